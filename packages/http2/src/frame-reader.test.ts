@@ -32,7 +32,7 @@ class Recorder implements FrameSink {
     this.ignored++;
   }
 
-  onHeld(bytes: number): void {
+  onBufferedChange(bytes: number): void {
     this.heldBytes += bytes;
     this.maxHeldBytes = Math.max(this.maxHeldBytes, this.heldBytes);
   }

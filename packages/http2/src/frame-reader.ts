@@ -15,8 +15,8 @@ export interface FrameSink {
   onFrame(type: number, flags: number, streamId: number, payload: Buffer): void;
   /** A frame of an unknown type. */
   onIgnored(): void;
-  /** So many bytes more are held of frames that have not arrived whole, or less. */
-  onHeld(bytes: number): void;
+  /** The buffered bytes of incomplete frames and header blocks have changed by so many; fewer, if negative. */
+  onBufferedChange(change: number): void;
   /** The frames are invalid: nothing that follows can be understood. */
   onInvalid(code: number, reason: string): void;
 }
@@ -50,7 +50,7 @@ export class FrameReader {
   #paddingBytes = 0;
   #isPaddingKnown = true;
   #gathered: GatheredBytes | undefined;
-  #heldBytes = 0;
+  #bufferedBytes = 0;
   /** The block that CONTINUATION has to follow, and its stream; 0 without one. */
   #block: GatheredBytes | undefined;
   #blockStreamId = 0;
@@ -69,12 +69,12 @@ export class FrameReader {
     );
   }
 
-  /** Nothing that follows is read; what is held is dropped. */
+  /** Reads nothing more, and drops what is buffered. */
   stop(): void {
     this.#isStopped = true;
     this.#gathered = undefined;
     this.#block = undefined;
-    this.#hold();
+    this.#reportBuffered();
   }
 
   /** Returns the rest of the chunk, if the sink has enough before its end. */
@@ -208,11 +208,11 @@ export class FrameReader {
     if (this.#type > frameType.continuation) return until;
     const gathered = (this.#gathered ??= new GatheredBytes());
     gathered.push(chunk.subarray(at, until));
-    if (this.#leftBytes > 0) this.#hold();
+    if (this.#leftBytes > 0) this.#reportBuffered();
     else {
       this.#gathered = undefined;
       const payload = gathered.take();
-      this.#hold();
+      this.#reportBuffered();
       this.#take(payload, 0, payload.length);
     }
     return until;
@@ -258,7 +258,7 @@ export class FrameReader {
     this.#continuations = 0;
     this.#block = new GatheredBytes();
     this.#block.push(bytes.subarray(from, to));
-    this.#hold();
+    this.#reportBuffered();
   }
 
   #takeFragment(bytes: Buffer, start: number, end: number): void {
@@ -266,24 +266,24 @@ export class FrameReader {
     if (block === undefined) return;
     block.push(bytes.subarray(start, end));
     if ((this.#flags & frameFlag.endHeaders) === 0) {
-      this.#hold();
+      this.#reportBuffered();
       return;
     }
     const streamId = this.#blockStreamId;
     const whole = block.take();
     this.#block = undefined;
     this.#blockStreamId = 0;
-    this.#hold();
+    this.#reportBuffered();
     this.#sink.onHeaders(streamId, this.#blockFlags, whole, 0, whole.length);
   }
 
-  /** Reports what is held. */
-  #hold(): void {
-    const bytes = (this.#gathered?.heldBytes ?? 0) + (this.#block?.heldBytes ?? 0);
-    if (bytes === this.#heldBytes) return;
-    const change = bytes - this.#heldBytes;
-    this.#heldBytes = bytes;
-    this.#sink.onHeld(change);
+  /** Reports by how much the buffered bytes have changed. */
+  #reportBuffered(): void {
+    const bytes = (this.#gathered?.allocatedBytes ?? 0) + (this.#block?.allocatedBytes ?? 0);
+    if (bytes === this.#bufferedBytes) return;
+    const change = bytes - this.#bufferedBytes;
+    this.#bufferedBytes = bytes;
+    this.#sink.onBufferedChange(change);
   }
 }
 

@@ -44,8 +44,8 @@ export interface SessionEvents {
   onFlood(): void;
   /** A request was refused, or ended early, because of a limit. */
   onRefused(reason: RefusalReason): void;
-  /** Reading was held for the rest of a turn of the event loop or longer, and goes on. */
-  onHeld(): void;
+  /** Reading goes on after it was paused for the rest of a turn of the event loop, or longer. */
+  onReadingResumed(): void;
   /** The connection has closed. */
   onClosed(session: Http2Session): void;
 }
@@ -281,7 +281,7 @@ export class Http2Session
   }
 
   onReadOn(): void {
-    this.#events.onHeld();
+    this.#events.onReadingResumed();
   }
 
   // For its input.

@@ -7,12 +7,12 @@ import { h2Error, initialWindowBytes, maxFrameBytes, maxWindowBytes, type ErrorN
 import { releaseUnframed, streamEnded, type Charge, type Outgoing } from "./outgoing.js";
 import type { RequestHead } from "./request-head.js";
 
-/** What a stream sends before it is the turn of another one. */
+/** Bytes that a stream sends before another stream has its turn. */
 const bytesPerTurn = 64 * 1024;
-/** The window is opened again in steps of half of it. */
+/** The receive window is opened again in steps of half its size. */
 const creditBytes = initialWindowBytes >>> 1;
-/** In what pieces content is delivered that was held. */
-const heldPieceBytes = 512;
+/** Size of the pieces in which buffered content is delivered. */
+const bufferedPieceBytes = 512;
 
 /** The connection that a stream belongs to. */
 export interface StreamOwner extends TransportSession {
@@ -23,52 +23,68 @@ export interface StreamOwner extends TransportSession {
   /** The stream has something to send. */
   queue(stream: Http2Stream): void;
   sendWindowUpdate(streamId: number, bytes: number): void;
-  /** Sends the headers of an answer 1xx, which another follows. */
+  /** Sends the headers of an interim response (1xx). */
   sendInformational(streamId: number, block: Uint8Array): void;
   /** @param hasRequestEnded false if the client may still send content, which is then ignored */
   sendReset(streamId: number, code: number, hasRequestEnded: boolean): void;
   /**
    * Called once, when the stream has closed.
    *
-   * @param framedBytes charged for content that is part of a batch, or was: it stays charged until the system has taken the batch
+   * @param framedBytes charged bytes of content in a batch: they stay charged until the system has taken the batch
    */
   removeStream(stream: Http2Stream, framedBytes: number): void;
 }
 
 /**
- * A request and its answer (RFC 9113 5). There may be a hundred thousand of these, so an idle one holds only what it needs, and none has
- * listeners, buffers or closures of its own. What is sent waits here until its session makes the next batch: flow control decides then.
+ * A request and its answer (RFC 9113 5). There may be a hundred thousand of these, so an idle one holds only what it needs,
+ * and none has listeners, buffers or closures of its own. What is sent waits here until the session makes its next batch:
+ * flow control decides then.
+ *
+ * The queue of content is one linked list with three pointers:
+ *
+ *     #oldest ──(#inBatch pieces, framed whole, being written)──> #unsent ──(may be framed in part)──> #newest
+ *
+ * Invariants:
+ * - `fill` moves `#unsent` forward: frames of the pieces go into the batch. `sent` moves `#oldest` forward by `#inBatch`:
+ *   the system has taken the batch, so the pieces are released and their callbacks called, each once.
+ * - `#unsent` is undefined if all content is framed; all three are undefined once all of it was sent.
+ * - The answer ends in three steps: `#isEnding` (the end is queued, behind the content), `#hasEnded` (its END_STREAM is in a
+ *   batch), then `sent` closes the stream.
+ * - The request ends in two steps: `#hasRequestEnded` (END_STREAM has arrived), `#isEndDelivered` (`onEnd` was called, after
+ *   all content).
+ * - `#pendingSince` is the tick at which the peer last took something while more was pending, or at which the first of it
+ *   was queued; -1 if nothing is pending.
+ * - While reading is paused, content goes to `#buffered`, and its bytes are credited to the peer's window only when they are
+ *   delivered: so the window, 64 KB, bounds it. Bytes of the buffer are charged as `#bufferedBytes`.
+ * - Nothing is delivered, sent or charged after `close`, which everything ends with.
  */
 export abstract class Http2Stream implements WatchedStream {
   readonly session: StreamOwner;
   readonly id: number;
   readonly head: RequestHead;
-  /** True while it is among those of the session that have something to send. */
+  /** True while the session has the stream in its queue of senders. */
   isQueued = false;
   #isOpen = true;
-  /** What the peer still takes; below 0 after it has made its windows smaller. */
+  /** Bytes that the peer still takes; below 0 after it has made its windows smaller. */
   #sendWindow: number;
   #headerBlock: Uint8Array | undefined;
   #isEnding = false;
-  /** The trailers, if there are any. */
+  /** Header block of the trailers, until it is in a batch. */
   #endBlock: Uint8Array | undefined;
   #hasEnded = false;
-  /** All that the system has not taken, and the first and last of these; some of them are part of a batch that is being written. */
   #oldest: Outgoing | undefined;
   #unsent: Outgoing | undefined;
   #newest: Outgoing | undefined;
   #inBatch = 0;
-  /** The tick since which the peer has taken nothing of what it is owed; -1 if it is owed nothing. */
-  #owedSince = -1;
+  #pendingSince = -1;
   #receiveWindow = initialWindowBytes;
   #uncreditedBytes = 0;
   #receivedBytes = 0;
   #hasRequestEnded: boolean;
   #isEndDelivered = false;
   #isPaused: boolean;
-  /** What came while reading was paused. */
-  #held: GatheredBytes | undefined;
-  #heldBytes = 0;
+  #buffered: GatheredBytes | undefined;
+  #bufferedBytes = 0;
 
   /** @param isPaused true if nothing is to be delivered until `resumeReading`. */
   constructor(session: StreamOwner, id: number, head: RequestHead, hasEnded: boolean, isPaused: boolean) {
@@ -80,7 +96,7 @@ export abstract class Http2Stream implements WatchedStream {
     this.#sendWindow = session.peerWindowBytes;
   }
 
-  /** False once it has ended in any way. */
+  /** False once the stream or its connection has ended in any way. */
   get isOpen(): boolean {
     return this.#isOpen && this.session.isOpen;
   }
@@ -90,12 +106,12 @@ export abstract class Http2Stream implements WatchedStream {
     return this.#hasRequestEnded;
   }
 
-  /** True once the answer's end is on its way, which may be behind much else. */
+  /** True once the end of the answer is queued, perhaps behind much content. */
   get isEnding(): boolean {
     return this.#isEnding;
   }
 
-  /** True once all of the answer is part of a batch. */
+  /** True once all of the answer is in a batch. */
   get isAnswered(): boolean {
     return this.#hasEnded;
   }
@@ -117,7 +133,7 @@ export abstract class Http2Stream implements WatchedStream {
     this.session.queue(this);
   }
 
-  /** Sends content, which must not be modified afterwards. Calls back once, never before it returns. */
+  /** Sends content. Callers must not modify it afterwards. Calls back once, never before it returns. */
   protected send(bytes: Uint8Array, charge: Charge, onWritten?: (error?: Error) => void): void {
     if (this.#isEnding || !this.isOpen) {
       if (onWritten !== undefined) process.nextTick(onWritten, streamEnded());
@@ -129,15 +145,15 @@ export abstract class Http2Stream implements WatchedStream {
     this.#newest = added;
     this.#oldest ??= added;
     this.#unsent ??= added;
-    this.#owe();
+    this.#markPending();
     this.session.queue(this);
   }
 
-  /** Ends the answer, behind all that was sent. */
+  /** Ends the answer after all content. */
   protected sendEnd(trailers: Uint8Array | undefined): void {
     this.#isEnding = true;
     this.#endBlock = trailers;
-    this.#owe();
+    this.#markPending();
     this.session.queue(this);
   }
 
@@ -154,7 +170,7 @@ export abstract class Http2Stream implements WatchedStream {
   }
 
   isStalledSince(tick: number): boolean {
-    return this.#owedSince >= 0 && this.#owedSince <= tick;
+    return this.#pendingSince >= 0 && this.#pendingSince <= tick;
   }
 
   pauseReading(): void {
@@ -162,17 +178,17 @@ export abstract class Http2Stream implements WatchedStream {
     this.#isPaused = true;
   }
 
-  /** What has come meanwhile is delivered later. */
+  /** Delivers what was buffered meanwhile, later. */
   resumeReading(): void {
     if (!this.#isPaused) return;
     this.#isPaused = false;
-    // Later, because the caller may not be ready for it.
-    if (this.#held !== undefined || this.#hasRequestEnded) process.nextTick(deliverHeld, this);
+    // In the next tick: the caller may not be ready for content.
+    if (this.#buffered !== undefined || this.#hasRequestEnded) process.nextTick(deliverBuffered, this);
   }
 
   // Called by the session only.
 
-  /** Puts as much as the windows allow into the batch; returns by how much that narrows the window of the connection. */
+  /** Puts as much into the batch as the windows allow. Returns the bytes that it takes of the connection's window. */
   fill(connectionWindow: number): number {
     if (!this.#isOpen) return 0;
     if (this.#headerBlock !== undefined) this.#fillHeaders(this.#headerBlock);
@@ -194,8 +210,8 @@ export abstract class Http2Stream implements WatchedStream {
       this.#inBatch++;
     }
     this.#sendWindow -= usedBytes;
-    // A peer that takes a large message slowly takes it.
-    if (usedBytes > 0 && this.#owedSince >= 0) this.#owedSince = this.session.stallClock.tick;
+    // A peer that takes a large message slowly is not stalled.
+    if (usedBytes > 0 && this.#pendingSince >= 0) this.#pendingSince = this.session.stallClock.tick;
     if (this.#unsent === undefined && this.#isEnding && !this.#hasEnded) this.#fillEnd();
     return usedBytes;
   }
@@ -214,12 +230,12 @@ export abstract class Http2Stream implements WatchedStream {
     this.#endBlock = undefined;
   }
 
-  /** True if it has something to send, and its own window allows it. */
+  /** True if content waits that the window of the stream allows. */
   get canSend(): boolean {
     return this.#isOpen && this.#unsent !== undefined && this.#sendWindow > 0;
   }
 
-  /** True if the batch has something to which `sent` reacts. */
+  /** True if `sent` must be called after the batch. */
   get isInBatch(): boolean {
     return this.#inBatch > 0 || this.#hasEnded;
   }
@@ -237,20 +253,20 @@ export abstract class Http2Stream implements WatchedStream {
     this.#oldest = rest;
     if (rest === undefined) this.#newest = undefined;
     if (done !== rest || this.#hasEnded) {
-      const isOwed = rest !== undefined || (this.#isEnding && !this.#hasEnded);
-      this.#owedSince = isOwed ? session.stallClock.tick : -1;
+      const isPending = rest !== undefined || (this.#isEnding && !this.#hasEnded);
+      this.#pendingSince = isPending ? session.stallClock.tick : -1;
     }
     for (; done !== undefined && done !== rest; done = done.next) done.onWritten?.();
     if (this.#hasEnded) this.#end();
   }
 
-  /** The answer was sent. A client that has not sent all of its request would keep its side open, and the memory of the stream with it. */
+  /** The answer was sent. A client that has not ended its request would keep the stream, and its memory, open. */
   #end(): void {
     if (this.#hasRequestEnded) this.close();
     else setImmediate(closeLeftOpen, this);
   }
 
-  /** Opens the peer's window, or makes it smaller; false if that is more than any window can have. */
+  /** Changes the send window by so many bytes. False if it is larger now than RFC 9113 allows. */
   widen(bytes: number): boolean {
     this.#sendWindow += bytes;
     if (this.#sendWindow > maxWindowBytes) return false;
@@ -258,7 +274,7 @@ export abstract class Http2Stream implements WatchedStream {
     return true;
   }
 
-  /** Receives a piece of content, or an error that ends the stream is returned. */
+  /** Receives a piece of content. Returns the error that the stream must end with, if there is one. */
   receiveData(piece: Buffer, flowBytes: number, isLast: boolean): ErrorName | undefined {
     if (this.#hasRequestEnded) return "STREAM_CLOSED";
     this.#receiveWindow -= flowBytes;
@@ -268,7 +284,7 @@ export abstract class Http2Stream implements WatchedStream {
     if (isLast) this.#hasRequestEnded = true;
     this.#credit(flowBytes - piece.length);
     if (piece.length > 0) {
-      if (this.#isPaused || this.#held !== undefined) this.#hold(piece);
+      if (this.#isPaused || this.#buffered !== undefined) this.#buffer(piece);
       else {
         this.onData(piece);
         this.#credit(piece.length);
@@ -287,51 +303,51 @@ export abstract class Http2Stream implements WatchedStream {
     return undefined;
   }
 
-  /** Delivers the end of the request, if it has come and all before it was delivered. */
+  /** Delivers the end of the request once it has arrived and all content was delivered. */
   deliverEnd(): void {
     if (!this.#hasRequestEnded || this.#isEndDelivered || !this.#isOpen) return;
-    if (this.#isPaused || this.#held !== undefined) return;
+    if (this.#isPaused || this.#buffered !== undefined) return;
     this.#isEndDelivered = true;
     this.onEnd();
   }
 
-  /** Delivers what came while reading was paused, as long as it is not paused again. */
-  deliverHeld(): void {
-    const bytes = this.#held?.take();
-    if (this.#held === undefined || bytes === undefined) {
+  /** Delivers buffered content until reading is paused again. */
+  deliverBuffered(): void {
+    const bytes = this.#buffered?.take();
+    if (this.#buffered === undefined || bytes === undefined) {
       this.deliverEnd();
       return;
     }
-    // In pieces, because each may be enough for the receiver: it can pause reading in between. Nothing arrives meanwhile.
+    // In pieces, so that the receiver can pause reading after each. Nothing arrives meanwhile.
     let at = 0;
     while (at < bytes.length && !this.#isPaused && this.#isOpen) {
-      const piece = bytes.subarray(at, at + heldPieceBytes);
+      const piece = bytes.subarray(at, at + bufferedPieceBytes);
       at += piece.length;
       this.onData(piece);
       this.#credit(piece.length);
     }
     if (!this.#isOpen) return;
-    if (at < bytes.length) this.#held.push(bytes.subarray(at));
-    this.#chargeHeld();
-    if (this.#held.length > 0) return;
-    this.#held = undefined;
+    if (at < bytes.length) this.#buffered.push(bytes.subarray(at));
+    this.#chargeBuffered();
+    if (this.#buffered.length > 0) return;
+    this.#buffered = undefined;
     this.deliverEnd();
   }
 
-  /** A client that has not half-closed loses its side of a stream that was answered. */
+  /** Closes an answered stream; a client that has not half-closed it gets a reset. */
   closeLeftOpen(): void {
     if (!this.#isOpen) return;
     if (this.#hasRequestEnded) this.close();
     else this.abort("NO_ERROR");
   }
 
-  /** Ends the stream, because it was reset or its connection has ended. */
+  /** Closes the stream: it is complete, was reset, or its connection has ended. */
   close(): void {
     if (!this.#isOpen) return;
     this.#isOpen = false;
     const { session } = this;
-    this.#held = undefined;
-    this.#chargeHeld();
+    this.#buffered = undefined;
+    this.#chargeBuffered();
     let pending = this.#oldest;
     this.#oldest = undefined;
     this.#unsent = undefined;
@@ -344,8 +360,8 @@ export abstract class Http2Stream implements WatchedStream {
     this.onClosed();
   }
 
-  #owe(): void {
-    if (this.#owedSince < 0) this.#owedSince = this.session.stallClock.tick;
+  #markPending(): void {
+    if (this.#pendingSince < 0) this.#pendingSince = this.session.stallClock.tick;
   }
 
   #isOfLength(isLast: boolean): boolean {
@@ -354,20 +370,20 @@ export abstract class Http2Stream implements WatchedStream {
     return isLast ? this.#receivedBytes === contentLength : this.#receivedBytes <= contentLength;
   }
 
-  #hold(piece: Buffer): void {
-    (this.#held ??= new GatheredBytes()).push(piece);
-    this.#chargeHeld();
+  #buffer(piece: Buffer): void {
+    (this.#buffered ??= new GatheredBytes()).push(piece);
+    this.#chargeBuffered();
   }
 
-  #chargeHeld(): void {
-    const bytes = this.#held?.heldBytes ?? 0;
-    const change = bytes - this.#heldBytes;
-    this.#heldBytes = bytes;
+  #chargeBuffered(): void {
+    const bytes = this.#buffered?.allocatedBytes ?? 0;
+    const change = bytes - this.#bufferedBytes;
+    this.#bufferedBytes = bytes;
     if (change > 0) this.session.account.charge(change);
     else if (change < 0) this.session.account.release(-change);
   }
 
-  /** The client may send so much more. */
+  /** Gives so many bytes back to the window of the client, in steps of `creditBytes`. */
   #credit(bytes: number): void {
     this.#uncreditedBytes += bytes;
     if (this.#uncreditedBytes < creditBytes || this.#hasRequestEnded || !this.#isOpen) return;
@@ -379,8 +395,8 @@ export abstract class Http2Stream implements WatchedStream {
 
 const nothing = new Uint8Array(0);
 
-function deliverHeld(stream: Http2Stream): void {
-  stream.deliverHeld();
+function deliverBuffered(stream: Http2Stream): void {
+  stream.deliverBuffered();
 }
 
 function closeLeftOpen(stream: Http2Stream): void {

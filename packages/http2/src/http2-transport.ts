@@ -46,8 +46,8 @@ export interface Http2TransportOptions {
   readonly onProtocolError?: (() => void) | undefined;
   /** Called for each request that is refused, or ended early, because of a limit. */
   readonly onRefused?: ((reason: RefusalReason) => void) | undefined;
-  /** Called each time that a connection is read on after the turns had held it. */
-  readonly onHeld?: (() => void) | undefined;
+  /** Called each time that a connection is read on after it was paused for a turn. */
+  readonly onReadingResumed?: (() => void) | undefined;
 }
 
 const headersTooLarge = "The headers of the request are larger than this server accepts.";
@@ -92,7 +92,12 @@ export class Http2ServerTransport {
     this.#stallClock = options.stallClock;
     this.#turns = options.turns;
     this.#sockets = options.sockets;
-    const { onFlood = ignore, onProtocolError = ignore, onRefused = ignore, onHeld = ignore } = options;
+    const {
+      onFlood = ignore,
+      onProtocolError = ignore,
+      onRefused = ignore,
+      onReadingResumed = ignore,
+    } = options;
     this.#events = {
       onRequest: (session, streamId, head, hasEnded) => this.#route(session, streamId, head, hasEnded),
       onSettingsAck: (session) => admission.acknowledged(session),
@@ -103,7 +108,7 @@ export class Http2ServerTransport {
       onFlood,
       onProtocolError,
       onRefused,
-      onHeld,
+      onReadingResumed,
     };
   }
 

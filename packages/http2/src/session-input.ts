@@ -188,7 +188,7 @@ export class SessionInput implements FrameSink {
     this.#hasBegun();
   }
 
-  onHeld(bytes: number): void {
+  onBufferedChange(bytes: number): void {
     if (bytes > 0) this.#owner.account.charge(bytes);
     else this.#owner.account.release(-bytes);
   }

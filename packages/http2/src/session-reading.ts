@@ -5,9 +5,9 @@ import type { SocketAccess } from "./socket-access.js";
 import type { TurnReader, SharedTurns, TurnShare } from "./turn-share.js";
 import { UnreadChunks } from "./unread-chunks.js";
 
-/** What is read from a socket at once: it may be on its way while reading is paused. */
+/** Bytes that are read from a socket at once: so many may still arrive after a pause. */
 const readBytes = 64 * 1024;
-/** Bytes that cost as much as a request, whatever they are. */
+/** Bytes that count as much work as a request. */
 const bytesPerWork = 8 * 1024;
 
 /** The session, as its reading sees it. */
@@ -16,19 +16,19 @@ export interface ReadingOwner {
   readonly sockets: SocketAccess;
   readonly account: PeerAccount;
   readonly isOpen: boolean;
-  /** Handles bytes from the socket; returns those for which it has had enough. */
+  /** Handles bytes from the socket. Returns the rest if the connection has had enough of this turn. */
   handle(chunk: Buffer): Buffer | undefined;
-  /** Reading goes on after it was held. */
+  /** Reading goes on after a pause for the turn. */
   onReadOn(): void;
 }
 
-/** When a connection is read: not while it is paused, and not beyond its share of the turns of the event loop. */
+/** Decides when a connection is read: not while the session has paused it, and not beyond its share of a turn. */
 export class SessionReading implements TurnReader {
   readonly #owner: ReadingOwner;
   readonly #share: TurnShare;
   #isPaused = false;
   #unread: UnreadChunks | undefined;
-  /** Read, and not spent yet. */
+  /** Bytes that were read and do not count as work yet. */
   #unspentBytes = 0;
 
   constructor(owner: ReadingOwner, turns: SharedTurns) {
@@ -38,7 +38,7 @@ export class SessionReading implements TurnReader {
 
   /** True while nothing is read. */
   get isPaused(): boolean {
-    return this.#isPaused || this.#share.isHeld;
+    return this.#isPaused || this.#share.isPaused;
   }
 
   /** True if the connection has had more than its share of this turn. */
@@ -77,7 +77,7 @@ export class SessionReading implements TurnReader {
   }
 
   #handle(chunk: Buffer): void {
-    // In order: what could not be handled comes first.
+    // In order: unread chunks come first.
     const rest = this.#unread === undefined ? this.#owner.handle(chunk) : chunk;
     if (rest !== undefined && this.#owner.isOpen)
       (this.#unread ??= new UnreadChunks(this.#owner.account)).add(rest);
@@ -95,22 +95,22 @@ export class SessionReading implements TurnReader {
     this.#share.leave();
   }
 
-  /** Called by the read turns only. */
-  holdReading(): void {
+  /** Called by the fairness of reads only. */
+  pauseForTurn(): void {
     if (this.#owner.isOpen) this.#owner.sockets.stopReading(this.#owner.socket);
   }
 
-  /** Called by the read turns only. */
-  continueReading(): void {
+  /** Called by the fairness of reads only. */
+  resumeAfterTurn(): void {
     this.#owner.onReadOn();
-    // Later, because other connections continue too, and together they may have had enough by then.
+    // In the next tick: other connections are resumed too, and together they may have spent the turn by then.
     if (this.#unread === undefined) this.#start();
     else process.nextTick(handleUnread, this);
   }
 
-  /** Called after `continueReading` only. */
+  /** Called after `resumeAfterTurn` only. */
   handleUnread(): void {
-    if (this.#unread === undefined || this.#share.isHeld) return;
+    if (this.#unread === undefined || this.#share.isPaused) return;
     const chunks = this.#unread.take();
     this.#unread = undefined;
     for (const chunk of chunks) this.#handle(chunk);

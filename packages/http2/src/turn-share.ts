@@ -1,15 +1,15 @@
-/** A connection whose reading can be held. */
+/** A connection that can be paused for the rest of a turn of the event loop, or longer. */
 export interface TurnReader {
-  /** Also called while reading is held, because the engine may have read on. */
-  holdReading(): void;
-  continueReading(): void;
+  /** Also called while the connection is paused: its engine may have read on. */
+  pauseForTurn(): void;
+  resumeAfterTurn(): void;
 }
 
 /** A connection's part in the turns of the event loop. */
 export interface TurnShare {
-  /** True while nothing is read from the connection. */
-  readonly isHeld: boolean;
-  /** True if the connection has spent several times its share in this turn: the rest of what was read is to be handled in a later one. */
+  /** True while the connection is paused. */
+  readonly isPaused: boolean;
+  /** True if the connection has spent several shares in this turn: the rest of what was read waits for a later turn. */
   readonly hasOverspent: boolean;
   /** Counts work that the connection has caused in this turn; a request is 1. */
   spend(work: number): void;

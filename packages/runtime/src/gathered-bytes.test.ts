@@ -21,12 +21,12 @@ describe("GatheredBytes", () => {
         gathered.push(owned(content.subarray(at, at + size)));
         at += size;
         if (gathered.length !== Math.min(at, content.length)) wrongLengths++;
-        mostExcess = Math.max(mostExcess, gathered.heldBytes - 2 * gathered.length);
+        mostExcess = Math.max(mostExcess, gathered.allocatedBytes - 2 * gathered.length);
       }
       expect(wrongLengths).to.equal(0);
       expect(mostExcess).to.be.lessThan(16_385);
       expect(gathered.take().equals(content)).to.equal(true);
-      expect([gathered.length, gathered.heldBytes, gathered.take().length]).to.deep.equal([0, 0, 0]);
+      expect([gathered.length, gathered.allocatedBytes, gathered.take().length]).to.deep.equal([0, 0, 0]);
     });
   }
 

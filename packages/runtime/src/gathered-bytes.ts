@@ -14,16 +14,16 @@ export class GatheredBytes {
   #block: Buffer = nothing;
   #blockBytes = 0;
   #length = 0;
-  #heldBytes = 0;
+  #allocatedBytes = 0;
 
   /** How many bytes were pushed. */
   get length(): number {
     return this.#length;
   }
 
-  /** How many bytes are held for them: up to twice as many for small bodies. */
-  get heldBytes(): number {
-    return this.#heldBytes;
+  /** Bytes that are allocated for what was pushed: up to twice as many for small bodies. */
+  get allocatedBytes(): number {
+    return this.#allocatedBytes;
   }
 
   /** The chunk must not be modified afterwards. */
@@ -35,12 +35,12 @@ export class GatheredBytes {
         if (this.#isKept(rest)) {
           this.#parts.push(rest);
           this.#length += rest.length;
-          this.#heldBytes += rest.buffer.byteLength;
+          this.#allocatedBytes += rest.buffer.byteLength;
           return;
         }
         const bytes = Math.max(rest.length, this.#length, minBlockBytes);
         this.#block = Buffer.allocUnsafeSlow(Math.min(bytes, maxBlockBytes));
-        this.#heldBytes += this.#block.length;
+        this.#allocatedBytes += this.#block.length;
       }
       const copied = rest.copy(this.#block, this.#blockBytes);
       this.#blockBytes += copied;
@@ -49,7 +49,7 @@ export class GatheredBytes {
     }
   }
 
-  /** Everything that was pushed; nothing is held afterwards. */
+  /** Returns everything that was pushed, and is empty afterwards. */
   take(): Buffer {
     this.#endBlock();
     const [first] = this.#parts;
@@ -63,7 +63,7 @@ export class GatheredBytes {
     this.#block = nothing;
     this.#blockBytes = 0;
     this.#length = 0;
-    this.#heldBytes = 0;
+    this.#allocatedBytes = 0;
   }
 
   /** Without copying: large chunks, and the first one, which is usually all. Not what keeps far more memory than it has bytes. */

@@ -10,7 +10,7 @@ export interface PortLimits {
   readonly memory: PeerMemory;
   readonly listening: Pick<
     PortListenerOptions,
-    "logger" | "limits" | "onDropped" | "onRefused" | "onHeld" | "onStreamLimit"
+    "logger" | "limits" | "onDropped" | "onRefused" | "onReadingResumed" | "onStreamLimit"
   >;
 }
 
@@ -34,7 +34,7 @@ export function portLimits({ options, parts, clock, logger, metrics }: AgentWiri
       },
       onDropped: endedConnections({ metrics, logger, clock }),
       onRefused: refusedRequests({ metrics, logger, clock }),
-      onHeld: () => metrics.readingHeld(),
+      onReadingResumed: () => metrics.readingHeld(),
       onStreamLimit: () => metrics.streamLimitReached(),
     },
   };

@@ -35,7 +35,7 @@ export function syncPort(wiring: ProxyWiring, ports: SyncPortParts): PortListene
       },
     },
     ...events,
-    onHeld: () => metrics.readingHeld(),
+    onReadingResumed: () => metrics.readingHeld(),
     onStreamLimit: ({ remoteAddress: peer }) => {
       metrics.streamLimitReached();
       log.warn(

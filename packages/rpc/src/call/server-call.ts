@@ -22,9 +22,9 @@ export interface CallContext {
   readonly logger: Logger;
   readonly maxMessageBytes: number;
   readonly malformed: MalformedRules;
-  /** How a call ends whose deadline has passed, if not as usual. */
+  /** Status of a call whose deadline has passed; default DEADLINE_EXCEEDED. */
   readonly deadlineStatus: RpcStatus | undefined;
-  /** Calls whose first message, or the rest of a message, has not arrived. */
+  /** Calls that wait for their first message, or for the rest of a message. */
   readonly unfinished: Overdue<ServerCall>;
   readonly onCallEnd: OnCallEnd | undefined;
 }
@@ -36,14 +36,30 @@ const deadlinePassed: RpcStatus = {
   message: "the deadline of the call has passed",
 };
 
-/** What messages cost, where a request costs 1; the first of a request is free if it is not compressed. */
+/** Work of a message, where a request is 1. A message that came alone in its chunk, and not compressed, is free. */
 const messageWork = 1 / 8;
 const decompressionWork = 1;
 const decompressedBytesPerWork = 16 * 1024;
 
 /**
- * What all kinds of call have in common: the request's messages, the deadline, the signal, and exactly one end. A subclass handles the
- * messages, and calls `start` when it is ready for the first.
+ * A call, of any kind: its request's messages, deadline and signal, and exactly one end. The way of a request:
+ *
+ *     stream ──> onData ──> split ──────────> stop awaiting, ──> decompress ──> onMessage ──> subclass (unary, streaming)
+ *       │        (chunk)    (soleMessage, or  count bytes        (if flagged)                  parses and invokes the method
+ *       │                   MessageDeframer)
+ *       └──> onEnd ──> not within a message? ──> onRequestEnd ──> subclass
+ *
+ * and of its answer: subclass ──> sent (counts) ──> stream; subclass ──> end or fail ──> #finish.
+ *
+ * Invariants:
+ * - A subclass calls `start` once, when it is ready for the first message. An error that `onMessage` or `onRequestEnd` throws
+ *   ends the call (see `fail`).
+ * - A call has ended once `#code` is set. That happens once, in `#finish`, whoever ends it first: the service, an error, the
+ *   deadline, or the close of the stream (CANCELLED). Afterwards, request bytes are read and dropped.
+ * - `#isUnfinished` is true, and the call in `unfinished`, until its first message has arrived, and while a later one has
+ *   arrived in part. Between messages a client may be silent as long as it likes.
+ * - Most calls have one message in one chunk: they need no deframer. Once there is one, all chunks go through it.
+ * - The signal and the deframer are created when first needed: most unary calls have neither.
  */
 export abstract class ServerCall implements Call, StreamReceiver {
   readonly stream: TransportStream;
@@ -55,7 +71,6 @@ export abstract class ServerCall implements Call, StreamReceiver {
   #responseBytes = 0;
   #responses = 0;
   #isWatchingClose = false;
-  /** True until the first message has arrived, and while a later one has arrived in part. */
   #isUnfinished = false;
   #cancelDeadline: (() => void) | undefined;
   #abort: AbortController | undefined;
@@ -93,7 +108,7 @@ export abstract class ServerCall implements Call, StreamReceiver {
     this.#finish(status.code);
   }
 
-  /** Ends the call with the status of an RpcError; any other error is a defect of ours, which is logged and not shown to the client. */
+  /** Ends the call with the status of an RpcError. Any other error is a defect of ours: it is logged, and not shown to the client. */
   fail(error: unknown): void {
     if (this.hasEnded) return;
     if (error instanceof RpcError) {
@@ -105,16 +120,16 @@ export abstract class ServerCall implements Call, StreamReceiver {
     this.end({ code: "UNKNOWN", message: "the server failed to handle this call" });
   }
 
-  /** To be called for each response message. */
+  /** Counts a response message. Subclasses call it for each. */
   protected sent(frame: Uint8Array): void {
     this.#responses++;
     this.#responseBytes += frame.length;
   }
 
-  /** Receives a whole message, decompressed. If it throws, the call ends (see `fail`). */
+  /** Receives a whole message, decompressed. */
   protected abstract onMessage(message: Buffer): void;
 
-  /** Called when the client has sent its last message. If it throws, the call ends (see `fail`). */
+  /** Called when the client has sent its last message. */
   protected abstract onRequestEnd(): void;
 
   /** Called once, when the call has ended in any way. */
@@ -136,7 +151,7 @@ export abstract class ServerCall implements Call, StreamReceiver {
   /** Called when a message has not arrived for too long. */
   overdue(timeoutMs: number): void {
     if (this.stream.isReadingPaused) {
-      // The rest waits until the service reads on.
+      // Not the client is late: the service has paused reading.
       this.#context.unfinished.add(this);
       return;
     }
@@ -179,7 +194,7 @@ export abstract class ServerCall implements Call, StreamReceiver {
 
   /** Called by the stream only. */
   onData(chunk: Buffer): void {
-    // After the call has ended, bytes are still read and dropped: unread ones would close the window of the whole connection.
+    // Bytes are read after the end too, and dropped: unread ones would close the window of the whole connection.
     if (this.hasEnded) return;
     const { maxMessageBytes, malformed } = this.#context;
     try {
@@ -200,7 +215,7 @@ export abstract class ServerCall implements Call, StreamReceiver {
     }
   }
 
-  /** Receives the one message of a call, but only if nothing follows it in its chunk. */
+  /** Receives the one message of a call, if nothing follows it in its chunk. */
   #readOne(deframer: MessageDeframer, chunk: Buffer): void {
     const messages: (readonly [message: Buffer, isCompressed: boolean])[] = [];
     deframer.push(chunk, (message, isCompressed) => void messages.push([message, isCompressed]));

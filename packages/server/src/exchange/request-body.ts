@@ -39,10 +39,10 @@ export function readBody(
     } else if (bytes <= limit) {
       gathered ??= new GatheredBytes();
       gathered.push(chunk);
-      const { heldBytes } = gathered;
-      if (heldBytes <= smallBytes || heldBytes === chargedBytes) return;
-      exchange.charge(heldBytes - chargedBytes);
-      chargedBytes = heldBytes;
+      const { allocatedBytes } = gathered;
+      if (allocatedBytes <= smallBytes || allocatedBytes === chargedBytes) return;
+      exchange.charge(allocatedBytes - chargedBytes);
+      chargedBytes = allocatedBytes;
     } else {
       gathered?.clear();
       exchange.release();

@@ -131,11 +131,11 @@ describe("BodyPieces", () => {
   it("gives way to other connections after some thousand pieces", () => {
     const pieces = connection();
     bodyOf(pieces, 2_000);
-    expect(pieces.isHeld).to.equal(false);
+    expect(pieces.isPaused).to.equal(false);
     bodyOf(pieces, 200);
-    expect(pieces.isHeld).to.equal(true);
+    expect(pieces.isPaused).to.equal(true);
     for (const callback of due.splice(0)) callback();
-    expect(pieces.isHeld).to.equal(false);
+    expect(pieces.isPaused).to.equal(false);
   });
 
   it("has less patience in a turn that has had many pieces already", async () => {
@@ -157,7 +157,7 @@ describe("BodyPieces", () => {
     const request = bodyOf(pieces, 5_000);
     expect(refused).to.deep.equal([request]);
     for (const callback of due.splice(0)) callback();
-    expect(pieces.isHeld).to.equal(true);
+    expect(pieces.isPaused).to.equal(true);
     expect(request.push(Buffer.from("x"))).to.equal(false);
     expect(refused).to.have.length(1);
   });

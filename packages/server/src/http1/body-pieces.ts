@@ -7,24 +7,24 @@ import { interceptPush } from "../node-internals/intercept-push.js";
 import { readOn, stopReading } from "../node-internals/socket-handle.js";
 import { dropBody } from "../node-internals/drop-body.js";
 
-/** Pieces that cost as much as a request. */
+/** Pieces that count as much work as a request. */
 const piecesPerWork = 32;
 /**
- * How many pieces a body may have, beyond one for so many bytes of it. Clients that write a body value by value, without a buffer, stay below it:
- * a body of 1 MB may come in 20,000 pieces.
+ * Pieces that a body may have in addition to one for each 64 bytes. Clients that write a body value by value, without a
+ * buffer, stay below: a body of 1 MB may come in 20,000 pieces.
  */
 const freePieces = 4_096;
 const bytesPerPiece = 64;
-/** The same in a turn of the event loop that has had so many pieces, which only a flood has: some 10 ms of work. */
+/** The same in a turn with more than `floodPieces`, some 10 ms of work, which only a flood has. */
 const freePiecesInFlood = 256;
 const floodPieces = 8_192;
 
-/** The event loop is the process's, and so is this count. */
+/** Pieces of all connections in this turn: all share the event loop. */
 const inTurn = { turn: -1, pieces: 0 };
 
 /**
- * Bounds what the pieces of chunked bodies cost on one HTTP/1.1 connection. Node calls back for each chunk of a body, however small it is: some
- * 10,000 times for 64 KB that were read, of which it reads up to 2 MB of each connection in one turn of the event loop.
+ * Bounds the work of chunked bodies on one HTTP/1.1 connection. Node calls back for each chunk of a body, however small: some
+ * 10,000 times for 64 KB, and it reads up to 2 MB of each connection in a turn of the event loop.
  */
 export class BodyPieces implements TurnReader {
   readonly #socket: Socket;
@@ -32,7 +32,7 @@ export class BodyPieces implements TurnReader {
   readonly #onTooMany: (request: IncomingMessage) => void;
   #hasRefused = false;
 
-  /** @param onTooMany called once, when a body comes in too many pieces: nothing more is read from the connection. */
+  /** @param onTooMany called once, when a body comes in too many pieces; the connection is not read any more */
   constructor(socket: Socket, turns: ReadFairness, onTooMany: (request: IncomingMessage) => void) {
     this.#socket = socket;
     this.#onTooMany = onTooMany;
@@ -42,16 +42,16 @@ export class BodyPieces implements TurnReader {
   }
 
   /** True while nothing is to be read from the connection. */
-  get isHeld(): boolean {
-    return this.#hasRefused || this.#share.isHeld;
+  get isPaused(): boolean {
+    return this.#hasRefused || this.#share.isPaused;
   }
 
-  /** Counts what else than pieces the connection has caused in this turn; a request is 1. */
+  /** Counts other work of the connection in this turn; a request is 1. */
   spend(work: number): void {
     this.#share.spend(work);
   }
 
-  /** Watches the chunked body of a request, of which nothing has been parsed yet. */
+  /** Watches the chunked body of a request. To be called before any of it is parsed. */
   watch(request: IncomingMessage): void {
     let pieces = 0;
     let bytes = 0;
@@ -72,20 +72,20 @@ export class BodyPieces implements TurnReader {
     });
   }
 
-  /** Called by the read turns only. */
-  holdReading(): void {
+  /** Called by `ReadFairness` only. */
+  pauseForTurn(): void {
     stopReading(this.#socket);
   }
 
-  /** Called by the read turns only. */
-  continueReading(): void {
+  /** Called by `ReadFairness` only. */
+  resumeAfterTurn(): void {
     if (!this.#hasRefused) readOn(this.#socket);
   }
 
   #refuse(request: IncomingMessage): void {
     this.#hasRefused = true;
     dropBody(this.#socket);
-    // Its pieces that nobody has read would be held until the connection has closed.
+    // Unread pieces would stay in memory until the connection has closed.
     request.read();
     stopReading(this.#socket);
     this.#onTooMany(request);

@@ -12,15 +12,15 @@ import { improprietyOf, refuseImproper } from "./improper-request.js";
 import { lastAnswer } from "./last-answer.js";
 import { WaitingRequest, type WaitingAnswer } from "./waiting-request.js";
 
-/** How many requests a client may send ahead of the answers; hardly any client sends one. */
+/** Requests that may wait for the answers before them (pipelining); hardly any client sends one. */
 const maxWaiting = 32;
 /**
- * How many requests of a connection are taken in one turn of the event loop, and the rest of their chunk. Node reads up to 2 MB of a socket at
- * once, and answers thousands of small requests in it before anything else is read or accepted.
+ * Requests of a connection that are taken in one turn of the event loop, plus the rest of their chunk. Node reads up to 2 MB
+ * of a socket at once, and would answer thousands of small requests before anything else is read or accepted.
  */
 const maxInTurn = 64;
 
-/** The bytes of a head that count as a request. */
+/** Bytes of a head that count as much work as a request. */
 const headBytesPerWork = 8 * 1024;
 /** What node holds for each name and each value apart from its characters: a string, and places in two objects. */
 const textBytes = 64;
@@ -31,12 +31,12 @@ export interface Http1ConnectionOptions {
   readonly account: OpenAccount | undefined;
   /** Counts up with time. */
   readonly stallClock: { readonly tick: number };
-  /** Bounds what chunked bodies, large heads and pipelined requests take of a turn of the event loop. */
+  /** Bounds the work of chunked bodies, large heads and pipelined requests in a turn of the event loop. */
   readonly turns: ReadFairness;
   readonly onRequest: RequestListener;
   /** Called when the connection is ended because of a limit. */
   readonly onRefused: (reason: "pipelining" | "small_pieces") => void;
-  /** How long the client may go on sending, unread, after its body was refused. */
+  /** Time in which the client may still send, unread, after its body was refused. */
   readonly lingerMs: number | undefined;
 }
 
@@ -46,11 +46,24 @@ const smallPieces = lastAnswer(
 );
 
 /**
- * The requests of one HTTP/1.1 connection, answered one after the other. Node passes on all pipelined requests of a chunk at once: a client
- * that reads no answers would have the process make and hold hundreds of them.
+ * The requests of one HTTP/1.1 connection, answered one after the other. Node's parser passes on all pipelined requests of a
+ * chunk at once, and would keep all their answers for a client that reads none.
+ *
+ *     parser ── onHeadPart (headers, trailers: charged) ──> take ──> #answering ──> onRequest ──> #next
+ *                                                             └────> #waiting ───────────────────────┘
+ *
+ * Invariants:
+ * - One request is being answered; at most `maxWaiting` wait. One more ends the connection.
+ * - `#newest` is the request that the parser passed on last, until it is answered: head parts that come while its message is
+ *   incomplete are its trailers.
+ * - Each head is charged once: as `#partBytes` until the parser passes the request on, then as `#headBytes` (being answered)
+ *   or `headBytes` of the waiting request, until the answer has closed. Trailers are charged to the request's own sum, and
+ *   return to `#partBytes` if the answer closes before they have all arrived: the parser keeps them.
+ * - The account counts a request (`begin`, `finish`) only while it is being answered.
+ * - After `drain`, the last answer announces the end of the connection, or the connection closes after it.
  */
 export class Http1Connection implements WatchedSession, HeadPartListener {
-  /** What they owe their client waits in the connection's socket, one answer after the other. */
+  /** None: unsent answers wait in the socket, one after the other, so the connection itself is watched. */
   readonly watchedStreams: Iterable<WatchedStream> = [];
   readonly #socket: Socket;
   readonly #options: Http1ConnectionOptions;
@@ -58,11 +71,8 @@ export class Http1Connection implements WatchedSession, HeadPartListener {
   readonly #onAnswered: () => void;
   readonly #stall: SocketStall;
   #answering: WaitingAnswer | undefined;
-  /** What the head of the request that is being answered was charged with, and its trailers. */
   #headBytes = 0;
-  /** What is charged of a head that is not complete. */
   #partBytes = 0;
-  /** The request that came last, until it is answered. */
   #newest: IncomingMessage | undefined;
   #waiting: WaitingRequest[] | undefined;
   readonly #pieces: BodyPieces;
@@ -81,15 +91,18 @@ export class Http1Connection implements WatchedSession, HeadPartListener {
     socket.once("close", () => account?.close());
   }
 
-  /** True while an answer has begun that has not ended: nothing may be sent but the rest of it. */
+  /** True while an answer has begun and not ended: callers must send nothing but the rest of it. */
   get isAnswerUnderWay(): boolean {
     return this.#answering?.headersSent === true;
   }
 
-  /** The connection closes after the answers to the requests that have begun to arrive; if none has, with `closeIdleConnections` of node's server. */
+  /**
+   * Closes the connection after the answers to all requests that have begun to arrive. If none has, node's server closes it
+   * (`closeIdleConnections`).
+   */
   drain(): void {
     this.#isDraining = true;
-    // Node tells nobody of a request whose head is not complete. One that has sent nothing at all has not begun.
+    // Node does not report a request whose head is incomplete. Without any byte, none has begun.
     if (this.#socket.bytesRead === 0) this.#socket.destroy();
     else if (this.#answering !== undefined) this.#announceEnd(this.#answering);
   }
@@ -124,7 +137,7 @@ export class Http1Connection implements WatchedSession, HeadPartListener {
     this.#countInTurn();
     this.#newest = response.req;
     if (isChunked(response.req)) this.#pieces.watch(response.req);
-    const headBytes = headSurplusBytes(response.req);
+    const headBytes = headExcessBytes(response.req);
     this.#countHead(headBytes - this.#partBytes);
     if (headBytes > 0) this.#account?.charge(headBytes);
     if (this.#partBytes > 0) this.#account?.release(this.#partBytes);
@@ -132,7 +145,7 @@ export class Http1Connection implements WatchedSession, HeadPartListener {
     if (this.#answering === undefined) {
       this.#answering = response;
       this.#headBytes = headBytes;
-      // When the chunk has been parsed: nothing is done for a client that has sent too many.
+      // After the chunk was parsed: a client that sent too many requests gets no answer.
       process.nextTick(() => {
         if (this.#socket.writable) this.#begin(response);
       });
@@ -158,11 +171,11 @@ export class Http1Connection implements WatchedSession, HeadPartListener {
   #restUntilNextTurn(): void {
     stopReading(this.#socket);
     onNextTurn(() => {
-      if (!this.#pieces.isHeld) readOn(this.#socket);
+      if (!this.#pieces.isPaused) readOn(this.#socket);
     });
   }
 
-  /** Of an ordinary request nothing is counted, as long as it is the only one. */
+  /** Counts the work of a head. An ordinary request counts nothing here unless it is pipelined. */
   #countHead(headBytes: number): void {
     const isPipelined = this.#answering !== undefined;
     const work = Math.max(0, headBytes) / headBytesPerWork + (isPipelined ? 1 : 0);
@@ -171,25 +184,25 @@ export class Http1Connection implements WatchedSession, HeadPartListener {
 
   #refusePieces(request: IncomingMessage): void {
     this.#options.onRefused("small_pieces");
-    // Instead of the answer to this request, and of no other.
+    // The refusal may replace the answer to this request, but not one before it.
     if (this.#answering?.req === request && !this.#answering.headersSent)
       dismissGently(this.#socket, smallPieces, this.#options.lingerMs);
     else this.#socket.destroy();
   }
 
   #begin(response: WaitingAnswer): void {
-    // What the listener does not read is to pass by the count of its pieces, not by node's own way to drop a body.
+    // An unread body must pass the count of its pieces too, so node must not drop it in its own way.
     if (isChunked(response.req)) response.req.resume();
     this.#account?.begin();
     if (this.#isDraining) this.#announceEnd(response);
-    // Not `once`, which costs more: it comes once anyway.
+    // `on` is cheaper than `once`, and the event comes once.
     response.on("close", this.#onAnswered);
     const impropriety = improprietyOf(response.req);
     if (impropriety === undefined) {
       this.#options.onRequest(response.req, response);
       return;
     }
-    // Nothing is done for what came after it.
+    // Requests after an improper one are dropped.
     this.#waiting = undefined;
     refuseImproper(impropriety, response.req, response);
   }
@@ -202,16 +215,16 @@ export class Http1Connection implements WatchedSession, HeadPartListener {
     this.#headBytes = next?.headBytes ?? 0;
     this.#answering = next?.begin();
     if (this.#answering !== undefined) this.#begin(this.#answering);
-    // Its client may have been told that the connection stays open: the answer had begun before that was known.
+    // The last answer may have begun before the drain, with headers that keep the connection open.
     else if (this.#isDraining) this.#socket.destroySoon();
   }
 
-  /** Tells the client with the last answer, so that it sends no further request. Node then closes the connection. */
+  /** Announces the end in the last answer, so that the client sends no further request. Node then closes the connection. */
   #announceEnd(last: WaitingAnswer): void {
     if (!last.headersSent && (this.#waiting?.length ?? 0) === 0) last.shouldKeepAlive = false;
   }
 
-  /** It has been answered. What has come of its trailers is held by node's parser until all have come. */
+  /** The newest request was answered. Node's parser keeps its trailers until all of them have arrived. */
   #forgetNewest(): void {
     if (this.#newest?.complete === false) {
       this.#partBytes += this.#headBytes;

@@ -2,32 +2,32 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { interceptPush } from "../node-internals/intercept-push.js";
 import type { PeerAccount } from "@bunting/http2";
 
-/** What a request that waits takes: node's objects for it and its answer, and an ordinary head. What a larger head takes is charged by the connection. */
+/** Bytes of a waiting request: node's objects for it and its answer, and an ordinary head. The connection charges more for a larger head. */
 const requestBytes = 4 * 1024;
-/** What node's objects for a piece of its body take, however small that is. */
+/** Bytes of node's objects for a piece of a body, in addition to its content. */
 const pieceBytes = 256;
 
 export type WaitingAnswer = ServerResponse & { readonly req: IncomingMessage };
 
 /**
- * A pipelined request that waits until those before it are answered, which may be never: one of them may be a stream of events. Node keeps what
- * comes of its body, each piece by itself, so that is charged.
+ * A pipelined request that waits for the answers before it, perhaps for ever: one of them may be a stream of events. Node keeps
+ * each piece of its body, so the pieces are charged.
  */
 export class WaitingRequest {
-  /** What its head was charged with, and its trailers, until it has been answered. */
+  /** Charged bytes of its head and trailers. */
   headBytes: number;
   readonly #answer: WaitingAnswer;
   readonly #account: PeerAccount | undefined;
-  #heldBytes = 0;
+  #chargedBytes = 0;
   #isWaiting = true;
 
   constructor(answer: WaitingAnswer, headBytes: number, account: PeerAccount | undefined) {
     this.headBytes = headBytes;
     this.#answer = answer;
     this.#account = account;
-    this.#hold(requestBytes);
+    this.#charge(requestBytes);
     interceptPush(answer.req, (piece, push) => {
-      if (piece !== null && this.#isWaiting) this.#hold(pieceBytes + piece.length);
+      if (piece !== null && this.#isWaiting) this.#charge(pieceBytes + piece.length);
       return push(piece);
     });
   }
@@ -35,12 +35,12 @@ export class WaitingRequest {
   /** Ends the wait. */
   begin(): WaitingAnswer {
     this.#isWaiting = false;
-    this.#account?.release(this.#heldBytes);
+    this.#account?.release(this.#chargedBytes);
     return this.#answer;
   }
 
-  #hold(bytes: number): void {
-    this.#heldBytes += bytes;
+  #charge(bytes: number): void {
+    this.#chargedBytes += bytes;
     this.#account?.charge(bytes);
   }
 }

@@ -1,43 +1,43 @@
 import { streamBytes, type OpenAccount } from "@bunting/http2";
 
-/** What an idle connection takes, apart from its streams: the socket, node's objects and ours, and the table of its headers. */
+/** Bytes of an idle connection without its streams: the socket, node's objects and ours, and its header table. */
 export const connectionBytes = 24 * 1024;
-/** The headers and the message of an ordinary request. */
+/** Bytes of the headers and the message of an ordinary request. */
 export const ordinaryRequestBytes = 2 * 1024;
-/** What a connection may hold without being greedy: itself, a few streams and their requests. */
+/** Bytes of an ordinary connection: itself, a few streams and their requests. More is excess. */
 export const ordinaryBytes = 64 * 1024;
-/** What a connection may hold of requests that have not arrived whole. One request may be larger. */
+/** Bytes that a connection may gather of requests that have not arrived whole. A single request may be larger. */
 const maxGatheredBytes = 4 * 1024 * 1024;
 
 /** `streaming`: all requests that are open are streams of events. */
 export type Activity = "idle" | "streaming" | "busy";
 
-/** What the peers with one address hold. */
+/** Sum over the connections from one address. */
 export interface AddressShare {
   readonly address: string;
   bytes: number;
   accounts: number;
 }
 
-/** What the accounts report to the ledger they are part of. */
+/** Reports of accounts to their ledger. */
 export interface Ledger {
   changed(beforeBytes: number, afterBytes: number): void;
   turned(account: Account, before: Activity): void;
-  /** A connection that is being ended holds so many bytes more, or less. */
+  /** An evicted connection that has not closed holds so many bytes more; fewer, if negative. */
   endingChanged(bytes: number): void;
-  /** Something has ended that took so many bytes. */
+  /** Something of so many bytes has ended and is garbage now. */
   discarded(bytes: number): void;
-  /** So many bytes are charged no longer. */
+  /** So many bytes are no longer charged. */
   released(bytes: number): void;
   closed(account: Account): void;
 }
 
 /** The account of one connection. */
 export class Account implements OpenAccount {
-  /** What the connection takes as long as it is open, whatever its peer does. */
+  /** Bytes of the connection itself, charged as long as it is open. */
   readonly baseBytes: number;
   readonly share: AddressShare;
-  /** How many accounts had been opened with this one. */
+  /** Serial number, from 1: a newer account has a larger one. */
   readonly number: number;
   readonly #end: (hasTime: boolean) => void;
   readonly #ledger: Ledger;
@@ -127,7 +127,7 @@ export class Account implements OpenAccount {
   close(): void {
     if (this.#state !== "closed") {
       this.#ledger.discarded(this.baseBytes);
-      this.#ledger.released(surplus(this.#bytes));
+      this.#ledger.released(excessBytes(this.#bytes));
     }
     if (this.#state === "ending") this.#ledger.endingChanged(-this.#bytes);
     if (this.#state === "counted") this.#ledger.closed(this);
@@ -149,7 +149,7 @@ export class Account implements OpenAccount {
   }
 }
 
-/** What a connection holds beyond an ordinary one. */
-export function surplus(bytes: number): number {
+/** Bytes beyond those of an ordinary connection. */
+export function excessBytes(bytes: number): number {
   return Math.max(0, bytes - ordinaryBytes);
 }

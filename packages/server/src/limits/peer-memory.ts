@@ -5,45 +5,67 @@ import {
   connectionBytes,
   ordinaryBytes,
   ordinaryRequestBytes,
-  surplus,
+  excessBytes,
   type Activity,
   type AddressShare,
   type Ledger,
 } from "./peer-account.js";
 
 /**
- * Which connections are ended for a new one when the budget is used up: `idle`, those that have waited longest for a request, or those that
- * have only streams of events; `any`, if there are none, also those whose requests have been open longest. Those of the address whose peers
- * hold the most go first.
+ * Connections that may be evicted to make room for a new one. `idle`: those without a request, and those that have
+ * only streams of events. `any`: those with other open requests too, if none of the former is left.
  */
 export type Replaceable = "none" | "idle" | "any";
 
-/** A connection that holds no more than this beyond itself is never ended: it has one stream and nothing else. */
+/** Bytes beyond its base that a connection with one stream takes. With no more, it is never evicted for the budgets. */
 const idleBytes = 12 * 1024;
 const mebibyte = 1024 * 1024;
-/** What is released in smaller pieces V8 collects soon enough by itself. */
+/** Size from which released memory counts for `onReleased`. V8 collects smaller pieces soon enough by itself. */
 const largeBytes = 16 * 1024;
-/** Of so many connections one, of those opened last, is not ended for want of memory before it could ask: it may be the one that room was made for. */
-const perSparedConnection = 16;
-const maxSparedConnections = 32;
-/** The part of the budget that connections which are being ended may hold in addition; one may hold more. */
+/** The newest 1/16 of all connections, at most 32, are protected, so they go last: room may just have been made for them. */
+const connectionsPerProtected = 16;
+const maxProtectedNewest = 32;
+/** Part of a budget down to which an eviction goes, so that the next charge does not start another one. */
+const enoughShare = 7 / 8;
+/** Part of the budget that evicted connections may hold, in addition to it, until they have closed. */
 const endingShare = 1 / 8;
 /**
- * The ledger of what peers make this process hold: one account for each connection, two bounds for all of them.
+ * The ledger of the memory that peers make this process hold: an account for each connection, and two budgets.
  *
- * - The budget bounds the sum. Once it is reached, new connections are to be refused (`isFull`).
- * - The surplus, that is what connections hold beyond an ordinary one, is bounded by 40 MiB (half of a smaller budget, a twenty-fifth of one
- *   above 1,000 MiB): a few greedy connections are ended long before they use up what thousands of ordinary ones may.
+ * | Budget | bounds                                                    | default                                  |
+ * | ------ | --------------------------------------------------------- | ---------------------------------------- |
+ * | total  | bytes of all connections; a new one must fit (`makeRoom`) | `budgetBytes`                            |
+ * | excess | bytes beyond 64 KiB a connection, summed up               | 40 MiB, but 1/25 to 1/2 of `budgetBytes` |
  *
- * Beyond either, the greediest connections are ended, then ordinary ones, the newest first among equals, until an eighth of the bound is free
- * again. Connections that hold what an idle one holds are never ended for that, unless they are replaceable and hold more than half of the
- * budget together. Where any connection is replaceable, those that have been open longest are ended instead of the greediest: a probe is
- * always among the newest. What ended connections hold until they have closed is bounded too: few at a
- * time get the time to tell their clients why.
+ * The excess budget ends a few greedy connections long before they use up what thousands of ordinary ones may.
+ *
+ * | Case                  | `replaceable` | Connections end in this order                                    |
+ * | --------------------- | ------------- | ---------------------------------------------------------------- |
+ * | no room for a new one | none          | none; the new one is refused                                     |
+ * |                       | idle, any     | 1. quiet ones but the protected newest; the address with the     |
+ * |                       |               | most bytes first, in it idle before streaming                    |
+ * |                       |               | 2. busy ones (`any` only), then the protected newest             |
+ * | over total            | idle, any     | 1. quiet ones as above, down to 7/8 of the total, and only while |
+ * |                       |               | they hold more than half of it                                   |
+ * |                       |               | 2. as over excess                                                |
+ * | over excess           | none, idle    | the most excess first; among equals the newest                   |
+ * |                       | any           | idle, then streaming, then busy                                  |
+ *
+ * `idle` connections have no request, `streaming` ones have only streams of events, both are _quiet_; others are `busy`.
+ * Of each kind, the connection that became so first goes first.
+ *
+ * Invariants:
+ * - Over total and over excess, evictions go on until 7/8 of both budgets are left in use. But a connection without excess
+ *   ends only while the total is exceeded, and one with at most a stream (`idleBytes`) ends only as a quiet one.
+ * - With `any`, not the greediest goes first but the oldest: the probe of a kubelet is always among the newest.
+ * - `#bytes` and `#excessBytes` are sums over `#accounts`. An evicted account leaves them at once; its bytes count as
+ *   `#endingBytes` until it has closed. At most 1/8 of the budget may be ending with time to tell the client why.
+ * - No connection ends in the middle of a charge: evictions happen in the next tick, or in `makeRoom`.
+ * - If the total stays exceeded, nothing is left to evict: the next attempt waits until `#unevictableBytes` is exceeded.
  */
 export class PeerMemory implements AccountBook {
   readonly budgetBytes: number;
-  readonly #maxSurplusBytes: number;
+  readonly #maxExcessBytes: number;
   readonly #replaceable: Replaceable;
   readonly #ledger: Ledger = {
     changed: (before, after) => this.#changed(before, after),
@@ -53,29 +75,28 @@ export class PeerMemory implements AccountBook {
     released: (bytes) => this.#released(bytes),
     closed: (account) => this.#forget(account),
   };
-  /** In the order in which they were opened. */
+  /** All open accounts, the oldest first. */
   readonly #accounts = new Set<Account>();
-  /** The accounts that are replaceable, each set in the order in which they became so. */
+  /** Replaceable accounts; in each set, the one that became so first comes first. */
   readonly #replaceableSets: Readonly<Record<Activity, Set<Account> | undefined>>;
-  /** What all peers with one address hold, for each address. */
+  /** Sums by the address of the peer. */
   readonly #shares = new Map<string, AddressShare>();
   #opened = 0;
   #bytes = 0;
   #discardedBytes = 0;
-  #surplusBytes = 0;
+  #excessBytes = 0;
   #releasedBytes = 0;
   #onReleased: { readonly everyBytes: number; readonly listener: () => void } | undefined;
-  /** What connections hold that are being ended. */
+  /** Bytes of connections that were evicted and have not closed. */
   #endingBytes = 0;
-  #isRelieving = false;
-  /** Beyond the budget, and nothing could be ended: not worth another look before the sum exceeds this. */
-  #hopelessBytes = 0;
+  #isEvictionDue = false;
+  #unevictableBytes = 0;
 
-  /** @param maxSurplusBytes what connections may hold beyond an ordinary one each, in sum. */
+  /** @param maxExcessBytes bounds the sum of the bytes that each connection holds beyond an ordinary one */
   constructor(
     budgetBytes: number,
     replaceable: Replaceable = "none",
-    maxSurplusBytes = Math.max(budgetBytes / 25, Math.min(budgetBytes / 2, 40 * mebibyte)),
+    maxExcessBytes = Math.max(budgetBytes / 25, Math.min(budgetBytes / 2, 40 * mebibyte)),
   ) {
     this.budgetBytes = budgetBytes;
     this.#replaceable = replaceable;
@@ -84,28 +105,28 @@ export class PeerMemory implements AccountBook {
       streaming: replaceable === "none" ? undefined : new Set(),
       busy: replaceable === "any" ? new Set() : undefined,
     };
-    this.#maxSurplusBytes = maxSurplusBytes;
+    this.#maxExcessBytes = maxExcessBytes;
   }
 
-  /** How many streams one connection may open at once without being the greedy one that is ended: half of what all may hold. */
+  /** Number of streams that one connection may have open: together they take half of the excess budget. */
   get streamsPerConnection(): number {
     const perStreamBytes = streamBytes + ordinaryRequestBytes;
-    return Math.min(1_000, Math.max(100, Math.floor(this.#maxSurplusBytes / 2 / perStreamBytes)));
+    return Math.min(1_000, Math.max(100, Math.floor(this.#maxExcessBytes / 2 / perStreamBytes)));
   }
 
-  /** What all peers hold now. */
+  /** Bytes of all connections now. */
   get bytes(): number {
     return this.#bytes;
   }
 
-  /** An estimate of what requests and connections that have ended left behind, since the process began. It stays until a full collection. */
+  /** Estimated garbage of all requests and connections that have ended since the start; V8 frees it in full collections. */
   get discardedBytes(): number {
     return this.#discardedBytes;
   }
 
   /**
-   * Calls the listener, later, whenever so many bytes more have been released in large pieces. They are garbage, most of it outside of V8's
-   * heap, where V8 lets much more accumulate than a small container has memory.
+   * Calls the listener, later, each time that `everyBytes` more have been released in large pieces. They are garbage
+   * outside of V8's heap, of which V8 lets much more accumulate than a small container has memory.
    */
   onReleased(everyBytes: number, listener: () => void): void {
     this.#onReleased = { everyBytes, listener };
@@ -116,11 +137,11 @@ export class PeerMemory implements AccountBook {
     return !this.#hasRoom(connectionBytes);
   }
 
-  /** Makes sure that another connection of so many bytes fits, by ending others that are replaceable. False if that is not enough. */
+  /** Makes room for a connection of so many bytes by evicting replaceable ones. False if it does not fit all the same. */
   makeRoom(bytes = connectionBytes): boolean {
-    if (!this.#hasRoom(bytes) && this.#isExceeded) this.#relieve();
+    if (!this.#hasRoom(bytes) && this.#isExceeded) this.#evictToBudgets();
     while (!this.#hasRoom(bytes)) {
-      const replaced = this.#nextReplaced();
+      const replaced = this.#nextReplaceable();
       if (replaced === undefined) return false;
       this.#evict(replaced);
     }
@@ -130,10 +151,10 @@ export class PeerMemory implements AccountBook {
   /**
    * Opens the account of a connection, and charges the connection itself.
    *
-   * @param end is called at most once, when the connection has to be ended to free memory, and `hasTime` says whether its peer may be told
-   *   why. Its account counts no longer by then.
+   * @param end called at most once, to end the connection because memory is short; with `hasTime`, its peer may first be
+   *   sent the reason. The account counts no longer by then.
    * @param address of the peer
-   * @param baseBytes what the connection itself takes
+   * @param baseBytes of the connection itself
    */
   open(end: (hasTime: boolean) => void, address = "", baseBytes = connectionBytes): OpenAccount {
     const number = ++this.#opened;
@@ -144,7 +165,7 @@ export class PeerMemory implements AccountBook {
     return account;
   }
 
-  /** Opens an account that counts for nothing, for a connection that is being refused. */
+  /** Opens an account without effect, for a connection that is being refused. */
   openUncounted(): OpenAccount {
     const account = this.open(() => undefined);
     account.close();
@@ -157,12 +178,12 @@ export class PeerMemory implements AccountBook {
 
   #changed(beforeBytes: number, afterBytes: number): void {
     this.#bytes += afterBytes - beforeBytes;
-    this.#surplusBytes += surplus(afterBytes) - surplus(beforeBytes);
-    if (this.#bytes <= this.budgetBytes) this.#hopelessBytes = 0;
-    if (this.#isRelieving || !this.#isExceeded) return;
-    this.#isRelieving = true;
-    // Later, because a charge may come from the middle of anything, where a connection must not end.
-    process.nextTick(() => this.#relieve());
+    this.#excessBytes += excessBytes(afterBytes) - excessBytes(beforeBytes);
+    if (this.#bytes <= this.budgetBytes) this.#unevictableBytes = 0;
+    if (this.#isEvictionDue || !this.#isExceeded) return;
+    this.#isEvictionDue = true;
+    // In the next tick: whoever charges may be using the connection that has to end.
+    process.nextTick(() => this.#evictToBudgets());
   }
 
   #released(bytes: number): void {
@@ -171,7 +192,7 @@ export class PeerMemory implements AccountBook {
     const isDue = this.#releasedBytes >= everyBytes;
     this.#releasedBytes += bytes;
     if (isDue || this.#releasedBytes < everyBytes) return;
-    // Later, because what was released is often still in use by the caller.
+    // Later: the caller often still uses the bytes that it has released.
     onNextTurn(() => {
       this.#releasedBytes = 0;
       listener();
@@ -190,8 +211,8 @@ export class PeerMemory implements AccountBook {
     return share;
   }
 
-  /** The connection that is ended for a new one: of the address that holds the most, one that is idle, or else one with streams of events. */
-  #nextReplaced(): Account | undefined {
+  /** The connection to evict for a new one: the first one of the address with the most bytes. */
+  #nextReplaceable(): Account | undefined {
     let next: Account | undefined;
     for (const account of this.#replaceableAccounts("idle", "streaming"))
       if (next === undefined || account.share.bytes > next.share.bytes) next = account;
@@ -200,11 +221,11 @@ export class PeerMemory implements AccountBook {
     return [...busy, ...idle, ...streaming][0];
   }
 
-  /** Ends connections that are replaceable while they hold most of the budget together: it is they who have used it up. */
-  #thinOut(enoughBytes: number): void {
+  /** Evicts quiet connections while they hold most of the budget: then it is they who have used it up. */
+  #evictQuiet(enoughBytes: number): void {
     const quiet = [...this.#replaceableAccounts("idle", "streaming")];
     let quietBytes = quiet.reduce((sum, { bytes }) => sum + bytes, 0);
-    // The sort is stable.
+    // The sort is stable: within an address, the one that became quiet first goes first.
     for (const account of quiet.sort((one, other) => other.share.bytes - one.share.bytes)) {
       if (this.#bytes <= enoughBytes || quietBytes <= this.budgetBytes / 2) return;
       quietBytes -= account.bytes;
@@ -213,32 +234,34 @@ export class PeerMemory implements AccountBook {
   }
 
   *#replaceableAccounts(...activities: readonly Activity[]): Generator<Account> {
-    const spared = Math.min(maxSparedConnections, Math.floor(this.#accounts.size / perSparedConnection));
+    const protectedNewest = Math.min(
+      maxProtectedNewest,
+      Math.floor(this.#accounts.size / connectionsPerProtected),
+    );
     for (const activity of activities)
       for (const account of this.#replaceableSets[activity] ?? [])
-        if (account.number <= this.#opened - spared) yield account;
+        if (account.number <= this.#opened - protectedNewest) yield account;
   }
 
   get #isExceeded(): boolean {
     return (
-      this.#surplusBytes > this.#maxSurplusBytes ||
-      this.#bytes > Math.max(this.budgetBytes, this.#hopelessBytes)
+      this.#excessBytes > this.#maxExcessBytes ||
+      this.#bytes > Math.max(this.budgetBytes, this.#unevictableBytes)
     );
   }
 
-  #relieve(): void {
-    this.#isRelieving = false;
+  #evictToBudgets(): void {
+    this.#isEvictionDue = false;
     if (!this.#isExceeded) return;
-    const enoughBytes = this.budgetBytes * 0.875;
-    if (this.#bytes > this.budgetBytes) this.#thinOut(enoughBytes);
-    const endable = this.#endable();
-    const enoughSurplusBytes = this.#maxSurplusBytes * 0.875;
-    for (const account of endable) {
-      if (this.#bytes <= enoughBytes && this.#surplusBytes <= enoughSurplusBytes) return;
+    const enoughBytes = this.budgetBytes * enoughShare;
+    if (this.#bytes > this.budgetBytes) this.#evictQuiet(enoughBytes);
+    const enoughExcessBytes = this.#maxExcessBytes * enoughShare;
+    for (const account of this.#evictable()) {
+      if (this.#bytes <= enoughBytes && this.#excessBytes <= enoughExcessBytes) return;
       if (account.bytes <= ordinaryBytes && this.#bytes <= this.budgetBytes) continue;
       this.#evict(account);
     }
-    if (this.#bytes > this.budgetBytes) this.#hopelessBytes = this.#bytes + this.budgetBytes / 64;
+    if (this.#bytes > this.budgetBytes) this.#unevictableBytes = this.#bytes + this.budgetBytes / 64;
   }
 
   #evict(account: Account): void {
@@ -246,19 +269,19 @@ export class PeerMemory implements AccountBook {
     account.evict(this.#endingBytes === 0 || endingBytes <= this.budgetBytes * endingShare);
   }
 
-  /** What may be ended because it holds too much, in this order. */
-  #endable(): Account[] {
-    const isEndable = ({ bytes, baseBytes }: Account): boolean => bytes > baseBytes + idleBytes;
+  /** Connections that may be evicted because of their bytes, in the order of the table. */
+  #evictable(): Account[] {
+    const isEvictable = ({ bytes, baseBytes }: Account): boolean => bytes > baseBytes + idleBytes;
     if (this.#replaceable === "any") {
       const { idle = [], streaming = [], busy = [] } = this.#replaceableSets;
-      return [...idle, ...streaming, ...busy].filter(isEndable);
+      return [...idle, ...streaming, ...busy].filter(isEvictable);
     }
-    // The sort is stable, so the newest stays first among equals. Ordinary ones are equals: an application with two requests, connected for
-    // long, must not go because a thousand newer connections hold less each.
+    // The sort is stable: the newest stays first among equals. All ordinary connections are equals: an application that
+    // connected long ago and has two requests must not end because a thousand newer connections hold less each.
     return [...this.#accounts]
-      .filter(isEndable)
+      .filter(isEvictable)
       .reverse()
-      .sort((one, other) => surplus(other.bytes) - surplus(one.bytes));
+      .sort((one, other) => excessBytes(other.bytes) - excessBytes(one.bytes));
   }
 
   #forget(account: Account): void {
@@ -267,6 +290,6 @@ export class PeerMemory implements AccountBook {
     this.#bytes -= account.bytes;
     account.share.bytes -= account.bytes;
     if (--account.share.accounts === 0) this.#shares.delete(account.share.address);
-    this.#surplusBytes -= surplus(account.bytes);
+    this.#excessBytes -= excessBytes(account.bytes);
   }
 }

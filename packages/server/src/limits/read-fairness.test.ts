@@ -15,12 +15,12 @@ class FakeReader {
     this.share = turns.enter(this);
   }
 
-  holdReading(): void {
+  pauseForTurn(): void {
     this.isReading = false;
     this.holds++;
   }
 
-  continueReading(): void {
+  resumeAfterTurn(): void {
     this.isReading = true;
   }
 }
@@ -44,10 +44,10 @@ describe("ReadFairness", () => {
     modest.share.spend(perConnection);
     greedy.share.spend(perConnection + 1);
     expect([greedy.isReading, modest.isReading]).to.deep.equal([false, true]);
-    expect(greedy.share.isHeld).to.equal(true);
+    expect(greedy.share.isPaused).to.equal(true);
     endTurn();
     expect(greedy.isReading).to.equal(true);
-    expect(greedy.share.isHeld).to.equal(false);
+    expect(greedy.share.isPaused).to.equal(false);
     expect(due).to.have.length(0);
   });
 
@@ -130,7 +130,7 @@ describe("ReadFairness", () => {
     greedy.share.spend(perConnection + 1);
     endTurn();
     expect(gone.isReading).to.equal(false);
-    expect(gone.share.isHeld).to.equal(false);
+    expect(gone.share.isPaused).to.equal(false);
     expect(greedy.isReading).to.equal(true);
   });
 

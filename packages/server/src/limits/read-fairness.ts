@@ -3,60 +3,70 @@ import { onNextTurn, systemClock, type Clock } from "@bunting/runtime";
 import type { TurnReader, SharedTurns, TurnShare } from "@bunting/http2";
 
 export interface ReadFairnessOptions {
-  /** Work of one connection in a turn, after which nothing more is read from it in that turn. */
+  /** Work of one connection in a turn after which it is paused; a request is 1. */
   readonly perConnection?: number;
-  /** Work of all connections in a turn, after which nothing more is read at all in that turn. */
+  /** Work of all connections in a turn after which all are paused. */
   readonly perTurn?: number;
-  /** Calls back when the event loop has read what was readable; `onNextTurn` does. */
+  /** Calls back when the event loop has read all readable sockets; default `onNextTurn`. */
   readonly afterTurn?: (callback: () => void) => void;
   /**
-   * For how long connections that have spent their share are not read after a turn in which some were, in relation to the time that it took.
-   * Default 0: in each turn some are read.
+   * Length of a rest, in relation to the time that the turn before it took. In a rest, no resting connection is read.
+   * Default 0: no rests.
    */
   readonly restFactor?: number;
   readonly clock?: Clock;
 }
 
-/** The longest rest. */
+/** Longest rest. */
 const maxRestMs = 250;
 const perConnection = 64;
-/** A chunk with more of it is not handled whole. An ordinary client's burst fits. */
+/** Shares after which the rest of a chunk waits for a later turn. The burst of an ordinary client fits. */
 const sharesPerChunk = 4;
-/** Work of a connection in a turn that counts for nothing, so that a reconnect storm of clients with a few streams each is not held. */
+/** Free work of each connection in a turn, so that a reconnect storm of clients with a few streams each is not paused. */
 const freePerConnection = 8;
-/** Of the connections that wait to be accepted, in one turn. */
+/** Most waiting connections that are accepted in one turn. */
 const maxArrivals = 256;
-/** Of the heap's limit, for each request of a turn: one takes some 15 KB until it is answered and collected, so those of a turn take an eighth of the heap. */
+/**
+ * Bytes of heap limit for each request of a turn. A request takes some 15 KB until it is answered and collected, so the
+ * requests of a turn take an eighth of the heap.
+ */
 const heapBytesPerRequest = 128 * 1024;
 const minPerTurn = 256;
 const maxPerTurn = 512;
 
 /**
- * Bounds the requests that are taken in one turn of the event loop. Without it, all that is readable on all sockets, up to 2 MB each, becomes
- * calls before any is answered, anything is collected, or any other connection is read.
+ * Bounds the work that is read in one turn of the event loop. Without it, everything readable on all sockets, up to 2 MB
+ * each, would become calls before any call is answered, any garbage is collected, or any other connection is read.
  *
- * A connection that has spent its share is not read until a later turn. Such connections are read in rotation, at least one in each turn, and
- * only as many as have together spent no more than a turn's work when they were last read. When all have spent a turn's work, no connection is
- * read until the next turn. What has been read is handled until the connection has spent four times its share, and the rest of it in a later turn.
+ * States of a connection: _read_ → _paused_ for the rest of the turn (all have spent `perTurn`), or → _resting_ (it has
+ * spent `perConnection` itself). Paused ones are read again in the next turn, resting ones in rotation.
  *
- * With a `restFactor` of 1, such connections are not read for as long as the turn has taken in which some were: that time is left to all others.
+ * Invariants:
+ * - A turn reads at least one resting connection, but during a rest: as many as spent together at most `perTurn` when
+ *   they were last read.
+ * - A resting connection is paused. While all are paused, work of any connection, also of a new one, makes it rest.
+ * - Work up to `freePerConnection` in a turn counts only for the connection, not for the turn.
+ * - What has been read is handled up to four shares (`hasOverspent`); the rest of it is handled in a later turn.
+ * - Waiting connections are admitted in every second turn, resting ones are read in the others: neither starves.
+ * - With `restFactor` 1, a turn that read resting connections is followed by a rest as long as that turn, at most 250 ms:
+ *   that time is left to all others.
  */
 export class ReadFairness implements SharedTurns {
   readonly #perConnection: number;
   readonly #perTurn: number;
   readonly #afterTurn: (callback: () => void) => void;
   readonly #members = new Set<Member>();
-  /** Those that have spent their share, in the order in which they are read again. */
+  /** Resting connections, in the order in which they are read again. */
   readonly #resting = new Set<Member>();
-  /** New connections that wait for a turn that has not had its work. */
+  /** New connections that wait to be admitted. */
   readonly #arrivals: (() => void)[] = [];
   #turn = 0;
   #spent = 0;
   #isEndDue = false;
-  #areAllHeld = false;
+  #areAllPaused = false;
   readonly #restFactor: number;
   readonly #clock: Clock;
-  /** When this turn began, if connections that had spent their share are read in it. */
+  /** Start of this turn, if resting connections are read in it. */
   #readSinceMs: number | undefined;
   #isResting = false;
 
@@ -75,15 +85,15 @@ export class ReadFairness implements SharedTurns {
     return member;
   }
 
-  /** Adds a connection of which nothing has been read: nothing is in this turn either, if it has had its work. */
+  /** Adds a connection of which nothing has been read. It starts paused if this turn has had its work. */
   enterUnread(reader: TurnReader): TurnShare {
     const member = new Member(reader, this);
     this.#members.add(member);
-    if (this.#areAllHeld) member.hold();
+    if (this.#areAllPaused) member.pause();
     return member;
   }
 
-  /** Calls back at once, or, if this turn has had its work or others wait, in a later turn. */
+  /** Calls back at once, or in a later turn if this one has had its work or others wait already. */
   admit(accept: () => void): void {
     if (this.#spent <= this.#perTurn && this.#arrivals.length === 0) {
       accept();
@@ -93,33 +103,33 @@ export class ReadFairness implements SharedTurns {
     this.#awaitEnd();
   }
 
-  /** Called by shares only. */
+  /** Called by `Member` only. */
   hasOverspent(member: Member): boolean {
     return member.spentIn(this.#turn) > sharesPerChunk * this.#perConnection;
   }
 
-  /** Called by shares only. */
+  /** Called by `Member` only. */
   leave(member: Member): void {
     this.#members.delete(member);
     this.#resting.delete(member);
   }
 
-  /** Called by shares only. */
+  /** Called by `Member` only. */
   spend(member: Member, work: number): void {
     if (!this.#members.has(member)) return;
     member.count(this.#turn, work);
     this.#awaitEnd();
     if (member.spent > freePerConnection) this.#spent += work;
-    // Those that came after all others were held are held as soon as they spend anything.
-    if (member.isHeld || this.#areAllHeld || member.spent > this.#perConnection) {
+    // A connection that came after all were paused is paused with its first work.
+    if (member.isPaused || this.#areAllPaused || member.spent > this.#perConnection) {
       this.#resting.add(member);
-      member.hold();
+      member.pause();
     }
-    if (this.#spent > this.#perTurn && !this.#areAllHeld) {
-      this.#areAllHeld = true;
+    if (this.#spent > this.#perTurn && !this.#areAllPaused) {
+      this.#areAllPaused = true;
       for (const each of this.#members) {
         if (each.spentIn(this.#turn) > freePerConnection) this.#resting.add(each);
-        each.hold();
+        each.pause();
       }
     }
   }
@@ -129,19 +139,19 @@ export class ReadFairness implements SharedTurns {
     this.#spent = 0;
     this.#isEndDue = false;
     this.#rest();
-    if (this.#areAllHeld) {
-      this.#areAllHeld = false;
-      // The oldest first, which are then the first to be read.
-      for (const member of this.#members) if (!this.#resting.has(member)) member.release();
+    if (this.#areAllPaused) {
+      this.#areAllPaused = false;
+      // In the order of the set: the oldest is read first.
+      for (const member of this.#members) if (!this.#resting.has(member)) member.resume();
     }
     const canRead = this.#resting.size > 0 && !this.#isResting;
-    // In every second turn, so that neither waits for the other for ever.
+    // In every second turn, so that neither kind starves.
     if (this.#arrivals.length > 0 && (this.#turn % 2 === 0 || !canRead)) this.#admitSome();
     else if (canRead) this.#readSome();
     if (this.#arrivals.length > 0 || (this.#resting.size > 0 && !this.#isResting)) this.#awaitEnd();
   }
 
-  /** Begins a rest if this turn was one in which connections were read that had spent their share. */
+  /** Begins a rest if resting connections were read in this turn. */
   #rest(): void {
     if (this.#readSinceMs === undefined) return;
     const restMs = (this.#clock.monotonicMs() - this.#readSinceMs) * this.#restFactor;
@@ -160,7 +170,7 @@ export class ReadFairness implements SharedTurns {
     this.#afterTurn(() => this.#endTurn());
   }
 
-  /** One callback each, because what a connection has sent is handled after the callback. */
+  /** Admits each in a callback of its own: what the connection has sent is handled after the callback. */
   #admitSome(): void {
     for (let count = Math.min(this.#arrivals.length, maxArrivals); count > 0; count--) {
       this.#afterTurn(() => {
@@ -169,7 +179,7 @@ export class ReadFairness implements SharedTurns {
     }
   }
 
-  /** Lets those read on whose turn it is. */
+  /** Resumes the resting connections at the head of the rotation. */
   #readSome(): void {
     if (this.#restFactor > 0) {
       this.#readSinceMs = this.#clock.monotonicMs();
@@ -180,7 +190,7 @@ export class ReadFairness implements SharedTurns {
       if (expected > 0 && expected + member.spent > this.#perTurn) return;
       expected += member.spent;
       this.#resting.delete(member);
-      member.release();
+      member.resume();
     }
   }
 }
@@ -190,22 +200,22 @@ class Member implements TurnShare {
   readonly #turns: ReadFairness;
   #turn = -1;
   #spent = 0;
-  #isHeld = false;
+  #isPaused = false;
 
   constructor(reader: TurnReader, turns: ReadFairness) {
     this.#reader = reader;
     this.#turns = turns;
   }
 
-  get isHeld(): boolean {
-    return this.#isHeld;
+  get isPaused(): boolean {
+    return this.#isPaused;
   }
 
   get hasOverspent(): boolean {
-    return this.#isHeld && this.#turns.hasOverspent(this);
+    return this.#isPaused && this.#turns.hasOverspent(this);
   }
 
-  /** In the last turn in which there was any. */
+  /** Work in the last turn in which it had any. */
   get spent(): number {
     return this.#spent;
   }
@@ -219,7 +229,7 @@ class Member implements TurnShare {
   }
 
   leave(): void {
-    this.#isHeld = false;
+    this.#isPaused = false;
     this.#turns.leave(this);
   }
 
@@ -229,15 +239,15 @@ class Member implements TurnShare {
     this.#spent += work;
   }
 
-  hold(): void {
-    this.#isHeld = true;
-    this.#reader.holdReading();
+  pause(): void {
+    this.#isPaused = true;
+    this.#reader.pauseForTurn();
   }
 
-  release(): void {
-    if (!this.#isHeld) return;
-    this.#isHeld = false;
-    this.#reader.continueReading();
+  resume(): void {
+    if (!this.#isPaused) return;
+    this.#isPaused = false;
+    this.#reader.resumeAfterTurn();
   }
 }
 

@@ -67,8 +67,8 @@ export interface PortListenerOptions {
   readonly onDropped?: (reason: DropReason, detail?: string, peer?: string) => void;
   /** Called for each request that is refused, or ended early, because of a limit. */
   readonly onRefused?: ((reason: RefusalReason) => void) | undefined;
-  /** Called each time that a connection is read on after the turns had held it. */
-  readonly onHeld?: (() => void) | undefined;
+  /** Called each time that a connection is read on after it was paused for a turn. */
+  readonly onReadingResumed?: (() => void) | undefined;
   /** Called when a connection has as many streams as it may have: its client's further ones wait. */
   readonly onStreamLimit?: ((session: TransportSession) => void) | undefined;
 }
@@ -134,8 +134,8 @@ export class PortListener {
     this.#sniffer = new PrefaceSniffer({
       turns,
       timeoutMs: headerTimeoutMs,
-      patientWith: (budgetBytes * silentShare) / silentBytes,
-      bearsWith: (budgetBytes * floodShare) / silentBytes,
+      maxSilent: (budgetBytes * silentShare) / silentBytes,
+      maxSilentHard: (budgetBytes * floodShare) / silentBytes,
       expectsTls: (socket) => this.#expectsTls(socket),
       onSniffed: (socket, protocol, seen) => this.#serve(socket, protocol, seen),
       onTimeout: (socket) => {
@@ -143,7 +143,7 @@ export class PortListener {
         if (this.#expectsTls(socket)) socket.destroy();
         else this.#dismiss(socket, timedOut);
       },
-      onCrowded: (socket) => {
+      onTooManySilent: (socket) => {
         onDropped?.("memory");
         socket.destroy();
       },
@@ -185,7 +185,7 @@ export class PortListener {
         onNotAdmitted: (reason) => onDropped?.(reason),
         onStreamLimit: options.onStreamLimit,
         onRefused,
-        onHeld: options.onHeld,
+        onReadingResumed: options.onReadingResumed,
       });
       this.#keepalive = new SessionKeepalive(this.#transport.sessions, keepalive, (reason) =>
         onDropped?.(reason),

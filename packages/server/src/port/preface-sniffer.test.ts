@@ -26,12 +26,12 @@ describe("PrefaceSniffer", () => {
     sniffer = new PrefaceSniffer({
       turns,
       timeoutMs: 60_000,
-      patientWith: 100,
-      bearsWith: 2,
+      maxSilent: 100,
+      maxSilentHard: 2,
       expectsTls: () => false,
       onSniffed: (socket) => sniffed.push(socket),
       onTimeout: (socket) => socket.destroy(),
-      onCrowded: (socket) => crowded.push(socket),
+      onTooManySilent: (socket) => crowded.push(socket),
     });
   });
 
@@ -52,7 +52,7 @@ describe("PrefaceSniffer", () => {
   }
 
   function spendTurn(): void {
-    const reader = { holdReading: () => undefined, continueReading: () => undefined };
+    const reader = { pauseForTurn: () => undefined, resumeAfterTurn: () => undefined };
     turns.enter(reader).spend(perTurn + 1);
   }
 

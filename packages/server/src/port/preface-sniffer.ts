@@ -4,54 +4,65 @@ import type { TurnShare } from "@bunting/http2";
 import type { ReadFairness } from "../limits/read-fairness.js";
 import { startReading, stopReading } from "../node-internals/socket-handle.js";
 
-/** What HTTP/2 clients send first (RFC 9113 3.4). */
+/** The first bytes of HTTP/2 clients (RFC 9113 3.4). */
 export const preface = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "latin1");
 const tlsHandshake = 0x16;
-/** The head of a record and of the handshake message in it, which has the size of the ClientHello. */
+/** Bytes of the heads of a TLS record and its handshake message; they contain the size of the ClientHello. */
 const tlsHeadBytes = 9;
 const sweepsPerTimeout = 4;
-const patience = 10;
+/** A silent client has ten times `timeoutMs` while there are at most `maxSilent` of them. */
+const quietTimeoutFactor = 10;
 
 export type SniffedProtocol = "http2" | "http1" | "tls";
 
 export interface PrefaceSnifferOptions {
-  /** A new connection is not read in a turn that has had its work: the first 64 KB or more of each would wait for a later one, charged to nobody. */
+  /** Pauses new connections in a turn that has had its work: otherwise 64 KB or more of each would wait uncharged. */
   readonly turns: ReadFairness;
-  /** How long a client may take to reveal its protocol while too many do; it may get up to a quarter more. Otherwise it has ten times as long. */
+  /** Time to reveal the protocol while more than `maxSilent` clients are silent, or up to 1/4 more; else ten times as long. */
   readonly timeoutMs: number;
-  /** More clients than this that have not revealed their protocol are too many: those that connected first get the shorter time. */
-  readonly patientWith: number;
-  /** With more than this, those that connected first are given up at once, unless what they sent may not have been read yet. */
-  readonly bearsWith: number;
-  /** True if the connection should begin with TLS: then so much of it is read that `clientHelloBytes` can be asked. */
+  /** Silent clients that may have the longer time. Beyond it, the oldest have `timeoutMs`. */
+  readonly maxSilent: number;
+  /** Silent clients that there may be at all. Beyond it, the oldest are given up at once, once they had a turn to be read. */
+  readonly maxSilentHard: number;
+  /** True if the connection should begin with TLS: then `seen` has at least the bytes that `clientHelloBytes` needs. */
   readonly expectsTls: (socket: Socket) => boolean;
-  /** `seen` are the bytes that were read and put back. */
+  /** @param seen the bytes that were read, and put back into the socket */
   readonly onSniffed: (socket: Socket, protocol: SniffedProtocol, seen: Buffer) => void;
   readonly onTimeout: (socket: Socket) => void;
-  /** The client is one too many. */
-  readonly onCrowded: (socket: Socket) => void;
+  /** More than `maxSilentHard` clients are silent, and this is one of the oldest. */
+  readonly onTooManySilent: (socket: Socket) => void;
 }
 
-interface Unknown {
+/** A connection whose protocol is not known yet. */
+interface SilentConnection {
   readonly share: TurnShare;
   seen: Buffer | undefined;
   sweeps: number;
-  /** Of the event loop, in which it was accepted, or read first if that turn had had its work; undefined until then. */
+  /** Turn of the event loop from which on the connection is read; undefined while it is paused since the start. */
   turn: number | undefined;
 }
 
 /**
- * Finds out which protocol a new connection speaks. The bytes it reads are put back, so that the protocol's server sees all of them.
+ * Finds out which protocol a new connection speaks. A connection is _silent_ until it has sent enough to tell.
  *
- * A client's time is counted in sweeps instead of by one timer each: in a reconnect storm the event loop may be seconds late, and timers
- * that expired meanwhile would fire before the bytes that the clients sent in time are read. A sweep counts once, however late it is.
+ *     sniff ──> silent ──> onSniffed (http2, http1, tls): the bytes are put back, so that the server of the protocol sees all
+ *                     ├──> onTimeout: silent for too many sweeps
+ *                     └──> onTooManySilent: more than `maxSilentHard` are silent
  *
- * A client's own process may be seconds late as well: the system has connected it long before it is told, if it connects ten thousand times at
- * once or starts beside a hundred others on a busy node. So a client that says nothing has a long time, as long as there are few of them.
+ * Invariants:
+ * - `#silent` is in the order of accepting: the oldest is given up first.
+ * - Up to `maxSilent` clients have ten times `timeoutMs`, because a client's process may be seconds late: the system connects
+ *   it before the process runs, for instance when it opens ten thousand connections or starts beside a hundred others on a
+ *   busy node. Beyond `maxSilent`, the oldest have `timeoutMs`.
+ * - A client is given up as one too many only after a whole turn in which it was read: a turn accepts all connections of a
+ *   reconnect storm, and the next one reads what they have sent.
+ * - Time is counted in sweeps, and a late sweep counts once. The event loop may be seconds late in a storm, and a timer for
+ *   each client would fire before the bytes that the client sent in time are read.
+ * - A sweep does not count for a client that is paused for its turn: its bytes may be there.
  */
 export class PrefaceSniffer {
   readonly #options: PrefaceSnifferOptions;
-  readonly #unknown = new Map<Socket, Unknown>();
+  readonly #silent = new Map<Socket, SilentConnection>();
   readonly #onReadable: (this: Socket) => void;
   readonly #sweep: Sweep;
 
@@ -67,41 +78,41 @@ export class PrefaceSniffer {
   /** Begins to read the socket. Call `forget` when it closes. */
   sniff(socket: Socket): void {
     const share = this.#options.turns.enterUnread({
-      holdReading: () => stopReading(socket),
-      continueReading: () => {
+      pauseForTurn: () => stopReading(socket),
+      resumeAfterTurn: () => {
         startReading(socket);
-        unknown.turn ??= currentTurn();
+        silent.turn ??= currentTurn();
       },
     });
-    const turn = share.isHeld ? undefined : currentTurn();
-    const unknown: Unknown = { share, seen: undefined, sweeps: 0, turn };
-    this.#unknown.set(socket, unknown);
+    const turn = share.isPaused ? undefined : currentTurn();
+    const silent: SilentConnection = { share, seen: undefined, sweeps: 0, turn };
+    this.#silent.set(socket, silent);
     socket.on("readable", this.#onReadable);
     this.#sweep.start();
-    if (this.#unknown.size > this.#options.bearsWith) this.#giveUpSome();
+    if (this.#silent.size > this.#options.maxSilentHard) this.#giveUpOldest();
   }
 
   /** Stops reading the socket. */
   forget(socket: Socket): void {
-    const unknown = this.#unknown.get(socket);
-    if (unknown === undefined) return;
-    this.#unknown.delete(socket);
-    // Who takes it over enters the turns anew.
-    if (unknown.share.isHeld) startReading(socket);
-    unknown.share.leave();
+    const silent = this.#silent.get(socket);
+    if (silent === undefined) return;
+    this.#silent.delete(socket);
+    // The protocol's server enters the connection into the turns again.
+    if (silent.share.isPaused) startReading(socket);
+    silent.share.leave();
     socket.off("readable", this.#onReadable);
-    if (this.#unknown.size === 0) this.#sweep.stop();
+    if (this.#silent.size === 0) this.#sweep.stop();
   }
 
   #read(socket: Socket): void {
-    const unknown = this.#unknown.get(socket);
+    const silent = this.#silent.get(socket);
     const chunk = socket.read() as Buffer | null;
-    if (unknown === undefined || chunk === null) return;
-    const seen = unknown.seen === undefined ? chunk : Buffer.concat([unknown.seen, chunk]);
+    if (silent === undefined || chunk === null) return;
+    const seen = silent.seen === undefined ? chunk : Buffer.concat([silent.seen, chunk]);
     const protocol = protocolOf(seen);
     const isCut = protocol === "tls" && seen.length < tlsHeadBytes && this.#options.expectsTls(socket);
     if (protocol === undefined || isCut) {
-      unknown.seen = seen;
+      silent.seen = seen;
       return;
     }
     this.forget(socket);
@@ -109,37 +120,36 @@ export class PrefaceSniffer {
     this.#options.onSniffed(socket, protocol, seen);
   }
 
-  #giveUpSome(): void {
+  #giveUpOldest(): void {
     const turn = currentTurn();
-    for (const [socket, unknown] of this.#unknown) {
-      // A turn accepts all that have connected, thousands in a reconnect storm, and the next one reads what they have sent.
-      const isNew = unknown.turn === undefined || turn - unknown.turn < 2;
-      if (this.#unknown.size <= this.#options.bearsWith || isNew) return;
+    for (const [socket, silent] of this.#silent) {
+      const isNew = silent.turn === undefined || turn - silent.turn < 2;
+      if (this.#silent.size <= this.#options.maxSilentHard || isNew) return;
       this.forget(socket);
-      this.#options.onCrowded(socket);
+      this.#options.onTooManySilent(socket);
     }
   }
 
   #look(): void {
-    let tooMany = this.#unknown.size - this.#options.patientWith;
-    for (const [socket, unknown] of this.#unknown) {
-      // What it has sent is not read meanwhile.
-      if (unknown.share.isHeld) continue;
-      const maxSweeps = tooMany-- > 0 ? sweepsPerTimeout : patience * sweepsPerTimeout;
-      if (unknown.sweeps++ < maxSweeps) continue;
+    let tooMany = this.#silent.size - this.#options.maxSilent;
+    for (const [socket, silent] of this.#silent) {
+      // Its bytes are not read meanwhile.
+      if (silent.share.isPaused) continue;
+      const maxSweeps = tooMany-- > 0 ? sweepsPerTimeout : quietTimeoutFactor * sweepsPerTimeout;
+      if (silent.sweeps++ < maxSweeps) continue;
       this.forget(socket);
       this.#options.onTimeout(socket);
     }
   }
 }
 
-/** The size that the ClientHello at the start of a connection announces; Infinity if that is not in its first record, where all clients have it. */
+/** Size of the ClientHello by its head; Infinity if its first record lacks the head, which no known client does. */
 export function clientHelloBytes(seen: Buffer): number {
   const recordBytes = seen.readUInt16BE(3);
   return recordBytes < 4 ? Number.POSITIVE_INFINITY : seen.readUIntBE(6, 3);
 }
 
-/** Undefined while the bytes may still become the preface. It must be complete, because there is no deadline for what follows it. */
+/** Undefined while the bytes may become the preface. The whole preface counts: no deadline applies after it. */
 function protocolOf(seen: Buffer): SniffedProtocol | undefined {
   const length = Math.min(seen.length, preface.length);
   if (seen.compare(preface, 0, length, 0, length) === 0)

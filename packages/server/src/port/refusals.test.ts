@@ -47,7 +47,7 @@ describe("requests that a limit refuses", () => {
     return serve([echo, flood], {
       onRefused: (reason) => refused.push(reason),
       onDropped: (reason) => dropped.push(reason),
-      onHeld: () => held++,
+      onReadingResumed: () => held++,
       keepalive: { intervalMs: 0, timeoutMs: 2 * stepMs, clock },
       server: { clock, maxMessageBytes: mebibyte },
       ...options,
