@@ -239,7 +239,7 @@ function isChunked({ headers }: IncomingMessage): boolean {
 }
 
 /** What the head of a request takes as long as the request lives, beyond what that of an ordinary one does, in bytes. */
-function headSurplusBytes({ url = "", rawHeaders }: IncomingMessage): number {
+function headExcessBytes({ url = "", rawHeaders }: IncomingMessage): number {
   return Math.max(0, weighTexts(rawHeaders, url) - ordinaryBytes);
 }
 

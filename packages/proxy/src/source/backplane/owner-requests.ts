@@ -10,11 +10,7 @@ export class OwnerRequests {
     this.#interest = interest;
   }
 
-<<<<<<< HEAD:packages/proxy/src/source/backplane/owner-questions.ts
-  ask(topic: ReplicatedTopic, asked: InterestRequest): void {
-=======
-  send(topic: ReplicatedTopic, asked: Asked): void {
->>>>>>> 634f02b (Call things in the proxy by the trade's words: peer, report, ownership unit, prewarm, blocked by heap):packages/proxy/src/source/backplane/owner-requests.ts
+  send(topic: ReplicatedTopic, asked: InterestRequest): void {
     this.#waiting.delete(topic);
     void this.#interest
       .ask(topic.ownershipUnit.name, topic.key, asked)

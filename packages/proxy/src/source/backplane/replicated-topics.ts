@@ -114,15 +114,9 @@ export class ReplicatedTopics {
       leases,
       leaseMs,
       clock,
-<<<<<<< HEAD
-      onHeld: (lease) => void this.#unitLeases.held(lease),
-      onLost: (name) => this.#unitLeases.lost(name),
-      onHandOverRequested: (lease, by) => void this.#unitLeases.handOver(lease, by),
-=======
       onHeld: (lease) => void this.#ownershipLeases.acquired(lease),
       onLost: (name) => this.#ownershipLeases.lost(name),
-      onAsked: (lease, by) => void this.#ownershipLeases.handOver(lease, by),
->>>>>>> 634f02b (Call things in the proxy by the trade's words: peer, report, ownership unit, prewarm, blocked by heap)
+      onHandOverRequested: (lease, by) => void this.#ownershipLeases.handOver(lease, by),
     });
     this.#membership = new Membership({
       ...{ connection, keys, member: replica, memberMs, clock },
@@ -272,17 +266,10 @@ export class ReplicatedTopics {
     });
   }
 
-<<<<<<< HEAD
-  /** A replica asks the owner of a topic. */
-  #asked(key: TopicKey, asked: InterestRequest): void {
-    const topic = this.#unitLeases.wantedElsewhere(key);
-    if (topic?.unit.lease === undefined) return;
-=======
   /** Another replica sent a request to the owner of a topic. */
-  #asked(key: TopicKey, asked: Asked): void {
+  #asked(key: TopicKey, asked: InterestRequest): void {
     const topic = this.#ownershipLeases.wantedElsewhere(key);
     if (topic?.ownershipUnit.lease === undefined) return;
->>>>>>> 634f02b (Call things in the proxy by the trade's words: peer, report, ownership unit, prewarm, blocked by heap)
     const write = (): void => this.#writer.changed(topic);
     if (asked === "refresh") topic.refresh(write, topic.ownershipUnit);
     else if (topic.current !== undefined) write();

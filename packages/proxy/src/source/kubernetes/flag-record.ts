@@ -44,11 +44,7 @@ export class FlagRecord implements WatchRequest {
 
   constructor(options: FlagRecordOptions) {
     this.topic = options.topic;
-<<<<<<< HEAD
-    this.peer = options.asker;
-=======
     this.peer = options.peer;
->>>>>>> 634f02b (Call things in the proxy by the trade's words: peer, report, ownership unit, prewarm, blocked by heap)
     this.namespace = partsOfKey(options.topic).namespace;
     this.watchKeys = [clusterKey, namespaceKey(this.namespace), this.topic];
     this.#options = options;

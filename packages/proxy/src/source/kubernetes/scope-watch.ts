@@ -58,13 +58,8 @@ export class ScopeWatch implements ReflectorHandler {
       },
       handler: this,
       resumesAfterClose: this.kind !== "object",
-<<<<<<< HEAD
       priority: () => (this.kind === "cluster" || this.#hasExisting() ? "normal" : "speculative"),
       peer: this.#firstRecord()?.peer,
-=======
-      isKnownToExist: () => this.kind === "cluster" || this.#hasExisting(),
-      asker: this.#firstRecord()?.peer,
->>>>>>> 634f02b (Call things in the proxy by the trade's words: peer, report, ownership unit, prewarm, blocked by heap)
     });
   }
 
