@@ -44,7 +44,7 @@ const running = reports.map((report, index) => {
   });
   const source = createSyncSource(config, {
     deliver: ({ sourceIndex, bytes, version }) => store.replace(sourceIndex, bytes, version),
-    held: (sourceIndex) => store.held(sourceIndex),
+    currentDocument: (sourceIndex) => store.currentDocument(sourceIndex),
     answered: () => undefined,
     confirm: (sourceIndex, version) => store.confirm(sourceIndex, version),
     logger,

@@ -23,10 +23,10 @@ export function encodeHello(hello: {
   return finish(writer.join());
 }
 
-export function encodeSubscribe(topic: string, held: DocumentVersion | undefined): Buffer {
+export function encodeSubscribe(topic: string, current: DocumentVersion | undefined): Buffer {
   const writer = new BinaryWriter().tag(2, len).fork();
   writer.tag(1, len).string(topic);
-  if (held !== undefined) writer.tag(2, len).bytes(held.encoded);
+  if (current !== undefined) writer.tag(2, len).bytes(current.encoded);
   return finish(writer.join());
 }
 
@@ -51,17 +51,17 @@ export function encodeAck(
 export function encodeNack(
   { topic, number }: AnsweredMessage,
   nack: {
-    /** undefined if nothing is held. */
-    readonly heldDigest: Buffer | undefined;
+    /** Digest of the document that the client has now; undefined if it has none. */
+    readonly currentDigest: Buffer | undefined;
     readonly reason: string;
     readonly isDeltaMismatch: boolean;
   },
 ): Buffer {
-  const { heldDigest, reason, isDeltaMismatch } = nack;
+  const { currentDigest, reason, isDeltaMismatch } = nack;
   const writer = new BinaryWriter().tag(5, len).fork();
   writer.tag(1, len).string(topic);
   writer.tag(2, WireType.Varint).uint64(number);
-  if (heldDigest !== undefined) writer.tag(3, len).bytes(heldDigest);
+  if (currentDigest !== undefined) writer.tag(3, len).bytes(currentDigest);
   writer.tag(4, len).string(reason);
   writer.tag(5, WireType.Varint).bool(isDeltaMismatch);
   return finish(writer.join());

@@ -1,6 +1,6 @@
 export { connectionAdvice } from "./connection-advice.js";
 export { grpcTls, type TlsFileNames, type TlsFiles } from "./grpc-tls.js";
-export { MessageHold } from "./message-hold.js";
+export { MessageBuffer } from "./message-buffer.js";
 export { openSyncStream } from "./open-sync-stream.js";
 export { runRenewing, type RenewalOptions, type StreamTurn } from "./renew-stream.js";
 export { SentSecrets } from "./sent-secrets.js";

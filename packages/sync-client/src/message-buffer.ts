@@ -1,35 +1,39 @@
-/** What brings the messages. */
-export interface HeldReading {
-  hold(): void;
-  release(): void;
+/** A reading of messages that can be paused. */
+export interface PausableReading {
+  pause(): void;
+  resume(): void;
 }
 
-/** The messages of a stream, which can be held back while another stream is about to take over: those that come all the same wait here, the others at the server. */
-export class MessageHold {
-  #held: (() => void)[] | undefined;
-  #reading: HeldReading | undefined;
+/**
+ * The messages of a stream, which is paused while another stream is about to take over. Messages that still arrive wait
+ * here, the others at the server.
+ */
+export class MessageBuffer {
+  /** Undefined while not paused. */
+  #waiting: (() => void)[] | undefined;
+  #reading: PausableReading | undefined;
 
-  /** From now on the messages come from here. */
-  readFrom(reading: HeldReading): void {
+  /** Sets the reading that the messages come from. */
+  readFrom(reading: PausableReading): void {
     this.#reading = reading;
-    if (this.#held !== undefined) reading.hold();
+    if (this.#waiting !== undefined) reading.pause();
   }
 
-  /** Takes a message now, or when `release` is called. */
+  /** Takes a message now, or on `resume` while paused. */
   pass(take: () => void): void {
-    if (this.#held === undefined) take();
-    else this.#held.push(take);
+    if (this.#waiting === undefined) take();
+    else this.#waiting.push(take);
   }
 
-  hold(): void {
-    this.#held ??= [];
-    this.#reading?.hold();
+  pause(): void {
+    this.#waiting ??= [];
+    this.#reading?.pause();
   }
 
-  release(): void {
-    const held = this.#held ?? [];
-    this.#held = undefined;
-    for (const take of held) take();
-    this.#reading?.release();
+  resume(): void {
+    const waiting = this.#waiting ?? [];
+    this.#waiting = undefined;
+    for (const take of waiting) take();
+    this.#reading?.resume();
   }
 }

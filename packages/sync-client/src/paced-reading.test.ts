@@ -1,7 +1,7 @@
 import { Readable } from "node:stream";
 import { setImmediate as turn } from "node:timers/promises";
 import { expect } from "chai";
-import { MessageHold } from "./message-hold.js";
+import { MessageBuffer } from "./message-buffer.js";
 import { PacedReading } from "./paced-reading.js";
 
 describe("PacedReading", () => {
@@ -27,17 +27,17 @@ describe("PacedReading", () => {
   afterEach(() => stream.destroy());
 
   /** Handles messages that take so long each. */
-  function handle(tookMs: number, hold = new MessageHold()): MessageHold {
-    hold.readFrom(reading);
+  function handle(tookMs: number, buffer = new MessageBuffer()): MessageBuffer {
+    buffer.readFrom(reading);
     stream.on("data", (message: number) =>
-      hold.pass(() =>
+      buffer.pass(() =>
         reading.handle(() => {
           nowMs += tookMs;
           taken.push(message);
         }),
       ),
     );
-    return hold;
+    return buffer;
   }
 
   it("lets everything else have its turn after each message that took long", async () => {
@@ -57,20 +57,20 @@ describe("PacedReading", () => {
   });
 
   it("reads little while the messages are held back, and goes on with the next one", async () => {
-    const hold = handle(1);
-    hold.hold();
+    const buffer = handle(1);
+    buffer.pause();
     for (let turns = 0; turns < 10; turns++) await turn();
     expect(made).to.be.below(50);
     expect(taken).to.deep.equal([]);
-    hold.release();
+    buffer.resume();
     for (let turns = 0; turns < 10; turns++) await turn();
     expect(taken.slice(0, 20)).to.deep.equal(Array.from({ length: 20 }, (_, index) => index));
   });
 
   it("is held back if that was said before there was a stream", async () => {
-    const hold = new MessageHold();
-    hold.hold();
-    handle(1, hold);
+    const buffer = new MessageBuffer();
+    buffer.pause();
+    handle(1, buffer);
     for (let turns = 0; turns < 3; turns++) await turn();
     expect(made).to.be.below(50);
     expect(taken).to.deep.equal([]);

@@ -1,9 +1,9 @@
 import { onNextTurn, type Clock } from "@bunting/runtime";
 
-/** How long messages are handled at a time. */
+/** Time for messages in one turn. */
 const turnMs = 10;
 
-/** What is read from a stream; a Readable. */
+/** The part of a Readable that is used. */
 export interface PausableStream {
   pause(): unknown;
   resume(): unknown;
@@ -12,15 +12,15 @@ export interface PausableStream {
 }
 
 /**
- * Reads a stream of grpc-js no faster than its messages are handled. grpc-js passes on all that came together before anything else of the process
- * has its turn: 64 KB of small messages that each take long to handle would stop everything for minutes.
+ * Reads a stream of grpc-js no faster than its messages are handled. grpc-js passes on all messages that arrived together
+ * before anything else in the process runs: 64 KB of small messages that each take long would stop everything for minutes.
  */
 export class PacedReading {
   readonly #stream: PausableStream;
   readonly #clock: Pick<Clock, "monotonicMs">;
   #turnSinceMs: number | undefined;
   #isSpent = false;
-  #isHeld = false;
+  #isPaused = false;
   #isBusy = false;
   #isOver = false;
 
@@ -29,7 +29,7 @@ export class PacedReading {
     this.#clock = clock;
   }
 
-  /** Handles a message. If handling has taken long, the next ones wait until everything else has had its turn. */
+  /** Handles a message. Once messages have taken `turnMs`, the next ones wait for the next turn of the event loop. */
   handle(take: () => void): void {
     const nowMs = this.#clock.monotonicMs();
     if (this.#turnSinceMs === undefined) {
@@ -42,25 +42,25 @@ export class PacedReading {
     this.#stream.pause();
   }
 
-  /** Reads nothing until `release`: flow control then holds the server back. */
-  hold(): void {
-    this.#isHeld = true;
+  /** Reads nothing until `resume`: flow control then stops the server. */
+  pause(): void {
+    this.#isPaused = true;
     this.#stream.pause();
   }
 
-  release(): void {
-    this.#isHeld = false;
+  resume(): void {
+    this.#isPaused = false;
     this.#readOn();
   }
 
-  /** A message takes long: the next ones wait until `isBusy` is false again. */
+  /** True while a message takes long: the next ones wait until then. */
   set isBusy(isBusy: boolean) {
     this.#isBusy = isBusy;
     if (isBusy) this.#stream.pause();
     else this.#readOn();
   }
 
-  /** The stream has ended: what has been read of it is handled at once. */
+  /** Handles at once what was read of a stream that has ended. */
   end(): void {
     this.#isOver = true;
     while (this.#stream.read() !== null);
@@ -73,6 +73,6 @@ export class PacedReading {
   }
 
   #readOn(): void {
-    if (!this.#isHeld && !this.#isBusy && !this.#isSpent && !this.#isOver) this.#stream.resume();
+    if (!this.#isPaused && !this.#isBusy && !this.#isSpent && !this.#isOver) this.#stream.resume();
   }
 }

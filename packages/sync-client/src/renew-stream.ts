@@ -1,24 +1,24 @@
 import { Backoff, isAborted, sleep, type Clock } from "@bunting/runtime";
-import { MessageHold } from "./message-hold.js";
+import { MessageBuffer } from "./message-buffer.js";
 import { callEnd, type CallEnd } from "./stream-call.js";
 import type { TokenFile } from "./token-file.js";
 
-/** One of the streams that follow each other. */
+/** One of the successive streams. */
 export interface StreamTurn {
   readonly token: string;
-  readonly hold: MessageHold;
-  /** It is to take over from another stream. */
+  readonly buffer: MessageBuffer;
+  /** True if the stream is to take over from another one. */
   readonly isRenewal: boolean;
   /** To be called when the server has sent the state of the topic. */
   answered(): void;
 }
 
 export interface RenewalOptions {
-  /** The first stream's. */
+  /** Token of the first stream. */
   readonly token: string;
   readonly tokenFile: TokenFile;
   readonly clock: Clock;
-  /** How long the new stream may take to answer, in ms. */
+  /** Time for the first answer of a new stream, in ms. */
   readonly answerTimeoutMs: number;
   /** Opens a stream on the same connection; resolves when it has ended, soon after an abort. */
   readonly open: (turn: StreamTurn, signal: AbortSignal) => Promise<CallEnd>;
@@ -33,7 +33,7 @@ const retry = { firstMs: 2_000, capMs: 60_000 };
 
 interface Running {
   readonly token: string;
-  readonly hold: MessageHold;
+  readonly buffer: MessageBuffer;
   readonly answered: Promise<void>;
   readonly end: Promise<CallEnd>;
   readonly stop: () => void;
@@ -42,9 +42,9 @@ interface Running {
 /**
  * Runs a stream with the token of a file until it ends. When the file has another token, a second stream with that one takes over:
  *
- * - It begins from the document that is held. From then on the messages of the first stream wait.
- * - Its first answer is at least as new as they are, so it ends the first stream, and they are dropped.
- * - If it brings no answer, it is ended, and the first stream goes on with what has waited.
+ * - The second begins from the current document. From then on the messages of the first stream wait.
+ * - Its first answer is at least as new as the waiting messages: the first stream ends, and they are dropped.
+ * - If it brings no answer, it ends, and the first stream goes on with the waiting messages.
  *
  * So no version is missed or applied twice, the agent never goes back to an older one, and the source stays connected.
  *
@@ -69,7 +69,7 @@ export async function runRenewing(options: RenewalOptions, signal: AbortSignal):
       const token = await unlessEnded(current, (until) => tokenFile.waitForAnother(current.token, until));
       if (token === undefined) return await current.end;
       const next = start(token, true);
-      current.hold.hold();
+      current.buffer.pause();
       const outcome = await Promise.race([
         next.answered.then(() => "answered" as const),
         next.end.then(() => "failed" as const),
@@ -88,7 +88,7 @@ export async function runRenewing(options: RenewalOptions, signal: AbortSignal):
       running.delete(next);
       next.stop();
       const end = await next.end;
-      current.hold.release();
+      current.buffer.resume();
       if (isAborted(signal)) return await current.end;
       const silence = callEnd("silent", `the server did not answer for ${answerTimeoutMs / 1_000} s`);
       renewalFailed(outcome === "silent" ? silence : end);
@@ -109,17 +109,17 @@ function startStream(
 ): Running {
   const abort = new AbortController();
   const stop = (): void => abort.abort();
-  const hold = new MessageHold();
+  const buffer = new MessageBuffer();
   let answered: () => void = () => undefined;
   const hasAnswered = new Promise<void>((resolve) => (answered = resolve));
   if (signal.aborted) stop();
   signal.addEventListener("abort", stop, { once: true });
-  const end = open({ token, hold, isRenewal, answered: () => answered() }, abort.signal).finally(() =>
+  const end = open({ token, buffer, isRenewal, answered: () => answered() }, abort.signal).finally(() =>
     signal.removeEventListener("abort", stop),
   );
   // It is awaited, but perhaps not yet when it rejects.
   end.catch(() => undefined);
-  return { token, hold, answered: hasAnswered, end, stop };
+  return { token, buffer, answered: hasAnswered, end, stop };
 }
 
 /** What `wait` resolves with; undefined as soon as the stream has ended, which ends the wait too. */

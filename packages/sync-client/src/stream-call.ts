@@ -7,7 +7,7 @@ import {
 } from "@grpc/grpc-js";
 import { cut, type Clock } from "@bunting/runtime";
 import { MalformedMessageError } from "./message-fields.js";
-import type { MessageHold } from "./message-hold.js";
+import type { MessageBuffer } from "./message-buffer.js";
 import { PacedReading } from "./paced-reading.js";
 import type { SyncChannel } from "./sync-channel.js";
 
@@ -20,7 +20,7 @@ export interface StreamParts {
   readonly connectTimeoutMs: number;
   /** Takes what the agent keeps secret out of a text that the server wrote. */
   readonly redact: (text: string) => string;
-  readonly hold: MessageHold;
+  readonly buffer: MessageBuffer;
 }
 
 /** A stream from a server, of any protocol. */
@@ -61,7 +61,7 @@ export function runCall(channel: SyncChannel, call: StreamCall, signal: AbortSig
     };
     const stream = call.open(channel.client, metadataOf(call.headers), endWith);
     const reading = new PacedReading(stream, call.clock);
-    call.hold.readFrom(reading);
+    call.buffer.readFrom(reading);
     const stopWatching = call.clock.after(call.connectTimeoutMs, () => {
       if (channel.isConnected) return;
       const seconds = call.connectTimeoutMs / 1_000;
@@ -107,7 +107,7 @@ export function runCall(channel: SyncChannel, call: StreamCall, signal: AbortSig
         for (const message of waiting.splice(0)) take(message);
       });
     };
-    stream.on("data", (message: Buffer) => call.hold.pass(() => reading.handle(() => take(message))));
+    stream.on("data", (message: Buffer) => call.buffer.pass(() => reading.handle(() => take(message))));
     // The status carries the same information.
     stream.on("error", () => undefined);
     stream.once("status", (status: StatusObject) => {

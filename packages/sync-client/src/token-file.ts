@@ -36,7 +36,7 @@ export class TokenFile {
       if (signal.aborted) return undefined;
       const newest = await stampOfFile(this.path);
       if (newest === stamp) continue;
-      // A file that is being written is looked at again: the token that is held is still good.
+      // A file that is being written is read again later: the current token is still good.
       const found = await this.read().catch(() => undefined);
       if (found === undefined) continue;
       if (found !== token) return found;

@@ -42,7 +42,7 @@ export class RealAgent implements Subscriber {
     this.#store = store;
     this.#source = createSyncSource(config, {
       deliver: (delivery) => this.#deliver(delivery),
-      held: (sourceIndex) => store.held(sourceIndex),
+      currentDocument: (sourceIndex) => store.currentDocument(sourceIndex),
       answered: () => undefined,
       confirm: (sourceIndex, version) => {
         this.#judge(version, undefined);
@@ -109,7 +109,7 @@ export class RealAgent implements Subscriber {
   readonly isLost = false;
 
   get isAtNewest(): boolean {
-    return this.#store.held(0)?.layout.bytes.toString() === this.#history.last?.text;
+    return this.#store.currentDocument(0)?.layout.bytes.toString() === this.#history.last?.text;
   }
 
   describe(): string {

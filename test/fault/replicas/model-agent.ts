@@ -42,7 +42,7 @@ export class ModelAgent {
     });
     const source = createSyncSource(config, {
       deliver: ({ sourceIndex, bytes, version }) => store.replace(sourceIndex, bytes, version),
-      held: (sourceIndex) => store.held(sourceIndex),
+      currentDocument: (sourceIndex) => store.currentDocument(sourceIndex),
       answered: () => undefined,
       confirm: (sourceIndex, version) => store.confirm(sourceIndex, version),
       logger,

@@ -57,8 +57,8 @@ describe("FlagIntake", () => {
     expect(store.flag("", "a")).to.include({ sourceIndex: 1 });
     await lastKnownGood.flush();
     const next = await loaded();
-    expect(next.store.held(1)).to.deep.include({ version });
-    expect(next.store.held(0)).to.equal(undefined);
+    expect(next.store.currentDocument(1)).to.deep.include({ version });
+    expect(next.store.currentDocument(0)).to.equal(undefined);
     expect([accepted, next.accepted]).to.deep.equal([[1], [1]]);
   });
 
@@ -70,7 +70,7 @@ describe("FlagIntake", () => {
     expect(accepted).to.deep.equal([0]);
     expect(store.flag("", "a")).to.not.equal(undefined);
     await lastKnownGood.flush();
-    expect((await loaded()).store.held(0)?.layout.bytes.equals(document)).to.equal(true);
+    expect((await loaded()).store.currentDocument(0)?.layout.bytes.equals(document)).to.equal(true);
   });
 
   it("removes the last-known-good copy with a deletion", async () => {
@@ -89,8 +89,8 @@ describe("FlagIntake", () => {
     intake.confirm(0, version);
     intake.deliver({ sourceIndex: 0, bytes: document });
     intake.confirm(0, version);
-    expect(store.held(0)?.version).to.equal(version);
+    expect(store.currentDocument(0)?.version).to.equal(version);
     await lastKnownGood.flush();
-    expect((await loaded()).store.held(0)).to.deep.include({ version });
+    expect((await loaded()).store.currentDocument(0)).to.deep.include({ version });
   });
 });

@@ -41,8 +41,8 @@ export class FlagIntake {
   confirm(sourceIndex: number, version: DocumentVersion): void {
     const { store, lastKnownGood } = this.#options;
     store.confirm(sourceIndex, version);
-    const held = store.held(sourceIndex);
-    if (held !== undefined) lastKnownGood.keep(sourceIndex, held.layout.bytes, version);
+    const current = store.currentDocument(sourceIndex);
+    if (current !== undefined) lastKnownGood.keep(sourceIndex, current.layout.bytes, version);
   }
 
   #accept(sourceIndex: number, bytes: Buffer, version: DocumentVersion | undefined): DeliveryResult {

@@ -3,7 +3,7 @@ import { compareFlagSetIds, type Flag, type InvalidFlag } from "@bunting/evaluat
 import { compareUtf8 } from "@bunting/protocol";
 import { cut, RateLimitedLog, systemClock, type Clock, type Logger } from "@bunting/runtime";
 import { AgentError } from "../agent-error.js";
-import type { HeldDocument } from "../sync/held-document.js";
+import type { CurrentDocument } from "../sync/current-document.js";
 import { EffectiveFlags } from "./effective-flags.js";
 import type { FlagChange } from "./flag-change.js";
 import type { HeapBudget } from "./heap-budget.js";
@@ -85,8 +85,8 @@ export class FlagStore {
     return this.#options.budget.maxDocumentBytes;
   }
 
-  /** The newest accepted document of a source, as it came. */
-  held(sourceIndex: number): HeldDocument | undefined {
+  /** The current document of a source: the newest accepted one, unchanged. */
+  currentDocument(sourceIndex: number): CurrentDocument | undefined {
     const state = this.#states[sourceIndex];
     return (
       state && {
@@ -102,7 +102,7 @@ export class FlagStore {
     return this.#states[sourceIndex]?.flags.some((flag) => flag !== undefined) ?? false;
   }
 
-  /** Sets the version of the document that is held of a source. */
+  /** Sets the version of the current document of a source. */
   confirm(sourceIndex: number, version: DocumentVersion): void {
     this.#versions[sourceIndex] = version;
   }
@@ -142,11 +142,11 @@ export class FlagStore {
   #read(sourceIndex: number, bytes: Buffer): SourceUpdate {
     const { sources, budget, metrics } = this.#options;
     const uri = sources[sourceIndex]?.uri ?? "";
-    const heldWeight = this.#states.reduce((sum, state) => sum + (state?.weight ?? 0), 0);
+    const currentWeight = this.#states.reduce((sum, state) => sum + (state?.weight ?? 0), 0);
     try {
       budget.checkDocument(bytes.length);
       return updateSource(bytes, this.#states[sourceIndex], { uri, sourceIndex }, (weight) =>
-        budget.checkFlags(bytes.length, heldWeight, weight),
+        budget.checkFlags(bytes.length, currentWeight, weight),
       );
     } catch (cause) {
       const error = refusalOf(cause, bytes);

@@ -6,7 +6,7 @@ const megabyte = 1024 * 1024;
 /** Heap that is not available for flags: code, servers and their requests, and garbage that has not been collected. */
 const reserveBytes = 10 * megabyte;
 
-/** Flags may take this part of the heap above the reserve. The rest is for answers that hold many flags, as in bulk evaluation. */
+/** Part of the heap above the reserve that flags may take. The rest is for large answers, as in bulk evaluation. */
 const flagShare = 0.8;
 
 /**
@@ -43,13 +43,13 @@ export class HeapBudget {
   }
 
   /**
-   * @param heldBytes heap of the current flags, which stay until the document has replaced its predecessor
+   * @param currentBytes heap of the current flags, which stay until the document has replaced its predecessor
    * @param newBytes heap that the document would add
    * @throws AgentError DOCUMENT_TOO_LARGE
    */
-  checkFlags(documentBytes: number, heldBytes: number, newBytes: number): void {
-    if (heldBytes + newBytes <= this.flagBytes) return;
-    const beside = heldBytes === 0 ? "" : ` beside the ${inMegabytes(heldBytes)} of the flags in use`;
+  checkFlags(documentBytes: number, currentBytes: number, newBytes: number): void {
+    if (currentBytes + newBytes <= this.flagBytes) return;
+    const beside = currentBytes === 0 ? "" : ` beside the ${inMegabytes(currentBytes)} of the flags in use`;
     throw this.#tooLarge(
       `the changes of a document of ${inMegabytes(documentBytes)} need at least ${inMegabytes(newBytes)} of heap${beside}, and flags may take ${inMegabytes(this.flagBytes)}`,
     );

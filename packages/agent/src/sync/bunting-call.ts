@@ -75,7 +75,7 @@ export async function callBuntingSync(
     }
   };
 
-  const { headers, connectTimeoutMs, redact, hold } = call;
+  const { headers, connectTimeoutMs, redact, buffer } = call;
   try {
     return await runCall(
       channel,
@@ -84,7 +84,7 @@ export async function callBuntingSync(
         clock,
         connectTimeoutMs,
         redact,
-        hold,
+        buffer,
         messageName: "SyncResponse",
         open: (client, metadata, end) => {
           const stream = openSyncStream(client, metadata);

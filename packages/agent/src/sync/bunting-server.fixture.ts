@@ -156,7 +156,7 @@ export class StoreProbe {
         streamRenewed: (_source, result) => void this.renewals.push(result),
       },
       deliver: (delivery) => this.#deliver(delivery),
-      held: (sourceIndex) => this.store.held(sourceIndex),
+      currentDocument: (sourceIndex) => this.store.currentDocument(sourceIndex),
       confirm: (sourceIndex, version) => {
         this.confirmed.push(version);
         this.store.confirm(sourceIndex, version);
@@ -187,7 +187,7 @@ export class StoreProbe {
 
   /** What is served of the source's document. */
   get text(): string | undefined {
-    return this.store.held(2)?.layout.bytes.toString();
+    return this.store.currentDocument(2)?.layout.bytes.toString();
   }
 
   #deliver(delivery: Delivery): ReturnType<SyncSourceOptions["deliver"]> {
@@ -213,7 +213,7 @@ export function versionOf(
     metrics: noStoreMetrics,
   });
   store.replace(0, Buffer.from(encodeDocument(document)));
-  const layout = store.held(0)?.layout;
+  const layout = store.currentDocument(0)?.layout;
   const hashes = layout && hashFlags(layout);
   if (layout === undefined || hashes === undefined) throw new Error("a document without order");
   const part = (slice: { start: number; end: number } | undefined): Buffer | undefined =>

@@ -3,7 +3,7 @@ import type { InvalidFlag } from "@bunting/evaluation";
 import type { DocumentIndex } from "../document/document-index.js";
 
 /** The newest document of one source that the store has accepted. */
-export interface HeldDocument {
+export interface CurrentDocument {
   readonly layout: DocumentIndex;
   /** As the proxy sent it; undefined if the document came another way. */
   readonly version: DocumentVersion | undefined;

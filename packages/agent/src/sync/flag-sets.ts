@@ -7,18 +7,18 @@ interface FlagOfSet {
 }
 
 /**
- * What becomes of the document that is held when `incrementalUpdates` is on and another comes: the flags of the flag sets that it names are
+ * Merges an update into the current document of a source with `incrementalUpdates`: the flags of the flag sets that it names are
  * replaced, and those of other sets stay. As in flagd, a document names a set by `flagSetId` in its metadata; one that does not replaces
  * everything, and so does one that can't be read, for the store to refuse.
  */
-export function replaceFlagSets(held: Buffer | undefined, update: Buffer): Buffer {
+export function replaceFlagSets(current: Buffer | undefined, update: Buffer): Buffer {
   const document = parse(update);
   const metadata = document?.["metadata"];
   const flagSetId = isJsonObject(metadata) ? metadata["flagSetId"] : undefined;
   if (document === undefined || typeof flagSetId !== "string" || flagSetId === "") return update;
   const flags = flagsOf(document);
   const named = new Set([flagSetId, ...flags.map((flag) => flag.flagSetId)]);
-  const before = held === undefined ? undefined : parse(held);
+  const before = current === undefined ? undefined : parse(current);
   const kept = before === undefined ? [] : flagsOf(before).filter((flag) => !named.has(flag.flagSetId));
   return Buffer.from(JSON.stringify({ flags: [...kept, ...flags].map(({ definition }) => definition) }));
 }

@@ -27,7 +27,7 @@ export function callSyncFlags(
   call: SyncFlagsCall,
   signal: AbortSignal,
 ): Promise<CallEnd> {
-  const { request, clock, connectTimeoutMs, redact, hold } = call;
+  const { request, clock, connectTimeoutMs, redact, buffer } = call;
   const selected = request.selector === "" ? {} : { "flagd-selector": request.selector };
   return runCall(
     channel,
@@ -35,7 +35,7 @@ export function callSyncFlags(
       clock,
       connectTimeoutMs,
       redact,
-      hold,
+      buffer,
       headers: { ...selected, ...call.headers },
       messageName: "SyncFlagsResponse",
       open: (client, metadata) =>

@@ -146,7 +146,10 @@ describe("GrpcSource", () => {
 
   describe("a stream", () => {
     it("that stays without a document is the answer that there is none, until one comes", async () => {
-      const { source, probe } = run({ target: await server.start(), selector: "a/b" }, { holdMs: 20 });
+      const { source, probe } = run(
+        { target: await server.start(), selector: "a/b" },
+        { firstDocumentTimeoutMs: 20 },
+      );
       const stream = await server.nextStream();
       expect(probe.answersWithout).to.deep.equal([]);
       stream.headers();

@@ -2,7 +2,7 @@ import {
   type CallEnd,
   callEnd,
   grpcTls,
-  MessageHold,
+  MessageBuffer,
   runRenewing,
   SentSecrets,
   type StreamTurn,
@@ -44,16 +44,16 @@ const keepaliveCapMs = 320_000;
 /** Size of a message beyond its document, in bytes. */
 const contextSlackBytes = 64 * 1024;
 
-/** Shortened by tests. */
+/** Times that tests shorten. */
 export interface GrpcSourceTiming {
   /** How long a connection may be silent before a ping is sent. */
   readonly keepaliveMs: number;
   /** How long the answer to a ping may take. */
   readonly keepaliveTimeoutMs: number;
   readonly connectTimeoutMs: number;
-  /** How long a stream of flagd.sync.v1 may stay without a document before that counts as the answer that there is none. */
-  readonly holdMs: number;
-  /** How often the token file is looked at. */
+  /** Time without a document after which a stream of flagd.sync.v1 counts as answered: there is none. */
+  readonly firstDocumentTimeoutMs: number;
+  /** Interval between two reads of the token file. */
   readonly tokenIntervalMs: number;
   /** How long a stream with a newer token may take to be answered. */
   readonly renewalTimeoutMs: number;
@@ -63,7 +63,7 @@ const defaultTiming: GrpcSourceTiming = {
   keepaliveMs: 20_000,
   keepaliveTimeoutMs: 10_000,
   connectTimeoutMs: 10_000,
-  holdMs: 5_000,
+  firstDocumentTimeoutMs: 5_000,
   tokenIntervalMs: 2_000,
   renewalTimeoutMs: 10_000,
 };
@@ -187,7 +187,7 @@ export class GrpcSource implements SyncSource {
     this.#answeredMs = undefined;
     const tokenFile = this.#tokenFile;
     if (tokenFile === undefined) {
-      const turn = { token: "", hold: new MessageHold(), isRenewal: false, answered: () => undefined };
+      const turn = { token: "", buffer: new MessageBuffer(), isRenewal: false, answered: () => undefined };
       return this.#open(channel, turn, signal);
     }
     let token: string;
@@ -213,7 +213,7 @@ export class GrpcSource implements SyncSource {
 
   /** One stream, of the better protocol that the server knows. */
   async #open(channel: SyncChannel, turn: StreamTurn, signal: AbortSignal): Promise<CallEnd> {
-    const { token, hold, isRenewal } = turn;
+    const { token, buffer, isRenewal } = turn;
     if (token !== "") this.#secrets.sent(token);
     const parts: TurnParts = {
       headers:
@@ -221,7 +221,7 @@ export class GrpcSource implements SyncSource {
       clock: this.#options.clock,
       connectTimeoutMs: this.#timing.connectTimeoutMs,
       redact: this.#secrets.redact,
-      hold,
+      buffer,
       isRenewal,
       answered: () => {
         turn.answered();
@@ -238,7 +238,7 @@ export class GrpcSource implements SyncSource {
       this.#isFlagdOnly = true;
     }
     const end = await this.#streamFlagd(channel, parts, turn, signal);
-    // It said nothing about the other protocol.
+    // A refused stream tells nothing about the other protocol.
     if (refused.has(end.reason)) this.#isFlagdOnly = false;
     return end;
   }
@@ -250,7 +250,7 @@ export class GrpcSource implements SyncSource {
     signal: AbortSignal,
   ): Promise<CallEnd> {
     const { sourceIndex, selector, providerId } = this.#config;
-    const { headers, connectTimeoutMs, redact, hold, isRenewal } = parts;
+    const { headers, connectTimeoutMs, redact, buffer, isRenewal } = parts;
     const { clock, metrics } = this.#options;
     let stopWaiting: (() => void) | undefined;
     const call = callSyncFlags(
@@ -261,13 +261,13 @@ export class GrpcSource implements SyncSource {
         clock,
         connectTimeoutMs,
         redact,
-        hold,
+        buffer,
         opened: () => {
           if (!isRenewal) this.#opened("flagd.sync.v1");
-          // The protocol has no message for a topic without a document: servers keep the stream open and say nothing.
-          stopWaiting = clock.after(this.#timing.holdMs, () => {
+          // The protocol has no message for a topic without a document: servers keep the stream open and stay silent.
+          stopWaiting = clock.after(this.#timing.firstDocumentTimeoutMs, () => {
             turn.answered();
-            this.#held();
+            this.#reportMissing();
           });
         },
         received: (document, messageBytes) => {
@@ -275,7 +275,7 @@ export class GrpcSource implements SyncSource {
           metrics.messageReceived(sourceIndex, "document", messageBytes);
           parts.answered();
           const bytes = this.#config.isIncremental
-            ? replaceFlagSets(this.#options.held(sourceIndex)?.layout.bytes, document)
+            ? replaceFlagSets(this.#options.currentDocument(sourceIndex)?.layout.bytes, document)
             : document;
           this.#state.delivered(document.length, this.#options.deliver({ sourceIndex, bytes }));
         },
@@ -285,7 +285,7 @@ export class GrpcSource implements SyncSource {
     return call.finally(() => stopWaiting?.());
   }
 
-  #held(): void {
+  #reportMissing(): void {
     const { selector } = this.#config;
     const what = selector === "" ? "no flags" : `no flags for ${selector}`;
     this.#state.warned(`the server sends ${what}; the previous flags, if any, are still served`);

@@ -57,13 +57,13 @@ export class SourceFreshness implements Runnable {
     return this.#stale.has(sourceIndex);
   }
 
-  /** `isConfirmed`: what is held of the source is the newest. Otherwise it can't be reached or read, or its newest document is refused. */
+  /** `isConfirmed`: the current document is the newest. Otherwise it can't be reached or read, or its newest document is refused. */
   contact(sourceIndex: number, isConfirmed: boolean): void {
     if (isConfirmed) this.confirmed(sourceIndex);
     else this.lost(sourceIndex);
   }
 
-  /** The flags that are held of a source are the newest. */
+  /** The current flags of a source are the newest. */
   confirmed(sourceIndex: number): void {
     const away = this.#away.get(sourceIndex);
     if (away === undefined) return;

@@ -102,7 +102,7 @@ export class SourceState {
     this.#log.warn("refused", { ...this.#fields(), reason }, text, linesPerMinute);
   }
 
-  /** The document that is held is known to be the newest. */
+  /** The current document is known to be the newest. */
   documentConfirmed(): void {
     this.#updated();
     this.#options.metrics.documentConfirmed(this.#config.sourceIndex);

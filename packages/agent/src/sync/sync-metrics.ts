@@ -25,11 +25,11 @@ export interface SyncMetrics {
   /** Which protocol is used with a source. */
   speaks(sourceIndex: number, protocol: SyncProtocol): void;
   messageReceived(sourceIndex: number, kind: MessageKind, messageBytes: number): void;
-  /** A message was answered with a nack: the document was refused, or does not match what is held. */
+  /** A message was answered with a nack: the document was refused, or does not match the current one. */
   nacked(sourceIndex: number, reason: "refused" | "mismatch"): void;
   /** A document was received, and taken over or refused. */
   documentReceived(sourceIndex: number, documentBytes: number): void;
-  /** The document that is held is known to be the newest. */
+  /** The current document is known to be the newest. */
   documentConfirmed(sourceIndex: number): void;
   /** A stream ended, or a file could not be read. `reason` is one of a small set of words. */
   sourceFailed(sourceIndex: number, reason: string): void;

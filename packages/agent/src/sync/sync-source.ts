@@ -1,7 +1,7 @@
 import type { DocumentVersion } from "@bunting/sync-client/messages";
 import type { InvalidFlag } from "@bunting/evaluation";
 import type { Clock, Logger, Runnable } from "@bunting/runtime";
-import type { HeldDocument } from "./held-document.js";
+import type { CurrentDocument } from "./current-document.js";
 import type { SyncMetrics } from "./sync-metrics.js";
 import type { SyncProtocol } from "./sync-protocol.js";
 
@@ -56,12 +56,12 @@ export interface PodEnvironment {
 export interface SyncSourceOptions {
   readonly deliver: Deliver;
   /** The last document of a source that was not refused. */
-  readonly held: (sourceIndex: number) => HeldDocument | undefined;
+  readonly currentDocument: (sourceIndex: number) => CurrentDocument | undefined;
   /** Called each time a source answers with nothing to serve: its topic is missing or was deleted, or its newest document is refused. */
   readonly answered: (sourceIndex: number) => void;
-  /** Sets the version of the document that is held of a source. */
+  /** Sets the version of the current document of a source. */
   readonly confirm: (sourceIndex: number, version: DocumentVersion) => void;
-  /** Called with false when a source is lost or its newest document is refused, and with true when what is held of it is known to be the newest. */
+  /** Called with false when a source is lost or its newest document is refused, and with true when its current document is known to be the newest. */
   readonly contact?: (sourceIndex: number, isConfirmed: boolean) => void;
   readonly logger: Logger;
   readonly clock: Clock;

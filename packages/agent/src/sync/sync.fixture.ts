@@ -221,7 +221,7 @@ export class SourceProbe {
         this.deliveries.push(delivery);
         return this.isAccepting ? { rejectedFlags: [] } : { refusal: "refused by the test" };
       },
-      held: () => undefined,
+      currentDocument: () => undefined,
       answered: (sourceIndex) => void this.answersWithout.push(sourceIndex),
       confirm: () => undefined,
     };

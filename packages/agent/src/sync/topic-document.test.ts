@@ -86,7 +86,7 @@ class Held {
     const budget = new HeapBudget(heapLimitBytes);
     this.store = new FlagStore({ sources: [{ uri: "proxy" }], budget, logger, metrics: noStoreMetrics });
     this.document = new TopicDocument(topic, 0, {
-      held: (index) => this.store.held(index),
+      currentDocument: (index) => this.store.currentDocument(index),
       confirm: (index, version) => this.store.confirm(index, version),
       metrics: { ...noSyncMetrics, nacked: (_source, reason) => void this.nacks.push(reason) },
       deliver: ({ sourceIndex, bytes, version }) => {
@@ -100,7 +100,7 @@ class Held {
   }
 
   get text(): string | undefined {
-    return this.store.held(0)?.layout.bytes.toString();
+    return this.store.currentDocument(0)?.layout.bytes.toString();
   }
 
   take(message: Parameters<TopicDocument["take"]>[0]): Request {

@@ -34,24 +34,24 @@ const emptyDocument = Buffer.from('{"flags":{}}');
 export class TopicDocument {
   readonly #topic: string;
   readonly #sourceIndex: number;
-  readonly #options: Pick<SyncSourceOptions, "deliver" | "held" | "confirm" | "metrics">;
+  readonly #options: Pick<SyncSourceOptions, "deliver" | "currentDocument" | "confirm" | "metrics">;
   /** `hashes` is undefined if the document has no digest. */
   #hashed: { readonly bytes: Buffer; readonly hashes: Buffer | undefined } | undefined;
 
   constructor(
     topic: string,
     sourceIndex: number,
-    options: Pick<SyncSourceOptions, "deliver" | "held" | "confirm" | "metrics">,
+    options: Pick<SyncSourceOptions, "deliver" | "currentDocument" | "confirm" | "metrics">,
   ) {
     this.#topic = topic;
     this.#sourceIndex = sourceIndex;
     this.#options = options;
   }
 
-  /** The version that the agent reports to the proxy as held; undefined if the agent holds no document, or one without a digest. */
+  /** The version that the agent reports to the proxy as its own; undefined if the agent holds no document, or one without a digest. */
   version(): DocumentVersion | undefined {
-    const held = this.#options.held(this.#sourceIndex);
-    return held?.version ?? (held && this.#computeVersion(held.layout));
+    const current = this.#options.currentDocument(this.#sourceIndex);
+    return current?.version ?? (current && this.#computeVersion(current.layout));
   }
 
   /**
@@ -80,17 +80,17 @@ export class TopicDocument {
   }
 
   #takeUnchanged({ version }: Unchanged, number: number): Buffer {
-    const held = this.#options.held(this.#sourceIndex);
-    const heldDigest = this.version()?.digest;
-    if (held === undefined || heldDigest?.equals(version.digest) !== true)
+    const current = this.#options.currentDocument(this.#sourceIndex);
+    const currentDigest = this.version()?.digest;
+    if (current === undefined || currentDigest?.equals(version.digest) !== true)
       return this.#mismatch(number, "the agent does not hold the version that the proxy calls unchanged");
-    if (held.version?.encoded.equals(version.encoded) !== true)
+    if (current.version?.encoded.equals(version.encoded) !== true)
       this.#options.confirm(this.#sourceIndex, version);
-    return this.#ack(number, version, held.rejectedFlags);
+    return this.#ack(number, version, current.rejectedFlags);
   }
 
   #takeDelta(delta: Delta, number: number): Buffer {
-    const layout = this.#options.held(this.#sourceIndex)?.layout;
+    const layout = this.#options.currentDocument(this.#sourceIndex)?.layout;
     if (layout === undefined || this.version()?.digest.equals(delta.fromDigest) !== true)
       return this.#mismatch(number, "the agent does not hold the version that the delta starts from");
     const hashes = this.#hashesOf(layout);
@@ -100,8 +100,8 @@ export class TopicDocument {
     if (!merged.digest.equals(delta.version.digest))
       return this.#mismatch(number, `the delta resulted in ${merged.digest.toString("hex")}`);
     const answer = this.#replace(merged.bytes, delta.version, number);
-    // The store holds it now, unless it was refused.
-    if (this.#options.held(this.#sourceIndex)?.layout.bytes === merged.bytes)
+    // The merged document is the store's current one, unless it was refused.
+    if (this.#options.currentDocument(this.#sourceIndex)?.layout.bytes === merged.bytes)
       this.#hashed = { bytes: merged.bytes, hashes: merged.hashes };
     return answer;
   }
@@ -134,7 +134,7 @@ export class TopicDocument {
     return encodeNack(
       { topic: this.#topic, number },
       {
-        heldDigest: this.version()?.digest,
+        currentDigest: this.version()?.digest,
         reason: cutToBytes(reason, maxReasonBytes),
         isDeltaMismatch: kind === "mismatch",
       },

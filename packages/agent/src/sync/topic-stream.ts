@@ -50,9 +50,9 @@ export class TopicStream {
     this.#options = source.options;
     this.#state = source.state;
     this.#listener = listener;
-    const { held, confirm, metrics, deliver } = this.#options;
+    const { currentDocument, confirm, metrics, deliver } = this.#options;
     this.#document = new TopicDocument(topic, this.#config.sourceIndex, {
-      held,
+      currentDocument,
       confirm,
       metrics,
       // Counted here and not on receipt, because a delta may turn out not to fit.
@@ -67,7 +67,7 @@ export class TopicStream {
   /** One stream; see runCall. */
   run(channel: SyncChannel, parts: TopicStreamParts, signal: AbortSignal): Promise<CallEnd> {
     const { providerId, sourceIndex } = this.#config;
-    const { headers, clock, connectTimeoutMs, redact, hold } = parts;
+    const { headers, clock, connectTimeoutMs, redact, buffer } = parts;
     let isTakingOver = parts.isRenewal;
     const { metrics } = this.#options;
     return callBuntingSync(
@@ -80,7 +80,7 @@ export class TopicStream {
         clock,
         connectTimeoutMs,
         redact,
-        hold,
+        buffer,
         opened: () => {
           if (!isTakingOver) this.#listener.opened();
         },

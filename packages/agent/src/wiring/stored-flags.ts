@@ -63,7 +63,7 @@ export function sourcesOf(
   });
   const sources = parts.createSources(configs, {
     deliver: (delivery) => intake.deliver(delivery),
-    held: (sourceIndex) => store.held(sourceIndex),
+    currentDocument: (sourceIndex) => store.currentDocument(sourceIndex),
     answered: (sourceIndex) => answered.emit(sourceIndex),
     confirm: (sourceIndex, version) => intake.confirm(sourceIndex, version),
     contact: (...contact) => freshness.contact(...contact),

@@ -63,20 +63,20 @@ function guardInterimResponses(stream: ClientHttp2Stream): void {
 
 function guardMessages(stream: ClientHttp2Stream, isPlain: boolean): void {
   const pieces = new MessagePieces();
-  let heldBytes = 0;
-  const hold = (bytes: number): boolean => {
-    const fits = unfinished.change(heldBytes, bytes);
-    heldBytes = bytes;
+  let unfinishedBytes = 0;
+  const countUnfinished = (bytes: number): boolean => {
+    const fits = unfinished.change(unfinishedBytes, bytes);
+    unfinishedBytes = bytes;
     return fits;
   };
   const refusalOf = (chunk: Buffer): string | undefined => {
     if (!pieces.take(chunk)) return "the server sends a message in pieces of a few bytes";
     if (isPlain && pieces.isCompressed) return "the server sends a compressed message, which is not accepted";
-    if (!hold(pieces.unfinishedBytes))
+    if (!countUnfinished(pieces.unfinishedBytes))
       return "the server sends a large message while others of which much has come are not whole";
     return undefined;
   };
-  stream.once("close", () => hold(0));
+  stream.once("close", () => countUnfinished(0));
   interceptPush(stream, (chunk, push) => {
     if (chunk === null || stream.destroyed) return push(chunk);
     const refusal = refusalOf(chunk);

@@ -4,8 +4,8 @@ import { mostUnreadBytes } from "@bunting/runtime";
 const ordinaryBytes = 1024 * 1024;
 
 /**
- * What all clients of gRPC in a process hold of messages that are not whole. Each may be as large as a message may be, and a server can leave
- * it at that: a proxy of 2,000 topics has 84 connections, which would hold 1.4 GB.
+ * Bytes of the incomplete messages of all gRPC clients in a process. Each may be as large as a whole message, and a server may
+ * never complete it: the 84 connections of a proxy of 2,000 topics would take 1.4 GB.
  */
 export class UnfinishedMessages {
   readonly #mostBytes: number;

@@ -14,9 +14,9 @@ export interface Validators {
 export interface FetchOptions {
   readonly client: HttpClient;
   readonly url: string;
-  /** Sent to the origin of the URL only: they may hold secrets. */
+  /** Sent to the origin of the URL only: they may contain secrets. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Of the document that is held. */
+  /** Validators of the current document. */
   readonly validators: Validators | undefined;
   readonly maxBytes: number;
 }
@@ -33,7 +33,7 @@ export type Fetched =
 const maxRedirects = 10;
 
 /**
- * Fetches a document unless the server says that it is the one that is held. Redirects are followed.
+ * Fetches a document unless the server answers that the current one is the newest. Redirects are followed.
  *
  * @throws HttpFailure, or what the signal was aborted with
  */
@@ -89,10 +89,10 @@ function redirectOf({ status, headers }: HttpAnswer, from: URL): URL | undefined
 async function read(
   answer: HttpAnswer,
   url: URL,
-  { validators: held, maxBytes }: FetchOptions,
+  { validators: sent, maxBytes }: FetchOptions,
 ): Promise<Fetched> {
   const { status, headers } = answer;
-  if (status === 304 && held !== undefined) return { kind: "unchanged" };
+  if (status === 304 && sent !== undefined) return { kind: "unchanged" };
   if (status < 200 || status > 299) throw failureOf(status, headers, url);
   const body = await unpacked(answer, url.host, maxBytes);
   if (body.length === 0) throw new HttpFailure("empty", `${url.host} answered ${status} with an empty body`);

@@ -1,19 +1,19 @@
 import type { Clock } from "@bunting/runtime";
 
-/** Holds the first answers of a service: until `release` or `cancel` is called, and no longer than `holdMs` from its construction. */
-export class FirstAnswerHold {
-  /** Resolves when the hold is released or cancelled. */
+/** Delays the first answers of a service until `release` or `cancel`, but at most `maxMs` from its construction. */
+export class FirstAnswerDelay {
+  /** Resolves when the answers are released or cancelled. */
   readonly over: Promise<void>;
   readonly #clock: Clock;
   readonly #endsMs: number;
   readonly #onRelease: () => void;
   #resolveOver: () => void = () => undefined;
   #cancelTimer: (() => void) | undefined;
-  #state: "holding" | "released" | "cancelled" = "holding";
+  #state: "waiting" | "released" | "cancelled" = "waiting";
 
-  constructor(clock: Clock, holdMs: number, onRelease: () => void) {
+  constructor(clock: Clock, maxMs: number, onRelease: () => void) {
     this.#clock = clock;
-    this.#endsMs = clock.monotonicMs() + holdMs;
+    this.#endsMs = clock.monotonicMs() + maxMs;
     this.#onRelease = onRelease;
     this.over = new Promise((resolve) => {
       this.#resolveOver = resolve;
@@ -24,9 +24,9 @@ export class FirstAnswerHold {
     return this.#state === "released";
   }
 
-  /** Whether an answer must wait. The first one that must starts the timer. */
-  isHolding(): boolean {
-    if (this.#state !== "holding") return false;
+  /** True if an answer must wait. The first one that must starts the timer. */
+  mustWait(): boolean {
+    if (this.#state !== "waiting") return false;
     const leftMs = this.#endsMs - this.#clock.monotonicMs();
     if (leftMs > 0) this.#cancelTimer ??= this.#clock.after(leftMs, () => this.release());
     else this.release();
@@ -37,13 +37,13 @@ export class FirstAnswerHold {
     if (this.#end("released")) this.#onRelease();
   }
 
-  /** Ends the hold without releasing anything: the agent is shutting down. */
+  /** Ends the wait without an answer: the agent is shutting down. */
   cancel(): void {
     this.#end("cancelled");
   }
 
   #end(state: "released" | "cancelled"): boolean {
-    if (this.#state !== "holding") return false;
+    if (this.#state !== "waiting") return false;
     this.#state = state;
     this.#cancelTimer?.();
     this.#resolveOver();

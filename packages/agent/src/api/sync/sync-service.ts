@@ -19,7 +19,7 @@ import { encodeStruct } from "../codec/struct-writer.js";
 import { textHeader } from "../request-headers.js";
 import { selectorHeader, type Selection, type Selections } from "../selection.js";
 import { shutdownStatus, StreamRegistry } from "../stream-registry.js";
-import { FirstAnswerHold } from "./first-answer-hold.js";
+import { FirstAnswerDelay } from "./first-answer-delay.js";
 import { decodeEmptyRequest, decodeFlagsRequest, type FlagsRequest } from "./flags-request.js";
 import type { FetchedFlags } from "./answer-flags-request.js";
 import { SharedFetches } from "./shared-fetches.js";
@@ -38,7 +38,7 @@ export interface SyncServiceOptions {
   /** `--stream-deadline`; 0 means none. */
   readonly streamDeadlineMs: number;
   /** How long the first answers wait for all sources, from the construction of the service; default 5,000. */
-  readonly holdMs?: number;
+  readonly firstAnswerDelayMs?: number;
 }
 
 /** How many selectors and provider ids metrics tell apart: clients choose both. */
@@ -50,19 +50,19 @@ const service = "/flagd.sync.v1.FlagSyncService";
  * flagd.sync.v1 of the agent: the flags of all its sources, or of a selector's set, for SDKs that evaluate in process.
  *
  * A stream gets the whole set at once and after every change of it; versions it had no time for are skipped. Until every source has
- * delivered, or the hold is over, streams get their headers only: with half a set, applications would answer FLAG_NOT_FOUND.
+ * delivered, or the delay is over, streams get their headers only: with half a set, applications would answer FLAG_NOT_FOUND.
  */
 export class SyncService {
   readonly #options: SyncServiceOptions;
   readonly #streams: StreamRegistry<SyncStream, SyncGroup>;
   readonly #fetches: SharedFetches;
-  readonly #hold: FirstAnswerHold;
+  readonly #delay: FirstAnswerDelay;
   readonly #selectorLabel = boundedLabels(maxLabels);
   readonly #providerLabel = boundedLabels(maxLabels);
   #modifiedMs: number | undefined;
 
   constructor(options: SyncServiceOptions) {
-    const { reader, metrics, clock, contextValues, streamDeadlineMs, holdMs = 5_000 } = options;
+    const { reader, metrics, clock, contextValues, streamDeadlineMs, firstAnswerDelayMs = 5_000 } = options;
     this.#options = options;
     const context = encodeStruct(contextValues);
     this.#fetches = new SharedFetches(reader);
@@ -73,10 +73,10 @@ export class SyncService {
       onLeave: ({ labels, openedMs }, reason) =>
         metrics.syncStreamClosed(...labels, reason, clock.monotonicMs() - openedMs),
       writeLast: (stream) => {
-        if (this.#hold.isReleased) stream.flush();
+        if (this.#delay.isReleased) stream.flush();
       },
     });
-    this.#hold = new FirstAnswerHold(clock, holdMs, () => {
+    this.#delay = new FirstAnswerDelay(clock, firstAnswerDelayMs, () => {
       for (const group of this.#streams.groups()) group.wake();
     });
   }
@@ -109,7 +109,7 @@ export class SyncService {
 
   /** What FetchAllFlags answers, for requests over HTTP; undefined if the agent is shutting down. */
   async fetch(selection: Selection): Promise<FetchedFlags | undefined> {
-    if (this.#hold.isHolding()) await this.#hold.over;
+    if (this.#delay.mustWait()) await this.#delay.over;
     if (this.#streams.isShutDown) return undefined;
     return { ...this.#fetches.documentOf(selection), modifiedMs: this.#modifiedMs };
   }
@@ -118,13 +118,13 @@ export class SyncService {
   publish(changes: readonly FlagChange[]): void {
     this.#fetches.clear();
     this.#modifiedMs = this.#options.clock.now();
-    if (!this.#hold.isReleased) return;
+    if (!this.#delay.isReleased) return;
     for (const group of this.#streams.groups()) group.publish(changes);
   }
 
-  /** Ends the hold. To be called when every source has delivered. */
+  /** Ends the delay. To be called when every source has delivered. */
   release(): void {
-    this.#hold.release();
+    this.#delay.release();
   }
 
   /**
@@ -135,10 +135,10 @@ export class SyncService {
     this.#streams.drain(transportStream);
   }
 
-  /** Ends all streams and held calls, and streams that still come. */
+  /** Ends all streams and waiting calls, and streams that still come. */
   shutdown(): void {
     this.#streams.shutdown();
-    this.#hold.cancel();
+    this.#delay.cancel();
   }
 
   #subscribe({ selector, providerId }: FlagsRequest, out: ResponseStream): void {
@@ -152,14 +152,14 @@ export class SyncService {
     );
     if (stream === undefined) return;
     metrics.syncStreamOpened(...labels);
-    // At once, also while the first answers are held: Rust clients give up after 5 s without headers.
+    // At once, also while the first answers wait: Rust clients give up after 5 s without headers.
     out.sendHeaders();
-    if (!this.#hold.isHolding()) stream.wake();
+    if (!this.#delay.mustWait()) stream.wake();
   }
 
   async #fetchAll({ selector }: FlagsRequest, call: Call): Promise<Uint8Array> {
     const selection = this.#selectionOf(selector, call);
-    if (this.#hold.isHolding()) await this.#hold.over;
+    if (this.#delay.mustWait()) await this.#delay.over;
     if (this.#streams.isShutDown) throw new RpcError(shutdownStatus.code, shutdownStatus.message);
     return this.#fetches.frameOf(selection);
   }

@@ -128,7 +128,7 @@ export class FeatureFlagRecord {
       const { document, warnings } = documentOfFeatureFlag(object);
       this.#logWarnings(warnings, resourceVersion);
       const bytes = Buffer.from(encodeDocument(document));
-      if (options.held(sourceIndex)?.layout.bytes.equals(bytes) === true) {
+      if (options.currentDocument(sourceIndex)?.layout.bytes.equals(bytes) === true) {
         state.documentConfirmed();
         return undefined;
       }

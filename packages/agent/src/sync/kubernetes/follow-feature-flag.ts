@@ -17,7 +17,7 @@ import { FeatureFlagRecord } from "./feature-flag-record.js";
 import { SharedCluster } from "./shared-cluster.js";
 
 /** A watch that ends is opened again within moments: only a longer gap is reported. */
-const patienceMs = 5_000;
+const reopenTimeoutMs = 5_000;
 /** How long until the files of the ServiceAccount are looked for again. */
 const configRetry = { firstMs: 1_000, capMs: 10_000 };
 
@@ -52,10 +52,10 @@ class FeatureFlagWatch implements ReflectorHandler {
   #record: FeatureFlagRecord | undefined;
   #shared: ReflectorShared | undefined;
   #isSynced = false;
-  /** An outage is to be reported: it has lasted, or there has been no sync at all. */
+  /** True if an outage must be reported: it has lasted, or there was no sync at all. */
   #isOverdue = true;
   #failure: KubeError | undefined;
-  #cancelPatience: (() => void) | undefined;
+  #cancelReopenTimeout: (() => void) | undefined;
 
   constructor(parts: SyncSourceParts<KubernetesSourceConfig>) {
     this.#parts = parts;
@@ -75,7 +75,7 @@ class FeatureFlagWatch implements ReflectorHandler {
   }
 
   stop(): void {
-    this.#cancelPatience?.();
+    this.#cancelReopenTimeout?.();
     this.#record?.stop();
   }
 
@@ -108,8 +108,8 @@ class FeatureFlagWatch implements ReflectorHandler {
 
   interrupted(): void {
     this.#isSynced = false;
-    this.#cancelPatience ??= this.#parts.options.clock.after(patienceMs, () => {
-      this.#cancelPatience = undefined;
+    this.#cancelReopenTimeout ??= this.#parts.options.clock.after(reopenTimeoutMs, () => {
+      this.#cancelReopenTimeout = undefined;
       this.#isOverdue = true;
       if (!this.#isSynced) this.#report(this.#failure ?? new KubeError("TIMEOUT", waits));
     });
@@ -124,8 +124,8 @@ class FeatureFlagWatch implements ReflectorHandler {
     this.#isSynced = true;
     this.#isOverdue = false;
     this.#failure = undefined;
-    this.#cancelPatience?.();
-    this.#cancelPatience = undefined;
+    this.#cancelReopenTimeout?.();
+    this.#cancelReopenTimeout = undefined;
   }
 
   #report(error: KubeError): void {
@@ -148,4 +148,4 @@ class FeatureFlagWatch implements ReflectorHandler {
   }
 }
 
-const waits = `the watch was not open again after ${patienceMs / 1_000} s`;
+const waits = `the watch was not open again after ${reopenTimeoutMs / 1_000} s`;

@@ -1,7 +1,7 @@
 import {
   callEnd,
   grpcTls,
-  MessageHold,
+  MessageBuffer,
   SentSecrets,
   SyncChannel,
   TokenFile,
@@ -16,8 +16,8 @@ import type { UpstreamCredentials } from "./upstream-config.js";
 /** A connection to a proxy. */
 export interface UpstreamConnection {
   readonly channel: SyncChannel;
-  /** The parts of a stream on this connection. */
-  readonly partsWith: (turn?: { readonly token: string; readonly hold: MessageHold }) => StreamParts;
+  /** What one of its streams needs. */
+  readonly partsWith: (turn?: { readonly token: string; readonly buffer: MessageBuffer }) => StreamParts;
   /** The token that its first stream presents, and the file that another one may come in. */
   readonly token: { readonly text: string; readonly file: TokenFile } | undefined;
 }
@@ -68,7 +68,7 @@ export async function connectUpstream(
         clock,
         connectTimeoutMs,
         redact: secrets.redact,
-        hold: turn?.hold ?? new MessageHold(),
+        buffer: turn?.buffer ?? new MessageBuffer(),
       };
     };
     return { channel, partsWith, token };

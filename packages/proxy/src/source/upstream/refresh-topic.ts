@@ -1,4 +1,4 @@
-import { callEnd, MessageHold, type StreamParts, type SyncChannel } from "@bunting/sync-client";
+import { callEnd, MessageBuffer, type StreamParts, type SyncChannel } from "@bunting/sync-client";
 import { callUpstream } from "./upstream-stream.js";
 import { isAnswer, type UpstreamTopic } from "./upstream-topic.js";
 
@@ -36,7 +36,7 @@ export async function refreshTopic(
       channel,
       {
         ...parts,
-        hold: new MessageHold(),
+        buffer: new MessageBuffer(),
         opened: () => undefined,
         started: (send) => send(topic.refreshMessage()),
         received: (message) => {
