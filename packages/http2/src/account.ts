@@ -1,7 +1,10 @@
-/** What an open stream takes apart from its headers. */
+/** Bytes of an open stream without its headers. */
 export const streamBytes = 6 * 1024;
 
-/** What the process holds for one connection, in bytes. Whatever a peer can make grow is charged here for as long as it is held. */
+/**
+ * The ledger of the memory of one connection, in bytes. Everything that a peer can make grow is charged while
+ * it is in memory.
+ */
 export interface PeerAccount {
   /** Adds bytes that the process now holds for this peer. If that exceeds the budget, this or a greedier connection is ended soon. Never throws. */
   charge(bytes: number): void;

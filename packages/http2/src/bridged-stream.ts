@@ -88,7 +88,7 @@ export class BridgedStream extends PlainStream {
 
   protected override onClosed(): void {
     super.onClosed();
-    // What has arrived of a whole request is still read.
+    // The rest of a whole request is still read.
     if (!this.#request.complete) this.#request.destroy();
     if (this.isAnswered) this.#ended();
     else this.#response.destroy();
@@ -101,7 +101,7 @@ export class BridgedStream extends PlainStream {
   }
 }
 
-/** What listeners use of an IncomingMessage. */
+/** The part of an IncomingMessage that listeners use. */
 class BridgedRequest extends Readable {
   readonly method: string;
   readonly url: string;
@@ -110,7 +110,7 @@ class BridgedRequest extends Readable {
   readonly httpVersionMinor = 0;
   readonly headers: IncomingHttpHeaders;
   readonly rawHeaders: string[];
-  /** Of the connection, for its addresses. */
+  /** The socket of the connection, for its addresses. */
   readonly socket: Socket;
   complete = false;
   readonly #stream: BridgedStream;
@@ -131,7 +131,7 @@ class BridgedRequest extends Readable {
   }
 }
 
-/** What listeners use of a ServerResponse. */
+/** The part of a ServerResponse that listeners use. */
 class BridgedResponse extends Writable {
   readonly req: BridgedRequest;
   statusCode = 200;

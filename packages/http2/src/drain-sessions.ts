@@ -4,7 +4,7 @@ import type { TransportSession, TransportStream } from "./transport.js";
 export interface DrainOptions {
   /** Each connection is ended at a random moment within this time, so that clients do not all reconnect at once. */
   readonly windowMs: number;
-  /** How long a connection then has to send what is queued on it. */
+  /** Time after the end of a connection for what is queued on it. */
   readonly graceMs: number;
   /** Writes the last message to the stream and ends it (with UNAVAILABLE, or the client may never reconnect). Must not throw. */
   readonly onStream: (stream: TransportStream) => void;
@@ -15,7 +15,7 @@ export interface DrainOptions {
   readonly random?: () => number;
 }
 
-/** How the connections ended. */
+/** The ends of the connections. */
 export interface DrainReport {
   readonly sessions: number;
   /** Streams that were reset because their peer did not read. */

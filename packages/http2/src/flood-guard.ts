@@ -1,4 +1,4 @@
-/** How many PING and SETTINGS frames a peer may send at once, and how many per second after that. */
+/** PING and SETTINGS frames that a peer may send at once, and per second after that. */
 const burst = 100;
 const perSecond = 10;
 /** More bytes than the answers to a few PINGs: so something else was sent as well. */

@@ -12,7 +12,7 @@ const fullBytes = 256 * 1024;
  * time, so all connections share the memory in which small frames are put together.
  */
 class FrameBatch {
-  /** Whether the next header block has to say that our table is empty; false once it has. */
+  /** True until a header block has announced that our table is empty. */
   isTableUpdateDue = false;
   #scratch: Buffer = Buffer.alloc(0);
   #at = 0;

@@ -1,7 +1,7 @@
 /** The frames of HTTP/2 (RFC 9113 6), and the numbers in them. */
 
 export const frameHeadBytes = 9;
-/** What a frame may have at most, in both directions: nobody needs to announce more (SETTINGS_MAX_FRAME_SIZE). */
+/** Size limit of frames in both directions; larger ones have no use (SETTINGS_MAX_FRAME_SIZE). */
 export const maxFrameBytes = 16_384;
 /** The windows of streams and connections until the peer announces others. */
 export const initialWindowBytes = 65_535;

@@ -15,7 +15,7 @@ export class GrpcStream extends Http2Stream implements TransportStream {
   #closeListeners: CloseListeners;
 
   constructor(session: StreamOwner, id: number, head: RequestHead, hasEnded: boolean) {
-    // What comes waits for `receive`.
+    // Content waits for `receive`.
     super(session, id, head, hasEnded, true);
   }
 

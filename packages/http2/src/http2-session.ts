@@ -26,13 +26,13 @@ import { SocketStall } from "./socket-stall.js";
 import type { WatchedSession, WatchedStream } from "./stallable.js";
 import type { SharedTurns } from "./turn-share.js";
 
-/** How long a peer may take to close a connection that we have ended, and what it may still send: it is dropped. */
+/** Time and bytes that a peer has to close a connection that we have ended; the bytes are dropped. */
 const closingMs = 1_000;
 const maxDroppedBytes = 1024 * 1024;
 const ownPing = Buffer.from("bunting1", "latin1");
 const keepalivePing = Buffer.from("bunting2", "latin1");
 
-/** What a connection reports. */
+/** Reports of a connection. */
 export interface SessionEvents {
   /** A request whose headers are valid; a stream has to be added for it, or it has to be refused. */
   onRequest(session: Http2Session, streamId: number, head: RequestHead, hasEnded: boolean): void;

@@ -36,41 +36,31 @@ export interface StreamOwner extends TransportSession {
 }
 
 /**
- * A request and its answer (RFC 9113 5). There may be a hundred thousand of these, so an idle one holds only what it needs,
- * and none has listeners, buffers or closures of its own. What is sent waits here until the session makes its next batch:
- * flow control decides then.
+ * A request and its answer (RFC 9113 5). There may be a hundred thousand of these, so an idle one holds only what it needs: no
+ * listeners, buffers or closures of its own. Content waits here until the session makes a batch: flow control decides then.
  *
- * The queue of content is one linked list with three pointers:
- *
- *     #oldest ──(#inBatch pieces, framed whole, being written)──> #unsent ──(may be framed in part)──> #newest
+ *     #oldest ──(#inBatch pieces, framed whole)──> #unsent (perhaps framed in part) ──> #newest      one linked list
  *
  * Invariants:
- * - `fill` moves `#unsent` forward: frames of the pieces go into the batch. `sent` moves `#oldest` forward by `#inBatch`:
- *   the system has taken the batch, so the pieces are released and their callbacks called, each once.
- * - `#unsent` is undefined if all content is framed; all three are undefined once all of it was sent.
- * - The answer ends in three steps: `#isEnding` (the end is queued, behind the content), `#hasEnded` (its END_STREAM is in a
- *   batch), then `sent` closes the stream.
- * - The request ends in two steps: `#hasRequestEnded` (END_STREAM has arrived), `#isEndDelivered` (`onEnd` was called, after
- *   all content).
- * - `#pendingSince` is the tick at which the peer last took something while more was pending, or at which the first of it
- *   was queued; -1 if nothing is pending.
- * - While reading is paused, content goes to `#buffered`, and its bytes are credited to the peer's window only when they are
- *   delivered: so the window, 64 KB, bounds it. Bytes of the buffer are charged as `#bufferedBytes`.
- * - Nothing is delivered, sent or charged after `close`, which everything ends with.
+ * - `fill` puts frames into the batch and moves `#unsent`; undefined: all is framed. `sent` moves `#oldest`: the system has
+ *   taken the batch, so its pieces are released, and their callbacks called, once each.
+ * - The answer ends in steps: `#isEnding` (queued), `#hasEnded` (END_STREAM is in a batch), then `sent` closes the stream.
+ *   The request ends in steps: `#hasRequestEnded` (END_STREAM has arrived), `#isEndDelivered` (after all content).
+ * - `#pendingSince` is the tick since which the peer has taken nothing of what is pending; -1 if nothing is pending.
+ * - While paused, content goes to `#buffered`, charged as `#bufferedBytes`. The window bounds it: credit comes on delivery.
+ * - After `close`, in which every stream ends, nothing is delivered, sent or charged.
  */
 export abstract class Http2Stream implements WatchedStream {
   readonly session: StreamOwner;
   readonly id: number;
   readonly head: RequestHead;
-  /** True while the session has the stream in its queue of senders. */
   isQueued = false;
   #isOpen = true;
   /** Bytes that the peer still takes; below 0 after it has made its windows smaller. */
   #sendWindow: number;
   #headerBlock: Uint8Array | undefined;
   #isEnding = false;
-  /** Header block of the trailers, until it is in a batch. */
-  #endBlock: Uint8Array | undefined;
+  #trailerBlock: Uint8Array | undefined;
   #hasEnded = false;
   #oldest: Outgoing | undefined;
   #unsent: Outgoing | undefined;
@@ -101,17 +91,14 @@ export abstract class Http2Stream implements WatchedStream {
     return this.#isOpen && this.session.isOpen;
   }
 
-  /** True once the client has sent all of its request. */
   get hasRequestEnded(): boolean {
     return this.#hasRequestEnded;
   }
 
-  /** True once the end of the answer is queued, perhaps behind much content. */
   get isEnding(): boolean {
     return this.#isEnding;
   }
 
-  /** True once all of the answer is in a batch. */
   get isAnswered(): boolean {
     return this.#hasEnded;
   }
@@ -149,10 +136,9 @@ export abstract class Http2Stream implements WatchedStream {
     this.session.queue(this);
   }
 
-  /** Ends the answer after all content. */
   protected sendEnd(trailers: Uint8Array | undefined): void {
     this.#isEnding = true;
-    this.#endBlock = trailers;
+    this.#trailerBlock = trailers;
     this.#markPending();
     this.session.queue(this);
   }
@@ -162,7 +148,6 @@ export abstract class Http2Stream implements WatchedStream {
     this.abort(code);
   }
 
-  /** Ends the stream with any code. */
   abort(code: ErrorName): void {
     if (!this.#isOpen) return;
     this.session.sendReset(this.id, h2Error[code], this.#hasRequestEnded);
@@ -200,7 +185,8 @@ export abstract class Http2Stream implements WatchedStream {
       const length = Math.min(sending.bytes.length - start, maxFrameBytes, maxBytes - usedBytes);
       const isWhole = start + length === sending.bytes.length;
       if (length <= 0 && !isWhole) break;
-      const isLast = isWhole && sending.next === undefined && this.#isEnding && this.#endBlock === undefined;
+      const isLast =
+        isWhole && sending.next === undefined && this.#isEnding && this.#trailerBlock === undefined;
       if (length > 0 || isLast) batch.data(this.id, sending.bytes, start, start + length, isLast);
       this.#hasEnded = isLast;
       usedBytes += length;
@@ -217,7 +203,7 @@ export abstract class Http2Stream implements WatchedStream {
   }
 
   #fillHeaders(block: Uint8Array): void {
-    const isAll = this.#isEnding && this.#unsent === undefined && this.#endBlock === undefined;
+    const isAll = this.#isEnding && this.#unsent === undefined && this.#trailerBlock === undefined;
     this.#headerBlock = undefined;
     this.#hasEnded = isAll;
     batch.headers(this.id, block, isAll);
@@ -225,9 +211,9 @@ export abstract class Http2Stream implements WatchedStream {
 
   #fillEnd(): void {
     this.#hasEnded = true;
-    if (this.#endBlock === undefined) batch.data(this.id, nothing, 0, 0, true);
-    else batch.headers(this.id, this.#endBlock, true);
-    this.#endBlock = undefined;
+    if (this.#trailerBlock === undefined) batch.data(this.id, nothing, 0, 0, true);
+    else batch.headers(this.id, this.#trailerBlock, true);
+    this.#trailerBlock = undefined;
   }
 
   /** True if content waits that the window of the stream allows. */
@@ -240,7 +226,6 @@ export abstract class Http2Stream implements WatchedStream {
     return this.#inBatch > 0 || this.#hasEnded;
   }
 
-  /** The system has taken the batch. */
   sent(): void {
     if (!this.#isOpen) return;
     const { session } = this;
@@ -294,7 +279,6 @@ export abstract class Http2Stream implements WatchedStream {
     return undefined;
   }
 
-  /** The request has ended with trailers. */
   receiveTrailers(): ErrorName | undefined {
     if (this.#hasRequestEnded) return "STREAM_CLOSED";
     if (!this.#isOfLength(true)) return "PROTOCOL_ERROR";

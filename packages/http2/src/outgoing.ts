@@ -1,7 +1,7 @@
 import type { PeerAccount } from "./account.js";
 import { RpcError } from "./status.js";
 
-/** What content is charged to: the stream; the whole answer, elsewhere, until its stream has closed; or nothing, because others share it. */
+/** Account that content is charged to: the stream, elsewhere the whole answer until its stream has closed, or none: it is shared. */
 export type Charge = "stream" | "answer" | "none";
 
 /** Content of a stream that waits to be sent, or for the system to take it. */
@@ -28,7 +28,7 @@ export function releaseUnframed(oldest: Outgoing | undefined, account: PeerAccou
   return framedBytes;
 }
 
-/** What is reported of content that was not sent. */
+/** The error of content that was not sent. */
 export function streamEnded(): RpcError {
   return new RpcError("UNAVAILABLE", "the stream ended before the frame was written");
 }

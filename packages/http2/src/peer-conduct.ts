@@ -1,6 +1,6 @@
 import { FloodGuard } from "./flood-guard.js";
 
-/** How many streams a client may have reset at once, and how many per second after that. */
+/** Streams that a client may have reset at once, and per second after that. */
 const resetBurst = 1_000;
 const resetsPerSecond = 33;
 

@@ -2,7 +2,7 @@ import { encodeHeaders, type OutgoingHeaders } from "./hpack/header-encoder.js";
 import { Http2Stream, type StreamOwner } from "./http2-stream.js";
 import type { RequestHead } from "./request-head.js";
 
-/** What an open request takes: its stream, and node's objects where it has them. */
+/** Bytes of an open request: its stream, and node's objects where it has them. */
 const plainBytes = 8 * 1024;
 
 /**

@@ -4,7 +4,7 @@ import type { HeaderList } from "./hpack/header-decoder.js";
 
 /** `:method` and the like, which come first. */
 const pseudoHeaders: ReadonlySet<string> = new Set([":method", ":scheme", ":path", ":authority"]);
-/** Those of HTTP/1.1's connections, which have no place in HTTP/2 (RFC 9113 8.2.2). */
+/** Headers of HTTP/1.1 connections, which HTTP/2 forbids (RFC 9113 8.2.2). */
 export const connectionHeaders: ReadonlySet<string> = new Set([
   "connection",
   "keep-alive",
@@ -12,7 +12,7 @@ export const connectionHeaders: ReadonlySet<string> = new Set([
   "transfer-encoding",
   "upgrade",
 ]);
-/** Of these, as in node:http, the first counts, but of `authorization`, which is joined at once; others are joined. */
+/** Headers of which the first value counts, as in node:http, but `authorization` is joined; others are joined. */
 const single: ReadonlySet<string> = new Set([
   ...["age", "authorization", "content-length", "content-type", "etag", "expires", "from", "host"],
   ...["if-modified-since", "if-unmodified-since", "last-modified", "location", "max-forwards"],
@@ -31,9 +31,9 @@ export class RequestHead {
   readonly fields: HeaderFields;
   /** As SETTINGS_MAX_HEADER_LIST_SIZE counts. */
   readonly bytes: number;
-  /** What `content-length` announces; -1 if it announces nothing. */
+  /** Value of `content-length`; -1 without one. */
   readonly contentLength: number;
-  /** Whether it is gRPC. */
+  /** True for gRPC. */
   readonly isGrpc: boolean;
   /** Names and values in turn; not kept for gRPC. */
   readonly #list: readonly string[] | undefined;

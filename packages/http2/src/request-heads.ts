@@ -2,11 +2,11 @@ import type { HeaderFields } from "./transport.js";
 import { HeaderDecoder, type HeaderList } from "./hpack/header-decoder.js";
 import { RequestHead } from "./request-head.js";
 
-/** How long the header blocks may be of which the head is kept, and what these heads may have together. */
+/** Bounds of the header blocks whose heads are kept, and of all kept heads. */
 const maxBlockBytes = 512;
 const maxKnownBytes = 4_096;
 const maxHeadBytes = 2_048;
-/** What a head that is kept takes at least, however little it has. */
+/** Bytes of a kept head, at least. */
 const minHeadBytes = 512;
 
 /**
@@ -28,7 +28,7 @@ export class RequestHeads {
     this.#isGrpc = isGrpc;
   }
 
-  /** What the same bytes stood for. */
+  /** Head that the same bytes stood for. */
   known(bytes: Buffer, start: number, end: number): RequestHead | undefined {
     if (this.#known === undefined) return undefined;
     if (this.#version === this.#decoder.tableVersion) {

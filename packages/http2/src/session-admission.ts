@@ -5,9 +5,9 @@ import type { AccountBook, OpenAccount } from "./account.js";
 import type { RpcStatus } from "./status.js";
 import type { TransportSession, TransportStream } from "./transport.js";
 
-/** How long a connection that is ended to free memory has to send the trailers of its streams. */
+/** Time for the trailers of the streams of a connection that is ended to free memory. */
 const evictionGraceMs = 250;
-/** How long a refused connection has to make the request that is answered with the reason. */
+/** Time in which a refused connection can make the request that is answered with the reason. */
 const refusalGraceMs = 1_000;
 /** Refused connections that are answered at the same time; further ones are closed without an answer. */
 const maxRefused = 256;

@@ -22,13 +22,13 @@ import { areTrailers, type RequestHead } from "./request-head.js";
 import { RequestHeads } from "./request-heads.js";
 import { streamsPerWork, type SessionOutput } from "./session-output.js";
 
-/** What the tables of HPACK may have unless SETTINGS say otherwise. */
+/** Default size of the tables of HPACK, until SETTINGS change it. */
 const defaultTableBytes = 4_096;
 /** Frames that cost as much as a request. */
 const framesPerWork = 64;
 /** Bytes of a header block that cost as much as a request. */
 const blockBytesPerWork = 8 * 1024;
-/** What the client's HTTP/2 begins with (RFC 9113 3.4): the sniffer has seen all of it. */
+/** Begin of an HTTP/2 connection (RFC 9113 3.4): the sniffer has seen all of it. */
 const prefaceBytes = 24;
 
 export interface SessionLimits {
@@ -59,7 +59,7 @@ export interface InputOwner {
   failByFlood(): void;
 }
 
-/** What the client of one connection sends: the rules of RFC 9113 for its frames, in the order in which they come. */
+/** The frames that the client of one connection sends, checked against RFC 9113 in the order of their arrival. */
 export class SessionInput implements FrameSink {
   readonly #owner: InputOwner;
   readonly #output: SessionOutput;
@@ -112,7 +112,7 @@ export class SessionInput implements FrameSink {
     this.#reader.stop();
   }
 
-  /** What the client still sends on this stream is to be ignored. */
+  /** Ignores further frames of the client on this stream. */
   ignore(streamId: number): void {
     this.#ended.add(streamId);
   }

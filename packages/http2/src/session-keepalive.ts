@@ -4,16 +4,16 @@ import type { Http2Session } from "./http2-session.js";
 export interface KeepaliveOptions {
   /** After how long without a byte from the peer a PING is sent; 0: never. */
   readonly intervalMs: number;
-  /** How long its peer may take to answer before the connection is dropped. */
+  /** Time for the answer of the peer before the connection is dropped. */
   readonly timeoutMs: number;
-  /** How long the headers of a request may take to arrive; at most twice as long. Default 10 s. */
+  /** Time for the headers of a request; up to twice as long. Default 10 s. */
   readonly headersTimeoutMs?: number;
   readonly clock?: Clock;
 }
 
 /** The longest time between two sweeps. */
 const maxStepMs = 2_000;
-/** Why the keepalive drops a connection. */
+/** Reason why the keepalive drops a connection. */
 export type KeepaliveReason = "silent" | "unfinished_headers";
 
 /**

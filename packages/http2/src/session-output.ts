@@ -4,11 +4,11 @@ import { batch } from "./frame-batch.js";
 import { h2Error, goawayFrame, headersFrame, initialWindowBytes, maxWindowBytes } from "./frames.js";
 import type { Http2Stream } from "./http2-stream.js";
 
-/** What frames of control may take that wait for a peer that does not read: some 1,800, so more than a reset for each stream. */
+/** Bytes of control frames that may wait for a peer that does not read: some 1,800, more than a reset for each stream. */
 const maxWaitingBytes = 256 * 1024;
 /** Streams that a frame concerns, all of which cost as much as a request. */
 export const streamsPerWork = 64;
-/** What such a frame takes in addition to its bytes. */
+/** Bytes of a control frame in addition to its content. */
 const frameObjectBytes = 128;
 
 export interface OutputOwner {
@@ -32,13 +32,13 @@ export class SessionOutput {
   readonly #socket: Socket;
   readonly #owner: OutputOwner;
   #control: Uint8Array[] = [];
-  /** What is charged for frames of control that wait until a write is done. */
+  /** Charged bytes of control frames that wait for the end of a write. */
   #waitingBytes = 0;
-  /** What is charged for the batch that is being written, apart from what its streams have charged that are open. */
+  /** Charged bytes of the batch that is being written, without those that open streams are charged for. */
   #batchBytes = 0;
   /** Streams that have something to send, in turn. */
   readonly #queued = new Set<Http2Stream>();
-  /** Those that wait for the window of the connection. */
+  /** Streams that wait for the window of the connection. */
   #starved: Set<Http2Stream> | undefined;
   #inBatch: Http2Stream[] = [];
   #window = initialWindowBytes;
@@ -61,7 +61,7 @@ export class SessionOutput {
     this.#onSent = (error) => this.#sent(error);
   }
 
-  /** What was sent so far, without the answers to PING and SETTINGS. */
+  /** Bytes sent so far, without the answers to PING and SETTINGS. */
   get sentBytes(): number {
     return this.#sentBytes;
   }
@@ -141,7 +141,7 @@ export class SessionOutput {
     return true;
   }
 
-  /** What is sent while the session reads waits for `endReading`. */
+  /** Begins to read: frames wait for `endReading`. */
   beginReading(): void {
     this.#isReading = true;
   }

@@ -38,7 +38,7 @@ export const refusals = {
 } as const;
 export type RefusalReason = keyof typeof refusals;
 
-/** How a call ended: what goes into its trailers. */
+/** End of a call: the content of its trailers. */
 export interface RpcStatus {
   readonly code: StatusName;
   /** For people; percent-encoded on the wire. */

@@ -137,13 +137,13 @@ export interface GrpcHeaderRules {
   readonly responseHeaders: (request: HeaderFields) => Readonly<Record<string, string | number>>;
 }
 
-/** What a peer may use on one connection. */
+/** Limits of a peer on one connection. */
 export interface TransportLimits {
   /** SETTINGS_MAX_CONCURRENT_STREAMS. */
   readonly maxStreamsPerConnection: number;
   /** Bytes of all request headers of one stream (RFC 9113 6.5.2 counting). */
   readonly maxHeaderBytes: number;
-  /** How long the peer may take to acknowledge our SETTINGS, which all clients do at once; it gets at most twice as long. */
+  /** Time for the acknowledgement of our SETTINGS, which all clients send at once; up to twice as long. */
   readonly settingsTimeoutMs: number;
 }
 

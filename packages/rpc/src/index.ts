@@ -17,6 +17,6 @@ export { StartQueue, type Starter } from "./call/start-queue.js";
 export { healthService } from "./services/health-service.js";
 export { ReadinessHealth } from "./services/readiness-health.js";
 export { reflectionService } from "./services/reflection-service.js";
-// What calls end with, and the streams that they are made of.
+// Ends of calls, and the streams that they are made of.
 export { statusHeaders as statusTrailers, type TransportSession, type TransportStream } from "@bunting/http2";
 export { RpcError, statusCode, type RpcStatus, type StatusName } from "@bunting/http2/status";

@@ -16,7 +16,7 @@ export interface Program<Table extends OptionTable> {
   readonly start: (options: OptionsOf<Table>, warnings: readonly string[]) => Promise<void>;
   /** Errors of these classes are a user's mistake and shown by their message; any other is a defect and shown with its stack. */
   readonly userErrors: readonly (abstract new (...parts: never) => CodedError)[];
-  /** What happens to a flag that is not in the table. Default: a warning. */
+  /** Treatment of a flag that is not in the table. Default: a warning. */
   readonly unknownFlags?: "warn" | "refuse";
 }
 

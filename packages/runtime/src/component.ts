@@ -6,7 +6,7 @@ import { within } from "./within.js";
 /** A part of a process that is started and stopped. The order of the list is the start order, and in reverse the stop order. */
 export interface Component {
   readonly name: string;
-  /** Why it has this place in the list. */
+  /** Reason for its place in the list. */
   readonly reason: string;
   /** Resolves once it is running; it calls `fail` if it breaks later and the process can't continue. */
   start(fail: (error: unknown) => void): Promise<void>;
@@ -15,7 +15,7 @@ export interface Component {
 }
 
 export interface RunComponentsOptions {
-  /** How long one component may take to stop before it is abandoned, in ms. */
+  /** Time for one component to stop before it is abandoned, in ms. */
   readonly stopTimeoutMs: number;
 }
 

@@ -16,7 +16,7 @@ export class GatheredBytes {
   #length = 0;
   #allocatedBytes = 0;
 
-  /** How many bytes were pushed. */
+  /** Bytes that were pushed. */
   get length(): number {
     return this.#length;
   }

@@ -6,7 +6,7 @@ import type { Registry } from "prom-client";
 import { metricsText } from "./metrics-text.js";
 import { nextTurn } from "./scheduling/event-loop.js";
 
-/** Whether a process may be sent traffic, and why not. */
+/** Readiness of a process, with the reason if it is not ready. */
 export interface Readiness {
   readonly isReady: boolean;
   /** A sentence: why it is not ready, or what is stale although it is ready. */
@@ -86,7 +86,7 @@ function redirect(response: ServerResponse, shortest: string): void {
   answer(
     response,
     307,
-    // What is encoded already stays as it is.
+    // Encoded content stays as it is.
     `<a href="${encodeURI(location).replaceAll("%25", "%")}">Temporary Redirect</a>.\n`,
     "text/html; charset=utf-8",
   );
@@ -110,7 +110,7 @@ function zippedMetrics(registry: Registry): () => Promise<Buffer[]> {
   return () => {
     if (next === undefined) {
       next = make(last);
-      // Those that have asked are told.
+      // Waiting requests are answered.
       last = next.catch(() => undefined);
     }
     return next;

@@ -29,7 +29,7 @@ export async function renderMetricsReference(registry: Registry): Promise<string
   return ["| metric | kind | labels | meaning |", "| --- | --- | --- | --- |", ...rows].join("\n");
 }
 
-/** What prom-client keeps of each metric, and does not declare. */
+/** The part of each metric that prom-client keeps and does not declare. */
 interface Labelled {
   readonly name: string;
   readonly labelNames?: readonly string[];

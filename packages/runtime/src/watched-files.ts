@@ -2,7 +2,7 @@ import { systemClock, type Clock } from "./clock.js";
 import type { Logger } from "./logger.js";
 import { stampOfFile } from "./small-file.js";
 
-/** Of files that are read again when they change. */
+/** Options of files that are read again when they change. */
 export interface ReloadOptions {
   /** How often the files are looked at; default 2 s. Files that can't be used are reported after the second look. */
   readonly intervalMs?: number;
@@ -23,7 +23,7 @@ export interface WatchedFilesOptions<Content> extends ReloadOptions {
   /** Rejects with a message that tells the user what to do if the files can't be used. */
   readonly read: () => Promise<Content>;
   readonly use: (content: Content) => void;
-  /** What to log of what is used from now on. */
+  /** Log line about the content that is used from now on. */
   readonly summarize: (content: Content) => Readonly<Record<string, unknown>>;
 }
 
@@ -40,7 +40,7 @@ export class WatchedFiles<Content> {
   readonly #clock: Clock;
   #isRunning = false;
   #cancelNext: (() => void) | undefined;
-  /** Of the files whose content is in use. */
+  /** The files whose content is in use. */
   #stamp = "";
   #refused = { stamp: "", looks: 0 };
 

@@ -23,7 +23,7 @@ export { ClientAuthorities } from "./tls/client-authorities.js";
 export { TlsCertificate } from "./tls/tls-certificate.js";
 export { tlsMetrics, type TlsMetrics } from "./tls/tls-metrics.js";
 export { TlsTermination } from "./tls/tls-termination.js";
-// What services see of the engine, apart from calls.
+// The engine, as services see it, without calls.
 export {
   accountOf,
   chargeAnswer,

@@ -50,8 +50,13 @@ describe("the hand-written codec of bunting.sync.v1", () => {
             digest: bytes,
             rejectedFlags,
           });
-          const nack = { heldDigest: bytes, reason: other, isDeltaMismatch: flag };
-          expect(read(encodeNack({ topic, number }, nack)).nack).to.deep.equal({ ...answered, ...nack });
+          const nack = { currentDigest: bytes, reason: other, isDeltaMismatch: flag };
+          expect(read(encodeNack({ topic, number }, nack)).nack).to.deep.equal({
+            ...answered,
+            heldDigest: bytes,
+            reason: other,
+            isDeltaMismatch: flag,
+          });
         }
       }),
     );
@@ -66,7 +71,10 @@ describe("the hand-written codec of bunting.sync.v1", () => {
       digest: Buffer.alloc(32, 9),
     });
     const nack = read(
-      encodeNack({ topic: "t", number: 1 }, { heldDigest: undefined, reason: "r", isDeltaMismatch: false }),
+      encodeNack(
+        { topic: "t", number: 1 },
+        { currentDigest: undefined, reason: "r", isDeltaMismatch: false },
+      ),
     ).nack;
     expect(nack?.heldDigest).to.have.length(0);
   });

@@ -69,7 +69,7 @@ export interface TierMessage {
   readonly kind: "tier";
   /** The proxy, and all that it is fed by. */
   readonly proxies: readonly string[];
-  /** How many proxies the longest way has. */
+  /** Number of proxies on the longest way. */
   readonly depth: number;
 }
 
@@ -85,7 +85,7 @@ export interface FreshnessMessage {
 export interface History {
   readonly kind: "history";
   readonly topic: string;
-  /** Of the version that it leads to. */
+  /** Digest of the version that the delta leads to. */
   readonly digest: Buffer;
   /** The oldest first. Within the bounds of what may leave a process. */
   readonly versions: readonly PastVersion[];

@@ -4,7 +4,7 @@ const causes: readonly (readonly [words: RegExp, cause: Cause])[] = [
   [/altnames|does not match certificate/, "other_name"],
   [/certificate has expired/, "expired"],
   [/before secure TLS connection|wrong version number|packet length too long/, "no_tls"],
-  // It took the connection, and closed it before it said anything of HTTP/2.
+  // The server took the connection, and closed it before any frame of HTTP/2.
   [/Last error: Failed to connect/, "closed"],
   [/Name resolution failed|ENOTFOUND|EAI_AGAIN/, "unresolved"],
   [/ECONNREFUSED/, "refused"],

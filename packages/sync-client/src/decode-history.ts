@@ -8,7 +8,7 @@ import {
 import type { SyncResponse } from "./bunting-messages.js";
 import { readFields } from "./message-fields.js";
 
-/** What a history has besides its versions: a topic, and a digest. */
+/** A history without its versions: a topic, and a digest. */
 const maxHeadBytes = 2 * 1024;
 
 /**

@@ -10,7 +10,7 @@ export interface TlsFiles {
   readonly clientKeyPath: string;
 }
 
-/** What the options or fields are called that name the files, for messages. */
+/** Names of the options or fields that name the files, for messages. */
 export type TlsFileNames = Readonly<Record<keyof TlsFiles, string>>;
 
 /** Bundles of all public authorities take some 300 KB. */

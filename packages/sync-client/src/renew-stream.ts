@@ -122,7 +122,7 @@ function startStream(
   return { token, buffer, answered: hasAnswered, end, stop };
 }
 
-/** What `wait` resolves with; undefined as soon as the stream has ended, which ends the wait too. */
+/** Resolves with the result of `wait`; undefined as soon as the stream has ended, which ends the wait too. */
 async function unlessEnded<Value>(
   { end }: Running,
   wait: (until: AbortSignal) => Promise<Value>,

@@ -11,12 +11,12 @@ import type { MessageBuffer } from "./message-buffer.js";
 import { PacedReading } from "./paced-reading.js";
 import type { SyncChannel } from "./sync-channel.js";
 
-/** What the streams of all protocols are given. */
+/** Parts that the streams of all protocols are given. */
 export interface StreamParts {
   /** Headers of the request, by lower-case name. */
   readonly headers: Readonly<Record<string, string>>;
   readonly clock: Clock;
-  /** How long the connection may take to establish, in ms. */
+  /** Time to establish the connection, in ms. */
   readonly connectTimeoutMs: number;
   /** Takes what the agent keeps secret out of a text that the server wrote. */
   readonly redact: (text: string) => string;
@@ -35,7 +35,7 @@ export interface StreamCall extends StreamParts {
   received(message: Buffer): void | Promise<void>;
 }
 
-/** How a stream ended; the caller always opens another. */
+/** End of a stream; the caller always opens another. */
 export interface CallEnd {
   /** One of a small set of words. */
   readonly reason: string;
@@ -150,7 +150,7 @@ function endOf({ code, details, metadata }: StatusObject, redact: StreamParts["r
   const reason = ownReasons.find(([text]) => details.startsWith(text))?.[1];
   if (code === statusCode.RESOURCE_EXHAUSTED && reason !== undefined)
     return { reason, message: cut(redact(details)), pushbackMs };
-  // Before it is cut, which may leave a part of a secret.
+  // Before the text is cut, which may leave a part of a secret.
   const what = cut(redact(details.replace(/ Resolution note: $/, "")));
   const name = statusName(code);
   return { reason: name.toLowerCase(), message: what === "" ? name : `${name}: ${what}`, pushbackMs };

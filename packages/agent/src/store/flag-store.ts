@@ -214,9 +214,9 @@ export class FlagStore {
   }
 }
 
-/** Of each kind and source: a source can deliver as often as it likes. */
+/** Log lines of each kind and source: a source can deliver as often as it likes. */
 const linesPerMinute = 6;
-/** Of a key in the log; keys and values of a document may be as long as the document. */
+/** Characters of a key in the log; keys and values may be as long as the document. */
 const maxLoggedCharacters = 200;
 
 function isExpected(cause: unknown): cause is ScanError | AgentError {

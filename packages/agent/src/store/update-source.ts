@@ -38,7 +38,7 @@ export interface SourceUpdate {
   readonly put: readonly Flag[];
   /** Flags that were removed; none of them has a successor with the same key and flagSetId in `put`. */
   readonly removed: readonly Flag[];
-  /** Those of `state.rejected` that were not rejected before, or for another reason. */
+  /** Flags of `state.rejected` that were not rejected before, or for another reason. */
   readonly newlyRejected: readonly InvalidFlag[];
 }
 

@@ -100,7 +100,7 @@ export class FileSource implements SyncSource {
         return "done";
       }
       this.#state.failed(error.reason, `${path}: ${error.message}`);
-      // What fills the heap may be garbage, which is collected meanwhile.
+      // The heap may be full of garbage, which is collected meanwhile.
       return "retry";
     }
     if (signal.aborted) return "done";

@@ -1,6 +1,6 @@
 import { isJsonObject, maxDocumentDepth, type JsonObject, type JsonValue } from "@bunting/protocol";
 
-/** A flag with everything in it that its document says of it. */
+/** A flag, with the parts of its document that apply to it. */
 interface FlagOfSet {
   readonly flagSetId: string;
   readonly definition: JsonObject;

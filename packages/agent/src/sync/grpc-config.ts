@@ -6,7 +6,7 @@ import type { GrpcSourceConfig, UnsupportedSourceConfig } from "./source-config.
 import type { SourceFields } from "./source-fields.js";
 
 export interface SourceContext {
-  /** Which source it is, for messages. */
+  /** Name of the source, for messages. */
   readonly where: string;
   readonly credentials: SharedCredentials;
   readonly warn: (sentence: string) => void;

@@ -20,7 +20,7 @@ export const noSharedCredentials: SharedCredentials = {
   tokenOverPlaintext: false,
 };
 
-/** How a source connects, and as who. */
+/** The transport and credentials of a source. */
 export interface GrpcCredentials {
   readonly isTls: boolean;
   readonly certPath: string;

@@ -46,16 +46,16 @@ const contextSlackBytes = 64 * 1024;
 
 /** Times that tests shorten. */
 export interface GrpcSourceTiming {
-  /** How long a connection may be silent before a ping is sent. */
+  /** Silence of a connection before a ping is sent. */
   readonly keepaliveMs: number;
-  /** How long the answer to a ping may take. */
+  /** Time for the answer to a ping. */
   readonly keepaliveTimeoutMs: number;
   readonly connectTimeoutMs: number;
   /** Time without a document after which a stream of flagd.sync.v1 counts as answered: there is none. */
   readonly firstDocumentTimeoutMs: number;
   /** Interval between two reads of the token file. */
   readonly tokenIntervalMs: number;
-  /** How long a stream with a newer token may take to be answered. */
+  /** Time for the answer to a stream with a newer token. */
   readonly renewalTimeoutMs: number;
 }
 
@@ -341,5 +341,5 @@ export class GrpcSource implements SyncSource {
  */
 const unknownMethod: ReadonlySet<string> = new Set(["unimplemented", "permission_denied", "not_grpc"]);
 
-/** Statuses that say nothing about what the server knows. */
+/** Statuses that tell nothing about what the server supports. */
 const refused: ReadonlySet<string> = new Set(["unauthenticated", "permission_denied"]);

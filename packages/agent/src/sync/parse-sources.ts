@@ -115,7 +115,7 @@ export function parseSources(
   return Object.freeze(configs);
 }
 
-/** Whether the shared credentials apply to it. */
+/** True if the shared credentials apply to it. */
 function takesShared({ provider, selector }: SourceConfig): boolean {
   return provider === "grpc" && topicOf(selector) !== undefined;
 }
@@ -137,7 +137,7 @@ function parseList(text: string): readonly JsonValue[] {
     value = parseJson(text);
   } catch (cause) {
     if (!(cause instanceof JsonSyntaxError)) throw cause;
-    // Not where it may be part of a token.
+    // Not within a token.
     const near = /auth|token|headers|secret/i.test(text)
       ? ""
       : `, near ${quoted(text.slice(Math.max(0, cause.position - 10), cause.position + 10))}`;

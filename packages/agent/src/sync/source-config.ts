@@ -53,7 +53,7 @@ export interface HttpSourceConfig extends CommonConfig {
   readonly intervalMs: number;
   /** Moves the polls within the interval, so that agents with different seeds poll at different times; "" for none. */
   readonly intervalSeed: string;
-  /** How long a request may take, redirects and body included. */
+  /** Time for a request, redirects and body included. */
   readonly timeoutMs: number;
   /** The certificates of the authorities to trust; "" for those of Node. */
   readonly certPath: string;

@@ -14,7 +14,7 @@ export interface SourceStateOptions {
 
 const unreachable = "the source is unreachable; retrying";
 const lost = "lost the connection to the source; its last flags are still served while the agent reconnects";
-/** Of each kind of transition; a server can cause as many as it likes. */
+/** Log lines of each kind of transition; a server can cause as many as it likes. */
 const linesPerMinute = 6;
 
 /** Whether a source is connected, and since when. Logs one line for each transition, up to a few a minute, not one for each attempt. */
@@ -146,7 +146,7 @@ export class SourceState {
     this.#log.info("renewed", this.#fields(), text, linesPerMinute);
   }
 
-  /** @param text may be long: it is cut */
+  /** @param text of any length: it is cut */
   renewalFailed(text: string, advice: string | undefined): void {
     this.#options.metrics.streamRenewed(this.#config.sourceIndex, "failed");
     this.#log.warn(

@@ -16,7 +16,7 @@ export type MessageKind =
 export interface SyncMetrics {
   /** Whether a source is connected now. */
   connected(sourceIndex: number, isConnected: boolean): void;
-  /** Whether the source said that it has no document: its topic is missing or was deleted. */
+  /** True if the source reported that it has no document: its topic is missing or was deleted. */
   empty(sourceIndex: number, isEmpty: boolean): void;
   /** Whether the flags of a source are answered with reason STALE. */
   stale(sourceIndex: number, isStale: boolean): void;
@@ -35,7 +35,7 @@ export interface SyncMetrics {
   sourceFailed(sourceIndex: number, reason: string): void;
   /** A stream with a newer token was to take over from the one before. */
   streamRenewed(sourceIndex: number, result: "taken_over" | "failed"): void;
-  /** Those of watches of the API server: an agent without any does not have them. */
+  /** Metrics of watches of the API server: an agent without any does not have them. */
   watches(): FeatureFlagWatchMetrics;
 }
 

@@ -5,7 +5,7 @@ import type { CurrentDocument } from "./current-document.js";
 import type { SyncMetrics } from "./sync-metrics.js";
 import type { SyncProtocol } from "./sync-protocol.js";
 
-/** Where flag documents come from. Runs until its signal aborts; an unreachable origin does not end it. */
+/** A source of flag documents. It runs until its signal aborts; an unreachable origin does not end it. */
 export interface SyncSource extends Runnable {
   status(): SourceStatus;
 }
@@ -21,7 +21,7 @@ export interface SourceStatus {
   readonly since: number;
   /** When the newest document that was not refused came; undefined if none has. */
   readonly lastUpdate: number | undefined;
-  /** Why it is not connected. */
+  /** Reason of the outage. */
   readonly error: string | undefined;
   /** The protocol of the last stream; undefined for a file, and before the first stream. */
   readonly protocol: SyncProtocol | undefined;

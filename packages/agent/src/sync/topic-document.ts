@@ -15,9 +15,9 @@ import { digestDocument, hashFlags } from "./flag-hashes.js";
 import type { SyncSourceOptions } from "./sync-source.js";
 import { mergeDelta } from "./merge-delta.js";
 
-/** Of a nack; the proxy's limit, beyond which it ends the stream. */
+/** Bound of the reason in a nack: the proxy ends a stream that exceeds it. */
 const maxReasonBytes = 1024;
-/** What an ack may carry; below the proxy's limits, which end the stream. */
+/** Bounds of an ack, below those of the proxy, which ends a stream that exceeds them. */
 const maxRejectedFlags = 100;
 const maxRejectedKeyBytes = 1024;
 const maxRejectionBytes = 256;

@@ -85,7 +85,7 @@ export class TopicStream {
           if (!isTakingOver) this.#listener.opened();
         },
         received: (response, messageBytes) => {
-          // Those for proxies are not sent to agents.
+          // Messages for proxies are not sent to agents.
           const isForProxies =
             response.kind === "tier" || response.kind === "freshness" || response.kind === "history";
           metrics.messageReceived(sourceIndex, isForProxies ? "unknown" : response.kind, messageBytes);
@@ -131,7 +131,7 @@ export class TopicStream {
   }
 }
 
-/** Whether it has the state of the topic. */
+/** True if the message brings the state of the topic. */
 function isAnswer({ kind }: SyncResponse): boolean {
   return kind !== "heartbeat" && kind !== "unknown" && kind !== "topic_error";
 }

@@ -14,7 +14,7 @@ export interface PortLimits {
   >;
 }
 
-/** What applications may make the agent hold, and what is logged and counted where it holds them to that. */
+/** Bounds the memory of applications, and logs and counts each refusal. */
 export function portLimits({ options, parts, clock, logger, metrics }: AgentWiring): PortLimits {
   // A quarter of the heap, which is small: the flags and the requests need the rest.
   const memory = new parts.PeerMemory(

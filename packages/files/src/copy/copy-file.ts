@@ -183,7 +183,7 @@ export class CopyFile<Version extends EncodedVersion> {
     try {
       await writeFile(this.#marker, "", { flag: "wx", mode: 0o600 });
     } catch (cause) {
-      // Where nothing can be written there are no markers, and no crash can be told from any other.
+      // In an unwritable directory there are no markers, so no crash is recognised.
       if ((cause as NodeJS.ErrnoException).code !== "EEXIST") return;
       // One process may have been killed for another reason, and the copy may be all that there is. Two in a row have ended of it.
       if (!(await this.#isMarkedOnce()))
@@ -207,7 +207,7 @@ export class CopyFile<Version extends EncodedVersion> {
     this.#checksumOnDisk = undefined;
     const refused = `${this.path}${refusedSuffix}`;
     try {
-      // What is in the way may be a directory, which a file can't replace.
+      // The path may be taken by a directory, which a file can't replace.
       await rename(this.path, refused).catch(async () => {
         await rm(refused, { force: true, recursive: true });
         await rename(this.path, refused);

@@ -25,7 +25,7 @@ export interface TreeScan {
 
 interface Visit {
   readonly path: string;
-  /** Its parent was read anew, so it may be another directory than before. */
+  /** Its parent was read again, so it may be another directory than before. */
   readonly isChanged: boolean;
   readonly isLinked: boolean;
 }

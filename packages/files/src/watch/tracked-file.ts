@@ -13,7 +13,7 @@ const settledMs = 1_000;
 /** How often a listener may ask for the same content again. */
 const maxRetries = 2;
 
-/** What a scan found at a path: a regular file, nothing, or why it can't be examined. */
+/** Result of a scan of a path: a regular file, nothing, or the reason why it can't be examined. */
 export type ScanResult = FileStamp | Error | undefined;
 
 /** A scan that examined a file. */

@@ -3,7 +3,7 @@ import { staticEntries, staticTable } from "./static-table.js";
 
 /** What a header field counts beyond its name and value: in the table (RFC 7541 4.1) and in a header list (RFC 9113 6.5.2) alike. */
 const fieldOverheadBytes = 32;
-/** What our peers' encoders may use, the default of SETTINGS_HEADER_TABLE_SIZE. */
+/** Table size of our peers' encoders: the default of SETTINGS_HEADER_TABLE_SIZE. */
 const maxTableBytes = 4_096;
 /** Far beyond any length that fits into a header block. */
 const maxInteger = 2 ** 28;
@@ -20,7 +20,7 @@ export interface HeaderList {
 export class HeaderDecoder {
   /** Names and values in turn, the oldest first. */
   #table: string[] = [];
-  /** How many strings at the start of the table have been evicted; they are cut off now and then. */
+  /** Strings at the start of the table that have been evicted; they are cut off now and then. */
   #evicted = 0;
   #tableBytes = 0;
   #tableLimit = maxTableBytes;

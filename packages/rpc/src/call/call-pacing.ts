@@ -7,7 +7,7 @@ import type { TransportHandler, TransportSession, TransportStream } from "@bunti
 /** Calls of one connection that may have ended, and how many of them are forgotten each second. Real clients make two at a start. */
 const endedBurst = 64;
 const endedPerSecond = 2;
-/** How many may begin within a second: thousands could begin before the first ends. */
+/** Calls that may begin within a second: thousands could begin before the first ends. */
 const begunPerSecond = 64;
 /** Calls beyond that, of all connections: one whose 5,000 streams end at once has them back in 4 s. */
 const sharedBurst = 1_000;
@@ -103,7 +103,7 @@ class ConnectionPace {
 
   /** True if a call may begin by the allowance, and has begun. */
   begins(): boolean {
-    // What has come first goes first.
+    // First in, first out.
     if (this.#waiting !== undefined) return false;
     // The clock is read only when it matters.
     if (this.#left < 1 || this.#begun === begunPerSecond) this.#count();
@@ -155,7 +155,7 @@ class WaitingCall implements Starter {
 
   start(): void {
     const stream = this.#stream;
-    // It may have been ended with its connection.
+    // The call may have ended with its connection.
     if (stream.isOpen && !stream.hasResponded) {
       if (this.#hasExpired) stream.end(expired);
       else this.#handler.onStream(stream);

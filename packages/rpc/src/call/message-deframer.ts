@@ -12,7 +12,7 @@ const retryPushback = { "grpc-retry-pushback-ms": "1000" };
  */
 export type MalformedRules = "grpc-go" | "connect-go";
 
-/** Where the bytes of messages that have not arrived whole are charged. */
+/** The account for the bytes of incomplete messages. */
 export type GatheringAccount = Pick<PeerAccount, "gather" | "ungather">;
 
 /**
@@ -22,13 +22,13 @@ export type GatheringAccount = Pick<PeerAccount, "gather" | "ungather">;
  */
 export class MessageDeframer {
   readonly #maxBytes: number;
-  /** Whether a message is refused because of what its prefix announces, or only once it has come. */
+  /** True if the announced length of a message is enough to refuse it; else only what has arrived counts. */
   readonly #believesPrefix: boolean;
   readonly #account: GatheringAccount;
   #isClosed = false;
   #gathered = nothing;
   #gatheredBytes = 0;
-  /** How many bytes must be gathered before the next step is possible. */
+  /** Bytes that must be gathered before the next step. */
   #neededBytes = framePrefixBytes;
 
   constructor(maxBytes: number, account: GatheringAccount, malformed: MalformedRules = "grpc-go") {

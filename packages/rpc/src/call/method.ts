@@ -2,7 +2,7 @@ import { frameMessage } from "./framing.js";
 import { RpcError, type RpcStatus } from "@bunting/http2/status";
 import type { TransportStream } from "@bunting/http2";
 
-/** What a handler knows of its call. */
+/** The call, as its handler sees it. */
 export interface Call {
   readonly stream: TransportStream;
   /** When the client's deadline passes, in ms since the epoch; undefined without one. */
@@ -42,7 +42,7 @@ export interface ServerStreamingMethod<Request> {
   readonly decode: (bytes: Uint8Array) => Request;
   /** Returns at once and owns `out` from then on. If it throws, the call ends as in a unary method. */
   readonly handle: (request: Request, out: ResponseStream) => void;
-  /** How a call ends when the client's deadline has passed; default DEADLINE_EXCEEDED. */
+  /** Status of a call whose deadline has passed; default DEADLINE_EXCEEDED. */
   readonly deadlineStatus?: RpcStatus | undefined;
 }
 
@@ -80,7 +80,7 @@ export type Method =
       readonly kind: "unary";
       readonly path: string;
       readonly maxMessageBytes: number | undefined;
-      /** Whether the frames that `invoke` returns are those of other calls as well. */
+      /** True if the frames that `invoke` returns are shared with other calls. */
       readonly isShared: boolean;
       readonly invoke: (message: Uint8Array, call: Call) => Uint8Array | Promise<Uint8Array>;
     }

@@ -16,7 +16,7 @@ export type OnCallEnd = (
   responses: number,
 ) => void;
 
-/** What the calls of a server share. */
+/** Parts that the calls of a server share. */
 export interface CallContext {
   readonly clock: Clock;
   readonly logger: Logger;

@@ -5,7 +5,7 @@ const fileSet = { file: 1 };
 const file = { name: 1, package: 2, dependency: 3, message: 4, enum: 5, service: 6 };
 const message = { name: 1, nestedMessage: 3, nestedEnum: 4 };
 const service = { name: 1, method: 2 };
-/** Of an enum and of a method only the name is read. */
+/** Only the name of an enum or method is read. */
 const onlyName = { name: 1 };
 
 interface DescribedFile {

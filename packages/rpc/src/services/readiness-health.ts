@@ -25,7 +25,7 @@ export class ReadinessHealth implements HealthSource {
     return () => this.#listeners.delete(listener);
   }
 
-  /** Call it whenever readiness may have changed. */
+  /** To be called after each possible change of readiness. */
   changed(): void {
     for (const listener of this.#listeners) listener();
   }

@@ -18,7 +18,7 @@ const servicePaths = ["v1", "v1alpha"].map(
 );
 /** How many requests that arrived together may wait for the answers before theirs to be read; the others are not read from the stream. */
 const maxWaiting = 100;
-/** What a waiting request takes, at least. */
+/** Bytes of a waiting request, at least. */
 const waitingBytes = 512;
 
 /** Server reflection for the services with these method `paths`, and for itself. The descriptors are read on first use. */

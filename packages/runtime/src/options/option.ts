@@ -16,7 +16,7 @@ export interface OptionSpec<T> {
   readonly short?: string;
   /** Environment variables; the first that is set wins. */
   readonly env: readonly string[];
-  /** Why the option is accepted but has no effect, as a part of a sentence: using it logs a warning. */
+  /** The reason why the option has no effect, as a part of a sentence: using it logs a warning. */
   readonly ignoredBecause?: string;
   /**
    * True for what only our own tests set, such as a wait that they shorten: it is typed and checked as the others are, but no part of what we

@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { RuntimeError } from "../runtime-error.js";
 
-/** What a config file says. */
+/** The content of a config file. */
 export interface Config {
   /** The file, which may be one that nobody named; "" if there is none. */
   readonly file: string;

@@ -9,7 +9,7 @@ import { suggestFlag } from "./suggest-flag.js";
 export interface OptionsInput {
   readonly argv: readonly string[];
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** What happens to a flag that is not in the table. Default: a warning. */
+  /** Treatment of a flag that is not in the table. Default: a warning. */
   readonly unknownFlags?: "warn" | "refuse" | undefined;
   /** False: no config file is read, not even $HOME/.agent.yaml. Default: true. */
   readonly readsConfig?: boolean;

@@ -105,7 +105,7 @@ const unitMs: Readonly<Record<string, number>> = {
   ns: 1e-6,
 };
 
-/** What Go's time.ParseDuration accepts. */
+/** Parses durations in the syntax of Go's time.ParseDuration. */
 function parseDuration(value: string): number {
   const [, sign = "", amounts = ""] = /^([+-]?)(.*)$/.exec(value) ?? [];
   if (/^0+$/.test(amounts)) return 0;

@@ -1,4 +1,4 @@
-/** How long to wait between attempts. */
+/** Waits between attempts. */
 export interface BackoffOptions {
   /** Upper bound of the first wait, in ms. */
   readonly firstMs: number;

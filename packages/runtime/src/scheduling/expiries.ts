@@ -1,6 +1,6 @@
 import type { Clock } from "../clock.js";
 
-/** How often the wall clock is looked at: it may be set, so no timer runs for as long as a token is valid. */
+/** Interval of the looks at the wall clock: it may be set, so no timer runs for as long as a token is valid. */
 const tickMs = 1_000;
 
 /**

@@ -2,7 +2,7 @@ import type { Clock } from "../clock.js";
 import { forEachInSlices } from "./slices.js";
 import { Sweep } from "./sweep.js";
 
-/** How many items are reported in one turn of the event loop. */
+/** Items that are reported in one turn of the event loop. */
 const itemsPerTurn = 256;
 
 /**

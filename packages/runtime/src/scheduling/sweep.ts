@@ -27,7 +27,7 @@ export class Sweep {
     if (this.#everyMs === Infinity) return;
     this.#cancelNext ??= this.#clock.after(this.#everyMs, () => {
       this.#cancelNext = undefined;
-      // Before the look, which may stop the sweep.
+      // Before the callback, which may stop the sweep.
       this.start();
       this.#look();
     });

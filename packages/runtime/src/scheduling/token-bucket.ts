@@ -1,7 +1,7 @@
 import type { Clock } from "../clock.js";
 
 export interface Rate {
-  /** How many at once after a quiet time. */
+  /** Tokens at once after a quiet time. */
   readonly burst: number;
   readonly perSecond: number;
 }
@@ -20,7 +20,7 @@ export class TokenBucket {
     this.#countedMs = clock.monotonicMs();
   }
 
-  /** How long until there is a token, in ms; 0 if there is one. */
+  /** Time until there is a token, in ms; 0 if there is one. */
   get waitMs(): number {
     this.#count();
     return this.#tokens >= 1 ? 0 : Math.ceil(((1 - this.#tokens) * 1_000) / this.#rate.perSecond);

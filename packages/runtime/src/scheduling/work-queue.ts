@@ -3,7 +3,7 @@ import type { Clock } from "../clock.js";
 import type { Runnable } from "../runnable.js";
 import { Backoff, type BackoffOptions } from "./backoff.js";
 
-/** How the work for a key ended, if it is to be done again without anybody asking for it. */
+/** Result of the work for a key, if the key must be worked on again without being added. */
 export interface WorkResult {
   /** After how long the key is worked on again at the latest, in ms. */
   readonly requeueAfterMs?: number;
@@ -18,9 +18,9 @@ export interface WorkQueueMetrics {
   depth(keys: number): void;
   /** A key was added that did not wait yet. */
   added(): void;
-  /** How long a key waited for a worker, in ms. */
+  /** Time that a key waited for a worker, in ms. */
   waited(ms: number): void;
-  /** How long the work for a key took, in ms. */
+  /** Time that the work for a key took, in ms. */
   worked(ms: number): void;
   /** Work failed, and the key waits to be worked on again. */
   retried(): void;
@@ -67,7 +67,7 @@ export class WorkQueue<Key> implements Runnable {
   readonly #states = new Map<Key, KeyState>();
   /** Keys in the state queued, in their order. */
   readonly #queue = new Set<Key>();
-  /** Of keys whose last work failed. */
+  /** Keys whose last work failed. */
   readonly #backoffs = new Map<Key, Backoff>();
   readonly #running = new Set<Promise<void>>();
   #signal: AbortSignal | undefined;

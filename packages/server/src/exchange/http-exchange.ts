@@ -8,7 +8,7 @@ import type { LongRequestQueue } from "./long-request-queue.js";
 /** One request over HTTP, as it ended. */
 export interface HttpRequestRecord {
   readonly method: string;
-  /** What was really sent. */
+  /** The answer that was really sent. */
   readonly status: number;
   readonly durationMs: number;
   readonly requestBytes: number;
@@ -18,7 +18,7 @@ export interface HttpRequestRecord {
   readonly host: string;
 }
 
-/** What is counted of requests over HTTP. */
+/** Counts of requests over HTTP. */
 export interface ExchangeMetrics {
   /** `http.server.request.duration` and `http.server.response.body.size`; "" is the route of a request that has none. */
   httpRequest(service: string, route: string, record: HttpRequestRecord): void;
@@ -28,7 +28,7 @@ export interface ExchangeMetrics {
   requestRefused(reason: RefusalReason): void;
 }
 
-/** What browsers are told about calls from other origins. */
+/** CORS: the answers to browsers about calls from other origins. */
 export interface Cors {
   /** The headers of the answer to a preflight; undefined if the request is none. */
   preflight(request: IncomingMessage): Headers | undefined;
@@ -36,9 +36,9 @@ export interface Cors {
   headers(request: IncomingMessage): Headers;
 }
 
-/** Who may call. */
+/** Callers that are accepted. */
 export interface Callers {
-  /** Whether a request with this header `authorization` is answered; one that is not is counted. */
+  /** True if a request with this `authorization` is answered; refused ones are counted. */
   admits(authorization: string | undefined): boolean;
 }
 
@@ -47,7 +47,7 @@ export interface HttpExchangeOptions {
   readonly service: string;
   readonly metrics: ExchangeMetrics;
   readonly clock: Clock;
-  /** Absent: browsers are told nothing, and may call from the same origin only. */
+  /** Absent: no CORS headers, so browsers call from the same origin only. */
   readonly cors?: Cors | undefined;
   /** Absent: anybody is answered. */
   readonly callers?: Callers | undefined;
@@ -59,7 +59,7 @@ type Headers = Readonly<Record<string, string>>;
 const smallBytes = 4 * 1024;
 /** From this size on, what parsing a body leaves behind counts. */
 const parsedBytes = 64 * 1024;
-/** What parsing takes, in relation to the text: small values take the most. */
+/** Heap for parsing, relative to the text: small values take the most. */
 const parsedFactor = 8;
 /** What an answer that goes on takes while nothing is sent: node's request and response. Over HTTP/2 it is charged in addition to the stream. */
 const openAnswerBytes = 4 * 1024;
@@ -78,7 +78,7 @@ export class HttpExchange {
   }
 
   #path: string | undefined;
-  /** What the request is counted under: one of few names, never a path that a client made up. */
+  /** Name that the request is counted under: one of few, never a path that a client made up. */
   get route(): string {
     return this.#route;
   }
@@ -94,7 +94,7 @@ export class HttpExchange {
   readonly #startedMs: number;
   #chargedBytes = 0;
   #isClosed = false;
-  /** Of an answer in pieces. */
+  /** Bytes charged for an answer in pieces. */
   #begun: { readonly status: number; bytes: number } | undefined;
 
   constructor(request: IncomingMessage, response: ServerResponse, options: HttpExchangeOptions) {
@@ -102,7 +102,7 @@ export class HttpExchange {
     this.#response = response;
     this.#options = options;
     this.#startedMs = options.clock.monotonicMs();
-    // Not `once`, which costs more: it comes once anyway.
+    // `on` is cheaper than `once`, and the event comes once.
     response.on("close", () => this.#closed());
   }
 
@@ -166,7 +166,7 @@ export class HttpExchange {
     return true;
   }
 
-  /** Whether this client is answered; preflights are in any case. */
+  /** True if this client is answered; preflights always are. */
   isAdmitted(): boolean {
     const { callers } = this.#options;
     return callers === undefined || callers.admits(authorizationOf(this.request));

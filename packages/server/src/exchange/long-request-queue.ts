@@ -26,7 +26,7 @@ export class LongRequestQueue {
   /** Until the next may be answered. */
   #turnsLeft = 0;
 
-  /** How many wait for their turn. */
+  /** Number of waiting requests. */
   get waiting(): number {
     return this.#waiting.size;
   }

@@ -14,11 +14,11 @@ import type { WaitingAnswer } from "./waiting-request.js";
 import { WholeRequestServer, type WholeRequestHandler } from "./whole-request-server.js";
 
 export interface Http1ServerOptions {
-  /** How long a client may take for its request's headers. */
+  /** Time for the headers of a request. */
   readonly headerTimeoutMs: number;
-  /** How long a client may take for a whole request. */
+  /** Time for a whole request. */
   readonly requestTimeoutMs: number;
-  /** How long a client whose request was refused may go on sending, unread, before the connection closes; default 500 ms, as in Go's server. */
+  /** Time in which a refused client may still send, unread; default 500 ms, as in Go's server. */
   readonly lingerMs?: number;
   /** Counts up with time, for the stall watch. */
   readonly stallClock: { readonly tick: number };
@@ -40,7 +40,7 @@ export interface Http1ServerOptions {
 
 /** As in Go's server, and so in flagd: what its reader may hold beyond the limit. */
 const headerSlackBytes = 4_096;
-/** What a connection may always send as headers, whatever the others hold. */
+/** Bytes of headers that a connection may send whatever the others have used. */
 const minHeaderBytes = 16 * 1024;
 /**
  * The part of the budget that may be taken by headers that are not complete. Node tells nobody how far they are, so the limit of each
@@ -72,7 +72,7 @@ export class Http1Server {
 
   constructor(onRequest: RequestListener, options: Http1ServerOptions) {
     const { headerTimeoutMs, requestTimeoutMs } = options;
-    // How often the timeouts are checked.
+    // Interval of the checks for timeouts.
     const sweepMs = Math.max(10, Math.min(1_000, Math.ceil(headerTimeoutMs / 4)));
     this.#options = options;
     this.#onRequest = onRequest;
@@ -235,7 +235,8 @@ export class Http1Server {
 
 /** Sends a last answer, unless another one is under way, and closes. */
 function dismiss(socket: Duplex, text: string): void {
-  // What the system does not take at once is dropped: a peer that does not read must not keep its connection.
+  // Bytes that the system does not take at once are dropped: a peer that does not read must not keep its
+  // connection.
   if (socket.writable && socket.writableLength === 0) socket.write(text);
   socket.destroy();
 }

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 
-/** Why a request is refused before its listener sees it, and how. */
+/** The refusal of a request before its listener sees it, with the reason. */
 export interface Impropriety {
   readonly status: number;
   readonly text: string;
@@ -19,7 +19,7 @@ const otherExpectation: Impropriety = {
 /** As node reads it. */
 const continues = /(?:^|\W)100-continue(?:$|\W)/i;
 
-/** What is wrong with the head of a request that node's parser has accepted. */
+/** The fault of a head that node's parser has accepted. */
 export function improprietyOf(request: IncomingMessage): Impropriety | undefined {
   const { rawHeaders, httpVersion } = request;
   let hosts = 0;

@@ -22,11 +22,11 @@ export interface WholeAnswer {
 
 export interface WholeRequestServerOptions {
   readonly maxHeaderBytes: number;
-  /** How long a client may take for its first request. */
+  /** Time for the first request. */
   readonly headerTimeoutMs: number;
-  /** How long a client may be idle after an answer. */
+  /** Time that a client may be idle after an answer. */
   readonly idleTimeoutMs: number;
-  /** How often both are checked. */
+  /** Interval of the checks of both. */
   readonly sweepMs: number;
   /** Called with a connection that has sent something else than a whole request, which was put back: node's server goes on with it. */
   readonly onOther: (socket: Socket, account: OpenAccount | undefined) => void;
@@ -36,7 +36,7 @@ export interface WholeRequestServerOptions {
 
 interface Connection {
   readonly account: OpenAccount | undefined;
-  /** How many sweeps have passed since its last answer. */
+  /** Sweeps since its last answer. */
   sweeps: number;
   hasAsked: boolean;
 }

@@ -12,7 +12,7 @@ export interface WholeRequest {
 /** Reads what a connection sent; undefined if it is not a whole request, or one that node's parser should judge. */
 export type WholeRequestReader = (bytes: Buffer) => WholeRequest | undefined;
 
-/** What is read at most: more is no small request. */
+/** Bytes that are read at most: a larger request is not small. */
 const maxWholeBytes = 8 * 1024;
 /** Node refuses more than a thousand headers, whatever their size: there can't be as many in this. */
 const maxHeadBytes = 3_900;
@@ -21,7 +21,7 @@ const requestLine = /POST (\/[\w\-.~%!$&'()*+,;=:@/]*) HTTP\/1\.1\r\n/y;
 /** Lines of printable ASCII: no folded ones, no white space before the colon, no line that ends without CR. */
 const headerLines = /(?:[\w!#$%&'*+\-.^`|~]+:[\t\x20-\x7e]*\r\n)+\r\n/y;
 const length = /^\d{1,4}$/;
-/** What changes how the body or the connection is to be read, or the answer to be written. */
+/** Headers that change how the body or the connection is read, or the answer written. */
 const extraordinary: ReadonlySet<string> = new Set([
   "transfer-encoding",
   "expect",

@@ -4,12 +4,12 @@ const mebibyte = 1024 * 1024;
 /** Enough for 30,000 clients with a connection each. */
 const maxBudgetBytes = 1024 * mebibyte;
 const minBudgetBytes = 4 * mebibyte;
-/** What is left to flags, sources, and memory that nobody charges. */
+/** Part of the container for peers; flags, sources and uncharged memory have the rest. */
 const containerShare = 3 / 4;
 
 export interface MemoryLimits {
   readonly heapLimitBytes: number;
-  /** What the process takes already. */
+  /** Bytes that the process has allocated already. */
   readonly residentBytes: number;
   /** The limit of the container (cgroup); undefined without one. */
   readonly containerLimitBytes: number | undefined;

@@ -23,45 +23,34 @@ const mebibyte = 1024 * 1024;
 /** Size from which released memory counts for `onReleased`. V8 collects smaller pieces soon enough by itself. */
 const largeBytes = 16 * 1024;
 /** The newest 1/16 of all connections, at most 32, are protected, so they go last: room may just have been made for them. */
-const connectionsPerProtected = 16;
 const maxProtectedNewest = 32;
 /** Part of a budget down to which an eviction goes, so that the next charge does not start another one. */
 const enoughShare = 7 / 8;
 /** Part of the budget that evicted connections may hold, in addition to it, until they have closed. */
 const endingShare = 1 / 8;
 /**
- * The ledger of the memory that peers make this process hold: an account for each connection, and two budgets.
+ * The ledger of the memory that peers make this process hold: an account for each connection, and two budgets. _Total_ bounds
+ * all bytes. _Excess_ bounds the bytes beyond 64 KiB a connection, by 40 MiB, but 1/25 to 1/2 of total: a few greedy
+ * connections end long before they use up what thousands of ordinary ones may. Connections end in this order:
  *
- * | Budget | bounds                                                    | default                                  |
- * | ------ | --------------------------------------------------------- | ---------------------------------------- |
- * | total  | bytes of all connections; a new one must fit (`makeRoom`) | `budgetBytes`                            |
- * | excess | bytes beyond 64 KiB a connection, summed up               | 40 MiB, but 1/25 to 1/2 of `budgetBytes` |
+ * | Case                | `replaceable` | Order                                                                              |
+ * | ------------------- | ------------- | ---------------------------------------------------------------------------------- |
+ * | no room for another | none          | none ends; the new one is refused                                                  |
+ * |                     | idle, any     | quiet ones of the address with the most bytes; busy ones (`any`); protected newest |
+ * | over total          | idle, any     | quiet ones as above, while they hold over half of total; then as over excess       |
+ * | over excess         | none, idle    | the most excess; among equals the newest                                           |
+ * |                     | any           | idle, streaming, busy                                                              |
  *
- * The excess budget ends a few greedy connections long before they use up what thousands of ordinary ones may.
- *
- * | Case                  | `replaceable` | Connections end in this order                                    |
- * | --------------------- | ------------- | ---------------------------------------------------------------- |
- * | no room for a new one | none          | none; the new one is refused                                     |
- * |                       | idle, any     | 1. quiet ones but the protected newest; the address with the     |
- * |                       |               | most bytes first, in it idle before streaming                    |
- * |                       |               | 2. busy ones (`any` only), then the protected newest             |
- * | over total            | idle, any     | 1. quiet ones as above, down to 7/8 of the total, and only while |
- * |                       |               | they hold more than half of it                                   |
- * |                       |               | 2. as over excess                                                |
- * | over excess           | none, idle    | the most excess first; among equals the newest                   |
- * |                       | any           | idle, then streaming, then busy                                  |
- *
- * `idle` connections have no request, `streaming` ones have only streams of events, both are _quiet_; others are `busy`.
- * Of each kind, the connection that became so first goes first.
+ * `idle` ones have no request, `streaming` ones only streams of events: both are _quiet_. In each kind, the first to become so
+ * goes first. With `any` that is the oldest and not the greediest: the probe of a kubelet is always among the newest.
  *
  * Invariants:
- * - Over total and over excess, evictions go on until 7/8 of both budgets are left in use. But a connection without excess
- *   ends only while the total is exceeded, and one with at most a stream (`idleBytes`) ends only as a quiet one.
- * - With `any`, not the greediest goes first but the oldest: the probe of a kubelet is always among the newest.
- * - `#bytes` and `#excessBytes` are sums over `#accounts`. An evicted account leaves them at once; its bytes count as
- *   `#endingBytes` until it has closed. At most 1/8 of the budget may be ending with time to tell the client why.
+ * - Evictions go on until 1/8 of the exceeded budget is free. But a connection without excess ends only over total, and one
+ *   with at most a stream (`idleBytes`) only as a quiet one.
+ * - `#bytes` and `#excessBytes` are sums over `#accounts`. An evicted account leaves them at once, and counts as `#endingBytes`
+ *   until it has closed: up to 1/8 of total may be ending with time to tell the client why.
  * - No connection ends in the middle of a charge: evictions happen in the next tick, or in `makeRoom`.
- * - If the total stays exceeded, nothing is left to evict: the next attempt waits until `#unevictableBytes` is exceeded.
+ * - Total exceeded after an eviction: nothing is left to evict, and the next attempt waits for `#unevictableBytes`.
  */
 export class PeerMemory implements AccountBook {
   readonly budgetBytes: number;
@@ -234,10 +223,7 @@ export class PeerMemory implements AccountBook {
   }
 
   *#replaceableAccounts(...activities: readonly Activity[]): Generator<Account> {
-    const protectedNewest = Math.min(
-      maxProtectedNewest,
-      Math.floor(this.#accounts.size / connectionsPerProtected),
-    );
+    const protectedNewest = Math.min(maxProtectedNewest, Math.floor(this.#accounts.size / 16));
     for (const activity of activities)
       for (const account of this.#replaceableSets[activity] ?? [])
         if (account.number <= this.#opened - protectedNewest) yield account;

@@ -9,10 +9,7 @@ export interface ReadFairnessOptions {
   readonly perTurn?: number;
   /** Calls back when the event loop has read all readable sockets; default `onNextTurn`. */
   readonly afterTurn?: (callback: () => void) => void;
-  /**
-   * Length of a rest, in relation to the time that the turn before it took. In a rest, no resting connection is read.
-   * Default 0: no rests.
-   */
+  /** Length of a rest, in which no resting connection is read, relative to the turn before it; default 0: no rests. */
   readonly restFactor?: number;
   readonly clock?: Clock;
 }
@@ -26,10 +23,7 @@ const sharesPerChunk = 4;
 const freePerConnection = 8;
 /** Most waiting connections that are accepted in one turn. */
 const maxArrivals = 256;
-/**
- * Bytes of heap limit for each request of a turn. A request takes some 15 KB until it is answered and collected, so the
- * requests of a turn take an eighth of the heap.
- */
+/** Heap limit for each request of a turn: one takes some 15 KB until it is collected, so those of a turn take 1/8. */
 const heapBytesPerRequest = 128 * 1024;
 const minPerTurn = 256;
 const maxPerTurn = 512;

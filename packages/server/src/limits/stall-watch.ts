@@ -2,7 +2,7 @@ import { forEachInSlices, Sweep, systemClock, type Clock } from "@bunting/runtim
 import type { WatchedSession, WatchedStream } from "@bunting/http2";
 
 export interface StallOptions {
-  /** How long a peer may take nothing of what it was sent; 0: for ever. */
+  /** Time for which a peer may take nothing of what is pending; 0: no limit. */
   readonly timeoutMs: number;
   readonly clock?: Clock;
   /** Called for each stream that is reset. */

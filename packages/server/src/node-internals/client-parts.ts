@@ -4,7 +4,7 @@ import { createServer, type AddressInfo } from "node:net";
 import { interceptRequests, nativeSessionOf, replaceConnect } from "./client-sessions.js";
 import type { NodePart } from "./node-part.js";
 
-/** What the guards of clients of gRPC need of node:http2. */
+/** Parts of node:http2 that the guards of gRPC clients need. */
 export const clientParts: readonly NodePart[] = [
   {
     name: "client-sessions: native session",

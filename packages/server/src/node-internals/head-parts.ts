@@ -20,7 +20,7 @@ interface Parser {
   [callback: number]: unknown;
 }
 
-/** What all parsers of node have under `kOnHeaders`. */
+/** The listener that all parsers of node have under `kOnHeaders`. */
 let gather: OnHeaders | undefined;
 
 function gatherAndReport(this: Parser, texts: readonly string[], url: string): void {

@@ -11,7 +11,7 @@ const threeChunks =
   "POST / HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n1\r\na\r\n1\r\nb\r\n1\r\nc\r\n0\r\n\r\n";
 const ignore = (): void => undefined;
 
-/** What HTTP/1.1 needs of node's parser and server. Each is proved on a connection within the process. */
+/** Parts of node's parser and server that HTTP/1.1 needs. Each is proved on a connection within the process. */
 export const httpParts: readonly NodePart[] = [
   {
     name: "head-parts",
@@ -28,7 +28,7 @@ export const httpParts: readonly NodePart[] = [
   {
     name: "drop-body",
     limit: "what has been read of a body that was refused is parsed to its end",
-    // It may be there and do nothing.
+    // The part may exist without effect.
     isThere: ({ parse }) => {
       let pieces = 0;
       parse(threeChunks, (request) =>

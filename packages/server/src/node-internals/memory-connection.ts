@@ -7,7 +7,7 @@ import { serveConnection, trackConnections } from "./unbound-server.js";
 /** A connection of HTTP/1.1 within the process, which costs no socket. */
 export class MemoryConnection extends Duplex {
   override _read(): void {
-    // What comes is pushed.
+    // Bytes are pushed as they arrive.
   }
 
   override _write(_chunk: unknown, _encoding: unknown, done: () => void): void {
@@ -21,9 +21,9 @@ export class MemoryConnection extends Duplex {
 
 export interface Probe {
   readonly server: Server;
-  /** Where node's server expects a socket. */
+  /** The connection, typed as the socket that node's server expects. */
   readonly socket: Socket;
-  /** What the parser of the server has refused. */
+  /** The error of the server's parser. */
   readonly errors: readonly string[];
   /** Resolves once node has handled these bytes. */
   readonly send: (text: string) => Promise<void>;

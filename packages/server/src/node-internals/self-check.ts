@@ -37,7 +37,7 @@ export async function selfCheck(parts: readonly NodePart[]): Promise<readonly No
   return missing;
 }
 
-/** Says which limit is off. */
+/** Names the limit that is off. */
 export function warnOf({ name, limit }: Missing, logger: Logger): void {
   const message = `this version of node lacks something that a limit needs: ${limit}`;
   logger.warn({ node: process.version, part: name }, message);

@@ -1,11 +1,11 @@
 import type { Server, Socket } from "node:net";
 
-/** What the handles of node's TCP, TLS and unix sockets have beyond the documented API. Where it is missing, nothing is concluded. */
+/** Undocumented parts of the handles of node's TCP, TLS and unix sockets. Callers expect each to be missing. */
 interface StreamHandle {
   readonly writeQueueSize?: number;
   /** With TLS, the handle of the socket below. */
   readonly _parent?: StreamHandle;
-  /** Whether node wants it to be read. */
+  /** True while node wants the socket to be read. */
   readonly reading?: boolean;
   /** Returns 0 if the handle was not reading, else an error (UV_EALREADY). */
   readStart?(): number;

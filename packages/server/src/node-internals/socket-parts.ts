@@ -5,7 +5,7 @@ import type { NodePart } from "./node-part.js";
 import { rawSocketOf, secureConnection } from "./raw-socket.js";
 import { hasStreamHandle, readOn, startReading, stopReading, unsentBytes } from "./socket-handle.js";
 
-/** What the ports need of node's sockets. Each is proved on a loopback connection. */
+/** Parts of node's sockets that the ports need. Each is proved on a loopback connection. */
 export const socketParts: readonly NodePart[] = [
   {
     name: "socket-handle: reading",

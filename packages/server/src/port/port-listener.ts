@@ -43,9 +43,9 @@ export interface PortListenerOptions {
   readonly http?: RequestListener;
   /** Answers requests over HTTP/1.1 that arrive whole, if they are of its kind; `http` gets all others. */
   readonly wholeRequests?: WholeRequestHandler | undefined;
-  /** Which requests over HTTP/2 are gRPC; default: those whose content type says so. */
+  /** Decides which HTTP/2 requests are gRPC; default: by their content type. */
   readonly grpcHeaders?: GrpcHeaderRules | undefined;
-  /** Clients must speak TLS, or may, as it says; without it, they must not. */
+  /** Decides whether clients must or may speak TLS; absent: they must not. */
   readonly tls?: TlsTermination | undefined;
   readonly limits?: Partial<TransportLimits>;
   /** Bounds what peers make the process hold; one for all its ports. Without it, nothing does. */
@@ -57,7 +57,7 @@ export interface PortListenerOptions {
    * or only this if too many do so.
    */
   readonly headerTimeoutMs?: number;
-  /** How long an HTTP/1.1 request may take to arrive; default 30 s. */
+  /** Time for an HTTP/1.1 request to arrive; default 30 s. */
   readonly requestTimeoutMs?: number;
   /** Drops connections whose peer vanished without closing: default PING after 60 s of silence, drop 20 s later. */
   readonly keepalive?: KeepaliveOptions | undefined;
@@ -89,7 +89,7 @@ export type DropReason =
   | AdmissionReason
   | KeepaliveReason;
 
-/** How many connections the system queues before we accept them: a reconnect storm must not run into refused connections. */
+/** Backlog of connections that wait to be accepted: a reconnect storm must not be refused. */
 const backlog = 4_096;
 const defaultKeepalive: KeepaliveOptions = { intervalMs: 60_000, timeoutMs: 20_000 };
 const defaultStall: StallOptions = { timeoutMs: 60_000 };
@@ -332,7 +332,7 @@ export class PortListener {
   }
 
   #serveHttp2(socket: Socket): void {
-    // It may have closed while it waited.
+    // The connection may have closed while it waited.
     if (socket.destroyed) return;
     this.#forget(socket);
     socket.off("close", this.#onClose);

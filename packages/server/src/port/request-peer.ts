@@ -2,7 +2,7 @@ import type { IncomingMessage } from "node:http";
 import { peerAddress, type TransportSession } from "@bunting/http2";
 import { peerCertificateOf } from "../tls/peer-certificate.js";
 
-/** Who sends a request that is not gRPC, as far as its connection says. */
+/** The sender of a request that is not gRPC, by its connection. */
 export function requestPeer({
   socket,
 }: IncomingMessage): Pick<TransportSession, "remoteAddress" | "peerCertificate"> {

@@ -2,7 +2,7 @@ import { Counter, Gauge, type Registry } from "@bunting/runtime";
 import type { PeerMemory } from "../limits/peer-memory.js";
 import { refusals, type RefusalReason } from "@bunting/http2/status";
 
-/** What the ports of a process report about their limits. */
+/** Reports of the ports of a process about their limits. */
 export interface ServerMetrics {
   /** Reports this ledger from now on. */
   peerMemory(memory: Pick<PeerMemory, "bytes" | "budgetBytes">): void;

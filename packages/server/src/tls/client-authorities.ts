@@ -10,7 +10,7 @@ export interface ClientAuthoritiesOptions extends ReloadOptions {
   readonly caOption: string;
 }
 
-/** The authorities whose certificates clients may present. */
+/** The authorities of client certificates. */
 export class ClientAuthorities {
   readonly #options: ClientAuthoritiesOptions;
   readonly #files: WatchedFiles<readonly X509Certificate[]>;

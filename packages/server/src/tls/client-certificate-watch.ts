@@ -6,11 +6,11 @@ import { VerifiedCertificate, type Distrust } from "./verified-certificate.js";
 
 export interface WatchedConnections {
   readonly sessions: Iterable<TransportSession>;
-  /** Those that speak HTTP/1.1, or have not revealed their protocol. */
+  /** Connections over HTTP/1.1, or whose protocol is not known yet. */
   readonly sockets: Iterable<Socket>;
 }
 
-/** What a connection that is ended has for the trailers of its streams. */
+/** Time for the trailers of the streams of a connection that is ended. */
 const graceMs = 1_000;
 /** How many certificates are looked at in one slice: after a change of the authorities, each takes some tenths of a millisecond. */
 const slices = { perSlice: 32 };

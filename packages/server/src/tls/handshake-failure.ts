@@ -9,7 +9,7 @@ export interface HandshakeFailure {
 
 type TlsError = Error & { readonly reason?: string; readonly code?: string };
 
-/** Why OpenSSL, or node, has refused a handshake. */
+/** Reason why OpenSSL, or node, refused a handshake. */
 export function handshakeFailure(error: TlsError, socket: TLSSocket): HandshakeFailure {
   const refusal = refusalCode(socket);
   if (refusal !== undefined) return certificateFailure(refusal);

@@ -1,6 +1,6 @@
 import { Counter, Gauge, type Registry } from "@bunting/runtime";
 
-/** How handshakes end. */
+/** Ends of handshakes. */
 const handshakeResults = {
   done: "complete",
   resumed: "complete, and shorter because the client resumed a session",
@@ -20,7 +20,7 @@ export type HandshakeResult = keyof typeof handshakeResults;
 const tlsFiles = ["certificate", "client_ca"] as const;
 export type TlsFile = (typeof tlsFiles)[number];
 
-/** What TLS reports. */
+/** Reports of TLS. */
 export interface TlsMetrics {
   handshake(result: HandshakeResult): void;
   reload(file: TlsFile, isUsed: boolean): void;

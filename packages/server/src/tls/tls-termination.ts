@@ -27,19 +27,19 @@ export interface TlsTerminationOptions {
   readonly allowsPlaintext?: boolean;
   /** Called for each handshake, and for each client that is refused because it spoke plaintext. */
   readonly onHandshake?: ((result: HandshakeResult) => void) | undefined;
-  /** How long a handshake may take. Default 10 s. */
+  /** Time for a handshake. Default 10 s. */
   readonly timeoutMs?: number;
-  /** How long it may take while others wait for their turn, so that stuck ones hardly delay them: far longer than clients need that answer. Default 1 s. */
+  /** Time while others wait, so that stuck ones hardly delay them: far more than live clients need. Default 1 s. */
   readonly crowdedTimeoutMs?: number;
-  /** How many handshakes may be under way; further connections wait. Default 256. */
+  /** Concurrent handshakes; further connections wait. Default 256. */
   readonly maxHandshakes?: number;
   /** For how long clients may resume sessions with the same key: then it is replaced, as with each change of a certificate. Default an hour. */
   readonly ticketKeyMs?: number;
-  /** How often the certificates of connected clients are looked at; default 10 s. */
+  /** Interval of the checks of client certificates; default 10 s. */
   readonly recheckMs?: number;
 }
 
-/** What becomes of a connection. */
+/** Reports about connections, and the memory that they are charged to. */
 export interface TlsEvents {
   /** Its account is charged for TLS until the connection closes. */
   readonly memory: PeerMemory | undefined;
@@ -66,10 +66,10 @@ const tlsBytes = 48 * 1024;
 const clientCertificateBytes = 12 * 1024;
 /** Clients send about 2 KB, with the largest key shares. OpenSSL gathers up to 128 KB. */
 const maxClientHelloBytes = 16 * 1024;
-/** What a client may send until the handshake is done; a second ClientHello may follow the first. */
+/** Bytes that a client may send in a handshake; a second ClientHello may follow the first. */
 const maxHandshakeReadBytes = 64 * 1024;
 const maxStepMs = 250;
-/** How many handshakes begin in a turn of the event loop: each takes up to a millisecond, which others wait for. */
+/** Handshakes that begin in one turn of the event loop: each takes up to a millisecond. */
 const handshakesPerTurn = 8;
 
 /**
@@ -82,7 +82,7 @@ const handshakesPerTurn = 8;
  */
 export class TlsTermination {
   readonly allowsPlaintext: boolean;
-  /** How often the certificates of connected clients are to be looked at; undefined if they are not asked for any. */
+  /** Interval of the checks of client certificates; undefined if none are asked for. */
   readonly recheckMs: number | undefined;
   readonly #clients: TlsTerminationOptions["clients"];
   readonly #onHandshake: (result: HandshakeResult) => void;
@@ -112,7 +112,7 @@ export class TlsTermination {
     this.#stepMs = Math.min(maxStepMs, timeoutMs / 4);
     this.#sweep = new Sweep(systemClock, this.#stepMs, () => this.#look());
     this.#maxHandshakes = maxHandshakes;
-    // It never listens: connections are emitted to it.
+    // Never listens: connections are emitted to it.
     this.#server = createServer({
       ALPNProtocols: ["h2", "http/1.1"],
       requestCert: clients !== undefined,
@@ -272,7 +272,7 @@ export class TlsTermination {
   #leave(raw: Socket): void {
     this.#waiting.delete(raw);
     if (this.#running.delete(raw)) this.#beginNext();
-    // Those that wait begin in the next turn, with the time that this counts.
+    // Waiting handshakes begin in the next turn; the sweep counts their time.
     if (this.#running.size + this.#waiting.size > 0) return;
     this.#sweep.stop();
   }

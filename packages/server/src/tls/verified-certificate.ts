@@ -16,10 +16,10 @@ export class VerifiedCertificate implements PeerCertificate {
   readonly validToMs: number;
   readonly #certificate: X509Certificate;
   readonly #authorities: ClientAuthorities;
-  /** Which authorities it was last verified with. */
+  /** Version of the authorities of the last verification. */
   #version: number;
 
-  /** @param version that of the authorities which OpenSSL has verified it with */
+  /** @param version of the authorities with which OpenSSL has verified it */
   constructor(certificate: X509Certificate, authorities: ClientAuthorities, version: number) {
     this.subject = subjectOf(certificate);
     this.issuer = certificate.issuer;
@@ -31,7 +31,7 @@ export class VerifiedCertificate implements PeerCertificate {
     this.#version = version;
   }
 
-  /** Why its connection has to end now, if it has to. */
+  /** Reason to end its connection now, if there is one. */
   distrust(nowMs = Date.now()): Distrust | undefined {
     if (nowMs >= this.validToMs) return "expired";
     if (this.#version === this.#authorities.version) return undefined;
@@ -43,7 +43,7 @@ export class VerifiedCertificate implements PeerCertificate {
   }
 }
 
-/** What the client has presented beyond its certificate; nothing if it has resumed a session. */
+/** Certificates that the client sent beyond its own; none after a resumed session. */
 function intermediatesOf(certificate: X509Certificate): X509Certificate[] {
   const intermediates: X509Certificate[] = [];
   for (let one = certificate.issuerCertificate; one !== undefined; one = one.issuerCertificate) {

@@ -15,7 +15,7 @@ export class MessagePieces {
   #bytes = 0;
   #isCompressed = false;
 
-  /** How much has come of a message that is not whole. */
+  /** Bytes of the incomplete message so far. */
   get unfinishedBytes(): number {
     return this.#missingBytes > 0 ? this.#bytes : 0;
   }

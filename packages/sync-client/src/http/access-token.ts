@@ -116,7 +116,7 @@ export class AccessToken {
     }
     const answer = parse(body);
     const { access_token: token, token_type: type = "bearer", expires_in: seconds } = answer ?? {};
-    // What is not printable can't be sent. The answer is not shown: it may hold the token.
+    // Unprintable characters can't be sent. The answer is not shown: it may contain the token.
     if (typeof token !== "string" || token === "" || !/^[\x20-\x7e]+$/.test(`${String(type)}${token}`)) {
       throw new HttpFailure("token", `the OAuth server ${host} answered without a usable "access_token"`);
     }

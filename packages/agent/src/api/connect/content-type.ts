@@ -6,7 +6,7 @@ import type { EvaluationCodec } from "../message-codec.js";
  */
 export type CallProtocol = "connect" | "connect-stream" | "grpc-web" | "grpc";
 
-/** What a content type says of a call. */
+/** A call as its content type describes it. */
 export interface CallType {
   /** In the form that the answer repeats. */
   readonly contentType: string;

@@ -19,7 +19,7 @@ export function parseResolveAllRequest(body: Buffer): EvaluationContext {
   return contextOf(parseMessage(body));
 }
 
-/** Checks an EventStream request, whose fields mean nothing. */
+/** Checks an EventStream request. Its fields have no meaning. */
 export function checkEventStreamRequest(body: Buffer): void {
   parseMessage(body);
 }

@@ -21,7 +21,7 @@ export interface EventStreamOptions {
 
 type StreamDialect = Pick<Dialect, "service" | "hasStreamDeadlines">;
 
-/** How long a stream may be silent before it is sent a keep_alive. */
+/** Silence of a stream before a keep_alive is sent. */
 const keepAliveMs = 20_000;
 
 /** How a stream ends when the time has passed that its client gave it. The client has stopped listening by then. */

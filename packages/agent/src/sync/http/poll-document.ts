@@ -129,7 +129,7 @@ class DocumentPoll {
     this.#validators = this.#refusal === undefined ? validators : undefined;
   }
 
-  /** Returns why it is refused, if it is. */
+  /** Returns the reason of a refusal, if the document is refused. */
   async #deliver(body: Buffer, isYaml: boolean): Promise<string | undefined> {
     const { options, config, state } = this.#parts;
     const { sourceIndex } = config;
@@ -144,7 +144,7 @@ class DocumentPoll {
         state.refused(error.message, { isLogged: false });
         return error.message;
       }
-      // What fills the heap may be garbage, which is collected until the next poll.
+      // The heap may be full of garbage, which is collected until the next poll.
       throw new HttpFailure("too_large", error.message, { cause: error });
     }
   }

@@ -13,7 +13,7 @@ import type { KubernetesSourceConfig } from "../source-config.js";
 const maxWarnings = 20;
 const linesPerMinute = 6;
 
-/** What the API server says of the one FeatureFlag, and what the agent makes of it. */
+/** The state of the one FeatureFlag at the API server, and what the agent serves of it. */
 export class FeatureFlagRecord {
   readonly #parts: SyncSourceParts<KubernetesSourceConfig>;
   readonly #epochs: Epochs;
@@ -50,7 +50,7 @@ export class FeatureFlagRecord {
     else if (isSame) this.#parts.state.documentConfirmed();
   }
 
-  /** An event said that it was deleted. */
+  /** To be called when an event reports the deletion. */
   gone(resourceVersion: string, epoch: Epoch): void {
     if (this.#tracker.gone(resourceVersion, epoch)) this.#confirmLater();
   }
