@@ -1,10 +1,7 @@
 /** Bytes of an open stream without its headers. */
 export const streamBytes = 6 * 1024;
 
-/**
- * The ledger of the memory of one connection, in bytes. Everything that a peer can make grow is charged while
- * it is in memory.
- */
+/** Ledger of the memory of one connection: everything that a peer can make grow is charged while it exists. */
 export interface PeerAccount {
   /** Adds bytes that the process now holds for this peer. If that exceeds the budget, this or a greedier connection is ended soon. Never throws. */
   charge(bytes: number): void;

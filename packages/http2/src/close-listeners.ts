@@ -1,7 +1,4 @@
-/**
- * Listeners of one 'close', stored compactly: there are tens of thousands of streams, and most have no listener or one, so a single
- * listener is stored without an array.
- */
+/** Listeners of one 'close'. A single one, as most of tens of thousands of streams have, is stored without an array. */
 export type CloseListeners = (() => void) | (() => void)[] | undefined;
 
 export function addCloseListener(listeners: CloseListeners, added: () => void): CloseListeners {

@@ -7,9 +7,7 @@ export interface FrameSink {
   readonly hasEnough: boolean;
   /** A header block, whole: the bytes between two offsets. */
   onHeaders(streamId: number, flags: number, bytes: Buffer, start: number, end: number): void;
-  /**
-   * A piece of a DATA frame; the last has `endsStream` if the frame has. `flowBytes` is what flow control counts, padding included.
-   */
+  /** A piece of DATA; `endsStream` is that of its frame's last piece. `flowBytes` count for flow control, with padding. */
   onData(streamId: number, piece: Buffer, flowBytes: number, endsStream: boolean): void;
   /** Any other frame of a known type, the size of which is valid. */
   onFrame(type: number, flags: number, streamId: number, payload: Buffer): void;

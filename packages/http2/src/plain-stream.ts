@@ -5,9 +5,7 @@ import type { RequestHead } from "./request-head.js";
 /** Bytes of an open request: its stream, and node's objects where it has them. */
 const plainBytes = 8 * 1024;
 
-/**
- * A request that is not gRPC. Requests that do not arrive, and answers that do not come, are stalls too: no such request takes as long.
- */
+/** A request that is not gRPC. None takes long, so a request that does not arrive, or its answer, is a stall too. */
 export abstract class PlainStream extends Http2Stream {
   #since: number;
 

@@ -23,9 +23,7 @@ const token = /^[!#$%&'*+\-.^_`|~0-9a-z]+$/;
 const fieldValue = /^(?:[\x21-\x7e\x80-\xff](?:[\t\x20-\x7e\x80-\xff]*[\x21-\x7e\x80-\xff])?)?$/;
 const pathValue = /^(?:\/[\x21-\x7e\x80-\xff]*|\*)$/;
 
-/**
- * The headers of a request, immutable: requests of one connection with equal headers share it.
- */
+/** The headers of a request, immutable: requests of one connection with equal headers share it. */
 export class RequestHead {
   /** By name; the first where there are several. Several `authorization` are joined, so that they are no credential: which one counts is not for us to guess. */
   readonly fields: HeaderFields;

@@ -1,9 +1,6 @@
 import type { PeerAccount } from "./account.js";
 
-/**
- * What has been read from a socket and is handled in a later turn of the event loop: the rest of a chunk of 64 KB, and with TLS what was decrypted
- * together with it.
- */
+/** Bytes that were read from a socket for a later turn: the rest of 64 KB, or of what TLS decrypted together. */
 export class UnreadChunks {
   readonly #account: PeerAccount;
   #chunks: Buffer[] = [];

@@ -20,10 +20,7 @@ interface Line {
 type Level = "info" | "warn" | "error";
 type Fields = Readonly<Record<string, unknown>>;
 
-/**
- * Lines that peers can cause as often as they like: each kind is logged a few times a minute, once unless it says otherwise, with the
- * number left out since, if any.
- */
+/** Log lines that peers can cause: each kind a few times a minute (default once), with the number left out since. */
 export class RateLimitedLog {
   readonly #logger: Pick<Logger, Level>;
   readonly #clock: Clock;

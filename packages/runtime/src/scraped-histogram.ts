@@ -8,10 +8,7 @@ export interface HistogramSeries {
   readonly sum: number;
 }
 
-/**
- * A histogram whose numbers are kept elsewhere, without labels, and read when Prometheus scrapes: `observe` of prom-client checks and hashes
- * labels for each value.
- */
+/** A histogram without labels, read at a scrape: prom-client's `observe` checks and hashes labels each time. */
 export class ScrapedHistogram extends Histogram {
   readonly #bounds: readonly number[];
   readonly #name: string;

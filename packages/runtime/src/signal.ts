@@ -1,7 +1,4 @@
-/**
- * Ties parts together of which the one that tells is made before the one that listens. Who tells need not know who listens, and nothing is
- * kept for a listener that comes later.
- */
+/** Connects a sender to listeners that are made after it. Nothing is kept for a listener that comes later. */
 export class Signal<T = void> {
   readonly #listeners = new Set<(value: T) => void>();
 

@@ -4,10 +4,7 @@ export interface PausableReading {
   resume(): void;
 }
 
-/**
- * The messages of a stream, which is paused while another stream is about to take over. Messages that still arrive wait
- * here, the others at the server.
- */
+/** Messages of a stream that can be paused while another takes over: those that still arrive wait here. */
 export class MessageBuffer {
   /** Undefined while not paused. */
   #waiting: (() => void)[] | undefined;

@@ -17,10 +17,7 @@ const documentShare = 1 / 8;
 
 const minDocumentBytes = megabyte;
 
-/**
- * How much memory the flags may take. V8 kills a process whose heap is full, so a document that would not fit must be refused before any
- * object is created from it.
- */
+/** Memory that flags may take. A full heap kills the process, so a document that does not fit is refused unparsed. */
 export class HeapBudget {
   /** The heap that the flags of all sources may take together, in bytes, as heap-weights.ts counts. */
   readonly flagBytes: number;

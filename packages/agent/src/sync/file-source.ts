@@ -9,10 +9,7 @@ import { jsonOfYaml, YamlDocumentError } from "./yaml-document.js";
 /** The net under fs.watch: how often the file is looked at although no event came. */
 const lookEveryMs = 2_000;
 
-/**
- * A flag document on disk. A file that is gone, empty or can't be read is a state of this source and no document: what was delivered last
- * stays.
- */
+/** A flag document on disk. A file that is missing, empty or unreadable is a state: the last document stays. */
 export class FileSource implements SyncSource {
   readonly name: string;
   readonly #config: FileSourceConfig;

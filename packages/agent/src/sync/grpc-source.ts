@@ -21,9 +21,7 @@ import { SourceState } from "./source-state.js";
 import type { SyncProtocol } from "./sync-protocol.js";
 import { TopicStream, type TopicStreamParts } from "./topic-stream.js";
 
-/**
- * Waits between streams: none after a stream that was healthy, then up to 0.3 s, doubling up to 5 s; see Backoff for the jitter.
- */
+/** Waits between streams: none after a healthy one, then up to 0.3 s, doubling up to 5 s; see Backoff for the jitter. */
 const retryFirstMs = 300;
 const retryCapMs = 5_000;
 /** The longest wait that a server may ask for. */
@@ -335,10 +333,7 @@ export class GrpcSource implements SyncSource {
   }
 }
 
-/**
- * How a stream of bunting.sync.v1 ends if the server does not know it. A gateway that passes only flagd's protocol may forbid it, or answer
- * with a web page.
- */
+/** Ends of a stream of bunting.sync.v1 at a server without it; a gateway may forbid it, or answer with a web page. */
 const unknownMethod: ReadonlySet<string> = new Set(["unimplemented", "permission_denied", "not_grpc"]);
 
 /** Statuses that tell nothing about what the server supports. */

@@ -37,9 +37,7 @@ export interface OauthFields {
   readonly reloadDelayS: number;
 }
 
-/**
- * The fields of flagd's SourceConfig; bearerToken, which the operator still writes; and our own: clientCertPath, clientKeyPath and tokenFile.
- */
+/** Fields of flagd's SourceConfig, bearerToken of the operator, and ours: clientCertPath, clientKeyPath, tokenFile. */
 export const sourceFieldNames = [
   "uri",
   "provider",

@@ -13,10 +13,7 @@ import type { Clock, Logger } from "@bunting/runtime";
 import { boundedAgent } from "./bounded-agent.js";
 import { signalUrl, type Collector } from "./collector.js";
 
-/**
- * How many exports of a signal may wait for the collector; further ones are dropped. The exporters would let 30 wait, for 10 s each, and hold up
- * to 4 MB of each answer over gRPC.
- */
+/** Waiting exports of a signal; further ones are dropped. The exporters' 30 could keep 4 MB of answer each. */
 const concurrencyLimit = 2;
 
 /** PEM; undefined where no file is given. */

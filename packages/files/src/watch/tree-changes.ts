@@ -1,9 +1,6 @@
 import { dirname } from "node:path";
 
-/**
- * The kernel drops events beyond 16,384 that wait (fs.inotify.max_queued_events), and Node.js does not say so. After a quarter of them
- * between two scans, everything is examined.
- */
+/** The kernel silently drops events beyond 16,384 (max_queued_events): after a quarter of them, everything is examined. */
 const maxEvents = 4_096;
 
 /** What the next scan has to examine. */

@@ -13,7 +13,8 @@ export interface GrpcServerOptions {
   /** Largest request message in bytes, also after decompression; default 4 MiB, as usual in gRPC. */
   readonly maxMessageBytes?: number;
   /**
-   * How long the first message of a call may take to arrive, and every message from its first byte on; at most twice as long. Default 10 s.
+   * Time for the first message of a call, and for each message from its first byte on; up to twice as long.
+   * Default 10 s.
    */
   readonly messageTimeoutMs?: number;
   /** Which server's answers to malformed requests are followed: those of grpc-go (default), or of connect-go. See MalformedRules. */

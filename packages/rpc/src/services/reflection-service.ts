@@ -39,10 +39,7 @@ export function reflectionService(paths: readonly string[]): Method[] {
   );
 }
 
-/**
- * Answers one request at a time: answers are a thousand times larger than requests, so a client that does not read them may not go on
- * asking.
- */
+/** Answers one request at a time: answers are a thousand times larger, so a client must read them before it asks on. */
 class ReflectionStream implements RequestListener<Request> {
   readonly #out: ResponseStream;
   readonly #answer: (asked: Request) => Answer;

@@ -1,7 +1,4 @@
-/**
- * Makes, of something that takes a while, a function whose callers share one run while it is under way. Whoever calls after it has settled
- * starts another run: nothing is cached.
- */
+/** Makes a function whose callers share one run while it is under way. Nothing is cached after it has settled. */
 export function shareInFlight<Result>(start: () => Promise<Result>): () => Promise<Result> {
   let running: Promise<Result> | undefined;
   return () => {

@@ -96,10 +96,7 @@ export class Http1Connection implements WatchedSession, HeadPartListener {
     return this.#answering?.headersSent === true;
   }
 
-  /**
-   * Closes the connection after the answers to all requests that have begun to arrive. If none has, node's server closes it
-   * (`closeIdleConnections`).
-   */
+  /** Closes the connection after the answers to all requests that have begun; if none has, node's server closes it. */
   drain(): void {
     this.#isDraining = true;
     // Node does not report a request whose head is incomplete. Without any byte, none has begun.

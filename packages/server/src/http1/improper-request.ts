@@ -7,10 +7,7 @@ export interface Impropriety {
 }
 
 const noHost: Impropriety = { status: 400, text: "The request has no Host header.\n" };
-/**
- * Node takes the first: something between the client and this server may have taken the other. RFC 9112 (3.2) has servers refuse it, as Go's
- * does.
- */
+/** Node takes the first Host, a middlebox perhaps the other: both are refused (RFC 9112 3.2), as by Go's server. */
 const severalHosts: Impropriety = { status: 400, text: "The request has more than one Host header.\n" };
 const otherExpectation: Impropriety = {
   status: 417,

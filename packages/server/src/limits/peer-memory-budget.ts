@@ -16,8 +16,8 @@ export interface MemoryLimits {
 }
 
 /**
- * What peers may hold if no option says: a share of the heap, or what the container's limit leaves, whichever is less. To be called at the
- * start, before there are peers.
+ * Default of `--peer-memory`: the heap's share or the container's, the smaller one. To be called before there
+ * are peers.
  */
 export function defaultPeerMemoryBytes(heapShare: number, limits: MemoryLimits = memoryLimits()): number {
   const { heapLimitBytes, residentBytes, containerLimitBytes } = limits;

@@ -10,10 +10,7 @@ type Missing = Pick<NodePart, "name" | "limit">;
 const handleLimit =
   "peers are read beyond their share, and connections whose peer takes nothing are not ended";
 
-/**
- * The parts that are not there, as far as that can be told at the start: within the process, at once, and without a connection. The tests try
- * all parts.
- */
+/** The missing parts, by the checks that need no connection. The tests try all parts. */
 export function missingAtStart(
   listening: Server,
   parts: readonly NodePart[] = httpParts,

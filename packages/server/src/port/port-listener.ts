@@ -53,8 +53,8 @@ export interface PortListenerOptions {
   /** Bounds the requests that are taken in a turn of the event loop; default: of this port alone. */
   readonly turns?: ReadFairness | undefined;
   /**
-   * How long a request over HTTP/1.1 may take to send its headers; default 3 s. Before, a connection has ten times as long to reveal its protocol,
-   * or only this if too many do so.
+   * Time for the headers of an HTTP/1.1 request; default 3 s. A silent client has ten times as long, unless
+   * many are silent.
    */
   readonly headerTimeoutMs?: number;
   /** Time for an HTTP/1.1 request to arrive; default 30 s. */

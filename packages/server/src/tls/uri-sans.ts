@@ -1,10 +1,7 @@
 /** A name as node writes it: values with quotes, commas or control characters are JSON strings. */
 const name = /([^:,"]+):("(?:[^"\\]|\\.)*"|[^",]*)(?:, |$)/y;
 
-/**
- * The URIs among the alternative names of a certificate. None if the text is not entirely understood: a name must not be read into the
- * value of another one.
- */
+/** URIs among the alternative names; none if any part is malformed: a name must not be read into another's value. */
 export function uriSansOf(subjectAltName: string | undefined): string[] {
   if (subjectAltName === undefined) return [];
   const uris: string[] = [];

@@ -30,10 +30,7 @@ const maxInformational = 16;
 /** Of an answer that is not 2xx, for messages. */
 const maxErrorBytes = 4 * 1024;
 
-/**
- * Requests over node:http and node:https, one at a time, on connections that are kept between them. fetch would do, but costs 10 MB of memory
- * once it is loaded.
- */
+/** Requests by node:http(s), one at a time, on kept connections. fetch would cost 10 MB of memory. */
 export class HttpClient {
   readonly #certPath: string;
   readonly #plain = new Agent({ keepAlive: true });

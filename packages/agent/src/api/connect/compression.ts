@@ -33,10 +33,7 @@ export function negotiateCompression(used: string | undefined, accepted: string 
   return { ofRequest: "identity", ofAnswer: acceptsGzip ? gzip : "identity" };
 }
 
-/**
- * What a message may have unfolded, even if a request may have less: `--max-request-body` bounds what is sent, as in flagd, which does not
- * bound what that unfolds to.
- */
+/** Bound of an unfolded message. `--max-request-body` bounds only what is sent, as in flagd. */
 const minUnfoldedBytes = 1024 * 1024;
 
 /** @throws RpcError INVALID_ARGUMENT or RESOURCE_EXHAUSTED */

@@ -70,9 +70,7 @@ export class EventStreams {
     });
   }
 
-  /**
-   * Begins a stream over another protocol than native gRPC, whose selector has been checked.
-   */
+  /** Begins a stream over another protocol than native gRPC, whose selector has been checked. */
   subscribeHttp(out: OutgoingStream, dialect: StreamDialect, codec: EvaluationCodec): void {
     if (this.#isDrainingHttp) {
       out.end(shutdownStatus);

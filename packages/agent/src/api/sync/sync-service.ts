@@ -127,10 +127,7 @@ export class SyncService {
     this.#delay.release();
   }
 
-  /**
-   * Sends a stream the newest version and ends it, if it is a SyncFlags stream. Its connection's GOAWAY must have gone out, or the client
-   * comes back at once.
-   */
+  /** Sends a SyncFlags stream the newest version and ends it. Call it after GOAWAY, or the client comes back at once. */
   drain(transportStream: TransportStream): void {
     this.#streams.drain(transportStream);
   }
