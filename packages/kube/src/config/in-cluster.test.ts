@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { expect } from "chai";
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
@@ -147,6 +148,13 @@ describe("the configuration in a cluster", () => {
       const first = await files.read();
       rmSync(directory.file("ca.crt"));
       expect(await files.read()).to.equal(first);
+    });
+
+    it("opens no pipe, which would wait for its writer, and says why", async () => {
+      execFileSync("mkfifo", [directory.file("pipe")]);
+      const error = await failure(new ClusterTlsFiles({ caFile: directory.file("pipe") }).read());
+      expect(error).to.include({ code: "CONFIG_INVALID" });
+      expect((error as Error).message).to.contain("pipe can't be read (it is no regular file)");
     });
 
     it("reads certificate and key, and fails if half of the pair was never there", async () => {
