@@ -11,7 +11,7 @@ describe("An API server that closes all watches in good order and then answers n
     const topics = Array.from({ length: 100 }, (_, index) => `ns/flag-${index}`);
     for (const topic of topics) bench.put(topic, 1);
     const flags = topics.map((topic) => bench.subscribe(topic));
-    await bench.until(() => flags.every(({ told }) => told.length === 1), "all are told");
+    await bench.until(() => flags.every(({ reported }) => reported.length === 1), "all are reported");
     await bench.watches(...topics);
     await bench.pass(1_000);
     bench.api.fault({}, faults.hang(), Infinity);
@@ -20,6 +20,6 @@ describe("An API server that closes all watches in good order and then answers n
     await bench.until(() => bench.api.requests.length >= before + 20, "the first to be opened again");
     await bench.pass(6_000);
     expect(bench.api.requests.length - before, "requests").to.equal(20);
-    for (const { topic, told } of flags) expect(told.slice(1), topic).to.deep.equal(["stale"]);
+    for (const { topic, reported } of flags) expect(reported.slice(1), topic).to.deep.equal(["stale"]);
   });
 });

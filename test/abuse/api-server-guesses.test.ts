@@ -53,14 +53,14 @@ describe("Peers that guess names", () => {
     const flags = topics.slice(0, 60).map((topic) => bench.subscribe(topic));
     for (const from of [60, 120, 180, 240]) {
       const next = topics.slice(from, from + 60).map((topic) => bench.subscribe(topic));
-      await bench.soon(() => next.every(({ told }) => told.length === 1), "all are told at once");
+      await bench.soon(() => next.every(({ reported }) => reported.length === 1), "all are reported at once");
       flags.push(...next);
     }
     await churn(12, (index) => `ns/guess-${index}`);
     for (const watch of bench.api.watches()) watch.end();
     for (const topic of topics) bench.put(topic, 2);
     const beforeMs = bench.clock.monotonicMs();
-    await bench.until(() => flags.every(({ told }) => told.length === 2), "all are told again");
+    await bench.until(() => flags.every(({ reported }) => reported.length === 2), "all are reported again");
     expect(bench.clock.monotonicMs() - beforeMs, "ms").to.be.below(2_000);
   });
 
@@ -72,8 +72,8 @@ describe("Peers that guess names", () => {
     const flag = bench.subscribe("ns/flag", "192.0.2.2");
     expect(bench.metrics.watches?.().waiting).to.be.within(40, 61);
     await bench.pass(100, 50);
-    expect(flag.told).to.have.length(1);
-    expect(waiting.filter(({ told }) => told.length > 0).length, "of the attacker's").to.be.below(10);
-    await bench.until(() => waiting.every(({ told }) => told.at(-1) === "missing"), "all are missing");
+    expect(flag.reported).to.have.length(1);
+    expect(waiting.filter(({ reported }) => reported.length > 0).length, "of the attacker's").to.be.below(10);
+    await bench.until(() => waiting.every(({ reported }) => reported.at(-1) === "missing"), "all are missing");
   });
 });

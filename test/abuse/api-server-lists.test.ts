@@ -24,15 +24,15 @@ describe("An API server without WatchList and with big FeatureFlags", () => {
     const flags = [0, objects - 1].map((index) => bench.subscribe(`ns/flag-${index}`));
     try {
       await eventually(() => {
-        for (const { topic, told } of flags)
-          if (told.length > 0 && !turnOf.has(topic)) turnOf.set(topic, turns);
+        for (const { topic, reported } of flags)
+          if (reported.length > 0 && !turnOf.has(topic)) turnOf.set(topic, turns);
         bench.clock.advance(100);
         return turnOf.size === flags.length;
       }, "both to be read");
     } finally {
       clearImmediate(counting);
     }
-    for (const { told } of flags) expect(told[0]).to.match(/^\d+$/);
+    for (const { reported } of flags) expect(reported[0]).to.match(/^\d+$/);
     const [first = 0, last = 0] = flags.map(({ topic }) => turnOf.get(topic) ?? 0);
     expect(last - first, "turns for other work between the first and the last").to.be.above(objects);
   });
@@ -45,7 +45,7 @@ describe("An API server without WatchList and with big FeatureFlags", () => {
       bench.api.put("ns", `flag-${String(index).padStart(3, "0")}`, spec);
     }
     const flag = bench.subscribe("ns/flag-649");
-    await eventually(() => (bench.clock.advance(100), flag.told.length > 0), "the last");
+    await eventually(() => (bench.clock.advance(100), flag.reported.length > 0), "the last");
     const limits = bench.api.requests.flatMap(({ kind, query }) =>
       kind === "list" ? [query.get("limit")] : [],
     );

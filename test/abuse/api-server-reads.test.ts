@@ -18,7 +18,7 @@ describe("Agents that claim to hold newer versions than there are", () => {
     const topics = Array.from({ length: count }, (_, index) => `ns/flag-${index}`);
     for (const topic of topics) bench.put(topic, 1);
     const all = topics.map((topic) => bench.subscribe(topic));
-    await bench.until(() => all.every(({ told }) => told.length === 1), "all are told");
+    await bench.until(() => all.every(({ reported }) => reported.length === 1), "all are reported");
     return topics;
   };
 

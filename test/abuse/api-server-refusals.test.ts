@@ -17,7 +17,7 @@ describe("An API server that refuses", () => {
   const existing = async (topics: readonly string[]): Promise<Subscribed[]> => {
     for (const topic of topics) bench.put(topic, 1);
     const flags = subscribe(topics);
-    await bench.until(() => flags.every(({ told }) => told.length === 1), "all are told");
+    await bench.until(() => flags.every(({ reported }) => reported.length === 1), "all are reported");
     return flags;
   };
 
@@ -27,11 +27,11 @@ describe("An API server that refuses", () => {
     const flags = subscribe(names(300, "ns/flag"));
     await bench.pass(30_000);
     expect(requests(), "requests in 30 s").to.be.below(60);
-    for (const { topic, told } of flags) expect(told, topic).to.deep.equal(["stale"]);
+    for (const { topic, reported } of flags) expect(reported, topic).to.deep.equal(["stale"]);
     bench.api.createCrd();
     bench.put("ns/flag-7", 1);
-    await bench.until(() => flags.every(({ told }) => told.length === 2), "all are told");
-    expect(flags[7]?.told).to.deep.equal(["stale", String(bench.api.revision)]);
+    await bench.until(() => flags.every(({ reported }) => reported.length === 2), "all are reported");
+    expect(flags[7]?.reported).to.deep.equal(["stale", String(bench.api.revision)]);
   });
 
   for (const [what, code, headers] of [
@@ -43,16 +43,16 @@ describe("An API server that refuses", () => {
       const topics = names(200, "ns/flag");
       const flags = await existing(topics.slice(0, 20));
       flags.push(...subscribe(topics.slice(20)));
-      await bench.until(() => flags.every(({ told }) => told.length === 1), "all are told");
+      await bench.until(() => flags.every(({ reported }) => reported.length === 1), "all are reported");
       bench.api.fault({ kind: "watch" }, faults.answer(code, "not now\n", headers), Infinity);
       bench.api.cut();
       await bench.until(() => bench.api.watches().length === 0, "the outage");
       const before = requests();
       await bench.pass(30_000);
       expect(requests() - before, "requests in 30 s").to.be.below(60);
-      for (const { topic, told } of flags) expect(told.slice(1), topic).to.deep.equal(["stale"]);
+      for (const { topic, reported } of flags) expect(reported.slice(1), topic).to.deep.equal(["stale"]);
       bench.api.clearFaults();
-      await bench.until(() => flags.every(({ told }) => told.length === 3), "all are told again");
+      await bench.until(() => flags.every(({ reported }) => reported.length === 3), "all are reported again");
     });
   }
 
@@ -71,7 +71,7 @@ describe("An API server that refuses", () => {
     await bench.pass(10_000);
     expect(bench.api.requests.slice(before).filter(({ name }) => name !== undefined)).to.have.length(0);
     bench.put("ns/flag-0", 2);
-    await bench.soon(() => flags[0]?.told.length === 2, "an edit");
+    await bench.soon(() => flags[0]?.reported.length === 2, "an edit");
   });
 
   it("every name but those of one namespace is asked eight times a second, whatever is guessed", async () => {
@@ -89,12 +89,12 @@ describe("An API server that refuses", () => {
     // Meanwhile nothing is wrong where it allows them.
     const [other] = await existing(["ok/b"]);
     bench.put("ok/a", 2);
-    await bench.soon(() => flag?.told.length === 2, "an edit");
-    expect(other?.told).to.have.length(1);
+    await bench.soon(() => flag?.reported.length === 2, "an edit");
+    expect(other?.reported).to.have.length(1);
     // A new role counts soon, for all.
     bench.api.setAllowed(() => true);
     await bench.until(
-      () => guessed.slice(0, 500).every(({ told }) => told.at(-1) === "missing"),
+      () => guessed.slice(0, 500).every(({ reported }) => reported.at(-1) === "missing"),
       "all are missing",
     );
   });
@@ -102,10 +102,10 @@ describe("An API server that refuses", () => {
   it("nothing, but has no namespace of 530 that were guessed, gets 512 namespace watches", async () => {
     bench = await SourceBench.start({ watchScope: "namespace" });
     const guessed = subscribe(Array.from({ length: 530 }, (_, index) => `guess-${index}/flag`));
-    await bench.until(() => guessed.every(({ told }) => told.at(-1) === "missing"), "all are missing");
+    await bench.until(() => guessed.every(({ reported }) => reported.at(-1) === "missing"), "all are missing");
     await bench.until(() => bench.scopes.length <= 513, "512 watches and one read");
     bench.put("guess-529/flag", 1);
-    await bench.until(() => guessed[529]?.told.length === 2, "the one that came to be");
+    await bench.until(() => guessed[529]?.reported.length === 2, "the one that came to be");
     await bench.until(() => bench.scopes.includes("guess-529/*"), "its watch");
   });
 
@@ -117,7 +117,7 @@ describe("An API server that refuses", () => {
     for (const watch of bench.api.watches()) watch.end();
     await bench.until(() => armed.struck > 0, "the refusal");
     const guessed = subscribe(names(72, "ns/guess"));
-    await bench.until(() => guessed.every(({ told }) => told.at(-1) === "missing"), "all are missing");
+    await bench.until(() => guessed.every(({ reported }) => reported.at(-1) === "missing"), "all are missing");
     // Reads of names that can't be watched come and go; watches would stay.
     await bench.until(() => bench.scopes.length <= 65, "64 watches and one read");
     bench.api.clearFaults();

@@ -356,7 +356,7 @@ export class UpstreamTopic {
 
   #nack(number: number, reason: string, isDeltaMismatch: boolean): Buffer {
     if (!isDeltaMismatch) this.#mismatches = 0;
-    const nack = { heldDigest: this.digest, reason: cutToBytes(reason, maxReasonBytes), isDeltaMismatch };
+    const nack = { currentDigest: this.digest, reason: cutToBytes(reason, maxReasonBytes), isDeltaMismatch };
     return encodeNack({ topic: this.name, number }, nack);
   }
 
