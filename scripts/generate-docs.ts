@@ -6,7 +6,7 @@ import { agentPrometheusMetrics as agentMetrics } from "@bunting/agent/internal/
 import { usageOf } from "@bunting/cli/internal/command.js";
 import { commands as cliCommands } from "@bunting/cli/internal/commands.js";
 import { proxyOptionTable } from "@bunting/proxy/internal/options.js";
-import { proxyPrometheusMetrics as proxyMetrics } from "@bunting/proxy/internal/management/prometheus-metrics.js";
+import { proxyMetrics } from "@bunting/proxy/internal/proxy-metrics.js";
 import { renderFlagdParity } from "./flagd-parity.js";
 import {
   createRegistry,

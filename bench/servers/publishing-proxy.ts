@@ -1,6 +1,5 @@
 import type { TopicKey } from "@bunting/protocol";
-import { proxyPrometheusMetrics } from "@bunting/proxy/internal/management/prometheus-metrics.js";
-import type { ProxyMetrics } from "@bunting/proxy/internal/proxy-metrics.js";
+import { proxyMetrics, type ProxyMetrics } from "@bunting/proxy/internal/proxy-metrics.js";
 import { AgentSync } from "@bunting/proxy/internal/service/bunting-sync-v1/agent-sync.js";
 import { proxyOptionTable as options } from "@bunting/proxy/internal/options.js";
 import { FlagSync } from "@bunting/proxy/internal/service/flag-sync.js";
@@ -66,7 +65,7 @@ class Signal {
 }
 
 const logger = createLogger({ format: "json", debug: false });
-const prometheus = proxyPrometheusMetrics(createRegistry(true));
+const prometheus = proxyMetrics(createRegistry(true));
 const converged = new Signal();
 const metrics: ProxyMetrics = {
   ...prometheus,

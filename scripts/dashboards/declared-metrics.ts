@@ -1,5 +1,5 @@
 import { agentPrometheusMetrics as agentMetrics } from "@bunting/agent/internal/management/prometheus-metrics.js";
-import { proxyPrometheusMetrics as proxyMetrics } from "@bunting/proxy/internal/management/prometheus-metrics.js";
+import { proxyMetrics } from "@bunting/proxy/internal/proxy-metrics.js";
 import { createRegistry } from "@bunting/runtime";
 
 /** What queries may name. */

@@ -13,9 +13,9 @@ import {
   type Component,
   type Logger,
 } from "@bunting/runtime";
-import { proxyPrometheusMetrics } from "./management/prometheus-metrics.js";
 import { StatusObservations, steadyNow } from "./management/status/status-observations.js";
 import type { ProxyOptions } from "./options.js";
+import { proxyMetrics } from "./proxy-metrics.js";
 import { listeningComponent } from "./service/listening-component.js";
 import { TierPath } from "./source/upstream/tier-path.js";
 import { proxyManagementPort } from "./wiring/management-port.js";
@@ -45,8 +45,8 @@ export function createProxy(
 ): Proxy {
   const registry = createRegistry(true);
   const { nowMs, fromMonotonic } = steadyNow(clock);
-  const observations = new StatusObservations(nowMs);
-  const metrics = observations.observe(proxyPrometheusMetrics(registry));
+  const metrics = proxyMetrics(registry);
+  const observations = new StatusObservations(metrics, nowMs);
   const log = new RateLimitedLog(logger, clock);
   const wiring: ProxyWiring = { options, parts, clock, logger, log, metrics };
 

@@ -18,7 +18,7 @@ export { authorizationOf } from "./port/authorization-of.js";
 export type { ListenEndpoint } from "./port/listen-endpoint.js";
 export { PortListener, type DropReason, type PortListenerOptions } from "./port/port-listener.js";
 export { requestPeer } from "./port/request-peer.js";
-export { serverMetrics, type ServerMetrics } from "./port/server-metrics.js";
+export { serverMetrics } from "./port/server-metrics.js";
 export { ClientAuthorities } from "./tls/client-authorities.js";
 export { TlsCertificate } from "./tls/tls-certificate.js";
 export { tlsMetrics, type TlsMetrics } from "./tls/tls-metrics.js";

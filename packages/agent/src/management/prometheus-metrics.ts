@@ -1,5 +1,5 @@
-import { serverMetrics, type DropReason, type ServerMetrics } from "@bunting/server";
-import { Counter, Gauge, Histogram, type Registry } from "@bunting/runtime";
+import { serverMetrics, type DropReason } from "@bunting/server";
+import { Counter, Gauge, Histogram, type MetricsOf, type Registry } from "@bunting/runtime";
 import type { ApiMetrics } from "../api/api-metrics.js";
 import type { StoreMetrics } from "../store/store-metrics.js";
 import type { SyncMetrics, FeatureFlagWatchMetrics } from "../sync/sync-metrics.js";
@@ -31,10 +31,10 @@ const streamBuckets = [30, 60, 300, 600, 1_800, 3_600, 10_800];
 /** Implements the metrics of the stages with Prometheus ones; docs/reference/agent-metrics.md is generated from those registered here. */
 export function agentPrometheusMetrics(
   registry: Registry,
-): SyncMetrics & StoreMetrics & ApiMetrics & ServerMetrics {
+): SyncMetrics & StoreMetrics & ApiMetrics & MetricsOf<ReturnType<typeof serverMetrics>> {
   targetInfo(registry);
   return {
-    ...serverMetrics(registry, "bunting_agent_api", "agent"),
+    ...serverMetrics("bunting_agent_api", "agent").create(registry),
     ...syncMetrics(registry),
     ...storeMetrics(registry),
     ...apiMetrics(registry),

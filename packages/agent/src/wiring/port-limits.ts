@@ -21,7 +21,7 @@ export function portLimits({ options, parts, clock, logger, metrics }: AgentWiri
     options.peerMemory === "auto" ? defaultPeerMemoryBytes(1 / 4) : options.peerMemory,
     "idle",
   );
-  metrics.peerMemory(memory);
+  metrics.peerMemory(() => memory);
   collectReleased(memory);
   return {
     memory,

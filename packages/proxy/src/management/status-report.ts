@@ -1,5 +1,5 @@
 import type { BackplaneReport } from "../source/backplane/backplane-metrics.js";
-import type { WatchCounts } from "../source/source-metrics.js";
+import type { WatchCounts } from "../source/kubernetes/watch-metrics.js";
 import type { FlagRejection } from "../topic/topic-acks.js";
 import type { StatusParts } from "./status/read-status.js";
 import { readersByTopic, type StatusReader } from "./status/readers.js";

@@ -35,7 +35,7 @@ export function proxyTls(options: TlsOptions, logger: Logger, metrics: TlsMetric
     certOption: "--tls-cert-path",
     keyOption: "--tls-key-path",
     logger,
-    onReload: (isUsed) => metrics.reload("certificate", isUsed),
+    onReload: (isUsed) => metrics.reload("certificate", isUsed ? "used" : "refused"),
   });
   certificate.onPair(({ validToMs }) => metrics.validTo("certificate", validToMs));
   const authorities =
@@ -45,7 +45,7 @@ export function proxyTls(options: TlsOptions, logger: Logger, metrics: TlsMetric
           caPath: options.tlsClientCaPath,
           caOption: "--tls-client-ca-path",
           logger,
-          onReload: (isUsed) => metrics.reload("client_ca", isUsed),
+          onReload: (isUsed) => metrics.reload("client_ca", isUsed ? "used" : "refused"),
         });
   authorities?.onChange(({ validToMs }) => metrics.validTo("client_ca", validToMs));
   const terminate = (mode: TlsOptions["tls"], isRequired: boolean): TlsTermination | undefined =>

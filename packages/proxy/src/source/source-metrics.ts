@@ -1,42 +1,38 @@
 import type { InvalidReason, WarningKind } from "@bunting/featureflags/manifests";
+import { counter, defineMetrics, detailed, label, upDownCounter, type MetricsOf } from "@bunting/runtime";
+import type { watchMetrics } from "./kubernetes/watch-metrics.js";
+import type { upstreamMetrics } from "./upstream/upstream-metrics.js";
 
-/** What a source counts: each once per version of a file or object, however often it is read. */
-export interface SourceMetrics {
-  /** A part of the source could not be read or watched; `kind` is one of a small set of words. */
-  sourceError(kind: string): void;
-  /** A document is not served; the one before it, if any, stays in force. */
-  documentInvalid(reason: InvalidReason): void;
-  /** A part of a document was left out, or its author should look at it. */
-  documentWarning(kind: WarningKind): void;
-  /** A watch began to read everything again. */
-  relisted(reason: string): void;
-  /** A watch received an event. */
-  watchEvent(type: string): void;
-  /** An edit arrived this many ms after its author made it, by the annotation that says when. */
-  writtenToEvent(ms: number): void;
-  /** Topics of which a copy on disk is served (1), or no longer is (-1), because the source has not said what they are. */
-  unconfirmedTopics(delta: number): void;
-  /** A copy on disk could not be used or written, or was removed because copies take too much. */
-  copyFailed(kind: "unusable" | "write" | "full"): void;
-  /** A stream to another proxy was opened (1), or has ended (-1). */
-  upstreamStreams(delta: number): void;
-  /** A message of another proxy arrived. */
-  upstreamMessage(kind: string, bytes: number): void;
-  /** A stream to another proxy ended, or could not be opened; `reason` is one of a small set of words. */
-  upstreamFailed(reason: string): void;
-  /** Hands over how to count the watches, for metrics and the status page. */
-  watchCounts(read: () => WatchCounts): void;
-}
+/** What every source counts: each once per version of a file or object, however often it is read. */
+export const sourceMetrics = defineMetrics({
+  sourceError: counter(
+    "bunting_proxy_source_errors_total",
+    "Times the source could not be read or watched, by kind; the last documents are still served.",
+    label<string>("kind"),
+  ),
+  documentInvalid: detailed<InvalidReason>(
+    counter(
+      "bunting_proxy_source_invalid_documents_total",
+      "Documents that can't be served; the version before is still served.",
+    ),
+  ),
+  documentWarning: detailed<WarningKind>(
+    counter(
+      "bunting_proxy_source_document_remarks_total",
+      "Warnings about documents: parts left out (metadata other than strings, numbers and booleans), or worth a look.",
+    ),
+  ),
+  unconfirmedTopics: upDownCounter(
+    "bunting_proxy_source_unconfirmed_topics",
+    "Topics served from their copy in --cache-dir, because the source has not answered since the proxy started.",
+  ),
+  copyFailed: counter(
+    "bunting_proxy_source_copy_errors_total",
+    "Copies in --cache-dir that could not be used (unusable) or written (write), or were removed because of --cache-size (full).",
+    label("kind", "unusable", "write", "full"),
+  ),
+});
 
-/** The watches of the kubernetes source at one moment. */
-export interface WatchCounts {
-  readonly open: Readonly<Record<"object" | "namespace" | "cluster", number>>;
-  /** Age of the oldest open watch, in ms. */
-  readonly oldestMs: number;
-  /** The longest time for which an open watch has been silent, in ms. */
-  readonly silentMs: number;
-  /** FeatureFlags that are read only in turn, because there are too many for a watch each. */
-  readonly unwatched: number;
-  /** Watches of names that peers may have guessed, which wait for their turn to be opened. */
-  readonly waiting: number;
-}
+export type SourceMetrics = MetricsOf<typeof sourceMetrics> &
+  MetricsOf<typeof watchMetrics> &
+  MetricsOf<typeof upstreamMetrics>;

@@ -8,7 +8,8 @@ import { createLogger, systemClock, type Clock } from "@bunting/runtime";
 import { expect } from "chai";
 import { DirectorySource } from "./directory/directory-source.js";
 import type { FlagSource, SourceSink, SourceVersion } from "./flag-source.js";
-import type { SourceMetrics, WatchCounts } from "./source-metrics.js";
+import type { WatchCounts } from "./kubernetes/watch-metrics.js";
+import type { SourceMetrics } from "./source-metrics.js";
 
 export { flags, manifest, textOf } from "@bunting/featureflags/internal/manifest/manifest.fixture.js";
 

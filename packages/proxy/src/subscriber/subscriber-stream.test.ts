@@ -62,7 +62,7 @@ describe("a subscriber stream", () => {
       activeStreams: (delta: number) => (counts.active += delta),
       frameWritten: () => counts.written++,
       fannedOut: () => counts.fannedOut++,
-      conflated: (snapshots: number) => (counts.conflated += snapshots),
+      conflated: (snapshots = 1) => (counts.conflated += snapshots),
       converged: (share: number) => (counts.converged += share === 1 ? 1 : 0),
     };
     server = await new SyncServer({ metrics }).start();

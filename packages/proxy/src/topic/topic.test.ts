@@ -31,7 +31,7 @@ function useTopic(policies: Partial<TopicPolicies> = {}, stepsPerTurn = 256) {
     ...noMetrics,
     heldSubscribers: (delta) => (counts.held += delta),
     topics: (state, delta) => (counts.topics[state] = (counts.topics[state] ?? 0) + delta),
-    conflated: (snapshots) => (counts.conflated += snapshots),
+    conflated: (snapshots = 1) => (counts.conflated += snapshots),
     converged: (share, ms) => counts.converged.push([share, ms]),
   };
   let idle = 0;

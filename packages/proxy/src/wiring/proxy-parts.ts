@@ -8,9 +8,9 @@ import {
   type RateLimitedLog,
 } from "@bunting/runtime";
 import { createAccess } from "../access/create-access.js";
-import type { proxyPrometheusMetrics } from "../management/prometheus-metrics.js";
 import { ProxyStatus } from "../management/proxy-status.js";
 import type { ProxyOptions } from "../options.js";
+import type { proxyMetrics } from "../proxy-metrics.js";
 import { AgentSync } from "../service/bunting-sync-v1/agent-sync.js";
 import { ConnectionAge } from "../service/connection-age.js";
 import { DrainingPort } from "../service/draining-port.js";
@@ -60,5 +60,5 @@ export interface ProxyWiring {
   readonly logger: Logger;
   /** For lines that peers can cause. */
   readonly log: RateLimitedLog;
-  readonly metrics: ReturnType<typeof proxyPrometheusMetrics>;
+  readonly metrics: ReturnType<typeof proxyMetrics>;
 }

@@ -1,5 +1,6 @@
 import { reflectionService, type CallPacing, type Method } from "@bunting/rpc";
 import type { ConnectionAge } from "../service/connection-age.js";
+import { encryptionOf } from "../service/service-metrics.js";
 import type { ProxyWiring } from "./proxy-parts.js";
 import type { SyncServices } from "./sync-services.js";
 
@@ -25,7 +26,7 @@ export function syncCalls(
     clock,
     maxMessageBytes: maxRequestBytes,
     onSession: (session) => {
-      metrics.connectionOpened(session);
+      metrics.connectionOpened(encryptionOf(session));
       connectionAge?.add(session);
     },
   });

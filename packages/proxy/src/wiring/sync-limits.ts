@@ -32,7 +32,7 @@ export function syncLimits({ options, parts, metrics }: ProxyWiring): PeerMemory
           "none",
           Math.min(peerMemory / 2, Math.max(minExcessBytes, peerMemory / 4)),
         );
-  metrics.peerMemory(memory);
+  metrics.peerMemory(() => memory);
   return memory;
 }
 

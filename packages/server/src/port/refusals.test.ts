@@ -186,8 +186,8 @@ describe("requests that a limit refuses", () => {
 describe("the metrics of limits", () => {
   it("have a series for each reason from the start, and the values reported", async () => {
     const registry = createRegistry(false);
-    const metrics = serverMetrics(registry, "x", "server");
-    metrics.peerMemory({ bytes: 5, budgetBytes: 7 });
+    const metrics = serverMetrics("x", "server").create(registry);
+    metrics.peerMemory(() => ({ bytes: 5, budgetBytes: 7 }));
     metrics.requestRefused("message_size");
     metrics.readingHeld();
     metrics.streamLimitReached();

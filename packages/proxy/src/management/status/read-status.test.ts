@@ -7,7 +7,7 @@ import { cpuGrowth } from "@bunting/test/support/cpu-growth.js";
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { ScriptedSource } from "@bunting/test/support/scripted-source.js";
 import type { Grant } from "../../access/grants.js";
-import { noMetrics } from "../../proxy-metrics.js";
+import { proxyMetrics } from "../../proxy-metrics.js";
 import type { BackplaneReport } from "../../source/backplane/backplane-metrics.js";
 import type { Subscription } from "../../topic/subscription.js";
 import { TopicRegistry } from "../../topic/topic-registry.js";
@@ -22,11 +22,12 @@ describe("readStatus", () => {
   function useStatus() {
     const clock = new ManualClock();
     const source = new ScriptedSource(clock);
+    const metrics = proxyMetrics();
     const topics = new TopicRegistry({
       source,
       clock,
       logger: createLogger({ format: "json", debug: false }, { write: () => undefined }),
-      metrics: noMetrics,
+      metrics,
       lingerMs: 30_000,
       missingPolicy: "hold",
       deletionGraceMs: 60_000,
@@ -39,7 +40,7 @@ describe("readStatus", () => {
       clock,
       startedMs: clock.monotonicMs(),
       fromMonotonic,
-      observations: new StatusObservations(nowMs),
+      observations: new StatusObservations(metrics, nowMs),
       memory: { bytes: 1, budgetBytes: 2 },
       readiness: () => ({ isReady: true, reason: "ready" }),
       topics: () => topics.topics(),

@@ -3,7 +3,7 @@ import type { PeerMemory } from "@bunting/server";
 import type { Clock, Readiness } from "@bunting/runtime";
 import type { Grant } from "../../access/grants.js";
 import type { BackplaneReport } from "../../source/backplane/backplane-metrics.js";
-import type { WatchCounts } from "../../source/source-metrics.js";
+import type { WatchCounts } from "../../source/kubernetes/watch-metrics.js";
 import type { AgentProgram } from "../../subscriber/agent-programs.js";
 import type { Topic } from "../../topic/topic.js";
 import { lateSubscribers } from "./late-subscribers.js";

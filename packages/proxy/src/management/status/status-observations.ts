@@ -1,35 +1,43 @@
-import type { ServerMetrics } from "@bunting/server";
 import type { Clock } from "@bunting/runtime";
-import type { ProxyMetrics } from "../../proxy-metrics.js";
+import type { proxyMetrics } from "../../proxy-metrics.js";
 import { ConvergenceHistory } from "./convergence-history.js";
 import { EventTally } from "./event-tally.js";
 
-/** Past events for the status page, taken from the metrics' calls and kept in a fixed amount of memory. */
+type Metrics = ReturnType<typeof proxyMetrics>;
+
+/** What the status page shows of the past, as the metrics tell it, in a fixed amount of memory. */
 export class StatusObservations {
   readonly history: ConvergenceHistory;
   readonly tally: EventTally;
-  /** Gauges. */
-  #held = 0;
-  #queued = 0;
-  #agentSubscriptions = 0;
+  readonly #metrics: Metrics;
   #isCluster = false;
 
   /** @param nowMs ms since the epoch; it does not go backwards */
-  constructor(nowMs: () => number) {
+  constructor(metrics: Metrics, nowMs: () => number) {
     this.history = new ConvergenceHistory(nowMs);
     this.tally = new EventTally(nowMs);
+    this.#metrics = metrics;
+    metrics.snapshotPublished.listen(() => this.history.published());
+    metrics.converged.listen((share, ms) => this.history.converged(share, ms));
+    metrics.watchCounts.listen(() => (this.#isCluster = true));
+    this.#listenToLimits(metrics);
+    const count = (group: string, kind: string): void => this.tally.count(group, kind);
+    metrics.relisted.listen((reason) => count("relist", reason));
+    metrics.watchEvent.listen((type) => count("event", type));
+    metrics.sourceError.listen((kind) => count("error", kind));
+    metrics.documentInvalid.listen((reason) => count("error", `invalid/${reason}`));
   }
 
   get held(): number {
-    return this.#held;
+    return this.#metrics.heldSubscribers.read();
   }
 
   get queued(): number {
-    return this.#queued;
+    return this.#metrics.queuedStarts.read();
   }
 
   get agentSubscriptions(): number {
-    return this.#agentSubscriptions;
+    return this.#metrics.agentSubscriptions.read();
   }
 
   /** True if the source watches a cluster. */
@@ -37,83 +45,21 @@ export class StatusObservations {
     return this.#isCluster;
   }
 
-  /** These metrics, which this reads along from now on. */
-  observe<Metrics extends ProxyMetrics & ServerMetrics>(metrics: Metrics): Metrics {
-    const { history } = this;
-    const count = (group: string, kind: string): void => this.tally.count(group, kind);
-    return {
-      ...metrics,
-      snapshotPublished: (bytes) => {
-        history.published();
-        metrics.snapshotPublished(bytes);
-      },
-      converged: (share, ms) => {
-        history.converged(share, ms);
-        metrics.converged(share, ms);
-      },
-      heldSubscribers: (delta) => {
-        this.#held += delta;
-        metrics.heldSubscribers(delta);
-      },
-      queuedStarts: (delta) => {
-        this.#queued += delta;
-        if (delta > 0) count("limit", "queued");
-        metrics.queuedStarts(delta);
-      },
-      agentSubscriptions: (delta) => {
-        this.#agentSubscriptions += delta;
-        metrics.agentSubscriptions(delta);
-      },
-      refused: (reason) => {
-        count("limit", `refused/${reason}`);
-        metrics.refused(reason);
-      },
-      connectionEnded: (reason) => {
-        count("limit", `ended/${reason}`);
-        metrics.connectionEnded(reason);
-      },
-      requestRefused: (reason) => {
-        // It has a line of its own.
-        if (reason !== "stalled") count("limit", `request/${reason}`);
-        metrics.requestRefused(reason);
-      },
-      stalled: () => {
-        count("limit", "stalled");
-        metrics.stalled();
-      },
-      streamLimitReached: () => {
-        count("limit", "streams");
-        metrics.streamLimitReached();
-      },
-      callDelayed: () => {
-        count("limit", "calls_delayed");
-        metrics.callDelayed();
-      },
-      ackTimedOut: () => {
-        count("limit", "ack_timeout");
-        metrics.ackTimedOut();
-      },
-      relisted: (reason) => {
-        count("relist", reason);
-        metrics.relisted(reason);
-      },
-      watchEvent: (type) => {
-        count("event", type);
-        metrics.watchEvent(type);
-      },
-      sourceError: (kind) => {
-        count("error", kind);
-        metrics.sourceError(kind);
-      },
-      watchCounts: (read) => {
-        this.#isCluster = true;
-        metrics.watchCounts(read);
-      },
-      documentInvalid: (reason) => {
-        count("error", `invalid/${reason}`);
-        metrics.documentInvalid(reason);
-      },
-    };
+  #listenToLimits(metrics: Metrics): void {
+    const hit = (what: string): void => this.tally.count("limit", what);
+    metrics.queuedStarts.listen((delta) => {
+      if (delta > 0) hit("queued");
+    });
+    metrics.refused.listen((reason) => hit(`refused/${reason}`));
+    metrics.connectionEnded.listen((reason) => hit(`ended/${reason}`));
+    metrics.requestRefused.listen((reason) => {
+      // It has a line of its own.
+      if (reason !== "stalled") hit(`request/${reason}`);
+    });
+    metrics.stalled.listen(() => hit("stalled"));
+    metrics.streamLimitReached.listen(() => hit("streams"));
+    metrics.callDelayed.listen(() => hit("calls_delayed"));
+    metrics.ackTimedOut.listen(() => hit("ack_timeout"));
   }
 }
 

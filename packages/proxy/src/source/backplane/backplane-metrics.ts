@@ -1,22 +1,75 @@
 import type { DegradedState } from "@bunting/backplane";
+import {
+  counter,
+  defineMetrics,
+  histogram,
+  label,
+  observed,
+  stateSet,
+  type MetricsOf,
+} from "@bunting/runtime";
 
-/** What a replica counts of the backplane. */
-export interface BackplaneMetrics {
-  /** Whether the replica relies on Redis. */
-  backplaneState(state: DegradedState): void;
-  /** A lease was taken, lost before it was given back, handed to the replica that asked for it, or given up because the API server can't be read. */
-  backplaneLease(event: "taken" | "lost" | "handed_over" | "given_up"): void;
-  /** A record was written or confirmed. */
-  backplaneWritten(kind: "write" | "confirm", records: number): void;
-  /** A write was refused or failed; `code` is that of the BackplaneError. */
-  backplaneWriteFailed(code: string): void;
-  /** A record in Redis can't be used; `code` is that of the BackplaneError. */
-  backplaneRecordRefused(code: string): void;
-  /** An edit that another replica wrote is known here so many ms later. */
-  backplaneLag(lagMs: number): void;
-  /** Hands over how to count, for metrics and the status page. */
-  backplaneReport(read: () => BackplaneReport): void;
-}
+/** The metrics of replicas that share a Redis; all zero for a proxy alone. Codes are those of BackplaneError, in small letters. */
+export const backplaneMetrics = defineMetrics({
+  backplaneState: stateSet(
+    "bunting_proxy_backplane_state",
+    "1 for the state that the replica is in, 0 for the others: connected follows other replicas by way of Redis; degraded watches for itself, because Redis is away or refuses to work; recovering does so still, because Redis works again only since lately.",
+    ["state", ["connected", "degraded", "recovering"] satisfies DegradedState[]],
+  ),
+  backplaneReport: observed<BackplaneReport, undefined>(undefined, [
+    {
+      name: "bunting_proxy_backplane_replicas",
+      help: "Live replicas that share the Redis, this one included; 0 if Redis has not told lately.",
+      of: (report) => report?.replicas?.length ?? 0,
+    },
+    {
+      name: "bunting_proxy_backplane_owned_units",
+      help: "Namespaces (or the cluster, with --watch-scope=cluster) that this replica watches for all replicas.",
+      of: (report) => report?.owned.length ?? 0,
+    },
+    {
+      name: "bunting_proxy_backplane_topics",
+      help: "Topics by what this replica does: follow one that another replica owns, watch one directly although it does not own it, or watch one for other replicas only.",
+      label: "role",
+      of: (report) => [
+        ["followed", report?.followed ?? 0],
+        ["direct", report?.direct ?? 0],
+        ["for_others", report?.forOthers ?? 0],
+      ],
+    },
+    {
+      name: "bunting_proxy_backplane_lease_age_seconds",
+      help: "Age of the oldest renewal among the leases that this replica holds, in seconds; 0 without leases. Near --backplane-lease, Redis does not answer, and others are about to take over.",
+      of: (report) => Math.max(0, ...(report?.owned ?? []).map(({ renewedAgoMs }) => renewedAgoMs)),
+    },
+  ]),
+  backplaneLag: histogram(
+    "bunting_proxy_backplane_lag_seconds",
+    "How much later than the owner wrote it an edit was known to this replica, in seconds, by the clock of Redis.",
+    [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5, 15],
+  ),
+  backplaneLease: counter(
+    "bunting_proxy_backplane_leases_total",
+    "Leases taken, lost, handed_over to the replica that should have them, or given_up because nothing could be read.",
+    label<"taken" | "lost" | "handed_over" | "given_up">("event"),
+  ),
+  backplaneWritten: counter(
+    "bunting_proxy_backplane_records_total",
+    "Records that this replica wrote to Redis (write), or told to be unchanged (confirm).",
+    label<"write" | "confirm">("kind"),
+  ),
+  backplaneWriteFailed: counter(
+    "bunting_proxy_backplane_write_failures_total",
+    "Writes that Redis refused or did not answer, by code; fenced are those under a lease that had ended.",
+    label<string>("code"),
+  ),
+  backplaneRecordRefused: counter(
+    "bunting_proxy_backplane_refused_records_total",
+    "Records in Redis that can't be read, or are not signed with a key in use, by code.",
+    label<string>("code"),
+  ),
+});
+export type BackplaneMetrics = MetricsOf<typeof backplaneMetrics>;
 
 /** What a replica is at one moment. */
 export interface BackplaneReport {

@@ -387,7 +387,7 @@ describe("BackplaneSource", () => {
     const planted = ["body", "no record", "epoch", laterEpoch, "version", "999999"];
     await redis.command("HSET", `bunting:record:${topic}`, ...planted);
     await eventually(() => follower.cluster.watchCount === 1, "a watch");
-    expect(follower.metrics.counts["refused RECORD_MALFORMED"]).to.be.greaterThan(0);
+    expect(follower.metrics.counts["refused record_malformed"]).to.be.greaterThan(0);
     expect(follower.lines.join("")).to.contain("can't be used");
     cluster.publish(topic);
     for (const sink of [ownerSink, followerSink]) await hasText(sink, cluster.get(topic));
@@ -408,7 +408,7 @@ describe("BackplaneSource", () => {
     const other = start({ leaseMs });
     const sink = other.watch(topic);
     // Again and again, because the owner may write it anew, as another replica asks for it, before that one has read it.
-    for (let times = 1; other.metrics.counts["refused RECORD_MALFORMED"] === undefined; times++) {
+    for (let times = 1; other.metrics.counts["refused record_malformed"] === undefined; times++) {
       await spoil();
       // What has been read is read again only if there is something new.
       if (times % 20 === 0) cluster.publish(topic);

@@ -196,7 +196,7 @@ class CountingBackplaneMetrics implements BackplaneMetrics {
   backplaneLease(event: string): void {
     this.#add(event);
   }
-  backplaneWritten(kind: string, records: number): void {
+  backplaneWritten(kind: string, records = 1): void {
     this.#add(kind, records);
   }
   backplaneWriteFailed(code: string): void {

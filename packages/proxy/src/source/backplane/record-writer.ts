@@ -188,7 +188,7 @@ export class RecordWriter {
   #fail(topic: ReplicatedTopic, error: unknown): void {
     const { metrics, onFenced, onFailed } = this.#options;
     const code = errorCode(error) ?? "INTERNAL";
-    metrics.backplaneWriteFailed(code);
+    metrics.backplaneWriteFailed(code.toLowerCase());
     topic.basedOn = undefined;
     if (code === "FENCED") onFenced(topic.ownershipUnit.name);
     else onFailed(topic, error as Error);

@@ -206,7 +206,7 @@ export class ReplicatedTopic implements FollowerSink {
   }
 
   refused(error: BackplaneError): void {
-    this.#shared.metrics.backplaneRecordRefused(error.code);
+    this.#shared.metrics.backplaneRecordRefused(error.code.toLowerCase());
     this.#goDirect();
     if (this.#repairs.isDue()) this.#shared.onRefused(this, error);
   }

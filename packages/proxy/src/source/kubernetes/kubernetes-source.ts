@@ -8,7 +8,7 @@ import {
 import { featureFlagType, type Readers, type TopicKey } from "@bunting/protocol";
 import { Backoff, isAborted, sleep, type Clock, type Logger, type Runnable } from "@bunting/runtime";
 import type { FlagSource, SourceSink } from "../flag-source.js";
-import type { SourceMetrics, WatchCounts } from "../source-metrics.js";
+import type { SourceMetrics } from "../source-metrics.js";
 import { Synced } from "../synced.js";
 import { FlagRecord } from "./flag-record.js";
 import { KubernetesLog } from "./kubernetes-log.js";
@@ -17,6 +17,7 @@ import { ReaderIndex } from "./reader-index.js";
 import { RecordIndex } from "./record-index.js";
 import { ScopeReviews } from "./scope-reviews.js";
 import type { WatchShared } from "./scope-watch.js";
+import type { WatchCounts } from "./watch-metrics.js";
 import { WatchTopology } from "./watch-topology.js";
 
 /** A cluster: its address for the log, a client, and the connections, which are open while `run` runs. */

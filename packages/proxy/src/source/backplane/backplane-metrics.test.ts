@@ -1,7 +1,6 @@
 import { Registry } from "@bunting/runtime";
 import { expect } from "chai";
-import type { BackplaneReport } from "../source/backplane/backplane-metrics.js";
-import { backplaneMetrics } from "./backplane-metrics.js";
+import { backplaneMetrics, type BackplaneReport } from "./backplane-metrics.js";
 
 describe("backplaneMetrics", () => {
   const linesOf = async (registry: Registry): Promise<string[]> =>
@@ -9,20 +8,20 @@ describe("backplaneMetrics", () => {
 
   it("is all zero for a proxy alone", async () => {
     const registry = new Registry();
-    const metrics = backplaneMetrics(registry);
-    expect(metrics.readBackplane()).to.equal(undefined);
+    const metrics = backplaneMetrics.create(registry);
+    expect(metrics.backplaneReport.read()).to.equal(undefined);
     for (const line of await linesOf(registry)) expect(line).to.match(/ 0$/);
   });
 
   it("tells the state, what is owned, and what is written and refused", async () => {
     const registry = new Registry();
-    const metrics = backplaneMetrics(registry);
+    const metrics = backplaneMetrics.create(registry);
     metrics.backplaneState("degraded");
     metrics.backplaneState("recovering");
     metrics.backplaneLease("handed_over");
     metrics.backplaneWritten("confirm", 7);
-    metrics.backplaneWriteFailed("FENCED");
-    metrics.backplaneRecordRefused("RECORD_UNVERIFIED");
+    metrics.backplaneWriteFailed("fenced");
+    metrics.backplaneRecordRefused("record_unverified");
     metrics.backplaneLag(2);
     const report: BackplaneReport = {
       state: "recovering",
@@ -39,7 +38,7 @@ describe("backplaneMetrics", () => {
       forOthers: 1,
     };
     metrics.backplaneReport(() => report);
-    expect(metrics.readBackplane()).to.equal(report);
+    expect(metrics.backplaneReport.read()).to.equal(report);
     const lines = await linesOf(registry);
     expect(lines).to.include.members([
       'bunting_proxy_backplane_lag_seconds_bucket{le="0.001"} 0',
