@@ -2,6 +2,7 @@ import { expect } from "chai";
 import { defineMetrics } from "./define-metrics.js";
 import { label } from "./labelled-values.js";
 import {
+  booleanGauge,
   counter,
   detailed,
   gauge,
@@ -24,7 +25,7 @@ const defined = defineMetrics({
   failed: counter("x_failed_total", "Failures.", label<string>("reason")),
   sent: sizedCounter(["x_sent_total", "Messages."], ["x_sent_bytes_total", "Bytes."], label<string>("kind")),
   held: upDownCounter("x_held", "Held.", label<string>("by")),
-  isUp: gauge("x_up", "Up.", label<number>("source")),
+  isUp: booleanGauge("x_up", "Up.", label<number>("source")),
   validTo: gauge("x_valid_to_timestamp_seconds", "Until."),
   state: stateSet("x_state", "State.", ["state", ["on", "off"]]),
   spoken: stateSet("x_spoken", "Spoken.", ["language", ["a", "b"]], label<number>("source")),

@@ -18,6 +18,7 @@ export {
 export { HotHistogram } from "./hot-histogram.js";
 export { label, type Label, type LabelValue } from "./labelled-values.js";
 export {
+  booleanGauge,
   counter,
   detailed,
   gauge,

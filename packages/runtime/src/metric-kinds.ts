@@ -63,11 +63,22 @@ export function gauge<const L extends Labels>(
   name: string,
   help: string,
   ...labels: L
-): MetricDefinition<[...ValuesOf<L>, value: number | boolean], ReadOf<L>> {
+): MetricDefinition<[...ValuesOf<L>, value: number], ReadOf<L>> {
   const unit = unitOf(name);
   const set: Recording = (series, value) => {
-    // Also makes a boolean a number.
     series.value = value / unit;
+  };
+  return { create: (registers) => recorder(gaugeValues(name, help, labels, registers), set) };
+}
+
+/** A gauge that is 1 or 0. */
+export function booleanGauge<const L extends Labels>(
+  name: string,
+  help: string,
+  ...labels: L
+): MetricDefinition<[...ValuesOf<L>, isSo: boolean], ReadOf<L>> {
+  const set = (series: Series, value: number | boolean): void => {
+    series.value = value === true ? 1 : 0;
   };
   return { create: (registers) => recorder(gaugeValues(name, help, labels, registers), set) };
 }

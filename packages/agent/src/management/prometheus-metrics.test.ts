@@ -90,4 +90,52 @@ describe("the agent's metrics", () => {
     expect(text).to.contain('bunting_agent_sync_connected{source="1"} 1');
     expect(text).to.contain('bunting_agent_store_rejected_flags{source="0"} 2');
   });
+
+  it("count what the sync stage and the store do, by source", async () => {
+    const registry = createRegistry(false);
+    const metrics = agentPrometheusMetrics(registry);
+    metrics.empty(1, true);
+    metrics.stale(1, true);
+    metrics.readUnconfirmed(() => [[1, 2_500]]);
+    metrics.documentConfirmed(1, 1_700_000_000_500);
+    metrics.documentReceived(1);
+    metrics.speaks(1, "flagd.sync.v1");
+    metrics.messageReceived(1, "delta", 20);
+    metrics.messageReceived(1, "delta", 30);
+    metrics.nacked(1, "mismatch");
+    metrics.sourceFailed(1, "silent");
+    metrics.streamRenewed(1, "taken_over");
+    metrics.documentApplied(20);
+    metrics.documentBytes(1, 300);
+    metrics.documentRefused(1, "DOCUMENT_INVALID");
+    metrics.flagsServed(9);
+    metrics.lastKnownGoodFailed(1);
+    metrics.connectionEnded("flood");
+    metrics.unadmitted("wrong");
+    metrics.longRequests(() => ({ waiting: 4 }));
+    const lines = (await registry.metrics()).split("\n");
+    expect(lines).to.include.members([
+      'bunting_agent_sync_empty{source="1"} 1',
+      'bunting_agent_sync_stale{source="1"} 1',
+      'bunting_agent_sync_unconfirmed_seconds{source="1"} 2.5',
+      'bunting_agent_sync_last_document_timestamp_seconds{source="1"} 1700000000.5',
+      'bunting_agent_sync_documents_total{source="1"} 1',
+      'bunting_agent_sync_protocol{source="1",protocol="bunting.sync.v1"} 0',
+      'bunting_agent_sync_protocol{source="1",protocol="flagd.sync.v1"} 1',
+      'bunting_agent_sync_messages_total{source="1",kind="delta"} 2',
+      'bunting_agent_sync_message_bytes_total{source="1",kind="delta"} 50',
+      'bunting_agent_sync_nacks_total{source="1",reason="mismatch"} 1',
+      'bunting_agent_sync_failures_total{source="1",reason="silent"} 1',
+      'bunting_agent_sync_stream_renewals_total{source="1",result="taken_over"} 1',
+      'bunting_agent_store_update_seconds_bucket{le="0.01"} 0',
+      'bunting_agent_store_update_seconds_bucket{le="0.025"} 1',
+      'bunting_agent_store_document_bytes{source="1"} 300',
+      'bunting_agent_store_refused_documents_total{source="1",code="DOCUMENT_INVALID"} 1',
+      "bunting_agent_store_flags 9",
+      'bunting_agent_store_last_known_good_failures_total{source="1"} 1',
+      'bunting_agent_api_connections_ended_total{reason="flood"} 1',
+      'bunting_agent_api_unauthenticated_total{reason="wrong"} 1',
+      "bunting_agent_api_long_requests_waiting 4",
+    ]);
+  });
 });

@@ -126,7 +126,8 @@ export class FlagStore {
     const change = this.#swap(sourceIndex, update);
     this.#versions[sourceIndex] = version;
     const { rejected } = update.state;
-    metrics.documentApplied(sourceIndex, performance.now() - startedMs, bytes.length);
+    metrics.documentApplied(performance.now() - startedMs);
+    metrics.documentBytes(sourceIndex, bytes.length);
     metrics.flagsServed(this.#effective.size);
     metrics.flagsRejected(sourceIndex, rejected.size);
     this.#logRejections(sourceIndex, update.newlyRejected);

@@ -1,10 +1,4 @@
-import type { StoreMetrics } from "./store-metrics.js";
+import { storeMetrics, type StoreMetrics } from "./store-metrics.js";
 
-/** Counts nothing. */
-export const noStoreMetrics: StoreMetrics = {
-  documentApplied: () => undefined,
-  documentRefused: () => undefined,
-  flagsServed: () => undefined,
-  flagsRejected: () => undefined,
-  lastKnownGoodFailed: () => undefined,
-};
+/** Metrics that no Prometheus reads. */
+export const noStoreMetrics: StoreMetrics = storeMetrics.create();

@@ -101,7 +101,7 @@ export class FileSource implements SyncSource {
       return "retry";
     }
     if (signal.aborted) return "done";
-    this.#state.delivered(bytes.length, this.#options.deliver({ sourceIndex, bytes }));
+    this.#state.delivered(this.#options.deliver({ sourceIndex, bytes }));
     return "done";
   }
 

@@ -275,7 +275,7 @@ export class GrpcSource implements SyncSource {
           const bytes = this.#config.isIncremental
             ? replaceFlagSets(this.#options.currentDocument(sourceIndex)?.layout.bytes, document)
             : document;
-          this.#state.delivered(document.length, this.#options.deliver({ sourceIndex, bytes }));
+          this.#state.delivered(this.#options.deliver({ sourceIndex, bytes }));
         },
       },
       signal,

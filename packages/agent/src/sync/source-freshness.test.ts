@@ -86,8 +86,8 @@ describe("SourceFreshness", () => {
     expect(stale()).to.deep.equal([0, 1]);
     expect(gauges.get(2)).to.equal(false);
     expect(unconfirmed()).to.deep.equal([
-      [0, 5],
-      [1, 5],
+      [0, 5_000],
+      [1, 5_000],
     ]);
   });
 
@@ -95,7 +95,7 @@ describe("SourceFreshness", () => {
     const { clock, freshness, stale, unconfirmed, stop } = follow(5_000);
     freshness.confirmed(1);
     clock.advance(4_000);
-    expect(unconfirmed()[0]).to.deep.equal([0, 4]);
+    expect(unconfirmed()[0]).to.deep.equal([0, 4_000]);
     freshness.confirmed(0);
     expect(unconfirmed()[0]).to.deep.equal([0, 0]);
     freshness.lost(0);
@@ -112,6 +112,6 @@ describe("SourceFreshness", () => {
     expect(clock.pendingTimers).to.equal(0);
     clock.advance(3_600_000);
     expect(stale()).to.deep.equal([]);
-    expect(unconfirmed()[0]).to.deep.equal([0, 3_600]);
+    expect(unconfirmed()[0]).to.deep.equal([0, 3_600_000]);
   });
 });

@@ -108,12 +108,12 @@ export class SourceFreshness implements Runnable {
     evaluator.setStale(this.#stale);
   }
 
-  *#unconfirmed(): Iterable<readonly [sourceIndex: number, seconds: number]> {
+  *#unconfirmed(): Iterable<readonly [sourceIndex: number, ms: number]> {
     const { sources, clock } = this.#options;
     for (const { sourceIndex, provider } of sources) {
       if (provider === "unsupported") continue;
       const away = this.#away.get(sourceIndex);
-      yield [sourceIndex, away === undefined ? 0 : (clock.monotonicMs() - away.sinceMs) / 1_000];
+      yield [sourceIndex, away === undefined ? 0 : clock.monotonicMs() - away.sinceMs];
     }
   }
 }

@@ -21,7 +21,7 @@ describe("SourceState", () => {
     state.failed("NOT_FOUND", "no such flags");
     state.connected();
     state.connected();
-    state.documentReceived(10);
+    state.documentReceived();
     for (let i = 0; i < 5; i++) state.failed("NOT_FOUND", "gone");
     expect(lines()).to.deep.equal([
       "the source is unreachable; retrying",
@@ -57,7 +57,7 @@ describe("SourceState", () => {
   it("forgets the error when the source is back, and keeps the time of its newest document", () => {
     const { state, times } = useState();
     times.now = 1_000;
-    state.documentReceived(10);
+    state.documentReceived();
     times.now = 2_000;
     state.failed("UNAVAILABLE", "gone");
     times.now = 3_000;
@@ -74,14 +74,14 @@ describe("SourceState", () => {
     const { state, told } = useState();
     state.failed("UNAVAILABLE", "");
     state.failed("UNAVAILABLE", "");
-    state.documentReceived(10);
+    state.documentReceived();
     state.failed("OK", "");
     expect(told).to.deep.equal([
       "failed UNAVAILABLE",
       "connected false",
       "failed UNAVAILABLE",
       "connected false",
-      "document 10",
+      "document",
       "connected true",
       "failed OK",
       "connected false",
@@ -90,10 +90,10 @@ describe("SourceState", () => {
 
   it("is connected and has answered, but is not in contact, while the newest document is refused, which it logs unless another has", () => {
     const { state, told, lines } = useState(true);
-    state.documentReceived(10);
+    state.documentReceived();
     told.length = 0;
-    state.delivered(20, { refusal: "no JSON" });
-    expect(told).to.deep.equal(["document 20", "failed refused", "contact false", "answered"]);
+    state.delivered({ refusal: "no JSON" });
+    expect(told).to.deep.equal(["document", "failed refused", "contact false", "answered"]);
     expect(lines()).to.deep.equal(["connected to the source"]);
     state.refused("no YAML", { isLogged: false });
     state.refused("no YAML", { isLogged: false });
@@ -109,14 +109,14 @@ describe("SourceState", () => {
     const { state, told } = useState();
     state.warned("there is no FeatureFlag");
     state.warned("there is no FeatureFlag");
-    state.documentReceived(10);
+    state.documentReceived();
     state.failed("not_found", "");
     expect(told).to.deep.equal([
       "connected true",
       "empty true",
       "answered",
       "answered",
-      "document 10",
+      "document",
       "empty false",
       "failed not_found",
       "empty true",
@@ -139,7 +139,7 @@ function useState(withContact = false) {
       ...noSyncMetrics,
       empty: (_, isEmpty) => told.push(`empty ${isEmpty}`),
       connected: (_, isConnected) => told.push(`connected ${isConnected}`),
-      documentReceived: (_, bytes) => told.push(`document ${bytes}`),
+      documentReceived: () => told.push("document"),
       sourceFailed: (_, reason) => told.push(`failed ${reason}`),
     },
   });

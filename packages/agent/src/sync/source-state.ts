@@ -65,17 +65,17 @@ export class SourceState {
   }
 
   /** A document came and was taken over. */
-  documentReceived(bytes: number): void {
-    this.#options.metrics.documentReceived(this.#config.sourceIndex, bytes);
+  documentReceived(): void {
+    this.#options.metrics.documentReceived(this.#config.sourceIndex);
     this.documentConfirmed();
   }
 
   /** A document came and was taken over, or was refused. The receiver has logged a refusal. */
-  delivered(bytes: number, result: DeliveryResult): void {
+  delivered(result: DeliveryResult): void {
     if ("refusal" in result) {
-      this.#options.metrics.documentReceived(this.#config.sourceIndex, bytes);
+      this.#options.metrics.documentReceived(this.#config.sourceIndex);
       this.refused(result.refusal, { isLogged: true });
-    } else this.documentReceived(bytes);
+    } else this.documentReceived();
   }
 
   /**
@@ -105,7 +105,8 @@ export class SourceState {
   /** The current document is known to be the newest. */
   documentConfirmed(): void {
     this.#updated();
-    this.#options.metrics.documentConfirmed(this.#config.sourceIndex);
+    const { metrics, clock } = this.#options;
+    metrics.documentConfirmed(this.#config.sourceIndex, clock.now());
   }
 
   /** The source is connected but has no document, so its last flags are still served. Logged once until there is a document. */

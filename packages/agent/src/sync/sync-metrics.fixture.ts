@@ -1,21 +1,4 @@
-import type { SyncMetrics } from "./sync-metrics.js";
+import { syncMetrics } from "./sync-metrics.js";
 
-/** Counts nothing. */
-export const noSyncMetrics: SyncMetrics = {
-  connected: () => undefined,
-  empty: () => undefined,
-  stale: () => undefined,
-  readUnconfirmed: () => undefined,
-  speaks: () => undefined,
-  messageReceived: () => undefined,
-  nacked: () => undefined,
-  documentReceived: () => undefined,
-  documentConfirmed: () => undefined,
-  sourceFailed: () => undefined,
-  streamRenewed: () => undefined,
-  watches: () => ({
-    relisted: () => undefined,
-    watchEvent: () => undefined,
-    watchFailed: () => undefined,
-  }),
-};
+/** Metrics that no Prometheus reads. */
+export const noSyncMetrics = syncMetrics();

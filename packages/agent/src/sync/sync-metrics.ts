@@ -1,4 +1,17 @@
-import type { SyncProtocol } from "./sync-protocol.js";
+import {
+  booleanGauge,
+  counter,
+  defineMetrics,
+  gauge,
+  label,
+  observed,
+  sizedCounter,
+  stateSet,
+  type MetricsOf,
+  type Registry,
+} from "@bunting/runtime";
+import { featureFlagWatchMetrics, type FeatureFlagWatchMetrics } from "./kubernetes/watch-metrics.js";
+import { syncProtocols } from "./sync-protocol.js";
 
 /** The kinds of messages; `document` is the only one of flagd.sync.v1. */
 export type MessageKind =
@@ -12,37 +25,94 @@ export type MessageKind =
   | "heartbeat"
   | "unknown";
 
-/** What the sync stage counts; agent.ts passes in real metrics. Sources are identified by their place in the list. */
-export interface SyncMetrics {
-  /** Whether a source is connected now. */
-  connected(sourceIndex: number, isConnected: boolean): void;
-  /** True if the source reported that it has no document: its topic is missing or was deleted. */
-  empty(sourceIndex: number, isEmpty: boolean): void;
-  /** Whether the flags of a source are answered with reason STALE. */
-  stale(sourceIndex: number, isStale: boolean): void;
-  /** `read` gives, for each source, the seconds since its flags were last known to be the newest: 0 while it is connected. */
-  readUnconfirmed(read: () => Iterable<readonly [sourceIndex: number, seconds: number]>): void;
-  /** Which protocol is used with a source. */
-  speaks(sourceIndex: number, protocol: SyncProtocol): void;
-  messageReceived(sourceIndex: number, kind: MessageKind, messageBytes: number): void;
-  /** A message was answered with a nack: the document was refused, or does not match the current one. */
-  nacked(sourceIndex: number, reason: "refused" | "mismatch"): void;
-  /** A document was received, and taken over or refused. */
-  documentReceived(sourceIndex: number, documentBytes: number): void;
-  /** The current document is known to be the newest. */
-  documentConfirmed(sourceIndex: number): void;
-  /** A stream ended, or a file could not be read. `reason` is one of a small set of words. */
-  sourceFailed(sourceIndex: number, reason: string): void;
-  /** A stream with a newer token was to take over from the one before. */
-  streamRenewed(sourceIndex: number, result: "taken_over" | "failed"): void;
-  /** Metrics of watches of the API server: an agent without any does not have them. */
+/** Sources are identified by their place in the list. */
+const source = label<number>("source");
+
+const sourceMetrics = defineMetrics({
+  connected: booleanGauge(
+    "bunting_agent_sync_connected",
+    "1 while the source is connected, 0 while it is not and its flags may be stale.",
+    source,
+  ),
+  empty: booleanGauge(
+    "bunting_agent_sync_empty",
+    "1 while the source answers, but has no flags: its FeatureFlag is missing or was deleted. The previous flags, if any, are still served.",
+    source,
+  ),
+  stale: booleanGauge(
+    "bunting_agent_sync_stale",
+    "1 while the values of the source's flags are answered with reason STALE (--stale-after).",
+    source,
+  ),
+  readUnconfirmed: observed<Iterable<readonly [sourceIndex: number, ms: number]>>(
+    [],
+    [
+      {
+        name: "bunting_agent_sync_unconfirmed_seconds",
+        help: "Seconds since the flags of the source were last known to be the newest: 0 while it is connected and its newest document is served, since the start before it was.",
+        label: source.name,
+        of: (unconfirmed) => unconfirmed,
+      },
+    ],
+  ),
+  /** A document was taken over, or is known to be the newest; the value is when, in ms since the epoch. */
+  documentConfirmed: gauge(
+    "bunting_agent_sync_last_document_timestamp_seconds",
+    "When a document of the source was taken over or confirmed as the newest last, in seconds since the epoch.",
+    source,
+  ),
+  /** Taken over or refused. */
+  documentReceived: counter(
+    "bunting_agent_sync_documents_total",
+    "Documents received from the source.",
+    source,
+  ),
+  speaks: stateSet(
+    "bunting_agent_sync_protocol",
+    "1 for the protocol used with the source, now or last: bunting.sync.v1 or flagd.sync.v1.",
+    ["protocol", syncProtocols],
+    source,
+  ),
+  messageReceived: sizedCounter(
+    [
+      "bunting_agent_sync_messages_total",
+      "Messages received from the source; each message of flagd.sync.v1 is of kind document.",
+    ],
+    ["bunting_agent_sync_message_bytes_total", "Bytes of the messages received from the source."],
+    source,
+    label<MessageKind>("kind"),
+  ),
+  nacked: counter(
+    "bunting_agent_sync_nacks_total",
+    "Messages of the proxy that were not applied: refused, or mismatch where a delta does not start from the document that is held.",
+    source,
+    label<"refused" | "mismatch">("reason"),
+  ),
+  /** `reason` is one of a small set of words. */
+  sourceFailed: counter(
+    "bunting_agent_sync_failures_total",
+    "Streams of the source that ended, files that could not be read, connections that failed, documents that were refused.",
+    source,
+    label<string>("reason"),
+  ),
+  streamRenewed: counter(
+    "bunting_agent_sync_stream_renewals_total",
+    "Streams opened because the token file of the source has a newer token: taken_over from the stream before, or failed, so that it went on with the token before.",
+    source,
+    label<"taken_over" | "failed">("result"),
+  ),
+});
+
+/** What the sync stage counts. */
+export interface SyncMetrics extends MetricsOf<typeof sourceMetrics> {
+  /** Those of watches of the API server: an agent without any does not have them. */
   watches(): FeatureFlagWatchMetrics;
 }
 
-/** Each word is one of few. */
-export interface FeatureFlagWatchMetrics {
-  /** A consistent read begins. */
-  relisted(reason: string): void;
-  watchEvent(type: string): void;
-  watchFailed(kind: string): void;
+export function syncMetrics(registry?: Registry): SyncMetrics {
+  let watches: FeatureFlagWatchMetrics | undefined;
+  return {
+    ...sourceMetrics.create(registry),
+    watches: () => (watches ??= featureFlagWatchMetrics.create(registry)),
+  };
 }

@@ -58,7 +58,7 @@ export class TopicStream {
       // Counted here and not on receipt, because a delta may turn out not to fit.
       deliver: (delivery) => {
         const result = deliver(delivery);
-        if (delivery.isDeletion !== true) this.#state.delivered(delivery.bytes.length, result);
+        if (delivery.isDeletion !== true) this.#state.delivered(result);
         return result;
       },
     });

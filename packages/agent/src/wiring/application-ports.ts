@@ -43,7 +43,7 @@ export function applicationPorts(wiring: AgentWiring, ports: ApplicationPortsPar
   // One for all of them: probes have their own turns, for the same reason as their own memory.
   const listening = { ...limits.listening, memory: limits.memory, turns: new ReadFairness() };
   const longRequests = new LongRequestQueue();
-  metrics.longRequests(longRequests);
+  metrics.longRequests(() => longRequests);
   const { maxRequestBody: maxRequestBodyBytes } = options;
   const cors = parts.createCors(options.corsOrigin);
   const shared = { cors, callers, metrics, clock, logger, maxRequestBodyBytes, longRequests };

@@ -136,7 +136,7 @@ class DocumentPoll {
     try {
       const bytes = isYaml ? await jsonOfYaml(body, options.maxDocumentBytes) : body;
       const result = options.deliver({ sourceIndex, bytes });
-      state.delivered(bytes.length, result);
+      state.delivered(result);
       return "refusal" in result ? result.refusal : undefined;
     } catch (error) {
       if (!(error instanceof YamlDocumentError)) throw error;

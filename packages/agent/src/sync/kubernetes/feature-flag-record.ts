@@ -134,7 +134,7 @@ export class FeatureFlagRecord {
       }
       const result = options.deliver({ sourceIndex, bytes });
       if ("refusal" in result) return refused(result.refusal);
-      state.documentReceived(bytes.length);
+      state.documentReceived();
       return undefined;
     } catch (error) {
       if (!(error instanceof ProtocolError)) {
