@@ -8,7 +8,7 @@ import type { FlagChange } from "./flag-change.js";
 import { FlagStore, type StoreChange } from "./flag-store.js";
 import { HeapBudget } from "./heap-budget.js";
 import { noStoreMetrics } from "./store-metrics.fixture.js";
-import type { StoreMetrics } from "./store-metrics.js";
+import { storeMetrics, type StoreMetrics } from "./store-metrics.js";
 import {
   StoreModel,
   writeDocument,
@@ -33,6 +33,19 @@ describe("FlagStore", () => {
     expect(changes.at(-1)?.changes.find(({ key }) => key === "b")).to.deep.include({
       after: store.flag("", "b"),
     });
+  });
+
+  it("counts what it serves and rejects, and how large the newest document of each source is", () => {
+    const metrics = storeMetrics.create();
+    const durations: number[] = [];
+    metrics.documentApplied.listen((ms) => durations.push(ms));
+    const { store } = useStore(2, { metrics });
+    const document = text({ flags: { a: on, b: on, c: bad } });
+    store.replace(1, document);
+    expect(metrics.documentBytes.read(1)).to.equal(document.length);
+    expect(metrics.flagsServed.read()).to.equal(2);
+    expect(metrics.flagsRejected.read(1)).to.equal(1);
+    expect(durations).to.have.length(1);
   });
 
   it("reports no change for a document that only looks different", () => {

@@ -105,6 +105,15 @@ describe("SourceState", () => {
     expect(told.at(-1)).to.equal("contact true");
   });
 
+  it("tells when a document was confirmed last, be it new or not", () => {
+    const { state, times, confirmed } = useState();
+    times.now = 5_000;
+    state.documentReceived();
+    times.now = 7_000;
+    state.documentConfirmed();
+    expect(confirmed).to.deep.equal([5_000, 7_000]);
+  });
+
   it("reports a source that has no document until it has one: warned of, or answered with NOT_FOUND", () => {
     const { state, told } = useState();
     state.warned("there is no FeatureFlag");
@@ -129,6 +138,7 @@ describe("SourceState", () => {
 function useState(withContact = false) {
   const written: string[] = [];
   const told: string[] = [];
+  const confirmed: number[] = [];
   const times = { now: 0, monotonicMs: 0 };
   const state = new SourceState(config, {
     logger: createLogger({ format: "json", debug: false }, { write: (line) => written.push(line) }),
@@ -140,9 +150,10 @@ function useState(withContact = false) {
       empty: (_, isEmpty) => told.push(`empty ${isEmpty}`),
       connected: (_, isConnected) => told.push(`connected ${isConnected}`),
       documentReceived: () => told.push("document"),
+      documentConfirmed: (_, atMs) => confirmed.push(atMs),
       sourceFailed: (_, reason) => told.push(`failed ${reason}`),
     },
   });
   const lines = (): string[] => written.map((line) => (JSON.parse(line) as { msg: string }).msg);
-  return { state, told, times, lines, written };
+  return { state, told, confirmed, times, lines, written };
 }
