@@ -10,7 +10,7 @@ import {
   type MetricsOf,
   type Registry,
 } from "@bunting/runtime";
-import { featureFlagWatchMetrics, type FeatureFlagWatchMetrics } from "./kubernetes/watch-metrics.js";
+import { featureFlagWatchMetrics, type FeatureFlagWatchMetrics } from "./watch-metrics.js";
 import { syncProtocols } from "./sync-protocol.js";
 
 /** The kinds of messages; `document` is the only one of flagd.sync.v1. */
