@@ -12,7 +12,7 @@ import { CodedError } from "@bunting/runtime";
 export type AgentErrorCode =
   "OPTION_INVALID" | "SOURCE_UNSUPPORTED" | "DOCUMENT_INVALID" | "DOCUMENT_TOO_LARGE" | "BIND_FAILED";
 
-/** The one error of this package. Its message says what to do. */
+/** The one error of this package. Its message tells the user what to do. */
 export class AgentError extends CodedError<AgentErrorCode> {
   override readonly name = "AgentError";
 }

@@ -3,13 +3,13 @@ export const streamBytes = 6 * 1024;
 
 /** Ledger of the memory of one connection: everything that a peer can make grow is charged while it exists. */
 export interface PeerAccount {
-  /** Adds bytes that the process now holds for this peer. If that exceeds the budget, this or a greedier connection is ended soon. Never throws. */
+  /** Adds bytes allocated for this peer. Over budget, this or a greedier connection ends soon. Never throws. */
   charge(bytes: number): void;
   /** Takes back what was charged. */
   release(bytes: number): void;
   /**
-   * Charges a request that has not arrived whole, of which `bytes` are held instead of `before`. False, and nothing changes, if the
-   * connection holds too much of such requests.
+   * Charges an incomplete request that now takes `bytes` instead of `before`. False, without effect, if the incomplete
+   * requests of the connection take too much.
    */
   gather(bytes: number, before: number): boolean;
   /** Takes back what was gathered. */
@@ -39,7 +39,7 @@ export interface OpenAccount extends PeerAccount {
 export interface AccountBook {
   /** True if there is room for one more connection, after others were ended for it if that helps. */
   makeRoom(): boolean;
-  /** @param end ends the connection; with `hasTime`, its streams may still be told why. */
+  /** @param end ends the connection; with `hasTime`, its streams may first get the reason */
   open(end: (hasTime: boolean) => void, address: string): OpenAccount;
   /** The account of a connection that is refused: it counts for nothing. */
   openUncounted(): OpenAccount;

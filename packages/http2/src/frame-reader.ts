@@ -1,7 +1,7 @@
 import { GatheredBytes } from "@bunting/runtime";
 import { h2Error, frameFlag, frameHeadBytes, frameType, maxFrameBytes } from "./frames.js";
 
-/** Receives what a connection's frames say, in order. What it is passed is valid during the call only. */
+/** Receives the frames of a connection, in order. Arguments are valid during the call only. */
 export interface FrameSink {
   /** True if nothing more is to be read for now. */
   readonly hasEnough: boolean;
@@ -32,8 +32,8 @@ const sizes: Readonly<Record<number, number>> = {
 };
 
 /**
- * Cuts what a client sends into frames, and puts header blocks together (RFC 9113 4). DATA is passed on as it comes; of other frames that have
- * not arrived whole, what there is of them is held.
+ * Cuts the bytes of a client into frames, and joins header blocks (RFC 9113 4). DATA is passed on as it arrives; other
+ * frames are buffered until they are complete.
  */
 export class FrameReader {
   readonly #sink: FrameSink;

@@ -136,7 +136,7 @@ export function headersFrame(streamId: number, block: Uint8Array, isTableUpdateD
   return bytes;
 }
 
-/** A block that says, before its fields, that our table is empty and stays so (RFC 7541 6.3). */
+/** A block that announces, before its fields, that our table is empty and stays so (RFC 7541 6.3). */
 export function withTableUpdate(block: Uint8Array): Uint8Array {
   return Buffer.concat([Buffer.of(0x20), block]);
 }

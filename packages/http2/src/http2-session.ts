@@ -326,7 +326,7 @@ export class Http2Session
 
   // The end.
 
-  /** Ends the connection because of what its peer does, and says why. */
+  /** Ends the connection because of its peer, with the reason. */
   #end(code: number, reason: string): void {
     if (this.#hasFailed || !this.#isOpen) return;
     this.#hasFailed = true;

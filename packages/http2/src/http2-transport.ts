@@ -28,7 +28,7 @@ export interface Http2TransportOptions {
   readonly onRequest?: RequestListener | undefined;
   readonly grpcHeaders?: GrpcHeaderRules | undefined;
   readonly limits?: Partial<TransportLimits> | undefined;
-  /** Bounds what peers make this process hold. */
+  /** Memory budget of peers. */
   readonly memory: AccountBook;
   readonly clock?: Clock | undefined;
   /** Bounds the requests of a turn of the event loop. */

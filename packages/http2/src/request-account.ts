@@ -10,7 +10,7 @@ export function setAccount(of: IncomingMessage | Socket, to: PeerAccount | undef
   (of as Accounted)[account] = to;
 }
 
-/** The account of the connection that a request came on, which whatever is held for the request is charged to; undefined if none is kept. */
+/** The account of the connection of a request, for all memory of the request; undefined if there is none. */
 export function accountOf(request: IncomingMessage): PeerAccount | undefined {
   return ((request.httpVersionMajor > 1 ? request : request.socket) as Accounted)[account];
 }

@@ -26,7 +26,7 @@ const refused: RpcStatus = {
 };
 
 /**
- * Why a connection was not let in, or not let stay. `memory`: peers hold as much as they may, and it is new or held the most. `settings`: its
+ * Reason to refuse or end a connection. `memory`: the budget is used up, and it is new or was evicted. `settings`: its
  * peer did not acknowledge SETTINGS, without which the limits they announce are not in force.
  */
 export type AdmissionReason = "memory" | "settings";
@@ -59,7 +59,7 @@ export class SessionAdmission {
     });
   }
 
-  /** False if a new connection is to be closed at once: memory is short, and enough others are being told so. */
+  /** False if a new connection is to be closed at once: memory is short, and enough others are being refused with a reason. */
   admits(): boolean {
     return this.#refused.size < maxRefused || this.#options.memory.makeRoom();
   }

@@ -227,7 +227,7 @@ export class SessionInput implements FrameSink {
 
   #open(streamId: number, list: HeaderList, endsStream: boolean, block: Buffer): void {
     const head = this.#heads.headOf(list, block);
-    // Its client was told the limit.
+    // The client knows the limit from our SETTINGS.
     const isTooLarge = list.bytes > this.#owner.limits.maxHeaderBytes && this.#isSettingsAcked;
     if (head !== undefined && !isTooLarge) {
       this.#begin(streamId, head, endsStream);

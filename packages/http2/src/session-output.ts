@@ -48,7 +48,7 @@ export class SessionOutput {
   #isEnded = false;
   /** Streams that come until GOAWAY is sent are answered. */
   #goaway: "none" | "due" | "sent" = "none";
-  /** The peer's table has become smaller than ours may be, which the next header block has to say (RFC 7541 4.2). */
+  /** The peer's table has become smaller than ours may be, which the next header block must announce (RFC 7541 4.2). */
   #isTableUpdateDue = false;
   /** Answers to PING and SETTINGS among the frames of control. */
   #answerBytes = 0;
@@ -104,7 +104,7 @@ export class SessionOutput {
     this.schedule();
   }
 
-  /** Our next header block says that our table is empty. */
+  /** Makes our next header block announce that our table is empty. */
   updateTable(): void {
     this.#isTableUpdateDue = true;
   }

@@ -16,7 +16,7 @@ export function decodeSyncResponse(message: Buffer): SyncResponse {
   return response;
 }
 
-/** Of messages that have a field for each thing that they say; the names of all proxies on a way are some hundred. */
+/** Most fields of a message with one for each item; the names of all proxies on a way are some hundred. */
 const mostFields = 1_024;
 /** Of deltas, in which each changed flag is one: a message of 16 MiB has no room for more, because a flag takes some 40 bytes. */
 const mostChanges = 400_000;

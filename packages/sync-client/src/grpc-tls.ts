@@ -19,7 +19,7 @@ const maxFileBytes = 4 * 1024 * 1024;
 /**
  * Reads the files, which is done for each connection, so that renewed ones are used without a restart.
  *
- * @throws Error that names the file and says what is wrong with it
+ * @throws Error that names the file and its fault
  */
 export async function grpcTls(
   { certPath, clientCertPath, clientKeyPath }: TlsFiles,

@@ -16,7 +16,7 @@ export class TokenFile {
     this.#intervalMs = intervalMs;
   }
 
-  /** @throws Error that says what is wrong with the file and names it, without anything of its content */
+  /** @throws Error that names the file and its fault, and quotes nothing of its content */
   async read(): Promise<string> {
     const content = await readSmallFile(this.path, maxFileBytes).catch((cause: unknown) => {
       throw new Error(`the token file ${this.path} can't be read (${(cause as Error).message})`, { cause });

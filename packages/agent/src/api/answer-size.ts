@@ -4,7 +4,7 @@ import { RpcError } from "@bunting/rpc";
 /** The bytes that one answer may have: as many as a document. A connection with much more unread would be ended to free memory. */
 const maxAnswerBytes = Math.max(1024 * 1024, Math.floor(getHeapStatistics().heap_size_limit / 8));
 
-/** The size of an answer that holds many flags, while it is made: each flag repeats the metadata of its set, and may repeat a value. */
+/** The size of an answer with many flags, while it is made: each flag repeats the metadata of its set, and may repeat a value. */
 export class AnswerSize {
   readonly #maxBytes: number;
   #bytes = 0;

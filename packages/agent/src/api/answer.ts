@@ -7,7 +7,7 @@ export type AnswerReason = "STATIC" | "DEFAULT" | "TARGETING_MATCH" | "STALE" | 
 
 /** The answer to one evaluation, in the terms of a protocol. */
 export interface Answer {
-  /** Undefined means "use the default in the code", in protocols that can say so. */
+  /** Undefined means "use the default in the code", in protocols that can express it. */
   readonly value: TypedValue | undefined;
   readonly reason: AnswerReason;
   readonly variant: string | undefined;

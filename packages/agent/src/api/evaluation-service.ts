@@ -103,7 +103,7 @@ function outcomeOf(
 
 /**
  * A flag in ResolveAll has the type of its default variant, whether it succeeded, failed or is disabled. A flag without one is left out, over
- * schema.v1 only if it has no value either: these protocols can't say "use the default in the code".
+ * schema.v1 only if it has no value either: these protocols can't express "use the default in the code".
  */
 function anyFlagAnswer(
   dialect: Dialect,

@@ -1,7 +1,7 @@
 import type { Dialect } from "./dialect.js";
 import { zeroValue } from "./typed-value.js";
 
-/** Used by the Rust provider and flagd-web. It can say "use the default in the code" only as an error. */
+/** Used by the Rust provider and flagd-web. It expresses "use the default in the code" only as an error. */
 export const evaluationV1: Dialect = {
   service: "flagd.evaluation.v1.Service",
   mapsHeadersToContext: true,

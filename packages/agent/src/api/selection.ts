@@ -36,7 +36,7 @@ export interface Selections {
 const maxKept = 128;
 /** The longest text of a selection that is kept. */
 const maxKeptChars = 256;
-/** A longer selector selects nothing: no flag set or source has such a name. Streams hold their selector, which is not charged. */
+/** A longer selector selects nothing: no flag set or source has such a name. Streams keep their selector, which is not charged. */
 const maxSelectorChars = 4096;
 
 export function createSelections(): Selections {

@@ -1,7 +1,7 @@
 import { compareUtf8, isJsonObject, type JsonObject, type JsonValue } from "@bunting/protocol";
 import { compareFlagSetIds, parseFlag, type Flag, type Metadata } from "@bunting/evaluation";
 
-/** What a store should do, said plainly: parse everything every time, and compare nothing. The oracle of flag-store.test.ts. */
+/** The plain model of a store: it parses everything every time, and compares nothing. The oracle of flag-store.test.ts. */
 export class StoreModel {
   /** For each source, its flags by what names them in their document; undefined for one refused without a value from before. */
   readonly #sources: Map<string, Flag | undefined>[];

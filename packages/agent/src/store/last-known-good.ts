@@ -41,7 +41,7 @@ export class LastKnownGood {
   }
 
   /**
-   * Passes each document on disk to `take`, which says whether it can be used. A file that can't be used, or that two agents in a row did not survive,
+   * Passes each document on disk to `take`, which returns whether it can be used. A file that can't be used, or that two agents in a row did not survive,
    * is set aside with a warning: reading it at each start could end the agent each time.
    */
   async load(take: (sourceIndex: number, document: SourceCopy) => boolean): Promise<void> {

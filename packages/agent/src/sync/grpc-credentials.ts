@@ -2,7 +2,7 @@ import { normalize } from "node:path";
 import { AgentError } from "../agent-error.js";
 import type { SourceFields } from "./source-fields.js";
 
-/** The options that apply to sources of provider grpc whose selector names a FeatureFlag, unless the source says otherwise; "" for none. */
+/** Options for sources of provider grpc whose selector names a FeatureFlag; the source's own come first; "" for none. */
 export interface SharedCredentials {
   readonly tokenFile: string;
   readonly caFile: string;

@@ -5,7 +5,7 @@ import type { GrpcSourceConfig } from "./source-config.js";
  * What to do if a server can't be reached or serves no flags, or if a proxy does not accept who the agent is, or does not let it read its
  * FeatureFlag; undefined for other reasons.
  *
- * @param message what the client of gRPC says of it
+ * @param message of the gRPC client
  */
 export function refusalAdvice(
   { tokenFile, headers, isTls }: GrpcSourceConfig,

@@ -22,7 +22,7 @@ interface Away {
 const linesPerMinute = 6;
 
 /**
- * Since when a source has been away, so that nobody can say whether its flags are still the newest, or they are known not to be: from the loss
+ * Since when a source has been away, so that its flags may not be the newest, or they are known not to be: from the loss
  * of its connection, the refusal of its newest document, or the start, until it has confirmed or replaced them. After `--stale-after`, it counts
  * as stale. That is one rule for sources of any kind.
  */

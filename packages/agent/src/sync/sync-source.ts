@@ -40,7 +40,7 @@ export interface Delivery {
   readonly isDeletion?: boolean;
 }
 
-/** `refusal` says why the document can't be used; otherwise `rejectedFlags` lists the flags of it that can't be served. */
+/** `refusal` is the reason why the document can't be used; otherwise `rejectedFlags` lists the flags of it that can't be served. */
 export type DeliveryResult =
   { readonly refusal: string } | { readonly rejectedFlags: readonly InvalidFlag[] };
 

@@ -201,7 +201,7 @@ export class SourceProbe {
   readonly deliveries = new EventQueue<Delivery>();
   readonly logs: LogLine[] = [];
   readonly failures: string[] = [];
-  /** The sources that said they have no document. */
+  /** The sources that reported that they have no document. */
   readonly answersWithout: number[] = [];
   /** Whether `deliver` takes documents over. */
   isAccepting = true;

@@ -3,7 +3,7 @@ import type { SyncSource, SyncSourceOptions, SourceStatus } from "./sync-source.
 import type { UnsupportedSourceConfig } from "./source-config.js";
 import { SourceState } from "./source-state.js";
 
-/** A source that this agent can't serve. It says so, counts as one without flags, and leaves the others alone. */
+/** A source that this agent can't serve. It reports that, counts as one without flags, and leaves the others alone. */
 export class UnsupportedSource implements SyncSource {
   readonly name: string;
   readonly #problem: string;

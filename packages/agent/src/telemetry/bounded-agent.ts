@@ -3,7 +3,7 @@ import { Agent as SecureAgent } from "node:https";
 
 /** What collectors answer with is empty, or a sentence. The exporter itself would hold 4 MB of each answer. */
 const maxAnswerBytes = 64 * 1024;
-/** The exporter's own timeout begins anew with each byte. */
+/** Time for an answer; the exporter's own timeout starts again with each byte. */
 const timeoutMs = 10_000;
 /** How many answers 1xx (informational) may come before the answer. */
 const maxInformational = 16;

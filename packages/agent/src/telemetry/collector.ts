@@ -2,7 +2,7 @@ import { quoted } from "@bunting/runtime";
 import { AgentError } from "../agent-error.js";
 import type { AgentOptions } from "../options.js";
 
-/** Where telemetry goes, as the options say. */
+/** Destination of telemetry, by the options. */
 export interface Collector {
   /** HOST:PORT or a URL. */
   readonly uri: string;

@@ -4,7 +4,7 @@ import { getNumberFromEnv } from "@opentelemetry/core";
 /** Timers with longer delays end at once. */
 const maxTimerMs = 2 ** 31 - 1;
 
-/** Those that Go's exporters take, and so flagd, with the options that say the same here. */
+/** Variables that Go's exporters and so flagd take, with the options that have the same meaning here. */
 const replaced: Readonly<Record<string, string>> = {
   OTEL_EXPORTER_OTLP_ENDPOINT: "--otel-collector-uri",
   OTEL_EXPORTER_OTLP_CERTIFICATE: "--otel-ca-path",

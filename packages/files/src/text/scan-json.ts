@@ -6,7 +6,7 @@ export type JsonScan =
   | { readonly kind: "error"; readonly offset: number; readonly message: string };
 
 /**
- * Walks the JSON value that begins at or after `from`, without building it: JSON.parse does that, but says neither where in the
+ * Walks the JSON value that begins at or after `from`, without building it: JSON.parse does that, but reports neither where in the
  * text a key is, nor always where an error is, nor that a key is a duplicate. `onChild` is called for each key or item directly in the
  * value, with the offset where the key or item begins and the one where its value does.
  */

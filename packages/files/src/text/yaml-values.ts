@@ -7,7 +7,7 @@ type Values = Record<string, JsonValue>;
 
 /**
  * The values of a syntax tree that `checkTree` let through. What an alias repeats is one value, shared. The library's own `toJS` looks
- * through all anchors and aliases for each alias, and makes the values of a merged map anew for each merge.
+ * through all anchors and aliases for each alias, and makes the values of a merged map again for each merge.
  */
 export function valuesOf(tree: Document.Parsed): JsonValue {
   return new ValueMaker().valueOf(tree.contents);

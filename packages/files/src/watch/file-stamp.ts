@@ -3,7 +3,7 @@ import { lstat, realpath, stat, statfs } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { errorCode } from "@bunting/runtime";
 
-/** What the file system says of a regular file without reading it: equal stamps mean equal bytes. */
+/** The file system's data about a regular file, without its content: equal stamps mean equal bytes. */
 export interface FileStamp {
   /** Where the bytes are, with all symbolic links followed. */
   readonly realPath: string;
@@ -72,7 +72,7 @@ async function examineTarget(path: string, linkDevice: bigint): Promise<Found> {
 /** statfs(2): proc, sysfs, cgroup2. */
 const pseudoTypes = new Set([0x9fa0, 0x62656572, 0x63677270]);
 
-/** True in the file systems by which the kernel tells its state: they hold no flags, and what they say of a file changes at every look. */
+/** True in the file systems by which the kernel tells its state: they contain no flags, and the data of a file changes at every look. */
 export async function isPseudo(path: string): Promise<boolean> {
   return pseudoTypes.has((await statfs(path)).type);
 }

@@ -13,9 +13,9 @@ import type { TreeChanges } from "./tree-changes.js";
 
 /** What a scan found. */
 export interface TreeScan {
-  /** The paths that were examined, and the files whose directory is gone or was read anew. */
+  /** The paths that were examined, and the files whose directory is gone or was read again. */
   readonly examined: ReadonlySet<string>;
-  /** Directories that can't be read: what they hold is not known. */
+  /** Directories that can't be read, so their content is unknown. */
   readonly unreadable: ReadonlyMap<string, Error>;
   /** Directories that were left out, by the reason. */
   readonly leftOut: ReadonlyMap<string, readonly string[]>;
@@ -66,7 +66,7 @@ export class FileTree {
     return this.#listings.get(dirname(path))?.files.get(path);
   }
 
-  /** Adds what an event says has changed: something of this name in a directory, or the whole directory. */
+  /** Adds the change of an event: something of this name in a directory, or the whole directory. */
   addEvent(changes: TreeChanges, realDirectory: string, name?: string): void {
     const directory = this.#paths.get(realDirectory);
     const path = directory === undefined || name === undefined ? directory : join(directory, name);

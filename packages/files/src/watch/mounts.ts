@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { join, sep } from "node:path";
 
-/** What is mounted where: mount points by path, with the identities of the mounts. Empty where the system does not tell. */
+/** What is mounted where: mount points by path, with the identities of the mounts. Empty on systems without this information. */
 export type Mounts = ReadonlyMap<string, string>;
 
 /** A volume that is bound to another directory of its own file system has the same device there: only its mount differs. */

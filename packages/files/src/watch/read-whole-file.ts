@@ -6,7 +6,7 @@ import { stampOf, type FileStamp } from "./file-stamp.js";
  * Reads the file of a stamp; undefined if another one is at the path by now, or it was written to meanwhile: the bytes are never those
  * of two versions.
  *
- * @throws what the system says if it can't be read.
+ * @throws the system's error if it can't be read.
  */
 export async function readWholeFile(path: string, stamp: FileStamp): Promise<Buffer | undefined> {
   // Without O_NONBLOCK, open would hang on a FIFO that took the file's place after the stamp was taken.
@@ -15,7 +15,7 @@ export async function readWholeFile(path: string, stamp: FileStamp): Promise<Buf
     const isStill = async (): Promise<boolean> =>
       stampOf(await file.stat({ bigint: true }), "", false).version === stamp.version;
     if (!(await isStill())) return undefined;
-    // One byte more than there should be, so that a file that grew is noticed whatever its times say.
+    // One byte more than there should be, so that a file that grew is noticed whatever its times are.
     const buffer = Buffer.allocUnsafeSlow(stamp.size + 1);
     let length = 0;
     while (length < buffer.length) {

@@ -36,7 +36,7 @@ const syncWithinMs = 1_000;
 /**
  * The files of a directory and of those below it, or one file, whether there is such a directory or not.
  *
- * An event says only what to examine again, and what is found counts: merged events leave nothing behind, lost ones are made up for by
+ * An event names only what to examine again, and the result counts: merged events leave nothing behind, lost ones are made up for by
  * the periodic re-scan. Scans, reads and calls of the listener come one after the other, and what changed meanwhile is examined before the
  * next file is read. Files are reported gone only while their directory exists, and is no empty one in another file system.
  */
@@ -150,7 +150,7 @@ export class WatchedDirectory implements Runnable {
     this.#sort(file);
   }
 
-  /** Puts the file where its state says. */
+  /** Puts the file into the set of its state. */
   #sort(file: TrackedFile): void {
     if (file.restedMs === undefined) this.#resting.delete(file);
     else this.#resting.add(file);

@@ -37,7 +37,7 @@ export function option<T>(spec: OptionSpec<T>): OptionSpec<T> {
   return spec;
 }
 
-/** The options that users are told of. */
+/** The documented options. */
 export function publicOptions(table: OptionTable): readonly (readonly [key: string, OptionSpec<unknown>])[] {
   const all = Object.entries(table) as [string, OptionSpec<unknown>][];
   return all.filter(([, spec]) => spec.isInternal !== true);

@@ -111,7 +111,7 @@ export class HttpExchange {
     return this.#options.clock.monotonicMs() - this.#startedMs;
   }
 
-  /** Charges the connection for bytes that are held for this request, until its end. */
+  /** Charges the connection for bytes of this request, until its end. */
   charge(bytes: number): void {
     if (this.#isClosed) return;
     this.#chargedBytes += bytes;

@@ -62,6 +62,6 @@ export function readBody(
       onBody(whole ?? gathered?.take() ?? nothing);
     }
   });
-  // The close of a broken connection says enough.
+  // A broken connection needs no further report.
   request.on("error", () => undefined);
 }

@@ -28,9 +28,9 @@ export interface Http1ServerOptions {
   readonly maxHeaderBytes: number;
   /** Answers requests that arrive whole, if they are of its kind; `onRequest` gets all others. */
   readonly wholeRequests?: WholeRequestHandler | undefined;
-  /** Keeps an account for each connection; without it, nothing bounds what they hold. */
+  /** Bounds the memory of connections; without it, there is no bound. */
   readonly memory?: PeerMemory | undefined;
-  /** Called for each connection that is ended because of what peers hold, or refused because they hold too much already. */
+  /** Called for each connection that is evicted, or refused because the memory budget is used up. */
   readonly onOverload?: (() => void) | undefined;
   /** Called for each request that is refused because of the size of its headers. */
   readonly onLargeHeaders?: (() => void) | undefined;
@@ -38,7 +38,7 @@ export interface Http1ServerOptions {
   readonly onRefused?: ((reason: RefusalReason) => void) | undefined;
 }
 
-/** As in Go's server, and so in flagd: what its reader may hold beyond the limit. */
+/** Bytes beyond the limit, for the reader's buffer, as in Go's server and so in flagd. */
 const headerSlackBytes = 4_096;
 /** Bytes of headers that a connection may send whatever the others have used. */
 const minHeaderBytes = 16 * 1024;
@@ -209,7 +209,7 @@ export class Http1Server {
   /** Node's own answers to what its parser refuses, with a reason. */
   #refuseRequest({ code }: NodeJS.ErrnoException, socket: Ending): void {
     if (isAnswerUnderWay(socket)) {
-      // A second answer would be a part of this one, or come after one that said that it was the last.
+      // A second answer would be a part of this one, or follow one that was announced as the last.
       socket.destroySoon();
       return;
     }

@@ -48,9 +48,9 @@ export interface PortListenerOptions {
   /** Decides whether clients must or may speak TLS; absent: they must not. */
   readonly tls?: TlsTermination | undefined;
   readonly limits?: Partial<TransportLimits>;
-  /** Bounds what peers make the process hold; one for all its ports. Without it, nothing does. */
+  /** Memory budget of peers; one for all ports of the process. Absent: no bound. */
   readonly memory?: PeerMemory | undefined;
-  /** Bounds the requests that are taken in a turn of the event loop; default: of this port alone. */
+  /** Bounds the work in a turn of the event loop; default: a bound of this port alone. */
   readonly turns?: ReadFairness | undefined;
   /**
    * Time for the headers of an HTTP/1.1 request; default 3 s. A silent client has ten times as long, unless
@@ -75,7 +75,7 @@ export interface PortListenerOptions {
 
 /**
  * `silent`: the keepalive got no answer. `stalled`: the peer took nothing of what it was sent. `flood`: too many PING or SETTINGS frames.
- * `protocol_error`: the peer violated HTTP/2. `memory`: peers hold as much as they may. `headers`: a request over HTTP/1.1 has too large ones.
+ * `protocol_error`: the peer violated HTTP/2. `memory`: the memory budget is used up. `headers`: a request over HTTP/1.1 has too large ones.
  * `settings`: the peer did not acknowledge SETTINGS. `unfinished_headers`: a header block over HTTP/2 did not end. `tls`: a handshake failed, or
  * the client spoke plaintext to a port with TLS or the reverse. `certificate`: that of the client has expired, or is no longer trusted.
  */

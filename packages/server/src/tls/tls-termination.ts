@@ -45,7 +45,7 @@ export interface TlsEvents {
   readonly memory: PeerMemory | undefined;
   /** The handshake is done: what is read from this socket, and written to it, is plaintext. */
   readonly onSecure: (socket: TLSSocket) => void;
-  /** The connection has ended, or is about to. `detail` says why the handshake failed. */
+  /** The connection has ended, or is about to. `detail` is the reason why the handshake failed. */
   readonly onFailed: (reason: "tls" | "memory", detail?: string) => void;
 }
 

@@ -100,7 +100,7 @@ async function read(
   return { kind: "document", body, isYaml: isYaml(url, headers["content-type"]), validators };
 }
 
-/** By the extension of the path; by the media type if that says nothing. */
+/** By the extension of the path; by the media type without a known one. */
 function isYaml({ pathname }: URL, contentType = ""): boolean {
   if (isYamlName(pathname)) return true;
   if (path.extname(pathname).toLowerCase() === ".json") return false;

@@ -17,7 +17,7 @@ export interface SseStreamsOptions {
 const headers = {
   "content-type": "text/event-stream",
   "cache-control": "no-cache",
-  // nginx would hold events back.
+  // nginx would buffer events.
   "x-accel-buffering": "no",
 };
 /** Well below the least time after which proxies usually end a silent connection, 30 s. */
@@ -54,7 +54,7 @@ export class SseStreams {
       streamDeadlineMs,
       createGroup: (selection) => new SseGroup(selection),
       onLeave: (stream) => this.#silent.cancel(stream),
-      // A client connects again at the end of its stream, whatever was said before.
+      // A client connects again at the end of its stream, whatever it was sent before.
       writeLast: () => undefined,
     });
   }
