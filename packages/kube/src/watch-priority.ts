@@ -1,10 +1,5 @@
 /**
- * The priority of a watch.
- *
- * - normal: the default.
- * - speculative: nothing is known to exist in the watch's scope, for instance because a peer chose the name. Such
- *   watches have a rate and sessions of their own, so that they never delay the normal ones.
- *
- * The priority is evaluated at each decision: a watch becomes normal when an object turns up in its scope.
+ * The priority of a watch, evaluated at each decision. A watch is speculative while nothing is known to exist in its scope,
+ * for instance because a peer chose the name: it has a rate and sessions of its own, and does not delay normal watches.
  */
 export type WatchPriority = "normal" | "speculative";

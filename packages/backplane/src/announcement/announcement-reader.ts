@@ -90,7 +90,7 @@ export class AnnouncementReader implements Runnable {
         // The connection logs its own end.
         if (code !== "REDIS_AWAY" && this.#connection.isUp)
           this.#log.warn("read", { code, reason: message }, "announcements can't be read");
-        // Announcements are missed meanwhile, while the other connection may reach Redis. Before the first connection there are none to miss.
+        // Announcements are missed from here on, except before the first connection.
         const isMissing = this.#cursors !== undefined || code === "REDIS_TIMEOUT";
         if (isMissing && !isOver()) {
           this.#failure = failure;

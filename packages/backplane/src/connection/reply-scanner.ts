@@ -1,8 +1,8 @@
-/** More than the longest answer has: 256 announcements of each of 256 streams, with their fields. An array takes its memory as soon as it is announced. */
+/** Limit of elements, above the longest answer: 256 announcements of 256 streams. Parsers allocate announced arrays at once. */
 const maxElements = 1024 * 1024;
-/** Announcements are five deep. */
+/** Limit of nesting; announcements are five deep. */
 const maxDepth = 16;
-/** Lines are numbers, states, and errors, of which Redis itself sends a few hundred bytes. */
+/** Limit of a line: a number, a state, or an error, of which Redis itself sends a few hundred bytes. */
 const maxLineBytes = 64 * 1024;
 /** A sign and the digits of what may be announced. */
 const maxLengthCharacters = 12;

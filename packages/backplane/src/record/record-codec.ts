@@ -48,7 +48,7 @@ const maxReadTogetherBytes = 256 * 1024;
 const lineFeed = 10;
 /** Most of what gzip saves, for a third of its time. */
 const level = 3;
-/** Smaller documents are compressed and decompressed on the spot, in some 0.2 ms: to wait for another thread takes an edit longer than that. */
+/** Smaller documents are (de)compressed on the main thread, in some 0.2 ms: waiting for another thread takes longer. */
 const minThreadBytes = 32 * 1024;
 const compressElsewhere = promisify<Buffer, object, Buffer>(gzip);
 const decompressElsewhere = promisify<Buffer, object, Buffer>(gunzip);

@@ -23,7 +23,7 @@ export interface RecordsOptions {
 /** A record that is to be confirmed. */
 export type Confirmed = RecordPosition & Pick<TopicRecord, "topic" | "kind">;
 
-/** The position of a topic in Redis, and the time since an owner confirmed it (an upper bound: it includes the round trip). */
+/** The position of a topic in Redis, and the time since an owner confirmed it, including the round trip. */
 export type StoredPosition = RecordPosition & { readonly confirmedAgoMs: number };
 
 /** Keeps a script short: Redis does nothing else meanwhile. */

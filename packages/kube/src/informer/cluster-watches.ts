@@ -29,9 +29,9 @@ export interface RunningInformer<Object extends KubeObject, Index extends string
 }
 
 /**
- * Opens the watches of a program on one API server. Watches of the same type share what must be shared: the admission that keeps them from opening
- * all at once, whether WatchList is served, and the epochs of resourceVersions. When an epoch of a type begins, because etcd was restored, all
- * running watches of the type read again.
+ * Opens the watches of a program on one API server. All watches share the admission and the support of WatchList; watches of
+ * the same type share the epochs of resourceVersions. When an epoch of a type begins, because etcd was restored, all running
+ * watches of the type relist.
  */
 export class ClusterWatches {
   readonly #options: ClusterWatchesOptions;

@@ -34,12 +34,12 @@ interface TrackedVersion {
  * Judges reports about one object from any number of streams, in any order: its own watch, its namespace's, and reads.
  *
  * Invariants:
- * - The order of resourceVersions within an epoch decides what is new. A version that was accepted is never accepted again, and a deletion
- *   counts as a version, so that no late event brings a deleted object back.
- * - An object that existed is deleted only when a read confirms it that began some seconds after it first seemed gone: while a whole resource
- *   type is taken away, and comes back, its objects look deleted.
- * - The spec is the same only if a live event says so by uid and generation. Reads are never taken at their generation: after a restore of
- *   etcd, the same one may come again with another spec.
+ * - The order of resourceVersions within an epoch decides what is new. A version is accepted once, and a deletion counts as a
+ *   version, so that no late event brings a deleted object back.
+ * - A deletion counts only when a read confirms it that began some seconds after the object first seemed gone: while a CRD is
+ *   removed and comes back, its objects look deleted.
+ * - The spec is the same only if a live event has the same uid and generation. The generation of a read proves nothing: after
+ *   a restore of etcd it may come again with another spec.
  */
 export class ObjectTracker {
   readonly #clock: Clock;
@@ -94,7 +94,7 @@ export class ObjectTracker {
     return isSameSpec ? "sameSpec" : "changed";
   }
 
-  /** A stream reported its deletion. Returns whether it now seems gone, and did not before: then it is to be read again after a while. */
+  /** Judges a reported deletion. Returns true if the object begins to seem gone: the caller has to read it again later. */
   gone(resourceVersion: string, epoch: Epoch): boolean {
     return this.#order.accept(epoch, resourceVersion) && this.#seemsGone();
   }

@@ -34,13 +34,14 @@ interface Observed {
 }
 
 /**
- * Elects one leader among the processes that run this with the same Lease, as client-go's leader election does, and with its defaults.
+ * Elects one leader among the processes that share a Lease, as client-go's leader election does, with its defaults.
  *
  * Invariants:
- * - Times of other processes are never compared with ours. A lease has lapsed when it has not changed for its duration on our monotonic clock.
- * - Every write carries the resourceVersion that was read, so of two processes that take a lapsed lease one gets a CONFLICT.
- * - The leader counts its lease from before it asked to renew it, and steps down after `renewDeadlineMs`, before the others' time is over.
- *   A process that was stopped for longer than that steps down before it does anything else, because its timer is due.
+ * - Times of other processes are never compared with ours. A lease has expired when it has not changed for its duration on
+ *   our monotonic clock.
+ * - Writes carry the resourceVersion that was read: of two processes that acquire an expired lease, one gets a CONFLICT.
+ * - The leader counts its lease from the begin of the renewal, and steps down after `renewDeadlineMs`, before the lease
+ *   expires for others. A process that was stopped for longer steps down first of all, because its timer is due.
  * - The lease is released only when `lead` has ended.
  */
 export class LeaderElection implements Runnable {
@@ -128,7 +129,7 @@ export class LeaderElection implements Runnable {
     return renewedMs + this.#renewDeadlineMs - this.#options.clock.monotonicMs();
   }
 
-  /** Takes or renews the lease. Resolves with when it was begun, or undefined if that failed or another process leads. Never rejects. */
+  /** Acquires or renews the lease. Resolves with the begin of that; undefined if it failed or another process leads. Never rejects. */
   async #try(signal: AbortSignal, withinMs = this.#renewDeadlineMs): Promise<number | undefined> {
     const { clock, logger } = this.#options;
     const startedMs = clock.monotonicMs();

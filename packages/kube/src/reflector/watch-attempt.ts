@@ -184,7 +184,7 @@ export class WatchAttempt {
   }
 }
 
-/** Servers without WatchList answer 400 or 422, or ignore it and stay silent; those on an etcd too old for it send a 500 within the stream. */
+/** Servers without WatchList answer 400 or 422, or stay silent; with an etcd too old for it, they send a 500 in the stream. */
 function isRefusalOfWatchList(error: unknown, isOpen: boolean): boolean {
   if (!(error instanceof KubeError)) return false;
   return error.code === "INVALID" || (isOpen && (error.code === "SERVER_ERROR" || error.code === "TIMEOUT"));

@@ -10,7 +10,7 @@ const closeBracket = 0x5d;
 const comma = 0x2c;
 /** Depth of the items: in the list, in its array. */
 const itemsDepth = 2;
-/** The end of what comes before the array of items. A key can't hold an unescaped quote, so nothing else ends like this. */
+/** The text before the array of items. A key can't hold an unescaped quote, so no other text ends like this. */
 const itemsKey = /[{,]\s*"items"\s*:\s*$/;
 const maxKeyBytes = 128;
 
@@ -23,8 +23,8 @@ export interface ListSplitterOptions {
 }
 
 /**
- * Splits the JSON of a list into its items while it arrives, so that neither its bytes nor its objects are ever in memory together. Only
- * strings and brackets are looked at; whether an item is valid JSON shows when it is parsed.
+ * Splits the JSON of a list into its items as it arrives, so that the list is never in memory as a whole. It looks at strings
+ * and brackets only; the caller finds out by parsing whether an item is valid JSON.
  */
 export class ListSplitter {
   readonly #options: ListSplitterOptions;

@@ -7,7 +7,7 @@ export interface BodyLimits {
   readonly clock: Clock;
 }
 
-/** Reads a whole body. One that pauses for `silenceMs` is given up with TIMEOUT, one of more than `maxBytes` with PROTOCOL. */
+/** Reads a whole body. Rejects with TIMEOUT after a pause of `silenceMs`, with PROTOCOL after `maxBytes`. */
 export async function readResponseBody(
   body: Readable,
   limits: BodyLimits & { readonly maxBytes: number },
@@ -22,7 +22,7 @@ export async function readResponseBody(
   return gathered.take().toString("utf8");
 }
 
-/** The chunks of a body. One that pauses for `silenceMs` is given up with TIMEOUT. */
+/** The chunks of a body. Rejects with TIMEOUT after a pause of `silenceMs`. */
 export async function* chunksOf(body: Readable, { silenceMs, clock }: BodyLimits): AsyncIterable<Buffer> {
   let size = 0;
   let sizeBefore = -1;
@@ -62,7 +62,7 @@ export async function readBeginning(
       if (gathered.length >= maxBytes) break;
     }
   } catch {
-    // The part that came must do.
+    // The part that has arrived is enough.
   } finally {
     stopTimer();
     body.destroy();

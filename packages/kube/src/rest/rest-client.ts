@@ -61,7 +61,7 @@ export interface RestClientOptions {
 const maxAnswerBytes = 16 * 1024 * 1024;
 /** Besides its items a list has its metadata, in which the continue token is the longest. */
 const maxEnvelopeBytes = 256 * 1024;
-/** Other work goes on after this many bytes of a list: parsing them, and what is done with the objects, takes some ms. */
+/** Bytes of a list after which the event loop gets a turn: parsing them and handling the objects takes some ms. */
 const maxSliceBytes = 128 * 1024;
 const silenceMs = 60_000;
 const errorBodyMs = 5_000;

@@ -84,7 +84,7 @@ export class KubernetesSource implements FlagSource {
       epochs: new Epochs(() => this.#epochBegan()),
       admission: new WatchAdmission({
         clock,
-        speculative: { burst: limits.maxAbsent, perSecond: guessesPerSecond },
+        speculative: { burst: limits.maxAbsent, perSecond: speculativePerSecond },
       }),
       watchList: new WatchListSupport(clock),
       clock,
