@@ -35,7 +35,7 @@ describe("PeerMemory", () => {
     expect(memory.discardedBytes).to.equal(ofRequest + connectionBytes);
   });
 
-  it("ends the greediest connection, and only that, when the surplus is exceeded", async () => {
+  it("ends the greediest connection, and only that, when the excess budget is exceeded", async () => {
     const { memory, open, ended } = peers(16 * mebibyte);
     const [modest, greedy] = [open("modest"), open("greedy")];
     modest.charge(100 * kibibyte);
@@ -213,7 +213,7 @@ describe("PeerMemory", () => {
       }
     });
 
-    it("ends the oldest instead of the greediest for want of surplus, if any connection is replaceable", async () => {
+    it("ends the oldest instead of the greediest over the excess budget, if any connection is replaceable", async () => {
       const { open, ended } = peers(16 * mebibyte, "any");
       for (let index = 0; index < 10; index++) open(`peer ${index}`).charge((1 + index / 100) * mebibyte);
       await nextTick();
