@@ -74,6 +74,9 @@ describe("Peers that guess names", () => {
     await bench.pass(100, 50);
     expect(flag.reported).to.have.length(1);
     expect(waiting.filter(({ reported }) => reported.length > 0).length, "of the attacker's").to.be.below(10);
-    await bench.until(() => waiting.every(({ reported }) => reported.at(-1) === "missing"), "all are missing");
+    await bench.until(
+      () => waiting.every(({ reported }) => reported.at(-1) === "missing"),
+      "all are missing",
+    );
   });
 });

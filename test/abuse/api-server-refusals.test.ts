@@ -102,7 +102,10 @@ describe("An API server that refuses", () => {
   it("nothing, but has no namespace of 530 that were guessed, gets 512 namespace watches", async () => {
     bench = await SourceBench.start({ watchScope: "namespace" });
     const guessed = subscribe(Array.from({ length: 530 }, (_, index) => `guess-${index}/flag`));
-    await bench.until(() => guessed.every(({ reported }) => reported.at(-1) === "missing"), "all are missing");
+    await bench.until(
+      () => guessed.every(({ reported }) => reported.at(-1) === "missing"),
+      "all are missing",
+    );
     await bench.until(() => bench.scopes.length <= 513, "512 watches and one read");
     bench.put("guess-529/flag", 1);
     await bench.until(() => guessed[529]?.reported.length === 2, "the one that came to be");
@@ -117,7 +120,10 @@ describe("An API server that refuses", () => {
     for (const watch of bench.api.watches()) watch.end();
     await bench.until(() => armed.struck > 0, "the refusal");
     const guessed = subscribe(names(72, "ns/guess"));
-    await bench.until(() => guessed.every(({ reported }) => reported.at(-1) === "missing"), "all are missing");
+    await bench.until(
+      () => guessed.every(({ reported }) => reported.at(-1) === "missing"),
+      "all are missing",
+    );
     // Reads of names that can't be watched come and go; watches would stay.
     await bench.until(() => bench.scopes.length <= 65, "64 watches and one read");
     bench.api.clearFaults();

@@ -47,7 +47,7 @@ export interface KubernetesSourceOptions {
 const usualStaleAfterMs = 5_000;
 
 /** Rate of reads of names that turn out not to exist, or are left before that is known; the burst is `maxAbsent`. */
-const guessesPerSecond = 32;
+const speculativePerSecond = 32;
 
 /** Serves the FeatureFlags of a cluster, with as few watches as possible and no more permissions than the stock operator grants. */
 export class KubernetesSource implements FlagSource {
