@@ -22,9 +22,9 @@ const maxInTurn = 64;
 
 /** Bytes of a head that count as much work as a request. */
 const headBytesPerWork = 8 * 1024;
-/** What node holds for each name and each value apart from its characters: a string, and places in two objects. */
+/** Bytes that node allocates for each name and each value besides the characters: a string, and slots in two objects. */
 const textBytes = 64;
-/** The head of an ordinary request, which what a connection is charged for anyway covers. */
+/** Bytes of the head of an ordinary request. The base charge of a connection covers them. */
 const ordinaryBytes = 4 * 1024;
 
 export interface Http1ConnectionOptions {
@@ -235,12 +235,12 @@ function isChunked({ headers }: IncomingMessage): boolean {
   return headers["transfer-encoding"] !== undefined;
 }
 
-/** What the head of a request takes as long as the request lives, beyond what that of an ordinary one does, in bytes. */
+/** Bytes of the head of a request beyond those of an ordinary one, allocated as long as the request lives. */
 function headExcessBytes({ url = "", rawHeaders }: IncomingMessage): number {
   return Math.max(0, weighTexts(rawHeaders, url) - ordinaryBytes);
 }
 
-/** What headers take, in bytes. */
+/** Bytes allocated for headers. */
 function weighTexts(texts: readonly string[], url: string): number {
   let bytes = url.length;
   for (const text of texts) bytes += textBytes + text.length;
