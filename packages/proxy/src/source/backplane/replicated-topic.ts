@@ -168,7 +168,6 @@ export class ReplicatedTopic implements FollowerSink {
 
   /** Reads the topic consistently by its own watch, which is opened for that if need be. Returns a function that cancels. */
   refresh(done: () => void, peer: unknown): () => void {
-    const { source } = this.#shared;
     this.#refreshes++;
     this.settle();
     let isOver = false;
@@ -183,7 +182,7 @@ export class ReplicatedTopic implements FollowerSink {
       end();
       done();
     };
-    const cancel = source.refresh?.(this.key, finish, peer);
+    const cancel = this.#shared.source.refresh?.(this.key, finish, peer);
     if (cancel === undefined) queueMicrotask(finish);
     return () => {
       cancel?.();
@@ -300,12 +299,8 @@ export class ReplicatedTopic implements FollowerSink {
       this.#isVerifying = false;
       const report = watch?.lastReport;
       if (report === undefined) return;
-      const known = placeRead(
-        report,
-        this.#newest,
-        this.ownershipUnit.lease?.fence ?? 0,
-        this.#contradiction,
-      );
+      const fence = this.ownershipUnit.lease?.fence ?? 0;
+      const known = placeRead(report, this.#newest, fence, this.#contradiction);
       this.#contradiction = undefined;
       this.#isTaken(() => this.#learn(known));
     };
