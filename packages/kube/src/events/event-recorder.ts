@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from "node:crypto";
 import { cutToBytes, TokenBucket, WorkQueue, type Clock, type Logger, type Runnable } from "@bunting/runtime";
 import { KubeError } from "../kube-error.js";
-import { microTime } from "../leader/lease-record.js";
+import { microTime } from "../objects/micro-time.js";
 import type { ResourceType } from "../rest/resource.js";
 import type { RestClient } from "../rest/rest-client.js";
 

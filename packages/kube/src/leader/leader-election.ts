@@ -1,7 +1,8 @@
 import { isAborted, sleep, type Clock, type Logger, type Runnable } from "@bunting/runtime";
 import { KubeError } from "../kube-error.js";
+import { microTime } from "../objects/micro-time.js";
 import type { ObjectScope, RestClient } from "../rest/rest-client.js";
-import { leaseType, microTime, type LeaseObject, type LeaseSpec } from "./lease-record.js";
+import { leaseType, type LeaseObject, type LeaseSpec } from "./lease-record.js";
 
 export interface LeaderElectionOptions {
   readonly client: Pick<RestClient, "get" | "create" | "update">;

@@ -17,8 +17,3 @@ export interface LeaseSpec {
 export interface LeaseObject extends KubeObject {
   readonly spec?: LeaseSpec;
 }
-
-/** A time as the API server's MicroTime: RFC 3339 with microseconds. */
-export function microTime(ms: number): string {
-  return new Date(ms).toISOString().replace("Z", "000Z");
-}
