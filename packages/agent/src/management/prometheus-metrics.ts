@@ -23,7 +23,7 @@ export function agentPrometheusMetrics(
   };
 }
 
-/** Those under flagd's names, whose series clients choose. */
+/** Metrics under flagd's names. Clients choose their series, so the number of series is limited. */
 function flagdMetrics(
   registry: Registry,
 ): Omit<ApiMetrics, "requestRefused" | keyof MetricsOf<typeof apiLimitMetrics>> {

@@ -1,6 +1,6 @@
 import { counter, defineMetrics, label, type MetricsOf } from "@bunting/runtime";
 
-/** Those of the proxy, `bunting_proxy_source_*`, for an agent that watches the API server itself. Each word is one of few. */
+/** Metrics of an agent that watches the API server itself, as the proxy's `bunting_proxy_source_*`. Label values are of a small set. */
 export const featureFlagWatchMetrics = defineMetrics({
   relisted: counter(
     "bunting_agent_source_relists_total",

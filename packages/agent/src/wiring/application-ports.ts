@@ -20,7 +20,7 @@ export interface ApplicationPorts {
   readonly evaluation: PortListener;
   readonly sync: PortListener;
   readonly ofrep: PortListener;
-  /** What is loaded before the sync port listens; undefined without --sync-http-enabled. */
+  /** Code to load before the sync port listens; undefined without --sync-http-enabled. */
   readonly syncHttp: Component | undefined;
 }
 

@@ -39,7 +39,7 @@ export const asProxyStatus = fields({
   ),
 });
 
-/** What is shown of the JSON of /status. */
+/** Fields of the JSON of /status that are shown. */
 export type ReportedStatus = ReturnType<typeof asProxyStatus>;
 export type TopicStatus = ReportedStatus["topics"][number];
 

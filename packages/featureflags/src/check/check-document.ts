@@ -26,7 +26,7 @@ export interface CheckedDocument {
   readonly written: JsonValue;
 }
 
-/** What is to be said about a document that the proxy serves, flag by flag as agents read it. Paths begin at the document. */
+/** Findings about a document that the proxy serves, flag by flag as agents read it. Paths begin at the document. */
 export function checkDocument(
   { document, written, topic }: CheckedDocument,
   { maxDocumentBytes, limitOption }: CheckOptions,

@@ -6,7 +6,7 @@ import { kindOfError, kindOfWarning } from "./finding-kinds.js";
 import type { Finding } from "./finding.js";
 
 /**
- * What is to be said about a FeatureFlag as the API server has it. It is read as the proxy reads it, and each flag as agents do. Paths begin
+ * Findings about a FeatureFlag as the API server has it. It is read as the proxy reads it, and each flag as agents do. Paths begin
  * at the object. What only a text shows, such as numbers that lost their zeros, is not found.
  */
 export function checkFeatureFlag(object: JsonObject, options: CheckOptions): readonly Finding[] {

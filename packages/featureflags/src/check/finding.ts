@@ -45,7 +45,7 @@ export type FindingKind =
 /** An error is not served, or fails when it is evaluated; a warning is served, but maybe not as its author thinks. */
 export type Severity = "error" | "warning";
 
-/** What is to be said about flags, and where. */
+/** A finding about flags, with its place. */
 export interface Finding {
   readonly severity: Severity;
   readonly kind: FindingKind;

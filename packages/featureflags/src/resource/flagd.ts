@@ -47,7 +47,7 @@ export interface ParentReference {
 
 /** The defaults of the CRD. */
 export const flagdDefaults = Object.freeze({ replicas: 1, serviceType: "ClusterIP" } as const);
-/** Those of each parentRef. */
+/** Defaults of each parentRef. */
 export const parentReferenceDefaults = Object.freeze({
   group: "gateway.networking.k8s.io",
   kind: "Gateway",
