@@ -42,6 +42,8 @@ export class TrackedFile {
   readonly #maxBytes: number;
   #stamp: FileStamp | undefined;
   #noticedMs = 0;
+  /** When the scan ended that found the file as the one before had, after its rest. */
+  #confirmedMs = -Infinity;
   #restedMs: number | undefined;
   /** Identifies the last event; undefined if there was none, or the file is gone. */
   #lastEvent: string | undefined;
@@ -60,8 +62,14 @@ export class TrackedFile {
     return this.#restedMs;
   }
 
-  get noticedMs(): number {
-    return this.#noticedMs;
+  /**
+   * True if this file is gone, and `other` rests, which the scan that confirmed the absence had seen: that scan alone has looked at both
+   * after the move. However long scans take, a file that moved is therefore reported at its new path first.
+   */
+  mayHaveMovedTo(other: TrackedFile): boolean {
+    return (
+      this.isGone && !other.isGone && other.restedMs !== undefined && other.#noticedMs <= this.#confirmedMs
+    );
   }
 
   /** True if an event is to be made of what was noted. */
@@ -111,6 +119,7 @@ export class TrackedFile {
     const isRested = this.#restedMs !== undefined && this.#restedMs <= beganMs;
     if (!isRested && !(this.#isToRetry && isRescan)) return;
     this.#restedMs = undefined;
+    this.#confirmedMs = endedMs;
     this.#isToRetry = false;
     this.#isReady = true;
   }

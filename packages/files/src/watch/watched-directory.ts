@@ -5,7 +5,7 @@ import type { FileListener } from "./file-event.js";
 import { toError } from "./file-stamp.js";
 import type { FilesOfInterest } from "./directory-listing.js";
 import { FileTree, type TreeScan } from "./file-tree.js";
-import { isSettled, restMs, TrackedFile } from "./tracked-file.js";
+import { isSettled, TrackedFile } from "./tracked-file.js";
 import { TreeChanges } from "./tree-changes.js";
 import { WatchSet, type WantedWatch } from "./watch-set.js";
 
@@ -185,9 +185,8 @@ export class WatchedDirectory implements Runnable {
     return undefined;
   }
 
-  /** True while a file rests that appeared before this one counted as gone. */
-  #mayHaveMoved({ noticedMs }: TrackedFile): boolean {
-    return [...this.#resting].some((file) => !file.isGone && file.noticedMs <= noticedMs + restMs);
+  #mayHaveMoved(gone: TrackedFile): boolean {
+    return [...this.#resting].some((file) => gone.mayHaveMovedTo(file));
   }
 
   #reportErrors({ unreadable, leftOut }: TreeScan, unwatched: ReadonlyMap<string, Error>): void {

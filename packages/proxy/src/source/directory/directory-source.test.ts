@@ -615,12 +615,16 @@ describe("DirectorySource", () => {
       const source = await directory.start();
       const [sink, other] = [source.watch("default/a"), source.watch("default/end")];
       await sink.next();
-      renameSync(at("a.yaml"), at("b.yaml"));
-      await wait(200);
-      renameSync(at("b.yaml"), at("sub/c.yaml"));
-      await wait(200);
-      put("end.json", flags(1));
-      await other.until(textOf(1));
+      for (const [index, [from, to]] of [
+        ["a.yaml", "b.yaml"],
+        ["b.yaml", "sub/c.yaml"],
+      ].entries()) {
+        renameSync(at(from as string), at(to as string));
+        put("end.json", flags(index));
+        await other.until(textOf(index));
+      }
+      put("end.json", flags(2));
+      await other.until(textOf(2));
       expect(
         new Set(sink.events.map((event) => (event.kind === "document" ? event.text : event.kind))),
       ).to.deep.equal(new Set([textOf(1)]));
