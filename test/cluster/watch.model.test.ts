@@ -43,8 +43,6 @@ function randomFrom(seed: number): Random {
 
 class WatchModel {
   readonly ends: string[] = [];
-  /** The most namespace watches seen at the end of a step. */
-  namespaceWatches = 0;
   readonly #cluster: Cluster;
   readonly #path: FaultyPath;
   readonly #proxy: ProxyUnderTest;
@@ -74,8 +72,15 @@ class WatchModel {
     else if (what < 75) this.#crowd();
     else if (what < 80) this.#thin();
     else await this.#fault();
-    this.namespaceWatches = Math.max(this.namespaceWatches, this.#path.http2.watches({ name: null }).length);
     await delay(this.#random(60));
+  }
+
+  /** Subscribes to so many of a namespace that one watch of it replaces theirs. */
+  async widen(): Promise<void> {
+    const { namespace } = this.#flags[0] as Flag;
+    for (const flag of this.#flags) if (flag.namespace === namespace) this.#subscribe(flag);
+    const isWide = (): boolean => this.#path.http2.watches({ name: null }).length > 0;
+    await eventually(isWide, "a watch of the namespace", 60_000);
   }
 
   /** Ends all faults and asserts that everybody gets to where the API server is, and goes on from there. */
@@ -270,7 +275,6 @@ describe("the proxy's watches, whatever happens in whatever order", function () 
     const account = await cluster().createServiceAccountToken(flags[0]?.namespace ?? "", "proxy");
     await cluster().grantStockRole(account);
     let version = 1;
-    let wide = 0;
     await inParallel(flags, async (flag) => {
       flag.history.push(String(version));
       flag.exists = true;
@@ -282,6 +286,8 @@ describe("the proxy's watches, whatever happens in whatever order", function () 
       const proxy = await ProxyUnderTest.start(path.pod(account), life);
       const model = new WatchModel({ cluster: cluster(), path, proxy, flags }, version, random);
       try {
+        // Narrowing, too, is among what happens in the first round, however slow the machine is.
+        if (round === 1) await model.widen();
         for (let step = 0; step < stepsPerRound; step++) await model.step();
         await model.settle();
       } catch (error) {
@@ -290,12 +296,10 @@ describe("the proxy's watches, whatever happens in whatever order", function () 
           cause: { error, log },
         });
       } finally {
-        wide = Math.max(wide, model.namespaceWatches);
         version = model.nextVersion;
         await proxy.stop();
         await path.close();
       }
     }
-    expect(wide, "watches of namespaces").to.be.greaterThan(0);
   });
 });

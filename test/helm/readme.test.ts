@@ -4,6 +4,7 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import path from "node:path";
 import { expect } from "chai";
+import { applyType } from "../cluster/support/apply-type.js";
 import { freshCluster } from "../cluster/support/use-cluster.js";
 import { TempDirectory } from "../support/temp-directory.js";
 import { helm } from "./support/chart.js";
@@ -69,11 +70,7 @@ describe("the installation in README.md", function () {
       // The chart has objects of these types.
       const types = path.join(certManager, "deploy/crds");
       for (const file of readdirSync(types).filter((name) => name.startsWith("cert-manager.io_")))
-        await cluster().kubectl(["apply", "--server-side", "-f", path.join(types, file)]);
-      await cluster().kubectl([
-        ...["wait", "--for=condition=Established", "--timeout=60s"],
-        ...["crd/certificates.cert-manager.io", "crd/issuers.cert-manager.io"],
-      ]);
+        await applyType(cluster(), path.join(types, file));
       repository = await serveCharts(chart, directory.path);
       const address = `http://127.0.0.1:${(repository.address() as AddressInfo).port}`;
 
