@@ -44,14 +44,17 @@ describe("keepalive", () => {
   it("sends a PING to a silent peer, keeps the connection if it answers, and drops it if not", async () => {
     const alive = new BytesClient(listener).stream("/t.T/Hold");
     await alive.headers;
+    const [answering] = listener.sessions;
     const deaf = await deafClient();
     expect(clock.pendingTimers, "one timer, however many connections").to.equal(1);
     clock.advance(150);
     expect(deaf.hasFrame(wire.type.ping)).to.equal(false);
     clock.advance(1_050);
+    const unanswered = answering?.socket.bytesRead ?? Infinity;
     await eventually(() => deaf.hasFrame(wire.type.ping));
     expect(listener.sessions.size).to.equal(2);
-    // The live one answers meanwhile, so that its next PING follows only after another interval.
+    // The live one has answered, so that its next PING follows only after another interval.
+    await eventually(() => (answering?.socket.bytesRead ?? 0) > unanswered, "the answer");
     clock.advance(300);
     await deaf.closed;
     await eventually(() => listener.sessions.size === 1);
