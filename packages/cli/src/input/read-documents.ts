@@ -34,7 +34,7 @@ export async function readDocuments(
       const message = `${name}:${error.line}:${error.column}: ${error.message} ("bunting lint" shows all findings)`;
       throw new CliError("INPUT_INVALID", message);
     }
-    documents.push(...flags.map((one) => placed(one, name)));
+    for (const one of flags) documents.push(placed(one, name));
   }
   if (documents.length === 0)
     throw new CliError(

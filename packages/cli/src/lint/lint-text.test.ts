@@ -58,6 +58,16 @@ describe("lintText", () => {
     expect(brief((await lint(Buffer.from([0xff, 0xfe]))).findings)).to.deep.equal(["1:1 error unreadable"]);
   });
 
+  it("has as many findings as there are mistakes, however many these are", async () => {
+    const many = 130_000;
+    const words = await lint(withRule(`{ cat: [${"yes, ".repeat(many)}a] }`));
+    expect(words.findings.filter(({ kind }) => kind === "yaml-1.1")).to.have.length(many);
+    const rule = { or: Array.from({ length: many }, () => ({ sem_ver: [] })) };
+    const flag = { state: "ENABLED", variants: { a: 1 }, defaultVariant: "a", targeting: rule };
+    const operators = await lint(JSON.stringify({ flags: { f: flag } }), "flags.json");
+    expect(operators.findings.filter(({ kind }) => kind === "operator-arguments")).to.have.length.above(many - 2);
+  });
+
   it("points at the flag that agents refuse, once", async () => {
     const { findings } = await lint(
       'flags:\n  f:\n    state: ENABLED\n    variants: { "on": true }\n    defaultVariant: of\n',

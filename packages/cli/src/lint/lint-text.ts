@@ -43,7 +43,7 @@ export async function lintText(path: string, bytes: Buffer, options: LintOptions
     for (const { path: at, ...finding } of checkDocument(flags, limits))
       findings.push({ file, ...flags.positionOf(at), ...finding });
     lines ??= bytes.toString().split("\n");
-    findings.push(...checkNumbers(flags, lines).map((finding) => ({ file, ...finding })));
+    for (const finding of checkNumbers(flags, lines)) findings.push({ file, ...finding });
   }
   return {
     documents: manifest.flags.length,

@@ -48,7 +48,8 @@ export function checkDocument(
   const used = new Set<JsonValue>();
   for (const [key, definition] of Object.entries(document.flags)) {
     const { flag, path } = writtenFlag(written, key);
-    findings.push(...checkFlag({ key, definition, written: flag, path }, set));
+    // One by one: a call has no room for a hundred thousand arguments.
+    for (const finding of checkFlag({ key, definition, written: flag, path }, set)) findings.push(finding);
     const rule = isJsonObject(definition) ? (definition["targeting"] ?? null) : null;
     walkRule({ rule, path: [] }, evaluators, (name, args) => name === "$ref" && used.add(args));
   }

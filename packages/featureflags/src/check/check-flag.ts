@@ -23,7 +23,7 @@ export function checkFlag(part: FlagPart, set: FlagSetContext): readonly Finding
   const findings = checkFields(part);
   try {
     const flag = parseFlag(key, definition, set);
-    findings.push(...checkVariants(flag, path), ...checkRule(part, flag, set.evaluators));
+    return findings.concat(checkVariants(flag, path), checkRule(part, flag, set.evaluators));
   } catch (error) {
     if (!(error instanceof FlagError)) throw error;
     const at = error.message.includes("default variant") ? ["defaultVariant"] : [];

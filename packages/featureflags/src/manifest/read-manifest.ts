@@ -29,7 +29,8 @@ export async function readManifest(
     const isRead = reading.flags.length + reading.errors.length > before;
     if (!isRead) continue;
     if (bytes.length > bytesAtOnce) await nextTurn();
-    reading.warnings.push(...document.warnings());
+    // One by one, here and below: a call has no room for a hundred thousand arguments.
+    for (const warning of document.warnings()) reading.warnings.push(warning);
   }
   return onceEach(reading);
 }
@@ -65,9 +66,8 @@ function readValue(place: ManifestPlace, reading: Reading): void {
     reading.errors.push({ ...error, ...positionOf(at) });
   } else {
     reading.flags.push(placed(read.flags, positionOf));
-    reading.warnings.push(
-      ...read.warnings.map(({ path: at, ...warning }) => ({ ...warning, ...positionOf(at) })),
-    );
+    for (const { path: at, ...warning } of read.warnings)
+      reading.warnings.push({ ...warning, ...positionOf(at) });
   }
 }
 

@@ -3,7 +3,7 @@ import { Composer, Lexer, Parser, YAMLWarning, type Document } from "yaml";
 import { LineIndex } from "./line-index.js";
 import { readError, type TextDocument, type ParsedText } from "./parsed-text.js";
 import type { TextLimits } from "./text-limits.js";
-import { TextReadError, tooDeep, tooLarge } from "./text-read-error.js";
+import { TextReadError, tooDeep, tooLarge, yamlTooLarge } from "./text-read-error.js";
 import { checkTree } from "./check-tree.js";
 import { valuesOf } from "./yaml-values.js";
 import { warningsOf, YamlPlaces } from "./yaml-tree.js";
@@ -65,9 +65,12 @@ async function readNow(text: string, limits: TextLimits): Promise<ParsedText> {
     return { kind: "documents", documents };
   } catch (error) {
     if (!(error instanceof Error)) throw error;
+    if (error instanceof TextReadError)
+      return readError(error.reason, error.message, lines.positionOf(error.offset));
+    // V8's word for what takes too much of the stack, or is too long a text.
+    if (error instanceof RangeError) return readError("too_large", yamlTooLarge);
     // For malicious input the library throws an error of its own.
-    if (!(error instanceof TextReadError)) return readError("syntax", error.message);
-    return readError(error.reason, error.message, lines.positionOf(error.offset));
+    return readError("syntax", error.message);
   }
 }
 

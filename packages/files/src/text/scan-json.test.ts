@@ -45,6 +45,13 @@ describe("scanJson", () => {
     });
     expect(scanJson("[".repeat(100_000), defaultTextLimits)).to.have.property("kind", "error");
   });
+
+  it("takes keys, texts and numbers of ten million characters", () => {
+    const long = JSON.stringify("x".repeat(10_000_000));
+    for (const text of [long, `{${long}:${long}}`, "1".repeat(10_000_000)])
+      expect(scanJson(text, defaultTextLimits)).to.deep.include({ kind: "value", end: text.length });
+    expect(scanJson(long.slice(0, -1), defaultTextLimits)).to.deep.include({ kind: "error", offset: 0 });
+  });
 });
 
 function isJson(text: string): boolean {

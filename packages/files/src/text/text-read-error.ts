@@ -17,11 +17,11 @@ export function tooDeep(offset: number, maxDepth: number): TextReadError {
 }
 
 export function tooLarge(offset: number): TextReadError {
-  const message =
-    "there is not enough memory to read it as YAML: write it as JSON, which needs a fraction, or give the process more memory";
-  return new TextReadError("too_large", offset, message);
+  return new TextReadError("too_large", offset, yamlTooLarge);
 }
 
+export const yamlTooLarge =
+  "there is not enough memory to read it as YAML: write it as JSON, which needs a fraction, or give the process more memory";
 export const jsonTooLarge =
   "there is not enough memory to read it: split the file, or give the process more memory";
 
