@@ -40,7 +40,7 @@ describe("parseDocument", () => {
       flags: [
         { key: "a", ...on },
         { key: "a", ...on, metadata: { flagSetId: "other" } },
-        { ...on },
+        { key: "b", ...on, defaultVariant: "of" },
         { key: "a", ...on, state: "DISABLED" },
       ],
     });
@@ -48,7 +48,7 @@ describe("parseDocument", () => {
       ["", "DISABLED"],
       ["other", ""],
     ]);
-    expect(rejectedFlags).to.deep.equal([{ key: "(no key)", reason: 'a flag of the list has no "key"' }]);
+    expect(rejectedFlags.map(({ key }) => key)).to.deep.equal(["b"]);
   });
 
   const invalid: readonly JsonValue[] = [
@@ -57,6 +57,8 @@ describe("parseDocument", () => {
     "flags",
     {},
     { flags: 1 },
+    { flags: [1] },
+    { flags: [{ key: "a", ...on }, { ...on }] },
     { flags: {}, metadata: [] },
     { flags: {}, $evaluators: "x" },
   ];

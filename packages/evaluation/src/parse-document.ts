@@ -38,10 +38,6 @@ export function parseDocument(
   const flags = new Map<string, Flag>();
   const rejectedFlags: InvalidFlag[] = [];
   for (const [key, definition] of definitionsIn(document)) {
-    if (key === undefined) {
-      rejectedFlags.push({ key: "(no key)", reason: 'a flag of the list has no "key"' });
-      continue;
-    }
     try {
       const flag = parseFlag(key, definition, set);
       flags.set(JSON.stringify([flag.flagSetId, key]), flag);
@@ -53,14 +49,14 @@ export function parseDocument(
   return { flags: [...flags.values()], rejectedFlags };
 }
 
-function definitionsIn({ flags }: JsonObject): readonly (readonly [string | undefined, JsonValue])[] {
+function definitionsIn({ flags }: JsonObject): readonly (readonly [string, JsonValue])[] {
   // As in flagd: null means that there are none.
   if (flags === null) return [];
   if (isJsonObject(flags)) return Object.entries(flags);
   if (!Array.isArray(flags)) return refuse('a flag document needs "flags": an object or a list');
   return (flags as readonly JsonValue[]).map((flag) => {
     const key = isJsonObject(flag) ? flag["key"] : undefined;
-    return [typeof key === "string" ? key : undefined, flag];
+    return typeof key === "string" ? [key, flag] : refuse('a flag in a list needs a "key"');
   });
 }
 

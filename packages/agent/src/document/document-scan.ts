@@ -191,8 +191,9 @@ export class DocumentScan {
     const slice = { start, end: scanner.position };
     const id = listItemId(parseSlice(scanner.bytes, slice), setFlagSetId);
     scanner.position = start;
-    // A flag without a key will be rejected; its text identifies it meanwhile.
-    this.#add(id ?? `\0\0${scanner.bytes.toString("utf8", slice.start, slice.end)}`, start);
+    // Whatever it is, a flag of the previous document may be meant: no flag is removed for it.
+    if (id === undefined) throw scanner.unexpected('expected a flag with a "key" in the list');
+    this.#add(id, start);
   }
 
   #add(id: string, start: number): void {

@@ -25,15 +25,15 @@ export class StoreModel {
     const definitions = isJsonObject(flags)
       ? new Map(Object.entries(flags).map(([key, value]) => [key, { key, value }]))
       : listed(flags as readonly JsonValue[], set.metadata);
+    if (definitions === undefined) return "refused";
     const before = this.#sources[sourceIndex];
     const after = new Map<string, Flag | undefined>();
     const rejected: string[] = [];
     for (const [id, { key, value }] of definitions) {
       try {
-        if (key === undefined) throw new Error("no key");
         after.set(id, parseFlag(key, value, set));
       } catch {
-        rejected.push(key ?? "(no key)");
+        rejected.push(key);
         after.set(id, before?.get(id));
       }
     }
@@ -107,17 +107,15 @@ export function writeDocument(document: TestDocument, style: WritingStyle): Buff
   return Buffer.from(`${gap}${join("{", parts, "}")}${gap}`);
 }
 
+/** Undefined if one has no key. */
 function listed(
   flags: readonly JsonValue[],
   set: Metadata,
-): Map<string, { key: string | undefined; value: JsonValue }> {
-  const definitions = new Map<string, { key: string | undefined; value: JsonValue }>();
+): Map<string, { key: string; value: JsonValue }> | undefined {
+  const definitions = new Map<string, { key: string; value: JsonValue }>();
   for (const value of flags) {
     const key = isJsonObject(value) ? value["key"] : undefined;
-    if (!isJsonObject(value) || typeof key !== "string") {
-      definitions.set(`\0\0${JSON.stringify(value)}`, { key: undefined, value });
-      continue;
-    }
+    if (!isJsonObject(value) || typeof key !== "string") return undefined;
     const { metadata } = value;
     const own = isJsonObject(metadata) && Object.hasOwn(metadata, "flagSetId") ? metadata : set;
     const flagSetId = typeof own["flagSetId"] === "string" ? own["flagSetId"] : "";

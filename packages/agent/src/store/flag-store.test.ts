@@ -152,6 +152,12 @@ describe("FlagStore", () => {
       /it has no "flags" at its top level; .*below spec\.flagSpec.* bunting-proxy/,
     ],
     ["flags that are neither an object nor a list", '{"flags":5}', /"flags" must be an object or a list/],
+    ["a list of what is no flag", '{"flags":[1]}', /expected a flag with a "key" in the list.*byte 11/],
+    [
+      "a list with a flag without a key",
+      `{"flags":[{"key":"a"},{"state":"ENABLED"}]}`,
+      /a "key" in the list/,
+    ],
     ["metadata that is a list", '{"flags":{},"metadata":[]}', /"metadata" must be an object/],
     [
       "a flag that is not JSON",
@@ -293,15 +299,13 @@ describe("FlagStore", () => {
       { key: "b", ...on, metadata: { flagSetId: "x" } },
       { key: "b", ...off, metadata: { flagSetId: "y" } },
       { key: "a", ...on },
-      { ...on },
     ];
-    const result = store.replace(0, text({ flags: list }));
+    store.replace(0, text({ flags: list }));
     expect(store.flags().map(({ key, flagSetId }) => `${flagSetId}/${key}`)).to.deep.equal([
       "/a",
       "x/b",
       "y/b",
     ]);
-    expect(result.rejectedFlags).to.have.length(1);
     const map = { a: on, b: { ...on, metadata: { flagSetId: "x" } } };
     store.replace(0, text({ flags: map }));
     expect(summary(changes.at(-1)?.changes)).to.deep.equal(["delete b"]);

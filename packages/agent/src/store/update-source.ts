@@ -205,10 +205,6 @@ function deriveFlag(
   const { start, end } = entries.value(row);
   const definition = parseDefinition(bytes.toString("utf8", start, end), start, isList ? undefined : id);
   const key = isList ? keyOf(definition) : id;
-  if (key === undefined) {
-    const text = bytes.toString("utf8", start, Math.min(end, start + 60));
-    return { key: "(no key)", reason: `a flag of the list has no "key": ${text}` };
-  }
   if (entries.isTooDeep(row)) {
     return {
       key,
@@ -232,9 +228,10 @@ function parseDefinition(text: string, offset: number, key: string | undefined):
   }
 }
 
-function keyOf(definition: JsonValue): string | undefined {
+/** Of a flag in a list: a list that has one without a key is no document. */
+function keyOf(definition: JsonValue): string {
   const key = isJsonObject(definition) ? definition["key"] : undefined;
-  return typeof key === "string" ? key : undefined;
+  return typeof key === "string" ? key : "";
 }
 
 function* goneFlags({ previousRows }: IndexedDocument, previous: SourceDocument | undefined): Iterable<Flag> {
