@@ -17,7 +17,7 @@ export interface AgentProcess extends AgentAddresses {
  */
 export async function startAgent(
   args: readonly string[],
-  options: Pick<ServiceProcessOptions, "directory" | "env"> = {},
+  options: Pick<ServiceProcessOptions, "directory" | "env" | "wrapper"> = {},
 ): Promise<AgentProcess> {
   const free = ["--port", "0", "--management-port", "0", "--sync-port", "0", "--ofrep-port", "0"];
   const process = new ServiceProcess(binaries.agent, {

@@ -1,14 +1,11 @@
 import type { Socket } from "node:net";
 import type { PeerAccount } from "./account.js";
-import { countRead } from "./read-garbage.js";
 import type { SocketAccess } from "./socket-access.js";
 import type { TurnReader, SharedTurns, TurnShare } from "./turn-share.js";
 import { UnreadChunks } from "./unread-chunks.js";
 
 /** Bytes that are read from a socket at once: so many may still arrive after a pause. */
 const readBytes = 64 * 1024;
-/** Bytes that count as much work as a request. */
-const bytesPerWork = 8 * 1024;
 
 /** The session, as its reading sees it. */
 export interface ReadingOwner {
@@ -28,8 +25,6 @@ export class SessionReading implements TurnReader {
   readonly #share: TurnShare;
   #isPaused = false;
   #unread: UnreadChunks | undefined;
-  /** Bytes that were read and do not count as work yet. */
-  #unspentBytes = 0;
 
   constructor(owner: ReadingOwner, turns: SharedTurns) {
     this.#owner = owner;
@@ -67,12 +62,7 @@ export class SessionReading implements TurnReader {
 
   /** Takes bytes that were read from the socket. */
   take(chunk: Buffer): void {
-    countRead(chunk.length);
-    this.#unspentBytes += chunk.length;
-    if (this.#unspentBytes >= bytesPerWork) {
-      this.spend(this.#unspentBytes / bytesPerWork);
-      this.#unspentBytes = 0;
-    }
+    this.#share.read(chunk.length);
     this.#handle(chunk);
   }
 

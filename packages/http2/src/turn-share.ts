@@ -13,6 +13,8 @@ export interface TurnShare {
   readonly hasOverspent: boolean;
   /** Counts work that the connection has caused in this turn; a request is 1. */
   spend(work: number): void;
+  /** Counts bytes that were read from the connection, whatever becomes of them. */
+  read(bytes: number): void;
   /** The connection has closed. */
   leave(): void;
 }

@@ -3,6 +3,7 @@ import { createConnection, type Socket } from "node:net";
 import { expect } from "chai";
 import { isReady, startAgent } from "../../support/agent-process.js";
 import { eventually, patienceMs } from "../../support/event-queue.js";
+import type { MemoryCgroup } from "../../support/memory-cgroup.js";
 import { readMetric } from "../../support/read-metric.js";
 import { TempDirectory } from "../../support/temp-directory.js";
 import { BooleanClient } from "./boolean-client.js";
@@ -36,10 +37,19 @@ export class AttackedAgent {
     this.#vitals = new Vitals(agent.process.pid);
   }
 
-  static async start(...args: readonly string[]): Promise<AttackedAgent> {
+  static start(...args: readonly string[]): Promise<AttackedAgent> {
+    return AttackedAgent.#start(args, []);
+  }
+
+  /** As in a container with a memory limit. */
+  static startIn(group: MemoryCgroup, ...args: readonly string[]): Promise<AttackedAgent> {
+    return AttackedAgent.#start(args, group.wrapper);
+  }
+
+  static async #start(args: readonly string[], wrapper: readonly string[]): Promise<AttackedAgent> {
     const directory = new TempDirectory();
     directory.replace("flags.json", JSON.stringify({ flags: flags() }));
-    const agent = await startAgent(["--uri", `file:${directory.file("flags.json")}`, ...args]);
+    const agent = await startAgent(["--uri", `file:${directory.file("flags.json")}`, ...args], { wrapper });
     await eventually(() => isReady(agent.management), "the agent is ready");
     const client = new BooleanClient(agent.evaluation, patienceMs);
     expect(await client.evaluate(), "an evaluation before the attack").to.equal(true);
@@ -110,6 +120,13 @@ export class AttackedAgent {
   /** The value of a metric's series. */
   metric(series: string, absent?: number): Promise<number> {
     return readMetric(this.management, series, absent);
+  }
+
+  /** Requests over HTTP that have begun and are not answered, this one not among them. */
+  async activeRequests(): Promise<number> {
+    const text = await (await fetch(this.url("management", "/metrics"))).text();
+    const lines = text.split("\n").filter((line) => line.startsWith("http_server_active_requests{"));
+    return lines.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(" "))), 0);
   }
 
   async stop(): Promise<void> {

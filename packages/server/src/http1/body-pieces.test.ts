@@ -12,7 +12,7 @@ import {
   releaseAfterEach,
 } from "@bunting/test/support/grpc-port.js";
 import type { RefusalReason } from "@bunting/http2/status";
-import { BodyPieces } from "./body-pieces.js";
+import { BodyPieces, isWatched } from "./body-pieces.js";
 
 const head = "POST / HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n";
 const chunks = (count: number, text = "x"): string =>
@@ -115,12 +115,15 @@ describe("BodyPieces", () => {
   function connection(): BodyPieces {
     const socket = new Socket();
     afterwards(() => socket.destroy());
-    return new BodyPieces(socket, turns, (request) => refused.push(request));
+    const pieces = new BodyPieces(socket, turns, (request) => refused.push(request));
+    pieces.begin();
+    return pieces;
   }
 
   /** A request of the connection, of whose body some has come. */
   function bodyOf(pieces: BodyPieces, count: number): IncomingMessage {
     const request = new IncomingMessage(new Socket()).resume();
+    request.headers["transfer-encoding"] = "chunked";
     pieces.watch(request);
     for (let pushed = 0; pushed < count; pushed++) request.push(Buffer.from("x"));
     return request;
@@ -136,6 +139,18 @@ describe("BodyPieces", () => {
     expect(pieces.isPaused).to.equal(true);
     for (const callback of due.splice(0)) callback();
     expect(pieces.isPaused).to.equal(false);
+  });
+
+  it("gives way to other connections after half a megabyte of a body that is not chunked, too", () => {
+    const pieces = connection();
+    const request = new IncomingMessage(new Socket()).resume();
+    request.headers["content-length"] = String(1_000_000);
+    expect(isWatched(request)).to.equal(true);
+    pieces.watch(request);
+    for (let pushed = 0; pushed < 8; pushed++) request.push(Buffer.alloc(64 * 1024));
+    expect(pieces.isPaused).to.equal(false);
+    request.push(Buffer.alloc(64 * 1024));
+    expect(pieces.isPaused).to.equal(true);
   });
 
   it("has less patience in a turn that has had many pieces already", async () => {

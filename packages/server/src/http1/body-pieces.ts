@@ -22,37 +22,56 @@ const floodPieces = 8_192;
 /** Pieces of all connections in this turn: all share the event loop. */
 const inTurn = { turn: -1, pieces: 0 };
 
+/** A body that is not larger is not watched: it is no more than a request. */
+const smallBytes = 8 * 1024;
+
 /**
- * Bounds the work of chunked bodies on one HTTP/1.1 connection. Node calls back for each chunk of a body, however small: some
- * 10,000 times for 64 KB, and it reads up to 2 MB of each connection in a turn of the event loop.
+ * Bounds what the bodies on one HTTP/1.1 connection bring in a turn of the event loop: node reads up to 2 MB of each connection in one, and calls
+ * back for each chunk of a chunked body, however small, some 10,000 times for 64 KB.
  */
 export class BodyPieces implements TurnReader {
   readonly #socket: Socket;
-  readonly #share: TurnShare;
+  readonly #turns: ReadFairness;
   readonly #onTooMany: (request: IncomingMessage) => void;
+  /** Undefined before the connection is read. */
+  #share: TurnShare | undefined;
   #hasRefused = false;
 
   /** @param onTooMany called once, when a body comes in too many pieces; the connection is not read any more */
   constructor(socket: Socket, turns: ReadFairness, onTooMany: (request: IncomingMessage) => void) {
     this.#socket = socket;
+    this.#turns = turns;
     this.#onTooMany = onTooMany;
-    const share = turns.enter(this);
+  }
+
+  /** Enters the connection into the turns: it is read from now on. */
+  begin(): void {
+    const share = this.#turns.enter(this);
     this.#share = share;
-    socket.once("close", () => share.leave());
+    this.#socket.once("close", () => share.leave());
   }
 
   /** True while nothing is to be read from the connection. */
   get isPaused(): boolean {
-    return this.#hasRefused || this.#share.isPaused;
+    return this.#hasRefused || this.#share?.isPaused === true;
   }
 
   /** Counts other work of the connection in this turn; a request is 1. */
   spend(work: number): void {
-    this.#share.spend(work);
+    this.#share?.spend(work);
   }
 
-  /** Watches the chunked body of a request. To be called before any of it is parsed. */
+  /** Watches the body of a request for which `isWatched`. To be called before any of it is parsed. */
   watch(request: IncomingMessage): void {
+    if (isChunked(request)) this.#watchChunks(request);
+    else
+      interceptPush(request, (piece, push) => {
+        if (piece !== null) this.#share?.read(piece.length);
+        return push(piece);
+      });
+  }
+
+  #watchChunks(request: IncomingMessage): void {
     let pieces = 0;
     let bytes = 0;
     interceptPush(request, (piece, push) => {
@@ -64,7 +83,8 @@ export class BodyPieces implements TurnReader {
       }
       pieces++;
       bytes += piece.length;
-      if (pieces % piecesPerWork === 0) this.#share.spend(1);
+      this.#share?.read(piece.length);
+      if (pieces % piecesPerWork === 0) this.#share?.spend(1);
       const free = isFlood() ? freePiecesInFlood : freePieces;
       if (pieces <= free + bytes / bytesPerPiece) return push(piece);
       this.#refuse(request);
@@ -90,6 +110,18 @@ export class BodyPieces implements TurnReader {
     stopReading(this.#socket);
     this.#onTooMany(request);
   }
+}
+
+/**
+ * True for a request whose body is large, or may be. It must be read by somebody: what node drops is not counted, and comes into memory all the
+ * same.
+ */
+export function isWatched(request: IncomingMessage): boolean {
+  return isChunked(request) || Number(request.headers["content-length"] ?? 0) > smallBytes;
+}
+
+function isChunked({ headers }: IncomingMessage): boolean {
+  return headers["transfer-encoding"] !== undefined;
 }
 
 /** Counts a piece. */

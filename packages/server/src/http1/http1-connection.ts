@@ -5,7 +5,7 @@ import { type OpenAccount, SocketStall, type WatchedSession, type WatchedStream 
 import type { ReadFairness } from "../limits/read-fairness.js";
 import { readOn, stopReading, unsentBytes } from "../node-internals/socket-handle.js";
 import { stopParsing } from "../node-internals/stop-parsing.js";
-import { BodyPieces } from "./body-pieces.js";
+import { BodyPieces, isWatched } from "./body-pieces.js";
 import { dismissGently } from "./dismiss-gently.js";
 import { watchHeadParts, type HeadPartListener } from "../node-internals/head-parts.js";
 import { improprietyOf, refuseImproper } from "./improper-request.js";
@@ -31,7 +31,7 @@ export interface Http1ConnectionOptions {
   readonly account: OpenAccount | undefined;
   /** Counts up with time. */
   readonly stallClock: { readonly tick: number };
-  /** Bounds the work of chunked bodies, large heads and pipelined requests in a turn of the event loop. */
+  /** Bounds what bodies, large heads and pipelined requests take of a turn of the event loop. */
   readonly turns: ReadFairness;
   readonly onRequest: RequestListener;
   /** Called when the connection is ended because of a limit. */
@@ -116,6 +116,7 @@ export class Http1Connection implements WatchedSession, HeadPartListener {
 
   /** Called when node's server has taken the socket. */
   begin(): void {
+    this.#pieces.begin();
     watchHeadParts(this.#socket, this);
   }
 
@@ -133,7 +134,7 @@ export class Http1Connection implements WatchedSession, HeadPartListener {
   take(response: WaitingAnswer): void {
     this.#countInTurn();
     this.#newest = response.req;
-    if (isChunked(response.req)) this.#pieces.watch(response.req);
+    if (isWatched(response.req)) this.#pieces.watch(response.req);
     const headBytes = headExcessBytes(response.req);
     this.#countHead(headBytes - this.#partBytes);
     if (headBytes > 0) this.#account?.charge(headBytes);
@@ -189,7 +190,7 @@ export class Http1Connection implements WatchedSession, HeadPartListener {
 
   #begin(response: WaitingAnswer): void {
     // An unread body must pass the count of its pieces too, so node must not drop it in its own way.
-    if (isChunked(response.req)) response.req.resume();
+    if (isWatched(response.req)) response.req.resume();
     this.#account?.begin();
     if (this.#isDraining) this.#announceEnd(response);
     // `on` is cheaper than `once`, and the event comes once.
@@ -229,10 +230,6 @@ export class Http1Connection implements WatchedSession, HeadPartListener {
     }
     this.#newest = undefined;
   }
-}
-
-function isChunked({ headers }: IncomingMessage): boolean {
-  return headers["transfer-encoding"] !== undefined;
 }
 
 /** Bytes of the head of a request beyond those of an ordinary one, allocated as long as the request lives. */

@@ -7,6 +7,7 @@ import { type OpenAccount, peerAddress, setAccount, type WatchedSession } from "
 import type { PeerMemory } from "../limits/peer-memory.js";
 import type { ReadFairness } from "../limits/read-fairness.js";
 import { isAnswerUnderWay } from "../node-internals/answer-under-way.js";
+import { readOn, stopReading } from "../node-internals/socket-handle.js";
 import { serveConnection, trackConnections } from "../node-internals/unbound-server.js";
 import { lastAnswer } from "./last-answer.js";
 import type { RefusalReason } from "@bunting/http2/status";
@@ -22,7 +23,7 @@ export interface Http1ServerOptions {
   readonly lingerMs?: number;
   /** Counts up with time, for the stall watch. */
   readonly stallClock: { readonly tick: number };
-  /** Bounds what chunked bodies, large heads and pipelined requests take of a turn of the event loop. */
+  /** Bounds what is read of all connections in a turn of the event loop. */
   readonly turns: ReadFairness;
   /** Size of a request's line and headers, in bytes; `headerSlackBytes` more are accepted. */
   readonly maxHeaderBytes: number;
@@ -96,6 +97,7 @@ export class Http1Server {
         headerTimeoutMs,
         idleTimeoutMs: this.#server.keepAliveTimeout,
         sweepMs,
+        turns: options.turns,
         onOther: (socket, account) => this.#take(socket, account),
         onTimeout: (socket) => this.#refuseLateRequest(socket),
       });
@@ -143,8 +145,10 @@ export class Http1Server {
       admission.isDone = true;
       if (!socket.destroyed) this.#begin(socket, accepted);
     });
-    // This turn has had its work, and node would handle at once all that has been read of the connection.
-    if (!admission.isDone) socket.pause();
+    if (admission.isDone) return;
+    // This turn has had its work, and node would handle at once all that has been read of the connection, and read on.
+    socket.pause();
+    stopReading(socket);
   }
 
   #forget(connection: Http1Connection): void {
@@ -156,7 +160,9 @@ export class Http1Server {
     const isPaused = socket.isPaused();
     serveConnection(this.#server, socket, this.#headerLimit() + headerSlackBytes);
     accepted.begin();
-    if (isPaused) socket.resume();
+    if (!isPaused) return;
+    socket.resume();
+    readOn(socket);
   }
 
   /**

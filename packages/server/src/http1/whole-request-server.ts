@@ -1,6 +1,8 @@
 import { STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
-import { httpDate, type OpenAccount } from "@bunting/http2";
+import { httpDate, type OpenAccount, type TurnReader, type TurnShare } from "@bunting/http2";
+import type { ReadFairness } from "../limits/read-fairness.js";
+import { readOn, stopReading } from "../node-internals/socket-handle.js";
 import { wholeRequestReader, type WholeRequest, type WholeRequestReader } from "./whole-request.js";
 
 /** Answers requests that arrived whole, without node's objects for a request and a response. */
@@ -28,17 +30,43 @@ export interface WholeRequestServerOptions {
   readonly idleTimeoutMs: number;
   /** Interval of the checks of both. */
   readonly sweepMs: number;
+  /** Bounds what is read of all connections in a turn of the event loop. */
+  readonly turns: ReadFairness;
   /** Called with a connection that has sent something else than a whole request, which was put back: node's server goes on with it. */
   readonly onOther: (socket: Socket, account: OpenAccount | undefined) => void;
   /** Called with a connection that has sent nothing in time. */
   readonly onTimeout: (socket: Socket) => void;
 }
 
-interface Connection {
+class Connection implements TurnReader {
   readonly account: OpenAccount | undefined;
+  readonly share: TurnShare;
   /** Sweeps since its last answer. */
-  sweeps: number;
-  hasAsked: boolean;
+  sweeps = 0;
+  hasAsked = false;
+  readonly #socket: Socket;
+
+  constructor(socket: Socket, account: OpenAccount | undefined, turns: ReadFairness) {
+    this.#socket = socket;
+    this.account = account;
+    this.share = turns.enterUnread(this);
+  }
+
+  /** Called by `ReadFairness` only. */
+  pauseForTurn(): void {
+    stopReading(this.#socket);
+  }
+
+  /** Called by `ReadFairness` only. */
+  resumeAfterTurn(): void {
+    readOn(this.#socket);
+  }
+
+  /** Whoever takes the connection over enters it again. */
+  leave(): void {
+    if (this.share.isPaused) readOn(this.#socket);
+    this.share.leave();
+  }
 }
 
 /**
@@ -78,7 +106,7 @@ export class WholeRequestServer {
 
   /** Takes over a connection; its account is closed with it. */
   accept(socket: Socket, account: OpenAccount | undefined): void {
-    this.#connections.set(socket, { account, sweeps: 0, hasAsked: false });
+    this.#connections.set(socket, new Connection(socket, account, this.#options.turns));
     socket.on("data", this.#onData);
     socket.on("close", this.#onClose);
     this.#timer ??= setInterval(() => this.#sweep(), this.#options.sweepMs);
@@ -98,6 +126,7 @@ export class WholeRequestServer {
     const connection = this.#connections.get(socket);
     if (connection === undefined) return;
     const { account } = connection;
+    connection.share.read(bytes.length);
     const request = this.#read(bytes);
     if (request === undefined) {
       this.#leave(socket, account, bytes);
@@ -143,6 +172,7 @@ export class WholeRequestServer {
   }
 
   #forget(socket: Socket): void {
+    this.#connections.get(socket)?.leave();
     this.#connections.delete(socket);
     if (this.#connections.size > 0) return;
     clearInterval(this.#timer);

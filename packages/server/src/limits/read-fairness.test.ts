@@ -96,6 +96,37 @@ describe("ReadFairness", () => {
     expect(all.every(({ isReading }) => isReading)).to.equal(true);
   });
 
+  it("holds all connections once they have brought many bytes together, however few each, and reads those in rotation", () => {
+    const chunkBytes = 64 * 1024;
+    const all = readers(40);
+    const [modest] = readers(1) as [FakeReader];
+    const rounds: number[] = [];
+    const left = new Set(all);
+    while (left.size > 0) {
+      let read = 0;
+      for (const reader of left) {
+        if (!reader.isReading) continue;
+        reader.share.read(chunkBytes);
+        left.delete(reader);
+        read++;
+      }
+      rounds.push(read);
+      expect(modest.isReading).to.equal(read <= perTurn / 8);
+      endTurn();
+      expect(modest.isReading).to.equal(true);
+    }
+    // 64 KB are work of 8.
+    expect(rounds).to.deep.equal([13, 13, 13, 1]);
+    for (let turn = 0; turn < 10; turn++) endTurn();
+    expect(all.every(({ isReading }) => isReading)).to.equal(true);
+  });
+
+  it("does not hold connections for bytes of ordinary requests", () => {
+    const all = readers(10 * perTurn);
+    for (const { share } of all) share.read(8_000);
+    expect(all.every(({ isReading }) => isReading)).to.equal(true);
+  });
+
   it("stops a held connection again that the engine has read on", () => {
     const [greedy] = readers(1) as [FakeReader];
     greedy.share.spend(perConnection + 1);

@@ -1,6 +1,7 @@
 import { getHeapStatistics } from "node:v8";
 import { onNextTurn, systemClock, type Clock } from "@bunting/runtime";
 import type { TurnReader, SharedTurns, TurnShare } from "@bunting/http2";
+import { countRead } from "./read-garbage.js";
 
 export interface ReadFairnessOptions {
   /** Work of one connection in a turn after which it is paused; a request is 1. */
@@ -21,6 +22,8 @@ const perConnection = 64;
 const sharesPerChunk = 4;
 /** Free work of each connection in a turn, so that a reconnect storm of clients with a few streams each is not paused. */
 const freePerConnection = 8;
+/** Bytes that count as much work as a request. */
+const bytesPerWork = 8 * 1024;
 /** Most waiting connections that are accepted in one turn. */
 const maxArrivals = 256;
 /** Heap limit for each request of a turn: one takes some 15 KB until it is collected, so those of a turn take 1/8. */
@@ -40,6 +43,8 @@ const maxPerTurn = 512;
  *   they were last read.
  * - A resting connection is paused. While all are paused, work of any connection, also of a new one, makes it rest.
  * - Work up to `freePerConnection` in a turn counts only for the connection, not for the turn.
+ * - Bytes count for the turn from the first 8 KiB of a connection on, in every protocol: 400 connections with 64 KB each fill a small container.
+ *   So a turn brings at most `perTurn` times 8 KiB into memory, and the 64 KB that the last connection of it was read with.
  * - What has been read is handled up to four shares (`hasOverspent`); the rest of it is handled in a later turn.
  * - Waiting connections are admitted in every second turn, resting ones are read in the others: neither starves.
  * - With `restFactor` 1, a turn that read resting connections is followed by a rest as long as that turn, at most 250 ms:
@@ -108,12 +113,11 @@ export class ReadFairness implements SharedTurns {
     this.#resting.delete(member);
   }
 
-  /** Called by `Member` only. */
-  spend(member: Member, work: number): void {
+  /** Called by `Member` only. Up to `freeWork` counts for the connection alone. */
+  spend(member: Member, work: number, freeWork: number): void {
     if (!this.#members.has(member)) return;
-    member.count(this.#turn, work);
+    this.#spent += member.count(this.#turn, work, freeWork);
     this.#awaitEnd();
-    if (member.spent > freePerConnection) this.#spent += work;
     // A connection that came after all were paused is paused with its first work.
     if (member.isPaused || this.#areAllPaused || member.spent > this.#perConnection) {
       this.#resting.add(member);
@@ -122,7 +126,7 @@ export class ReadFairness implements SharedTurns {
     if (this.#spent > this.#perTurn && !this.#areAllPaused) {
       this.#areAllPaused = true;
       for (const each of this.#members) {
-        if (each.spentIn(this.#turn) > freePerConnection) this.#resting.add(each);
+        if (each.hasCountedIn(this.#turn)) this.#resting.add(each);
         each.pause();
       }
     }
@@ -194,6 +198,9 @@ class Member implements TurnShare {
   readonly #turns: ReadFairness;
   #turn = -1;
   #spent = 0;
+  #hasCounted = false;
+  /** Bytes that were read and do not count as work yet. */
+  #unspentBytes = 0;
   #isPaused = false;
 
   constructor(reader: TurnReader, turns: ReadFairness) {
@@ -218,8 +225,22 @@ class Member implements TurnShare {
     return turn === this.#turn ? this.#spent : 0;
   }
 
+  /** True if work of it in this turn counts for the turn, too. */
+  hasCountedIn(turn: number): boolean {
+    return turn === this.#turn && this.#hasCounted;
+  }
+
   spend(work: number): void {
-    this.#turns.spend(this, work);
+    this.#turns.spend(this, work, freePerConnection);
+  }
+
+  read(bytes: number): void {
+    countRead(bytes);
+    this.#unspentBytes += bytes;
+    if (this.#unspentBytes < bytesPerWork) return;
+    const work = this.#unspentBytes / bytesPerWork;
+    this.#unspentBytes = 0;
+    this.#turns.spend(this, work, 0);
   }
 
   leave(): void {
@@ -227,10 +248,17 @@ class Member implements TurnShare {
     this.#turns.leave(this);
   }
 
-  count(turn: number, work: number): void {
-    if (turn !== this.#turn) this.#spent = 0;
+  /** Returns what counts for the turn. */
+  count(turn: number, work: number, freeWork: number): number {
+    if (turn !== this.#turn) {
+      this.#spent = 0;
+      this.#hasCounted = false;
+    }
     this.#turn = turn;
     this.#spent += work;
+    if (this.#spent <= freeWork) return 0;
+    this.#hasCounted = true;
+    return work;
   }
 
   pause(): void {

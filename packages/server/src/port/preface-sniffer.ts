@@ -108,6 +108,7 @@ export class PrefaceSniffer {
     const silent = this.#silent.get(socket);
     const chunk = socket.read() as Buffer | null;
     if (silent === undefined || chunk === null) return;
+    silent.share.read(chunk.length);
     const seen = silent.seen === undefined ? chunk : Buffer.concat([silent.seen, chunk]);
     const protocol = protocolOf(seen);
     const isCut = protocol === "tls" && seen.length < tlsHeadBytes && this.#options.expectsTls(socket);
