@@ -9,6 +9,13 @@ const flagsPerAttack = 100;
 const attacks: Readonly<Record<string, readonly [rule: unknown, context: unknown]>> = {
   "a number": [{ "==": [{ var: "v" }, 1] }, { v: `1${"_1".repeat(megabyte / 2)}` }],
   "a version": [{ sem_ver: [{ var: "v" }, ">=", "1.0.0"] }, { v: `1.0.0-${"a.".repeat(megabyte / 2)}a` }],
+  "a text in a text": [
+    { in: [{ var: "w" }, { var: "v" }] },
+    {
+      v: "a".repeat(megabyte / 2),
+      w: `${"a".repeat(megabyte / 8)}b${"a".repeat(megabyte / 8)}`,
+    },
+  ],
   "lists in lists": [
     { some: [{ var: "v" }, { in: [{ var: "" }, { var: "w" }] }] },
     { v: Array.from({ length: 900 }, (_, index) => `a${index}`), w: "a".repeat(900_000) },

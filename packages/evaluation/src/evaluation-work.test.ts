@@ -39,6 +39,11 @@ const megabyte = 980_000;
 const numbers = `1${"_1".repeat(megabyte / 2)}`;
 const version = `1.0.0-${"a.".repeat(megabyte / 2)}a`;
 const groups = list(900, (index) => `a${index}`);
+const hay = "a".repeat(megabyte / 2);
+const needle = `${"a".repeat(megabyte / 8)}b${"a".repeat(megabyte / 8)}`;
+const longTexts = list(8, (index) => `${"x".repeat(20_000)}${index}`);
+const sameText = list(400, () => "y".repeat(20_001));
+const keyed = list(200, () => ({ targetingKey: "a", $flagd: { flagKey: hay } }));
 const wide = Object.fromEntries(Array.from({ length: 80_000 }, (_, index) => [`key-${index}`, 1]));
 
 /** What one rule of a hundred flags does with a large context, and how many of the flags may be answered. */
@@ -59,6 +64,15 @@ const tooMuchTogether: readonly (readonly [string, JsonValue, JsonObject, number
   ["cut a text", { substr: [{ var: "v" }, 1, 2] }, { v: version }, 20],
   ["cut a text of pairs", { substr: [{ var: "v" }, 1, 2] }, { v: "😀".repeat(megabyte / 4) }, 5],
   ["search a text", { in: ["zzzzzz", { var: "v" }] }, { v: version }, 50],
+  ["search a text for a long one", { in: [{ var: "w" }, { var: "v" }] }, { v: hay, w: needle }, 6],
+  [
+    "search texts of one length",
+    { none: [{ var: "v" }, { in: [{ var: "" }, longTexts] }] },
+    { v: sameText },
+    1,
+  ],
+  ["look for paths that are numbers", { missing: { var: "v" } }, { v: list(100_000) }, 5],
+  ["hash the keys of items", { map: [{ var: "v" }, { fractional: [["on", 1]] }] }, { v: keyed }, 1],
   [
     "search lists in lists",
     { some: [{ var: "v" }, { in: [{ var: "" }, { var: "w" }] }] },

@@ -39,8 +39,10 @@ export function requireWritable(value: Value, scope: Scope): void {
   else if (typeof value === "object" && value !== null) {
     const members = Object.entries(value) as readonly (readonly [string, Value])[];
     scope.charge(1 + members.length);
+    // Names are compared with each other to be sorted.
+    const comparisons = Math.ceil(Math.log2(members.length + 1));
     for (const [key, member] of members) {
-      scope.chargeText(key);
+      scope.charge((key.length * comparisons) >> 3);
       requireWritable(member, scope);
     }
   }

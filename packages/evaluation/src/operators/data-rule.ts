@@ -33,5 +33,8 @@ export function chargeAsRule(value: Value, scope: Scope): void {
   scope.charge(workPerNode);
   if (typeof value === "string") scope.charge(workPerCharacter * value.length);
   if (typeof value !== "object" || value === null) return;
-  for (const member of Object.values(value) as readonly Value[]) chargeAsRule(member, scope);
+  for (const [key, member] of Object.entries(value) as readonly (readonly [string, Value])[]) {
+    scope.chargeText(key);
+    chargeAsRule(member, scope);
+  }
 }

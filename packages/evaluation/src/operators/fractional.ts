@@ -75,6 +75,8 @@ function split(
 function splitImplicitly(distribution: VariantDistribution | undefined, data: ValueMap, scope: Scope): Value {
   const key = data["targetingKey"];
   if (distribution === undefined || typeof key !== "string" || key === "") return null;
+  const flagKey = scope.flagKey(data);
+  scope.chargeReading(flagKey);
   scope.chargeReading(key);
-  return pickVariant(distribution, murmur3(scope.flagKey(data), key));
+  return pickVariant(distribution, murmur3(flagKey, key));
 }

@@ -1,6 +1,7 @@
 import { fail } from "../rule-failure.js";
 import type { Scope } from "../scope.js";
 import { isSameText } from "../comparison.js";
+import { containsText } from "../find-text.js";
 import { toNumber } from "../to-number.js";
 import { isList, isMap, isNumber, type Value } from "../value.js";
 import { argument, binaryOperator, eager, listOf, type Operator } from "./operator.js";
@@ -8,8 +9,11 @@ import { argument, binaryOperator, eager, listOf, type Operator } from "./operat
 /** A list in a rule with at least this many strings is searched by hash. */
 const minIndexed = 8;
 
-/** At worst, a search compares the whole searched text at each place; it is charged for at most this many comparisons a place. */
-const maxFactor = 64;
+/** V8 hashes longer texts by their length alone: in a list they are compared instead. */
+const maxHashed = 1024;
+
+/** V8 searches for no longer text: at worst it compares all of it at each place. */
+const maxNative = 64;
 
 const general = binaryOperator(isIn, (args, scope) => {
   const values = listOf(args, scope);
@@ -26,24 +30,30 @@ export const isWithin: Operator = (args, compile) => {
   const hasText = container.length < minIndexed ? searched(container) : indexed(container);
   return (data, scope) => {
     const item = evaluate(data, scope);
-    return typeof item === "string" ? hasText(item) : isIn(item, container, scope);
+    return typeof item === "string" ? hasText(item, scope) : isIn(item, container, scope);
   };
 };
 
-function searched(texts: readonly string[]): (text: string) => boolean {
-  return (text) => texts.includes(text);
+type HasText = (text: string, scope: Scope) => boolean;
+
+function searched(texts: readonly string[]): HasText {
+  return (text, scope) => texts.some((each) => isSameText(each, text, scope));
 }
 
-function indexed(texts: readonly string[]): (text: string) => boolean {
+function indexed(texts: readonly string[]): HasText {
   const index = new Set(texts);
-  return (text) => index.has(text);
+  const hasLong = searched(texts.filter(({ length }) => length > maxHashed));
+  return (text, scope) => {
+    if (text.length > maxHashed) return hasLong(text, scope);
+    scope.chargeText(text);
+    return index.has(text);
+  };
 }
 
 function isIn(item: Value, container: Value, scope: Scope): boolean {
   if (typeof container === "string") {
     if (typeof item !== "string") return fail("only a string can be searched for in a string");
-    scope.charge(1 + (container.length * Math.min(item.length, maxFactor)) / 64);
-    return container.includes(item);
+    return isPartOf(item, container, scope);
   }
   if (!isList(container)) return false;
   scope.charge(container.length);
@@ -51,6 +61,17 @@ function isIn(item: Value, container: Value, scope: Scope): boolean {
     if (matches(item, element, scope)) return true;
   }
   return false;
+}
+
+function isPartOf(part: string, text: string, scope: Scope): boolean {
+  if (part.length > text.length) return false;
+  if (part.length <= maxNative) {
+    scope.charge(1 + (text.length * part.length) / 64);
+    return text.includes(part);
+  }
+  scope.chargeReading(text);
+  scope.chargeReading(part);
+  return containsText(text, part);
 }
 
 function matches(item: Value, element: Value, scope: Scope): boolean {

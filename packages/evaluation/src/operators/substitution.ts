@@ -10,7 +10,8 @@ import { readVariable } from "./variables.js";
  * value becomes part of the rule, and a rule may change its form. item-rule.ts avoids it where that makes no difference.
  */
 export function substituteVariables(rule: Value, data: Value, scope: Scope, compile: Compile): Value {
-  chargeAsRule(null, scope);
+  // Of a text too: it may be a path, which is parsed again with the rule.
+  chargeAsRule(typeof rule === "object" ? null : rule, scope);
   if (isList(rule)) return rule.map((item) => substituteVariables(item, data, scope, compile));
   if (!isMap(rule)) return rule;
   const members: [string, Value][] = [];
@@ -21,6 +22,7 @@ export function substituteVariables(rule: Value, data: Value, scope: Scope, comp
         chargeAsRule(value, scope);
         return value;
       }
+      chargeAsRule(member, scope);
       members.push([key, member]);
     } else members.push([key, substituteVariables(member, data, scope, compile)]);
   }

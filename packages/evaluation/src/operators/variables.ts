@@ -26,7 +26,7 @@ export const variable: Operator = (args, compile) => {
 /** The part of the data that the evaluated arguments of a variable name. */
 export function readVariable(args: Value, data: Value, scope: Scope): Value {
   if (args === null) return isPrimitive(data) ? data : null;
-  if (isNumber(args)) return parsePath(toText(args))(data, scope);
+  if (isNumber(args)) return readPath(toText(args), data, scope);
   if (typeof args === "string") return readPath(args, data, scope);
   if (!isList(args)) return data === null ? null : fail("a variable must be named by a string or a number");
   if (args.length === 0) return scope.whole(data);
