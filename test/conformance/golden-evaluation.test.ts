@@ -16,6 +16,11 @@ function agrees(golden: GoldenAnswer, ours: Resolution): boolean {
   return isDeepStrictEqual(ours.value ?? null, value) && (ours.variant ?? "") === variant && isSameMetadata;
 }
 
+/** Whether flagd failed because one evaluator refers to another, which it replaces by chance, as the order in its map is. */
+function isOfNestedEvaluators({ doc, expect: { errorCode } }: GoldenAnswer): boolean {
+  return errorCode === "PARSE_ERROR" && JSON.stringify(doc.$evaluators ?? {}).includes('{"$ref":');
+}
+
 /** What the real Go evaluator of flagd answered to 7,973 random documents and contexts. */
 describe("the golden answers of flagd", () => {
   for (const [tier, what, count] of [
@@ -26,10 +31,18 @@ describe("the golden answers of flagd", () => {
     it(`are also ours, every one, for ${what}`, () => {
       const asked = goldenAnswers.filter((one) => one.tier === tier && one.documentRefused === undefined);
       expect(asked).to.have.length(count);
-      const different = asked.filter((one) => !agrees(one, answer(one)));
+      const different = asked.filter((one) => !agrees(one, answer(one)) && !isOfNestedEvaluators(one));
       expect(different.slice(0, 3).map((one) => ({ ...one, ours: answer(one) }))).to.deep.equal([]);
     });
   }
+
+  it("differ where an evaluator refers to an evaluator: we always replace it", () => {
+    const nested = goldenAnswers.filter(
+      (one) => one.documentRefused === undefined && isOfNestedEvaluators(one),
+    );
+    const ours = nested.map((one) => answer(one)).filter(({ errorCode }) => errorCode === undefined);
+    expect(ours.length).to.equal(26);
+  });
 
   it("differ where flagd refuses a document for one bad flag: we refuse that flag, and serve the others", () => {
     const refused = goldenAnswers.filter(({ documentRefused }) => documentRefused !== undefined);

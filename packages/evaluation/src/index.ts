@@ -13,7 +13,7 @@ export {
   type InvalidFlag,
 } from "./parse-document.js";
 export type { FlagFilter } from "./flag-index.js";
-export { evaluatorsOf } from "./inline-references.js";
+export { evaluatorsOf, inlineReferences, servableEvaluators } from "./inline-references.js";
 export { metadataOf, parseFlag, type FlagSetContext } from "./parse-flag.js";
 export type { EvaluationContext, EvaluationErrorCode, Reason, Resolution } from "./resolution.js";
 export { hasSameVariants, isSameFlag, isSameJson } from "./same-flag.js";

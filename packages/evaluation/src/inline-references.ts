@@ -1,4 +1,11 @@
-import { isJsonObject, unservable, type JsonObject, type JsonValue } from "@bunting/protocol";
+import {
+  isJsonObject,
+  maxDocumentDepth,
+  quoted,
+  unservable,
+  type JsonObject,
+  type JsonValue,
+} from "@bunting/protocol";
 
 /**
  * flagd replaces references in the JSON text of the document. A name with one of these characters is escaped there, so that flagd never
@@ -14,32 +21,150 @@ const unservableMark = "\ud800 unservable";
 
 /** How much a flag may grow by its references, in bytes of JSON: in-process providers get it written out. */
 const maxReferencedBytes = 1024 * 1024;
+const tooLarge = `with its references replaced it is larger than ${maxReferencedBytes} bytes`;
 
-/** About how many bytes of JSON an evaluator is. */
-const evaluatorBytes = new WeakMap<object, number>();
+/** Of evaluators that refer to each other in a circle, as many are named. */
+const maxNamed = 5;
 
-/** The evaluators of a document in the form that `inlineReferences` takes: safe to walk, however deep they were. */
-export function evaluatorsOf(object: JsonObject): JsonObject {
-  const problems = new Map<string, string>();
-  for (const [name, evaluator] of Object.entries(object)) {
-    const problem = unservable(evaluator);
-    if (problem !== undefined) problems.set(name, problem);
-  }
-  if (problems.size === 0) return object;
+/** What an evaluator amounts to with its references replaced. */
+interface Size {
+  /** About how many bytes of JSON. */
+  readonly bytes: number;
+  readonly depth: number;
+}
+
+const sizes = new WeakMap<object, Size>();
+
+/** The evaluators of a document, safe to walk, however deep they were. */
+export function servableEvaluators(object: JsonObject): JsonObject {
+  const entries = Object.entries(object);
+  if (entries.every(([, evaluator]) => unservable(evaluator) === undefined)) return object;
   return Object.fromEntries(
-    Object.entries(object).map(([name, evaluator]) => {
-      const problem = problems.get(name);
-      return [name, problem === undefined ? evaluator : { [unservableMark]: problem }] as const;
+    entries.map(([name, evaluator]) => {
+      const problem = unservable(evaluator);
+      return [name, problem === undefined ? evaluator : { [unservableMark]: problem }];
     }),
   );
 }
 
 /**
+ * The evaluators of a document in the form that `inlineReferences` takes: safe to walk, and with the references among them replaced. An
+ * evaluator that occurs in several is one object in all of them.
+ */
+export function evaluatorsOf(object: JsonObject): JsonObject {
+  return new EvaluatorSet(servableEvaluators(object)).resolve();
+}
+
+class EvaluatorSet {
+  readonly #object: JsonObject;
+  readonly #done = new Map<string, JsonValue>();
+  /** Of each evaluator that waits, the references in it that are not resolved. */
+  readonly #waiting = new Map<string, Set<string>>();
+  readonly #referring = new Map<string, string[]>();
+
+  constructor(object: JsonObject) {
+    this.#object = object;
+  }
+
+  resolve(): JsonObject {
+    const ready: string[] = [];
+    for (const [name, evaluator] of Object.entries(this.#object)) {
+      const references = this.#referencesOf(evaluator);
+      if (references.size > 0) this.#waiting.set(name, references);
+      else {
+        this.#done.set(name, evaluator);
+        ready.push(name);
+      }
+      for (const reference of references) {
+        const referring = this.#referring.get(reference);
+        if (referring === undefined) this.#referring.set(reference, [name]);
+        else referring.push(name);
+      }
+    }
+    if (this.#waiting.size === 0) return this.#object;
+    // The innermost first: a chain of evaluators may be as long as the document, and the stack is not.
+    for (let name = ready.pop(); name !== undefined; name = ready.pop()) {
+      for (const referring of this.#referring.get(name) ?? []) {
+        const waiting = this.#waiting.get(referring);
+        waiting?.delete(name);
+        if (waiting?.size !== 0) continue;
+        this.#waiting.delete(referring);
+        this.#inline(referring);
+        ready.push(referring);
+      }
+    }
+    for (const name of this.#waiting.keys()) this.#refuse(name, `never ends: ${this.#circleFrom(name)}`);
+    return Object.fromEntries(Object.keys(this.#object).map((name) => [name, this.#done.get(name) ?? null]));
+  }
+
+  #referencesOf(evaluator: JsonValue): Set<string> {
+    const references = new Set<string>();
+    const visit = (value: JsonValue): void => {
+      if (typeof value !== "object" || value === null) return;
+      const name = isJsonObject(value) ? referenceIn(value) : undefined;
+      if (name === undefined)
+        for (const member of Object.values(value) as readonly JsonValue[]) visit(member);
+      else if (Object.hasOwn(this.#object, name)) references.add(name);
+    };
+    visit(evaluator);
+    return references;
+  }
+
+  #inline(name: string): void {
+    const raw = this.#object[name] ?? null;
+    try {
+      const inliner = new Inliner((inner) => this.#done.get(inner), failed);
+      const evaluator = inliner.inline(raw, 0);
+      const { bytes, deepest } = inliner;
+      if (deepest > maxDocumentDepth)
+        this.#refuse(
+          name,
+          `is nested more than ${maxDocumentDepth} levels deep with its references replaced`,
+        );
+      else {
+        this.#done.set(name, evaluator);
+        // What is a reference as a whole is the evaluator it refers to.
+        if (typeof evaluator === "object" && evaluator !== null && !sizes.has(evaluator))
+          sizes.set(evaluator, { bytes: measured(raw).bytes + bytes, depth: deepest });
+      }
+    } catch (error) {
+      if (!(error instanceof ReferenceFailure)) throw error;
+      this.#refuse(name, `can't be served: ${error.message}`);
+    }
+  }
+
+  #refuse(name: string, problem: string): void {
+    this.#done.set(name, { [unservableMark]: problem });
+  }
+
+  /** `"a" → "b" → "a"`: where the references of an evaluator that never ends lead. */
+  #circleFrom(start: string): string {
+    const path: string[] = [];
+    let name: string | undefined = start;
+    for (
+      ;
+      name !== undefined && !path.includes(name) && path.length < maxNamed;
+      [name] = this.#waiting.get(name) ?? []
+    )
+      path.push(name);
+    const last = name !== undefined && path.includes(name) ? quoted(name) : "…";
+    return [...path.map((each) => quoted(each)), last].join(" → ");
+  }
+}
+
+class ReferenceFailure extends Error {}
+
+function failed(reason: string): never {
+  throw new ReferenceFailure(reason);
+}
+
+/**
  * Replaces references, `{"$ref": "name"}`, by the shared evaluators they name. Values without references keep their object. A reference
- * without an evaluator stays, and so becomes an unknown operator; so do references inside of evaluators.
+ * without an evaluator stays, and so becomes an unknown operator.
  *
- * @param refuse called with the reason if references can't be replaced: an evaluator is empty, which flagd refuses, or nested too deep, or
- * they are too many; or if a number is too large for JSON
+ * @param evaluators by `evaluatorsOf`
+ * @param refuse called with the reason if references can't be replaced: an evaluator is empty, which flagd refuses, nested too deep, or refers
+ * to itself, or they are too many; or if a number is too large for JSON
  * @param onBytes called with about how many bytes of JSON the value grew by, if it has references
  */
 export function inlineReferences(
@@ -48,75 +173,104 @@ export function inlineReferences(
   refuse: (reason: string) => never,
   onBytes: (bytes: number) => void = () => undefined,
 ): JsonValue {
-  let bytes = 0;
-  const inline = (value: JsonValue, depth: number): JsonValue => {
-    if (value === Infinity || value === -Infinity) return refuse("it has a number beyond 1.8e308");
-    if (typeof value !== "object" || value === null || depth > maxDepth) return value;
-    return isJsonObject(value) ? inlineInObject(value, depth) : inlineInList(value, depth);
-  };
+  const inliner = new Inliner(
+    (name) => (Object.hasOwn(evaluators, name) ? evaluators[name] : undefined),
+    refuse,
+  );
+  const inlined = inliner.inline(value, 0);
+  if (inliner.bytes > 0) onBytes(inliner.bytes);
+  return inlined;
+}
 
-  const inlineInObject = (object: JsonObject, depth: number): JsonValue => {
-    const keys = Object.keys(object);
-    if (keys.length === 1 && keys[0] === "$ref") return referenced(object["$ref"]) ?? object;
+class Inliner {
+  readonly #evaluator: (name: string) => JsonValue | undefined;
+  readonly #refuse: (reason: string) => never;
+  /** Of all evaluators that references were replaced by. */
+  bytes = 0;
+  /** How deep the value is nested, its evaluators included. */
+  deepest = 0;
+
+  constructor(evaluator: (name: string) => JsonValue | undefined, refuse: (reason: string) => never) {
+    this.#evaluator = evaluator;
+    this.#refuse = refuse;
+  }
+
+  inline(value: JsonValue, depth: number): JsonValue {
+    if (value === Infinity || value === -Infinity) return this.#refuse("it has a number beyond 1.8e308");
+    if (typeof value !== "object" || value === null || depth > maxDepth) return value;
+    this.deepest = Math.max(this.deepest, depth + 1);
+    return isJsonObject(value) ? this.#inObject(value, depth) : this.#inList(value, depth);
+  }
+
+  #inObject(object: JsonObject, depth: number): JsonValue {
+    const name = referenceIn(object);
+    if (name !== undefined) return this.#referenced(name, depth) ?? object;
     let members: [string, JsonValue][] | undefined;
-    for (const key of keys) {
+    for (const key of Object.keys(object)) {
       const member = object[key] ?? null;
-      const inlined = inline(member, depth + 1);
+      const inlined = this.inline(member, depth + 1);
       if (inlined !== member) (members ??= []).push([key, inlined]);
     }
     // Spread and fromEntries define members rather than assign them: a key called "__proto__" stays a key.
     return members === undefined ? object : { ...object, ...Object.fromEntries(members) };
-  };
+  }
 
-  const inlineInList = (list: readonly JsonValue[], depth: number): JsonValue => {
+  #inList(list: readonly JsonValue[], depth: number): JsonValue {
     let result: JsonValue[] | undefined;
     for (const [i, item] of list.entries()) {
-      const inlined = inline(item, depth + 1);
+      const inlined = this.inline(item, depth + 1);
       if (inlined !== item) (result ??= [...list])[i] = inlined;
     }
     return result ?? list;
-  };
+  }
 
-  const referenced = (name: JsonValue | undefined): JsonValue | undefined => {
-    if (typeof name !== "string" || !Object.hasOwn(evaluators, name) || unfindableName.test(name))
-      return undefined;
-    const evaluator = evaluators[name];
+  #referenced(name: string, depth: number): JsonValue | undefined {
+    const evaluator = this.#evaluator(name);
+    if (evaluator === undefined) return undefined;
     const what = `the evaluator ${JSON.stringify(name)} it refers to`;
     const problem = isJsonObject(evaluator) ? evaluator[unservableMark] : undefined;
-    if (typeof problem === "string") return refuse(`${what} ${problem}`);
-    if (isEmpty(evaluator)) return refuse(`${what} is empty`);
-    bytes += bytesOf(evaluator ?? null);
-    if (bytes > maxReferencedBytes)
-      return refuse(`with its references replaced it is larger than ${maxReferencedBytes} bytes`);
-    return evaluator;
-  };
+    if (typeof problem === "string") return this.#refuse(`${what} ${problem}`);
+    if (isEmpty(evaluator)) return this.#refuse(`${what} is empty`);
+    const size = sizeOf(evaluator);
+    this.bytes += size.bytes;
+    this.deepest = Math.max(this.deepest, depth + size.depth);
+    return this.bytes > maxReferencedBytes ? this.#refuse(tooLarge) : evaluator;
+  }
+}
 
-  const inlined = inline(value, 0);
-  if (bytes > 0) onBytes(bytes);
-  return inlined;
+/** The name of the evaluator that an object is a reference to; undefined if it is none, or one that flagd never finds. */
+function referenceIn(object: JsonObject): string | undefined {
+  const { $ref } = object;
+  const isReference = typeof $ref === "string" && Object.keys(object).length === 1;
+  return isReference && !unfindableName.test($ref) ? $ref : undefined;
 }
 
 /** True for an evaluator that a reference was replaced by: other rules may contain the same object. */
 export function isReferenced(rule: object): boolean {
-  return evaluatorBytes.has(rule);
+  return sizes.has(rule);
 }
 
-function bytesOf(evaluator: JsonValue): number {
+function sizeOf(evaluator: JsonValue): Size {
   if (typeof evaluator !== "object" || evaluator === null) return measured(evaluator);
-  let bytes = evaluatorBytes.get(evaluator);
-  if (bytes === undefined) evaluatorBytes.set(evaluator, (bytes = measured(evaluator)));
-  return bytes;
+  let size = sizes.get(evaluator);
+  if (size === undefined) sizes.set(evaluator, (size = measured(evaluator)));
+  return size;
 }
 
-function measured(value: JsonValue): number {
-  if (typeof value === "string") return value.length + 3;
-  if (typeof value !== "object" || value === null) return 5;
-  if (Array.isArray(value))
-    return (value as readonly JsonValue[]).reduce<number>((sum, item) => sum + measured(item), 3);
-  return Object.entries(value).reduce((sum, [key, member]) => sum + key.length + 3 + measured(member), 3);
+function measured(value: JsonValue): Size {
+  if (typeof value === "string") return { bytes: value.length + 3, depth: 0 };
+  if (typeof value !== "object" || value === null) return { bytes: 5, depth: 0 };
+  let bytes = 3;
+  let depth = 0;
+  for (const [key, member] of Object.entries(value) as readonly (readonly [string, JsonValue])[]) {
+    const size = measured(member);
+    bytes += size.bytes + (Array.isArray(value) ? 0 : key.length + 3);
+    depth = Math.max(depth, size.depth);
+  }
+  return { bytes, depth: depth + 1 };
 }
 
-function isEmpty(evaluator: JsonValue | undefined): boolean {
+function isEmpty(evaluator: JsonValue): boolean {
   if (typeof evaluator === "object" && evaluator !== null) return Object.keys(evaluator).length === 0;
   return evaluator === "";
 }

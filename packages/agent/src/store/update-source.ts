@@ -11,6 +11,7 @@ import {
   isSameJson,
   metadataOf,
   parseFlag,
+  servableEvaluators,
   type Flag,
   type FlagSetContext,
   type InvalidFlag,
@@ -24,6 +25,8 @@ const heapPerReferencedByte = 2;
 export interface SourceDocument {
   readonly index: DocumentIndex;
   readonly set: FlagSetContext;
+  /** As they are written: those of `set` contain each other, so that comparing these takes less. */
+  readonly evaluators: JsonObject;
   /** By row of the index; undefined for a rejected flag that had no previous value. */
   readonly flags: readonly (Flag | undefined)[];
   /** Rejected flags by their id in the index. */
@@ -56,7 +59,7 @@ export function updateSource(
   onWeight: (weight: number) => void,
 ): SourceUpdate {
   const indexed = indexDocument(bytes, previous?.index, { onWeight, maxDepth: maxDocumentDepth });
-  const set = readSet(indexed.index, previous, source);
+  const { set, evaluators } = readSet(indexed.index, previous, source);
   const rows = rowsToDerive(indexed, set, previous);
   const ownWeight = weightOf(rows, indexed);
   onWeight(ownWeight);
@@ -100,7 +103,7 @@ export function updateSource(
     if (!isSame) put.push(flag);
   }
   const weight = indexed.index.entries.totalWeight();
-  const state = { index: indexed.index, set, flags, rejected, weight };
+  const state = { index: indexed.index, set, evaluators, flags, rejected, weight };
   return { state, put, removed: [...replaced.values()], newlyRejected };
 }
 
@@ -119,22 +122,25 @@ function readSet(
   index: DocumentIndex,
   previous: SourceDocument | undefined,
   source: { readonly uri: string; readonly sourceIndex: number },
-): FlagSetContext {
+): Pick<SourceDocument, "set" | "evaluators"> {
   const isUnchanged = (part: "metadata" | "evaluators"): boolean =>
     previous !== undefined &&
     isSameSlice(index.bytes, index[part], previous.index.bytes, previous.index[part]);
   const metadata = isUnchanged("metadata")
     ? previous?.set.metadata
     : metadataOf(readObject(index.bytes, index.metadata, "metadata"));
-  const evaluators = isUnchanged("evaluators")
-    ? previous?.set.evaluators
-    : evaluatorsOf(readObject(index.bytes, index.evaluators, "$evaluators"));
-  return {
+  const written = isUnchanged("evaluators")
+    ? previous?.evaluators
+    : servableEvaluators(readObject(index.bytes, index.evaluators, "$evaluators"));
+  const evaluators = written ?? {};
+  const isSame = previous !== undefined && isSameJson(evaluators, previous.evaluators);
+  const set = {
     metadata: metadata ?? {},
-    evaluators: evaluators ?? {},
+    evaluators: isSame ? previous.set.evaluators : evaluatorsOf(evaluators),
     source: source.uri,
     sourceIndex: source.sourceIndex,
   };
+  return { set, evaluators };
 }
 
 function readObject(bytes: Buffer, slice: Slice | undefined, name: string): JsonObject {
@@ -154,7 +160,7 @@ function rowsToDerive(
   const { entries } = index;
   const allRows = (): number[] => [...entries.ids.keys()];
   if (!isSameJson(set.metadata, previous.set.metadata)) return allRows();
-  if (isSameJson(set.evaluators, previous.set.evaluators)) return changedRows;
+  if (set.evaluators === previous.set.evaluators) return changedRows;
   const referring = allRows().filter((row) => entries.mentionsReference(row));
   return [...new Set([...changedRows, ...referring])];
 }

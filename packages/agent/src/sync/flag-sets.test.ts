@@ -45,7 +45,7 @@ describe("replaceFlagSets", () => {
   it("puts each set's evaluators into its rules", () => {
     const rule = (of: string) => ({
       flags: { x: { ...flag, targeting: { if: [{ $ref: "is" }, "on", { $ref: "other" }] } } },
-      $evaluators: { is: { "==": [of, { var: "of" }] } },
+      $evaluators: { is: { $ref: "inner" }, inner: { "==": [of, { var: "of" }] } },
       metadata: { flagSetId: of },
     });
     const both = merge(merge(undefined, rule("a")) as object, rule("b")) as {

@@ -1,3 +1,4 @@
+import { evaluatorsOf, inlineReferences } from "@bunting/evaluation";
 import { isJsonObject, maxDocumentDepth, type JsonObject, type JsonValue } from "@bunting/protocol";
 
 /** A flag, with the parts of its document that apply to it. */
@@ -41,7 +42,7 @@ function isTooDeep(value: JsonValue, depth: number): boolean {
 /** The flags of a document, with its metadata and evaluators put into each of them: those of other sets may differ. */
 function flagsOf({ flags, metadata, $evaluators }: JsonObject): FlagOfSet[] {
   const common = isJsonObject(metadata) ? metadata : {};
-  const evaluators = isJsonObject($evaluators) ? $evaluators : {};
+  const evaluators = evaluatorsOf(isJsonObject($evaluators) ? $evaluators : {});
   const entries: (readonly [key: JsonValue | undefined, flag: JsonValue])[] = Array.isArray(flags)
     ? (flags as readonly JsonValue[]).map((flag) => [isJsonObject(flag) ? flag["key"] : undefined, flag])
     : Object.entries(isJsonObject(flags) ? flags : {});
@@ -61,16 +62,16 @@ function flagsOf({ flags, metadata, $evaluators }: JsonObject): FlagOfSet[] {
   });
 }
 
-function withoutReferences(value: JsonValue, evaluators: JsonObject): JsonValue {
-  if (Array.isArray(value)) {
-    return (value as readonly JsonValue[]).map((each) => withoutReferences(each, evaluators));
+/** Where a reference can't be replaced the rule stays as it is, and the evaluation that reaches it fails. */
+function withoutReferences(targeting: JsonValue, evaluators: JsonObject): JsonValue {
+  try {
+    return inlineReferences(targeting, evaluators, (reason) => {
+      throw new UnreplacedError(reason);
+    });
+  } catch (error) {
+    if (error instanceof UnreplacedError) return targeting;
+    throw error;
   }
-  if (!isJsonObject(value)) return value;
-  const { $ref } = value;
-  if (typeof $ref === "string" && Object.keys(value).length === 1 && Object.hasOwn(evaluators, $ref)) {
-    return evaluators[$ref] ?? null;
-  }
-  return Object.fromEntries(
-    Object.entries(value).map(([key, each]) => [key, withoutReferences(each, evaluators)]),
-  );
 }
+
+class UnreplacedError extends Error {}

@@ -86,6 +86,28 @@ describe("lintText", () => {
     expect(brief((await lint(text)).findings)).to.deep.equal(["2:8 error unknown-operator"]);
   });
 
+  it("follows evaluators within evaluators, and points at the flags that reach one that never ends", async () => {
+    const text = [
+      "$evaluators:",
+      "  inner: { '==': [{ var: a }, 1] }",
+      "  outer: { or: [{ $ref: inner }, { $ref: b }] }",
+      "  b: { '!': { $ref: c } }",
+      "  c: { $ref: b }",
+      "flags:",
+      "  f:",
+      "    state: ENABLED",
+      "    variants: { a: x }",
+      "    targeting: { if: [{ $ref: RULE }, a] }",
+      "",
+    ].join("\n");
+    const rule = async (name: string): Promise<readonly FileFinding[]> =>
+      (await lint(text.replace("RULE", name))).findings.filter(({ kind }) => kind !== "unused-evaluator");
+    expect(brief(await rule("inner"))).to.deep.equal([]);
+    const [finding] = await rule("outer");
+    expect(brief([finding as FileFinding])).to.deep.equal(["7:3 error flag"]);
+    expect(finding?.message).to.contain('"outer" it refers to never ends: "outer" → "b" → "c" → "b"');
+  });
+
   it("points at results that name no variant", async () => {
     expect(await ofRule("c")).to.deep.equal(["7:40 error unknown-variant"]);
     expect(await ofRule("{ if: [true, c, true, a, d] }")).to.deep.equal([

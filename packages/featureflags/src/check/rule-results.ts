@@ -32,7 +32,7 @@ export function operatorOf(rule: JsonValue): readonly [name: string, args: JsonV
  */
 export class RuleResults {
   readonly #evaluators: JsonObject;
-  /** Evaluators can refer to each other only in vain, so a second visit of one adds nothing. */
+  /** A second visit of an evaluator adds nothing, and those that refer to themselves would have no end. */
   readonly #visited = new Set<string>();
 
   constructor(evaluators: JsonObject) {
