@@ -214,7 +214,12 @@ const rows: { readonly [Name in keyof AgentOptions]: Row | "read before" | "igno
   otelReloadInterval: { value: 4711, with: otel, reaches: (made) => collector(made)?.reloadIntervalMs },
   // main.ts makes the logger of them, and the file is read with the options.
   logFormat: "read before",
-  debug: "read before",
+  debug: {
+    value: true,
+    reaches: (made) =>
+      typeof made.one("loggedEvaluations").given[1].debug === "function" &&
+      (made.one("FlagStore").given[0].metrics as object) === made.one("loggedEvaluations").made,
+  },
   config: "read before",
 };
 

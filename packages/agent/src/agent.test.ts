@@ -79,12 +79,14 @@ describe("an agent of bunting.sync.v1", () => {
     const again = await server.nextStream();
     expect((await again.subscribed()).held).to.deep.equal(versionOf(bad, version));
     expect(await text(`${management}/readyz`)).to.match(
-      /^ready, but flags may be stale\n.*, no flags yet\n$/,
+      /^ready, but flags may be stale\n.*, flags from disk, resourceVersion \d+, digest \w{64}\n$/,
     );
     again.send({ unchanged: { topic, version: versionOf(bad, { ...version, resourceVersion: "4712" }) } });
     expect((await again.next("ack")).rejectedFlags.map(({ key }) => key)).to.deep.equal(["bad"]);
     const body = await text(`${management}/readyz`);
-    expect(body).to.match(/connected for \d+ s \(bunting\.sync\.v1\), newest flags \d+ s old\n$/);
+    expect(body).to.match(
+      /connected for \d+ s \(bunting\.sync\.v1\), newest flags \d+ s old, resourceVersion 4712, digest \w{64}\n$/,
+    );
     const metrics = await text(`${management}/metrics`);
     for (const line of [
       'bunting_agent_sync_protocol{source="0",protocol="bunting.sync.v1"} 1',

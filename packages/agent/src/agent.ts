@@ -43,7 +43,8 @@ export function createAgent(
   parts = agentParts,
 ): Agent {
   const registry = createRegistry(false);
-  const metrics = agentPrometheusMetrics(registry);
+  const counted = agentPrometheusMetrics(registry);
+  const metrics = options.debug ? parts.loggedEvaluations(counted, logger) : counted;
   const wiring: AgentWiring = { options, parts, clock, logger, metrics };
   const configs = sourceConfigsOf(wiring);
   const telemetry = new parts.Telemetry({
@@ -68,6 +69,7 @@ export function createAgent(
     status: () => sources.map((source) => source.status()),
     servesFlags: (sourceIndex) => store.servesFlags(sourceIndex),
     isStale: (sourceIndex) => freshness.isStale(sourceIndex),
+    documentName: (sourceIndex) => store.documentName(sourceIndex),
     clock,
   });
   const health = new parts.ReadinessHealth(() => readiness.check());

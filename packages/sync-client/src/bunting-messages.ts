@@ -6,7 +6,9 @@ export const syncPath = "/bunting.sync.v1.SyncService/Sync";
 export interface DocumentVersion {
   /** SHA-256 of the document; see docs/bunting-sync-v1.md. */
   readonly digest: Buffer;
-  /** The whole Version message as it came, to be sent back: its other fields concern the proxy only. */
+  /** Of the FeatureFlag; absent if the proxy's source has none. */
+  readonly resourceVersion?: string;
+  /** The whole Version message as it came, to be sent back. */
   readonly encoded: Buffer;
 }
 

@@ -87,13 +87,20 @@ export function decodeVersion(message: Buffer): DocumentVersion {
       `a version of ${message.length} bytes, more than the ${mostVersionBytes} allowed`,
     );
   let digest = message.subarray(0, 0);
+  let resourceVersion = "";
   readFields(message, (field, value) => {
-    if (field === 4 && typeof value !== "number") digest = value;
+    if (typeof value === "number") return;
+    if (field === 3) resourceVersion = value.toString();
+    if (field === 4) digest = value;
   });
   if (digest.length !== digestBytes)
     throw new MalformedMessageError(`a digest of ${digest.length} instead of ${digestBytes} bytes`);
   // A copy, because it outlives the message.
-  return { digest: Buffer.from(digest), encoded: Buffer.from(message) };
+  return {
+    digest: Buffer.from(digest),
+    encoded: Buffer.from(message),
+    ...(resourceVersion === "" ? {} : { resourceVersion }),
+  };
 }
 
 function decodeDeltaFlag(message: Buffer): DeltaFlag {

@@ -29,6 +29,7 @@ function readinessWith(stale: readonly number[], ...sources: SourceStatus[]): Ag
     status: () => sources,
     servesFlags: (sourceIndex) => sources[sourceIndex]?.lastUpdate !== undefined,
     isStale: (sourceIndex) => stale.includes(sourceIndex),
+    documentName: (sourceIndex) => (sourceIndex === 9 ? { digest: "abc", resourceVersion: "17" } : undefined),
     clock: systemClock,
   });
 }
@@ -97,6 +98,16 @@ describe("AgentReadiness", () => {
     const kept = readinessOf(status({ warning }));
     kept.answered(0);
     expect(kept.check().reason).to.match(/^ready, but with the previous flags of demo\/flags\n/);
+  });
+
+  it("names the document of a source by its version, and no secret in its URI", () => {
+    const readiness = readinessOf(
+      status({ sourceIndex: 9, uri: "https://a:b@host/f.json?sig=c", selector: "" }),
+    );
+    readiness.answered(0);
+    expect(readiness.check().reason).to.equal(
+      "ready\nsource 9 https://host/f.json?…: connected for 0 s, newest flags 0 s old, resourceVersion 17, digest abc",
+    );
   });
 
   it("is no longer ready once it shuts down", () => {

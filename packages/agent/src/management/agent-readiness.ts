@@ -1,4 +1,6 @@
 import type { Clock, Readiness } from "@bunting/runtime";
+import type { DocumentName } from "../sync/current-document.js";
+import { shownUri } from "../sync/shown-uri.js";
 import type { SourceStatus } from "../sync/sync-source.js";
 
 /**
@@ -13,6 +15,7 @@ export class AgentReadiness {
   readonly #status: () => readonly SourceStatus[];
   readonly #servesFlags: (sourceIndex: number) => boolean;
   readonly #isStale: (sourceIndex: number) => boolean;
+  readonly #documentName: (sourceIndex: number) => DocumentName | undefined;
   #isStopping = false;
 
   constructor(options: {
@@ -22,12 +25,15 @@ export class AgentReadiness {
     readonly servesFlags: (sourceIndex: number) => boolean;
     /** Whether the flags of a source are answered with reason STALE. */
     readonly isStale: (sourceIndex: number) => boolean;
+    /** What the document of a source is called. */
+    readonly documentName: (sourceIndex: number) => DocumentName | undefined;
     readonly clock: Clock;
   }) {
     this.#clock = options.clock;
     this.#status = options.status;
     this.#servesFlags = options.servesFlags;
     this.#isStale = options.isStale;
+    this.#documentName = options.documentName;
     this.#waitingFor = new Set(Array.from({ length: options.sourceCount }, (_, index) => index));
   }
 
@@ -44,10 +50,14 @@ export class AgentReadiness {
     if (this.#isStopping) return { isReady: false, reason: "shutting down" };
     const sources = this.#status();
     const lines = sources.map((source) =>
-      describe(source, this.#clock.now(), this.#isStale(source.sourceIndex)),
+      describe(source, {
+        now: this.#clock.now(),
+        isStale: this.#isStale(source.sourceIndex),
+        name: this.#documentName(source.sourceIndex),
+      }),
     );
     if (this.#waitingFor.size > 0) {
-      const missing = [...this.#waitingFor].map((index) => sources[index]?.uri ?? String(index));
+      const missing = [...this.#waitingFor].map((index) => shownUri(sources[index]?.uri ?? String(index)));
       return {
         isReady: false,
         reason: [`waiting for the first flags of ${missing.join(", ")}`, ...lines].join("\n"),
@@ -72,15 +82,26 @@ export class AgentReadiness {
 }
 
 function named(sources: readonly SourceStatus[]): string {
-  return sources.map(({ uri, selector }) => (selector === "" ? uri : selector)).join(", ");
+  return sources.map(({ uri, selector }) => (selector === "" ? shownUri(uri) : selector)).join(", ");
 }
 
-function describe(source: SourceStatus, now: number, isStale: boolean): string {
+function describe(
+  source: SourceStatus,
+  {
+    now,
+    isStale,
+    name,
+  }: { readonly now: number; readonly isStale: boolean; readonly name: DocumentName | undefined },
+): string {
   const seconds = (since: number): string => `${Math.max(0, Math.round((now - since) / 1_000))} s`;
   const selector = source.selector === "" ? "" : ` (${source.selector})`;
-  const age =
-    source.lastUpdate === undefined ? "no flags yet" : `newest flags ${seconds(source.lastUpdate)} old`;
+  const none = name === undefined ? "no flags yet" : "flags from disk";
+  const age = source.lastUpdate === undefined ? none : `newest flags ${seconds(source.lastUpdate)} old`;
+  const { digest, resourceVersion } = name ?? {};
+  const version =
+    (resourceVersion === undefined ? "" : `, resourceVersion ${resourceVersion}`) +
+    (digest === undefined ? "" : `, digest ${digest}`);
   const protocol = source.protocol === undefined ? "" : ` (${source.protocol})`;
   const reason = source.error ?? source.warning;
-  return `source ${source.sourceIndex} ${source.uri}${selector}: ${source.state} for ${seconds(source.since)}${protocol}, ${age}${isStale ? ", answered as STALE" : ""}${reason === undefined ? "" : `: ${reason}`}`;
+  return `source ${source.sourceIndex} ${shownUri(source.uri)}${selector}: ${source.state} for ${seconds(source.since)}${protocol}, ${age}${version}${isStale ? ", answered as STALE" : ""}${reason === undefined ? "" : `: ${reason}`}`;
 }

@@ -1,9 +1,11 @@
+import { hash } from "node:crypto";
 import type { DocumentVersion } from "@bunting/sync-client/messages";
 import { compareFlagSetIds, type Flag, type InvalidFlag } from "@bunting/evaluation";
 import { compareUtf8 } from "@bunting/protocol";
-import { cut, RateLimitedLog, systemClock, type Clock, type Logger } from "@bunting/runtime";
+import { cut, RateLimitedLog, singleLine, systemClock, type Clock, type Logger } from "@bunting/runtime";
 import { AgentError } from "../agent-error.js";
-import type { CurrentDocument } from "../sync/current-document.js";
+import type { CurrentDocument, DocumentName } from "../sync/current-document.js";
+import { shownUri } from "../sync/shown-uri.js";
 import { EffectiveFlags } from "./effective-flags.js";
 import type { FlagChange } from "./flag-change.js";
 import type { HeapBudget } from "./heap-budget.js";
@@ -32,7 +34,7 @@ export interface ReplaceResult {
 
 export interface FlagStoreOptions {
   /** In ascending priority: of flags with the same flagSetId and key, the one of the latest source is served. */
-  readonly sources: readonly { readonly uri: string }[];
+  readonly sources: readonly { readonly uri: string; readonly selector?: string }[];
   readonly budget: HeapBudget;
   readonly logger: Logger;
   readonly clock?: Clock;
@@ -56,6 +58,8 @@ export class FlagStore {
   readonly #log: RateLimitedLog;
   readonly #states: (SourceDocument | undefined)[];
   readonly #versions: (DocumentVersion | undefined)[];
+  /** Of documents without a version, once they were asked for. */
+  readonly #digests: (string | undefined)[] = [];
   readonly #effective = new EffectiveFlags();
   readonly #listeners = new Set<(change: StoreChange) => void>();
   #sorted: readonly Flag[] | undefined;
@@ -97,6 +101,17 @@ export class FlagStore {
     );
   }
 
+  /** What the current document of a source is called; undefined if there is none. */
+  documentName(sourceIndex: number): DocumentName | undefined {
+    const state = this.#states[sourceIndex];
+    if (state === undefined) return undefined;
+    const { digest, resourceVersion } = this.#versions[sourceIndex] ?? {};
+    if (digest === undefined)
+      return { digest: (this.#digests[sourceIndex] ??= hash("sha256", state.index.bytes)) };
+    const version = resourceVersion === undefined ? {} : { resourceVersion: singleLine(resourceVersion) };
+    return { digest: digest.toString("hex"), ...version };
+  }
+
   /** Whether flags of a source are served, or would be if no later source had them. */
   servesFlags(sourceIndex: number): boolean {
     return this.#states[sourceIndex]?.flags.some((flag) => flag !== undefined) ?? false;
@@ -125,13 +140,17 @@ export class FlagStore {
     const update = this.#read(sourceIndex, bytes);
     const change = this.#swap(sourceIndex, update);
     this.#versions[sourceIndex] = version;
+    this.#digests[sourceIndex] = undefined;
     const { rejected } = update.state;
     metrics.documentApplied(performance.now() - startedMs);
     metrics.documentBytes(sourceIndex, bytes.length);
     metrics.flagsServed(this.#effective.size);
     metrics.flagsRejected(sourceIndex, rejected.size);
     this.#logRejections(sourceIndex, update.newlyRejected);
-    if (change.changes.length > 0) this.#notify(change);
+    if (change.changes.length > 0) {
+      this.#notify(change);
+      this.#logChanges(sourceIndex, change.changes);
+    }
     return {
       changed: change.changes.length > 0,
       upserted: change.upserted,
@@ -152,7 +171,7 @@ export class FlagStore {
     } catch (cause) {
       const error = refusalOf(cause, bytes);
       const code = error.code === "DOCUMENT_TOO_LARGE" ? error.code : "DOCUMENT_INVALID";
-      const fields = { source: uri, sourceIndex, code, reason: cut(error.message) };
+      const fields = { source: shownUri(uri), sourceIndex, code, reason: cut(error.message) };
       metrics.documentRefused(sourceIndex, code);
       this.#log.error(
         `refused ${sourceIndex}`,
@@ -197,15 +216,35 @@ export class FlagStore {
     }
   }
 
+  #logChanges(sourceIndex: number, changes: readonly FlagChange[]): void {
+    const { uri = "", selector = "" } = this.#options.sources[sourceIndex] ?? {};
+    const more = changes.length - maxLoggedFlags;
+    this.#log.info(
+      `changed ${sourceIndex}`,
+      {
+        source: shownUri(uri),
+        ...(selector === "" ? {} : { selector }),
+        sourceIndex,
+        ...this.documentName(sourceIndex),
+        flags: changes
+          .slice(0, maxLoggedFlags)
+          .map(({ key }) => singleLine(key.slice(0, maxLoggedCharacters))),
+        ...(more > 0 ? { more } : {}),
+      },
+      "flags changed",
+      linesPerMinute,
+    );
+  }
+
   #logRejections(sourceIndex: number, rejected: readonly InvalidFlag[]): void {
     const [first] = rejected;
     if (first === undefined) return;
     this.#log.warn(
       `rejected ${sourceIndex}`,
       {
-        source: this.#options.sources[sourceIndex]?.uri,
+        source: shownUri(this.#options.sources[sourceIndex]?.uri ?? ""),
         sourceIndex,
-        flags: rejected.slice(0, 10).map(({ key }) => key.slice(0, maxLoggedCharacters)),
+        flags: rejected.slice(0, maxLoggedFlags).map(({ key }) => key.slice(0, maxLoggedCharacters)),
         count: rejected.length,
         reason: first.reason.slice(0, 4 * maxLoggedCharacters),
       },
@@ -217,6 +256,8 @@ export class FlagStore {
 
 /** Log lines of each kind and source: a source can deliver as often as it likes. */
 const linesPerMinute = 6;
+/** Keys in one line of the log. */
+const maxLoggedFlags = 10;
 /** Characters of a key in the log; keys and values may be as long as the document. */
 const maxLoggedCharacters = 200;
 

@@ -9,3 +9,11 @@ export interface CurrentDocument {
   readonly version: DocumentVersion | undefined;
   readonly rejectedFlags: readonly InvalidFlag[];
 }
+
+/** What a document is called. */
+export interface DocumentName {
+  /** In hex: as the proxy names it, else the SHA-256 of its bytes. */
+  readonly digest: string;
+  /** Of the FeatureFlag, if the source knows it. */
+  readonly resourceVersion?: string;
+}

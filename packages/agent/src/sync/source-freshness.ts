@@ -1,4 +1,5 @@
 import { aborted, RateLimitedLog, type Clock, type Logger, type Runnable } from "@bunting/runtime";
+import { shownUri } from "./shown-uri.js";
 import type { SourceConfig } from "./source-config.js";
 import type { SyncMetrics } from "./sync-metrics.js";
 
@@ -89,8 +90,8 @@ export class SourceFreshness implements Runnable {
       isStale ? [...this.#stale, sourceIndex] : [...this.#stale].filter((other) => other !== sourceIndex),
     );
     metrics.stale(sourceIndex, isStale);
-    const { uri, selector = "" } = sources.find((one) => one.sourceIndex === sourceIndex) ?? {};
-    const fields = { source: uri, ...(selector === "" ? {} : { selector }), sourceIndex };
+    const { uri = "", selector = "" } = sources.find((one) => one.sourceIndex === sourceIndex) ?? {};
+    const fields = { source: shownUri(uri), ...(selector === "" ? {} : { selector }), sourceIndex };
     if (isStale)
       this.#log.warn(
         `stale ${sourceIndex}`,

@@ -2,6 +2,7 @@ import { cut, RateLimitedLog, singleLine, type Clock, type Logger } from "@bunti
 import type { DeliveryResult, SourceStatus } from "./sync-source.js";
 import type { SourceConfig } from "./source-config.js";
 import type { SyncMetrics } from "./sync-metrics.js";
+import { shownUri } from "./shown-uri.js";
 import type { SyncProtocol } from "./sync-protocol.js";
 
 export interface SourceStateOptions {
@@ -194,6 +195,6 @@ export class SourceState {
 
   #fields(): Readonly<Record<string, unknown>> {
     const { uri, selector, sourceIndex } = this.#config;
-    return { source: uri, ...(selector === "" ? {} : { selector }), sourceIndex };
+    return { source: shownUri(uri), ...(selector === "" ? {} : { selector }), sourceIndex };
   }
 }

@@ -2,6 +2,7 @@ import {
   booleanGauge,
   counter,
   defineMetrics,
+  Gauge,
   gauge,
   label,
   observed,
@@ -11,6 +12,8 @@ import {
   type Registry,
 } from "@bunting/runtime";
 import { featureFlagWatchMetrics, type FeatureFlagWatchMetrics } from "./watch-metrics.js";
+import { shownUri } from "./shown-uri.js";
+import type { SourceConfig } from "./source-config.js";
 import { syncProtocols } from "./sync-protocol.js";
 
 /** The kinds of messages; `document` is the only one of flagd.sync.v1. */
@@ -105,14 +108,26 @@ const sourceMetrics = defineMetrics({
 
 /** What the sync stage counts. */
 export interface SyncMetrics extends MetricsOf<typeof sourceMetrics> {
+  /** The sources, which other metrics know by their place in the list only. */
+  sources(configs: readonly Pick<SourceConfig, "sourceIndex" | "provider" | "uri" | "selector">[]): void;
   /** Those of watches of the API server: an agent without any does not have them. */
   watches(): FeatureFlagWatchMetrics;
 }
 
 export function syncMetrics(registry?: Registry): SyncMetrics {
   let watches: FeatureFlagWatchMetrics | undefined;
+  const info = new Gauge({
+    name: "bunting_agent_sync_source_info",
+    help: "1 for each source: what the number of a source means that other metrics have as their label.",
+    labelNames: [source.name, "provider", "uri", "selector"],
+    registers: registry === undefined ? [] : [registry],
+  });
   return {
     ...sourceMetrics.create(registry),
+    sources: (configs) => {
+      for (const { sourceIndex, provider, uri, selector } of configs)
+        info.set({ source: sourceIndex, provider, uri: shownUri(uri), selector }, 1);
+    },
     watches: () => (watches ??= featureFlagWatchMetrics.create(registry)),
   };
 }

@@ -13,6 +13,7 @@ import { SyncService } from "../api/sync/sync-service.js";
 import { endpoints } from "../endpoints.js";
 import { AgentReadiness } from "../management/agent-readiness.js";
 import { callerTokens } from "../management/caller-tokens.js";
+import { loggedEvaluations } from "../management/logged-evaluations.js";
 import type { agentPrometheusMetrics } from "../management/prometheus-metrics.js";
 import { serverTls } from "../management/server-tls.js";
 import { servingComponent } from "../management/serving-component.js";
@@ -47,6 +48,7 @@ export const agentParts = {
   GrpcServer,
   PortListener,
   managementHandler,
+  loggedEvaluations,
   endpoints,
   serverTls,
   callerTokens,

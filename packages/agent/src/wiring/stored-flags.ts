@@ -42,6 +42,7 @@ export function sourcesOf(
   evaluator: Evaluator,
   answered: Signal<number>,
 ): StoredFlags {
+  metrics.sources(configs);
   const store = new parts.FlagStore({ sources: configs, budget: new HeapBudget(), logger, clock, metrics });
   const { maxDocumentBytes } = store;
   const lastKnownGood = new parts.LastKnownGood({

@@ -1,0 +1,39 @@
+import type { Logger } from "@bunting/runtime";
+import type { ApiMetrics } from "../api/api-metrics.js";
+
+type EvaluationMetrics = Pick<
+  ApiMetrics,
+  "evaluated" | "evaluationFailed" | "ofrepEvaluated" | "ofrepEvaluationFailed"
+>;
+
+const maxKeyCharacters = 200;
+
+/** The same metrics, which also log each evaluation. For --debug: without it, evaluations go to the metrics themselves and cost nothing here. */
+export function loggedEvaluations<Metrics extends EvaluationMetrics>(
+  metrics: Metrics,
+  logger: Pick<Logger, "debug">,
+): Metrics {
+  const answered = (flag: string, reason: string, variant: string): void =>
+    logger.debug({ flag: flag.slice(0, maxKeyCharacters), reason, variant }, "evaluated a flag");
+  const failed = (flag: string, error: string): void =>
+    logger.debug({ flag: flag.slice(0, maxKeyCharacters), reason: "ERROR", error }, "evaluated a flag");
+  const logged: EvaluationMetrics = {
+    evaluated: (...answer) => {
+      metrics.evaluated(...answer);
+      answered(...answer);
+    },
+    evaluationFailed: (...failure) => {
+      metrics.evaluationFailed(...failure);
+      failed(...failure);
+    },
+    ofrepEvaluated: (...answer) => {
+      metrics.ofrepEvaluated(...answer);
+      answered(...answer);
+    },
+    ofrepEvaluationFailed: (...failure) => {
+      metrics.ofrepEvaluationFailed(...failure);
+      failed(...failure);
+    },
+  };
+  return { ...metrics, ...logged };
+}
