@@ -75,6 +75,29 @@ describe("the words of bunting-agent", () => {
     );
   });
 
+  it("are the proxy's, where it can't follow the flags itself", async () => {
+    directory.replace("flags.yaml", manifest("flags", 1));
+    const proxy = await startProxy(directory.path, ["--drain-delay", "0", "--drain-window", "0"]);
+    running.push(proxy.process);
+    const agent = await agentOf([{ uri: proxy.sync, provider: "grpc", selector: "default/flags" }]);
+    await eventually(() => isReady(agent.management), "/readyz");
+    directory.replace("flags.yaml", "{");
+    const invalid = "the proxy refuses the newest version";
+    const { cause, reason } = await agent.process.nextLog(
+      `${invalid}; the last flags, if any, are still served`,
+    );
+    expect(cause).to.equal("invalid");
+    expect(reason).to.match(/flags\.yaml:\d+: /);
+    expect(await text(agent, "/readyz")).to.match(
+      new RegExp(
+        `^ready, but flags may be stale\nsource 0 .*: connected for .*: ${invalid}: .*flags\\.yaml:`,
+      ),
+    );
+    directory.replace("flags.yaml", manifest("flags", 1));
+    await agent.process.nextLog("the proxy follows the flags again");
+    expect(await text(agent, "/readyz")).to.match(/^ready\n/);
+  });
+
   it("have each evaluation with --debug, by key, reason and variant, and none without", async () => {
     directory.replace("local.json", JSON.stringify({ flags: { a: flag } }));
     const sources = [{ uri: directory.file("local.json"), provider: "file" }];

@@ -18,6 +18,8 @@ import { ScriptedSource } from "./scripted-source.js";
 export type SyncServerOptions = Partial<TopicRegistryOptions & FlagSyncOptions & AgentSyncOptions> & {
   readonly onSession?: GrpcServerOptions["onSession"];
   readonly stall?: StallOptions | undefined;
+  /** Whether the source says at once what it has of a topic; default true. */
+  readonly isAnswering?: boolean;
 };
 
 /** The proxy from topic to socket, on its own port, behind a scripted source. */
@@ -38,7 +40,7 @@ export class SyncServer {
       { format: "json", debug: false },
       { write: (line) => void this.logs.push(line) },
     );
-    this.source = new ScriptedSource(clock);
+    this.source = new ScriptedSource(clock, options.isAnswering);
     this.topics = new TopicRegistry({
       source: this.source,
       lingerMs: 30_000,

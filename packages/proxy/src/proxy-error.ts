@@ -6,6 +6,8 @@ import { CodedError } from "@bunting/runtime";
  * - OPTION_INVALID: an option has an invalid value, or a required one is missing.
  * - PORT_UNUSABLE: a port can't be listened on.
  * - SOURCE_UNREADABLE: a source can't be read for now; its last documents are still served.
+ * - SOURCE_REFUSED: a source does not accept who the proxy is, or does not let it read; its last documents are still served.
+ * - SOURCE_MISCONFIGURED: a source has nothing of the kind that it is asked for; its last documents are still served.
  * - DOCUMENT_INVALID: a document can't be served; the version before it is still served.
  * - TOPIC_MISSING: the FeatureFlag does not exist, and the caller does not wait for it (any longer).
  * - TOPIC_DELETED: the FeatureFlag was deleted, and the deletion policy ends its subscribers.
@@ -20,6 +22,8 @@ export type ProxyErrorCode =
   | "OPTION_INVALID"
   | "PORT_UNUSABLE"
   | "SOURCE_UNREADABLE"
+  | "SOURCE_REFUSED"
+  | "SOURCE_MISCONFIGURED"
   | "DOCUMENT_INVALID"
   | "TOPIC_MISSING"
   | "TOPIC_DELETED"

@@ -36,6 +36,7 @@ describe("the hand-written codec of bunting.sync.v1", () => {
           agent: topic,
           providerId: other,
           isProxy: undefined,
+          readsFreshness: undefined,
         });
         const subscribe = read(encodeSubscribe(topic, held && decodeVersion(encodeVersion(held)))).subscribe;
         expect(subscribe).to.deep.equal({ topic, held });

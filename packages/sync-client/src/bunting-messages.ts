@@ -75,13 +75,18 @@ export interface TierMessage {
   readonly depth: number;
 }
 
-/** Sent to proxies only. */
+/** Sent to proxies, and to agents that say so in `hello`. */
 export interface FreshnessMessage {
   readonly kind: "freshness";
   readonly topic: string;
   readonly isStale: boolean;
   readonly reason: string;
+  /** Proxies of 0.1.0 do not say it. */
+  readonly cause: StaleCause | undefined;
 }
+
+/** Why a source can't be followed. */
+export type StaleCause = "unreachable" | "refused" | "misconfigured" | "invalid";
 
 /** Sent to proxies only, before the version that it is about. */
 export interface History {

@@ -1,5 +1,5 @@
 import { digestBytes } from "@bunting/protocol";
-import type { Deleted, DeltaFlag, DocumentVersion, SyncResponse } from "./bunting-messages.js";
+import type { Deleted, DeltaFlag, DocumentVersion, StaleCause, SyncResponse } from "./bunting-messages.js";
 import { decodeHistory } from "./decode-history.js";
 import { MalformedMessageError, readFields } from "./message-fields.js";
 
@@ -70,9 +70,17 @@ const decoders: Readonly<Record<number, (message: Buffer) => SyncResponse>> = {
       topic: fields.text(1),
       isStale: fields.number(2) !== 0,
       reason: fields.text(3),
+      cause: staleCauses[fields.number(4)],
     };
   },
   10: decodeHistory,
+};
+
+const staleCauses: Readonly<Record<number, StaleCause>> = {
+  1: "unreachable",
+  2: "refused",
+  3: "misconfigured",
+  4: "invalid",
 };
 
 const policies: Readonly<Record<number, Deleted["policy"]>> = { 1: "keep", 2: "empty", 3: "close" };

@@ -15,11 +15,14 @@ export function encodeHello(hello: {
   readonly providerId: string;
   /** The client is a proxy. */
   readonly isProxy?: boolean;
+  /** The client is no proxy, and is to be told whether the source can be followed. */
+  readonly readsFreshness?: boolean;
 }): Buffer {
   const writer = new BinaryWriter().tag(1, len).fork();
   writer.tag(1, len).string(hello.agent);
   writer.tag(2, len).string(hello.providerId);
   if (hello.isProxy === true) writer.tag(3, WireType.Varint).bool(true);
+  if (hello.readsFreshness === true) writer.tag(4, WireType.Varint).bool(true);
   return finish(writer.join());
 }
 

@@ -10,6 +10,7 @@ export {
   type Missing,
   type RejectedFlag,
   type SnapshotMessage,
+  type StaleCause,
   type SyncResponse,
   type TierMessage,
   type TopicError,

@@ -13,6 +13,8 @@ function status(over: Partial<SourceStatus>): SourceStatus {
     since: now,
     lastUpdate: now,
     error: undefined,
+    cause: undefined,
+    proxyLost: undefined,
     protocol: undefined,
     warning: undefined,
     ...over,
@@ -44,7 +46,7 @@ describe("AgentReadiness", () => {
     expect(isReady).to.equal(true);
     expect(reason.split("\n")).to.deep.equal([
       "ready, but flags are stale",
-      "source 0 proxy:8015 (demo/flags): disconnected for 0 s, newest flags 0 s old, answered as STALE: refused",
+      "source 0 proxy:8015 (demo/flags): disconnected for 0 s, newest flags 0 s old, answered as STALE: unreachable: refused",
       "source 1 file: connected for 0 s, newest flags 0 s old",
     ]);
   });
@@ -68,6 +70,15 @@ describe("AgentReadiness", () => {
       /^ready, but flags may be stale\nsource 0 proxy:8015 \(demo\/flags\): disconnected for 0 s/,
     );
     expect(reason).to.contain("connection refused");
+  });
+
+  it("says that flags may be stale because the proxy that is connected can't follow them, and why", () => {
+    const proxyLost = "the proxy is refused where the flags come from: 403";
+    const readiness = readinessOf(status({ cause: "refused", proxyLost }));
+    expect(readiness.check().reason).to.match(/^waiting for .*\n.*: the proxy is refused .*: 403$/);
+    readiness.answered(0);
+    expect(readiness.check()).to.have.property("isReady", true);
+    expect(readiness.check().reason).to.match(/^ready, but flags may be stale\n.*: the proxy is refused .*: 403$/);
   });
 
   it("names the protocol of a source, and what the source reports instead of flags", () => {

@@ -68,7 +68,8 @@ export class AgentReadiness {
 
   #headline(sources: readonly SourceStatus[]): string {
     if (sources.some(({ sourceIndex }) => this.#isStale(sourceIndex))) return "ready, but flags are stale";
-    if (sources.some(({ state }) => state !== "connected")) return "ready, but flags may be stale";
+    if (sources.some(({ state, proxyLost }) => state !== "connected" || proxyLost !== undefined))
+      return "ready, but flags may be stale";
     const empty = sources.filter(({ warning }) => warning !== undefined);
     if (empty.length === 0) return "ready";
     const without = empty.filter(({ sourceIndex }) => !this.#servesFlags(sourceIndex));
@@ -102,6 +103,8 @@ function describe(
     (resourceVersion === undefined ? "" : `, resourceVersion ${resourceVersion}`) +
     (digest === undefined ? "" : `, digest ${digest}`);
   const protocol = source.protocol === undefined ? "" : ` (${source.protocol})`;
-  const reason = source.error ?? source.warning;
+  const problem =
+    source.error === undefined ? source.proxyLost : `${source.cause ?? "unreachable"}: ${source.error}`;
+  const reason = problem ?? source.warning;
   return `source ${source.sourceIndex} ${shownUri(source.uri)}${selector}: ${source.state} for ${seconds(source.since)}${protocol}, ${age}${version}${isStale ? ", answered as STALE" : ""}${reason === undefined ? "" : `: ${reason}`}`;
 }

@@ -94,7 +94,7 @@ export async function callBuntingSync(
             end(callEnd("silent", `the proxy has sent nothing for ${silenceMs / 1_000} s`)),
           );
           const providerId = cutToBytes(call.providerId, maxProviderIdBytes);
-          send(encodeHello({ agent: `bunting-agent/${version}`, providerId }));
+          send(encodeHello({ agent: `bunting-agent/${version}`, providerId, readsFreshness: true }));
           subscribe();
           return stream;
         },

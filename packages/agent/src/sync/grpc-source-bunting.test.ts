@@ -92,17 +92,42 @@ describe("GrpcSource over bunting.sync.v1", () => {
       expect(await stream.next("subscribe")).to.deep.equal({ topic, held: undefined });
     });
 
+    it("says what a proxy reports of its own source, on each stream anew", async () => {
+      const server = serverThat();
+      const { source, probe } = run({ target: await server.start() });
+      const stream = await server.nextStream();
+      expect(await stream.next("hello")).to.include({ readsFreshness: true });
+      await stream.next("subscribe");
+      const { STALE_CAUSE_REFUSED } = buntingSyncV1.StaleCause;
+      const freshness = { topic, isStale: true, reason: "403 Forbidden", cause: STALE_CAUSE_REFUSED };
+      stream.send({ freshness });
+      const told = (text: RegExp | undefined, what: string): Promise<void> =>
+        eventually(() => text?.test(source.status().proxyLost ?? "") ?? source.status().proxyLost === undefined, what);
+      await told(/refused .*: 403 Forbidden$/, "the reason");
+      expect(source.status()).to.include({ state: "connected", cause: "refused" });
+      expect(probe.messages).to.deep.equal(["freshness"]);
+      stream.send({ freshness: { topic, isStale: false, reason: "", cause: 0 } });
+      await told(undefined, "it follows again");
+      // As from a proxy of 0.1.0.
+      stream.send({ freshness: { ...freshness, cause: 0 } });
+      await told(/can't reach .*: 403 Forbidden$/, "the reason without a cause");
+      stream.end("UNAVAILABLE");
+      const second = await server.nextStream();
+      await second.subscribed();
+      await second.snapshot(one);
+      await told(undefined, "nothing was said on this stream");
+    });
+
     it("takes no notice of what is for proxies, but counts it", async () => {
       const server = serverThat();
       const { probe } = run({ target: await server.start() });
       const stream = await server.nextStream();
       await stream.subscribed();
       stream.send({ tier: { proxies: ["p"], depth: 1 } });
-      stream.send({ freshness: { topic, isStale: true, reason: "the API server is down" } });
       const past = { digest: Buffer.alloc(32), flags: ["a"], metadata: false, evaluators: false };
       stream.send({ history: { topic, digest: versionOf(one).digest, versions: [past] } });
       const { ack } = await stream.snapshot(one);
-      expect(ack).to.deep.include({ number: "4", digest: versionOf(one).digest });
+      expect(ack).to.deep.include({ number: "3", digest: versionOf(one).digest });
       expect(await probe.nextDocument()).to.equal(encodeDocument(one));
     });
 

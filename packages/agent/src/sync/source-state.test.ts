@@ -25,9 +25,9 @@ describe("SourceState", () => {
     for (let i = 0; i < 5; i++) state.failed("NOT_FOUND", "gone");
     expect(lines()).to.deep.equal([
       "the source is unreachable; retrying",
-      "the source is unreachable; retrying",
+      "the source has nothing of the kind that this agent is configured to ask for; retrying",
       "connected to the source",
-      "lost the connection to the source; its last flags are still served while the agent reconnects",
+      "the source has nothing any more of the kind that this agent asks for; its last flags are still served while the agent tries again",
     ]);
     expect(state.status()).to.include({ state: "disconnected", error: "gone" });
   });
@@ -103,6 +103,46 @@ describe("SourceState", () => {
     state.documentConfirmed();
     expect(state.status().warning).to.equal(undefined);
     expect(told.at(-1)).to.equal("contact true");
+  });
+
+  it("has words for each cause, and says which it is", () => {
+    for (const [reason, cause, words] of [
+      ["unavailable", "unreachable", /unreachable/],
+      ["unauthenticated", "refused", /refuses this agent/],
+      ["forbidden", "refused", /refuses this agent/],
+      ["unimplemented", "misconfigured", /configured to ask for/],
+      ["too_large", "invalid", /can't be used/],
+    ] as const) {
+      const { state, lines } = useState();
+      state.failed(reason, "why");
+      expect(lines()[0], reason).to.match(words);
+      expect(state.status(), reason).to.include({ cause });
+    }
+  });
+
+  it("is not in contact while its proxy can't follow the flags, and says so once, with the reason", () => {
+    const { state, told, lines } = useState(true);
+    state.documentReceived();
+    told.length = 0;
+    state.proxyLost("refused", "403\nForbidden");
+    state.proxyLost("refused", "403\nForbidden");
+    expect(told).to.deep.equal(["contact false", "contact false"]);
+    expect(state.status()).to.include({
+      state: "connected",
+      cause: "refused",
+      proxyLost: "the proxy is refused where the flags come from: 403 Forbidden",
+    });
+    state.proxyFollows();
+    state.proxyFollows();
+    expect(told.slice(2)).to.deep.equal(["contact true"]);
+    expect(state.status()).to.include({ cause: undefined, proxyLost: undefined });
+    expect(lines().slice(1)).to.deep.equal([
+      "the proxy is refused where the flags come from; the last flags, if any, are still served",
+      "the proxy follows the flags again",
+    ]);
+    state.proxyLost("unreachable", "away");
+    state.failed("unavailable", "gone");
+    expect(state.status()).to.include({ error: "gone", proxyLost: undefined });
   });
 
   it("tells when a document was confirmed last, be it new or not", () => {

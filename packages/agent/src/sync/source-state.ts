@@ -3,6 +3,7 @@ import type { DeliveryResult, SourceStatus } from "./sync-source.js";
 import type { SourceConfig } from "./source-config.js";
 import type { SyncMetrics } from "./sync-metrics.js";
 import { shownUri } from "./shown-uri.js";
+import { causeOf, ofProxy, withLastFlags, withoutFlags, type SourceCause } from "./source-cause.js";
 import type { SyncProtocol } from "./sync-protocol.js";
 
 export interface SourceStateOptions {
@@ -13,8 +14,6 @@ export interface SourceStateOptions {
   readonly contact?: ((sourceIndex: number, isConfirmed: boolean) => void) | undefined;
 }
 
-const unreachable = "the source is unreachable; retrying";
-const lost = "lost the connection to the source; its last flags are still served while the agent reconnects";
 /** Log lines of each kind of transition; a server can cause as many as it likes. */
 const linesPerMinute = 6;
 
@@ -28,6 +27,7 @@ export class SourceState {
   #lastUpdate: number | undefined;
   #protocol: SyncProtocol | undefined;
   #warning: string | undefined;
+  #proxyLost: { readonly cause: SourceCause; readonly text: string } | undefined;
   #isEmpty = false;
   #error: { readonly reason: string; readonly message: string } | undefined;
 
@@ -47,6 +47,8 @@ export class SourceState {
       since: this.#since,
       lastUpdate: this.#lastUpdate,
       error: this.#error?.message,
+      cause: this.#cause(),
+      proxyLost: this.#proxyLost?.text,
       protocol: this.#protocol,
       warning: this.#warning,
     };
@@ -135,10 +137,37 @@ export class SourceState {
     if (reason === "not_found") this.#answeredEmpty();
     if (this.#state === "connected") this.#enter("disconnected");
     else metrics.connected(this.#config.sourceIndex, false);
+    this.#proxyLost = undefined;
+    const cause = causeOf(reason);
     const fields = { ...this.#fields(), reason, error: message, ...(advice === undefined ? {} : { advice }) };
-    if (!isNewFailure) logger.debug(fields, "the source is still unreachable");
-    else
-      this.#log.warn("failure", fields, this.#lastUpdate === undefined ? unreachable : lost, linesPerMinute);
+    if (!isNewFailure) logger.debug(fields, "the source still fails in the same way");
+    else {
+      const words = this.#lastUpdate === undefined ? withoutFlags : withLastFlags;
+      this.#log.warn("failure", fields, words[cause], linesPerMinute);
+    }
+  }
+
+  /**
+   * The proxy is connected, and can't follow the flags itself: those held may not be the newest. Until there are some, the source has not
+   * answered.
+   *
+   * @param why may be long: it is cut
+   */
+  proxyLost(cause: SourceCause, why: string): void {
+    const text = `${ofProxy[cause]}: ${singleLine(cut(why))}`;
+    this.#options.contact?.(this.#config.sourceIndex, false);
+    if (this.#proxyLost?.text === text) return;
+    this.#proxyLost = { cause, text };
+    const fields = { ...this.#fields(), cause, reason: singleLine(cut(why)) };
+    this.#log.warn("proxy lost", fields, `${ofProxy[cause]}; the last flags, if any, are still served`, linesPerMinute);
+  }
+
+  /** The proxy can follow the flags: those held are the newest. */
+  proxyFollows(): void {
+    if (this.#proxyLost === undefined) return;
+    this.#proxyLost = undefined;
+    this.#options.contact?.(this.#config.sourceIndex, this.#warning === undefined || this.#isEmpty);
+    this.#log.info("proxy follows", this.#fields(), "the proxy follows the flags again", linesPerMinute);
   }
 
   /** A stream with a newer token has taken over. */
@@ -167,6 +196,11 @@ export class SourceState {
     this.#error = { reason: "unsupported", message: text };
     logger.error({ ...this.#fields(), error: text }, "the source can't be used; the others are served");
     this.#answeredEmpty();
+  }
+
+  #cause(): SourceCause | undefined {
+    if (this.#error !== undefined) return causeOf(this.#error.reason);
+    return this.#proxyLost?.cause;
   }
 
   #updated(): void {

@@ -26,6 +26,7 @@ export type MessageKind =
   | "deleted"
   | "topic_error"
   | "heartbeat"
+  | "freshness"
   | "unknown";
 
 /** Sources are identified by their place in the list. */

@@ -1,4 +1,4 @@
-import type { DocumentVersion } from "@bunting/sync-client/messages";
+import type { DocumentVersion, StaleCause } from "@bunting/sync-client/messages";
 import type { InvalidFlag } from "@bunting/evaluation";
 import type { Clock, Logger, Runnable } from "@bunting/runtime";
 import type { CurrentDocument } from "./current-document.js";
@@ -23,6 +23,10 @@ export interface SourceStatus {
   readonly lastUpdate: number | undefined;
   /** Reason of the outage. */
   readonly error: string | undefined;
+  /** The kind of outage, of the source or of what a proxy has its flags from. */
+  readonly cause: StaleCause | undefined;
+  /** Why a proxy that is connected can't follow the flags itself. */
+  readonly proxyLost: string | undefined;
   /** The protocol of the last stream; undefined for a file, and before the first stream. */
   readonly protocol: SyncProtocol | undefined;
   /** Why there is no document, or the newest one is not served, although the source is connected. */

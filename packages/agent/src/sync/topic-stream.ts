@@ -1,5 +1,5 @@
 import { type CallEnd, callEnd, statusName, type StreamParts, type SyncChannel } from "@bunting/sync-client";
-import type { Deleted, SyncResponse, TopicError } from "@bunting/sync-client/messages";
+import type { Deleted, FreshnessMessage, SyncResponse, TopicError } from "@bunting/sync-client/messages";
 import { cut } from "@bunting/runtime";
 import { callBuntingSync } from "./bunting-call.js";
 import type { SyncSourceOptions } from "./sync-source.js";
@@ -69,6 +69,7 @@ export class TopicStream {
     const { providerId, sourceIndex } = this.#config;
     const { headers, clock, connectTimeoutMs, redact, buffer } = parts;
     let isTakingOver = parts.isRenewal;
+    let saysFreshness = false;
     const { metrics } = this.#options;
     return callBuntingSync(
       channel,
@@ -86,11 +87,17 @@ export class TopicStream {
         },
         received: (response, messageBytes) => {
           // Messages for proxies are not sent to agents.
-          const isForProxies =
-            response.kind === "tier" || response.kind === "freshness" || response.kind === "history";
+          const isForProxies = response.kind === "tier" || response.kind === "history";
           metrics.messageReceived(sourceIndex, isForProxies ? "unknown" : response.kind, messageBytes);
           parts.heard();
+          if (response.kind === "freshness") {
+            saysFreshness = true;
+            this.#noteFreshness(response, redact);
+          }
           if (isForProxies || !isAnswer(response)) return;
+          // Fresh until this stream says otherwise.
+          if (!saysFreshness) this.#state.proxyFollows();
+          saysFreshness = true;
           isTakingOver = false;
           parts.answered();
           this.#note(response);
@@ -115,6 +122,11 @@ export class TopicStream {
       );
   }
 
+  #noteFreshness({ isStale, cause, reason }: FreshnessMessage, redact: StreamParts["redact"]): void {
+    if (isStale) this.#state.proxyLost(cause ?? "unreachable", redact(reason));
+    else this.#state.proxyFollows();
+  }
+
   #deleted(policy: Deleted["policy"]): void {
     if (policy === "empty") this.#document.empty();
     const then = policy === "empty" ? "no flags are served any more" : "its flags are still served";
@@ -133,5 +145,5 @@ export class TopicStream {
 
 /** True if the message brings the state of the topic. */
 function isAnswer({ kind }: SyncResponse): boolean {
-  return kind !== "heartbeat" && kind !== "unknown" && kind !== "topic_error";
+  return kind !== "heartbeat" && kind !== "freshness" && kind !== "unknown" && kind !== "topic_error";
 }

@@ -40,6 +40,7 @@ export class AgentStream implements SubscriberOwner, Requester, Admitted {
   #lastStatus: RpcStatus | undefined;
   /** The `hello` was that of a proxy. */
   isProxy = false;
+  readsFreshness = false;
   /** The tiers above this proxy have not been sent yet to the proxy at the other end. */
   #owesTier = false;
   #hasEnded = false;
@@ -187,6 +188,7 @@ export class AgentStream implements SubscriberOwner, Requester, Admitted {
       case "hello":
         this.#program = this.#context.programs.enter(request.value.agent);
         this.isProxy = request.value.isProxy === true;
+        this.readsFreshness = this.isProxy || request.value.readsFreshness === true;
         this.tierChanged();
         return;
       case "subscribe":

@@ -1,11 +1,12 @@
 import type { buntingSyncV1, TopicKey } from "@bunting/protocol";
 import type { Starter, StartQueue, TransportSession } from "@bunting/rpc";
-import { cut, type Clock, type Deadlines } from "@bunting/runtime";
+import type { Clock, Deadlines } from "@bunting/runtime";
 import type { ProxyError } from "../proxy-error.js";
 import type { ProxyMetrics } from "../proxy-metrics.js";
 import type { AgentMessageKind } from "./subscriber-metrics.js";
 import type { Snapshot } from "../snapshot/snapshot.js";
-import { frameResponse, type VersionFrame } from "../snapshot/topic-frames.js";
+import type { VersionFrame } from "../snapshot/topic-frames.js";
+import type { Freshness } from "../topic/freshness.js";
 import type { Subscriber, Subscription } from "../topic/subscription.js";
 import type { Tombstone } from "../topic/tombstone.js";
 import type { FlagRejection, TopicAcks } from "../topic/topic-acks.js";
@@ -19,6 +20,8 @@ export interface SubscriberOwner {
   readonly program: string | undefined;
   /** The peer is another proxy. */
   readonly isProxy: boolean;
+  /** The peer is told whether the source can be followed. */
+  readonly readsFreshness: boolean;
   /** The subscriber may have something to send: `next` is called when its turn comes. */
   due(subscriber: TopicSubscriber): void;
   /** The topic has ended the subscription. */
@@ -82,8 +85,8 @@ export class TopicSubscriber implements Subscriber, Starter {
   #publishedMs: number | undefined;
   /** Digest of the version that the agent refused. */
   #refused = "";
-  /** The reason for staleness that was sent last; undefined if none was sent, or its end was. */
-  #reportedStale: Error | undefined;
+  /** What was said last about the source; undefined if nothing was. */
+  #toldFreshness: Freshness | undefined;
   /** The digest that the last history leads to, and the number of histories since the last version; undefined if none. */
   #sentHistory: { readonly to: string; readonly count: number } | undefined;
   /** The last tombstone sent, until there is a document again. */
@@ -135,7 +138,7 @@ export class TopicSubscriber implements Subscriber, Starter {
   }
 
   get readsFreshness(): boolean {
-    return this.#owner.isProxy;
+    return this.#owner.readsFreshness;
   }
 
   get currentDigest(): string {
@@ -159,7 +162,7 @@ export class TopicSubscriber implements Subscriber, Starter {
     const subscription = this.#subscription;
     // Tombstones wait too: an ack that arrives after one would claim a version that the agent has already dropped.
     if (subscription === undefined || this.#sentNumber > 0) return undefined;
-    return this.#nextOf(subscription.view, number) ?? this.#freshness(subscription.staleReason);
+    return this.#nextOf(subscription.view, number) ?? this.#freshness(subscription.freshness);
   }
 
   #nextOf(view: TopicView, number: number): AgentMessage | undefined {
@@ -180,12 +183,12 @@ export class TopicSubscriber implements Subscriber, Starter {
     }
   }
 
-  /** The freshness message for another proxy, if staleness has changed. */
-  #freshness(reason: Error | undefined): AgentMessage | undefined {
-    if (reason === this.#reportedStale || !this.readsFreshness) return undefined;
-    this.#reportedStale = reason;
-    const value = { topic: this.topic, isStale: reason !== undefined, reason: cut(reason?.message ?? "") };
-    return { kind: "freshness", frame: frameResponse({ $case: "freshness", value }) };
+  /** Whether the source can be followed, if that has changed; it could before anything was said. */
+  #freshness(freshness: Freshness | undefined): AgentMessage | undefined {
+    const told = this.#toldFreshness;
+    if (freshness === told || !this.readsFreshness) return undefined;
+    this.#toldFreshness = freshness;
+    return freshness?.says(told?.reason) === false ? freshness : undefined;
   }
 
   /** The message from `next` has been written. */

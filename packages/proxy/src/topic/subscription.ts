@@ -1,6 +1,7 @@
 import type { TransportSession } from "@bunting/rpc";
 import type { ProxyError } from "../proxy-error.js";
 import type { Snapshot } from "../snapshot/snapshot.js";
+import type { Freshness } from "./freshness.js";
 import type { TopicAcks } from "./topic-acks.js";
 import { startingView, type TopicView } from "./topic-view.js";
 
@@ -13,7 +14,7 @@ export interface Subscriber {
    * ends other subscribers.
    */
   readonly readsTombstones?: boolean;
-  /** True for another proxy, which is woken when the source becomes stale or fresh. */
+  /** True for who is told whether the source is stale: it is woken when that changes. */
   readonly readsFreshness?: boolean;
   /** Name that the program gives itself, if the protocol has one. */
   readonly program?: string | undefined;
@@ -28,8 +29,8 @@ export interface Subscriber {
 /** The topic, as far as a subscription needs it. */
 export interface SubscribedTopic {
   readonly view: TopicView;
-  /** Why the source can't be followed for now; undefined if it can. */
-  readonly staleReason?: Error | undefined;
+  /** Whether the source can be followed; undefined if it always could. */
+  readonly freshness?: Freshness | undefined;
   /** The sequence of the newest snapshot. */
   readonly sequence: number;
   readonly acks: TopicAcks;
@@ -68,9 +69,9 @@ export class Subscription {
     return this.#topic?.view ?? startingView;
   }
 
-  /** Why the source can't be followed for now; undefined if it can. */
-  get staleReason(): Error | undefined {
-    return this.#topic?.staleReason;
+  /** Whether the topic's source can be followed; undefined if it always could. */
+  get freshness(): Freshness | undefined {
+    return this.#topic?.freshness;
   }
 
   /** Receives the acks, for protocols that have them. */

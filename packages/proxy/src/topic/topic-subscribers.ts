@@ -66,9 +66,12 @@ export class TopicSubscribers {
     this.#broadcast.publish();
   }
 
-  /** Wakes other proxies, which are few, because staleness has changed. */
-  wakeTiers(): void {
-    for (const { subscriber } of this.all) if (subscriber.readsFreshness === true) subscriber.wake();
+  /** Wakes those who are told of it, because the source has become stale or fresh. */
+  wakeForFreshness(): void {
+    this.#inSteps(
+      Array.from(this.all, ({ subscriber }) => subscriber).filter(({ readsFreshness }) => readsFreshness),
+      (subscriber) => subscriber.wake(),
+    );
   }
 
   /** Wakes all for a new snapshot, and measures how long it takes to reach them. */
@@ -104,12 +107,16 @@ export class TopicSubscribers {
     for (const one of spared) this.#subscriptions.add(one);
     this.#convergence.abandon();
     this.#countWaiting();
-    if (refused.length === 0) return;
+    this.#inSteps(refused, (subscriber) => subscriber.refuse(error));
+  }
+
+  #inSteps(subscribers: readonly Subscriber[], tell: (subscriber: Subscriber) => void): void {
+    if (subscribers.length === 0) return;
     let index = 0;
     this.#options.fanOut.begin({
       step: () => {
-        const subscriber = refused[index++];
-        subscriber?.refuse(error);
+        const subscriber = subscribers[index++];
+        if (subscriber !== undefined) tell(subscriber);
         return subscriber !== undefined;
       },
     });

@@ -273,7 +273,7 @@ describe("a topic", () => {
     const refuse = (): void => undefined;
     topic.subscribe({
       readsFreshness: true,
-      wake: () => woken.push(topic.staleReason?.message ?? "fresh"),
+      wake: () => woken.push(topic.freshness?.reason?.message ?? "fresh"),
       refuse,
     });
     topic.subscribe({ wake: () => woken.push("an agent"), refuse });

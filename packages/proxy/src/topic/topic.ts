@@ -7,6 +7,7 @@ import { Snapshot } from "../snapshot/snapshot.js";
 import type { SourceSink, SourceVersion } from "../source/flag-source.js";
 import type { ConvergenceState } from "./convergence.js";
 import type { FanOut } from "./fan-out.js";
+import { Freshness } from "./freshness.js";
 import { Subscription, type SubscribedTopic, type Subscriber } from "./subscription.js";
 import type { DeletionPolicy } from "./tombstone.js";
 import { TopicAcks } from "./topic-acks.js";
@@ -71,6 +72,7 @@ export class Topic implements SourceSink, SubscribedTopic {
   readonly #subscribers: TopicSubscribers;
   #state: TopicState = starting();
   #view: TopicView = startingView;
+  #freshness: Freshness | undefined;
   #isClosed = false;
   #sequence = 0;
   #cancelGrace: (() => void) | undefined;
@@ -94,9 +96,9 @@ export class Topic implements SourceSink, SubscribedTopic {
     return this.#state;
   }
 
-  /** Why the source can't be followed for now; undefined if it can. */
-  get staleReason(): Error | undefined {
-    return staleReason(this.#state);
+  /** Whether the source can be followed, for those who are told; undefined if it always could. */
+  get freshness(): Freshness | undefined {
+    return this.#freshness;
   }
 
   /** The state as subscribers see it. */
@@ -263,7 +265,13 @@ export class Topic implements SourceSink, SubscribedTopic {
     }
     if (tombstone !== viewBefore.tombstone) this.#subscribers.wake();
     this.#subscribers.setWaiting(snapshot === undefined);
-    if (staleReason(next) !== staleReason(before)) this.#subscribers.wakeTiers();
+    this.#setFreshness(staleReason(next));
+  }
+
+  #setFreshness(reason: Error | undefined): void {
+    if (this.#freshness === undefined ? reason === undefined : this.#freshness.says(reason)) return;
+    this.#freshness = new Freshness(this.key, reason);
+    this.#subscribers.wakeForFreshness();
   }
 
   #publish(snapshot: Snapshot): void {

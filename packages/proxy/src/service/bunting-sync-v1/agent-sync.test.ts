@@ -1,11 +1,13 @@
 import { expect } from "chai";
 import { status as grpcStatus } from "@grpc/grpc-js";
+import { KubeError } from "@bunting/kube";
 import { buntingSyncV1, type FlagDocument, type JsonObject } from "@bunting/protocol";
 import { AgentConnection, type AgentClientStream } from "@bunting/test/support/agent-client.js";
 import { eventually } from "@bunting/test/support/event-queue.js";
 import { HeldFlags } from "@bunting/test/support/held-flags.js";
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { SyncServer, type SyncServerOptions } from "@bunting/test/support/sync-server.js";
+import { ProxyError } from "../../proxy-error.js";
 import { noMetrics, type ProxyMetrics } from "../../proxy-metrics.js";
 import type { Topic } from "../../topic/topic.js";
 
@@ -564,6 +566,58 @@ describe("bunting.sync.v1", () => {
         expect(server.source.refreshes).to.have.length(isHeld ? 1 : 0);
         agent.cancel();
       }
+    });
+  });
+
+  describe("tells agents that read it whether the source can be followed", () => {
+    const hello = (readsFreshness: boolean | undefined): AgentClientStream => {
+      const stream = connection.stream(false);
+      stream.send({ $case: "hello", value: { agent: "test/1", providerId: "", readsFreshness } });
+      stream.subscribe(topic);
+      return stream;
+    };
+    const forbidden = new KubeError("FORBIDDEN", "the API server answered 403\nForbidden");
+    const { StaleCause } = buntingSyncV1;
+
+    it("also before there is anything to serve, with the reason and its cause, and no others", async () => {
+      await restart({ isAnswering: false });
+      const agent = hello(true);
+      const old = hello(undefined);
+      await eventually(() => server.source.watchCount === 1, "the topic is watched");
+      server.source.stale(topic, forbidden);
+      expect(await agent.next("freshness")).to.deep.equal({
+        topic,
+        isStale: true,
+        reason: "the API server answered 403 Forbidden",
+        cause: StaleCause.STALE_CAUSE_REFUSED,
+      });
+      server.source.publish(topic, version(1));
+      await agent.next("snapshot");
+      agent.ack(topic, digestOf(version(1)));
+      expect(await agent.next("freshness")).to.include({ isStale: false, reason: "" });
+      await old.next("snapshot");
+      expect(old.lastNumber(topic), "nothing came before it").to.equal(1);
+    });
+
+    it("after the version that it is about, once for each reason, and agents that come later", async () => {
+      server.source.publish(topic, version(1));
+      const first = hello(true);
+      await first.next("snapshot");
+      first.ack(topic, digestOf(version(1)));
+      const causes: readonly (readonly [Error, buntingSyncV1.StaleCause])[] = [
+        [new Error("away"), StaleCause.STALE_CAUSE_UNREACHABLE],
+        [new KubeError("NOT_FOUND", "no type"), StaleCause.STALE_CAUSE_MISCONFIGURED],
+        [new ProxyError("DOCUMENT_INVALID", "line 3"), StaleCause.STALE_CAUSE_INVALID],
+      ];
+      for (const [reason, cause] of causes) {
+        server.source.stale(topic, reason);
+        expect(await first.next("freshness")).to.include({ isStale: true, reason: reason.message, cause });
+        server.source.stale(topic, reason);
+      }
+      const later = hello(true);
+      await later.next("snapshot");
+      later.ack(topic, digestOf(version(1)));
+      expect(await later.next("freshness")).to.include({ reason: "line 3", cause: StaleCause.STALE_CAUSE_INVALID });
     });
   });
 

@@ -26,6 +26,7 @@ import type { UpstreamCredentials } from "./upstream-config.js";
 import { refusedRetryMs } from "./refused-retry.js";
 import { refreshTopic } from "./refresh-topic.js";
 import { describeEnd } from "./describe-end.js";
+import { codeOfEnd, type SourceErrorCode } from "./source-error-code.js";
 import { callUpstream } from "./upstream-stream.js";
 import { isAnswer, isOfTopic, type UpstreamTopic } from "./upstream-topic.js";
 
@@ -81,6 +82,7 @@ export class UpstreamLink {
   /** The stream that serves the topics. */
   #used: OpenStream | undefined;
   #failure = "it has not answered yet";
+  #failureCode: SourceErrorCode = "SOURCE_UNREADABLE";
   /** The kind of the last log line, so that only changes are logged. */
   #logged = "";
   #cancelStale: (() => void) | undefined;
@@ -127,6 +129,7 @@ export class UpstreamLink {
       const end = await this.#follow(target, signal);
       if (isAborted(signal)) break;
       this.#failure = singleLine(end.message);
+      this.#failureCode = codeOfEnd(end.reason);
       metrics.upstreamFailed(end.reason);
       this.#logChange("warn", `${target} ${end.reason}`, describeEnd(target, end));
       if (clock.monotonicMs() - startedMs >= healthyMs) {
@@ -340,12 +343,10 @@ export class UpstreamLink {
   #awaitAnswers(): void {
     this.#cancelStale ??= this.#options.clock.after(staleAfterMs, () => {
       this.#cancelStale = undefined;
-      const reason = new ProxyError(
-        "SOURCE_UNREADABLE",
-        this.#used?.isOpen !== true
-          ? `no upstream can be followed: ${this.#failure}`
-          : "the upstream has not said yet what the topic is",
-      );
+      const reason =
+        this.#used?.isOpen === true
+          ? new ProxyError("SOURCE_UNREADABLE", "the upstream has not said yet what the topic is")
+          : new ProxyError(this.#failureCode, `no upstream can be followed: ${this.#failure}`);
       for (const topic of this.#topics.values()) if (topic.isUnexplained) topic.stale(reason);
     });
   }

@@ -1,10 +1,11 @@
 import { encodeDocument, type FlagDocument, type PastVersion } from "@bunting/protocol";
-import { decodeVersion, type DocumentVersion } from "@bunting/sync-client/messages";
+import { decodeVersion, type DocumentVersion, type StaleCause } from "@bunting/sync-client/messages";
 import {
   readRequest,
   writeVersion,
   type Request,
 } from "@bunting/sync-client/internal/bunting-messages.fixture.js";
+import { errorCode } from "@bunting/runtime";
 import { eventually } from "@bunting/test/support/event-queue.js";
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { setImmediate as turn } from "node:timers/promises";
@@ -50,11 +51,12 @@ const delta = (from: string, to: string, flag = JSON.stringify({ state: to })): 
   metadata: undefined,
   evaluators: undefined,
 });
-const freshness = (isStale: boolean, reason = ""): TopicMessage => ({
+const freshness = (isStale: boolean, reason = "", cause?: StaleCause): TopicMessage => ({
   kind: "freshness",
   topic,
   isStale,
   reason,
+  cause,
 });
 const refusal = (code: number, message: string): TopicMessage => ({
   kind: "topic_error",
@@ -256,6 +258,20 @@ describe("UpstreamTopic", () => {
     take({ kind: "deleted", topic, policy: "keep" });
     held.refreshed(versionOf(documentOf("ENABLED"), "21"));
     expect(sink.last?.kind, "its stream has to say that it is back").to.equal("deleted");
+  });
+
+  it("tells those below the cause that the upstream names, or that its refusal has", () => {
+    const codeAfter = (message: TopicMessage): string | undefined => {
+      take(message);
+      return sink.last?.kind === "stale" ? errorCode(sink.last.reason) : undefined;
+    };
+    expect(codeAfter(freshness(true, "403", "refused"))).to.equal("SOURCE_REFUSED");
+    expect(codeAfter(freshness(true, "no CRD", "misconfigured"))).to.equal("SOURCE_MISCONFIGURED");
+    expect(codeAfter(freshness(true, "bad flags", "invalid"))).to.equal("DOCUMENT_INVALID");
+    expect(codeAfter(freshness(true, "away"))).to.equal("SOURCE_UNREADABLE");
+    expect(codeAfter(refusal(7, "not yours"))).to.equal("SOURCE_REFUSED");
+    expect(codeAfter(refusal(3, "a selector?"))).to.equal("SOURCE_MISCONFIGURED");
+    expect(codeAfter(refusal(14, "draining"))).to.equal("SOURCE_UNREADABLE");
   });
 
   it("lets no text of the upstream begin a line or act on a terminal", () => {

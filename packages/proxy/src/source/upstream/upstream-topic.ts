@@ -18,6 +18,7 @@ import type { HeapRoom } from "../heap-room.js";
 import type { LargeDocuments } from "../large-documents.js";
 import { changeHeapBytes, messageBytes, PreparedMessage } from "./prepared-message.js";
 import { ReplicaDocument } from "./replica-document.js";
+import { codeOfCause, codeOfStatus, type SourceErrorCode } from "./source-error-code.js";
 
 /** Limit of a nack's reason, as upstreams enforce it. */
 const maxReasonBytes = 1_024;
@@ -186,7 +187,7 @@ export class UpstreamTopic {
       return undefined;
     }
     if (message.kind === "freshness") {
-      this.#upstreamIsStale = message.isStale ? unreadable(message.reason) : undefined;
+      this.#upstreamIsStale = message.isStale ? unreadable(message.reason, codeOfCause(message.cause)) : undefined;
       // While the newest version is refused, the topic stays stale even if the upstream is not.
       const reason = this.#upstreamIsStale ?? this.#refused;
       if (reason !== undefined) this.#sink.stale(reason);
@@ -224,13 +225,13 @@ export class UpstreamTopic {
         return undefined;
       case "topic_error":
         if (message.code === notFound) this.#report(() => this.#sink.missing());
-        else this.#refuse(`the upstream refuses ${this.name}: ${message.message}`);
+        else this.#refuse(`the upstream refuses ${this.name}: ${message.message}`, codeOfStatus(message.code));
         return undefined;
     }
   }
 
-  #refuse(refusal: string): void {
-    this.#refused = unreadable(refusal);
+  #refuse(refusal: string, code: SourceErrorCode): void {
+    this.#refused = unreadable(refusal, code);
     this.#upstreamIsStale = undefined;
     this.#sink.stale(this.#refused);
   }
@@ -382,6 +383,6 @@ function fieldsOf({ encoded }: DocumentVersion): Omit<SourceVersion, "noticedMs"
 }
 
 /** @param message contains a text of the upstream: it is cut, and made one line */
-function unreadable(message: string): ProxyError {
-  return new ProxyError("SOURCE_UNREADABLE", singleLine(cut(message)));
+function unreadable(message: string, code: SourceErrorCode): ProxyError {
+  return new ProxyError(code, singleLine(cut(message)));
 }

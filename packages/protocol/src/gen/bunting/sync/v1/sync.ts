@@ -28,6 +28,30 @@ export namespace DeletionPolicy {
   export type UNRECOGNIZED = typeof DeletionPolicy.UNRECOGNIZED;
 }
 
+export const StaleCause = {
+  STALE_CAUSE_UNSPECIFIED: 0,
+  /** STALE_CAUSE_UNREACHABLE - The source can't be reached, or does not answer. */
+  STALE_CAUSE_UNREACHABLE: 1,
+  /** STALE_CAUSE_REFUSED - The source refuses the proxy: its credentials, or what they allow. */
+  STALE_CAUSE_REFUSED: 2,
+  /** STALE_CAUSE_MISCONFIGURED - The source answers, and has nothing of the kind that the proxy asks for. */
+  STALE_CAUSE_MISCONFIGURED: 3,
+  /** STALE_CAUSE_INVALID - The newest version can't be served. */
+  STALE_CAUSE_INVALID: 4,
+  UNRECOGNIZED: -1,
+} as const;
+
+export type StaleCause = typeof StaleCause[keyof typeof StaleCause];
+
+export namespace StaleCause {
+  export type STALE_CAUSE_UNSPECIFIED = typeof StaleCause.STALE_CAUSE_UNSPECIFIED;
+  export type STALE_CAUSE_UNREACHABLE = typeof StaleCause.STALE_CAUSE_UNREACHABLE;
+  export type STALE_CAUSE_REFUSED = typeof StaleCause.STALE_CAUSE_REFUSED;
+  export type STALE_CAUSE_MISCONFIGURED = typeof StaleCause.STALE_CAUSE_MISCONFIGURED;
+  export type STALE_CAUSE_INVALID = typeof StaleCause.STALE_CAUSE_INVALID;
+  export type UNRECOGNIZED = typeof StaleCause.UNRECOGNIZED;
+}
+
 export interface SyncRequest {
   message:
     | { $case: "hello"; value: Hello }
@@ -45,7 +69,11 @@ export interface Hello {
   /** The provider ID of the source, for people. */
   providerId: string;
   /** The agent is another proxy: it is sent `tier`, `freshness` and `history`, which others are not. */
-  isProxy?: boolean | undefined;
+  isProxy?:
+    | boolean
+    | undefined;
+  /** The agent is no proxy, but is to be sent `freshness`. Proxies of 0.1.0 do not know this, and send none. */
+  readsFreshness?: boolean | undefined;
 }
 
 /** Subscribes to a topic, starting from what the agent holds of it. */
@@ -190,14 +218,16 @@ export interface Tier {
 }
 
 /**
- * Whether the source of a topic can be followed at the moment. Sent to proxies, after the version that it is about. Fresh until it says
- * otherwise. Not answered.
+ * Whether the source of a topic can be followed at the moment. Sent to proxies and to agents that read it, after the version that it is about.
+ * Fresh until it says otherwise. Not answered.
  */
 export interface Freshness {
   topic: string;
   isStale: boolean;
   /** Why it is stale, for people. */
   reason: string;
+  /** The kind of reason, for programs. Proxies of 0.1.0 do not say it. */
+  cause: StaleCause;
 }
 
 /**
@@ -313,7 +343,7 @@ export const SyncRequest: MessageFns<SyncRequest> = {
 };
 
 function createBaseHello(): Hello {
-  return { agent: "", providerId: "", isProxy: undefined };
+  return { agent: "", providerId: "", isProxy: undefined, readsFreshness: undefined };
 }
 
 export const Hello: MessageFns<Hello> = {
@@ -326,6 +356,9 @@ export const Hello: MessageFns<Hello> = {
     }
     if (message.isProxy !== undefined) {
       writer.uint32(24).bool(message.isProxy);
+    }
+    if (message.readsFreshness !== undefined) {
+      writer.uint32(32).bool(message.readsFreshness);
     }
     return writer;
   },
@@ -365,6 +398,14 @@ export const Hello: MessageFns<Hello> = {
             }
 
             message.isProxy = reader.bool();
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.readsFreshness = reader.bool();
             continue;
           }
         }
@@ -1500,7 +1541,7 @@ export const Tier: MessageFns<Tier> = {
 };
 
 function createBaseFreshness(): Freshness {
-  return { topic: "", isStale: false, reason: "" };
+  return { topic: "", isStale: false, reason: "", cause: 0 };
 }
 
 export const Freshness: MessageFns<Freshness> = {
@@ -1513,6 +1554,9 @@ export const Freshness: MessageFns<Freshness> = {
     }
     if (message.reason !== "") {
       writer.uint32(26).string(message.reason);
+    }
+    if (message.cause !== 0) {
+      writer.uint32(32).int32(message.cause);
     }
     return writer;
   },
@@ -1552,6 +1596,14 @@ export const Freshness: MessageFns<Freshness> = {
             }
 
             message.reason = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.cause = reader.int32() as any;
             continue;
           }
         }
