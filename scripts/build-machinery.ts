@@ -7,6 +7,7 @@ import { spawn } from "node:child_process";
 import path from "node:path";
 import { buildMachinery } from "./cluster-machinery.js";
 import type { Machinery } from "./go-machinery.js";
+import { buildH2spec } from "./h2spec-machinery.js";
 import { buildHelm } from "./helm-machinery.js";
 import { buildNode, buildPods } from "./node-machinery.js";
 import { missingForNode } from "./real-node/requirements.js";
@@ -60,6 +61,7 @@ async function programsOfGo(): Promise<void> {
     await go("CoreDNS", buildPods);
   } else lines.push(`kubelet and CoreDNS: not built: ${missing}`);
   await go("Helm", buildHelm);
+  await go("h2spec", buildH2spec);
 }
 
 await Promise.all([
