@@ -63,9 +63,11 @@ describe("what the operator needs of a real API server", function () {
     const news = new EventQueue<string>();
     const watches = new ClusterWatches({
       client: connected.client,
-      clock: systemClock,
-      logger,
-      metrics: { relist: () => undefined, event: () => undefined, error: () => undefined },
+      context: {
+        clock: systemClock,
+        logger,
+        metrics: { relist: () => undefined, event: () => undefined, error: () => undefined },
+      },
     });
     await put("before", { app: "shop" });
     await put("other", { app: "blog" });
@@ -101,8 +103,7 @@ describe("what the operator needs of a real API server", function () {
       client: connected.client,
       controller: "bunting.dev/operator",
       instance: "operator-1",
-      clock: systemClock,
-      logger,
+      context: { clock: systemClock, logger },
     });
     running.push(recorder.run(abort.signal));
     const { metadata } = await put("a", {});

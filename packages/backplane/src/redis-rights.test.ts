@@ -74,7 +74,7 @@ describe("A user of Redis with no more rights than the backplane needs", () => {
     const announced = new EventQueue<string>();
     const gaps = new EventQueue<string>();
     const reader = new AnnouncementReader({
-      ...{ options, keys, logger, clock },
+      ...{ options, keys, context: { logger, clock } },
       onAnnounced: (topic) => announced.push(topic),
       onGap: () => gaps.push("gap"),
     });

@@ -23,8 +23,7 @@ export class TestReplica {
     this.connection = new RedisConnection({
       options: this.options,
       clientName: "bunting-test",
-      clock,
-      logger: this.logger,
+      context: { clock, logger: this.logger },
       onChange: (isUp) => this.changes.push(isUp),
     });
     this.run((signal) => this.connection.run(signal));

@@ -104,7 +104,7 @@ class ModelReplica {
       clock,
     });
     const announcements = new AnnouncementReader({
-      ...{ options, keys, clock, logger },
+      ...{ options, keys, context: { clock, logger } },
       onAnnounced: (topic, position) => follower.announced(topic, position),
       onGap: () => void follower.compare(),
     });

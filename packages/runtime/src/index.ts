@@ -3,6 +3,7 @@ export { endProcess, runProgram } from "./cli.js";
 export { sleep, startSleep, systemClock, type Clock } from "./clock.js";
 export { runComponents, runnableComponent, type Component } from "./component.js";
 export { CodedError } from "./coded-error.js";
+export type { Context, ServingContext } from "./context.js";
 export { cut, cutToBytes } from "./cut.js";
 export { errorCode } from "./error-code.js";
 export { ScrapedCounter } from "./scraped-counter.js";

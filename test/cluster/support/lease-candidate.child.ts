@@ -28,8 +28,7 @@ const election = new LeaderElection({
     await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
     console.log("leads no longer");
   },
-  clock: systemClock,
-  logger,
+  context: { clock: systemClock, logger },
   leaseMs: 3_000,
   renewDeadlineMs: 2_000,
   retryMs: 300,

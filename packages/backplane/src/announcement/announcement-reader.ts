@@ -1,5 +1,5 @@
 import type { TopicKey } from "@bunting/protocol";
-import { Backoff, RateLimitedLog, sleep, type Clock, type Logger, type Runnable } from "@bunting/runtime";
+import { Backoff, RateLimitedLog, sleep, type Runnable, type Context } from "@bunting/runtime";
 import { fromRedisError } from "../connection/redis-error.js";
 import { BackplaneError } from "../backplane-error.js";
 import type { CheckedOptions } from "../backplane-options.js";
@@ -14,8 +14,7 @@ import { ShardCursor, type Tail } from "./shard-cursor.js";
 export interface AnnouncementReaderOptions {
   readonly options: CheckedOptions;
   readonly keys: Keys;
-  readonly clock: Clock;
-  readonly logger: Logger;
+  readonly context: Pick<Context, "clock" | "logger">;
   /** Called for each announcement, in the order of the topic. */
   readonly onAnnounced: (topic: TopicKey, position: RecordPosition) => void;
   /** Called for each request of a replica to the owner of a topic. */
@@ -51,7 +50,7 @@ export class AnnouncementReader implements Runnable {
 
   constructor(options: AnnouncementReaderOptions) {
     this.#options = options;
-    this.#log = new RateLimitedLog(options.logger, options.clock);
+    this.#log = new RateLimitedLog(options.context.logger, options.context.clock);
     this.#connection = new RedisConnection({
       ...options,
       clientName: "bunting-announcements",
@@ -72,7 +71,7 @@ export class AnnouncementReader implements Runnable {
 
   async #read(signal: AbortSignal): Promise<void> {
     const waits = new Backoff(backoff);
-    const { clock } = this.#options;
+    const { clock } = this.#options.context;
     const isOver = (): boolean => signal.aborted;
     while (!isOver()) {
       try {
@@ -109,7 +108,8 @@ export class AnnouncementReader implements Runnable {
 
   /** Compares the cursors with the ends of the streams, every `compareMs` and with each new connection. */
   async #checkTails(): Promise<readonly ShardCursor[]> {
-    const { clock, options, onGap } = this.#options;
+    const { options, onGap } = this.#options;
+    const { clock } = this.#options.context;
     if (this.#cursors !== undefined && clock.monotonicMs() < this.#checkTailsMs) return this.#cursors;
     const checkTailsMs = clock.monotonicMs() + options.compareMs;
     const tails = await this.#readTails();
@@ -140,7 +140,8 @@ export class AnnouncementReader implements Runnable {
   }
 
   async #readOnce(cursors: readonly ShardCursor[]): Promise<void> {
-    const { keys, options, clock } = this.#options;
+    const { keys, options } = this.#options;
+    const { clock } = this.#options.context;
     const waitMs = Math.max(1, Math.min(blockMs, Math.ceil(this.#checkTailsMs - clock.monotonicMs())));
     const read = this.#readable.flatMap((shard) => cursors[shard] ?? []);
     const streams = this.#readable.map((shard) => keys.announcements(shard));

@@ -107,7 +107,11 @@ describe("Announcements", () => {
     const follower = new Follower({ records, room: unlimitedRoom, compareMs, clock: systemClock });
     const gaps = new EventQueue<string>();
     const reader = new AnnouncementReader({
-      ...{ options: readerOptions, keys: replica.keys, logger: replica.logger, clock: systemClock },
+      ...{
+        options: readerOptions,
+        keys: replica.keys,
+        context: { logger: replica.logger, clock: systemClock },
+      },
       onAnnounced: (announced, position) => follower.announced(announced, position),
       onGap: () => {
         gaps.push("gap");

@@ -1,4 +1,4 @@
-import { Backoff, RateLimitedLog, sleep, type Clock, type Logger, type Runnable } from "@bunting/runtime";
+import { Backoff, RateLimitedLog, sleep, type Runnable, type Context } from "@bunting/runtime";
 import type { Redis } from "ioredis";
 import type { HostAndPort } from "../address/parse-address.js";
 import { BackplaneError } from "../backplane-error.js";
@@ -15,8 +15,7 @@ export interface RedisConnectionOptions {
   readonly options: CheckedOptions;
   /** The name under which Redis lists this connection, for its operators. */
   readonly clientName: string;
-  readonly clock: Clock;
-  readonly logger: Logger;
+  readonly context: Pick<Context, "clock" | "logger">;
   /** Called with true once the connection can be used, with false when it has ended. */
   readonly onChange?: (isUp: boolean) => void;
 }
@@ -52,7 +51,7 @@ export class RedisConnection implements Runnable {
 
   constructor(options: RedisConnectionOptions) {
     this.#options = options;
-    this.#log = new RateLimitedLog(options.logger, options.clock);
+    this.#log = new RateLimitedLog(options.context.logger, options.context.clock);
   }
 
   get isUp(): boolean {
@@ -66,13 +65,13 @@ export class RedisConnection implements Runnable {
 
   async run(signal: AbortSignal): Promise<void> {
     const waits = new Backoff(backoff);
-    const { clock, clientName } = this.#options;
+    const { clientName, context } = this.#options;
     let lastLogged = "";
     while (!signal.aborted) {
       let upMs = Infinity;
       try {
         await this.#connectOnce(signal, () => {
-          upMs = clock.monotonicMs();
+          upMs = context.clock.monotonicMs();
           if (lastLogged !== "")
             this.#log.info("back", { connection: clientName }, "Redis is back", linesPerMinute);
           lastLogged = "";
@@ -87,8 +86,8 @@ export class RedisConnection implements Runnable {
         lastLogged = code;
       }
       // A server that accepts connections and ends them at once must not reset the backoff.
-      if (clock.monotonicMs() - upMs >= backoff.capMs) waits.reset();
-      await sleep(waits.next(), signal, clock);
+      if (context.clock.monotonicMs() - upMs >= backoff.capMs) waits.reset();
+      await sleep(waits.next(), signal, context.clock);
     }
   }
 
@@ -130,7 +129,7 @@ export class RedisConnection implements Runnable {
 
   /** Opens one connection and waits for its end, which is an error unless the signal aborted. */
   async #connectOnce(signal: AbortSignal, onUp: () => void): Promise<void> {
-    const { options, clientName, clock, onChange } = this.#options;
+    const { options, clientName, onChange, context } = this.#options;
     const files = await readConnectionFiles(options);
     this.#secrets = [files.redis.password, files.sentinel.password].filter((one) => one !== undefined);
     const host = await this.#findHost(files, signal);
@@ -155,7 +154,7 @@ export class RedisConnection implements Runnable {
       const { connectTimeoutMs } = options;
       const remedy = `; ${neverAccepted(options.address.isTls)}`;
       const late = (): Error => timedOut("accept a connection", connectTimeoutMs, remedy);
-      await withDeadline(this.#open(redis, files.redis), connectTimeoutMs, clock, late);
+      await withDeadline(this.#open(redis, files.redis), connectTimeoutMs, context.clock, late);
       guard.opened();
       this.#redis = redis;
       onUp();
@@ -174,11 +173,11 @@ export class RedisConnection implements Runnable {
   }
 
   async #findHost(files: ConnectionFiles, signal: AbortSignal): Promise<HostAndPort> {
-    const { options, clock } = this.#options;
+    const { options, context } = this.#options;
     const { hosts, masterName } = options.address;
     const [only] = hosts;
     if (masterName === undefined && only !== undefined) return only;
-    return findMaster({ options, files, clock, attempt: this.#attempts++ }, signal);
+    return findMaster({ options, files, clock: context.clock, attempt: this.#attempts++ }, signal);
   }
 
   async #open(redis: Redis, credentials: RedisCredentials): Promise<void> {
@@ -190,10 +189,10 @@ export class RedisConnection implements Runnable {
   }
 
   #send(redis: Redis, command: string, args: readonly Argument[], timeoutMs?: number): Promise<unknown> {
-    const { clock, options } = this.#options;
+    const { options, context } = this.#options;
     const allowedMs = timeoutMs ?? options.commandTimeoutMs;
     const late = (): Error => timedOut("answer", allowedMs);
-    return withDeadline(redis.callBuffer(command, ...args), allowedMs, clock, late);
+    return withDeadline(redis.callBuffer(command, ...args), allowedMs, context.clock, late);
   }
 
   /** The error, safe to log. */

@@ -92,7 +92,7 @@ describe("Interest", () => {
     const gaps = new EventQueue<string>();
     const { options, keys, logger } = replica;
     const reader = new AnnouncementReader({
-      ...{ options, keys, logger, clock: systemClock },
+      ...{ options, keys, context: { logger, clock: systemClock } },
       onAnnounced: (topic) => asked.push(`announced ${topic}`),
       onRequest: (topic, what) => asked.push(`${what} ${topic}`),
       onGap: () => gaps.push("gap"),

@@ -44,8 +44,10 @@ describe("EventRecorder", () => {
       },
       controller: "bunting.dev/operator",
       instance: "operator-1",
-      clock,
-      logger: createLogger({ format: "json", debug: false }, { write: (line) => void lines.push(line) }),
+      context: {
+        clock,
+        logger: createLogger({ format: "json", debug: false }, { write: (line) => void lines.push(line) }),
+      },
       onDropped: () => dropped++,
     });
     running = recorder.run(abort.signal);

@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from "node:crypto";
-import { cutToBytes, TokenBucket, WorkQueue, type Clock, type Logger, type Runnable } from "@bunting/runtime";
+import { cutToBytes, TokenBucket, WorkQueue, type Runnable, type Context } from "@bunting/runtime";
 import { KubeError } from "../kube-error.js";
 import { microTime } from "../objects/micro-time.js";
 import type { ResourceType } from "../rest/resource.js";
@@ -37,8 +37,7 @@ export interface EventRecorderOptions {
   readonly controller: string;
   /** The Pod's name. */
   readonly instance: string;
-  readonly clock: Clock;
-  readonly logger: Logger;
+  readonly context: Pick<Context, "clock" | "logger">;
   /** Called for each event that is not written, because there were too many. */
   readonly onDropped?: () => void;
 }
@@ -79,7 +78,7 @@ export class EventRecorder implements Runnable {
   readonly #queue: WorkQueue<string>;
 
   constructor(options: EventRecorderOptions) {
-    const { clock, logger } = options;
+    const { clock, logger } = options.context;
     this.#options = options;
     this.#budgetOfAll = new TokenBucket(clock, budgetOfAll);
     this.#queue = new WorkQueue({
@@ -97,7 +96,7 @@ export class EventRecorder implements Runnable {
 
   /** Never fails, and never waits. */
   record(details: EventDetails): void {
-    const nowMs = this.#options.clock.monotonicMs();
+    const nowMs = this.#options.context.clock.monotonicMs();
     const key = keyOfEvent(details);
     const known = this.#series.get(key);
     if (known !== undefined && nowMs - known.lastMs < seriesMs) {
@@ -129,7 +128,7 @@ export class EventRecorder implements Runnable {
 
   #mayRecord({ kind, namespace, name }: ObjectReference): boolean {
     const key = `${kind}/${namespace ?? ""}/${name}`;
-    const budget = this.#budgets.get(key) ?? new TokenBucket(this.#options.clock, budgetOfObject);
+    const budget = this.#budgets.get(key) ?? new TokenBucket(this.#options.context.clock, budgetOfObject);
     this.#budgets.delete(key);
     this.#budgets.set(key, budget);
     if (budget.waitMs > 0 || this.#budgetOfAll.waitMs > 0) return false;
@@ -150,7 +149,7 @@ export class EventRecorder implements Runnable {
     if (series.writtenCount === 0) await this.#create(series, signal);
     else await this.#update(series, signal);
     series.writtenCount = count;
-    series.writtenMs = this.#options.clock.monotonicMs();
+    series.writtenMs = this.#options.context.clock.monotonicMs();
   }
 
   async #create(series: Series, signal: AbortSignal): Promise<void> {
@@ -177,7 +176,7 @@ export class EventRecorder implements Runnable {
     } catch (error) {
       // Nothing will make these better: the namespace is being deleted, the event is refused, or an earlier attempt was written after all.
       if (!isFinal(error)) throw error;
-      this.#options.logger.warn({ error, reason }, "an event is not accepted");
+      this.#options.context.logger.warn({ error, reason }, "an event is not accepted");
     }
   }
 
@@ -199,7 +198,7 @@ export class EventRecorder implements Runnable {
 
   /** The wall clock's time of a time of the monotonic clock. */
   #timeOf(monotonicMs: number): string {
-    const { clock } = this.#options;
+    const { clock } = this.#options.context;
     return microTime(Math.round(clock.now() - (clock.monotonicMs() - monotonicMs)));
   }
 }

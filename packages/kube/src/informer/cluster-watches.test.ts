@@ -23,9 +23,11 @@ describe("ClusterWatches", () => {
     lines = [];
     watches = new ClusterWatches({
       client: new RestClient(transport),
-      clock: new FastClock(10),
-      logger: createLogger({ format: "json", debug: false }, { write: (line) => void lines.push(line) }),
-      metrics: { relist: () => undefined, event: () => undefined, error: () => undefined },
+      context: {
+        clock: new FastClock(10),
+        logger: createLogger({ format: "json", debug: false }, { write: (line) => void lines.push(line) }),
+        metrics: { relist: () => undefined, event: () => undefined, error: () => undefined },
+      },
     });
     abort = new AbortController();
     running = [];

@@ -1,4 +1,4 @@
-import type { Clock, Logger, Runnable } from "@bunting/runtime";
+import type { Runnable, Context } from "@bunting/runtime";
 import { Epochs } from "../reflector/epochs.js";
 import { WatchAdmission } from "../reflector/watch-admission.js";
 import type { ReflectorMetrics } from "../reflector/reflector-handler.js";
@@ -10,9 +10,7 @@ import { Informer, type InformerOptions } from "./informer.js";
 
 export interface ClusterWatchesOptions {
   readonly client: KubeClient;
-  readonly clock: Clock;
-  readonly logger: Logger;
-  readonly metrics: ReflectorMetrics;
+  readonly context: Context<ReflectorMetrics>;
   /** The shortest time the API server is asked to keep a watch open, in s; the longest is twice that. Default 300. */
   readonly timeoutSeconds?: number;
 }
@@ -45,8 +43,8 @@ export class ClusterWatches {
 
   constructor(options: ClusterWatchesOptions) {
     this.#options = options;
-    this.#admission = new WatchAdmission({ clock: options.clock });
-    this.#watchList = new WatchListSupport(options.clock);
+    this.#admission = new WatchAdmission({ clock: options.context.clock });
+    this.#watchList = new WatchListSupport(options.context.clock);
   }
 
   /** A watch that runs until its signal aborts. */
@@ -84,15 +82,15 @@ export class ClusterWatches {
     const key = `${type.group}/${type.version}/${type.plural}`;
     const known = this.#types.get(key);
     if (known !== undefined) return known;
-    const { client, clock, logger, metrics, timeoutSeconds = 300 } = this.#options;
+    const { client, context, timeoutSeconds = 300 } = this.#options;
     const reflectors = new Set<Reflector>();
     const epochs = new Epochs(() => {
-      logger.warn(
+      context.logger.warn(
         { type: type.plural },
         "the API server's history was cut (was etcd restored?); all objects of the type are read again",
       );
       // Not from within the read that found out, which must finish before it is repeated like all others.
-      clock.after(0, () => {
+      context.clock.after(0, () => {
         for (const reflector of reflectors) reflector.relist();
       });
     });
@@ -101,9 +99,7 @@ export class ClusterWatches {
       epochs,
       admission: this.#admission,
       watchList: this.#watchList,
-      clock,
-      logger,
-      metrics,
+      context,
       timeoutSeconds,
     };
     const entry = { shared, reflectors };

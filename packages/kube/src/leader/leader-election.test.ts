@@ -102,8 +102,7 @@ describe("LeaderElection", () => {
         );
         heard.push(`${identity} stops`);
       },
-      clock,
-      logger,
+      context: { clock, logger },
       random: () => 0,
       ...options,
     });

@@ -1,4 +1,4 @@
-import { isAborted, sleep, type Clock, type Logger, type Runnable } from "@bunting/runtime";
+import { isAborted, sleep, type Runnable, type Context } from "@bunting/runtime";
 import { KubeError } from "../kube-error.js";
 import { microTime } from "../objects/micro-time.js";
 import type { ObjectScope, RestClient } from "../rest/rest-client.js";
@@ -16,8 +16,7 @@ export interface LeaderElectionOptions {
    * the lease is released and acquired again.
    */
   readonly lead: (signal: AbortSignal) => Promise<void>;
-  readonly clock: Clock;
-  readonly logger: Logger;
+  readonly context: Pick<Context, "clock" | "logger">;
   /** Lease duration: the time without a renewal after which another process takes over. Default 15 s. */
   readonly leaseMs?: number;
   /** Time without a renewal after which the leader steps down; less than `leaseMs`. Default 10 s. */
@@ -86,17 +85,17 @@ export class LeaderElection implements Runnable {
       const renewedMs = await this.#try(signal);
       if (renewedMs !== undefined) await this.#lead(renewedMs, signal);
       // Without the random part, processes that were started together would ask at the same time for ever.
-      const { random = Math.random, clock } = this.#options;
-      await sleep(this.#retryMs * (1 + 0.2 * random()), signal, clock);
+      const { random = Math.random, context } = this.#options;
+      await sleep(this.#retryMs * (1 + 0.2 * random()), signal, context.clock);
     }
   }
 
   /** Leads until the signal aborts, the lease can't be renewed in time, or the work ends. */
   async #lead(renewedMs: number, signal: AbortSignal): Promise<void> {
-    const { lead, clock, logger, identity } = this.#options;
+    const { lead, identity, context } = this.#options;
     let lastMs = renewedMs;
     this.#renewedMs = lastMs;
-    logger.info({ identity, lease: this.#scope.name }, "this process leads");
+    context.logger.info({ identity, lease: this.#scope.name }, "this process leads");
     const abort = new AbortController();
     const stop = (): void => abort.abort();
     signal.addEventListener("abort", stop, { once: true });
@@ -104,13 +103,13 @@ export class LeaderElection implements Runnable {
     const work = lead(abort.signal).finally(stop);
     const outcome = work.catch(() => undefined);
     while (!isAborted(abort.signal)) {
-      await sleep(this.#retryMs, abort.signal, clock);
+      await sleep(this.#retryMs, abort.signal, context.clock);
       if (isAborted(abort.signal)) break;
       // A process that was stopped for a while asks nothing: its time is over.
       const again = this.isLeading ? await this.#try(abort.signal, this.#leftMs(lastMs)) : undefined;
       if (again !== undefined) this.#renewedMs = lastMs = again;
       else if (!this.isLeading || this.#leader !== identity) {
-        logger.warn(
+        context.logger.warn(
           { leader: this.#leader },
           "this process leads no longer: its lease was not renewed in time",
         );
@@ -127,12 +126,12 @@ export class LeaderElection implements Runnable {
 
   /** Time left until the leader has to step down, after a renewal at this time. */
   #leftMs(renewedMs: number): number {
-    return renewedMs + this.#renewDeadlineMs - this.#options.clock.monotonicMs();
+    return renewedMs + this.#renewDeadlineMs - this.#options.context.clock.monotonicMs();
   }
 
   /** Acquires or renews the lease. Resolves with the begin of that; undefined if it failed or another process leads. Never rejects. */
   async #try(signal: AbortSignal, withinMs = this.#renewDeadlineMs): Promise<number | undefined> {
-    const { clock, logger } = this.#options;
+    const { clock, logger } = this.#options.context;
     const startedMs = clock.monotonicMs();
     const abort = new AbortController();
     const stop = (): void => abort.abort();
@@ -153,7 +152,7 @@ export class LeaderElection implements Runnable {
   }
 
   async #acquire(signal: AbortSignal): Promise<boolean> {
-    const { client, identity, clock } = this.#options;
+    const { client, identity, context } = this.#options;
     const lease = await this.#read(signal);
     if (lease === undefined) {
       const { name, namespace } = this.#options;
@@ -170,7 +169,7 @@ export class LeaderElection implements Runnable {
     }
     this.#observe(lease);
     const { holderIdentity = "", leaseDurationSeconds = this.#leaseMs / 1_000 } = lease.spec ?? {};
-    const unchangedMs = clock.monotonicMs() - (this.#observed?.sinceMs ?? Infinity);
+    const unchangedMs = context.clock.monotonicMs() - (this.#observed?.sinceMs ?? Infinity);
     if (holderIdentity !== "" && holderIdentity !== identity && unchangedMs < leaseDurationSeconds * 1_000)
       return false;
     this.#observe(await client.update(this.#scope, { ...lease, spec: this.#specOf(lease.spec) }, signal));
@@ -189,12 +188,12 @@ export class LeaderElection implements Runnable {
   #observe({ metadata: { resourceVersion = "" }, spec }: LeaseObject): void {
     this.#leader = spec?.holderIdentity ?? "";
     if (this.#observed?.resourceVersion === resourceVersion) return;
-    this.#observed = { resourceVersion, sinceMs: this.#options.clock.monotonicMs() };
+    this.#observed = { resourceVersion, sinceMs: this.#options.context.clock.monotonicMs() };
   }
 
   #specOf(before: LeaseSpec | undefined): LeaseSpec {
-    const { identity, clock } = this.#options;
-    const now = microTime(clock.now());
+    const { identity, context } = this.#options;
+    const now = microTime(context.clock.now());
     const isOurs = before?.holderIdentity === identity;
     const transitions = before?.leaseTransitions ?? 0;
     return {
@@ -208,13 +207,13 @@ export class LeaderElection implements Runnable {
 
   /** Lets the next process lead at once. Whatever goes wrong, the lease lapses by itself. */
   async #release(): Promise<void> {
-    const { client, clock, logger, identity } = this.#options;
+    const { client, identity, context } = this.#options;
     const abort = new AbortController();
-    const cancel = clock.after(this.#retryMs, () => abort.abort());
+    const cancel = context.clock.after(this.#retryMs, () => abort.abort());
     try {
       const lease = await this.#read(abort.signal);
       if (lease?.spec?.holderIdentity !== identity) return;
-      const now = microTime(clock.now());
+      const now = microTime(context.clock.now());
       const spec = {
         ...lease.spec,
         holderIdentity: "",
@@ -224,9 +223,12 @@ export class LeaderElection implements Runnable {
       };
       await client.update(this.#scope, { ...lease, spec }, abort.signal);
       this.#leader = "";
-      logger.info({ lease: this.#scope.name }, "the lease is released");
+      context.logger.info({ lease: this.#scope.name }, "the lease is released");
     } catch (error) {
-      logger.warn({ error, lease: this.#scope.name }, "the lease can't be released; it lapses by itself");
+      context.logger.warn(
+        { error, lease: this.#scope.name },
+        "the lease can't be released; it lapses by itself",
+      );
     } finally {
       cancel();
     }

@@ -137,12 +137,14 @@ export class ReflectorBench {
       epochs: new Epochs((epoch) => this.newEpochs.push(epoch)),
       admission: this.admission,
       watchList: new WatchListSupport(this.clock),
-      clock: this.clock,
-      logger,
-      metrics: {
-        relist: (reason) => this.relists.push(reason),
-        event: () => undefined,
-        error: () => undefined,
+      context: {
+        clock: this.clock,
+        logger,
+        metrics: {
+          relist: (reason) => this.relists.push(reason),
+          event: () => undefined,
+          error: () => undefined,
+        },
       },
       timeoutSeconds: 3_600,
       random: () => 1,

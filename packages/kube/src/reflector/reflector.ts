@@ -1,4 +1,4 @@
-import { Backoff, sleep, type Clock, type Logger, type Runnable } from "@bunting/runtime";
+import { Backoff, sleep, type Runnable, type Context } from "@bunting/runtime";
 import { KubeError } from "../kube-error.js";
 import type { KubeClient } from "../rest/kube-client.js";
 import type { ResourceScope } from "../rest/resource.js";
@@ -17,9 +17,7 @@ export interface ReflectorShared {
   /** Decides when each watch is opened. */
   readonly admission: WatchAdmission;
   readonly watchList: WatchListSupport;
-  readonly clock: Clock;
-  readonly logger: Logger;
-  readonly metrics: ReflectorMetrics;
+  readonly context: Context<ReflectorMetrics>;
   /** The shortest `timeoutSeconds` of a watch. Each watch asks for a random time of up to twice this. */
   readonly timeoutSeconds: number;
   /** A number in [0, 1); replaced by tests. */
@@ -68,7 +66,7 @@ export class Reflector implements Runnable, WatchRequest {
   constructor(options: ReflectorOptions) {
     this.namespace = options.scope.namespace;
     this.#options = options;
-    this.#handler = guardedHandler(options.handler, options.logger);
+    this.#handler = guardedHandler(options.handler, options.context.logger);
     const { random = Math.random } = options;
     this.#backoff = new Backoff({ firstMs: 800, capMs: 30_000, random });
   }
@@ -98,7 +96,7 @@ export class Reflector implements Runnable, WatchRequest {
   /** Age and silence of the open watch, in ms; undefined while no watch is open. */
   get watch(): { readonly ageMs: number; readonly silenceMs: number } | undefined {
     if (this.#attempt?.openedMs === undefined) return undefined;
-    const nowMs = this.#options.clock.monotonicMs();
+    const nowMs = this.#options.context.clock.monotonicMs();
     return { ageMs: nowMs - this.#attempt.openedMs, silenceMs: nowMs - this.#attempt.lastBytesMs };
   }
 
@@ -124,7 +122,7 @@ export class Reflector implements Runnable, WatchRequest {
       const attemptSignal = this.#abortAttempt.signal;
       const outcome = await this.#try(position, reason, attemptSignal);
       ({ position, reason } = outcome);
-      if (outcome.waitMs > 0) await sleep(outcome.waitMs, attemptSignal, this.#options.clock);
+      if (outcome.waitMs > 0) await sleep(outcome.waitMs, attemptSignal, this.#options.context.clock);
     }
     signal.removeEventListener("abort", onAbort);
   }
@@ -138,7 +136,8 @@ export class Reflector implements Runnable, WatchRequest {
   }
 
   async #try(from: WatchPosition | undefined, reason: RelistReason, signal: AbortSignal): Promise<Outcome> {
-    const { admission, metrics } = this.#options;
+    const { admission } = this.#options;
+    const { metrics } = this.#options.context;
     let admitted: AdmittedWatch | undefined;
     let attempt: WatchAttempt | undefined;
     try {
@@ -183,7 +182,7 @@ export class Reflector implements Runnable, WatchRequest {
   /** To be called before the backoff is asked for a delay. */
   #countLife(attempt: WatchAttempt | undefined): void {
     if (attempt?.openedMs === undefined) return;
-    if (this.#options.clock.monotonicMs() - attempt.openedMs >= healthyMs) this.#backoff.reset();
+    if (this.#options.context.clock.monotonicMs() - attempt.openedMs >= healthyMs) this.#backoff.reset();
   }
 
   #closed(attempt: WatchAttempt): Outcome {
@@ -198,7 +197,7 @@ export class Reflector implements Runnable, WatchRequest {
   }
 
   #failed(error: KubeError, isOnlyExpired: boolean): Outcome {
-    this.#options.metrics.error(error);
+    this.#options.context.metrics.error(error);
     if (isOnlyExpired) return { position: undefined, reason: "expired", waitMs: 0 };
     this.#handler.failed(error);
     const retryAfterMs = Math.min(error.retryAfterMs ?? 0, maxRetryAfterMs);
@@ -211,7 +210,7 @@ export class Reflector implements Runnable, WatchRequest {
 
   #wasTooShort({ openedMs, events }: WatchAttempt): boolean {
     if (openedMs === undefined) return true;
-    return events === 0 && this.#options.clock.monotonicMs() - openedMs < tooShortMs;
+    return events === 0 && this.#options.context.clock.monotonicMs() - openedMs < tooShortMs;
   }
 
   /** Random, so that watches that were opened together do not end together. */

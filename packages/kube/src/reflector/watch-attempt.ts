@@ -1,5 +1,5 @@
 import type { Readable } from "node:stream";
-import type { Clock } from "@bunting/runtime";
+import type { Context } from "@bunting/runtime";
 import { KubeError } from "../kube-error.js";
 import type { KubeClient } from "../rest/kube-client.js";
 import { maxItemBytes, type ResourceScope } from "../rest/resource.js";
@@ -17,8 +17,7 @@ export interface WatchAttemptParts {
   readonly handler: ReflectorHandler;
   readonly epochs: Epochs;
   readonly watchList: WatchListSupport;
-  readonly clock: Clock;
-  readonly metrics: ReflectorMetrics;
+  readonly context: Pick<Context<ReflectorMetrics>, "clock" | "metrics">;
   /** `timeoutSeconds` of the watch. */
   readonly timeoutSeconds: number;
   /** Priority of the watch at this moment. */
@@ -133,7 +132,7 @@ export class WatchAttempt {
   }
 
   #follow(body: Readable, signal: AbortSignal): Promise<void> {
-    const { clock } = this.#parts;
+    const { clock } = this.#parts.context;
     this.#openedMs = this.#lastBytesMs = clock.monotonicMs();
     return readLines(body, {
       clock,
@@ -150,7 +149,8 @@ export class WatchAttempt {
   }
 
   #take(event: WatchEvent): void {
-    const { metrics, handler, epochs } = this.#parts;
+    const { handler, epochs } = this.#parts;
+    const { metrics } = this.#parts.context;
     if (event.type === "ERROR") throw event.error;
     metrics.event(event.type);
     const { resourceVersion } = event;

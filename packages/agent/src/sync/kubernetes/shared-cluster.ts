@@ -83,12 +83,14 @@ export class SharedCluster {
       }),
       admission: new WatchAdmission({ clock }),
       watchList: new WatchListSupport(clock),
-      clock,
-      logger,
-      metrics: {
-        relist: (reason) => watches.relisted(reason),
-        event: (type) => watches.watchEvent(type),
-        error: ({ code }) => watches.watchFailed(code.toLowerCase()),
+      context: {
+        clock,
+        logger,
+        metrics: {
+          relist: (reason) => watches.relisted(reason),
+          event: (type) => watches.watchEvent(type),
+          error: ({ code }) => watches.watchFailed(code.toLowerCase()),
+        },
       },
       timeoutSeconds: watchTimeoutSeconds,
     };

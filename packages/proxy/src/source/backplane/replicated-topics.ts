@@ -101,8 +101,7 @@ export class ReplicatedTopics {
     const connection = new RedisConnection({
       options: backplane,
       clientName: "bunting-proxy",
-      clock,
-      logger,
+      context: { clock, logger },
       onChange: (isUp) => this.#connectionChanged(isUp),
     });
     this.#connection = connection;
@@ -127,7 +126,7 @@ export class ReplicatedTopics {
     });
     this.#follower = new Follower({ records, room, compareMs, clock });
     this.#reader = new AnnouncementReader({
-      ...{ options: backplane, keys, clock, logger },
+      ...{ options: backplane, keys, context: { clock, logger } },
       onAnnounced: (topic, position) => {
         this.#follower.announced(topic, position);
         this.#refreshes.announced(topic);

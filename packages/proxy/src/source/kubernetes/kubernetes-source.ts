@@ -87,9 +87,7 @@ export class KubernetesSource implements FlagSource {
         speculative: { burst: limits.maxAbsent, perSecond: speculativePerSecond },
       }),
       watchList: new WatchListSupport(clock),
-      clock,
-      logger,
-      metrics: this.#reflectorMetrics(),
+      context: { clock, logger, metrics: this.#reflectorMetrics() },
       timeoutSeconds,
       staleAfterMs,
     };

@@ -35,12 +35,13 @@ export class ReaderIndex implements Runnable, ReflectorHandler {
 
   constructor(shared: ReflectorShared) {
     this.#shared = shared;
-    this.#log = new RateLimitedLog(shared.logger, shared.clock);
+    this.#log = new RateLimitedLog(shared.context.logger, shared.context.clock);
   }
 
   /** `unknown` before the first read, and when that is too long ago. */
   readersOf(topic: TopicKey): Readers | undefined | "unknown" {
-    const isTooOld = this.#lostMs !== undefined && this.#shared.clock.monotonicMs() - this.#lostMs >= keptMs;
+    const isTooOld =
+      this.#lostMs !== undefined && this.#shared.context.clock.monotonicMs() - this.#lostMs >= keptMs;
     return this.#readers === undefined || isTooOld ? "unknown" : this.#readers.get(topic);
   }
 
@@ -72,7 +73,7 @@ export class ReaderIndex implements Runnable, ReflectorHandler {
   }
 
   interrupted(): void {
-    this.#lostMs ??= this.#shared.clock.monotonicMs();
+    this.#lostMs ??= this.#shared.context.clock.monotonicMs();
   }
 
   failed(error: KubeError): void {

@@ -84,7 +84,7 @@ export class Refreshes {
     if (this.#hasStopped || this.#reading.size >= maxConcurrentReads) return;
     const atMs = Math.max(dueMs, this.#nextMs);
     if (this.#cancel !== undefined && this.#timerMs <= atMs) return;
-    const { clock } = this.#shared;
+    const { clock } = this.#shared.context;
     this.#cancel?.();
     this.#timerMs = atMs;
     this.#cancel = clock.after(Math.max(0, atMs - clock.monotonicMs()), () => {
@@ -95,7 +95,7 @@ export class Refreshes {
 
   /** Reads the first record that is due. */
   #next(): void {
-    const nowMs = this.#shared.clock.monotonicMs();
+    const nowMs = this.#shared.context.clock.monotonicMs();
     for (const { record, peer } of this.#inTurn()) {
       const dueMs = this.#waiting.get(record);
       if (dueMs === undefined || dueMs > nowMs) continue;
@@ -134,7 +134,8 @@ export class Refreshes {
   }
 
   async #read(record: FlagRecord, signal: AbortSignal): Promise<void> {
-    const { admission, client, epochs, clock, logger, metrics } = this.#shared;
+    const { admission, client, epochs } = this.#shared;
+    const { clock, logger, metrics } = this.#shared.context;
     const audience = this.#records.audience(record.topic);
     const handler = { beginRead: () => beginRecordRead({ audience, epochs, clock }) };
     const scope = { type: featureFlagType, ...partsOfKey(record.topic) };

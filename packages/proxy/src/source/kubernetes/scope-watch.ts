@@ -131,7 +131,7 @@ export class ScopeWatch implements ReflectorHandler {
     return beginRecordRead({
       audience,
       epochs: shared.epochs,
-      clock: shared.clock,
+      clock: shared.context.clock,
       onCovered: (record) => this.#caughtUp.add(record),
       onComplete: (readStartedMs) => this.#synced(readStartedMs),
     });
@@ -161,7 +161,7 @@ export class ScopeWatch implements ReflectorHandler {
 
   #synced(readStartedMs: number | undefined): void {
     this.#up();
-    this.#syncedSinceMs = this.#options.shared.clock.monotonicMs();
+    this.#syncedSinceMs = this.#options.shared.context.clock.monotonicMs();
     this.#options.onSynced(this, readStartedMs);
   }
 
@@ -173,7 +173,8 @@ export class ScopeWatch implements ReflectorHandler {
   }
 
   #down(): void {
-    const { clock, staleAfterMs } = this.#options.shared;
+    const { staleAfterMs } = this.#options.shared;
+    const { clock } = this.#options.shared.context;
     this.#cancelStale ??= clock.after(staleAfterMs, () => this.#overdue());
   }
 

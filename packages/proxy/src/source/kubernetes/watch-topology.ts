@@ -47,7 +47,7 @@ export class WatchTopology {
     const { records, shared, watchScope, limits } = options;
     const read = (record: FlagRecord): void => this.#watches.read(record);
     this.#options = options;
-    this.#turns = new UnwatchedReads(shared.clock, read);
+    this.#turns = new UnwatchedReads(shared.context.clock, read);
     this.#refreshes = new Refreshes(shared, records);
     this.#watches = new OpenWatches({
       records,
@@ -61,7 +61,7 @@ export class WatchTopology {
     });
     this.#confirmations = new Confirmations({
       records,
-      clock: shared.clock,
+      clock: shared.context.clock,
       watchOf: (record) => this.#watches.wantedOf(record),
       read,
     });
@@ -139,7 +139,7 @@ export class WatchTopology {
   /** Asks for a plan, after a short delay. */
   ask(): void {
     if (!this.#isRunning) return;
-    this.#cancelReconcile ??= this.#options.shared.clock.after(settleMs, () => {
+    this.#cancelReconcile ??= this.#options.shared.context.clock.after(settleMs, () => {
       this.#cancelReconcile = undefined;
       this.#reconcile();
     });
@@ -148,7 +148,7 @@ export class WatchTopology {
   #reconcile(): void {
     const { records, watchScope, limits, reviews, shared } = this.#options;
     this.#cancelReplan?.();
-    this.#cancelReplan = shared.clock.after(replanEveryMs, () => this.#reconcile());
+    this.#cancelReplan = shared.context.clock.after(replanEveryMs, () => this.#reconcile());
     const flags = [...records.all()];
     const wanted = planWatches({
       watchScope,
