@@ -79,9 +79,7 @@ const source = new HandedSource();
 const log = new RateLimitedLog(logger, clock);
 const topics = new TopicRegistry({
   source,
-  clock,
-  logger,
-  metrics,
+  context: { clock, logger, metrics },
   quota: new TopicQuota({
     perConnection: options.maxTopicsPerConnection.default,
     perAddress: options.maxTopicsPerAddress.default,
@@ -96,8 +94,7 @@ const topics = new TopicRegistry({
 const subscribing = {
   topics,
   parseSelector: (selector: string) => parseSelector(selector, { allowFileSelectors: false }),
-  clock,
-  metrics,
+  context: { clock, metrics, log },
 };
 const flagSync = new FlagSync({
   ...subscribing,
@@ -108,7 +105,7 @@ const flagSync = new FlagSync({
     onWaiting: (delta) => metrics.queuedStarts(delta),
   }),
 });
-const methods = [...new AgentSync({ ...subscribing, log }).methods, ...flagdSyncService(flagSync)];
+const methods = [...new AgentSync(subscribing).methods, ...flagdSyncService(flagSync)];
 const { keepaliveInterval, keepaliveTimeout } = options;
 const port = new PortListener({
   endpoint: { port: 0, host: "127.0.0.1" },

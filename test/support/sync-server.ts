@@ -6,16 +6,19 @@ import {
 import { FlagSync, type FlagSyncOptions } from "@bunting/proxy/internal/service/flag-sync.js";
 import { legacySyncService } from "@bunting/proxy/internal/service/sync-v1/legacy-sync-service.js";
 import { flagdSyncService } from "@bunting/proxy/internal/service/flagd-sync-v1/flagd-sync-service.js";
-import { noMetrics } from "@bunting/proxy/internal/proxy-metrics.js";
+import { noMetrics, type ProxyMetrics } from "@bunting/proxy/internal/proxy-metrics.js";
 import { TopicRegistry, type TopicRegistryOptions } from "@bunting/proxy/internal/topic/topic-registry.js";
 import { GrpcServer } from "@bunting/rpc";
 import { PortListener } from "@bunting/server";
 import type { GrpcServerOptions } from "@bunting/rpc/internal/call/grpc-server.js";
 import type { StallOptions } from "@bunting/server/internal/limits/stall-watch.js";
-import { createLogger, systemClock, RateLimitedLog } from "@bunting/runtime";
+import { createLogger, systemClock, RateLimitedLog, type ServingContext } from "@bunting/runtime";
 import { ScriptedSource } from "./scripted-source.js";
 
-export type SyncServerOptions = Partial<TopicRegistryOptions & FlagSyncOptions & AgentSyncOptions> & {
+type PartOptions = Omit<TopicRegistryOptions & FlagSyncOptions & AgentSyncOptions, "context">;
+
+export type SyncServerOptions = Partial<PartOptions> & {
+  readonly context?: Partial<ServingContext<ProxyMetrics>>;
   readonly onSession?: GrpcServerOptions["onSession"];
   readonly stall?: StallOptions | undefined;
   /** Whether the source says at once what it has of a topic; default true. */
@@ -34,12 +37,13 @@ export class SyncServer {
   readonly #abort = new AbortController();
   #running: Promise<void> | undefined;
 
-  constructor(options: SyncServerOptions = {}) {
-    const { clock = systemClock, metrics = noMetrics } = options;
+  constructor({ context: given = {}, ...options }: SyncServerOptions = {}) {
+    const { clock = systemClock, metrics = noMetrics } = given;
     const logger = createLogger(
       { format: "json", debug: false },
       { write: (line) => void this.logs.push(line) },
     );
+    const context = { clock, metrics, logger, log: given.log ?? new RateLimitedLog(logger, clock) };
     this.source = new ScriptedSource(clock, options.isAnswering);
     this.topics = new TopicRegistry({
       source: this.source,
@@ -48,17 +52,13 @@ export class SyncServer {
       deletionGraceMs: 60_000,
       deletionPolicy: "keep",
       ...options,
-      clock,
-      metrics,
-      logger,
+      context,
     });
     const sync = {
       parseSelector: parseTopicSelector,
       ...options,
       topics: this.topics,
-      clock,
-      metrics,
-      log: options.log ?? new RateLimitedLog(logger, clock),
+      context,
     };
     this.flagSync = new FlagSync(sync);
     this.agentSync = new AgentSync(sync);

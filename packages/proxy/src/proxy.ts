@@ -44,11 +44,11 @@ export function createProxy(
   parts = proxyParts,
 ): Proxy {
   const registry = createRegistry(true);
-  const { nowMs, fromMonotonic } = steadyNow(clock);
   const metrics = proxyMetrics(registry);
+  const context = { clock, logger, log: new RateLimitedLog(logger, clock), metrics };
+  const wiring: ProxyWiring = { options, parts, context };
+  const { nowMs, fromMonotonic } = steadyNow(clock);
   const observations = new StatusObservations(metrics, nowMs);
-  const log = new RateLimitedLog(logger, clock);
-  const wiring: ProxyWiring = { options, parts, clock, logger, log, metrics };
 
   const tierPath = new TierPath(clock);
   const source = sourceOf(wiring, tierPath);
@@ -98,7 +98,7 @@ export function createProxy(
     ...(connectionAge === undefined
       ? []
       : [runnableComponent(connectionAge, "runs as long as there are connections")]),
-    new parts.DrainingPort({ ...draining, port, logger, clock }),
+    new parts.DrainingPort({ ...draining, port, context }),
   ];
   const stopTimeoutMs = delayMs + windowMs + drainGraceMs + 5_000;
   return {

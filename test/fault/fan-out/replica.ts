@@ -24,20 +24,22 @@ class Life {
     const { clock, counts } = this;
     this.source = new FollowingSource(history, clock);
     this.server = new SyncServer({
-      clock,
+      context: {
+        clock,
+        metrics: {
+          ...noMetrics,
+          activeStreams: (delta) => (counts.streams += delta),
+          agentSubscriptions: (delta) => (counts.subscriptions += delta),
+          heldBack: (delta) => (counts.heldBack += delta),
+          rejectedFlags: (delta) => (counts.rejected += delta),
+          heldSubscribers: (delta) => (counts.heldSubscribers += delta),
+        },
+      },
       source: this.source,
       lingerMs,
       ackTimeoutMs,
       deletionGraceMs: graceMs,
       deletionPolicy,
-      metrics: {
-        ...noMetrics,
-        activeStreams: (delta) => (counts.streams += delta),
-        agentSubscriptions: (delta) => (counts.subscriptions += delta),
-        heldBack: (delta) => (counts.heldBack += delta),
-        rejectedFlags: (delta) => (counts.rejected += delta),
-        heldSubscribers: (delta) => (counts.heldSubscribers += delta),
-      },
     });
   }
 

@@ -71,15 +71,17 @@ describe("CheckedAccess", () => {
       authenticators: [way],
       wanted: "a token",
       allowsAnonymous: false,
-      clock,
-      log: new RateLimitedLog(logger, clock),
-      metrics: {
-        ...noMetrics,
-        admitted: (kind) => counts.push(kind),
-        identityRefused: (reason) => counts.push(reason),
-        topicRefused: (reason) => counts.push(reason),
-        accessEnded: (reason) => counts.push(`ended ${reason}`),
-        refused: (reason) => counts.push(`refused ${reason}`),
+      context: {
+        clock,
+        log: new RateLimitedLog(logger, clock),
+        metrics: {
+          ...noMetrics,
+          admitted: (kind) => counts.push(kind),
+          identityRefused: (reason) => counts.push(reason),
+          topicRefused: (reason) => counts.push(reason),
+          accessEnded: (reason) => counts.push(`ended ${reason}`),
+          refused: (reason) => counts.push(`refused ${reason}`),
+        },
       },
       ...options,
     });

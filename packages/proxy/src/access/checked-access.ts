@@ -11,14 +11,7 @@ import {
 } from "@bunting/identity";
 import type { TopicKey } from "@bunting/protocol";
 import type { Call, TransportSession } from "@bunting/rpc";
-import {
-  Expiries,
-  forEachInSlices,
-  sleep,
-  type Clock,
-  type RateLimitedLog,
-  type Runnable,
-} from "@bunting/runtime";
+import { Expiries, forEachInSlices, sleep, type Runnable, type ServingContext } from "@bunting/runtime";
 import { ProxyError } from "../proxy-error.js";
 import { anonymous, type Access, type Admission, type Admitted } from "./access.js";
 import type { AccessMetrics } from "./access-metrics.js";
@@ -37,9 +30,7 @@ export interface CheckedAccessOptions {
   readonly allowsAnonymous: boolean;
   /** If absent, every admitted caller may read everything. */
   readonly authorizer?: Authorizer | undefined;
-  readonly clock: Clock;
-  readonly metrics: AccessMetrics & WaitingDecisionsOptions["metrics"];
-  readonly log: RateLimitedLog;
+  readonly context: Omit<ServingContext<AccessMetrics & WaitingDecisionsOptions["metrics"]>, "logger">;
   /** The time between two looks at open streams, in ms; 20 s if not given. */
   readonly recheckMs?: number;
 }
@@ -67,10 +58,10 @@ export class CheckedAccess implements Access, Runnable {
   readonly #ways = new WeakMap<Identity, Authenticator>();
 
   constructor(options: CheckedAccessOptions) {
-    const { clock, metrics, log } = options;
+    const { clock, metrics, log } = options.context;
     this.#options = options;
     this.#audit = new RefusalLog(clock, log);
-    this.#waiting = new WaitingDecisions(options);
+    this.#waiting = new WaitingDecisions(options.context);
     this.#expiries = new Expiries(clock, (identity) => this.#endStreams(identity, expired(), "expired"));
     this.#streams = new AdmittedStreams({
       onFirst: ({ identity }) => {
@@ -188,9 +179,9 @@ export class CheckedAccess implements Access, Runnable {
   }
 
   async #again(signal: AbortSignal, look: () => Promise<void>): Promise<void> {
-    const { recheckMs = 20_000, clock } = this.#options;
+    const { recheckMs = 20_000, context } = this.#options;
     for (;;) {
-      await sleep(recheckMs, signal, clock);
+      await sleep(recheckMs, signal, context.clock);
       if (signal.aborted) return;
       await look();
     }
@@ -222,9 +213,9 @@ export class CheckedAccess implements Access, Runnable {
   }
 
   #admitted(identity: Identity | undefined): Admission {
-    const { allowsAnonymous, metrics } = this.#options;
+    const { allowsAnonymous, context } = this.#options;
     if (identity === undefined && !allowsAnonymous) throw this.#missing();
-    metrics.admitted(identity?.kind ?? "anonymous");
+    context.metrics.admitted(identity?.kind ?? "anonymous");
     return identity === undefined ? anonymous : { identity };
   }
 
@@ -239,7 +230,7 @@ export class CheckedAccess implements Access, Runnable {
     if (!(error instanceof IdentityError)) return error;
     const { code, message, subject } = error;
     const reason = code.toLowerCase();
-    this.#options.metrics.identityRefused(reason);
+    this.#options.context.metrics.identityRefused(reason);
     const fields = subject === undefined ? { peer } : { peer, identity: subject };
     this.#audit.refused({ reason, who: subject ?? peer, fields, message: `refused a caller: ${message}` });
     return errorOf(error);
@@ -261,7 +252,7 @@ export class CheckedAccess implements Access, Runnable {
       reason === "denied"
         ? `${name} may not read the FeatureFlag ${topic}, because ${decision.reason}`
         : `whether ${name} may read the FeatureFlag ${topic} can't be found out for now, because ${decision.reason}`;
-    this.#options.metrics.topicRefused(reason);
+    this.#options.context.metrics.topicRefused(reason);
     this.#audit.refused({
       reason,
       who: `${name} ${topic}`,
@@ -290,7 +281,11 @@ export class CheckedAccess implements Access, Runnable {
     try {
       return await check();
     } catch (error) {
-      this.#options.log.error("recheck-failed", { error }, "a recheck of an open stream failed unexpectedly");
+      this.#options.context.log.error(
+        "recheck-failed",
+        { error },
+        "a recheck of an open stream failed unexpectedly",
+      );
       return undefined;
     }
   }
@@ -303,7 +298,7 @@ export class CheckedAccess implements Access, Runnable {
     void forEachInSlices(
       [...all],
       (each) => {
-        this.#options.metrics.accessEnded(why);
+        this.#options.context.metrics.accessEnded(why);
         each.refuse(error);
       },
       slices,
@@ -311,7 +306,7 @@ export class CheckedAccess implements Access, Runnable {
   }
 
   #hasExpired({ expiresAtMs = Infinity }: Identity): boolean {
-    return expiresAtMs <= this.#options.clock.now();
+    return expiresAtMs <= this.#options.context.clock.now();
   }
 }
 

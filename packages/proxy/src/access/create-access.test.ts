@@ -15,10 +15,7 @@ function create(options: Partial<ProxyOptions>): CreatedAccess {
   return createAccess(
     { ...defaults, ...options },
     {
-      clock,
-      logger,
-      log: new RateLimitedLog(logger, clock),
-      metrics: noMetrics,
+      context: { clock, logger, log: new RateLimitedLog(logger, clock), metrics: noMetrics },
       env: {},
       readersOf: () => undefined,
     },

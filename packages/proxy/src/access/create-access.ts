@@ -23,7 +23,7 @@ import {
 } from "@bunting/identity";
 import { KubeError } from "@bunting/kube";
 import type { Readers, TopicKey } from "@bunting/protocol";
-import type { Clock, Logger, RateLimitedLog, Runnable } from "@bunting/runtime";
+import type { Clock, Runnable, ServingContext } from "@bunting/runtime";
 import { proxyOptionTable, type ProxyOptions } from "../options.js";
 import { ProxyError } from "../proxy-error.js";
 import { connectProxyCluster } from "../source/kubernetes/connect-cluster.js";
@@ -52,10 +52,7 @@ type AccessOptions = Pick<
 >;
 
 export interface AccessParts {
-  readonly clock: Clock;
-  readonly logger: Logger;
-  readonly log: RateLimitedLog;
-  readonly metrics: CheckedAccessOptions["metrics"];
+  readonly context: ServingContext<CheckedAccessOptions["context"]["metrics"]>;
   readonly env: Readonly<Record<string, string | undefined>>;
   /** The readers that a FeatureFlag is shared with, as far as the source knows. */
   readonly readersOf: (topic: TopicKey) => Readers | undefined | "unknown";
@@ -80,10 +77,10 @@ export function createAccess(options: AccessOptions, parts: AccessParts): Create
   checkOptions(options);
   if (options.auth === "anonymous")
     return { access: anonymousAccess, runnables: [], grants: undefined, pages: undefined };
-  const { clock, logger, log, metrics, env, readersOf } = parts;
+  const { context, env, readersOf } = parts;
   const runnables: Runnable[] = [];
   const connection = new ClusterConnection(() =>
-    connectProxyCluster(options, { clock, env }).catch((error: unknown) => {
+    connectProxyCluster(options, { clock: context.clock, env }).catch((error: unknown) => {
       throw withoutCluster(options, error);
     }),
   );
@@ -91,16 +88,16 @@ export function createAccess(options: AccessOptions, parts: AccessParts): Create
   const reviewing: Reviewing = {
     client: connection,
     makeQueue: (permission, limits) => {
-      const queue = new ReviewQueue({ ...limits, permission, clock, logger });
+      const queue = new ReviewQueue({ ...limits, permission, clock: context.clock, logger: context.logger });
       runnables.push(queue);
       return queue;
     },
-    clock,
+    clock: context.clock,
     times: { recheckTtlMs: options.authRecheck * 1.5 },
     observe: (kind, made) => ({
       onReview: (result) => {
-        metrics.reviewed(kind, result);
-        metrics.cachedReviews(kind, made().size);
+        context.metrics.reviewed(kind, result);
+        context.metrics.cachedReviews(kind, made().size);
       },
     }),
   };
@@ -113,18 +110,14 @@ export function createAccess(options: AccessOptions, parts: AccessParts): Create
       : [tokenAuthenticator(options, parts, reviewing, runnables), certificates],
     wanted: `a projected ServiceAccount token with the audience ${options.authAudience} as "authorization: Bearer"`,
     allowsAnonymous: options.auth === "optional",
-    authorizer: authorizer && new SharingAuthorizer({ authorizer, readersOf, clock }),
-    clock,
-    metrics,
-    log,
+    authorizer: authorizer && new SharingAuthorizer({ authorizer, readersOf, clock: context.clock }),
+    context,
     recheckMs: options.authRecheck,
   });
   const pages = new PageAccess({
     callers: access,
     reviews: pageReviews(options, reviewing),
-    clock,
-    metrics,
-    log,
+    context,
     recheckMs: options.authRecheck,
   });
   return { access, runnables: [...runnables, access], grants: () => access.grants, pages };
@@ -209,7 +202,7 @@ function podAddresses({ authRecheck }: AccessOptions, reviewing: Reviewing): Aut
 
 function tokenAuthenticator(
   options: AccessOptions,
-  { clock, logger, metrics }: AccessParts,
+  { context }: AccessParts,
   reviewing: Reviewing,
   runnables: Runnable[],
 ): Authenticator {
@@ -218,15 +211,21 @@ function tokenAuthenticator(
     authJwksFile === ""
       ? clusterKeys(reviewing.client, { asksIssuer: issuers.length === 0 })
       : fileKeys(authJwksFile);
-  const keys = new KeySet({ source, issuers, clock, logger, onRead: (result) => metrics.keysRead(result) });
+  const keys = new KeySet({
+    source,
+    issuers,
+    clock: context.clock,
+    logger: context.logger,
+    onRead: (result) => context.metrics.keysRead(result),
+  });
   runnables.push(keys);
   const tokens = new TokenAuthenticator({
     keys,
     audience,
-    clock,
+    clock: context.clock,
     onVerified: (result) => {
-      metrics.tokenVerified(result);
-      metrics.cachedTokens(tokens.size);
+      context.metrics.tokenVerified(result);
+      context.metrics.cachedTokens(tokens.size);
     },
   });
   if (!options.tokenReview) return tokens;

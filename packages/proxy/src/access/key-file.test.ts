@@ -67,10 +67,12 @@ describe("--auth-jwks-file", () => {
         serviceAccountDirectory: serviceAccountDirectory.default,
       },
       {
-        clock,
-        logger,
-        log: new RateLimitedLog(logger, clock),
-        metrics: { ...noMetrics, keysRead: (result) => void reads.push(result) },
+        context: {
+          clock,
+          logger,
+          log: new RateLimitedLog(logger, clock),
+          metrics: { ...noMetrics, keysRead: (result) => void reads.push(result) },
+        },
         env: {},
         readersOf: () => undefined,
       },

@@ -1,5 +1,5 @@
 import { identityName, type Decision, type Identity, type PathReviews } from "@bunting/identity";
-import type { Clock, RateLimitedLog } from "@bunting/runtime";
+import type { ServingContext } from "@bunting/runtime";
 import { ProxyError } from "../proxy-error.js";
 import type { Access, Admitted } from "./access.js";
 import type { AccessMetrics, PagePath } from "./access-metrics.js";
@@ -11,9 +11,7 @@ export interface PageAccessOptions {
   readonly callers: Pick<CheckedAccess, "identify"> & Pick<Access, "watchAdmission" | "forget">;
   /** Authorizes by RBAC; if absent, every identity may read. */
   readonly reviews?: Pick<PathReviews, "check" | "recheck"> | undefined;
-  readonly clock: Clock;
-  readonly metrics: Pick<AccessMetrics, "pageRefused" | "accessEnded">;
-  readonly log: RateLimitedLog;
+  readonly context: Omit<ServingContext<Pick<AccessMetrics, "pageRefused" | "accessEnded">>, "logger">;
   /** The time between two looks at answers that go on, in ms. */
   readonly recheckMs: number;
 }
@@ -25,7 +23,7 @@ export class PageAccess {
 
   constructor(options: PageAccessOptions) {
     this.#options = options;
-    this.#audit = new RefusalLog(options.clock, options.log);
+    this.#audit = new RefusalLog(options.context.clock, options.context.log);
   }
 
   /** True if RBAC has been asked about whoever gets a page. */
@@ -48,7 +46,7 @@ export class PageAccess {
 
   /** Ends an answer that goes on, such as a stream of events, when its reader may not read it any more. Until the returned function is called. */
   watch(identity: Identity, path: PagePath, answer: Admitted): () => void {
-    const { callers, reviews, clock, recheckMs, metrics } = this.#options;
+    const { callers, reviews, context, recheckMs } = this.#options;
     callers.watchAdmission({ identity }, answer);
     let isOver = false;
     let cancel: (() => void) | undefined;
@@ -56,13 +54,13 @@ export class PageAccess {
       const decision = await reviews?.recheck(identity, path);
       if (isOver) return;
       if (decision?.kind === "denied") {
-        metrics.accessEnded("permission");
+        context.metrics.accessEnded("permission");
         answer.refuse(this.#refused(identity, path, decision));
       } else lookLater();
     };
     const lookLater = (): void => {
       // A defect leaves the answer to its end, and the log of the process says so.
-      cancel = clock.after(recheckMs, () => void look());
+      cancel = context.clock.after(recheckMs, () => void look());
     };
     if (reviews !== undefined) lookLater();
     return () => {
@@ -82,7 +80,7 @@ export class PageAccess {
       kind === "denied"
         ? `${name} may not read ${path}, because ${reason}`
         : `whether ${name} may read ${path} can't be found out for now, because ${reason}`;
-    this.#options.metrics.pageRefused(path, kind);
+    this.#options.context.metrics.pageRefused(path, kind);
     this.#audit.refused({
       reason: kind,
       who: `${name} ${path}`,

@@ -32,9 +32,7 @@ describe("calls that wait until it is known who makes them", () => {
       authenticators: [{ identify: () => new Promise((resolve) => decisions.push(() => resolve(identity))) }],
       wanted: "a token",
       allowsAnonymous: false,
-      clock,
-      metrics: noMetrics,
-      log: new RateLimitedLog(logger, clock),
+      context: { clock, metrics: noMetrics, log: new RateLimitedLog(logger, clock) },
     });
     server = await new SyncServer({ access }).start();
     server.source.publish(selector, { flags: { f: { state: "v1" } } });

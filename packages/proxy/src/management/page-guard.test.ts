@@ -49,12 +49,14 @@ describe("guardPage", () => {
         },
       },
       reviews: { check: () => decision, recheck: () => decision },
-      clock,
-      metrics: {
-        pageRefused: (path, reason) => counts.push(`${path} ${reason}`),
-        accessEnded: (reason) => counts.push(`ended ${reason}`),
+      context: {
+        clock,
+        metrics: {
+          pageRefused: (path, reason) => counts.push(`${path} ${reason}`),
+          accessEnded: (reason) => counts.push(`ended ${reason}`),
+        },
+        log: new RateLimitedLog(logger, clock),
       },
-      log: new RateLimitedLog(logger, clock),
       recheckMs: 20_000,
     });
     server = createServer(guardPage(access, "/status", (_, response) => void response.write("begins")));

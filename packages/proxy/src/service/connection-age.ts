@@ -1,6 +1,6 @@
 import { drainSessions } from "@bunting/server";
 import { type RpcStatus, type TransportSession, type TransportStream } from "@bunting/rpc";
-import { aborted, type Clock, type Runnable } from "@bunting/runtime";
+import { aborted, type Runnable, type Context } from "@bunting/runtime";
 import type { ProxyMetrics } from "../proxy-metrics.js";
 
 export interface ConnectionAgeOptions {
@@ -10,8 +10,7 @@ export interface ConnectionAgeOptions {
   readonly graceMs: number;
   /** Sends the stream the newest flags, and ends it with this status. */
   readonly drain: (stream: TransportStream, status: RpcStatus) => void;
-  readonly clock: Clock;
-  readonly metrics: ProxyMetrics;
+  readonly context: Pick<Context<ProxyMetrics>, "clock" | "metrics">;
   /** Returns a number in [0, 1). */
   readonly random?: () => number;
 }
@@ -37,17 +36,17 @@ export class ConnectionAge implements Runnable {
 
   /** Starts to measure the age of a connection. */
   add(session: TransportSession): void {
-    const { maxAgeMs, clock, random = Math.random } = this.#options;
+    const { maxAgeMs, context, random = Math.random } = this.#options;
     const ageMs = maxAgeMs * (1 - jitter + 2 * jitter * random());
-    this.#dueMs.set(session, clock.monotonicMs() + ageMs);
+    this.#dueMs.set(session, context.clock.monotonicMs() + ageMs);
     session.onClose(() => this.#dueMs.delete(session));
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const { clock, maxAgeMs } = this.#options;
+    const { context, maxAgeMs } = this.#options;
     let cancel = (): void => undefined;
     const next = (): void => {
-      cancel = clock.after(Math.min(1_000, maxAgeMs / 10), () => {
+      cancel = context.clock.after(Math.min(1_000, maxAgeMs / 10), () => {
         next();
         this.#endDue(signal);
       });
@@ -58,16 +57,16 @@ export class ConnectionAge implements Runnable {
   }
 
   #endDue(signal: AbortSignal): void {
-    const { clock, graceMs, drain, metrics } = this.#options;
-    const nowMs = clock.monotonicMs();
+    const { context, graceMs, drain } = this.#options;
+    const nowMs = context.clock.monotonicMs();
     for (const [session, dueMs] of this.#dueMs) {
       if (dueMs > nowMs) continue;
       this.#dueMs.delete(session);
-      metrics.connectionEnded("age");
+      context.metrics.connectionEnded("age");
       void drainSessions([session], {
         windowMs: 0,
         graceMs,
-        clock,
+        clock: context.clock,
         signal,
         onStream: (stream) => drain(stream, ageStatus),
       });

@@ -1,6 +1,6 @@
 import { drainSessions, type PortListener } from "@bunting/server";
 import { type RpcStatus, type TransportStream } from "@bunting/rpc";
-import { sleep, within, type Clock, type Component, type Logger } from "@bunting/runtime";
+import { sleep, within, type Component, type Context } from "@bunting/runtime";
 import { listen } from "./listening-component.js";
 import type { ProxyReadiness } from "./proxy-readiness.js";
 
@@ -8,8 +8,7 @@ export interface DrainingPortOptions {
   readonly port: PortListener;
   /** Sends a stream the newest flags, then ends it. False if it carries no flags. */
   readonly drainStream: (stream: TransportStream, status: RpcStatus) => boolean;
-  readonly logger: Logger;
-  readonly clock: Clock;
+  readonly context: Pick<Context, "clock" | "logger">;
   /** Time for which connections are accepted and served after SIGTERM, in ms. */
   readonly delayMs: number;
   /** Time over which connections are ended, in ms. */
@@ -40,13 +39,14 @@ export class DrainingPort implements Component {
   }
 
   async start(): Promise<void> {
-    const { port, logger, readiness } = this.#options;
-    await listen(this.name, port, logger);
+    const { port, context, readiness } = this.#options;
+    await listen(this.name, port, context.logger);
     readiness.listening();
   }
 
   async stop(): Promise<void> {
-    const { port, drainStream, logger, clock, delayMs, windowMs, graceMs, readiness } = this.#options;
+    const { port, drainStream, delayMs, windowMs, graceMs, readiness } = this.#options;
+    const { logger, clock } = this.#options.context;
     const isUnknown = port.sessions.size === 0 && !readiness.wasReady;
     readiness.draining();
     if (isUnknown) return port.close();

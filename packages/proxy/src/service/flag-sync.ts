@@ -1,6 +1,6 @@
 import type { TopicKey } from "@bunting/protocol";
 import type { Call, ResponseStream, RpcStatus, StartQueue, TransportStream } from "@bunting/rpc";
-import type { Clock } from "@bunting/runtime";
+import type { Context } from "@bunting/runtime";
 import { anonymousAccess, type Access, type Admission } from "../access/access.js";
 import { admitToTopic } from "../access/admit-to-topic.js";
 import type { ProxyMetrics } from "../proxy-metrics.js";
@@ -15,8 +15,7 @@ export interface FlagSyncOptions {
   readonly topics: TopicRegistry;
   /** Throws a ProtocolError that names the expected form. */
   readonly parseSelector: (selector: string) => TopicKey;
-  readonly clock: Clock;
-  readonly metrics: ProxyMetrics;
+  readonly context: Pick<Context<ProxyMetrics>, "clock" | "metrics">;
   /** Time for which FetchAllFlags waits for a missing document, in ms; default 5 s, as in flagd-proxy. */
   readonly fetchTimeoutMs?: number;
   /** Sends gzip to streams that accept it; default true. */
@@ -53,8 +52,8 @@ export class FlagSync {
 
   /** The handler of SyncFlags of a protocol that sends snapshots in these frames. */
   syncFlags(frames: SnapshotFrames): (request: SelectingRequest, out: ResponseStream) => void {
-    const { clock, metrics, startQueue, compresses = true } = this.#options;
-    const common = { statusOf, clock, metrics, startQueue };
+    const { context, startQueue, compresses = true } = this.#options;
+    const common = { statusOf, clock: context.clock, metrics: context.metrics, startQueue };
     const plain: SubscriberProtocol = { ...common, frameOf: frames.plain };
     const gzip: SubscriberProtocol = {
       ...common,
@@ -76,13 +75,18 @@ export class FlagSync {
 
   /** The handler of FetchAllFlags. Returns the frame of the response, which calls share. */
   async fetchAllFlags(request: SelectingRequest, call: Call): Promise<Uint8Array> {
-    const { topics, clock, fetchTimeoutMs: timeoutMs = 5_000 } = this.#options;
+    const { topics, context, fetchTimeoutMs: timeoutMs = 5_000 } = this.#options;
     try {
       const topic = this.#topicOf(call, request);
       const admission = admitToTopic(this.#access, call, topic);
       if (admission instanceof Promise) await admission;
       const { session: connection } = call.stream;
-      const snapshot = await firstSnapshot(topics, topic, { clock, timeoutMs, caller: call, connection });
+      const snapshot = await firstSnapshot(topics, topic, {
+        clock: context.clock,
+        timeoutMs,
+        caller: call,
+        connection,
+      });
       return snapshot.fetchAllFrame;
     } catch (error) {
       throw rpcErrorOf(error);

@@ -61,7 +61,7 @@ describe("a subscriber", () => {
 
   it("that does not read is reset with REFUSED_STREAM after the stall timeout; one that reads, and one that is idle, are not", async () => {
     const stall = { timeoutMs: 800, clock, onStreamStalled: () => count("stalled") };
-    server = await new SyncServer({ stall, metrics }).start();
+    server = await new SyncServer({ stall, context: { metrics } }).start();
     server.source.publish(topic, version("v0"));
     const connection = await connect(16_384);
     const stalled = connection.subscribe(topic);
@@ -91,7 +91,7 @@ describe("a subscriber", () => {
 
   it("that waits for its turn has headers at once, is not disturbed by edits, and then gets the newest, once", async () => {
     const startQueue = new StartQueue({ perSecond: 100, burst: 1, clock, onWaiting });
-    server = await new SyncServer({ startQueue, metrics }).start();
+    server = await new SyncServer({ startQueue, context: { metrics } }).start();
     server.source.publish(topic, version("v0"));
     const first = (await connect()).subscribe(topic);
     await eventually(() => first.last === "v0", "the first stream's flags");
@@ -115,7 +115,7 @@ describe("a subscriber", () => {
 
   it("that waits for its turn when the proxy drains gets the newest at once, and UNAVAILABLE", async () => {
     const startQueue = new StartQueue({ perSecond: 1, burst: 1, clock, onWaiting });
-    server = await new SyncServer({ startQueue, metrics }).start();
+    server = await new SyncServer({ startQueue, context: { metrics } }).start();
     server.source.publish(topic, version("v0"));
     const connection = await connect();
     const streams = [connection.subscribe(topic), connection.subscribe(topic)];
@@ -154,8 +154,7 @@ describe("a subscriber", () => {
     const age = new ConnectionAge({
       maxAgeMs: 60_000,
       graceMs: 1_000,
-      clock,
-      metrics,
+      context: { clock, metrics },
       random: () => 0,
       drain: (stream, status) => void server.flagSync.drain(stream, status),
     });

@@ -1,6 +1,6 @@
 import { isInCluster } from "@bunting/kube";
 import { readersAnnotation, type FlagDocument } from "@bunting/protocol";
-import type { Clock, Logger } from "@bunting/runtime";
+import type { Context } from "@bunting/runtime";
 import { cacheOptionTable } from "../cache-options.js";
 import type { ProxyOptions } from "../options.js";
 import { ProxyError } from "../proxy-error.js";
@@ -41,9 +41,7 @@ export type SourceOptions = Pick<
   BackplaneProxyOptions;
 
 export interface SourceParts {
-  readonly clock: Clock;
-  readonly logger: Logger;
-  readonly metrics: SourceMetrics & BackplaneMetrics;
+  readonly context: Context<SourceMetrics & BackplaneMetrics>;
   readonly env: Readonly<Record<string, string | undefined>>;
   /** True if the readers that FeatureFlags name are needed. */
   readonly readsReaders?: boolean;
@@ -107,12 +105,12 @@ function createMain(named: SourceOption, options: SourceOptions, parts: SourcePa
   if (named.kind === "directory") return new DirectorySource({ ...parts, path: named.path });
   if (named.kind === "upstream") {
     if (parts.readsReaders === true)
-      parts.logger.warn(
+      parts.context.logger.warn(
         `upstreams don't say whom FeatureFlags are shared with: the annotation ${readersAnnotation} lets nobody read here`,
       );
     return new UpstreamSource({
       ...parts,
-      tierPath: parts.tierPath ?? new TierPath(parts.clock),
+      tierPath: parts.tierPath ?? new TierPath(parts.context.clock),
       upstreams: parseUpstreams(named.upstreams, options.topicPrefix),
       credentials: upstreamCredentials(options),
     });
@@ -120,7 +118,7 @@ function createMain(named: SourceOption, options: SourceOptions, parts: SourcePa
   const { timing = {}, staleAfterMs } = backplane === undefined ? {} : ownerWatchTiming;
   const source = new KubernetesSource({
     ...parts,
-    connect: () => connectProxyCluster(options, { ...parts, timing }),
+    connect: () => connectProxyCluster(options, { clock: parts.context.clock, env: parts.env, timing }),
     watchScope: options.watchScope,
     timeoutSeconds: Math.max(1, Math.round(options.watchTimeout / 1_000)),
     ...(staleAfterMs === undefined ? {} : { staleAfterMs }),

@@ -247,7 +247,7 @@ export class RunningSource {
       { format: "json", debug: true },
       { write: (line) => void this.#lines.push(line) },
     );
-    this.source = make({ path, clock, logger, metrics: this.metrics });
+    this.source = make({ path, context: { clock, logger, metrics: this.metrics } });
     this.#running = this.source.run(this.#stopping.signal);
   }
 

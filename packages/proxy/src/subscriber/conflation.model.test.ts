@@ -210,9 +210,7 @@ class Model {
     this.topics = new TopicRegistry({
       ...policies,
       source: this.source,
-      clock: this.clock,
-      logger: silent,
-      metrics: this.#metrics,
+      context: { clock: this.clock, logger: silent, metrics: this.#metrics },
       lingerMs,
       fanOut: new FanOut({ stepsPerTurn: 2, nextTurn: (callback) => this.tasks.add(callback) }),
     });

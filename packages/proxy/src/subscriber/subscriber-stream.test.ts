@@ -65,7 +65,7 @@ describe("a subscriber stream", () => {
       conflated: (snapshots = 1) => (counts.conflated += snapshots),
       converged: (share: number) => (counts.converged += share === 1 ? 1 : 0),
     };
-    server = await new SyncServer({ metrics }).start();
+    server = await new SyncServer({ context: { metrics } }).start();
     connection = await RawSyncConnection.open(server.port);
   });
 

@@ -1,7 +1,7 @@
 import { expect } from "chai";
 import type { FlagDocument, TopicKey } from "@bunting/protocol";
 import type { TransportSession } from "@bunting/rpc";
-import { createLogger } from "@bunting/runtime";
+import { createLogger, type Logger } from "@bunting/runtime";
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { ScriptedSource } from "@bunting/test/support/scripted-source.js";
 import { noMetrics } from "../proxy-metrics.js";
@@ -15,14 +15,15 @@ const one: FlagDocument = { flags: { f: { state: "v1" } } };
 const two: FlagDocument = { flags: { f: { state: "v2" } } };
 const noWork: Subscriber = { wake: () => undefined, refuse: () => undefined };
 
-function useRegistry(options: Partial<TopicRegistryOptions> = {}) {
+function useRegistry({
+  logger = createLogger({ format: "json", debug: false }, { write: () => undefined }),
+  ...options
+}: Partial<TopicRegistryOptions> & { readonly logger?: Logger } = {}) {
   const clock = new ManualClock();
   const source = new ScriptedSource(clock);
   const topics = new TopicRegistry({
     source,
-    clock,
-    logger: createLogger({ format: "json", debug: false }, { write: () => undefined }),
-    metrics: noMetrics,
+    context: { clock, logger, metrics: noMetrics },
     lingerMs,
     missingPolicy: "hold",
     deletionGraceMs: 60_000,

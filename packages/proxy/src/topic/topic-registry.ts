@@ -1,6 +1,6 @@
 import type { TopicKey } from "@bunting/protocol";
 import type { TransportSession } from "@bunting/rpc";
-import { aborted, type Clock, type Logger, type Runnable, RateLimitedLog } from "@bunting/runtime";
+import { aborted, type Runnable, RateLimitedLog, type Context } from "@bunting/runtime";
 import { ProxyError } from "../proxy-error.js";
 import type { ProxyMetrics } from "../proxy-metrics.js";
 import type { FlagSource } from "../source/flag-source.js";
@@ -11,9 +11,7 @@ import { isLocal, type TopicQuota } from "./topic-quota.js";
 
 export interface TopicRegistryOptions extends TopicPolicies {
   readonly source: FlagSource;
-  readonly clock: Clock;
-  readonly logger: Logger;
-  readonly metrics: ProxyMetrics;
+  readonly context: Context<ProxyMetrics>;
   /** How long a topic without subscribers keeps its watch and snapshot for the next subscriber, in ms. */
   readonly lingerMs: number;
   /** Limits the topics of a connection and of an address; no limits if not given. */
@@ -57,7 +55,7 @@ export class TopicRegistry implements Runnable {
   constructor(options: TopicRegistryOptions) {
     this.#options = options;
     this.#fanOut = options.fanOut ?? new FanOut();
-    this.#log = new RateLimitedLog(options.logger, options.clock);
+    this.#log = new RateLimitedLog(options.context.logger, options.context.clock);
   }
 
   /** The number of topics, lingering ones included. */
@@ -117,7 +115,14 @@ export class TopicRegistry implements Runnable {
     const onIdle = (): void => this.#idle(key);
     const charge = quota?.open();
     const entry: Entry = {
-      topic: new Topic({ ...options, key, fanOut: this.#fanOut, log: this.#log, charge, onIdle }),
+      topic: new Topic({
+        ...options,
+        key,
+        fanOut: this.#fanOut,
+        context: { ...options.context, log: this.#log },
+        charge,
+        onIdle,
+      }),
       abort: new AbortController(),
       cancelLinger: undefined,
     };
@@ -158,7 +163,7 @@ export class TopicRegistry implements Runnable {
 
   #linger(key: TopicKey, entry: Entry): void {
     entry.cancelLinger?.();
-    entry.cancelLinger = this.#options.clock.after(this.#options.lingerMs, () => {
+    entry.cancelLinger = this.#options.context.clock.after(this.#options.lingerMs, () => {
       // During the grace the last snapshot is kept for new subscribers too.
       if (entry.topic.isInGrace) this.#linger(key, entry);
       else this.#end(key);

@@ -1,4 +1,4 @@
-import type { Clock } from "@bunting/runtime";
+import type { Context } from "@bunting/runtime";
 import type { ProxyError } from "../proxy-error.js";
 import type { ProxyMetrics } from "../proxy-metrics.js";
 import { Broadcast } from "./broadcast.js";
@@ -10,8 +10,7 @@ import type { Subscriber, Subscription } from "./subscription.js";
 
 export interface TopicSubscribersOptions {
   readonly fanOut: FanOut;
-  readonly clock: Clock;
-  readonly metrics: ProxyMetrics;
+  readonly context: Pick<Context<ProxyMetrics>, "clock" | "metrics">;
   /** The connections of the subscribers are charged with the topic here. */
   readonly charge?: TopicCharge | undefined;
   readonly onConverged: (state: ConvergenceState) => void;
@@ -29,7 +28,7 @@ export class TopicSubscribers {
   constructor(options: TopicSubscribersOptions) {
     this.#options = options;
     this.#broadcast = new Broadcast(this.#subscriptions, options.fanOut);
-    this.#convergence = new Convergence(options.clock, options.metrics, options.onConverged);
+    this.#convergence = new Convergence(options.context.clock, options.context.metrics, options.onConverged);
   }
 
   get size(): number {
@@ -128,7 +127,7 @@ export class TopicSubscribers {
 
   #countWaiting(): void {
     const waiting = this.#isWaiting ? this.size : 0;
-    if (waiting !== this.#waiting) this.#options.metrics.heldSubscribers(waiting - this.#waiting);
+    if (waiting !== this.#waiting) this.#options.context.metrics.heldSubscribers(waiting - this.#waiting);
     this.#waiting = waiting;
   }
 }

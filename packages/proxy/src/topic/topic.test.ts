@@ -41,10 +41,7 @@ function useTopic(policies: Partial<TopicPolicies> = {}, stepsPerTurn = 256) {
     ...policies,
     key: "demo/flags",
     fanOut: new FanOut({ stepsPerTurn, nextTurn: (callback) => turns.push(callback) }),
-    clock,
-    logger,
-    log: new RateLimitedLog(logger, clock),
-    metrics,
+    context: { clock, logger, log: new RateLimitedLog(logger, clock), metrics },
     onIdle: () => idle++,
   });
   return {

@@ -1,5 +1,5 @@
 import { emptyFlagDocument, type FlagDocument, type PastVersion, type TopicKey } from "@bunting/protocol";
-import type { Clock, Logger, RateLimitedLog } from "@bunting/runtime";
+import type { ServingContext } from "@bunting/runtime";
 import { ProxyError } from "../proxy-error.js";
 import type { ProxyMetrics } from "../proxy-metrics.js";
 import { encodeSnapshot } from "../snapshot/encode-snapshot.js";
@@ -41,11 +41,7 @@ export interface TopicPolicies {
 export interface TopicOptions extends TopicPolicies {
   readonly key: TopicKey;
   readonly fanOut: FanOut;
-  readonly clock: Clock;
-  readonly logger: Logger;
-  /** For lines that peers can cause by subscribing. */
-  readonly log: RateLimitedLog;
-  readonly metrics: ProxyMetrics;
+  readonly context: ServingContext<ProxyMetrics>;
   /** The connections and addresses that are charged with the topic. */
   readonly charge?: TopicCharge | undefined;
   /** Called when the last subscription is gone. */
@@ -84,12 +80,12 @@ export class Topic implements SourceSink, SubscribedTopic {
     this.#options = options;
     this.#deletionPolicy = options.deletionPolicy;
     this.charge = options.charge;
-    this.acks = new TopicAcks(options.key, options.clock, options.log);
+    this.acks = new TopicAcks(options.key, options.context.clock, options.context.log);
     this.#subscribers = new TopicSubscribers({
       ...options,
       onConverged: (state) => this.#logConverged(state),
     });
-    options.metrics.topics(this.#state.kind, 1);
+    options.context.metrics.topics(this.#state.kind, 1);
   }
 
   get state(): TopicState {
@@ -200,17 +196,17 @@ export class Topic implements SourceSink, SubscribedTopic {
       this.#setState(before);
       return;
     }
-    const { clock, logger, deletionGraceMs, deletionPolicy } = this.#options;
+    const { context, deletionGraceMs, deletionPolicy } = this.#options;
     this.#deletionPolicy = deletionPolicy;
-    logger.info({ topic: this.key, deletionGraceMs, deletionPolicy }, "the FeatureFlag was deleted");
-    this.#cancelGrace = clock.after(deletionGraceMs, () => this.#settleDeletion());
+    context.logger.info({ topic: this.key, deletionGraceMs, deletionPolicy }, "the FeatureFlag was deleted");
+    this.#cancelGrace = context.clock.after(deletionGraceMs, () => this.#settleDeletion());
     this.#setState(deletedInGrace(this.newest));
   }
 
   stale(reason: Error): void {
     if (this.#isClosed) return;
     // Debug only: the source has logged the error once for all of its topics.
-    this.#options.logger.debug(
+    this.#options.context.logger.debug(
       { topic: this.key, error: reason },
       "the source is stale; the last state stays",
     );
@@ -227,7 +223,7 @@ export class Topic implements SourceSink, SubscribedTopic {
     this.#refuse(new ProxyError("SHUTTING_DOWN", "the proxy is shutting down; connect again"));
     this.charge?.close();
     this.acks.close();
-    this.#options.metrics.topics(this.#state.kind, -1);
+    this.#options.context.metrics.topics(this.#state.kind, -1);
   }
 
   // Called by subscriptions.
@@ -242,12 +238,12 @@ export class Topic implements SourceSink, SubscribedTopic {
   }
 
   conflated(snapshots: number): void {
-    this.#options.metrics.conflated(snapshots);
+    this.#options.context.metrics.conflated(snapshots);
   }
 
   /** The only place where the state changes, and with it what subscribers see. */
   #setState(next: TopicState): void {
-    const { metrics } = this.#options;
+    const { metrics } = this.#options.context;
     const before = this.#state;
     const viewBefore = this.#view;
     this.#state = next;
@@ -275,7 +271,7 @@ export class Topic implements SourceSink, SubscribedTopic {
   }
 
   #publish(snapshot: Snapshot): void {
-    const { metrics, logger, log } = this.#options;
+    const { metrics, logger, log } = this.#options.context;
     const bytes = snapshot.syncFrame.length;
     metrics.snapshotPublished(bytes);
     logger.debug({ topic: this.key, digest: snapshot.digest, bytes, subscribers: this.size }, "published");
@@ -294,7 +290,7 @@ export class Topic implements SourceSink, SubscribedTopic {
       return;
     }
     this.#deletionPolicy = applied;
-    this.#options.logger.info(
+    this.#options.context.logger.info(
       { topic: this.key, deletionPolicy: applied },
       "the FeatureFlag was deleted, as the upstream says",
     );
@@ -305,7 +301,7 @@ export class Topic implements SourceSink, SubscribedTopic {
 
   #settleDeletion(): void {
     this.#endGrace();
-    const { clock } = this.#options;
+    const { clock } = this.#options.context;
     const deletionPolicy = this.#deletionPolicy;
     const { newest } = this;
     let after = newest;
@@ -329,7 +325,7 @@ export class Topic implements SourceSink, SubscribedTopic {
 
   #nextSnapshot(bytes: Snapshot["bytes"], version: SourceVersion): Snapshot {
     this.#sequence++;
-    const publishedMs = this.#options.clock.monotonicMs();
+    const publishedMs = this.#options.context.clock.monotonicMs();
     return new Snapshot({ topic: this.key, sequence: this.#sequence, version, publishedMs, bytes });
   }
 
@@ -342,16 +338,21 @@ export class Topic implements SourceSink, SubscribedTopic {
   #logConverged({ arrived, afterMs }: ConvergenceState): void {
     const ms = Object.fromEntries([...afterMs].map(([share, after]) => [share * 100, Math.round(after)]));
     const fields = { topic: this.key, sequence: this.#sequence, subscribers: arrived, afterMs: ms };
-    this.#options.log.info("converged", fields, "a version has reached all its subscribers", linesPerMinute);
+    this.#options.context.log.info(
+      "converged",
+      fields,
+      "a version has reached all its subscribers",
+      linesPerMinute,
+    );
   }
 
   #logMissing(): void {
-    const { log, missingPolicy } = this.#options;
+    const { context, missingPolicy } = this.#options;
     const message =
       missingPolicy === "hold"
         ? "the FeatureFlag does not exist; its subscribers are held until it does"
         : "the FeatureFlag does not exist; its subscribers are refused until it does";
-    log.warn("topic_missing", { topic: this.key }, message, linesPerMinute);
+    context.log.warn("topic_missing", { topic: this.key }, message, linesPerMinute);
   }
 
   #missingError(): ProxyError {

@@ -27,18 +27,18 @@ export interface ManagementPort {
 
 /** The port of probes, metrics and /status. */
 export function proxyManagementPort(wiring: ProxyWiring, ports: ProxyManagementParts): ManagementPort {
-  const { options, parts, clock, logger } = wiring;
+  const { options, parts, context } = wiring;
   const { readiness, healthMethods, registry, status, pages, syncMemory, tls, events } = ports;
   // A ledger of its own, so that probes are answered while the sync port is under attack, and one that always has room for them.
   const memory = new parts.PeerMemory(syncMemory.budgetBytes / 8, "any");
   const port = new parts.PortListener({
     endpoint: endpointOf(options.managementPort, options.host),
     optionName: "--management-port",
-    logger,
+    logger: context.logger,
     tls,
     memory,
     ...events,
-    grpc: new parts.GrpcServer({ methods: healthMethods, logger, clock }),
+    grpc: new parts.GrpcServer({ methods: healthMethods, logger: context.logger, clock: context.clock }),
     http: parts.managementHandler(() => readiness.check(), registry, {
       pages: new Map([["/status", status.page]]),
       onMetrics: chargeAnswer,

@@ -1,12 +1,6 @@
 import { CallPacing, GrpcServer, ReadinessHealth, StartQueue } from "@bunting/rpc";
 import { PeerMemory, PortListener } from "@bunting/server";
-import {
-  managementHandler,
-  runComponents,
-  type Clock,
-  type Logger,
-  type RateLimitedLog,
-} from "@bunting/runtime";
+import { managementHandler, runComponents, type ServingContext } from "@bunting/runtime";
 import { createAccess } from "../access/create-access.js";
 import { ProxyStatus } from "../management/proxy-status.js";
 import type { ProxyOptions } from "../options.js";
@@ -56,9 +50,5 @@ export type ProxyParts = typeof proxyParts;
 export interface ProxyWiring {
   readonly options: ProxyOptions;
   readonly parts: ProxyParts;
-  readonly clock: Clock;
-  readonly logger: Logger;
-  /** For lines that peers can cause. */
-  readonly log: RateLimitedLog;
-  readonly metrics: ReturnType<typeof proxyMetrics>;
+  readonly context: ServingContext<ReturnType<typeof proxyMetrics>>;
 }

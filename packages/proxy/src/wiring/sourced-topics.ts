@@ -10,14 +10,9 @@ import type { ProxyWiring } from "./proxy-parts.js";
  *
  * @throws ProxyError OPTION_INVALID if the options name no source.
  */
-export function sourceOf(
-  { options, parts, clock, logger, metrics }: ProxyWiring,
-  tierPath: TierPath,
-): FlagSource {
+export function sourceOf({ options, parts, context }: ProxyWiring, tierPath: TierPath): FlagSource {
   return parts.createSource(options, {
-    clock,
-    logger,
-    metrics,
+    context,
     env: process.env,
     readsReaders: readsReaders(options),
     tierPath,
@@ -26,20 +21,15 @@ export function sourceOf(
 }
 
 /** The topics that the source feeds, which encode snapshots and hold subscriptions. */
-export function topicsOf(
-  { options, parts, clock, logger, log, metrics }: ProxyWiring,
-  source: FlagSource,
-): TopicRegistry {
+export function topicsOf({ options, parts, context }: ProxyWiring, source: FlagSource): TopicRegistry {
   return new parts.TopicRegistry({
     source,
-    clock,
-    logger,
-    metrics,
+    context,
     quota: new parts.TopicQuota({
       perConnection: options.maxTopicsPerConnection,
       perAddress: options.maxTopicsPerAddress,
-      metrics,
-      log,
+      metrics: context.metrics,
+      log: context.log,
     }),
     lingerMs: options.topicLinger,
     missingPolicy: options.missingPolicy,
@@ -49,15 +39,9 @@ export function topicsOf(
 }
 
 /** Access to the topics. */
-export function accessOf(
-  { options, parts, clock, logger, log, metrics }: ProxyWiring,
-  source: FlagSource,
-): CreatedAccess {
+export function accessOf({ options, parts, context }: ProxyWiring, source: FlagSource): CreatedAccess {
   return parts.createAccess(options, {
-    clock,
-    logger,
-    log,
-    metrics,
+    context,
     env: process.env,
     readersOf: (topic) => source.readersOf?.(topic),
   });

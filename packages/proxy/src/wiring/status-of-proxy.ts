@@ -21,21 +21,21 @@ export interface StatusOfProxyParts {
 
 /** /status. */
 export function statusOfProxy(wiring: ProxyWiring, shown: StatusOfProxyParts): ProxyStatus {
-  const { options, parts, clock, metrics } = wiring;
+  const { options, parts, context } = wiring;
   const { observations, fromMonotonic, readiness, topics, access, services, memory, port } = shown;
   return new parts.ProxyStatus(
     {
       version,
-      startedMs: clock.monotonicMs(),
-      clock,
+      startedMs: context.clock.monotonicMs(),
+      clock: context.clock,
       fromMonotonic,
       observations,
       memory,
       readiness: () => readiness.check(),
       topics: () => topics.topics(),
       grants: access.grants,
-      watches: () => metrics.watchCounts.read(),
-      backplane: () => metrics.backplaneReport.read(),
+      watches: () => context.metrics.watchCounts.read(),
+      backplane: () => context.metrics.backplaneReport.read(),
       programs: () => services.programs.all,
       connections: () => port.sessions.size,
     },

@@ -18,7 +18,8 @@ export function syncCalls(
   wiring: ProxyWiring,
   { services, healthMethods, connectionAge }: SyncCallsParts,
 ): CallPacing {
-  const { parts, clock, logger, log, metrics } = wiring;
+  const { parts } = wiring;
+  const { clock, logger, log, metrics } = wiring.context;
   const methods = [...services.methods, ...healthMethods];
   const handler = new parts.GrpcServer({
     methods: [...methods, ...reflectionService(methods.map(({ path }) => path))],

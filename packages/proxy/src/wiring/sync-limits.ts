@@ -22,7 +22,7 @@ const endedMessages: Partial<Record<DropReason, string>> = {
 };
 
 /** Memory that clients of the sync port may make the proxy hold. */
-export function syncLimits({ options, parts, metrics }: ProxyWiring): PeerMemory {
+export function syncLimits({ options, parts, context }: ProxyWiring): PeerMemory {
   const { peerMemory } = options;
   const memory =
     peerMemory === "auto"
@@ -32,7 +32,7 @@ export function syncLimits({ options, parts, metrics }: ProxyWiring): PeerMemory
           "none",
           Math.min(peerMemory / 2, Math.max(minExcessBytes, peerMemory / 4)),
         );
-  metrics.peerMemory(() => memory);
+  context.metrics.peerMemory(() => memory);
   return memory;
 }
 
@@ -42,20 +42,20 @@ export interface PortEvents {
   readonly onRefused: (reason: RefusalReason) => void;
 }
 
-export function portEvents({ metrics, log }: ProxyWiring): PortEvents {
+export function portEvents({ context }: ProxyWiring): PortEvents {
   return {
     onDropped: (reason, detail, peer) => {
-      metrics.connectionEnded(reason);
+      context.metrics.connectionEnded(reason);
       if (detail !== undefined)
-        log.warn(`connection ${reason} ${detail}`, { peer }, `ended a connection: ${detail}`);
+        context.log.warn(`connection ${reason} ${detail}`, { peer }, `ended a connection: ${detail}`);
       const message = endedMessages[reason];
-      if (message !== undefined) log.warn(`connection ${reason}`, {}, message);
+      if (message !== undefined) context.log.warn(`connection ${reason}`, {}, message);
     },
     onRefused: (reason) => {
-      metrics.requestRefused(reason);
+      context.metrics.requestRefused(reason);
       // Stalled streams have a line of their own.
       if (reason !== "stalled")
-        log.warn(`refused ${reason}`, { reason }, `refused a request: ${refusals[reason]}`);
+        context.log.warn(`refused ${reason}`, { reason }, `refused a request: ${refusals[reason]}`);
     },
   };
 }

@@ -13,7 +13,8 @@ export interface SyncPortParts extends SyncCallsParts {
 
 /** The port that agents, other proxies and providers connect to. */
 export function syncPort(wiring: ProxyWiring, ports: SyncPortParts): PortListener {
-  const { options, parts, clock, logger, log, metrics } = wiring;
+  const { options, parts } = wiring;
+  const { clock, logger, log, metrics } = wiring.context;
   const { stallTimeout, maxStreamsPerConnection } = options;
   const { memory, tls, events } = ports;
   const port = new parts.PortListener({

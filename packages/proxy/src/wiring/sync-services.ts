@@ -30,16 +30,14 @@ export function syncServices(
   wiring: ProxyWiring,
   { topics, access, tierPath }: SyncServicesParts,
 ): SyncServices {
-  const { options, parts, clock, metrics, log } = wiring;
+  const { options, parts, context } = wiring;
   const { allowFileSelectors } = options;
   const prefixes = parts.topicPrefixes(options);
   const subscribing = {
     topics,
     access,
     parseSelector: (selector: string) => parts.parseSelector(selector, { allowFileSelectors, prefixes }),
-    clock,
-    metrics,
-    log,
+    context,
     startQueue: startQueueOf(wiring),
   };
   const agentSync = new parts.AgentSync({ ...subscribing, tierPath, ackTimeoutMs: options.ackTimeout });
@@ -52,15 +50,20 @@ export function syncServices(
 }
 
 /** Undefined if first snapshots are not to wait. */
-function startQueueOf({ options, parts, clock, metrics }: ProxyWiring): StartQueue | undefined {
+function startQueueOf({ options, parts, context }: ProxyWiring): StartQueue | undefined {
   const { firstSnapshotRate: perSecond, firstSnapshotBurst: burst } = options;
   if (perSecond === 0) return undefined;
-  return new parts.StartQueue({ perSecond, burst, clock, onWaiting: (delta) => metrics.queuedStarts(delta) });
+  return new parts.StartQueue({
+    perSecond,
+    burst,
+    clock: context.clock,
+    onWaiting: (delta) => context.metrics.queuedStarts(delta),
+  });
 }
 
 /** Undefined if connections may get as old as they like. */
 export function connectionAgeOf(
-  { options, parts, clock, metrics }: ProxyWiring,
+  { options, parts, context }: ProxyWiring,
   services: SyncServices,
 ): ConnectionAge | undefined {
   const { maxConnectionAge: maxAgeMs } = options;
@@ -68,8 +71,7 @@ export function connectionAgeOf(
   return new parts.ConnectionAge({
     maxAgeMs,
     graceMs: drainGraceMs,
-    clock,
-    metrics,
+    context,
     drain: (stream, status) => {
       if (!services.drain(stream, status)) stream.end(status);
     },

@@ -25,9 +25,11 @@ describe("readStatus", () => {
     const metrics = proxyMetrics();
     const topics = new TopicRegistry({
       source,
-      clock,
-      logger: createLogger({ format: "json", debug: false }, { write: () => undefined }),
-      metrics,
+      context: {
+        clock,
+        logger: createLogger({ format: "json", debug: false }, { write: () => undefined }),
+        metrics,
+      },
       lingerMs: 30_000,
       missingPolicy: "hold",
       deletionGraceMs: 60_000,

@@ -31,7 +31,7 @@ describe("limits on streams of bunting.sync.v1", () => {
   let connection: AgentConnection;
 
   async function start(parts: SyncServerOptions): Promise<void> {
-    server = await new SyncServer({ clock, ...parts }).start();
+    server = await new SyncServer({ context: { clock }, ...parts }).start();
     connection = await AgentConnection.open(server.port);
   }
 

@@ -73,9 +73,7 @@ describe("a reconnect storm of agents", () => {
     const source = new ScriptedSource(clock);
     const topics = new TopicRegistry({
       source,
-      clock,
-      metrics,
-      logger,
+      context: { clock, metrics, logger },
       lingerMs: 10_000,
       missingPolicy: "hold",
       deletionGraceMs: 45_000,
@@ -84,9 +82,7 @@ describe("a reconnect storm of agents", () => {
     const [sync] = new AgentSync({
       topics,
       parseSelector: parseTopicSelector,
-      clock,
-      metrics,
-      log,
+      context: { clock, metrics, log },
       maxTopicsPerStream: topicsPerAgent,
       requestTurns: new SubscribeBudget({ clock }),
     }).methods;

@@ -235,9 +235,7 @@ class Model {
     const logger = createLogger({ format: "json", debug: false }, { write: () => undefined });
     this.registry = new TopicRegistry({
       source,
-      clock,
-      metrics,
-      logger,
+      context: { clock, metrics, logger },
       lingerMs,
       missingPolicy: "hold",
       deletionGraceMs: graceMs,
@@ -246,9 +244,7 @@ class Model {
     const sync = new AgentSync({
       topics: this.registry,
       parseSelector: parseTopicSelector,
-      clock,
-      metrics,
-      log: new RateLimitedLog(logger, clock),
+      context: { clock, metrics, log: new RateLimitedLog(logger, clock) },
       ackTimeoutMs,
       requestTurns: new SubscribeBudget({ perTurn: Infinity }),
     });

@@ -53,7 +53,7 @@ describe("bunting.sync.v1", () => {
       heldBack: (delta) => (counts.heldBack += delta),
       agentSubscriptions: (delta) => (counts.subscriptions += delta),
     };
-    server = await new SyncServer({ clock, metrics, ...options }).start();
+    server = await new SyncServer({ context: { clock, metrics }, ...options }).start();
     connection = await AgentConnection.open(server.port);
   }
 
@@ -617,7 +617,10 @@ describe("bunting.sync.v1", () => {
       const later = hello(true);
       await later.next("snapshot");
       later.ack(topic, digestOf(version(1)));
-      expect(await later.next("freshness")).to.include({ reason: "line 3", cause: StaleCause.STALE_CAUSE_INVALID });
+      expect(await later.next("freshness")).to.include({
+        reason: "line 3",
+        cause: StaleCause.STALE_CAUSE_INVALID,
+      });
     });
   });
 

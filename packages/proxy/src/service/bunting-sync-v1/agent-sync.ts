@@ -7,7 +7,7 @@ import {
   type StartQueue,
   type TransportStream,
 } from "@bunting/rpc";
-import { Deadlines, type Clock, type RateLimitedLog } from "@bunting/runtime";
+import { Deadlines, type ServingContext } from "@bunting/runtime";
 import { anonymousAccess, type Access, type Admission } from "../../access/access.js";
 import { ProxyError } from "../../proxy-error.js";
 import type { ProxyMetrics } from "../../proxy-metrics.js";
@@ -23,9 +23,7 @@ export interface AgentSyncOptions {
   readonly topics: TopicRegistry;
   /** Throws a ProtocolError that names the expected form. */
   readonly parseSelector: (selector: string) => TopicKey;
-  readonly clock: Clock;
-  readonly metrics: ProxyMetrics;
-  readonly log: RateLimitedLog;
+  readonly context: Omit<ServingContext<ProxyMetrics>, "logger">;
   /** Time-out of an agent's answer, in ms; default 30 s. */
   readonly ackTimeoutMs?: number;
   /** A stream gets a heartbeat after this time without a message, in ms; 20 s if not given. Agents give a connection up after 60 s. */
@@ -49,7 +47,8 @@ export class AgentSync {
   readonly #streams = new Map<TransportStream, AgentStream>();
 
   constructor(options: AgentSyncOptions) {
-    const { topics, parseSelector, clock, metrics, log, startQueue, access = anonymousAccess } = options;
+    const { topics, parseSelector, startQueue, access = anonymousAccess } = options;
+    const { clock, metrics, log } = options.context;
     const { tierPath = new TierPath(clock) } = options;
     tierPath.onChange(() => {
       for (const stream of this.#streams.values()) stream.tierChanged();

@@ -131,7 +131,7 @@ describe("the sync services", () => {
 
   it("ends FetchAllFlags with NOT_FOUND if there is nothing after 5 s", async () => {
     const clock = new ManualClock();
-    await restart({ clock });
+    await restart({ context: { clock } });
     const failing = client.fetchAll(selector).catch((reason: unknown) => reason as ServiceError);
     await eventually(() => server.source.watchCount === 1, "the watch");
     clock.advance(4_999);
@@ -157,7 +157,7 @@ describe("the sync services", () => {
 
   it("ends streams with NOT_FOUND after the grace of a deletion, by the policy close, and holds new ones", async () => {
     const clock = new ManualClock();
-    await restart({ clock, deletionPolicy: "close" });
+    await restart({ context: { clock }, deletionPolicy: "close" });
     server.source.publish("demo/flags", version(1));
     const before = subscribe({ selector });
     await nextText(before);
@@ -173,7 +173,7 @@ describe("the sync services", () => {
 
   it("does not wedge a FeatureFlag that is subscribed before it exists by a client that leaves and returns", async () => {
     const clock = new ManualClock();
-    await restart({ clock });
+    await restart({ context: { clock } });
     for (const awayMs of [0, 29_999, 30_000, 90_000]) {
       const topic = `demo/flags-${awayMs}` as const;
       const left = subscribe({ selector: topic });

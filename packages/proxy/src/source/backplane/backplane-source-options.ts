@@ -1,6 +1,6 @@
 import type { CheckedOptions } from "@bunting/backplane";
 import type { FlagDocument } from "@bunting/protocol";
-import type { Clock, Logger } from "@bunting/runtime";
+import type { Context } from "@bunting/runtime";
 import type { FlagSource } from "../flag-source.js";
 import type { BackplaneMetrics } from "./backplane-metrics.js";
 
@@ -13,9 +13,7 @@ export interface BackplaneSourceOptions {
   readonly keyFile?: string;
   /** Whether all topics have one owner, because all are under one watch. */
   readonly isClusterWide: boolean;
-  readonly clock: Clock;
-  readonly logger: Logger;
-  readonly metrics: BackplaneMetrics;
+  readonly context: Context<BackplaneMetrics>;
   /** Does most of the work of reporting a large document beforehand, in slices of the event loop. */
   readonly prepare?: ((document: FlagDocument) => Promise<void>) | undefined;
 }

@@ -246,9 +246,11 @@ export class BackplaneReplica {
       }),
       ...(keyFile === undefined ? {} : { keyFile }),
       isClusterWide,
-      clock,
-      logger: createLogger({ format: "json", debug: false }, { write: (line) => this.lines.push(line) }),
-      metrics: this.metrics,
+      context: {
+        clock,
+        logger: createLogger({ format: "json", debug: false }, { write: (line) => this.lines.push(line) }),
+        metrics: this.metrics,
+      },
     });
     setMaxListeners(0, this.#stopping.signal);
     this.#running = this.source.run(this.#stopping.signal);

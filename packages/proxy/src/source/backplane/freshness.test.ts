@@ -8,7 +8,14 @@ const freshMs = 45_000;
 function useFreshness() {
   const clock = new ManualClock();
   clock.advance(1_000_000);
-  return { clock, freshness: new Freshness({ clock, answerMs, freshMs }) };
+  return {
+    clock,
+    freshness: new Freshness({
+      context: { clock, metrics: { backplaneRecordRefused: () => undefined } },
+      answerMs,
+      freshMs,
+    }),
+  };
 }
 
 describe("Freshness", () => {

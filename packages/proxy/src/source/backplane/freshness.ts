@@ -7,13 +7,13 @@ import type { ReplicatedShared } from "./replicated-shared.js";
  * owner may be gone by now, and so may the API server. A live owner confirms again when it is asked.
  */
 export class Freshness {
-  readonly #shared: Pick<ReplicatedShared<unknown>, "clock" | "answerMs" | "freshMs">;
+  readonly #shared: Pick<ReplicatedShared<unknown>, "context" | "answerMs" | "freshMs">;
   #untilMs = 0;
   /** Confirmations given before this time are not valid. */
   #notBeforeMs = 0;
   #isConfirmed = false;
 
-  constructor(shared: Pick<ReplicatedShared<unknown>, "clock" | "answerMs" | "freshMs">) {
+  constructor(shared: Pick<ReplicatedShared<unknown>, "context" | "answerMs" | "freshMs">) {
     this.#shared = shared;
   }
 
@@ -59,7 +59,7 @@ export class Freshness {
   }
 
   get #nowMs(): number {
-    return this.#shared.clock.monotonicMs();
+    return this.#shared.context.clock.monotonicMs();
   }
 }
 

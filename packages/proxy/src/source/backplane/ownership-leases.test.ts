@@ -15,8 +15,8 @@ const lease: Lease = { name: "namespace/demo", holder: "this", fence: 7, untilMs
 function useLeases() {
   const clock = new ManualClock();
   const shared: ReplicatedShared<ReplicatedTopic> = {
-    ...{ source: new ScriptedSource(clock), clock, follower: { follow: ignore } },
-    ...{ metrics: { backplaneRecordRefused: ignore }, answerMs: 7_000, freshMs: 45_000 },
+    ...{ source: new ScriptedSource(clock), follower: { follow: ignore } },
+    ...{ context: { clock, metrics: { backplaneRecordRefused: ignore } }, answerMs: 7_000, freshMs: 45_000 },
     ...{ usesRedis: () => true, onAnswered: ignore, onStale: ignore, onFollowed: ignore, onRefused: ignore },
   };
   const units = new OwnershipUnits({ isClusterWide: false, onEmpty: ignore, onForgotten: ignore });
@@ -27,9 +27,12 @@ function useLeases() {
   };
   let written = (): void => undefined;
   const leases = new OwnershipLeases({
-    ...{ units, shared, clock, leaseMs: 5_000, replica: "this" },
-    logger: createLogger({ format: "json", debug: false }, { write: ignore }),
-    metrics: { backplaneLease: ignore },
+    ...{ units, shared, leaseMs: 5_000, replica: "this" },
+    context: {
+      clock,
+      logger: createLogger({ format: "json", debug: false }, { write: ignore }),
+      metrics: { backplaneLease: ignore },
+    },
     leases: { handOver: (_, by) => happened(`handed over to ${by}`).then(() => true) },
     keeper: { want: ignore, drop: (name) => happened(`dropped ${name}`) },
     membership: { members: undefined },

@@ -1,7 +1,7 @@
 import type { Interest, Lease, LeaseKeeper, Leases, Membership } from "@bunting/backplane";
 import { Rendezvous } from "@bunting/backplane";
 import { isNamespaceName, isObjectName, type TopicKey } from "@bunting/protocol";
-import { nextTurn, within, type Clock, type Logger } from "@bunting/runtime";
+import { nextTurn, within, type Context } from "@bunting/runtime";
 import type { BackplaneMetrics } from "./backplane-metrics.js";
 import type { RecordWriter } from "./record-writer.js";
 import type { ReplicatedShared } from "./replicated-shared.js";
@@ -20,9 +20,7 @@ export interface OwnershipLeasesOptions {
   readonly interest: Pick<Interest, "list">;
   readonly writer: Pick<RecordWriter, "changed" | "settled">;
   readonly leaseMs: number;
-  readonly clock: Clock;
-  readonly logger: Logger;
-  readonly metrics: Pick<BackplaneMetrics, "backplaneLease">;
+  readonly context: Context<Pick<BackplaneMetrics, "backplaneLease">>;
   /** Limit of all units together; default 40,000, fewer in tests. */
   readonly maxTopics?: number;
 }
@@ -80,11 +78,11 @@ export class OwnershipLeases {
 
   /** The lease was acquired, or has a new fence. */
   async acquired(lease: Lease): Promise<void> {
-    const { units, logger, metrics, writer } = this.#options;
+    const { units, context, writer } = this.#options;
     const unit = units.unit(lease.name);
     unit.setLease(lease);
-    metrics.backplaneLease("taken");
-    logger.info({ unit: unit.name, fence: lease.fence }, "this replica watches for all replicas");
+    context.metrics.backplaneLease("taken");
+    context.logger.info({ unit: unit.name, fence: lease.fence }, "this replica watches for all replicas");
     for (const topic of unit.topics.values()) writer.changed(topic);
     await this.learnInterest(unit);
   }
@@ -93,7 +91,7 @@ export class OwnershipLeases {
   lost(name: string): void {
     const unit = this.#options.units.get({ name });
     if (unit?.isOwned !== true) return;
-    const { logger, metrics } = this.#options;
+    const { logger, metrics } = this.#options.context;
     metrics.backplaneLease("lost");
     logger.warn({ unit: name }, "the lease has ended: another replica may watch now");
     this.#release(unit);
@@ -111,7 +109,7 @@ export class OwnershipLeases {
 
   /** Another replica asks for the lease, and has read what it needs. */
   async handOver(lease: Lease, by: string): Promise<void> {
-    const { units, leases, writer, logger, metrics } = this.#options;
+    const { units, leases, writer, context } = this.#options;
     const unit = units.get(lease);
     if (unit?.isOwned !== true || unit.isHandingOver) return;
     unit.isHandingOver = true;
@@ -124,8 +122,8 @@ export class OwnershipLeases {
       return;
     }
     await this.#drop(unit);
-    metrics.backplaneLease("handed_over");
-    logger.info({ unit: unit.name, to: by }, "another replica watches from now on");
+    context.metrics.backplaneLease("handed_over");
+    context.logger.info({ unit: unit.name, to: by }, "another replica watches from now on");
     this.#release(unit);
     this.want(unit);
   }
@@ -133,7 +131,7 @@ export class OwnershipLeases {
   /** A watch of the unit can't follow changes. If none can, the lease is left to another replica, which may be able to. */
   async cannotRead(unit: OwnershipUnit): Promise<void> {
     if (!unit.isOwned || unit.isHandingOver || !unit.cannotRead) return;
-    const { logger, metrics } = this.#options;
+    const { logger, metrics } = this.#options.context;
     unit.cannotReadUntilMs = this.#nowMs() + cannotReadMs;
     metrics.backplaneLease("given_up");
     logger.warn({ unit: unit.name }, "nothing can be read here: the lease is left to other replicas");
@@ -150,10 +148,10 @@ export class OwnershipLeases {
 
   /** Gives all leases back, so that other replicas take over at once. Never rejects. */
   async releaseAll(): Promise<void> {
-    const { units, writer, leaseMs, clock } = this.#options;
+    const { units, writer, leaseMs, context } = this.#options;
     this.#isStopping = true;
     // Nothing renews the leases any more: after one lease time they have expired.
-    await within(leaseMs, writer.settled(), clock);
+    await within(leaseMs, writer.settled(), context.clock);
     await Promise.all([...units].filter(({ isOwned }) => isOwned).map((unit) => this.#drop(unit)));
   }
 
@@ -219,7 +217,7 @@ export class OwnershipLeases {
   }
 
   #nowMs(): number {
-    return this.#options.clock.monotonicMs();
+    return this.#options.context.clock.monotonicMs();
   }
 }
 

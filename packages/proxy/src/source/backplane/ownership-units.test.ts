@@ -16,8 +16,12 @@ describe("OwnershipUnits", () => {
   it("take on no more topics for others than a replica may have in all of them together: names that are planted in Redis may be of many namespaces", () => {
     const clock = new ManualClock();
     const shared: ReplicatedShared<ReplicatedTopic> = {
-      ...{ source: new ScriptedSource(clock), clock, follower: { follow: ignore } },
-      ...{ metrics: { backplaneRecordRefused: ignore }, answerMs: 7_000, freshMs: 45_000 },
+      ...{ source: new ScriptedSource(clock), follower: { follow: ignore } },
+      ...{
+        context: { clock, metrics: { backplaneRecordRefused: ignore } },
+        answerMs: 7_000,
+        freshMs: 45_000,
+      },
       ...{
         usesRedis: () => true,
         onAnswered: ignore,
@@ -34,9 +38,12 @@ describe("OwnershipUnits", () => {
       onForgotten: (topic) => void forgotten.push(topic),
     });
     const leases = new OwnershipLeases({
-      ...{ units, shared, clock, maxTopics: 3, leaseMs: 5_000, replica: "this" },
-      logger: createLogger({ format: "json", debug: false }, { write: ignore }),
-      metrics: { backplaneLease: ignore },
+      ...{ units, shared, maxTopics: 3, leaseMs: 5_000, replica: "this" },
+      context: {
+        clock,
+        logger: createLogger({ format: "json", debug: false }, { write: ignore }),
+        metrics: { backplaneLease: ignore },
+      },
       ...{ leases: { handOver: later }, keeper: { want: ignore, drop: later }, interest: { list: later } },
       ...{ membership: { members: undefined }, writer: { changed: ignore, settled: later } },
     });

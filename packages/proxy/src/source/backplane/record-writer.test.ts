@@ -48,7 +48,11 @@ function useWriter() {
     key,
     { name: lease.name, lease, isPrewarming: false },
     {
-      ...{ source, clock, follower: { follow: ignore }, metrics: { backplaneRecordRefused: ignore } },
+      ...{
+        source,
+        context: { clock, metrics: { backplaneRecordRefused: ignore } },
+        follower: { follow: ignore },
+      },
       ...{ usesRedis: () => true, answerMs: 7_000, freshMs: 45_000 },
       ...{ onAnswered: ignore, onStale: ignore, onFollowed: ignore, onRefused: ignore },
     },

@@ -4,7 +4,7 @@ import {
   type DegradedState,
   type RedisConnection,
 } from "@bunting/backplane";
-import type { Clock, Logger } from "@bunting/runtime";
+import type { Context } from "@bunting/runtime";
 import type { BackplaneMetrics, BackplaneReport } from "./backplane-metrics.js";
 import { reasonOf } from "./backplane-report.js";
 
@@ -12,9 +12,7 @@ export interface RedisHealthOptions {
   readonly connection: Pick<RedisConnection, "isUp" | "reason">;
   /** See the options of the backplane. */
   readonly stableMs: number;
-  readonly clock: Clock;
-  readonly logger: Pick<Logger, "info" | "warn">;
-  readonly metrics: Pick<BackplaneMetrics, "backplaneState">;
+  readonly context: Context<Pick<BackplaneMetrics, "backplaneState">>;
   /** `usesRedis` has changed. */
   readonly onChange: () => void;
 }
@@ -31,14 +29,14 @@ export class RedisHealth {
   #refusal: BackplaneError | undefined;
 
   constructor(options: RedisHealthOptions) {
-    const { clock, metrics, stableMs } = options;
+    const { context, stableMs } = options;
     this.#options = options;
-    this.#sinceMs = clock.monotonicMs();
+    this.#sinceMs = context.clock.monotonicMs();
     this.#degraded = new DegradedMode({
-      ...{ clock, stableMs },
+      ...{ clock: context.clock, stableMs },
       onChange: (state, before) => this.#changed(state, before),
     });
-    metrics.backplaneState(this.#degraded.state);
+    context.metrics.backplaneState(this.#degraded.state);
   }
 
   get usesRedis(): boolean {
@@ -46,10 +44,10 @@ export class RedisHealth {
   }
 
   get report(): Pick<BackplaneReport, "state" | "stateMs" | "reason"> {
-    const { clock, connection } = this.#options;
+    const { context, connection } = this.#options;
     return {
       state: this.#degraded.state,
-      stateMs: clock.monotonicMs() - this.#sinceMs,
+      stateMs: context.clock.monotonicMs() - this.#sinceMs,
       ...reasonOf(connection.reason ?? this.#refusal),
     };
   }
@@ -73,14 +71,14 @@ export class RedisHealth {
   }
 
   #changed(state: DegradedState, before: DegradedState): void {
-    const { clock, logger, metrics, onChange } = this.#options;
-    this.#sinceMs = clock.monotonicMs();
-    metrics.backplaneState(state);
+    const { context, onChange } = this.#options;
+    this.#sinceMs = context.clock.monotonicMs();
+    context.metrics.backplaneState(state);
     if (before === "connected") {
       const why = this.#refusal === undefined ? "Redis is away" : "Redis refuses to work";
-      logger.warn(`${why}: this replica watches for itself`);
+      context.logger.warn(`${why}: this replica watches for itself`);
     }
-    if (state === "connected") logger.info("Redis works: one replica watches for all again");
+    if (state === "connected") context.logger.info("Redis works: one replica watches for all again");
     onChange();
   }
 }

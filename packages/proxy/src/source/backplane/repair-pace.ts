@@ -10,12 +10,12 @@ const capMs = 600_000;
  * read of the API server and a write.
  */
 export class RepairPace {
-  readonly #clock: ReplicatedShared<unknown>["clock"];
+  readonly #clock: ReplicatedShared<unknown>["context"]["clock"];
   readonly #waits: Backoff;
   #dueMs = -Infinity;
 
-  constructor({ clock, answerMs }: Pick<ReplicatedShared<unknown>, "clock" | "answerMs">) {
-    this.#clock = clock;
+  constructor({ context, answerMs }: Pick<ReplicatedShared<unknown>, "context" | "answerMs">) {
+    this.#clock = context.clock;
     this.#waits = new Backoff({ firstMs: answerMs, capMs });
   }
 

@@ -1,5 +1,5 @@
 import type { BackplaneError, Follower, Lease } from "@bunting/backplane";
-import type { Clock } from "@bunting/runtime";
+import type { Context } from "@bunting/runtime";
 import type { FlagSource } from "../flag-source.js";
 import type { BackplaneMetrics } from "./backplane-metrics.js";
 
@@ -7,8 +7,7 @@ import type { BackplaneMetrics } from "./backplane-metrics.js";
 export interface ReplicatedShared<Topic> {
   readonly source: FlagSource;
   readonly follower: Pick<Follower, "follow">;
-  readonly clock: Clock;
-  readonly metrics: Pick<BackplaneMetrics, "backplaneRecordRefused">;
+  readonly context: Pick<Context<Pick<BackplaneMetrics, "backplaneRecordRefused">>, "clock" | "metrics">;
   /** True while Redis can be used (RedisHealth); false: this replica watches for itself. */
   readonly usesRedis: () => boolean;
   /** Time that an owner has to confirm a new topic, before this replica watches it for itself. */

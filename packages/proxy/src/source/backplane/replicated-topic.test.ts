@@ -25,7 +25,11 @@ function followed(resourceVersion: string, lease?: Lease) {
   const repairs: string[] = [];
   const unit = { name: "namespace/demo", lease, isPrewarming: false };
   const topic = new ReplicatedTopic(key, unit, {
-    ...{ source, clock, follower: { follow: ignore }, metrics: { backplaneRecordRefused: ignore } },
+    ...{
+      source,
+      context: { clock, metrics: { backplaneRecordRefused: ignore } },
+      follower: { follow: ignore },
+    },
     ...{ usesRedis: () => true, answerMs: 7_000, freshMs: 45_000 },
     ...{ onAnswered: ignore, onStale: ignore, onFollowed: () => undefined },
     onRefused: (_, { code }) => repairs.push(code),

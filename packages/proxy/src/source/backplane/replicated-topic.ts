@@ -205,7 +205,7 @@ export class ReplicatedTopic implements FollowerSink {
   }
 
   refused(error: BackplaneError): void {
-    this.#shared.metrics.backplaneRecordRefused(error.code.toLowerCase());
+    this.#shared.context.metrics.backplaneRecordRefused(error.code.toLowerCase());
     this.#goDirect();
     if (this.#repairs.isDue()) this.#shared.onRefused(this, error);
   }
@@ -217,7 +217,7 @@ export class ReplicatedTopic implements FollowerSink {
   /** Takes a record of Redis if it is newer than `#newest`. False if this replica does not accept it. */
   record(stored: StoredRecord): boolean {
     this.#repairs.reset();
-    const known = knownOf(stored, this.#shared.clock.monotonicMs());
+    const known = knownOf(stored, this.#shared.context.clock.monotonicMs());
     const isRecent = this.#freshness.counts(stored.confirmedAgoMs);
     // Epoch 0 is that of reports without Redis: they continue in the epoch of the record.
     if (this.#newest?.epoch === 0) this.#newest = { ...this.#newest, epoch: known.epoch };
@@ -251,7 +251,7 @@ export class ReplicatedTopic implements FollowerSink {
     const wasTaken = this.record(stored);
     const report = this.#watch?.lastReport;
     if (report === undefined || this.#watch?.isCurrent !== true) return;
-    const known = knownOf(stored, this.#shared.clock.monotonicMs());
+    const known = knownOf(stored, this.#shared.context.clock.monotonicMs());
     // Even an unconfirmed record is continued: Redis refuses writes with an earlier position.
     if (!wasTaken && !this.#isVerifying && this.#newest !== undefined)
       this.#newest = comparePositions(known, this.#newest) > 0 ? known : this.#newest;
@@ -338,12 +338,12 @@ export class ReplicatedTopic implements FollowerSink {
 
   #open(): void {
     if (this.#watch !== undefined) return;
-    const { source, clock } = this.#shared;
+    const { source, context } = this.#shared;
     const watch = new InnerWatch({
       source,
       topic: this.key,
       peer: this.#local?.peer ?? this.ownershipUnit,
-      nowMs: () => clock.monotonicMs(),
+      nowMs: () => context.clock.monotonicMs(),
       onReport: (report) => {
         this.#place(report);
         this.settle();

@@ -92,41 +92,41 @@ export class ReplicatedTopics {
   #isStopping = false;
 
   constructor(options: ReplicatedTopicsOptions) {
-    const { source, backplane, clock, logger, metrics } = options;
+    const { source, backplane, context } = options;
     const { leaseMs, memberMs, compareMs, shards, announcements } = backplane;
     const replica = this.#replica;
     this.#options = options;
-    this.#log = new RateLimitedLog(logger, clock);
+    this.#log = new RateLimitedLog(context.logger, context.clock);
     const keys = new Keys(backplane.keyPrefix);
     const connection = new RedisConnection({
       options: backplane,
       clientName: "bunting-proxy",
-      context: { clock, logger },
+      context,
       onChange: (isUp) => this.#connectionChanged(isUp),
     });
     this.#connection = connection;
-    const room = new HeapRoom(clock);
+    const room = new HeapRoom(context.clock);
     const codec = new RecordCodec(backplane.maxDocumentBytes, () => this.#recordKeys, room, options.prepare);
-    const records = new Records({ connection, keys, codec, shards, announcements, clock });
-    const leases = new Leases({ connection, keys, holder: replica, leaseMs, clock });
+    const records = new Records({ connection, keys, codec, shards, announcements, clock: context.clock });
+    const leases = new Leases({ connection, keys, holder: replica, leaseMs, clock: context.clock });
     this.#keeper = new LeaseKeeper({
       leases,
       leaseMs,
-      clock,
+      clock: context.clock,
       onHeld: (lease) => void this.#ownershipLeases.acquired(lease),
       onLost: (name) => this.#ownershipLeases.lost(name),
       onHandOverRequested: (lease, by) => void this.#ownershipLeases.handOver(lease, by),
     });
     this.#membership = new Membership({
-      ...{ connection, keys, member: replica, memberMs, clock },
+      ...{ connection, keys, member: replica, memberMs, clock: context.clock },
       onChange: (members) => this.#ownershipLeases.membersChanged(members),
       onBeat: (failure) => {
         if (!this.#isStopping) this.#redisHealth.beaten(failure);
       },
     });
-    this.#follower = new Follower({ records, room, compareMs, clock });
+    this.#follower = new Follower({ records, room, compareMs, clock: context.clock });
     this.#reader = new AnnouncementReader({
-      ...{ options: backplane, keys, context: { clock, logger } },
+      ...{ options: backplane, keys, context },
       onAnnounced: (topic, position) => {
         this.#follower.announced(topic, position);
         this.#refreshes.announced(topic);
@@ -140,18 +140,18 @@ export class ReplicatedTopics {
     this.#writer = new RecordWriter({
       records,
       keeper: this.#keeper,
-      metrics,
+      metrics: context.metrics,
       onFenced: (unit) => void this.#ownershipLeases.fenced(unit),
       onFailed: (topic, error) => this.#writeFailed(topic.key, error),
     });
-    this.#refreshes = new FollowedRefreshes({ records, interest: this.#interest, clock });
+    this.#refreshes = new FollowedRefreshes({ records, interest: this.#interest, clock: context.clock });
     this.#redisHealth = new RedisHealth({
-      ...{ connection, clock, logger, metrics },
+      ...{ connection, context },
       stableMs: backplane.stableMs,
       onChange: () => this.#redisHealthChanged(),
     });
     this.#shared = {
-      ...{ source, follower: this.#follower, clock, metrics },
+      ...{ source, follower: this.#follower, context },
       usesRedis: () => this.#usesRedis,
       answerMs: leaseMs + openingMs,
       freshMs: compareMs * comparisonsOfTrust,
@@ -160,7 +160,7 @@ export class ReplicatedTopics {
       onRefused: (topic, error) => this.#recordRefused(topic, error),
       onFollowed: (lagMs) => {
         this.#lagMs = lagMs;
-        metrics.backplaneLag(lagMs);
+        context.metrics.backplaneLag(lagMs);
       },
     };
     this.#units = new OwnershipUnits({
@@ -169,15 +169,15 @@ export class ReplicatedTopics {
       onForgotten: (topic) => this.#refreshes.forget(topic),
     });
     this.#ownershipLeases = new OwnershipLeases({
-      ...{ units: this.#units, shared: this.#shared, replica, leases, leaseMs, clock, logger, metrics },
+      ...{ units: this.#units, shared: this.#shared, replica, leases, leaseMs, context },
       ...{ keeper: this.#keeper, membership: this.#membership },
       ...{ interest: this.#interest, writer: this.#writer },
     });
     this.#reconciliation = new Reconciliation({
-      ...{ units: this.#units, ownershipLeases: this.#ownershipLeases, compareMs, clock },
+      ...{ units: this.#units, ownershipLeases: this.#ownershipLeases, compareMs, clock: context.clock },
       ...{ interest: this.#interest, writer: this.#writer },
     });
-    metrics.backplaneReport(() => this.#report());
+    context.metrics.backplaneReport(() => this.#report());
   }
 
   watch(key: TopicKey, sink: SourceSink, signal: AbortSignal, peer?: unknown): void {
@@ -207,7 +207,7 @@ export class ReplicatedTopics {
 
   /** Shares until the signal aborts, and then gives its leases back, so that other replicas take over at once. */
   async run(signal: AbortSignal): Promise<void> {
-    const { keyFile, clock } = this.#options;
+    const { keyFile, context } = this.#options;
     if (keyFile !== undefined) this.#recordKeys = await readRecordKeys(keyFile);
     const closing = new AbortController();
     const connected = this.#connection.run(closing.signal);
@@ -215,7 +215,7 @@ export class ReplicatedTopics {
     try {
       const sharing = this.#share(signal);
       await Promise.race([sharing, aborted(signal)]);
-      await within(releaseMs, sharing, clock);
+      await within(releaseMs, sharing, context.clock);
     } finally {
       this.#isStopping = true;
       this.#redisHealth.stop();
@@ -242,8 +242,8 @@ export class ReplicatedTopics {
   }
 
   #report(): BackplaneReport {
-    const { clock, backplane } = this.#options;
-    const nowMs = clock.monotonicMs();
+    const { context, backplane } = this.#options;
+    const nowMs = context.clock.monotonicMs();
     return {
       ...countTopics(this.#units.topics(), this.#usesRedis),
       ...(this.#lagMs === undefined ? {} : { lagMs: this.#lagMs }),
@@ -332,12 +332,12 @@ export class ReplicatedTopics {
 
   /** Checks regularly which leases this replica should want, and which topics no owner has confirmed lately. */
   async #check(signal: AbortSignal): Promise<void> {
-    const { clock, backplane } = this.#options;
+    const { context, backplane } = this.#options;
     while (!signal.aborted) {
       for (const unit of this.#units) this.#ownershipLeases.want(unit);
       for (const topic of this.#units.topics()) topic.expire();
       void this.#follower.compareUnconfirmed();
-      await sleep(backplane.leaseMs / checksPerLease, signal, clock);
+      await sleep(backplane.leaseMs / checksPerLease, signal, context.clock);
     }
   }
 }

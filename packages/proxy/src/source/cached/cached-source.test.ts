@@ -54,9 +54,7 @@ describe("CachedSource", () => {
       sourceName,
       directory: at,
       maxBytes,
-      clock,
-      logger,
-      metrics,
+      context: { clock, logger, metrics },
       room: { has: options.hasRoom ?? (() => true) },
     });
     const stopping = new AbortController();

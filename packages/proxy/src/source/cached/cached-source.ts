@@ -1,5 +1,5 @@
 import type { Readers, TopicKey } from "@bunting/protocol";
-import { RateLimitedLog, type Clock, type Logger } from "@bunting/runtime";
+import { RateLimitedLog, type Context } from "@bunting/runtime";
 import type { FlagSource, SourceSink } from "../flag-source.js";
 import type { HeapRoom } from "../heap-room.js";
 import type { SourceMetrics } from "../source-metrics.js";
@@ -13,9 +13,7 @@ export interface CachedSourceOptions {
   readonly directory: string;
   /** Limit of all copies on disk, in bytes. */
   readonly maxBytes: number;
-  readonly clock: Clock;
-  readonly logger: Logger;
-  readonly metrics: SourceMetrics;
+  readonly context: Context<SourceMetrics>;
   /** Free heap; that of this process but in tests. */
   readonly room?: Pick<HeapRoom, "has">;
 }
@@ -35,11 +33,11 @@ export class CachedSource implements FlagSource {
   #unconfirmed = 0;
 
   constructor(options: CachedSourceOptions) {
-    const { sourceName, logger, clock } = options;
+    const { sourceName, context } = options;
     this.#options = options;
     this.#source = options.source;
     this.#copies = new TopicCopies({ ...options, source: sourceName });
-    this.#log = new RateLimitedLog(logger, clock);
+    this.#log = new RateLimitedLog(context.logger, context.clock);
   }
 
   get hasSynced(): boolean {
@@ -60,7 +58,7 @@ export class CachedSource implements FlagSource {
 
   watch(topic: TopicKey, sink: SourceSink, signal: AbortSignal, peer?: unknown): void {
     if (signal.aborted) return;
-    const { clock } = this.#options;
+    const { clock } = this.#options.context;
     const cached = new CachedTopic({
       topic,
       sink,
@@ -95,13 +93,13 @@ export class CachedSource implements FlagSource {
 
   #served(topic: TopicKey, reason: Error): void {
     this.#unconfirmed++;
-    this.#options.metrics.unconfirmedTopics(1);
+    this.#options.context.metrics.unconfirmedTopics(1);
     const message = "the source has not answered: the last-known-good copy is served until it does";
     this.#log.warn("served", { topic, reason: reason.message }, message, linesPerMinute);
   }
 
   #confirmed(): void {
-    const { metrics, logger } = this.#options;
+    const { metrics, logger } = this.#options.context;
     this.#unconfirmed--;
     metrics.unconfirmedTopics(-1);
     if (this.#unconfirmed === 0) logger.info("no topic is served from its last-known-good copy any more");

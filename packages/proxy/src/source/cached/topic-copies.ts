@@ -1,6 +1,6 @@
 import { checkCopies, CopyFile } from "@bunting/files/copies";
 import { documentHeapBytes, type FlagDocument, type PastVersion, type TopicKey } from "@bunting/protocol";
-import { RateLimitedLog, Semaphore, type Clock, type Logger } from "@bunting/runtime";
+import { RateLimitedLog, Semaphore, type Context } from "@bunting/runtime";
 import type { SourceVersion } from "../flag-source.js";
 import { HeapRoom } from "../heap-room.js";
 import type { SourceMetrics } from "../source-metrics.js";
@@ -15,9 +15,7 @@ export interface TopicCopiesOptions {
   readonly source: string;
   /** Limit of all copies on disk. */
   readonly maxBytes: number;
-  readonly clock: Clock;
-  readonly logger: Logger;
-  readonly metrics: Pick<SourceMetrics, "copyFailed">;
+  readonly context: Context<Pick<SourceMetrics, "copyFailed">>;
   /** Free heap; that of this process but in tests. */
   readonly room?: Pick<HeapRoom, "has">;
 }
@@ -43,12 +41,12 @@ export class TopicCopies {
   readonly #entries = new Map<TopicKey, Entry>();
 
   constructor(options: TopicCopiesOptions) {
-    const { directory, maxBytes, logger, clock, metrics } = options;
+    const { directory, maxBytes, context } = options;
     this.#options = options;
-    this.#log = new RateLimitedLog(logger, clock);
-    this.#room = options.room ?? new HeapRoom(clock);
+    this.#log = new RateLimitedLog(context.logger, context.clock);
+    this.#room = options.room ?? new HeapRoom(context.clock);
     this.#budget = new CopyBudget(directory, maxBytes, (file) => {
-      metrics.copyFailed("full");
+      context.metrics.copyFailed("full");
       this.#log.warn(
         "full",
         { file, cacheSizeBytes: maxBytes },
@@ -121,7 +119,7 @@ export class TopicCopies {
           return;
         }
         const copied = decodeCopy(bytes);
-        const noticedMs = this.#options.clock.monotonicMs();
+        const noticedMs = this.#options.context.clock.monotonicMs();
         take(copied, { ...version?.fields, noticedMs, isUnconfirmed: true });
       });
     } catch (error) {
@@ -142,7 +140,7 @@ export class TopicCopies {
   }
 
   #lacksRoom(topic: TopicKey, copy: StoredCopy, sizeBytes: number): void {
-    this.#options.metrics.copyFailed("unusable");
+    this.#options.context.metrics.copyFailed("unusable");
     this.#log.warn(
       "room",
       { topic, file: copy.path, sizeBytes },
@@ -153,14 +151,14 @@ export class TopicCopies {
   async #setAside(topic: TopicKey, copy: StoredCopy, error: unknown): Promise<void> {
     const setAside = await copy.setAside();
     this.#budget.written(copy.path, 0);
-    this.#options.metrics.copyFailed("unusable");
+    this.#options.context.metrics.copyFailed("unusable");
     const reason = error instanceof Error ? error.message : String(error);
     const fields = { topic, reason, file: copy.path, ...(setAside === undefined ? {} : { setAside }) };
     this.#log.warn("unusable", fields, "the copy of a FeatureFlag can't be used; it is set aside");
   }
 
   #copyOf(topic: TopicKey): StoredCopy {
-    const { directory, source, clock } = this.#options;
+    const { directory, source, context } = this.#options;
     const file = new CopyFile({
       directory,
       source: [source, topic],
@@ -169,15 +167,15 @@ export class TopicCopies {
     });
     return new StoredCopy({
       file,
-      clock,
+      clock: context.clock,
       onWritten: (sizeBytes) => this.#budget.written(file.path, sizeBytes),
       onFailed: (error) => this.#cannotWrite(error, topic),
     });
   }
 
   #cannotWrite(error: unknown, topic?: TopicKey): void {
-    const { directory, metrics } = this.#options;
-    metrics.copyFailed("write");
+    const { directory, context } = this.#options;
+    context.metrics.copyFailed("write");
     const reason = error instanceof Error ? error.message : String(error);
     const fields = { ...(topic === undefined ? {} : { topic }), directory, reason };
     this.#log.warn(

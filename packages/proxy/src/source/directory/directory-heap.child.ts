@@ -12,7 +12,10 @@ export interface HeapReport {
 const metrics = new CountingMetrics();
 const log: string[] = [];
 const logger = createLogger({ format: "json", debug: false }, { write: (line) => void log.push(line) });
-const source = new DirectorySource({ path: process.argv[2] ?? "", clock: systemClock, logger, metrics });
+const source = new DirectorySource({
+  path: process.argv[2] ?? "",
+  context: { clock: systemClock, logger, metrics },
+});
 const stop = new AbortController();
 source.onSynced(() => stop.abort());
 let peakBytes = 0;

@@ -1,7 +1,7 @@
 import { extname, resolve } from "node:path";
 import { WatchedDirectory, type FileEvent } from "@bunting/files";
 import type { Readers, TopicKey } from "@bunting/protocol";
-import type { Clock, Logger } from "@bunting/runtime";
+import type { Context } from "@bunting/runtime";
 import { ProxyError } from "../../proxy-error.js";
 import { flagFileExtensions, maxManifestBytes } from "@bunting/featureflags/manifests";
 import type { FlagSource, SourceSink } from "../flag-source.js";
@@ -13,9 +13,7 @@ import { TopicWatches } from "./topic-watches.js";
 
 export interface DirectorySourceOptions {
   readonly path: string;
-  readonly clock: Clock;
-  readonly logger: Logger;
-  readonly metrics: SourceMetrics;
+  readonly context: Context<SourceMetrics>;
   /** Serves this one file of the directory, as this topic, and nothing else. */
   readonly only?: { readonly fileName: string; readonly topic: TopicKey };
   /** Interval of scans without an event. */
@@ -38,14 +36,14 @@ export class DirectorySource implements FlagSource {
   #hasSynced = false;
 
   constructor(options: DirectorySourceOptions) {
-    const { clock, logger, metrics, only, rescanEveryMs = 30_000 } = options;
+    const { context, only, rescanEveryMs = 30_000 } = options;
     this.#path = resolve(options.path);
-    this.#log = new DirectoryLog(logger, metrics);
+    this.#log = new DirectoryLog(context.logger, context.metrics);
     this.#watches = new TopicWatches(this.#claims, only !== undefined, (path, error) =>
       this.#log.failed(path, error),
     );
     this.#intake = new ManifestIntake({
-      clock,
+      clock: context.clock,
       log: this.#log,
       claims: this.#claims,
       plainTopic: only?.topic,
@@ -57,7 +55,7 @@ export class DirectorySource implements FlagSource {
         only === undefined
           ? { accepts: (name) => flagFileExtensions.has(extname(name)) }
           : { only: only.fileName },
-      clock,
+      clock: context.clock,
       maxBytes: maxManifestBytes,
       rescanEveryMs,
       listener: {

@@ -72,7 +72,7 @@ describe("FileSelectorSource", () => {
     const source = directory.run(({ path, ...parts }) =>
       createSource(
         { ...defaults, source: `dir:${path}`, allowFileSelectors: true },
-        { ...parts, metrics: noMetrics, env: {} },
+        { ...parts, context: { ...parts.context, metrics: noMetrics }, env: {} },
       ),
     );
     await source.synced();

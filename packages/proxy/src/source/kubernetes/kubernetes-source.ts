@@ -6,7 +6,7 @@ import {
   type ReflectorMetrics,
 } from "@bunting/kube";
 import { featureFlagType, type Readers, type TopicKey } from "@bunting/protocol";
-import { Backoff, isAborted, sleep, type Clock, type Logger, type Runnable } from "@bunting/runtime";
+import { Backoff, isAborted, sleep, type Runnable, type Context } from "@bunting/runtime";
 import type { FlagSource, SourceSink } from "../flag-source.js";
 import type { SourceMetrics } from "../source-metrics.js";
 import { Synced } from "../synced.js";
@@ -39,9 +39,7 @@ export interface KubernetesSourceOptions {
   readonly timeoutSeconds: number;
   /** Time for which a watch may be down before its FeatureFlags are stale, in ms; default 5 s. */
   readonly staleAfterMs?: number;
-  readonly clock: Clock;
-  readonly logger: Logger;
-  readonly metrics: SourceMetrics;
+  readonly context: Context<SourceMetrics>;
 }
 
 const usualStaleAfterMs = 5_000;
@@ -61,8 +59,13 @@ export class KubernetesSource implements FlagSource {
 
   constructor(options: KubernetesSourceOptions) {
     this.#options = options;
-    this.#log = new KubernetesLog(options.logger, options.metrics, options.clock, options.watchScope);
-    options.metrics.watchCounts(() => this.#watchCounts());
+    this.#log = new KubernetesLog(
+      options.context.logger,
+      options.context.metrics,
+      options.context.clock,
+      options.watchScope,
+    );
+    options.context.metrics.watchCounts(() => this.#watchCounts());
   }
 
   /** True once the API server has answered: from then on topics are read one by one as they are subscribed to. */
@@ -75,23 +78,23 @@ export class KubernetesSource implements FlagSource {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const { clock, logger, watchScope, timeoutSeconds, staleAfterMs = usualStaleAfterMs } = this.#options;
+    const { context, watchScope, timeoutSeconds, staleAfterMs = usualStaleAfterMs } = this.#options;
     const limits = { ...usualLimits, ...this.#options.limits };
     const { client, connections, server } = await this.#options.connect();
-    logger.info({ server, watchScope }, "watching FeatureFlags in the cluster");
+    context.logger.info({ server, watchScope }, "watching FeatureFlags in the cluster");
     const shared: WatchShared = {
       client,
       epochs: new Epochs(() => this.#epochBegan()),
       admission: new WatchAdmission({
-        clock,
+        clock: context.clock,
         speculative: { burst: limits.maxAbsent, perSecond: speculativePerSecond },
       }),
-      watchList: new WatchListSupport(clock),
-      context: { clock, logger, metrics: this.#reflectorMetrics() },
+      watchList: new WatchListSupport(context.clock),
+      context: { ...context, metrics: this.#reflectorMetrics() },
       timeoutSeconds,
       staleAfterMs,
     };
-    const reviews = new ScopeReviews({ client, clock, logger, onChange: () => this.#topology?.ask() });
+    const reviews = new ScopeReviews({ client, context, onChange: () => this.#topology?.ask() });
     reviews.start(signal);
     const topology = new WatchTopology({
       records: this.#records,
@@ -119,7 +122,7 @@ export class KubernetesSource implements FlagSource {
 
   watch(topic: TopicKey, sink: SourceSink, signal: AbortSignal, peer?: unknown): void {
     if (signal.aborted) return;
-    const { clock } = this.#options;
+    const { clock } = this.#options.context;
     const onChange = (changed: FlagRecord): void => this.#topology?.changed(changed);
     const record = new FlagRecord({ topic, sink, peer, clock, log: this.#log, onChange });
     this.#records.add(record);
@@ -147,7 +150,7 @@ export class KubernetesSource implements FlagSource {
 
   /** Sends a request that every account may send, until the API server answers. */
   async #contact(client: KubeClient, signal: AbortSignal): Promise<void> {
-    const { clock } = this.#options;
+    const { clock } = this.#options.context;
     const backoff = new Backoff({ firstMs: 500, capMs: 10_000 });
     while (!signal.aborted && !this.hasSynced) {
       try {
@@ -163,15 +166,15 @@ export class KubernetesSource implements FlagSource {
   }
 
   #epochBegan(): void {
-    this.#options.logger.warn(
+    this.#options.context.logger.warn(
       "the API server's history was cut (was etcd restored?); all FeatureFlags are read again",
     );
     // In a later turn: the read that found out must finish before it is repeated like all others.
-    this.#options.clock.after(0, () => this.#topology?.relistAll());
+    this.#options.context.clock.after(0, () => this.#topology?.relistAll());
   }
 
   #reflectorMetrics(): ReflectorMetrics {
-    const { metrics } = this.#options;
+    const { metrics } = this.#options.context;
     return {
       relist: (reason) => metrics.relisted(reason),
       event: (type) => metrics.watchEvent(type),

@@ -100,9 +100,7 @@ export class SourceBench<C extends Clock = ManualClock> {
       },
       watchScope: "auto",
       timeoutSeconds: 3_600,
-      clock,
-      logger,
-      metrics: this.metrics,
+      context: { clock, logger, metrics: this.metrics },
       ...source,
     });
   }

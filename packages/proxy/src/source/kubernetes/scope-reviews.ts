@@ -1,11 +1,10 @@
 import type { KubeClient, ResourceScope } from "@bunting/kube";
 import { featureFlagType } from "@bunting/protocol";
-import { sleep, type Clock, type Logger } from "@bunting/runtime";
+import { sleep, type Context } from "@bunting/runtime";
 
 export interface ScopeReviewsOptions {
   readonly client: KubeClient;
-  readonly clock: Clock;
-  readonly logger: Logger;
+  readonly context: Pick<Context, "clock" | "logger">;
   /** Called when an answer has changed: the plan may change. */
   readonly onChange: () => void;
 }
@@ -69,7 +68,7 @@ export class ScopeReviews {
 
   #isOld(verdict: Verdict): boolean {
     if (verdict.kind === "asking" || verdict.kind === "allowed") return false;
-    const ageMs = this.#options.clock.monotonicMs() - verdict.atMs;
+    const ageMs = this.#options.context.clock.monotonicMs() - verdict.atMs;
     return ageMs >= (verdict.kind === "denied" ? askAgainMs : retryMs);
   }
 
@@ -78,7 +77,7 @@ export class ScopeReviews {
     this.#verdicts.set(namespace, { kind: "asking" });
     const isAllowed = await this.#review(namespace);
     if (isAllowed === undefined) {
-      this.#verdicts.set(namespace, { kind: "unanswered", atMs: this.#options.clock.monotonicMs() });
+      this.#verdicts.set(namespace, { kind: "unanswered", atMs: this.#options.context.clock.monotonicMs() });
     } else if (isAllowed) {
       this.#verdicts.set(namespace, { kind: "allowed", refusals: 0, isInDoubt: false });
       this.#options.onChange();
@@ -88,7 +87,7 @@ export class ScopeReviews {
   async #askAgain(namespace: string | undefined, refusals: number): Promise<void> {
     let isAllowed = await this.#review(namespace);
     if (isAllowed === false) {
-      await sleep(secondLookMs, this.#signal, this.#options.clock);
+      await sleep(secondLookMs, this.#signal, this.#options.context.clock);
       if (!this.#signal.aborted) isAllowed = await this.#review(namespace);
     }
     if (this.#signal.aborted) return;
@@ -98,7 +97,7 @@ export class ScopeReviews {
 
   /** Undefined if the review failed. */
   async #review(namespace: string | undefined): Promise<boolean | undefined> {
-    const { client, logger } = this.#options;
+    const { client, context } = this.#options;
     const scope: ResourceScope =
       namespace === undefined ? { type: featureFlagType } : { type: featureFlagType, namespace };
     try {
@@ -107,18 +106,18 @@ export class ScopeReviews {
       );
       return answers.every(Boolean);
     } catch (error) {
-      logger.debug({ namespace, error }, "the API server did not answer a SelfSubjectAccessReview");
+      context.logger.debug({ namespace, error }, "the API server did not answer a SelfSubjectAccessReview");
       return undefined;
     }
   }
 
   #deny(namespace: string | undefined): void {
-    const { clock, logger, onChange } = this.#options;
+    const { context, onChange } = this.#options;
     const where = namespace === undefined ? "in the whole cluster" : `in the whole namespace ${namespace}`;
-    this.#verdicts.set(namespace, { kind: "denied", atMs: clock.monotonicMs() });
+    this.#verdicts.set(namespace, { kind: "denied", atMs: context.clock.monotonicMs() });
     const remedy =
       "to spare the API server, allow the proxy's ServiceAccount to list and watch featureflags there";
-    logger.info(
+    context.logger.info(
       { namespace },
       `RBAC does not allow watching FeatureFlags ${where}: they are watched one by one; ${remedy}`,
     );

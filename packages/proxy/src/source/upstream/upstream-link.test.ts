@@ -55,9 +55,11 @@ describe("UpstreamLink", () => {
     const failures: string[] = [];
     const tierPath = new TierPath(clock);
     const link = new UpstreamLink({
-      ...{ targets, credentials, clock, log, logger: silentLogger },
-      tierPath,
-      metrics: { ...noMetrics, upstreamFailed: (reason) => void failures.push(reason) },
+      ...{ targets, credentials, tierPath },
+      context: {
+        ...{ clock, log, logger: silentLogger },
+        metrics: { ...noMetrics, upstreamFailed: (reason) => void failures.push(reason) },
+      },
       onOpened: () => undefined,
       random: () => 0,
     });
@@ -103,10 +105,10 @@ describe("UpstreamLink", () => {
     directory.replace("token", "abc");
     const upstream = await listen(serveFlags);
     const link = new UpstreamLink({
-      ...{ targets: [upstream], clock: systemClock, log: logTo([]), logger: silentLogger },
+      targets: [upstream],
       credentials: { ...credentials, tokenFile: directory.file("token") },
       tierPath: new TierPath(systemClock),
-      metrics: noMetrics,
+      context: { clock: systemClock, log: logTo([]), logger: silentLogger, metrics: noMetrics },
       onOpened: () => undefined,
     });
     const abort = new AbortController();

@@ -7,15 +7,7 @@ import {
   type SyncChannel,
 } from "@bunting/sync-client";
 import { encodeUnsubscribe, type SyncResponse } from "@bunting/sync-client/messages";
-import {
-  Backoff,
-  isAborted,
-  singleLine,
-  sleep,
-  type Clock,
-  type Logger,
-  type RateLimitedLog,
-} from "@bunting/runtime";
+import { Backoff, isAborted, singleLine, sleep, type ServingContext } from "@bunting/runtime";
 import { ProxyError } from "../../proxy-error.js";
 import type { SourceMetrics } from "../source-metrics.js";
 import { connectUpstream } from "./connect-upstream.js";
@@ -34,11 +26,7 @@ export interface UpstreamLinkOptions {
   readonly targets: readonly string[];
   readonly credentials: UpstreamCredentials;
   readonly tierPath: TierPath;
-  readonly clock: Clock;
-  readonly logger: Logger;
-  /** Shared by all links, for lines that upstreams can cause. */
-  readonly log: RateLimitedLog;
-  readonly metrics: SourceMetrics;
+  readonly context: ServingContext<SourceMetrics>;
   /** An upstream has accepted the stream, and can be followed. */
   readonly onOpened: () => void;
   /** A number in [0, 1); injected by tests. */
@@ -120,26 +108,26 @@ export class UpstreamLink {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const { clock, targets, metrics } = this.#options;
+    const { context, targets } = this.#options;
     let failures = 0;
     this.#awaitAnswers();
     while (!signal.aborted) {
       const target = targets[this.#index++ % targets.length] ?? "";
-      const startedMs = clock.monotonicMs();
+      const startedMs = context.clock.monotonicMs();
       const end = await this.#follow(target, signal);
       if (isAborted(signal)) break;
       this.#failure = singleLine(end.message);
       this.#failureCode = codeOfEnd(end.reason);
-      metrics.upstreamFailed(end.reason);
+      context.metrics.upstreamFailed(end.reason);
       this.#logChange("warn", `${target} ${end.reason}`, describeEnd(target, end));
-      if (clock.monotonicMs() - startedMs >= healthyMs) {
+      if (context.clock.monotonicMs() - startedMs >= healthyMs) {
         this.#backoff.reset();
         failures = 0;
       }
       // The next proxy is tried at once; after the last one, all of them after a wait.
       if (++failures % targets.length === 0) {
         const waitMs = Math.max(this.#backoff.next(), Math.min(end.pushbackMs ?? 0, pushbackCapMs));
-        await sleep(waitMs, signal, clock);
+        await sleep(waitMs, signal, context.clock);
       }
     }
     this.#cancelStale?.();
@@ -160,14 +148,14 @@ export class UpstreamLink {
       cancel();
       this.#left.delete(name);
     };
-    const cancel = this.#options.clock.after(lingerMs, forget);
+    const cancel = this.#options.context.clock.after(lingerMs, forget);
     this.#left.set(name, forget);
   }
 
   /** One connection, until it ends. */
   async #follow(target: string, signal: AbortSignal): Promise<CallEnd> {
-    const { credentials, clock, tierPath } = this.#options;
-    const connection = await connectUpstream(target, credentials, clock);
+    const { credentials, context, tierPath } = this.#options;
+    const connection = await connectUpstream(target, credentials, context.clock);
     if (!("channel" in connection)) return connection;
     const { channel, partsWith, token } = connection;
     try {
@@ -175,7 +163,7 @@ export class UpstreamLink {
       const renewal = {
         token: token.text,
         tokenFile: token.file,
-        clock,
+        clock: context.clock,
         answerTimeoutMs: renewalTimeoutMs,
         open: (turn: StreamTurn, until: AbortSignal): Promise<CallEnd> =>
           this.#stream(
@@ -213,7 +201,7 @@ export class UpstreamLink {
     accepted: (() => void) | undefined,
     signal: AbortSignal,
   ): Promise<CallEnd> {
-    const { metrics } = this.#options;
+    const { metrics } = this.#options.context;
     let stream: OpenStream | undefined;
     let isFollowed = false;
     try {
@@ -269,7 +257,7 @@ export class UpstreamLink {
   }
 
   #firstAnswer(end: (end: CallEnd) => void): FirstAnswer {
-    return new FirstAnswer(this.#options.clock, unansweredMs, () => {
+    return new FirstAnswer(this.#options.context.clock, unansweredMs, () => {
       if (this.size === 0) return;
       const what = this.size === 1 ? "the topic" : `any of the ${this.size} topics`;
       end(callEnd("unanswered", `it has not said in ${unansweredMs / 1_000} s what ${what} is`));
@@ -279,7 +267,7 @@ export class UpstreamLink {
   #takeOver(target: string): void {
     const newest = this.#streams.at(-1);
     if (newest !== this.#used) this.#use(newest);
-    this.#options.logger.info({ topics: this.size }, `presents a new token to the proxy ${target}`);
+    this.#options.context.logger.info({ topics: this.size }, `presents a new token to the proxy ${target}`);
   }
 
   #ended(stream: OpenStream): void {
@@ -288,8 +276,8 @@ export class UpstreamLink {
   }
 
   #receive(target: string, message: SyncResponse, number: number, bytes: number): CallEnd | undefined {
-    const { metrics, tierPath } = this.#options;
-    metrics.upstreamMessage(message.kind, bytes);
+    const { context, tierPath } = this.#options;
+    context.metrics.upstreamMessage(message.kind, bytes);
     if (message.kind === "tier") {
       const refusal = tierPath.refusalOf(message);
       if (refusal !== undefined)
@@ -307,7 +295,7 @@ export class UpstreamLink {
     if (topic.isMismatched)
       return callEnd("mismatch", `its deltas of ${topic.name} don't lead to what it says`);
     if (topic.refusal !== undefined && message.kind !== "freshness")
-      this.#options.log.warn(
+      this.#options.context.log.warn(
         "upstream_refused",
         { topic: topic.name, upstream: target },
         topic.refusal,
@@ -331,7 +319,7 @@ export class UpstreamLink {
   }
 
   #later(topic: UpstreamTopic, delayMs: number, ask: () => void): void {
-    this.#retries.set(topic.name, this.#options.clock.after(delayMs, ask));
+    this.#retries.set(topic.name, this.#options.context.clock.after(delayMs, ask));
   }
 
   #cancelRetry(name: string): void {
@@ -341,7 +329,7 @@ export class UpstreamLink {
 
   /** Reports topics as stale that have no answer after a while. */
   #awaitAnswers(): void {
-    this.#cancelStale ??= this.#options.clock.after(staleAfterMs, () => {
+    this.#cancelStale ??= this.#options.context.clock.after(staleAfterMs, () => {
       this.#cancelStale = undefined;
       const reason =
         this.#used?.isOpen === true
@@ -356,6 +344,11 @@ export class UpstreamLink {
     if (this.#logged === what) return;
     this.#logged = what;
     // A part of the text may come from the upstream.
-    this.#options.log[level](`upstream_${level}`, { topics: this.size }, singleLine(message), linesPerMinute);
+    this.#options.context.log[level](
+      `upstream_${level}`,
+      { topics: this.size },
+      singleLine(message),
+      linesPerMinute,
+    );
   }
 }

@@ -50,9 +50,11 @@ describe("UpstreamSource", () => {
       ],
       credentials: { isTls: false, certPath: "", clientCertPath: "", clientKeyPath: "", tokenFile: "" },
       tierPath: new TierPath(clock),
-      clock,
-      logger: createLogger({ format: "json", debug: false }, { write: () => undefined }),
-      metrics: noMetrics,
+      context: {
+        clock,
+        logger: createLogger({ format: "json", debug: false }, { write: () => undefined }),
+        metrics: noMetrics,
+      },
     });
     const stopping = new AbortController();
     const running = source.run(stopping.signal);

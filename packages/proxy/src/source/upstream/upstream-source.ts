@@ -1,5 +1,5 @@
 import type { FlagDocument, TopicKey } from "@bunting/protocol";
-import { RateLimitedLog, type Clock, type Logger } from "@bunting/runtime";
+import { RateLimitedLog, type Context } from "@bunting/runtime";
 import { ProxyError } from "../../proxy-error.js";
 import type { FlagSource, SourceSink } from "../flag-source.js";
 import type { SourceMetrics } from "../source-metrics.js";
@@ -15,9 +15,7 @@ export interface UpstreamSourceOptions {
   readonly upstreams: readonly UpstreamConfig[];
   readonly credentials: UpstreamCredentials;
   readonly tierPath: TierPath;
-  readonly clock: Clock;
-  readonly logger: Logger;
-  readonly metrics: SourceMetrics;
+  readonly context: Context<SourceMetrics>;
   /** Does most of the work of reporting a document beforehand, in slices of the event loop. */
   readonly prepare?: ((document: FlagDocument) => Promise<void>) | undefined;
 }
@@ -30,13 +28,13 @@ export class UpstreamSource implements FlagSource {
   readonly #synced = new Synced();
 
   constructor(options: UpstreamSourceOptions) {
-    const { upstreams, clock } = options;
+    const { upstreams, context } = options;
     this.#options = options;
-    const documents = { room: new HeapRoom(clock), large: new LargeDocuments(options.prepare) };
+    const documents = { room: new HeapRoom(context.clock), large: new LargeDocuments(options.prepare) };
     // The longest first: the empty prefix fits every topic.
     this.#groups = [...upstreams]
       .sort((one, other) => other.prefix.length - one.prefix.length)
-      .map((config) => new UpstreamGroup(config, clock, documents, () => this.#opened()));
+      .map((config) => new UpstreamGroup(config, context.clock, documents, () => this.#opened()));
   }
 
   get hasSynced(): boolean {
@@ -50,9 +48,9 @@ export class UpstreamSource implements FlagSource {
   async run(signal: AbortSignal): Promise<void> {
     // With the client of gRPC, which no other source needs.
     const { UpstreamLink } = await import("./upstream-link.js");
-    const log = new RateLimitedLog(this.#options.logger, this.#options.clock);
+    const log = new RateLimitedLog(this.#options.context.logger, this.#options.context.clock);
     const create: LinkFactory = (targets, onOpened) =>
-      new UpstreamLink({ ...this.#options, log, targets, onOpened });
+      new UpstreamLink({ ...this.#options, context: { ...this.#options.context, log }, targets, onOpened });
     await Promise.all(this.#groups.map((group) => group.run(create, signal)));
   }
 
