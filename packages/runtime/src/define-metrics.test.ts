@@ -88,6 +88,29 @@ describe("defineMetrics", () => {
     expect(await lines(), "asking twice counts nothing twice").to.include("x_read_total 5");
   });
 
+  it("begins a series of one label when it is recorded first, and goes on with it", async () => {
+    const { metrics, lines } = useMetrics();
+    const heard: unknown[][] = [];
+    metrics.sent.listen((...args) => heard.push(args));
+    metrics.sent("delta", 0);
+    metrics.sent("snapshot", 900);
+    metrics.sent("snapshot", 100);
+    metrics.held("b", 1);
+    expect((await lines()).filter((line) => /^x_(sent|held)/.test(line))).to.deep.equal([
+      'x_sent_total{kind="delta"} 1',
+      'x_sent_total{kind="snapshot"} 2',
+      'x_sent_bytes_total{kind="delta"} 0',
+      'x_sent_bytes_total{kind="snapshot"} 1000',
+      'x_held{by="b"} 1',
+    ]);
+    expect(metrics.sent.read("snapshot")).to.equal(2);
+    expect(heard).to.deep.equal([
+      ["delta", 0],
+      ["snapshot", 900],
+      ["snapshot", 100],
+    ]);
+  });
+
   it("has the last value in gauges, and one state of several", async () => {
     const { metrics, lines } = useMetrics();
     metrics.isUp(1, true);

@@ -51,6 +51,11 @@ export class LabelledValues {
     return begun;
   }
 
+  /** The same, of a metric with one label. */
+  ofOne(only: LabelValue): Series {
+    return this.#series.get(only) ?? this.at(only, "");
+  }
+
   all(): Iterable<Series> {
     return this.#series.values();
   }
