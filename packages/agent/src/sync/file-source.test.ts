@@ -90,6 +90,18 @@ describe("FileSource", () => {
       );
     });
 
+    it("in UTF-16, or with a byte order mark, is delivered as UTF-8, and refused if it is no text", async () => {
+      const marked = Buffer.from(`\ufeff${document(1)}`);
+      directory.replace("flags.json", marked);
+      const { probe, source } = run(directory.file("flags.json"));
+      expect(await probe.nextDocument()).to.equal(document(1));
+      directory.replace("flags.json", Buffer.from(`\ufeff${document(2)}`, "utf16le"));
+      expect(await probe.nextDocument()).to.equal(document(2));
+      directory.replace("flags.json", Buffer.from('{"flags":{"é":{}}}', "latin1"));
+      await eventually(() => source.status().warning !== undefined, "the refusal");
+      expect(source.status().warning).to.contain("nor UTF-16 with a byte order mark");
+    });
+
     it("renamed over is delivered once it has rested", async () => {
       directory.replace("flags.json", document(1));
       const { probe, clock } = await runStill(directory.file("flags.json"));

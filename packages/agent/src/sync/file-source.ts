@@ -4,7 +4,8 @@ import { isYamlName } from "@bunting/files/names";
 import type { SyncSource, SyncSourceOptions, SourceStatus } from "./sync-source.js";
 import type { FileSourceConfig } from "./source-config.js";
 import { SourceState } from "./source-state.js";
-import { jsonOfYaml, YamlDocumentError } from "./yaml-document.js";
+import { documentOfText } from "./flag-text.js";
+import { YamlDocumentError } from "./yaml-document.js";
 
 /** The net under fs.watch: how often the file is looked at although no event came. */
 const lookEveryMs = 2_000;
@@ -83,7 +84,11 @@ export class FileSource implements SyncSource {
     const { maxDocumentBytes } = this.#options;
     let bytes: Buffer;
     try {
-      bytes = isYamlName(path) ? await jsonOfYaml(content, maxDocumentBytes, this.#heapBytes) : content;
+      bytes = await documentOfText(content, {
+        isYaml: isYamlName(path),
+        maxJsonBytes: maxDocumentBytes,
+        heapBytes: this.#heapBytes,
+      });
     } catch (error) {
       if (!(error instanceof YamlDocumentError)) {
         this.#state.failed(

@@ -1,5 +1,6 @@
 import { checkDocument, kindOfError, kindOfWarning } from "@bunting/featureflags/checks";
 import { maxManifestBytes, plainTopicOf, readManifest } from "@bunting/featureflags/manifests";
+import { utf8Of } from "@bunting/files/encoding";
 import { checkNumbers } from "./check-numbers.js";
 import type { FileFinding } from "./file-finding.js";
 
@@ -28,6 +29,7 @@ export async function lintText(path: string, bytes: Buffer, options: LintOptions
     const finding = { file, line: 1, column: 1, severity: "error", kind: "unreadable", message } as const;
     return { documents: 0, flags: 0, findings: [finding], topics: [], isForeign: false };
   }
+  const text = utf8Of(bytes)?.toString() ?? "";
   const plain = plainTopicOf(path);
   // An agent takes a flagd file of any name.
   const topic = "topic" in plain ? plain : ({ topic: "default/flags" } as const);
@@ -42,7 +44,8 @@ export async function lintText(path: string, bytes: Buffer, options: LintOptions
   for (const flags of manifest.flags) {
     for (const { path: at, ...finding } of checkDocument(flags, limits))
       findings.push({ file, ...flags.positionOf(at), ...finding });
-    lines ??= bytes.toString().split("\n");
+    lines ??= text.split("
+");
     for (const finding of checkNumbers(flags, lines)) findings.push({ file, ...finding });
   }
   return {
@@ -50,8 +53,7 @@ export async function lintText(path: string, bytes: Buffer, options: LintOptions
     flags: manifest.flags.reduce((sum, { document }) => sum + Object.keys(document.flags).length, 0),
     findings: inOrder(findings),
     topics: manifest.flags.map(({ topic, line, column }) => ({ topic, line, column })),
-    isForeign:
-      manifest.flags.length === 0 && !/FeatureFlag|["']?\bflags\b["']?\s*:|flagSpec/.test(bytes.toString()),
+    isForeign: manifest.flags.length === 0 && !/FeatureFlag|["']?\bflags\b["']?\s*:|flagSpec/.test(text),
   };
 }
 

@@ -120,10 +120,13 @@ metadata:
       expect(result.warnings).to.deep.equal([]);
     });
 
-    it("reads UTF-8 with a byte order mark", async () => {
-      expect(served(await read("\ufeff" + JSON.stringify(flags(1)), "x.json"))).to.deep.equal({
-        "default/plain": textOf(1),
-      });
+    it("reads UTF-8 and UTF-16 with a byte order mark", async () => {
+      const marked = `\ufeff${JSON.stringify(flags(1))}`;
+      const little = Buffer.from(marked, "utf16le");
+      for (const bytes of [Buffer.from(marked), little, Buffer.from(little).swap16()])
+        expect(served(await readManifest("x.json", bytes, plain))).to.deep.equal({
+          "default/plain": textOf(1),
+        });
     });
   });
 
@@ -217,8 +220,10 @@ metadata:
       ]);
       expect(errors(await read("\n- 1\n"))[0]).to.match(/^2 manifest \?: expected an object/);
       expect(errors(await read("flag: {}"))[0]).to.match(/^1 manifest \?: there is neither "kind"/);
-      const utf16 = await readManifest("x.json", Buffer.from('\ufeff{"flags":{}}', "utf16le"), plain);
-      expect(errors(utf16)).to.deep.equal(["1 encoding ?: the file is not UTF-8 text"]);
+      const latin1 = await readManifest("x.json", Buffer.from('{"flags":{"é":{}}}', "latin1"), plain);
+      expect(errors(latin1)).to.deep.equal([
+        "1 encoding ?: it is not UTF-8 text, nor UTF-16 with a byte order mark",
+      ]);
     });
 
     it("serves the first of two FeatureFlags of one name and says where both are", async () => {

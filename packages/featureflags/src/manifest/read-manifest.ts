@@ -16,7 +16,7 @@ const bytesAtOnce = 32_768;
  */
 export async function readManifest(
   path: string,
-  bytes: Uint8Array,
+  bytes: Buffer,
   plain: PlainTopic,
   limits?: TextLimits,
 ): Promise<Manifest> {

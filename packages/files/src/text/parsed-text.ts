@@ -6,7 +6,7 @@ export type ParsedText =
   | ({ readonly kind: "error"; readonly reason: TextErrorReason; readonly message: string } & TextPosition);
 
 /**
- * - encoding: it is not UTF-8.
+ * - encoding: it is no text: see utf8-of.ts.
  * - empty: it holds nothing.
  * - syntax: it is not JSON or YAML, says what JSON can't say, or is malicious (excessive nesting or aliases).
  * - too_large: there is not enough memory to read it.

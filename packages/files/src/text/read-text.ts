@@ -2,8 +2,7 @@ import { extname } from "node:path";
 import { readError, type ParsedText } from "./parsed-text.js";
 import { readJson } from "./read-json.js";
 import { defaultTextLimits, type TextLimits } from "./text-limits.js";
-
-const utf8 = new TextDecoder("utf-8", { fatal: true });
+import { notText, utf8Of } from "./utf8-of.js";
 
 /**
  * Reads the text of a JSON or YAML file. JSON is read as what it is, also where the name says YAML: that takes a tenth of the time. The
@@ -11,15 +10,11 @@ const utf8 = new TextDecoder("utf-8", { fatal: true });
  */
 export async function readText(
   path: string,
-  bytes: Uint8Array,
+  bytes: Buffer,
   limits: TextLimits = defaultTextLimits,
 ): Promise<ParsedText> {
-  let text: string;
-  try {
-    text = utf8.decode(bytes);
-  } catch {
-    return readError("encoding", "the file is not UTF-8 text");
-  }
+  const text = utf8Of(bytes)?.toString();
+  if (text === undefined) return readError("encoding", notText);
   if (text.trim() === "") return readError("empty", "the file is empty");
   const isJsonFile = extname(path) === ".json";
   if (isJsonFile || /^\s*[{[]/.test(text)) {

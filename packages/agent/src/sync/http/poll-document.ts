@@ -12,7 +12,8 @@ import {
 } from "@bunting/sync-client/http";
 import type { SyncSourceParts } from "../on-demand-source.js";
 import type { HttpSourceConfig } from "../source-config.js";
-import { jsonOfYaml, YamlDocumentError } from "../yaml-document.js";
+import { documentOfText } from "../flag-text.js";
+import { YamlDocumentError } from "../yaml-document.js";
 
 /** After a failure the next request comes sooner than after the interval, but never later than this. */
 const retryFirstMs = 1_000;
@@ -134,7 +135,7 @@ class DocumentPoll {
     const { options, config, state } = this.#parts;
     const { sourceIndex } = config;
     try {
-      const bytes = isYaml ? await jsonOfYaml(body, options.maxDocumentBytes) : body;
+      const bytes = await documentOfText(body, { isYaml, maxJsonBytes: options.maxDocumentBytes });
       const result = options.deliver({ sourceIndex, bytes });
       state.delivered(result);
       return "refusal" in result ? result.refusal : undefined;

@@ -1,0 +1,1 @@
+export { notText, utf8Of } from "./text/utf8-of.js";
