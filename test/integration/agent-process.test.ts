@@ -332,6 +332,16 @@ describe("bunting-agent as a process", () => {
       expect(await refusal(["start", "--uri", "file:a.json", "--ofrep-prot", "1"])).to.contain(
         "unknown flag: --ofrep-prot (did you mean --ofrep-port?)",
       );
+      for (const [flag, successor] of [
+        ["--metrics-port", "--management-port"],
+        ["--sync-provider", "--sources"],
+      ] as const)
+        expect(await refusal(["start", "--uri", "file:a.json", flag, "1"])).to.contain(
+          `unknown flag: ${flag} (use ${successor})`,
+        );
+      expect(await refusal(["start", "--uri", "file:a.json", "--management-port", "8015"])).to.equal(
+        "bunting-agent: --sync-port and --management-port are both 8015: choose another port with one of them",
+      );
       expect(await refusal(["start", "--sources", "[{]"])).to.contain("--sources is not JSON");
       expect(await refusal(["start", "--uri", "file:a.json", "--socket-mode", "0999"])).to.contain(
         "--socket-mode",

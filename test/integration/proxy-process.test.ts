@@ -60,6 +60,13 @@ describe("bunting-proxy as a process", () => {
       );
     });
 
+    it("says which two options name one port", async () => {
+      const source = ["--source", `dir:${directory.path}`];
+      expect(await refusal(["start", ...source, "--management-port", "8015"])).to.equal(
+        "bunting-proxy: --port and --management-port are both 8015: choose another port with one of them",
+      );
+    });
+
     it("ends at once with the one reason where it needs a cluster and there is none, without a drain that nobody would notice", async () => {
       const common = ["start", "--host", "127.0.0.1", "--port", "0", "--management-port", "0"];
       const noCluster = "no cluster was found: ";

@@ -1,4 +1,5 @@
-import type { ListenEndpoint } from "@bunting/server";
+import { sameEndpoint, type ListenEndpoint } from "@bunting/server";
+import { AgentError } from "./agent-error.js";
 import type { AgentOptions } from "./options.js";
 
 export interface NamedEndpoint {
@@ -7,7 +8,11 @@ export interface NamedEndpoint {
   readonly optionName: string;
 }
 
-/** Where the agent listens. A socket path replaces the TCP port. */
+/**
+ * Where the agent listens. A socket path replaces the TCP port.
+ *
+ * @throws AgentError OPTION_INVALID if two of them are the same.
+ */
 export function endpoints(options: AgentOptions): {
   readonly evaluationEndpoint: NamedEndpoint;
   readonly syncEndpoint: NamedEndpoint;
@@ -22,7 +27,7 @@ export function endpoints(options: AgentOptions): {
     endpoint: { socketPath, mode: options.socketMode, uid: options.socketUid, gid: options.socketGid },
     optionName,
   });
-  return {
+  const named = {
     evaluationEndpoint:
       options.socketPath === "" ? tcp(options.port, "--port") : socket(options.socketPath, "--socket-path"),
     syncEndpoint:
@@ -32,4 +37,7 @@ export function endpoints(options: AgentOptions): {
     ofrepEndpoint: tcp(options.ofrepPort, "--ofrep-port"),
     managementEndpoint: tcp(options.managementPort, "--management-port"),
   };
+  const conflict = sameEndpoint(Object.values(named));
+  if (conflict !== undefined) throw new AgentError("OPTION_INVALID", conflict);
+  return named;
 }

@@ -43,6 +43,7 @@ export const agentOptionTable = {
     type: port,
     default: 8014,
     short: "m",
+    formerNames: ["metrics-port"],
     describe: "Port of /healthz, /readyz, /metrics and gRPC health; 0 takes a free one.",
     group: listening,
     env: ["FLAGD_MANAGEMENT_PORT"],

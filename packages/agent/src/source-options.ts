@@ -17,6 +17,7 @@ export const sourceOptions = {
     type: jsonText,
     default: "",
     short: "s",
+    formerNames: ["sync-provider", "bearer-token"],
     describe: 'Sources as a JSON list: [{"uri":"proxy:8015","provider":"grpc","selector":"namespace/name"}].',
     group: sourceGroup,
     env: ["FLAGD_SOURCES"],

@@ -13,8 +13,10 @@ import {
   type Component,
   type Logger,
 } from "@bunting/runtime";
+import { sameEndpoint } from "@bunting/server";
 import { StatusObservations, steadyNow } from "./management/status/status-observations.js";
 import type { ProxyOptions } from "./options.js";
+import { ProxyError } from "./proxy-error.js";
 import { proxyMetrics } from "./proxy-metrics.js";
 import { listeningComponent } from "./service/listening-component.js";
 import { TierPath } from "./source/upstream/tier-path.js";
@@ -22,7 +24,7 @@ import { proxyManagementPort } from "./wiring/management-port.js";
 import { proxyParts, type ProxyWiring } from "./wiring/proxy-parts.js";
 import { accessOf, sourceOf, topicsOf } from "./wiring/sourced-topics.js";
 import { statusOfProxy } from "./wiring/status-of-proxy.js";
-import { portEvents, syncLimits } from "./wiring/sync-limits.js";
+import { endpointOf, portEvents, syncLimits } from "./wiring/sync-limits.js";
 import { syncPort } from "./wiring/sync-port.js";
 import { connectionAgeOf, drainGraceMs, syncServices } from "./wiring/sync-services.js";
 
@@ -35,7 +37,7 @@ export interface Proxy {
 
 /**
  * @param parts replaced by the test of the wiring
- * @throws ProxyError OPTION_INVALID if the options name no source.
+ * @throws ProxyError OPTION_INVALID if the options name no source, or one port twice.
  */
 export function createProxy(
   options: ProxyOptions,
@@ -43,6 +45,7 @@ export function createProxy(
   clock: Clock = systemClock,
   parts = proxyParts,
 ): Proxy {
+  checkPorts(options);
   const registry = createRegistry(true);
   const metrics = proxyMetrics(registry);
   const context = { clock, logger, log: new RateLimitedLog(logger, clock), metrics };
@@ -107,6 +110,14 @@ export function createProxy(
       return memory.discardedBytes + management.memory.discardedBytes;
     },
   };
+}
+
+function checkPorts({ port, managementPort, host }: ProxyOptions): void {
+  const conflict = sameEndpoint([
+    { endpoint: endpointOf(port, host), optionName: "--port" },
+    { endpoint: endpointOf(managementPort, host), optionName: "--management-port" },
+  ]);
+  if (conflict !== undefined) throw new ProxyError("OPTION_INVALID", conflict);
 }
 
 function serviceNames(methods: readonly Method[]): Set<string> {

@@ -18,6 +18,7 @@ export { authorizationOf } from "./port/authorization-of.js";
 export type { ListenEndpoint } from "./port/listen-endpoint.js";
 export { PortListener, type DropReason, type PortListenerOptions } from "./port/port-listener.js";
 export { requestPeer } from "./port/request-peer.js";
+export { sameEndpoint } from "./port/same-endpoint.js";
 export { serverMetrics } from "./port/server-metrics.js";
 export { ClientAuthorities } from "./tls/client-authorities.js";
 export { TlsCertificate } from "./tls/tls-certificate.js";

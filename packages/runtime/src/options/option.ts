@@ -12,6 +12,8 @@ export interface OptionSpec<T> {
   readonly flag?: string;
   /** Other names of the flag, without dashes. */
   readonly aliases?: readonly string[];
+  /** Names of flags, without dashes, that are refused or ignored with this one as the hint: others once had them. */
+  readonly formerNames?: readonly string[];
   /** One letter. */
   readonly short?: string;
   /** Environment variables; the first that is set wins. */

@@ -255,6 +255,16 @@ describe("readOptions", () => {
     ]);
   });
 
+  it("names the option that has taken the place of a flag, however unlike it is", async () => {
+    const successors = {
+      target: option({ type: text, default: "", formerNames: ["sauce"], describe: "T.", group, env: [] }),
+      source: option({ type: text, default: "", describe: "S.", group, env: [] }),
+    };
+    expect((await readOptions(successors, { argv: ["--sauce", "x"], env: {} })).warnings).to.deep.equal([
+      "--sauce is ignored: there is no such flag (use --target)",
+    ]);
+  });
+
   it("says why an option is accepted but ignored, in a warning, in the help and in the reference", async () => {
     expect((await read(["--args", "a"])).warnings).to.deep.equal([
       "--args is accepted and ignored: the server has dropped it",

@@ -5,6 +5,8 @@ export function suggestFlag(flag: string, table: OptionTable): string {
   const name = flag.replace(/^-+/, "");
   // A single letter is as near to one flag as to another.
   if (name.length < 2) return "";
+  const successor = publicOptions(table).find(([, spec]) => spec.formerNames?.includes(name));
+  if (successor !== undefined) return ` (use --${flagName(...successor)})`;
   const [nearest] = publicOptions(table)
     .map(([key, spec]) => flagName(key, spec))
     .map((one) => ({ one, edits: editsBetween(one, name) }))
