@@ -24,6 +24,9 @@ export interface ReadFile {
   readonly likelyTopic: TopicKey | undefined;
 }
 
+/** How many topics without a document are known to have had one. Those of a topic that is forgotten are told that it is missing, not deleted. */
+const maxGone = 10_000;
+
 /**
  * Which file provides each topic. The first file wins until it goes. For an unreadable file, and for the invalid parts of a readable one,
  * the last valid content is served.
@@ -33,6 +36,7 @@ export class TopicClaims {
   /** Claims with a document come first, in the order in which they got it: the first one is served. */
   readonly #claims = new Map<TopicKey, Claim[]>();
   readonly #topics = new Map<string, Set<TopicKey>>();
+  /** The topics that had a document, the latest to get one last. Of those that have none any more, the oldest are forgotten. */
   readonly #everServed = new Set<TopicKey>();
 
   /** `onChange` is called when the claim that is served is another, or says something else. */
@@ -116,8 +120,19 @@ export class TopicClaims {
     }
     const topics = this.#topics.get(claim.path) ?? new Set();
     this.#topics.set(claim.path, topics.add(topic));
-    if (claim.document !== undefined) this.#everServed.add(topic);
+    if (claim.document !== undefined) this.#remember(topic);
     if (claims[0] !== served) this.#onChange(topic);
+  }
+
+  #remember(topic: TopicKey): void {
+    this.#everServed.delete(topic);
+    this.#everServed.add(topic);
+    if (this.#everServed.size <= this.#claims.size + maxGone) return;
+    for (const each of this.#everServed) {
+      if (this.#claims.has(each)) continue;
+      this.#everServed.delete(each);
+      return;
+    }
   }
 
   #remove(topic: TopicKey, path: string, noticedMs: number): void {

@@ -195,6 +195,35 @@ describe("UpstreamLink", () => {
     expect(failures).to.deep.equal(["mismatch"]);
   });
 
+  it("does not ask twice on a new stream for a topic that was refused on the one before", async () => {
+    let streams = 0;
+    let subscriptions = 0;
+    let answer = (): void => undefined;
+    const target = await listen((stream) => {
+      const isFirst = ++streams === 1;
+      open(stream);
+      onSubscribe(stream, ({ topic }) => {
+        if (!isFirst) {
+          subscriptions++;
+          answer = () => void stream.write(snapshot(topic, flags));
+          return;
+        }
+        const value = { topic, code: 14, message: "later", retryAfterMs: 10_000 };
+        stream.write(encode({ $case: "topicError", value }), () => stream.close(7));
+      });
+    });
+    const { sink } = follow([target]);
+    await eventually(() => subscriptions > 0, "a second stream");
+    const againMs = clock.monotonicMs() + 12_000;
+    await eventually(
+      () => clock.monotonicMs() > againMs,
+      "the time at which it would have asked on the first",
+    );
+    answer();
+    await eventually(() => served(sink), "its flags");
+    expect(subscriptions).to.equal(1);
+  });
+
   it("asks again soon, whatever time an upstream names", async () => {
     let streams = 0;
     const target = await listen((stream) => {

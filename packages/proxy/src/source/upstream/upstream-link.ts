@@ -20,7 +20,7 @@ import { refreshTopic } from "./refresh-topic.js";
 import { describeEnd } from "./describe-end.js";
 import { codeOfEnd, type SourceErrorCode } from "./source-error-code.js";
 import { callUpstream } from "./upstream-stream.js";
-import { isAnswer, isOfTopic, type UpstreamTopic } from "./upstream-topic.js";
+import { isAnswer, isOfTopic, resumableFirst, type UpstreamTopic } from "./upstream-topic.js";
 
 export interface UpstreamLinkOptions {
   readonly targets: readonly string[];
@@ -33,8 +33,11 @@ export interface UpstreamLinkOptions {
   readonly random?: () => number;
 }
 
-/** Waits after all targets have failed. */
-const retry = { firstMs: 300, capMs: 5_000 };
+/**
+ * Waits after all targets have failed: a quarter of the time that they have been away, about, so that what changed meanwhile is late by no more.
+ * There are few proxies, and many agents behind each.
+ */
+const retry = { firstMs: 100, capMs: 2_000, factor: 1.25 };
 /** The longest wait that an upstream may ask for. */
 const pushbackCapMs = 10_000;
 /** Interval at which a document that was refused for want of room is tried again. */
@@ -132,7 +135,6 @@ export class UpstreamLink {
     }
     this.#cancelStale?.();
     for (const cancel of this.#retries.values()) cancel();
-    this.#retries.clear();
   }
 
   /** See refreshTopic. */
@@ -248,8 +250,9 @@ export class UpstreamLink {
   /** Moves all topics to this stream. */
   #use(stream: OpenStream | undefined): void {
     this.#used = stream;
-    for (const topic of this.#topics.values()) {
+    for (const topic of resumableFirst(this.#topics.values())) {
       topic.lost();
+      this.#cancelRetry(topic.name);
       stream?.send(topic.subscribeMessage());
       stream?.answer.wait();
     }

@@ -366,6 +366,15 @@ export class UpstreamTopic {
   }
 }
 
+/** Those that have a document first: to them the answer is short, and clients wait for what has changed since. */
+export function resumableFirst(topics: Iterable<UpstreamTopic>): readonly UpstreamTopic[] {
+  const all = [...topics];
+  return [
+    ...all.filter(({ digest }) => digest !== undefined),
+    ...all.filter(({ digest }) => digest === undefined),
+  ];
+}
+
 function inMegabytes(bytes: number): string {
   return (bytes / 1_000_000).toFixed(1);
 }
