@@ -19,6 +19,8 @@ export interface Http1ServerOptions {
   readonly headerTimeoutMs: number;
   /** Time for a whole request. */
   readonly requestTimeoutMs: number;
+  /** Time that a client may be idle between two requests, as it is announced; the connection is closed a tenth later. Default 60 s. */
+  readonly idleTimeoutMs?: number | undefined;
   /** Time in which a refused client may still send, unread; default 500 ms, as in Go's server. */
   readonly lingerMs?: number;
   /** Counts up with time, for the stall watch. */
@@ -72,7 +74,9 @@ export class Http1Server {
   #onDrained = (): void => undefined;
 
   constructor(onRequest: RequestListener, options: Http1ServerOptions) {
-    const { headerTimeoutMs, requestTimeoutMs } = options;
+    const { headerTimeoutMs, requestTimeoutMs, idleTimeoutMs = 60_000 } = options;
+    // A request that was sent in the announced time is under way for a while: closed at once, the connection would lose it.
+    const graceMs = idleTimeoutMs / 10;
     // Interval of the checks for timeouts.
     const sweepMs = Math.max(10, Math.min(1_000, Math.ceil(headerTimeoutMs / 4)));
     this.#options = options;
@@ -86,16 +90,22 @@ export class Http1Server {
         headersTimeout: headerTimeoutMs,
         requestTimeout: Math.max(headerTimeoutMs, requestTimeoutMs),
         connectionsCheckingInterval: sweepMs,
+        keepAliveTimeout: idleTimeoutMs,
       },
       take,
     );
     this.#server.on("checkExpectation", take);
     this.#server.on("clientError", (error, socket) => this.#refuseRequest(error, socket as Ending));
+    this.#server.on("timeout", (socket: Socket) => {
+      if (socket.timeout === graceMs) socket.destroy();
+      else socket.setTimeout(graceMs);
+    });
     if (options.wholeRequests !== undefined)
       this.#whole = new WholeRequestServer(options.wholeRequests, {
         maxHeaderBytes: options.maxHeaderBytes,
         headerTimeoutMs,
-        idleTimeoutMs: this.#server.keepAliveTimeout,
+        idleTimeoutMs,
+        graceMs,
         sweepMs,
         turns: options.turns,
         onOther: (socket, account) => this.#take(socket, account),

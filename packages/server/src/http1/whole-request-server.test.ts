@@ -157,7 +157,7 @@ describe("the server of whole requests", () => {
     expect(whole.answered.length, "requests that took the fast way").to.be.greaterThan(runs / 10);
   });
 
-  it("closes a connection that is idle for longer than it has promised, and one that sends nothing at all with 408", async () => {
+  it("keeps a connection that is idle, and closes one that sends nothing at all with 408", async () => {
     const refused: string[] = [];
     const memory = new PeerMemory(64 * 1024 * 1024, "idle");
     const port = await serve({
@@ -169,12 +169,12 @@ describe("the server of whole requests", () => {
     const [idle, silent] = [await connect(port), await connect(port)];
     idle.socket.write(request("/1"));
     await eventually(() => answers(idle) === 1, "the answer");
-    expect(idle.received()).to.match(/Connection: keep-alive\r\nKeep-Alive: timeout=5\r\n/);
+    expect(idle.received()).to.match(/Connection: keep-alive\r\nKeep-Alive: timeout=60\r\n/);
     await once(silent.socket, "close");
     expect(silent.received()).to.match(/^HTTP\/1\.1 408 /);
     expect(refused).to.deep.equal(["request_timeout"]);
     expect(idle.socket.destroyed).to.equal(false);
-    await once(idle.socket, "close");
+    idle.socket.destroy();
     await eventually(() => memory.bytes === 0, "the accounts of both to be closed");
   });
 

@@ -26,8 +26,10 @@ export interface WholeRequestServerOptions {
   readonly maxHeaderBytes: number;
   /** Time for the first request. */
   readonly headerTimeoutMs: number;
-  /** Time that a client may be idle after an answer. */
+  /** Time that a client may be idle after an answer, as it is announced. */
   readonly idleTimeoutMs: number;
+  /** Time beyond it until the connection is closed. */
+  readonly graceMs: number;
   /** Interval of the checks of both. */
   readonly sweepMs: number;
   /** Bounds what is read of all connections in a turn of the event loop. */
@@ -180,12 +182,12 @@ export class WholeRequestServer {
   }
 
   #sweep(): void {
-    const { headerTimeoutMs, idleTimeoutMs, sweepMs } = this.#options;
+    const { headerTimeoutMs, idleTimeoutMs, graceMs, sweepMs } = this.#options;
     for (const [socket, connection] of this.#connections) {
       const silentMs = connection.sweeps++ * sweepMs;
       if (connection.hasAsked) {
         // Later than promised: a client that trusts the promise must not find the connection closed.
-        if (silentMs > idleTimeoutMs) socket.destroy();
+        if (silentMs > idleTimeoutMs + graceMs) socket.destroy();
       } else if (silentMs >= headerTimeoutMs) this.#timeOut(socket, connection);
     }
   }
