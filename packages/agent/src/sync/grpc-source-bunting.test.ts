@@ -412,7 +412,7 @@ describe("GrpcSource over bunting.sync.v1", () => {
       await stream.subscribed();
       const refusal = { topicError: { topic, code: 7, message: "no", retryAfterMs: 0 } };
       stream.send(refusal);
-      for (const [i, boundMs] of [300, 600, 1_200, 2_400].entries()) {
+      for (const [i, boundMs] of [150, 187, 234, 292].entries()) {
         // Two of them are one reason to ask again.
         if (i === 2) stream.send(refusal);
         const failures = i < 2 ? i + 1 : i + 2;

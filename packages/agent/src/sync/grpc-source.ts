@@ -21,9 +21,13 @@ import { SourceState } from "./source-state.js";
 import type { SyncProtocol } from "./sync-protocol.js";
 import { TopicStream, type TopicStreamParts } from "./topic-stream.js";
 
-/** Waits between streams: none after a healthy one, then up to 0.3 s, doubling up to 5 s; see Backoff for the jitter. */
-const retryFirstMs = 300;
-const retryCapMs = 5_000;
+/**
+ * Waits between streams: a quarter of the time that the server has been away, about, so that what changed meanwhile is late by no more, up to 5 s;
+ * see Backoff for the jitter.
+ */
+const retry = { firstMs: 150, capMs: 5_000, factor: 1.25 };
+/** The longest wait after a healthy stream: all agents lose theirs together when a proxy restarts. */
+const firstRetryMs = 100;
 /** The longest wait that a server may ask for. */
 const pushbackCapMs = 10_000;
 /**
@@ -87,7 +91,7 @@ export class GrpcSource implements SyncSource {
   readonly #options: SyncSourceOptions;
   readonly #timing: GrpcSourceTiming;
   readonly #state: SourceState;
-  readonly #backoff = new Backoff({ firstMs: retryFirstMs, capMs: retryCapMs });
+  readonly #backoff = new Backoff(retry);
   readonly #pushbackFloor = new Backoff(pushbackFloor);
   readonly #maxDocumentBytes: number;
   readonly #secrets: SentSecrets;
@@ -327,7 +331,7 @@ export class GrpcSource implements SyncSource {
       this.#backoff.reset();
       this.#pushbackFloor.reset();
     }
-    const waitMs = isHealthy ? 0 : this.#backoff.next();
+    const waitMs = isHealthy ? Math.random() * firstRetryMs : this.#backoff.next();
     if (pushbackMs === undefined) return waitMs;
     return Math.min(Math.max(pushbackMs, this.#pushbackFloor.next()), pushbackCapMs);
   }
