@@ -190,7 +190,6 @@ describe("FileSource", () => {
       deleted: [unlinkSync, "missing"],
       "deleted with its directory": [(file) => rmSync(path.dirname(file), { recursive: true }), "missing"],
       "moved away": [(file) => renameSync(file, `${file}.bak`), "missing"],
-      emptied: [(file) => truncateSync(file), "empty"],
       "replaced by a directory": [(file) => replaceBy(() => mkdirSync(file), file), "missing"],
       "replaced by a pipe": [(file) => replaceBy(() => execFileSync("mkfifo", [file]), file), "missing"],
       "replaced by a link to itself": [
@@ -218,6 +217,19 @@ describe("FileSource", () => {
         expect(probe.failures.filter((each) => each === reason)).to.have.length(1);
       });
     }
+
+    it("a file that was emptied is refused as one that is broken, and leaves the last flags in place", async () => {
+      directory.replace("flags.json", document(1));
+      const { probe, source } = run(directory.file("flags.json"));
+      await probe.nextDocument();
+      truncateSync(directory.file("flags.json"));
+      await probe.failure("refused");
+      expect(source.status().state).to.equal("connected");
+      expect(source.status().warning).to.include(`${directory.file("flags.json")} is empty`);
+      directory.replace("flags.json", document(2));
+      expect(await probe.nextDocument()).to.equal(document(2));
+      expect(source.status().warning).to.equal(undefined);
+    });
 
     it("a directory or a pipe in the place of a file is named as such", async () => {
       execFileSync("mkfifo", [directory.file("pipe")]);

@@ -74,7 +74,7 @@ export class FileSource implements SyncSource {
       }
       case "content":
         if (event.bytes.length > 0) return this.#deliver(event.bytes, signal);
-        this.#state.failed("empty", `${path} is empty`);
+        this.#state.refused(`${path} is empty`, { isLogged: false });
         return "done";
     }
   }

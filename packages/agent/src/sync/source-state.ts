@@ -135,6 +135,9 @@ export class SourceState {
     this.#options.contact?.(this.#config.sourceIndex, false);
     this.#error = { reason, message };
     if (reason === "not_found") this.#answeredEmpty();
+    // A mistake as one that is refused: it must not keep Pods from starting.
+    else if (reason === "too_large" || reason === "malformed")
+      this.#options.answered(this.#config.sourceIndex);
     if (this.#state === "connected") this.#enter("disconnected");
     else metrics.connected(this.#config.sourceIndex, false);
     this.#proxyLost = undefined;
