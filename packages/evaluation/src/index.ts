@@ -4,7 +4,7 @@ export { parseDistribution, type VariantDistribution } from "./distribution.js";
 export { Evaluator, type EvaluatorOptions, type FlagChanges, type ResolvedFlag } from "./evaluator.js";
 export { explain, type Explanation, type RuleStep } from "./explain.js";
 export { FlagError, type FlagErrorCode } from "./flag-error.js";
-export { parseFlagSelector, type FlagSelector } from "./flag-selector.js";
+export { parseFlagSelector, type FlagOrigin, type FlagSelector } from "./flag-selector.js";
 export { compareFlagSetIds, type Flag, type Metadata, type MetadataValue } from "./flag.js";
 export {
   parseDocument,

@@ -13,3 +13,14 @@ export interface FlagEvaluator {
 export interface FlagReader {
   flags(): Iterable<Flag>;
 }
+
+export interface CurrentFlags extends FlagReader {
+  /** The flag that is served for a flagSetId ("" for none) and key. */
+  flag(flagSetId: string, key: string): Flag | undefined;
+}
+
+/** What is known of the sources that have not answered since the start. */
+export interface UnreadSources {
+  /** True if a flag that is not served may exist all the same among those of a selection. */
+  mayLack(selection: { readonly takesSource: (source: string) => boolean }): boolean;
+}

@@ -2,7 +2,7 @@ import { RpcError } from "@bunting/rpc";
 import {
   FlagError,
   parseFlagSelector,
-  type FlagFilter,
+  type FlagOrigin,
   type FlagSelector,
   type Metadata,
 } from "@bunting/evaluation";
@@ -16,7 +16,9 @@ export interface Selection {
   /** The text of the selector; "" selects all flags. */
   readonly text: string;
   /** Undefined selects all flags. */
-  readonly select: FlagFilter | undefined;
+  readonly select: ((flag: FlagOrigin) => boolean) | undefined;
+  /** Whether flags of a source may be among them. */
+  readonly takesSource: (source: string) => boolean;
   /** The selector's own metadata, for answers that are not about a single flag. */
   readonly metadata: EncodedObject;
   /** The selector's metadata overlaid by a flag's. */
@@ -42,7 +44,11 @@ const maxSelectorChars = 4096;
 export function createSelections(): Selections {
   const all = createSelection("", parseFlagSelector(""), undefined);
   // Its text is none that a request may have.
-  const none = createSelection("too long=", { matches: () => false, metadata: {} }, () => false);
+  const none = createSelection(
+    "too long=",
+    { matches: () => false, takesSource: () => false, metadata: {} },
+    () => false,
+  );
   const kept = new Map<string, Selection>();
   return {
     of: (text) => {
@@ -61,11 +67,12 @@ export function createSelections(): Selections {
   };
 }
 
-function createSelection(text: string, selector: FlagSelector, select: FlagFilter | undefined): Selection {
+function createSelection(text: string, selector: FlagSelector, select: Selection["select"]): Selection {
   const encoded = new WeakMap<Metadata, EncodedObject>();
   return {
     text,
     select,
+    takesSource: (source) => selector.takesSource(source),
     metadata: new EncodedObject(selector.metadata),
     metadataOf: (flagMetadata) => {
       let merged = encoded.get(flagMetadata);

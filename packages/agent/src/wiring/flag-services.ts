@@ -45,7 +45,7 @@ export function servicesOf(
       createEvaluationService(dialect, { evaluator, selections, context, metrics, logger }),
     ),
   );
-  const events = new parts.EventStreams({ selections, clock, streamDeadlineMs });
+  const events = new parts.EventStreams({ flags: store, selections, clock, streamDeadlineMs });
   const sse = options.ofrepSseEnabled ? new parts.SseStreams({ clock, streamDeadlineMs }) : undefined;
   const sync = new parts.SyncService({
     reader: store,

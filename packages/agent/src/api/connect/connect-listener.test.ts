@@ -63,10 +63,10 @@ async function serve(options: WorldOptions & { maxRequestBodyBytes?: number } = 
   const world = createWorld({ documents: [document], ...options });
   const { services, metrics, logger } = world;
   const { maxRequestBodyBytes = 1_000_000 } = options;
-  const { selections } = world;
+  const { selections, store: flags } = world;
   const http = createConnectListener({
     services,
-    events: new EventStreams({ selections, clock: systemClock, streamDeadlineMs: 0 }),
+    events: new EventStreams({ flags, selections, clock: systemClock, streamDeadlineMs: 0 }),
     cors: createCors([]),
     metrics,
     logger,

@@ -7,6 +7,7 @@ import { request as httpRequest } from "node:http";
 import { EventQueue } from "@bunting/test/support/event-queue.js";
 import { afterwards, createWorld, listen, type World } from "../api.fixture.js";
 import { EventStreams } from "../events/event-stream.js";
+import { recentMs } from "../events/recent-changes.js";
 import { createCors } from "../http/cors.js";
 import { LongRequestQueue } from "@bunting/server";
 import { createConnectListener } from "./connect-listener.js";
@@ -128,10 +129,11 @@ export const flags = (...keys: string[]): JsonObject =>
     keys.map((key) => [key, { state: "ENABLED", variants: { on: true }, defaultVariant: "on" }]),
   );
 
-export async function serve(streamDeadlineMs = 0): Promise<Served> {
+export async function serve(streamDeadlineMs = 0, isYoung = false): Promise<Served> {
   const world = createWorld({ documents: [{ flags: flags("a") }] });
-  const { services, metrics, logger, clock, selections } = world;
-  const events = new EventStreams({ selections, clock, streamDeadlineMs });
+  const { services, metrics, logger, clock, selections, store } = world;
+  const events = new EventStreams({ flags: store, selections, clock, streamDeadlineMs });
+  if (!isYoung) clock.advance(recentMs);
   world.store.onChange(({ changes }) => events.publish(changes));
   const http = createConnectListener({
     services,

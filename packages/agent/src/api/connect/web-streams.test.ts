@@ -51,6 +51,24 @@ for (const version of versions) {
       expect(measured?.[3]).to.include({ method: "POST", status: 200 });
     });
 
+    it("tells a new stream of Connect and gRPC-Web, in both codecs, what its client may have missed", async () => {
+      const { call } = await serve(0, true);
+      const data = { flags: { a: { type: "update" } } };
+      for (const type of ["application/connect+json", "application/grpc-web+json"]) {
+        const stream = call(version, v2Stream, json(type), frameMessage(Buffer.from("{}")));
+        expect(await stream.json()).to.include({ type: "provider_ready" });
+        expect(await stream.json()).to.deep.equal({ type: "configuration_change", data });
+      }
+      for (const type of ["application/connect+proto", "application/grpc-web", "application/grpc-web-text"]) {
+        const isText = type.endsWith("text");
+        const body = isText ? Buffer.from(none.toString("base64")) : none;
+        const { frames } = call(version, v2Stream, json(type), body);
+        await frames.nextEvent("provider_ready");
+        const { payload } = await frames.nextEvent("the news");
+        expect(v2.EventStreamResponse.decode(payload)).to.deep.equal({ type: "configuration_change", data });
+      }
+    });
+
     it("is protobuf over Connect, gRPC-Web and gRPC, with the same bytes", async () => {
       const { world, call } = await serve();
       const types = ["application/connect+proto", "application/grpc-web+proto"];

@@ -3,10 +3,12 @@ import { framePrefixBytes } from "@bunting/rpc";
 import { expect } from "chai";
 import fc from "fast-check";
 import type { Flag } from "@bunting/evaluation";
+import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import type { FlagChange } from "../../store/flag-change.js";
 import { createSelections } from "../selection.js";
 import { EventGroup, type EventSubscriber } from "./event-group.js";
 import type { PendingChanges } from "./pending-changes.js";
+import { RecentChanges, recentMs } from "./recent-changes.js";
 import type { StreamEvent } from "./stream-event.js";
 
 interface ChangeEvent {
@@ -82,8 +84,13 @@ const selection = createSelections().of(undefined);
 
 /** The flags of a store, and a group that gets their changes. */
 class World {
-  readonly group = new EventGroup(selection);
   readonly flags = new Map<string, Flag>();
+  readonly clock = new ManualClock();
+  readonly #recent = new RecentChanges(this.clock, {
+    flags: () => this.flags.values(),
+    flag: (_flagSetId, key) => this.flags.get(key),
+  });
+  readonly group = new EventGroup(selection, this.#recent);
 
   set(...keys: string[]): void {
     this.#change(keys, (key) => flag(key));
@@ -104,6 +111,7 @@ class World {
       const type = before === undefined ? "write" : after === undefined ? "delete" : "update";
       changes.push({ key, flagSetId: "", type, before, after });
     }
+    this.#recent.add(changes);
     this.group.publish(changes);
   }
 }
@@ -209,6 +217,21 @@ describe("EventGroup", () => {
     world.set("b");
     second.read();
     expect(Object.keys(decode(second.frames.at(-1) ?? Buffer.alloc(0)).flags)).to.deep.equal(["a", "b"]);
+  });
+
+  it("makes the event for new streams once for all that come before the next change, and none if there is no news", () => {
+    const world = new World();
+    world.set("a");
+    const event = world.group.news();
+    expect(event?.frame("proto")).to.be.instanceOf(Buffer);
+    expect(world.group.news()).to.equal(event);
+    world.set("b");
+    expect(Object.keys(decode(world.group.news()?.frame("proto") ?? Buffer.alloc(0)).flags)).to.deep.equal([
+      "a",
+      "b",
+    ]);
+    world.clock.advance(recentMs);
+    expect(world.group.news()).to.equal(undefined);
   });
 
   it("leaves no client with a stale answer in its cache, whatever happens in whatever order", () => {

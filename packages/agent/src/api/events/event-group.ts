@@ -1,7 +1,9 @@
 import type { FlagChange } from "../../store/flag-change.js";
+import type { Selection } from "../selection.js";
 import { StreamGroup } from "../stream-group.js";
 import { ChangeSet } from "./change-set.js";
 import { PendingChanges } from "./pending-changes.js";
+import type { RecentChanges } from "./recent-changes.js";
 import { configurationChange, type StreamEvent } from "./stream-event.js";
 
 /** A stream as its group sees it. */
@@ -21,7 +23,15 @@ const maxPending = 8;
 
 /** The EventStreams with one selector. An event is encoded once for all of them that have the same codec. */
 export class EventGroup extends StreamGroup<EventSubscriber> {
+  readonly #recent: RecentChanges;
   #pending: PendingChanges[] = [];
+  /** What new streams are told at this version of the recent changes. Held weakly: it may name all flags, and streams come together or never. */
+  #news: { readonly version: number; readonly event: WeakRef<StreamEvent> | undefined } | undefined;
+
+  constructor(selection: Selection, recent: RecentChanges) {
+    super(selection);
+    this.#recent = recent;
+  }
 
   override delete(subscriber: EventSubscriber): void {
     super.delete(subscriber);
@@ -40,7 +50,7 @@ export class EventGroup extends StreamGroup<EventSubscriber> {
     }
     let event: StreamEvent | undefined;
     for (const subscriber of this.streams) {
-      if (subscriber.isIdle) subscriber.sendEvent((event ??= configurationChange(selected)));
+      if (subscriber.isIdle) subscriber.sendEvent((event ??= configurationChange(selected.byKey())));
     }
   }
 
@@ -60,6 +70,20 @@ export class EventGroup extends StreamGroup<EventSubscriber> {
   catchUp(subscriber: EventSubscriber): void {
     const event = this.#take(subscriber)?.event();
     if (event !== undefined) subscriber.sendEvent(event);
+  }
+
+  /** The changes that a new stream's client may have missed; undefined if there are none. */
+  news(): StreamEvent | undefined {
+    const { version } = this.#recent;
+    if (this.#news?.version === version) {
+      if (this.#news.event === undefined) return undefined;
+      const event = this.#news.event.deref();
+      if (event !== undefined) return event;
+    }
+    const changes = this.#recent.of(this.selection.select);
+    const event = changes.size === 0 ? undefined : configurationChange(changes);
+    this.#news = { version, event: event && new WeakRef(event) };
+    return event;
   }
 
   #take(subscriber: EventSubscriber): PendingChanges | undefined {

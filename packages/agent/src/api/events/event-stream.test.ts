@@ -5,6 +5,7 @@ import { evaluationV1 as v1Dialect } from "../evaluation-v1.js";
 import { evaluationV2 as v2Dialect } from "../evaluation-v2.js";
 import { schemaV1 as schemaDialect } from "../schema-v1.js";
 import { EventStreams } from "./event-stream.js";
+import { recentMs } from "./recent-changes.js";
 import { RawStream } from "../raw-stream.fixture.js";
 import {
   createWorld,
@@ -42,9 +43,12 @@ interface Served {
 async function serve(
   streamDeadlineMs = 0,
   documents: readonly JsonObject[] = [{ flags: flags("a") }],
+  isYoung = false,
 ): Promise<Served> {
   const world = createWorld({ documents });
-  const events = new EventStreams({ selections: world.selections, clock: world.clock, streamDeadlineMs });
+  const { selections, clock, store } = world;
+  const events = new EventStreams({ flags: store, selections, clock, streamDeadlineMs });
+  if (!isYoung) clock.advance(recentMs);
   world.store.onChange(({ changes }) => events.publish(changes));
   const stallClock = new ManualClock();
   const methods = dialects.map((dialect) => events.method(dialect));
@@ -85,7 +89,30 @@ describe("EventStream", () => {
       world.put({ flags: flags("a") });
       expect(await stream.next()).to.deep.equal(change({ a: "update", b: "delete" }));
       stream.call.cancel();
+      world.clock.advance(recentMs);
     }
+  });
+
+  it("tells a new stream what its client may have missed: any flag of an agent that is young, later what changed lately", async () => {
+    const { world, open } = await serve(0, [{ flags: flags("a", "b") }], true);
+    const news = async (service?: string): Promise<unknown> => {
+      const stream = open({}, service);
+      expect(await stream.next()).to.deep.equal(ready);
+      const event = await stream.next();
+      stream.call.cancel();
+      return event;
+    };
+    for (const service of services)
+      expect(await news(service), service).to.deep.equal(change({ a: "update", b: "update" }));
+    world.clock.advance(recentMs);
+    world.put({ flags: flags("b", "c") });
+    for (const service of services)
+      expect(await news(service), service).to.deep.equal(change({ a: "delete", c: "update" }));
+    world.clock.advance(recentMs);
+    const late = open();
+    expect(await late.next()).to.deep.equal(ready);
+    world.put({ flags: flags("b") });
+    expect(await late.next(), "nothing before it").to.deep.equal(change({ c: "delete" }));
   });
 
   it("sends nothing for an update that changes nothing", async () => {
@@ -217,7 +244,7 @@ describe("EventStream", () => {
     const early = new RawStream(port, "/flagd.evaluation.v2.Service/EventStream", Buffer.alloc(0), {}, 100);
     await eventually(() => events.size === 1, "the stream is open");
     world.put({ flags: flags(...Array.from({ length: 200 }, (_, i) => `flag-${i}`)) });
-    world.clock.advance(60_000);
+    world.clock.advance(recentMs);
     expect(events.size, "it has left, but not closed: its client does not read").to.equal(0);
     const late = open();
     expect(await late.next()).to.deep.equal(ready);

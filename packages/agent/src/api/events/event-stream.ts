@@ -1,6 +1,7 @@
 import { serverStreaming, type Method, type RpcStatus, type TransportStream } from "@bunting/rpc";
 import { Deadlines, type Clock } from "@bunting/runtime";
 import type { FlagChange } from "../../store/flag-change.js";
+import type { CurrentFlags } from "../backend.js";
 import type { Dialect } from "../dialect.js";
 import type { EvaluationCodec } from "../message-codec.js";
 import type { OutgoingStream } from "../outgoing-stream.js";
@@ -10,9 +11,11 @@ import { selectorHeader, type Selections } from "../selection.js";
 import { deadlineStatus, shutdownStatus, StreamRegistry, type GroupedStream } from "../stream-registry.js";
 import { EventGroup, type EventSubscriber } from "./event-group.js";
 import type { PendingChanges } from "./pending-changes.js";
+import { RecentChanges } from "./recent-changes.js";
 import { keepAlive, providerReady, providerShutdown, type StreamEvent } from "./stream-event.js";
 
 export interface EventStreamOptions {
+  readonly flags: CurrentFlags;
   readonly selections: Selections;
   readonly clock: Clock;
   /** `--stream-deadline`; 0 means none. */
@@ -33,23 +36,26 @@ export function clientDeadlineStatus({ hasStreamDeadlines }: Pick<Dialect, "hasS
  * EventStream of all dialects, over all protocols: tells clients which flags changed, for their caches.
  *
  * A stream has one frame in flight. Changes that happen meanwhile are sent as one event afterwards: a client that does not read costs a
- * bounded amount of memory, and one that reads again learns of every flag that is not what it was.
+ * bounded amount of memory, and one that reads again learns of every flag that is not what it was. A new stream begins with the changes that
+ * its client may have missed while it had none.
  */
 export class EventStreams {
   readonly #selections: Selections;
   readonly #silent: Deadlines<EventStream>;
   readonly #streams: StreamRegistry<EventStream, EventGroup>;
+  readonly #recent: RecentChanges;
   readonly #http = new Set<OutgoingStream>();
   #isDrainingHttp = false;
   #onHttpDrained: (() => void) | undefined;
 
-  constructor({ selections, clock, streamDeadlineMs }: EventStreamOptions) {
+  constructor({ flags, selections, clock, streamDeadlineMs }: EventStreamOptions) {
     this.#selections = selections;
+    this.#recent = new RecentChanges(clock, flags);
     this.#silent = new Deadlines(clock, keepAliveMs, (stream) => stream.keepAlive());
     this.#streams = new StreamRegistry<EventStream, EventGroup>({
       clock,
       streamDeadlineMs,
-      createGroup: (selection) => new EventGroup(selection),
+      createGroup: (selection) => new EventGroup(selection, this.#recent),
       onLeave: (stream) => this.#silent.cancel(stream),
       writeLast: (stream) => stream.out.writeShared(providerShutdown.frame(stream.codec)),
     });
@@ -90,7 +96,8 @@ export class EventStreams {
   }
 
   /** Tells each stream what changed in its set. To be called after every change of the store. */
-  publish(changes: Iterable<FlagChange>): void {
+  publish(changes: readonly FlagChange[]): void {
+    this.#recent.add(changes);
     for (const group of this.#streams.groups()) group.publish(changes);
   }
 
@@ -132,6 +139,7 @@ class EventStream extends PacedStream implements EventSubscriber, GroupedStream<
   readonly codec: EvaluationCodec;
   pending: PendingChanges | undefined;
   readonly #silent: Deadlines<EventStream>;
+  #isNew = true;
 
   constructor(
     out: OutgoingStream,
@@ -156,6 +164,9 @@ class EventStream extends PacedStream implements EventSubscriber, GroupedStream<
   }
 
   protected override onIdle(): void {
-    this.group.catchUp(this);
+    const news = this.#isNew ? this.group.news() : undefined;
+    this.#isNew = false;
+    if (news === undefined) this.group.catchUp(this);
+    else this.sendEvent(news);
   }
 }

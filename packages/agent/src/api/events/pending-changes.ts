@@ -33,6 +33,6 @@ export class PendingChanges {
   /** The event to send to a stream that waited; undefined if there is no net change. */
   event(): StreamEvent | undefined {
     if (this.#changes.size === 0) return undefined;
-    return (this.#event ??= configurationChange(this.#changes));
+    return (this.#event ??= configurationChange(this.#changes.byKey()));
   }
 }

@@ -6,6 +6,7 @@ import type { OutgoingStream } from "../outgoing-stream.js";
 import { PacedStream } from "../paced-stream.js";
 import type { Selection } from "../selection.js";
 import { StreamGroup } from "../stream-group.js";
+import { recentMs } from "../events/recent-changes.js";
 import { StreamRegistry, type GroupedStream } from "../stream-registry.js";
 
 export interface SseStreamsOptions {
@@ -23,11 +24,6 @@ const headers = {
 /** Well below the least time after which proxies usually end a silent connection, 30 s. */
 const silenceMs = 20_000;
 const comment = Buffer.from(": keep-alive\n\n");
-/**
- * A client asks for its flags first and opens its stream then. Of changes that were not longer ago than this, a new stream is told at once:
- * one of them may have come in between.
- */
-const recentMs = 60_000;
 
 /**
  * The event streams of OFREP: they tell clients to ask for all flags again. An event is encoded once for all streams. A stream has one event
@@ -42,11 +38,16 @@ export class SseStreams {
   readonly #process = randomBytes(6).toString("base64url");
   #version = 0;
   #newest: RefetchEvent;
-  #changedMs: number | undefined;
+  /**
+   * A client asks for its flags first and opens its stream then, perhaps after one that it has lost. A new stream is told at once of changes that
+   * are recent: one of them may have come in between, or while no agent ran.
+   */
+  #changedMs: number;
   #onDrained: (() => void) | undefined;
 
   constructor({ clock, streamDeadlineMs }: SseStreamsOptions) {
     this.#clock = clock;
+    this.#changedMs = clock.monotonicMs();
     this.#newest = refetchEvent(`${this.#process}-0`);
     this.#silent = new Deadlines(clock, silenceMs, (stream) => stream.keepAlive());
     this.#streams = new StreamRegistry<SseStream, SseGroup>({
@@ -71,7 +72,7 @@ export class SseStreams {
     const stream = this.#streams.open(
       out,
       selection,
-      (group) => new SseStream(out, group, this.#silent, () => this.#newest.frame),
+      (group) => new SseStream(out, group, this.#silent, () => this.#newest),
     );
     if (stream === undefined) return;
     this.#open.add(out);
@@ -81,7 +82,7 @@ export class SseStreams {
     });
     const lastId = exchange.header("last-event-id");
     if (lastId === undefined ? this.#changedRecently() : lastId !== this.#newest.id) stream.refetch();
-    else stream.keepAlive();
+    else stream.begin();
   }
 
   /** Tells the streams of selections whose flags changed. To be called after every change of the store. */
@@ -101,7 +102,7 @@ export class SseStreams {
   }
 
   #changedRecently(): boolean {
-    return this.#changedMs !== undefined && this.#clock.monotonicMs() - this.#changedMs < recentMs;
+    return this.#clock.monotonicMs() - this.#changedMs < recentMs;
   }
 }
 
@@ -109,10 +110,14 @@ interface RefetchEvent {
   /** What a client that has lost its connection names in Last-Event-ID. */
   readonly id: string;
   readonly frame: Buffer;
+  /** The id alone, which a client keeps and acts on in no other way. */
+  readonly idFrame: Buffer;
 }
 
 function refetchEvent(id: string): RefetchEvent {
-  return { id, frame: Buffer.from(`id: ${id}\ndata: {"type":"refetchEvaluation"}\n\n`) };
+  const line = `id: ${id}\n`;
+  const idFrame = Buffer.from(`${line}\n`);
+  return { id, frame: Buffer.from(`${line}data: {"type":"refetchEvaluation"}\n\n`), idFrame };
 }
 
 /** The streams with one selector. */
@@ -127,10 +132,15 @@ class SseGroup extends StreamGroup<SseStream> {
 class SseStream extends PacedStream implements GroupedStream<SseGroup> {
   readonly group: SseGroup;
   readonly #silent: Deadlines<SseStream>;
-  readonly #newest: () => Buffer;
+  readonly #newest: () => RefetchEvent;
   #isDue = false;
 
-  constructor(out: OutgoingStream, group: SseGroup, silent: Deadlines<SseStream>, newest: () => Buffer) {
+  constructor(
+    out: OutgoingStream,
+    group: SseGroup,
+    silent: Deadlines<SseStream>,
+    newest: () => RefetchEvent,
+  ) {
     super(out);
     this.group = group;
     this.#silent = silent;
@@ -140,7 +150,12 @@ class SseStream extends PacedStream implements GroupedStream<SseGroup> {
   /** Sends the newest event, once the one in flight has been written. */
   refetch(): void {
     this.#isDue = !this.isIdle;
-    if (this.isIdle) this.#sendFrame(this.#newest());
+    if (this.isIdle) this.#sendFrame(this.#newest().frame);
+  }
+
+  /** Tells the client which event it is at, so that it can say so when it comes back, however late that is. */
+  begin(): void {
+    this.#sendFrame(this.#newest().idFrame);
   }
 
   keepAlive(): void {

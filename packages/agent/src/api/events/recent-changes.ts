@@ -1,0 +1,132 @@
+import type { FlagOrigin } from "@bunting/evaluation";
+import type { Clock } from "@bunting/runtime";
+import type { ChangeType, FlagChange } from "../../store/flag-change.js";
+import type { CurrentFlags } from "../backend.js";
+import type { Selection } from "../selection.js";
+
+/** How long a change is recent: for longer than any client waits between two streams. gRPC's own back-off ends at two minutes. */
+export const recentMs = 300_000;
+
+/** What all entries may take, in bytes. */
+const maxBytes = 1024 * 1024;
+/** What an entry takes beside its text, in bytes. */
+const entryBytes = 160;
+
+interface Recent {
+  readonly origin: FlagOrigin & { readonly key: string };
+  readonly atMs: number;
+  readonly bytes: number;
+}
+
+/**
+ * What a client may have missed that opens a stream now: it cached answers of a stream before, perhaps of another agent process, and nobody told
+ * it of changes between the two. While the agent is young, that may be any flag; later, those that changed lately.
+ *
+ * Memory is bounded. When there is no room for a change, all flags count as changed for as long as it would be kept. That covers all flags but
+ * those that are gone: of these the oldest are forgotten.
+ */
+export class RecentChanges {
+  readonly #clock: Clock;
+  readonly #flags: CurrentFlags;
+  /** By flag and source, the latest change last. */
+  readonly #changed = new Map<string, Recent>();
+  #bytes = 0;
+  /** Until then, any flag may have changed. */
+  #allUntilMs: number;
+  #version = 0;
+
+  constructor(clock: Clock, flags: CurrentFlags) {
+    this.#clock = clock;
+    this.#flags = flags;
+    this.#allUntilMs = clock.monotonicMs() + recentMs;
+  }
+
+  /** Grows whenever `of` may give another answer. */
+  get version(): number {
+    this.#expire();
+    return this.#version;
+  }
+
+  /** To be called after each change of the flags. */
+  add(changes: Iterable<FlagChange>): void {
+    this.#expire();
+    this.#version++;
+    for (const { before, after } of changes) {
+      if (before !== undefined) this.#note(before);
+      if (after !== undefined && after.source !== before?.source) this.#note(after);
+    }
+  }
+
+  /** By key, how the selected flags may differ from what a client knows. */
+  of(select: Selection["select"]): ReadonlyMap<string, ChangeType> {
+    this.#expire();
+    const keys = new Map<string, ChangeType>();
+    if (this.#isAnyChanged) {
+      for (const flag of this.#flags.flags())
+        if (select === undefined || select(flag)) keys.set(flag.key, "update");
+    }
+    for (const { origin } of this.#changed.values()) {
+      if (select !== undefined && !select(origin)) continue;
+      const { key, flagSetId } = origin;
+      const flag = this.#flags.flag(flagSetId, key);
+      const isServed = flag !== undefined && (select === undefined || select(flag));
+      if (isServed || !keys.has(key)) keys.set(key, isServed ? "update" : "delete");
+    }
+    return keys;
+  }
+
+  get #isAnyChanged(): boolean {
+    return this.#clock.monotonicMs() < this.#allUntilMs;
+  }
+
+  #note({ key, flagSetId, source }: FlagOrigin & { readonly key: string }): void {
+    const origin = { key, flagSetId, source };
+    const atMs = this.#clock.monotonicMs();
+    const isCovered = (): boolean => this.#allUntilMs === atMs + recentMs && this.#isServed(origin);
+    if (isCovered()) return;
+    const id = JSON.stringify([flagSetId, key, source]);
+    const bytes = entryBytes + 2 * id.length;
+    this.#forget(id);
+    if (this.#bytes + bytes > maxBytes) this.#makeRoom(atMs);
+    if (isCovered()) return;
+    while (this.#changed.size > 0 && this.#bytes + bytes > maxBytes) this.#forgetOldest();
+    this.#changed.set(id, { origin, atMs, bytes });
+    this.#bytes += bytes;
+  }
+
+  /** Lets all flags count as changed, which covers those that are served. */
+  #makeRoom(atMs: number): void {
+    if (this.#allUntilMs === atMs + recentMs) return;
+    this.#allUntilMs = atMs + recentMs;
+    for (const [id, { origin }] of this.#changed) if (this.#isServed(origin)) this.#forget(id);
+  }
+
+  #isServed({ key, flagSetId, source }: Recent["origin"]): boolean {
+    return this.#flags.flag(flagSetId, key)?.source === source;
+  }
+
+  #expire(): void {
+    const nowMs = this.#clock.monotonicMs();
+    if (this.#allUntilMs <= nowMs && this.#allUntilMs > 0) {
+      this.#allUntilMs = 0;
+      this.#version++;
+    }
+    for (const { atMs } of this.#changed.values()) {
+      if (atMs + recentMs > nowMs) break;
+      this.#forgetOldest();
+      this.#version++;
+    }
+  }
+
+  #forgetOldest(): void {
+    for (const id of this.#changed.keys()) {
+      this.#forget(id);
+      break;
+    }
+  }
+
+  #forget(id: string): void {
+    this.#bytes -= this.#changed.get(id)?.bytes ?? 0;
+    this.#changed.delete(id);
+  }
+}
