@@ -19,8 +19,8 @@ const single: ReadonlySet<string> = new Set([
   ...["proxy-authorization", "referer", "retry-after", "server", "user-agent"],
 ]);
 const token = /^[!#$%&'*+\-.^_`|~0-9a-z]+$/;
-/** No control characters, and no blanks around it (RFC 9113 8.2.1). */
-const fieldValue = /^(?:[\x21-\x7e\x80-\xff](?:[\t\x20-\x7e\x80-\xff]*[\x21-\x7e\x80-\xff])?)?$/;
+/** No control characters (RFC 9113 8.2.1). */
+const fieldValue = /^[\t\x20-\x7e\x80-\xff]*$/;
 const pathValue = /^(?:\/[\x21-\x7e\x80-\xff]*|\*)$/;
 
 /** The headers of a request, immutable: requests of one connection with equal headers share it. */
@@ -99,17 +99,20 @@ export function areTrailers({ fields }: HeaderList): boolean {
   return found !== undefined && !(fields[0] ?? "").startsWith(":");
 }
 
-function fieldsOf(list: readonly string[]): Record<string, string> | undefined {
+/** Cuts the blanks around values off, in the list too, as parsers of HTTP/1.1 do (RFC 9110 5.5). */
+function fieldsOf(list: string[]): Record<string, string> | undefined {
   const fields = Object.create(null) as Record<string, string>;
   let hasRegular = false;
   for (let at = 0; at < list.length; at += 2) {
     const name = list[at] ?? "";
-    const value = list[at + 1] ?? "";
+    const padded = list[at + 1] ?? "";
+    const value = withoutOuterBlanks(padded);
     const known = fields[name];
     if (name.charCodeAt(0) === 0x3a) {
-      if (hasRegular || known !== undefined || !pseudoHeaders.has(name)) return undefined;
+      if (hasRegular || known !== undefined || !pseudoHeaders.has(name) || value !== padded) return undefined;
     } else {
       hasRegular = true;
+      list[at + 1] = value;
       if (!token.test(name) || connectionHeaders.has(name)) return undefined;
       if (name === "te" && value.toLowerCase() !== "trailers") return undefined;
       if (known !== undefined && (name === "content-length" || name === "host")) return undefined;
@@ -119,6 +122,18 @@ function fieldsOf(list: readonly string[]): Record<string, string> | undefined {
     else if (name === "authorization") fields[name] = `${known}, ${value}`;
   }
   return fields;
+}
+
+function withoutOuterBlanks(value: string): string {
+  let start = 0;
+  let end = value.length;
+  while (start < end && isBlank(value.charCodeAt(start))) start++;
+  while (end > start && isBlank(value.charCodeAt(end - 1))) end--;
+  return value.slice(start, end);
+}
+
+function isBlank(code: number): boolean {
+  return code === 0x20 || code === 0x09;
 }
 
 function isRequest(fields: Record<string, string>): boolean {

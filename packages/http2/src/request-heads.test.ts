@@ -26,6 +26,20 @@ describe("RequestHeads", () => {
     expect(take(heads, same)).to.equal(head);
   });
 
+  it("cuts off the blanks around values, in a time that grows with them, and refuses those of pseudo-headers", () => {
+    const heads = new RequestHeads(65_536, () => false);
+    const gap = " ".repeat(30_000);
+    const head = take(
+      heads,
+      blockOf({ "x-a": " \t v w \t", "x-b": "   ", te: " trailers", "x-c": `a${gap}b ` }),
+    );
+    expect(head?.fields).to.include({ "x-a": "v w", "x-b": "", te: "trailers", "x-c": `a${gap}b` });
+    expect(head?.joined()).to.include({ "x-a": "v w", "x-b": "" });
+    expect(head?.rawHeaders).to.include("v w").and.not.include(" \t v w \t");
+    for (const name of [":method", ":path", ":scheme", ":authority"])
+      expect(take(heads, blockOf({ [name]: "/ " })), name).to.equal(undefined);
+  });
+
   it("keeps the newest of them only, in 4 KB", () => {
     const heads = new RequestHeads(65_536, () => false);
     // Their blocks are shorter than what they count as.

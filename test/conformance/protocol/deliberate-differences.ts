@@ -192,8 +192,8 @@ export const deliberateDifferences: readonly DeliberateDifference[] = [
       got === "HTTP 400",
   },
   {
-    name: "a header over HTTP/2 that begins with white space",
-    docs: [protocol, "a header over HTTP/2 that begins with white space"],
+    name: "a header over HTTP/2 that begins or ends with white space",
+    docs: [protocol, "a header over HTTP/2 that begins or ends with white space"],
     covers: ({ request }, { path, want }) =>
       request.http === "2" &&
       (request.headers ?? []).some(([, value]) => value.startsWith(" ")) &&
