@@ -12,7 +12,7 @@ export class TempDirectory {
   }
 
   /** Writes a file as kubectl and editors do: to a temporary name, then renamed. */
-  replace(name: string, content: string): void {
+  replace(name: string, content: string | Buffer): void {
     const next = this.file(`.next-${this.#next++}`);
     writeFileSync(next, content);
     renameSync(next, this.file(name));

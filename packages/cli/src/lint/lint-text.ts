@@ -44,8 +44,7 @@ export async function lintText(path: string, bytes: Buffer, options: LintOptions
   for (const flags of manifest.flags) {
     for (const { path: at, ...finding } of checkDocument(flags, limits))
       findings.push({ file, ...flags.positionOf(at), ...finding });
-    lines ??= text.split("
-");
+    lines ??= text.split("\n");
     for (const finding of checkNumbers(flags, lines)) findings.push({ file, ...finding });
   }
   return {
