@@ -61,7 +61,7 @@ describe("the proxy from source to socket", () => {
         fc.array(command, { minLength: 10, maxLength: 60, size: "max" }),
         async (deletionPolicy, commands) => {
           const clock = new ManualClock();
-          const options = { clock, lingerMs, deletionGraceMs: graceMs, deletionPolicy };
+          const options = { context: { clock }, lingerMs, deletionGraceMs: graceMs, deletionPolicy };
           const server = await new SyncServer(options).start();
           const connections = await Promise.all([
             RawSyncConnection.open(server.port),

@@ -28,7 +28,7 @@ describe("ReaderIndex", () => {
     clock = new ManualClock();
     warned = [];
     const logger = { warn: (fields: unknown) => warned.push(fields) };
-    index = new ReaderIndex({ clock, logger } as unknown as ReflectorShared);
+    index = new ReaderIndex({ context: { clock, logger } } as unknown as ReflectorShared);
   });
 
   it("knows nothing before the first read is complete", () => {
