@@ -34,8 +34,7 @@ function load({ flags }: { flags: number }): void {
   const store = new FlagStore({
     sources: [{ uri: "bench:8015" }],
     budget: new HeapBudget(),
-    logger: createLogger({ format: "json", debug: false }),
-    metrics: noStoreMetrics,
+    context: { logger: createLogger({ format: "json", debug: false }), metrics: noStoreMetrics },
   });
   store.onChange((change) => evaluator.apply(change));
   store.replace(0, Buffer.from(encodeDocument(flagSet.document)));

@@ -29,8 +29,7 @@ async function measure({ flags, edit, rounds }: UpdateInput): Promise<UpdateSamp
   const store = new FlagStore({
     sources: [{ uri: "bench:8015" }],
     budget: new HeapBudget(),
-    logger: createLogger({ format: "json", debug: false }),
-    metrics: noStoreMetrics,
+    context: { logger: createLogger({ format: "json", debug: false }), metrics: noStoreMetrics },
   });
   const evaluator = new Evaluator({ clock: systemClock });
   store.onChange((change) => evaluator.apply(change));

@@ -31,7 +31,7 @@ const running = reports.map((report, index) => {
   });
   if (config === undefined) throw new Error("there is one source");
   const budget = new HeapBudget();
-  const store = new FlagStore({ sources: [config], budget, logger, metrics: noStoreMetrics });
+  const store = new FlagStore({ sources: [config], budget, context: { logger, metrics: noStoreMetrics } });
   store.onChange(() => {
     const variants = store.flag("", flag)?.variants;
     const version = Number(variants?.get("v"));
@@ -47,9 +47,7 @@ const running = reports.map((report, index) => {
     currentDocument: (sourceIndex) => store.currentDocument(sourceIndex),
     answered: () => undefined,
     confirm: (sourceIndex, version) => store.confirm(sourceIndex, version),
-    logger,
-    clock: systemClock,
-    metrics: noSyncMetrics,
+    context: { logger, clock: systemClock, metrics: noSyncMetrics },
     maxDocumentBytes: budget.maxDocumentBytes,
   });
   const stop = new AbortController();

@@ -45,7 +45,8 @@ export function createAgent(
   const registry = createRegistry(false);
   const counted = agentPrometheusMetrics(registry);
   const metrics = options.debug ? parts.loggedEvaluations(counted, logger) : counted;
-  const wiring: AgentWiring = { options, parts, clock, logger, metrics };
+  const context = { clock, logger, metrics };
+  const wiring: AgentWiring = { options, parts, context };
   const configs = sourceConfigsOf(wiring);
   const telemetry = new parts.Telemetry({
     collector: parts.collectorOf(options),
@@ -82,7 +83,7 @@ export function createAgent(
   });
 
   const limits = portLimits(wiring);
-  const { callers, components: callerComponents } = parts.callerTokens(options, { metrics, logger, clock });
+  const { callers, components: callerComponents } = parts.callerTokens(options, context);
   const tls = parts.serverTls(options, logger);
   const management = agentManagementPort(wiring, { readiness, health, registry, limits });
   const ports = applicationPorts(wiring, { services, limits, callers, tls: tls.termination });

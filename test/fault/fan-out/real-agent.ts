@@ -38,7 +38,7 @@ export class RealAgent implements Subscriber {
     const [config] = parseSources({ uris: [], sources });
     if (config === undefined) throw new Error("there is one source");
     const budget = new HeapBudget();
-    const store = new FlagStore({ sources: [config], budget, logger, metrics: noStoreMetrics });
+    const store = new FlagStore({ sources: [config], budget, context: { logger, metrics: noStoreMetrics } });
     this.#store = store;
     this.#source = createSyncSource(config, {
       deliver: (delivery) => this.#deliver(delivery),
@@ -48,13 +48,15 @@ export class RealAgent implements Subscriber {
         this.#judge(version, undefined);
         store.confirm(sourceIndex, version);
       },
-      logger,
-      clock: this.#clock,
-      metrics: {
-        ...noSyncMetrics,
-        nacked: (_source, reason) => this.#blame(`it answered with a nack: ${reason}`),
-        speaks: (_source, protocol) => {
-          if (protocol !== "bunting.sync.v1") this.#blame(`it fell back to ${protocol}`);
+      context: {
+        logger,
+        clock: this.#clock,
+        metrics: {
+          ...noSyncMetrics,
+          nacked: (_source, reason) => this.#blame(`it answered with a nack: ${reason}`),
+          speaks: (_source, protocol) => {
+            if (protocol !== "bunting.sync.v1") this.#blame(`it fell back to ${protocol}`);
+          },
         },
       },
       maxDocumentBytes: budget.maxDocumentBytes,

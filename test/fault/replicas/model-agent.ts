@@ -34,7 +34,7 @@ export class ModelAgent {
     if (config === undefined) throw new Error("there is one source");
     const logger = createLogger({ format: "json", debug: false }, { write: () => undefined });
     const budget = new HeapBudget();
-    const store = new FlagStore({ sources: [config], budget, logger, metrics: noStoreMetrics });
+    const store = new FlagStore({ sources: [config], budget, context: { logger, metrics: noStoreMetrics } });
     store.onChange(() => {
       const version = store.flag("", versionFlag)?.variants.get("v");
       const now = version === undefined ? empty : JSON.stringify(version);
@@ -45,9 +45,7 @@ export class ModelAgent {
       currentDocument: (sourceIndex) => store.currentDocument(sourceIndex),
       answered: () => undefined,
       confirm: (sourceIndex, version) => store.confirm(sourceIndex, version),
-      logger,
-      clock: systemClock,
-      metrics: noSyncMetrics,
+      context: { logger, clock: systemClock, metrics: noSyncMetrics },
       maxDocumentBytes: budget.maxDocumentBytes,
     });
     this.#running = source.run(this.#stop.signal);

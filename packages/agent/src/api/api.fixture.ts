@@ -122,8 +122,7 @@ export function createWorld(options: WorldOptions = {}): World {
   const store = new FlagStore({
     sources: documents.map((_, index) => ({ uri: `source-${index}` })),
     budget: new HeapBudget(),
-    logger,
-    metrics: noStoreMetrics,
+    context: { logger, metrics: noStoreMetrics },
   });
   const put = (document: JsonObject, sourceIndex = 0): void =>
     void store.replace(sourceIndex, Buffer.from(JSON.stringify(document)));

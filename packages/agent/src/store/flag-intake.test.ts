@@ -25,14 +25,16 @@ describe("FlagIntake", () => {
 
   function intakeOf() {
     const logger = createLogger({ format: "json", debug: false }, { write: () => undefined });
-    const store = new FlagStore({ sources, budget: new HeapBudget(), logger, metrics: noStoreMetrics });
+    const store = new FlagStore({
+      sources,
+      budget: new HeapBudget(),
+      context: { logger, metrics: noStoreMetrics },
+    });
     const lastKnownGood = new LastKnownGood({
       maxDocumentBytes: 1_000_000,
       directory: directory.path,
       sources,
-      logger,
-      clock: systemClock,
-      metrics: noStoreMetrics,
+      context: { logger, clock: systemClock, metrics: noStoreMetrics },
     });
     const accepted: number[] = [];
     const intake = new FlagIntake({

@@ -582,8 +582,7 @@ function useStore(
   const store = new FlagStore({
     sources: Array.from({ length: sources }, () => ({ uri: "proxy:8015" })),
     budget: new HeapBudget(),
-    logger: logInto(options.logLines ?? []),
-    metrics: options.metrics ?? noStoreMetrics,
+    context: { logger: logInto(options.logLines ?? []), metrics: options.metrics ?? noStoreMetrics },
   });
   store.onChange((change) => changes.push(change));
   return { store, changes };

@@ -2,7 +2,7 @@ import { hash } from "node:crypto";
 import type { DocumentVersion } from "@bunting/sync-client/messages";
 import { compareFlagSetIds, type Flag, type InvalidFlag } from "@bunting/evaluation";
 import { compareUtf8 } from "@bunting/protocol";
-import { cut, RateLimitedLog, singleLine, systemClock, type Clock, type Logger } from "@bunting/runtime";
+import { cut, RateLimitedLog, singleLine, systemClock, type Context } from "@bunting/runtime";
 import { AgentError } from "../agent-error.js";
 import type { CurrentDocument, DocumentName } from "../sync/current-document.js";
 import { shownUri } from "../sync/shown-uri.js";
@@ -36,9 +36,7 @@ export interface FlagStoreOptions {
   /** In ascending priority: of flags with the same flagSetId and key, the one of the latest source is served. */
   readonly sources: readonly { readonly uri: string; readonly selector?: string }[];
   readonly budget: HeapBudget;
-  readonly logger: Logger;
-  readonly clock?: Clock;
-  readonly metrics: StoreMetrics;
+  readonly context: Pick<Context<StoreMetrics>, "logger" | "metrics"> & Partial<Pick<Context, "clock">>;
 }
 
 const nothing: Omit<StoreChange, "changes"> & { changes: readonly FlagChange[] } = {
@@ -66,7 +64,7 @@ export class FlagStore {
 
   constructor(options: FlagStoreOptions) {
     this.#options = options;
-    this.#log = new RateLimitedLog(options.logger, options.clock ?? systemClock);
+    this.#log = new RateLimitedLog(options.context.logger, options.context.clock ?? systemClock);
     this.#states = options.sources.map(() => undefined);
     this.#versions = options.sources.map(() => undefined);
   }
@@ -135,7 +133,7 @@ export class FlagStore {
    * @throws AgentError DOCUMENT_INVALID or DOCUMENT_TOO_LARGE, logged and counted here; the previous document is then still served
    */
   replace(sourceIndex: number, bytes: Buffer, version?: DocumentVersion): ReplaceResult {
-    const { metrics } = this.#options;
+    const { metrics } = this.#options.context;
     const startedMs = performance.now();
     const update = this.#read(sourceIndex, bytes);
     const change = this.#swap(sourceIndex, update);
@@ -160,7 +158,7 @@ export class FlagStore {
   }
 
   #read(sourceIndex: number, bytes: Buffer): SourceUpdate {
-    const { sources, budget, metrics } = this.#options;
+    const { sources, budget, context } = this.#options;
     const uri = sources[sourceIndex]?.uri ?? "";
     const currentWeight = this.#states.reduce((sum, state) => sum + (state?.weight ?? 0), 0);
     try {
@@ -172,7 +170,7 @@ export class FlagStore {
       const error = refusalOf(cause, bytes);
       const code = error.code === "DOCUMENT_TOO_LARGE" ? error.code : "DOCUMENT_INVALID";
       const fields = { source: shownUri(uri), sourceIndex, code, reason: cut(error.message) };
-      metrics.documentRefused(sourceIndex, code);
+      context.metrics.documentRefused(sourceIndex, code);
       this.#log.error(
         `refused ${sourceIndex}`,
         isExpected(cause) ? fields : { ...fields, error: cause },
@@ -211,7 +209,7 @@ export class FlagStore {
       try {
         listener(change);
       } catch (error) {
-        this.#options.logger.error({ error }, "a listener of the flag store failed");
+        this.#options.context.logger.error({ error }, "a listener of the flag store failed");
       }
     }
   }

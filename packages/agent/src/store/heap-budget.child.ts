@@ -30,8 +30,10 @@ function main(documents: readonly string[]): void {
   const store = new FlagStore({
     sources: [{ uri: "proxy:8015" }],
     budget: new HeapBudget(),
-    logger: createLogger({ format: "json", debug: false }),
-    metrics: agentPrometheusMetrics(createRegistry(true)),
+    context: {
+      logger: createLogger({ format: "json", debug: false }),
+      metrics: agentPrometheusMetrics(createRegistry(true)),
+    },
   });
   const evaluator = new Evaluator({ clock: systemClock });
   store.onChange((change) => evaluator.apply(change));

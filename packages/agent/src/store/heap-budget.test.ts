@@ -52,8 +52,10 @@ describe("HeapBudget", () => {
     const store = new FlagStore({
       sources: [{ uri: "" }],
       budget: new HeapBudget(32 * megabyte),
-      logger: createLogger({ format: "json", debug: false }, { write: () => undefined }),
-      metrics: noStoreMetrics,
+      context: {
+        logger: createLogger({ format: "json", debug: false }, { write: () => undefined }),
+        metrics: noStoreMetrics,
+      },
     });
     store.replace(0, withoutCopies);
     expect(() => store.replace(0, document)).to.throw(AgentError, "of heap beside the");

@@ -50,9 +50,11 @@ describe("LastKnownGood", () => {
       maxDocumentBytes,
       directory: options.path ?? directory.path,
       sources,
-      logger: logInto(logLines),
-      clock: options.clock ?? systemClock,
-      metrics: { ...noStoreMetrics, lastKnownGoodFailed: options.failed ?? (() => undefined) },
+      context: {
+        logger: logInto(logLines),
+        clock: options.clock ?? systemClock,
+        metrics: { ...noStoreMetrics, lastKnownGoodFailed: options.failed ?? (() => undefined) },
+      },
     });
   const loadAll = async (sources: readonly CopySource[]): Promise<Record<number, string>> => {
     const loaded: Record<number, string> = {};

@@ -1,6 +1,6 @@
 import type { DocumentVersion } from "@bunting/sync-client/messages";
 import { CopyWriter, UnusableCopyError, type CopyFile } from "@bunting/files/copies";
-import type { Clock, Logger } from "@bunting/runtime";
+import type { Context } from "@bunting/runtime";
 import { lastKnownGoodFile, type CopySource, type SourceCopy } from "./last-known-good-file.js";
 import type { StoreMetrics } from "./store-metrics.js";
 
@@ -8,9 +8,7 @@ export interface LastKnownGoodOptions {
   /** Where the files are; "" keeps no copies. */
   readonly directory: string;
   readonly sources: readonly CopySource[];
-  readonly logger: Logger;
-  readonly clock: Clock;
-  readonly metrics: StoreMetrics;
+  readonly context: Context<StoreMetrics>;
   /** A longer copy is set aside without being read. */
   readonly maxDocumentBytes: number;
 }
@@ -32,11 +30,11 @@ export class LastKnownGood {
 
   constructor(options: LastKnownGoodOptions) {
     this.#options = options;
-    const { directory, sources, maxDocumentBytes, clock } = options;
+    const { directory, sources, maxDocumentBytes, context } = options;
     this.#slots = (directory === "" ? [] : sources).map((source, sourceIndex) => {
       const file = lastKnownGoodFile(directory, source, maxDocumentBytes);
       const onDone = (error?: unknown): void => this.#wrote(sourceIndex, error);
-      return { file, writer: new CopyWriter({ file, clock, onDone, retries: true }) };
+      return { file, writer: new CopyWriter({ file, clock: context.clock, onDone, retries: true }) };
     });
   }
 
@@ -45,7 +43,7 @@ export class LastKnownGood {
    * is set aside with a warning: reading it at each start could end the agent each time.
    */
   async load(take: (sourceIndex: number, document: SourceCopy) => boolean): Promise<void> {
-    const { logger } = this.#options;
+    const { logger } = this.#options.context;
     for (const [sourceIndex, { file }] of this.#slots.entries()) {
       await file.sweep();
       const fields = { sourceIndex, file: file.path };
@@ -81,18 +79,18 @@ export class LastKnownGood {
   }
 
   #wrote(sourceIndex: number, error: unknown): void {
-    const { metrics, logger, directory } = this.#options;
+    const { context, directory } = this.#options;
     const wasFailing = this.#failing.size > 0;
     if (error === undefined) {
       this.#failing.delete(sourceIndex);
       if (wasFailing && this.#failing.size === 0)
-        logger.info({ sourceIndex, directory }, "the cache directory can be written to again");
+        context.logger.info({ sourceIndex, directory }, "the cache directory can be written to again");
       return;
     }
-    metrics.lastKnownGoodFailed(sourceIndex);
+    context.metrics.lastKnownGoodFailed(sourceIndex);
     this.#failing.add(sourceIndex);
     if (wasFailing) return;
-    logger.warn(
+    context.logger.warn(
       { sourceIndex, directory, error },
       "can't write to the cache directory: until it can be, an agent that starts without its sources has the flags of the last copy, if any; retrying",
     );

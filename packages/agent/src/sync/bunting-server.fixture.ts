@@ -144,16 +144,23 @@ export class StoreProbe {
 
   constructor(clock?: Clock, maxDocumentBytes?: number) {
     this.#base = new SourceProbe(clock, maxDocumentBytes);
-    const { logger, metrics } = this.#base.options;
+    const { context } = this.#base.options;
     const sources = ["", "", "proxy"].map((uri) => ({ uri }));
-    this.store = new FlagStore({ sources, budget: new HeapBudget(), logger, metrics: noStoreMetrics });
+    this.store = new FlagStore({
+      sources,
+      budget: new HeapBudget(),
+      context: { logger: context.logger, metrics: noStoreMetrics },
+    });
     this.options = {
       ...this.#base.options,
-      metrics: {
-        ...metrics,
-        nacked: (_source, reason) => void this.nacks.push(reason),
-        messageReceived: (_source, kind) => void this.messages.push(kind),
-        streamRenewed: (_source, result) => void this.renewals.push(result),
+      context: {
+        ...context,
+        metrics: {
+          ...context.metrics,
+          nacked: (_source, reason) => void this.nacks.push(reason),
+          messageReceived: (_source, kind) => void this.messages.push(kind),
+          streamRenewed: (_source, result) => void this.renewals.push(result),
+        },
       },
       deliver: (delivery) => this.#deliver(delivery),
       currentDocument: (sourceIndex) => this.store.currentDocument(sourceIndex),
@@ -209,8 +216,7 @@ export function versionOf(
   const store = new FlagStore({
     sources: [{ uri: "" }],
     budget: new HeapBudget(),
-    logger,
-    metrics: noStoreMetrics,
+    context: { logger, metrics: noStoreMetrics },
   });
   store.replace(0, Buffer.from(encodeDocument(document)));
   const layout = store.currentDocument(0)?.layout;

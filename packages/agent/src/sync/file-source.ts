@@ -36,7 +36,7 @@ export class FileSource implements SyncSource {
     // Evaluated here, because most agents have no file to watch.
     const { isNotFound, watchedFile } = await import("@bunting/files");
     const file: WatchedDirectory = watchedFile(this.#config.path, {
-      clock: this.#options.clock,
+      clock: this.#options.context.clock,
       maxBytes: this.#options.maxDocumentBytes,
       rescanEveryMs: lookEveryMs,
       listener: {

@@ -121,7 +121,7 @@ export class GrpcSource implements SyncSource {
     this.#maxDocumentBytes = Math.min(config.maxMessageBytes ?? Infinity, options.maxDocumentBytes);
     this.#secrets = new SentSecrets(config.headers);
     if (config.tokenFile !== "")
-      this.#tokenFile = new TokenFile(config.tokenFile, options.clock, this.#timing.tokenIntervalMs);
+      this.#tokenFile = new TokenFile(config.tokenFile, options.context.clock, this.#timing.tokenIntervalMs);
     // Flag sets come as documents of flagd.sync.v1.
     const topic = config.isIncremental ? undefined : topicOf(config.selector);
     if (topic === undefined) return;
@@ -153,7 +153,7 @@ export class GrpcSource implements SyncSource {
           await channel.close();
           channel = undefined;
         }
-        await sleep(this.#waitMs(end.pushbackMs), signal, this.#options.clock);
+        await sleep(this.#waitMs(end.pushbackMs), signal, this.#options.context.clock);
       }
     } finally {
       if (channel instanceof SyncChannel) await channel.close();
@@ -202,7 +202,7 @@ export class GrpcSource implements SyncSource {
       {
         token,
         tokenFile,
-        clock: this.#options.clock,
+        clock: this.#options.context.clock,
         answerTimeoutMs: this.#timing.renewalTimeoutMs,
         open: (turn, until) => this.#open(channel, turn, until),
         renewed: () => this.#state.renewed(),
@@ -220,7 +220,7 @@ export class GrpcSource implements SyncSource {
     const parts: TurnParts = {
       headers:
         token === "" ? this.#config.headers : { ...this.#config.headers, authorization: `Bearer ${token}` },
-      clock: this.#options.clock,
+      clock: this.#options.context.clock,
       connectTimeoutMs: this.#timing.connectTimeoutMs,
       redact: this.#secrets.redact,
       buffer,
@@ -253,7 +253,7 @@ export class GrpcSource implements SyncSource {
   ): Promise<CallEnd> {
     const { sourceIndex, selector, providerId } = this.#config;
     const { headers, connectTimeoutMs, redact, buffer, isRenewal } = parts;
-    const { clock, metrics } = this.#options;
+    const { clock, metrics } = this.#options.context;
     let stopWaiting: (() => void) | undefined;
     const call = callSyncFlags(
       channel,
@@ -300,7 +300,7 @@ export class GrpcSource implements SyncSource {
 
   #answered(): void {
     this.#isOpenEnough = true;
-    this.#answeredMs ??= this.#options.clock.monotonicMs();
+    this.#answeredMs ??= this.#options.context.clock.monotonicMs();
   }
 
   #report({ reason, message }: CallEnd): void {
@@ -326,7 +326,8 @@ export class GrpcSource implements SyncSource {
   #waitMs(pushbackMs: number | undefined): number {
     const answeredMs = this.#answeredMs;
     this.#answeredMs = undefined;
-    const isHealthy = answeredMs !== undefined && this.#options.clock.monotonicMs() - answeredMs >= healthyMs;
+    const isHealthy =
+      answeredMs !== undefined && this.#options.context.clock.monotonicMs() - answeredMs >= healthyMs;
     if (isHealthy) {
       this.#backoff.reset();
       this.#pushbackFloor.reset();

@@ -43,8 +43,8 @@ export class OnDemandSource<Config extends SourceConfig> implements SyncSource {
       } catch (error) {
         // The other sources go on.
         state.failed("defect", `the source stopped because of a bug in Bunting: ${String(error)}`);
-        options.logger.debug({ error }, "a source stopped and is started again");
-        await sleep(backoff.next(), signal, options.clock);
+        options.context.logger.debug({ error }, "a source stopped and is started again");
+        await sleep(backoff.next(), signal, options.context.clock);
       }
     }
   }

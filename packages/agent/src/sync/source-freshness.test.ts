@@ -29,12 +29,14 @@ function follow(staleAfterMs: number): Seen {
     ],
     staleAfterMs,
     evaluator: { setStale: (sources) => (stale = [...sources]) },
-    clock,
-    logger,
-    metrics: {
-      ...noSyncMetrics,
-      stale: (source, isStale) => gauges.set(source, isStale),
-      readUnconfirmed: (reader) => (read = reader),
+    context: {
+      clock,
+      logger,
+      metrics: {
+        ...noSyncMetrics,
+        stale: (source, isStale) => gauges.set(source, isStale),
+        readUnconfirmed: (reader) => (read = reader),
+      },
     },
   });
   const abort = new AbortController();

@@ -1,4 +1,4 @@
-import { aborted, RateLimitedLog, type Clock, type Logger, type Runnable } from "@bunting/runtime";
+import { aborted, RateLimitedLog, type Runnable, type Context } from "@bunting/runtime";
 import { shownUri } from "./shown-uri.js";
 import type { SourceConfig } from "./source-config.js";
 import type { SyncMetrics } from "./sync-metrics.js";
@@ -9,9 +9,7 @@ export interface SourceFreshnessOptions {
   readonly staleAfterMs: number;
   /** Called with all stale sources, by their index, when one becomes stale or is no longer. */
   readonly evaluator: { setStale(sources: ReadonlySet<number>): void };
-  readonly clock: Clock;
-  readonly logger: Logger;
-  readonly metrics: SyncMetrics;
+  readonly context: Context<SyncMetrics>;
 }
 
 interface Away {
@@ -37,16 +35,16 @@ export class SourceFreshness implements Runnable {
 
   constructor(options: SourceFreshnessOptions) {
     this.#options = options;
-    this.#log = new RateLimitedLog(options.logger, options.clock);
+    this.#log = new RateLimitedLog(options.context.logger, options.context.clock);
   }
 
   /** At first all sources are away. One that is not supported has no flags which could be stale. */
   async run(signal: AbortSignal): Promise<void> {
-    const { sources, metrics } = this.#options;
+    const { sources, context } = this.#options;
     this.#isRunning = true;
-    metrics.readUnconfirmed(() => this.#unconfirmed());
+    context.metrics.readUnconfirmed(() => this.#unconfirmed());
     for (const { sourceIndex, provider } of sources) {
-      metrics.stale(sourceIndex, false);
+      context.metrics.stale(sourceIndex, false);
       if (provider !== "unsupported") this.lost(sourceIndex);
     }
     await aborted(signal);
@@ -76,20 +74,20 @@ export class SourceFreshness implements Runnable {
   /** A source can't be reached or read, or its newest document is refused. May be called again while it is away. */
   lost(sourceIndex: number): void {
     if (!this.#isRunning || this.#away.has(sourceIndex)) return;
-    const { staleAfterMs, clock } = this.#options;
+    const { staleAfterMs, context } = this.#options;
     const cancel =
       staleAfterMs === 0
         ? (): void => undefined
-        : clock.after(staleAfterMs, () => this.#set(sourceIndex, true));
-    this.#away.set(sourceIndex, { sinceMs: clock.monotonicMs(), cancel });
+        : context.clock.after(staleAfterMs, () => this.#set(sourceIndex, true));
+    this.#away.set(sourceIndex, { sinceMs: context.clock.monotonicMs(), cancel });
   }
 
   #set(sourceIndex: number, isStale: boolean): void {
-    const { metrics, evaluator, sources } = this.#options;
+    const { context, evaluator, sources } = this.#options;
     this.#stale = new Set(
       isStale ? [...this.#stale, sourceIndex] : [...this.#stale].filter((other) => other !== sourceIndex),
     );
-    metrics.stale(sourceIndex, isStale);
+    context.metrics.stale(sourceIndex, isStale);
     const { uri = "", selector = "" } = sources.find((one) => one.sourceIndex === sourceIndex) ?? {};
     const fields = { source: shownUri(uri), ...(selector === "" ? {} : { selector }), sourceIndex };
     if (isStale)
@@ -110,11 +108,11 @@ export class SourceFreshness implements Runnable {
   }
 
   *#unconfirmed(): Iterable<readonly [sourceIndex: number, ms: number]> {
-    const { sources, clock } = this.#options;
+    const { sources, context } = this.#options;
     for (const { sourceIndex, provider } of sources) {
       if (provider === "unsupported") continue;
       const away = this.#away.get(sourceIndex);
-      yield [sourceIndex, away === undefined ? 0 : clock.monotonicMs() - away.sinceMs];
+      yield [sourceIndex, away === undefined ? 0 : context.clock.monotonicMs() - away.sinceMs];
     }
   }
 }

@@ -181,18 +181,20 @@ function useState(withContact = false) {
   const confirmed: number[] = [];
   const times = { now: 0, monotonicMs: 0 };
   const state = new SourceState(config, {
-    logger: createLogger({ format: "json", debug: false }, { write: (line) => written.push(line) }),
-    clock: { ...systemClock, now: () => times.now, monotonicMs: () => times.monotonicMs },
+    context: {
+      logger: createLogger({ format: "json", debug: false }, { write: (line) => written.push(line) }),
+      clock: { ...systemClock, now: () => times.now, monotonicMs: () => times.monotonicMs },
+      metrics: {
+        ...noSyncMetrics,
+        empty: (_, isEmpty) => told.push(`empty ${isEmpty}`),
+        connected: (_, isConnected) => told.push(`connected ${isConnected}`),
+        documentReceived: () => told.push("document"),
+        documentConfirmed: (_, atMs) => confirmed.push(atMs),
+        sourceFailed: (_, reason) => told.push(`failed ${reason}`),
+      },
+    },
     answered: () => told.push("answered"),
     ...(withContact && { contact: (_, isConfirmed) => told.push(`contact ${isConfirmed}`) }),
-    metrics: {
-      ...noSyncMetrics,
-      empty: (_, isEmpty) => told.push(`empty ${isEmpty}`),
-      connected: (_, isConnected) => told.push(`connected ${isConnected}`),
-      documentReceived: () => told.push("document"),
-      documentConfirmed: (_, atMs) => confirmed.push(atMs),
-      sourceFailed: (_, reason) => told.push(`failed ${reason}`),
-    },
   });
   const lines = (): string[] => written.map((line) => (JSON.parse(line) as { msg: string }).msg);
   return { state, told, confirmed, times, lines, written };

@@ -1,4 +1,4 @@
-import { cut, RateLimitedLog, singleLine, type Clock, type Logger } from "@bunting/runtime";
+import { cut, RateLimitedLog, singleLine, type Context } from "@bunting/runtime";
 import type { DeliveryResult, SourceStatus } from "./sync-source.js";
 import type { SourceConfig } from "./source-config.js";
 import type { SyncMetrics } from "./sync-metrics.js";
@@ -7,9 +7,7 @@ import { causeOf, ofProxy, withLastFlags, withoutFlags, type SourceCause } from 
 import type { SyncProtocol } from "./sync-protocol.js";
 
 export interface SourceStateOptions {
-  readonly logger: Logger;
-  readonly clock: Clock;
-  readonly metrics: SyncMetrics;
+  readonly context: Context<SyncMetrics>;
   readonly answered: (sourceIndex: number) => void;
   readonly contact?: ((sourceIndex: number, isConfirmed: boolean) => void) | undefined;
 }
@@ -34,8 +32,8 @@ export class SourceState {
   constructor(config: SourceConfig, options: SourceStateOptions) {
     this.#config = config;
     this.#options = options;
-    this.#log = new RateLimitedLog(options.logger, options.clock);
-    this.#since = options.clock.now();
+    this.#log = new RateLimitedLog(options.context.logger, options.context.clock);
+    this.#since = options.context.clock.now();
   }
 
   status(): SourceStatus {
@@ -64,19 +62,19 @@ export class SourceState {
   speaks(protocol: SyncProtocol): void {
     if (this.#protocol === protocol) return;
     this.#protocol = protocol;
-    this.#options.metrics.speaks(this.#config.sourceIndex, protocol);
+    this.#options.context.metrics.speaks(this.#config.sourceIndex, protocol);
   }
 
   /** A document came and was taken over. */
   documentReceived(): void {
-    this.#options.metrics.documentReceived(this.#config.sourceIndex);
+    this.#options.context.metrics.documentReceived(this.#config.sourceIndex);
     this.documentConfirmed();
   }
 
   /** A document came and was taken over, or was refused. The receiver has logged a refusal. */
   delivered(result: DeliveryResult): void {
     if ("refusal" in result) {
-      this.#options.metrics.documentReceived(this.#config.sourceIndex);
+      this.#options.context.metrics.documentReceived(this.#config.sourceIndex);
       this.refused(result.refusal, { isLogged: true });
     } else this.documentReceived();
   }
@@ -89,10 +87,10 @@ export class SourceState {
    * @param why may be long: it is cut
    */
   refused(why: string, { isLogged }: { readonly isLogged: boolean }): void {
-    const { metrics, contact, answered } = this.#options;
+    const { context, contact, answered } = this.#options;
     const { sourceIndex } = this.#config;
     this.connected();
-    metrics.sourceFailed(sourceIndex, "refused");
+    context.metrics.sourceFailed(sourceIndex, "refused");
     contact?.(sourceIndex, false);
     if (this.#isEmpty) this.#setEmpty(false);
     answered(sourceIndex);
@@ -108,7 +106,7 @@ export class SourceState {
   /** The current document is known to be the newest. */
   documentConfirmed(): void {
     this.#updated();
-    const { metrics, clock } = this.#options;
+    const { metrics, clock } = this.#options.context;
     metrics.documentConfirmed(this.#config.sourceIndex, clock.now());
   }
 
@@ -129,7 +127,7 @@ export class SourceState {
    */
   failed(reason: string, text: string, advice?: string): void {
     const message = singleLine(cut(text));
-    const { logger, metrics } = this.#options;
+    const { logger, metrics } = this.#options.context;
     const isNewFailure = this.#state === "connected" || this.#error?.reason !== reason;
     metrics.sourceFailed(this.#config.sourceIndex, reason);
     this.#options.contact?.(this.#config.sourceIndex, false);
@@ -162,7 +160,12 @@ export class SourceState {
     if (this.#proxyLost?.text === text) return;
     this.#proxyLost = { cause, text };
     const fields = { ...this.#fields(), cause, reason: singleLine(cut(why)) };
-    this.#log.warn("proxy lost", fields, `${ofProxy[cause]}; the last flags, if any, are still served`, linesPerMinute);
+    this.#log.warn(
+      "proxy lost",
+      fields,
+      `${ofProxy[cause]}; the last flags, if any, are still served`,
+      linesPerMinute,
+    );
   }
 
   /** The proxy can follow the flags: those held are the newest. */
@@ -175,14 +178,14 @@ export class SourceState {
 
   /** A stream with a newer token has taken over. */
   renewed(): void {
-    this.#options.metrics.streamRenewed(this.#config.sourceIndex, "taken_over");
+    this.#options.context.metrics.streamRenewed(this.#config.sourceIndex, "taken_over");
     const text = "the token has changed: a stream with the new one has taken over";
     this.#log.info("renewed", this.#fields(), text, linesPerMinute);
   }
 
   /** @param text of any length: it is cut */
   renewalFailed(text: string, advice: string | undefined): void {
-    this.#options.metrics.streamRenewed(this.#config.sourceIndex, "failed");
+    this.#options.context.metrics.streamRenewed(this.#config.sourceIndex, "failed");
     this.#log.warn(
       "renewal",
       { ...this.#fields(), error: singleLine(cut(text)), ...(advice === undefined ? {} : { advice }) },
@@ -193,7 +196,7 @@ export class SourceState {
 
   /** The source can't work with this agent. Counts as the answer that it has no flags, so that the other sources are served. */
   unusable(text: string): void {
-    const { logger, metrics } = this.#options;
+    const { logger, metrics } = this.#options.context;
     metrics.sourceFailed(this.#config.sourceIndex, "unsupported");
     metrics.connected(this.#config.sourceIndex, false);
     this.#error = { reason: "unsupported", message: text };
@@ -210,7 +213,7 @@ export class SourceState {
     this.connected();
     this.#options.contact?.(this.#config.sourceIndex, true);
     this.#warning = undefined;
-    this.#lastUpdate = this.#options.clock.now();
+    this.#lastUpdate = this.#options.context.clock.now();
     if (this.#isEmpty) this.#setEmpty(false);
   }
 
@@ -221,13 +224,13 @@ export class SourceState {
 
   #setEmpty(isEmpty: boolean): void {
     this.#isEmpty = isEmpty;
-    this.#options.metrics.empty(this.#config.sourceIndex, isEmpty);
+    this.#options.context.metrics.empty(this.#config.sourceIndex, isEmpty);
   }
 
   #enter(state: SourceStatus["state"]): void {
     this.#state = state;
-    this.#since = this.#options.clock.now();
-    this.#options.metrics.connected(this.#config.sourceIndex, state === "connected");
+    this.#since = this.#options.context.clock.now();
+    this.#options.context.metrics.connected(this.#config.sourceIndex, state === "connected");
   }
 
   #fields(): Readonly<Record<string, unknown>> {

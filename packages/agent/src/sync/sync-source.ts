@@ -1,6 +1,6 @@
 import type { DocumentVersion, StaleCause } from "@bunting/sync-client/messages";
 import type { InvalidFlag } from "@bunting/evaluation";
-import type { Clock, Logger, Runnable } from "@bunting/runtime";
+import type { Runnable, Context } from "@bunting/runtime";
 import type { CurrentDocument } from "./current-document.js";
 import type { SyncMetrics } from "./sync-metrics.js";
 import type { SyncProtocol } from "./sync-protocol.js";
@@ -67,9 +67,7 @@ export interface SyncSourceOptions {
   readonly confirm: (sourceIndex: number, version: DocumentVersion) => void;
   /** Called with false when a source is lost or its newest document is refused, and with true when its current document is known to be the newest. */
   readonly contact?: (sourceIndex: number, isConfirmed: boolean) => void;
-  readonly logger: Logger;
-  readonly clock: Clock;
-  readonly metrics: SyncMetrics;
+  readonly context: Context<SyncMetrics>;
   /** Where the files and variables of the Pod are; absent: where this process runs. For sources of provider kubernetes. */
   readonly pod?: PodEnvironment;
   /** What becomes of the flags of a FeatureFlag that is deleted, for sources of provider kubernetes; they are kept, if absent. */

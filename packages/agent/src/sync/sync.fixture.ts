@@ -213,10 +213,12 @@ export class SourceProbe {
       { write: (line) => void this.logs.push(JSON.parse(line) as LogLine) },
     );
     this.options = {
-      clock,
-      logger,
+      context: {
+        clock,
+        logger,
+        metrics: { ...noSyncMetrics, sourceFailed: (_source, reason) => void this.failures.push(reason) },
+      },
       maxDocumentBytes,
-      metrics: { ...noSyncMetrics, sourceFailed: (_source, reason) => void this.failures.push(reason) },
       deliver: (delivery) => {
         this.deliveries.push(delivery);
         return this.isAccepting ? { rejectedFlags: [] } : { refusal: "refused by the test" };

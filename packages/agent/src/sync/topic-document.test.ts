@@ -11,7 +11,7 @@ import {
   type JsonObject,
   type JsonValue,
 } from "@bunting/protocol";
-import { createLogger } from "@bunting/runtime";
+import { createLogger, systemClock } from "@bunting/runtime";
 import { expect } from "chai";
 import fc from "fast-check";
 import { FlagStore } from "../store/flag-store.js";
@@ -84,11 +84,19 @@ class Held {
   constructor(heapLimitBytes = 64 * 1024 * 1024) {
     const logger = createLogger({ format: "json", debug: false }, { write: () => undefined });
     const budget = new HeapBudget(heapLimitBytes);
-    this.store = new FlagStore({ sources: [{ uri: "proxy" }], budget, logger, metrics: noStoreMetrics });
+    this.store = new FlagStore({
+      sources: [{ uri: "proxy" }],
+      budget,
+      context: { logger, metrics: noStoreMetrics },
+    });
     this.document = new TopicDocument(topic, 0, {
       currentDocument: (index) => this.store.currentDocument(index),
       confirm: (index, version) => this.store.confirm(index, version),
-      metrics: { ...noSyncMetrics, nacked: (_source, reason) => void this.nacks.push(reason) },
+      context: {
+        clock: systemClock,
+        logger,
+        metrics: { ...noSyncMetrics, nacked: (_source, reason) => void this.nacks.push(reason) },
+      },
       deliver: ({ sourceIndex, bytes, version }) => {
         try {
           return this.store.replace(sourceIndex, bytes, version);

@@ -34,14 +34,14 @@ const emptyDocument = Buffer.from('{"flags":{}}');
 export class TopicDocument {
   readonly #topic: string;
   readonly #sourceIndex: number;
-  readonly #options: Pick<SyncSourceOptions, "deliver" | "currentDocument" | "confirm" | "metrics">;
+  readonly #options: Pick<SyncSourceOptions, "deliver" | "currentDocument" | "confirm" | "context">;
   /** `hashes` is undefined if the document has no digest. */
   #hashed: { readonly bytes: Buffer; readonly hashes: Buffer | undefined } | undefined;
 
   constructor(
     topic: string,
     sourceIndex: number,
-    options: Pick<SyncSourceOptions, "deliver" | "currentDocument" | "confirm" | "metrics">,
+    options: Pick<SyncSourceOptions, "deliver" | "currentDocument" | "confirm" | "context">,
   ) {
     this.#topic = topic;
     this.#sourceIndex = sourceIndex;
@@ -130,7 +130,7 @@ export class TopicDocument {
   }
 
   #nack(number: number, reason: string, kind: "refused" | "mismatch"): Buffer {
-    this.#options.metrics.nacked(this.#sourceIndex, kind);
+    this.#options.context.metrics.nacked(this.#sourceIndex, kind);
     return encodeNack(
       { topic: this.#topic, number },
       {

@@ -50,11 +50,11 @@ export class TopicStream {
     this.#options = source.options;
     this.#state = source.state;
     this.#listener = listener;
-    const { currentDocument, confirm, metrics, deliver } = this.#options;
+    const { currentDocument, confirm, context, deliver } = this.#options;
     this.#document = new TopicDocument(topic, this.#config.sourceIndex, {
       currentDocument,
       confirm,
-      metrics,
+      context,
       // Counted here and not on receipt, because a delta may turn out not to fit.
       deliver: (delivery) => {
         const result = deliver(delivery);
@@ -70,7 +70,7 @@ export class TopicStream {
     const { headers, clock, connectTimeoutMs, redact, buffer } = parts;
     let isTakingOver = parts.isRenewal;
     let saysFreshness = false;
-    const { metrics } = this.#options;
+    const { metrics } = this.#options.context;
     return callBuntingSync(
       channel,
       {

@@ -1,6 +1,6 @@
 import { GrpcServer, ReadinessHealth } from "@bunting/rpc";
 import { PeerMemory, PortListener } from "@bunting/server";
-import { managementHandler, runComponents, type Clock, type Logger } from "@bunting/runtime";
+import { managementHandler, runComponents, type Context } from "@bunting/runtime";
 import { createConnectListener } from "../api/connect/connect-listener.js";
 import { createContextEnrichment } from "../api/context.js";
 import { EventStreams } from "../api/events/event-stream.js";
@@ -67,7 +67,5 @@ export type AgentParts = typeof agentParts;
 export interface AgentWiring {
   readonly options: AgentOptions;
   readonly parts: AgentParts;
-  readonly clock: Clock;
-  readonly logger: Logger;
-  readonly metrics: ReturnType<typeof agentPrometheusMetrics>;
+  readonly context: Context<ReturnType<typeof agentPrometheusMetrics>>;
 }

@@ -34,7 +34,8 @@ export interface ApplicationPortsParts {
 
 /** The ports that applications call. */
 export function applicationPorts(wiring: AgentWiring, ports: ApplicationPortsParts): ApplicationPorts {
-  const { options, parts, clock, logger, metrics } = wiring;
+  const { options, parts } = wiring;
+  const { clock, logger, metrics } = wiring.context;
   const { services, limits, callers } = ports;
   const { events, sync, selections } = services;
   const { evaluationEndpoint, syncEndpoint, ofrepEndpoint } = parts.endpoints(options);

@@ -34,9 +34,11 @@ export interface FlagServicesParts {
 
 /** The services over the store, which follow its changes. */
 export function servicesOf(
-  { options, parts, clock, logger, metrics }: AgentWiring,
+  wiring: AgentWiring,
   { store, evaluator, telemetry }: FlagServicesParts,
 ): FlagServices {
+  const { options, parts } = wiring;
+  const { clock, logger, metrics } = wiring.context;
   const selections = createSelections();
   const { contextValue: contextValues, contextFromHeader, streamDeadline: streamDeadlineMs } = options;
   const context = parts.createContextEnrichment({ contextValues, contextFromHeader });

@@ -6,11 +6,13 @@ import type { FlagServices } from "./flag-services.js";
 
 /** The port of OFREP, which speaks HTTP/1.1 only. */
 export function ofrepPort(
-  { options, parts, logger, metrics }: AgentWiring,
+  wiring: AgentWiring,
   { evaluator, telemetry, selections, context, sse }: FlagServices,
   listening: PortListenerOptions,
   shared: Omit<OfrepListenerOptions, "answers" | "selections" | "sse">,
 ): PortListener {
+  const { options, parts } = wiring;
+  const { logger, metrics } = wiring.context;
   const events = sse && {
     streams: sse,
     inactivityDelaySec: options.ofrepSseInactivityDelay,

@@ -15,34 +15,34 @@ export interface PortLimits {
 }
 
 /** Bounds the memory of applications, and logs and counts each refusal. */
-export function portLimits({ options, parts, clock, logger, metrics }: AgentWiring): PortLimits {
+export function portLimits({ options, parts, context }: AgentWiring): PortLimits {
   // A quarter of the heap, which is small: the flags and the requests need the rest.
   const memory = new parts.PeerMemory(
     options.peerMemory === "auto" ? defaultPeerMemoryBytes(1 / 4) : options.peerMemory,
     "idle",
   );
-  metrics.peerMemory(() => memory);
+  context.metrics.peerMemory(() => memory);
   collectReleased(memory);
   return {
     memory,
     listening: {
-      logger,
+      logger: context.logger,
       limits: {
         maxHeaderBytes: options.maxRequestHeader === 0 ? 1024 * 1024 : options.maxRequestHeader,
         // Clients queue further requests. One that may open more would be ended for a burst of ordinary ones.
         maxStreamsPerConnection: memory.streamsPerConnection,
       },
-      onDropped: endedConnections({ metrics, logger, clock }),
-      onRefused: refusedRequests({ metrics, logger, clock }),
-      onReadingResumed: () => metrics.readingHeld(),
-      onStreamLimit: () => metrics.streamLimitReached(),
+      onDropped: endedConnections(context),
+      onRefused: refusedRequests(context),
+      onReadingResumed: () => context.metrics.readingHeld(),
+      onStreamLimit: () => context.metrics.streamLimitReached(),
     },
   };
 }
 
 /** The gRPC calls of a port. */
 export function grpcCalls(
-  { options, parts, clock, logger }: AgentWiring,
+  { options, parts, context }: AgentWiring,
   methods: readonly Method[],
   onCallEnd?: OnCallEnd,
   malformed?: "connect-go",
@@ -51,8 +51,8 @@ export function grpcCalls(
   const maxMessageBytes = maxRequestBody === 0 ? Infinity : maxRequestBody;
   return new parts.GrpcServer({
     methods,
-    logger,
-    clock,
+    logger: context.logger,
+    clock: context.clock,
     maxMessageBytes,
     onCallEnd,
     ...(malformed && { malformed }),

@@ -16,7 +16,7 @@ export interface ServingComponentsParts {
 
 /** The ports as components: how each of them ends what clients have open. */
 export function servingComponents(
-  { parts, logger }: AgentWiring,
+  { parts, context }: AgentWiring,
   { management, ports, services, readiness, health }: ServingComponentsParts,
 ): Readonly<Record<"management" | "ofrep" | "sync" | "evaluation", Component>> {
   const { events, sse, sync } = services;
@@ -25,20 +25,20 @@ export function servingComponents(
       name: "management",
       reason: "starts first and stops last: probes and Prometheus see the start and the drain",
       port: management,
-      logger,
+      logger: context.logger,
     }),
     ofrep: parts.servingComponent({
       name: "ofrep",
       reason: "called by applications",
       port: ports.ofrep,
-      logger,
+      logger: context.logger,
       ...(sse && { drainHttp: () => sse.drain() }),
     }),
     sync: parts.servingComponent({
       name: "sync",
       reason: "called by applications",
       port: ports.sync,
-      logger,
+      logger: context.logger,
       drain: (stream) => sync.drain(stream),
       onStopped: () => sync.shutdown(),
     }),
@@ -46,7 +46,7 @@ export function servingComponents(
       name: "evaluation",
       reason: "starts last and stops first: everything else still runs for the calls in progress",
       port: ports.evaluation,
-      logger,
+      logger: context.logger,
       drain: (stream) => events.drain(stream),
       drainHttp: () => events.drainHttp(),
       onStopping: () => {

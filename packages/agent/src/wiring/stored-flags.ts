@@ -23,10 +23,10 @@ export interface StoredFlags {
  *
  * @throws AgentError OPTION_INVALID or SOURCE_UNSUPPORTED, with a message that says what to change.
  */
-export function sourceConfigsOf({ options, parts, logger }: AgentWiring): readonly SourceConfig[] {
+export function sourceConfigsOf({ options, parts, context }: AgentWiring): readonly SourceConfig[] {
   const configs = parts.parseSources(
     { uris: options.uri, sources: options.sources, credentials: options },
-    (warning) => logger.warn(warning),
+    (warning) => context.logger.warn(warning),
   );
   if (configs.length > 0) return configs;
   throw new AgentError(
@@ -37,20 +37,18 @@ export function sourceConfigsOf({ options, parts, logger }: AgentWiring): readon
 
 /** @param answered each answer of a source, with its index, whether or not it has flags */
 export function sourcesOf(
-  { options, parts, clock, logger, metrics }: AgentWiring,
+  { options, parts, context }: AgentWiring,
   configs: readonly SourceConfig[],
   evaluator: Evaluator,
   answered: Signal<number>,
 ): StoredFlags {
-  metrics.sources(configs);
-  const store = new parts.FlagStore({ sources: configs, budget: new HeapBudget(), logger, clock, metrics });
+  context.metrics.sources(configs);
+  const store = new parts.FlagStore({ sources: configs, budget: new HeapBudget(), context });
   const { maxDocumentBytes } = store;
   const lastKnownGood = new parts.LastKnownGood({
     directory: options.cacheDir,
     sources: configs,
-    logger,
-    clock,
-    metrics,
+    context,
     maxDocumentBytes,
   });
   const intake = new FlagIntake({ store, lastKnownGood, accepted: (index) => answered.emit(index) });
@@ -58,9 +56,7 @@ export function sourcesOf(
     sources: configs,
     staleAfterMs: options.staleAfter,
     evaluator,
-    clock,
-    logger,
-    metrics,
+    context,
   });
   const sources = parts.createSources(configs, {
     deliver: (delivery) => intake.deliver(delivery),
@@ -68,9 +64,7 @@ export function sourcesOf(
     answered: (sourceIndex) => answered.emit(sourceIndex),
     confirm: (sourceIndex, version) => intake.confirm(sourceIndex, version),
     contact: (...contact) => freshness.contact(...contact),
-    logger,
-    clock,
-    metrics,
+    context,
     pod: { environment: process.env, serviceAccountDirectory: options.serviceAccountDirectory },
     deletionPolicy: options.deletionPolicy,
     deletionGraceMs: options.deletionGrace,

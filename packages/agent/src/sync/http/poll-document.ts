@@ -24,7 +24,7 @@ export async function pollDocument(
   parts: SyncSourceParts<HttpSourceConfig>,
   signal: AbortSignal,
 ): Promise<void> {
-  const { clock } = parts.options;
+  const { clock } = parts.options.context;
   const { intervalMs, intervalSeed } = parts.config;
   const poll = new DocumentPoll(parts);
   const backoff = new Backoff({
@@ -60,7 +60,8 @@ class DocumentPoll {
     const { oauth, certPath } = parts.config;
     this.#parts = parts;
     this.#client = new HttpClient(certPath);
-    this.#token = oauth === undefined ? undefined : new AccessToken(oauth, this.#client, parts.options.clock);
+    this.#token =
+      oauth === undefined ? undefined : new AccessToken(oauth, this.#client, parts.options.context.clock);
   }
 
   close(): void {
@@ -74,7 +75,7 @@ class DocumentPoll {
     const abort = new AbortController();
     const onAbort = (): void => abort.abort();
     signal.addEventListener("abort", onAbort, { once: true });
-    const cancelTimer = options.clock.after(timeoutMs, () => abort.abort());
+    const cancelTimer = options.context.clock.after(timeoutMs, () => abort.abort());
     try {
       await this.#take(await this.#fetch(abort.signal));
       return undefined;

@@ -31,8 +31,8 @@ export class FeatureFlagRecord {
     this.#parts = parts;
     this.#epochs = epochs;
     this.#read = read;
-    this.#log = new RateLimitedLog(parts.options.logger, parts.options.clock);
-    this.#tracker = new ObjectTracker(parts.options.clock);
+    this.#log = new RateLimitedLog(parts.options.context.logger, parts.options.context.clock);
+    this.#tracker = new ObjectTracker(parts.options.context.clock);
   }
 
   /** @param isLive it is an event, not the result of a read */
@@ -89,7 +89,7 @@ export class FeatureFlagRecord {
   }
 
   #confirmLater(): void {
-    const { clock } = this.#parts.options;
+    const { clock } = this.#parts.options.context;
     this.#cancelConfirmation = clock.after(confirmAfterMs, () => this.#read());
   }
 
@@ -101,7 +101,7 @@ export class FeatureFlagRecord {
     const { deletionPolicy = "keep", deletionGraceMs = 0 } = options;
     this.#tellDeleted();
     if (deletionPolicy === "keep") return;
-    this.#cancelGrace = options.clock.after(deletionGraceMs, () => this.#empty());
+    this.#cancelGrace = options.context.clock.after(deletionGraceMs, () => this.#empty());
   }
 
   #tellDeleted(): void {
@@ -138,7 +138,7 @@ export class FeatureFlagRecord {
       return undefined;
     } catch (error) {
       if (!(error instanceof ProtocolError)) {
-        options.metrics.sourceFailed(sourceIndex, "defect");
+        options.context.metrics.sourceFailed(sourceIndex, "defect");
         return refused(`because of a bug in Bunting (${String(error)}); please report it`);
       }
       const at = error.path.length === 0 ? "" : ` (${cut(error.path.join("."), 300)})`;

@@ -25,6 +25,10 @@ interface Running {
   readonly stop: () => Promise<void>;
 }
 
+type GivenOptions = Partial<Omit<SyncSourceOptions, "context">> & {
+  readonly context?: Partial<SyncSourceOptions["context"]>;
+};
+
 describe("a source of provider kubernetes", () => {
   let api: FaultyApiServer;
   let pod: TempDirectory;
@@ -47,7 +51,7 @@ describe("a source of provider kubernetes", () => {
     }
   });
 
-  function run(names: readonly string[] = ["flags"], options: Partial<SyncSourceOptions> = {}): Running {
+  function run(names: readonly string[] = ["flags"], { context, ...options }: GivenOptions = {}): Running {
     const probe = new SourceProbe(new FastClock(5));
     const environment = {
       KUBERNETES_SERVICE_HOST: "127.0.0.1",
@@ -61,6 +65,7 @@ describe("a source of provider kubernetes", () => {
       ...probe.options,
       pod: { environment, serviceAccountDirectory: pod.path },
       ...options,
+      context: { ...probe.options.context, ...context },
     });
     const abort = new AbortController();
     const ended = Promise.all(sources.map((source) => source.run(abort.signal)));
@@ -124,7 +129,7 @@ describe("a source of provider kubernetes", () => {
         watchFailed: count("error"),
       }),
     };
-    const { probe } = run(["flags"], { metrics });
+    const { probe } = run(["flags"], { context: { metrics } });
     await probe.nextDocument();
     expect(counts.get("relist start")).to.equal(1);
     api.put("shop", "flags", spec(2));
@@ -199,7 +204,7 @@ describe("a source of provider kubernetes", () => {
   it("survives restarts of the API server, expired watches, errors and lost connections", async () => {
     api.put("shop", "flags", spec(1));
     // It waits after most of these strikes, for longer each time.
-    const { probe } = run(["flags"], { clock: new FastClock(50) });
+    const { probe } = run(["flags"], { context: { clock: new FastClock(50) } });
     await probe.nextDocument();
     const strikes: readonly (() => void | Promise<void>)[] = [
       () => api.restart(),

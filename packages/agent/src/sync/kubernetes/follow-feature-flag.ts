@@ -39,7 +39,7 @@ export async function followFeatureFlag(
     } catch (error) {
       if (!(error instanceof KubeError)) throw error;
       parts.state.failed(error.code.toLowerCase(), error.message);
-      await sleep(backoff.next(), signal, parts.options.clock);
+      await sleep(backoff.next(), signal, parts.options.context.clock);
     } finally {
       watch.stop();
     }
@@ -80,7 +80,7 @@ class FeatureFlagWatch implements ReflectorHandler {
   }
 
   beginRead(): ConsistentRead {
-    const startedMs = this.#parts.options.clock.monotonicMs();
+    const startedMs = this.#parts.options.context.clock.monotonicMs();
     let found: { readonly object: KubeObject; readonly resourceVersion: string } | undefined;
     return {
       add: (object, resourceVersion) => {
@@ -108,7 +108,7 @@ class FeatureFlagWatch implements ReflectorHandler {
 
   interrupted(): void {
     this.#isSynced = false;
-    this.#cancelReopenTimeout ??= this.#parts.options.clock.after(reopenTimeoutMs, () => {
+    this.#cancelReopenTimeout ??= this.#parts.options.context.clock.after(reopenTimeoutMs, () => {
       this.#cancelReopenTimeout = undefined;
       this.#isOverdue = true;
       if (!this.#isSynced) this.#report(this.#failure ?? new KubeError("TIMEOUT", waits));

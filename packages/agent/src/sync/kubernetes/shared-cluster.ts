@@ -58,7 +58,8 @@ export class SharedCluster {
   }
 
   async #connect(): Promise<Connected> {
-    const { pod, clock, logger, metrics } = this.#options;
+    const { pod } = this.#options;
+    const { clock, logger, metrics } = this.#options.context;
     const { environment: env = process.env, serviceAccountDirectory = "" } = pod ?? {};
     if (!isInCluster(env)) {
       throw new KubeError(
@@ -100,7 +101,7 @@ export class SharedCluster {
   #announce(server: string): void {
     if (this.#isAnnounced) return;
     this.#isAnnounced = true;
-    this.#options.logger.info(
+    this.#options.context.logger.info(
       { server },
       "this agent watches the API server itself, so each Pod costs it a connection and a watch, and needs RBAC; with bunting-proxy (provider grpc) one watch serves all Pods, and none needs RBAC",
     );
