@@ -1,4 +1,4 @@
-import { emptyFlagDocument, normaliseDocument, type NormalisedDocument } from "./flag-document.js";
+import { emptiedBy, emptyFlagDocument, readDocument, type ReadDocument } from "./flag-document.js";
 import { isJsonObject, type JsonValue } from "./json.js";
 
 /** FeatureFlag, as it is in URLs of the API server. */
@@ -11,11 +11,15 @@ export const featureFlagType = {
 /**
  * The document of a FeatureFlag as the API server sent it; without a `flagSpec` it has no flags.
  *
- * @throws ProtocolError DOCUMENT_INVALID with the path of what is invalid.
+ * @throws ProtocolError DOCUMENT_INVALID with the path of what is invalid, if that is more than some of the flags.
  */
-export function documentOfFeatureFlag(object: Readonly<Record<string, unknown>>): NormalisedDocument {
+export function documentOfFeatureFlag(object: Readonly<Record<string, unknown>>): ReadDocument {
   const spec = object["spec"] as JsonValue | undefined;
   const flagSpec = isJsonObject(spec) ? spec["flagSpec"] : undefined;
-  if (flagSpec === undefined || flagSpec === null) return { document: emptyFlagDocument, warnings: [] };
-  return normaliseDocument(flagSpec);
+  if (flagSpec === undefined || flagSpec === null)
+    return { document: emptyFlagDocument, warnings: [], refused: [] };
+  const read = readDocument(flagSpec);
+  const error = emptiedBy(read);
+  if (error !== undefined) throw error;
+  return read;
 }

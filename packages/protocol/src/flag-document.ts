@@ -23,9 +23,23 @@ export interface DocumentWarning {
   readonly message: string;
 }
 
+/** A flag that is refused alone: it is not in the document. */
+export interface RefusedFlag {
+  readonly key: string;
+  /** As it is written, for readers that refuse it themselves; a text that says why if it can't be written again. */
+  readonly written: JsonValue;
+  /** What is wrong with it, each with its path in the document; never empty. */
+  readonly problems: readonly DocumentWarning[];
+}
+
 export interface NormalisedDocument {
   readonly document: FlagDocument;
   readonly warnings: readonly DocumentWarning[];
+}
+
+/** A document as people write it, without the flags that can't be served. */
+export interface ReadDocument extends NormalisedDocument {
+  readonly refused: readonly RefusedFlag[];
 }
 
 /** The document without any flags: what a FeatureFlag without `flagSpec` means. */
@@ -43,12 +57,64 @@ export function normaliseDocument(value: JsonValue | undefined): NormalisedDocum
   return atOnce(normalising(value));
 }
 
-/** `normaliseDocument` as work that can be done in turns: a document may have a million flags. */
-export function* normalising(value: JsonValue | undefined): DocumentWork<NormalisedDocument> {
+/**
+ * As `normaliseDocument`, for documents that people write: a flag that can't be converted is refused alone.
+ *
+ * @throws ProtocolError DOCUMENT_INVALID for what concerns the document as a whole.
+ */
+export function readDocument(value: JsonValue | undefined): ReadDocument {
+  const refused: RefusedFlag[] = [];
+  return { ...atOnce(normalising(value, (flag) => refused.push(flag))), refused };
+}
+
+/** Why a document of which no flag is left is refused as a whole: one that holds mistakes only is no order to remove all flags. */
+export function emptiedBy({ document, refused }: ReadDocument): ProtocolError | undefined {
+  const [problem] = refused[0]?.problems ?? [];
+  if (problem === undefined || Object.keys(document.flags).length > 0) return undefined;
+  return invalid(problem.path, problem.message);
+}
+
+/**
+ * A document with the flags that were refused as they are in an earlier version of it: one mistake must not take a flag away that was served.
+ *
+ * @param earlier the flags of that version; undefined if there is none
+ */
+export function withEarlierFlags(
+  document: FlagDocument,
+  refused: readonly RefusedFlag[],
+  earlier: JsonObject | undefined,
+): FlagDocument {
+  const kept = refused.flatMap(({ key }): [string, JsonValue][] => {
+    const flag = earlier !== undefined && Object.hasOwn(earlier, key) ? earlier[key] : undefined;
+    return flag === undefined ? [] : [[key, flag]];
+  });
+  if (kept.length === 0) return document;
+  return { ...document, flags: fromEntries([...Object.entries(document.flags), ...kept]) };
+}
+
+/** A document with the flags that were refused as they are written: agents refuse each of them alone, and know what they served before. */
+export function withRefusedFlags({
+  document,
+  refused,
+}: Pick<ReadDocument, "document" | "refused">): FlagDocument {
+  if (refused.length === 0) return document;
+  const written = refused.map(({ key, written }): [string, JsonValue] => [key, written]);
+  return { ...document, flags: fromEntries([...Object.entries(document.flags), ...written]) };
+}
+
+/**
+ * `normaliseDocument` as work that can be done in turns: a document may have a million flags.
+ *
+ * @param onRefused called for each flag that can't be converted; absent: it is an error of the whole document
+ */
+export function* normalising(
+  value: JsonValue | undefined,
+  onRefused: (flag: RefusedFlag) => void = refuseDocument,
+): DocumentWork<NormalisedDocument> {
   const warnings: DocumentWarning[] = [];
   if (!isJsonObject(value))
     throw invalid([], `a flag document is an object with "flags", but this is ${kindOf(value)}`);
-  const flags = yield* normaliseFlags(value["flags"], warnings);
+  const flags = yield* normaliseFlags(value["flags"], warnings, onRefused);
   const metadata = normaliseMetadata(value["metadata"], ["metadata"], warnings);
   const evaluators = normaliseEvaluators(value["$evaluators"]);
   for (const key of Object.keys(value)) {
@@ -78,15 +144,17 @@ export function encodeDocument(document: FlagDocument): string {
 function* normaliseFlags(
   value: JsonValue | undefined,
   warnings: DocumentWarning[],
+  onRefused: (flag: RefusedFlag) => void,
 ): DocumentWork<JsonObject> {
-  if (Array.isArray(value)) return normaliseFlagList(value as readonly JsonValue[], warnings);
+  if (Array.isArray(value)) return normaliseFlagList(value as readonly JsonValue[], warnings, onRefused);
   // As in flagd: `flags:` with nothing below it in YAML means that there are none.
   if (value === null) return {};
   if (!isJsonObject(value)) throw invalid(["flags"], `"flags" must be an object, but it is ${kindOf(value)}`);
   const keys = Object.keys(value);
   let flags: Record<string, JsonValue> = {};
   for (const [index, key] of keys.entries()) {
-    define(flags, key, normaliseFlag(value[key], ["flags", key], warnings));
+    const flag = normaliseFlag(key, value[key], ["flags", key], warnings, onRefused);
+    if (flag !== undefined) define(flags, key, flag);
     if (index % flagsPerStep === 0) yield;
   }
   if (isSorted(keys)) return flags;
@@ -94,7 +162,7 @@ function* normaliseFlags(
   flags = {};
   yield;
   for (const [index, key] of keys.sort(compareUtf8).entries()) {
-    define(flags, key, unsorted[key] ?? null);
+    if (Object.hasOwn(unsorted, key)) define(flags, key, unsorted[key] ?? null);
     if (index % flagsPerStep === 0) yield;
   }
   return flags;
@@ -105,55 +173,47 @@ function isSorted(keys: readonly string[]): boolean {
 }
 
 /** flagd also accepts a list of flags with a "key" each; of flags with the same key, the map holds the last. */
-function normaliseFlagList(list: readonly JsonValue[], warnings: DocumentWarning[]): JsonObject {
+function normaliseFlagList(
+  list: readonly JsonValue[],
+  warnings: DocumentWarning[],
+  onRefused: (flag: RefusedFlag) => void,
+): JsonObject {
   const flags = new Map<string, JsonObject>();
   list.forEach((flag, index) => {
     const path = ["flags", String(index)];
     const key = isJsonObject(flag) ? flag["key"] : undefined;
-    if (typeof key !== "string" || key === "") throw invalid(path, `a flag in a list needs a "key"`);
+    if (typeof key !== "string" || key === "") {
+      const message = `a flag in a list needs a "key"`;
+      onRefused({ key: "", written: message, problems: [{ path, message }] });
+      return;
+    }
     if (flags.has(key))
       warnings.push({ path, message: `the flag ${quoted(key)} occurs twice; the later one is served` });
-    flags.set(key, normaliseFlag(flag, path, warnings));
+    const normalised = normaliseFlag(key, flag, path, warnings, onRefused);
+    if (normalised !== undefined) flags.set(key, normalised);
   });
   return fromEntries([...flags]);
 }
 
+/** Undefined if it is refused. */
 function normaliseFlag(
+  key: string,
   flag: JsonValue | undefined,
   path: readonly string[],
   warnings: DocumentWarning[],
-): JsonObject {
-  if (!isJsonObject(flag)) throw invalid(path, `a flag is an object, but ${last(path)} is ${kindOf(flag)}`);
-  requireServable(flag, path);
-  const { state, variants, defaultVariant, targeting } = flag;
-  if (state !== undefined && typeof state !== "string") {
-    throw invalid(
-      [...path, "state"],
-      `"state" of ${last(path)} must be ENABLED or DISABLED, but it is ${kindOf(state)}`,
-    );
+  onRefused: (flag: RefusedFlag) => void,
+): JsonObject | undefined {
+  const problems = problemsOf(key, flag, path);
+  if (problems.length > 0 || !isJsonObject(flag)) {
+    const written = unservable(flag ?? null) === undefined ? (flag ?? null) : (problems[0]?.message ?? "");
+    onRefused({ key, written, problems });
+    return undefined;
   }
-  if (variants !== undefined && !isJsonObject(variants)) {
-    throw invalid(
-      [...path, "variants"],
-      `"variants" of ${last(path)} must be an object, but it is ${kindOf(variants)}`,
-    );
-  }
-  if (defaultVariant !== undefined && defaultVariant !== null && typeof defaultVariant !== "string") {
-    throw invalid(
-      [...path, "defaultVariant"],
-      `"defaultVariant" of ${last(path)} must be the name of a variant, but it is ${kindOf(defaultVariant)}`,
-    );
-  }
-  if (targeting !== undefined && targeting !== null && !isJsonObject(targeting)) {
-    throw invalid(
-      [...path, "targeting"],
-      `"targeting" of ${last(path)} must be an object, but it is ${kindOf(targeting)}`,
-    );
-  }
+  const { variants, defaultVariant } = flag;
   if (
     typeof defaultVariant === "string" &&
     defaultVariant !== "" &&
-    !Object.hasOwn(variants ?? {}, defaultVariant)
+    !Object.hasOwn((variants ?? {}) as JsonObject, defaultVariant)
   ) {
     warnings.push({
       path: [...path, "defaultVariant"],
@@ -170,13 +230,44 @@ function normaliseFlag(
   return normalised;
 }
 
+/** All that keeps a flag from being served. */
+function problemsOf(
+  key: string,
+  flag: JsonValue | undefined,
+  path: readonly string[],
+): readonly DocumentWarning[] {
+  if (!isJsonObject(flag))
+    return [{ path, message: `a flag is an object, but ${last(path)} is ${kindOf(flag)}` }];
+  const problem = unservable(flag);
+  if (problem !== undefined) return [{ path, message: `${last(path)} ${problem}` }];
+  const problems: DocumentWarning[] = [];
+  if (key === "") problems.push({ path, message: "a flag needs a key, and this one is empty" });
+  const expect = (field: string, isRight: boolean, expected: string): void => {
+    if (isRight) return;
+    const message = `${quoted(field)} of ${last(path)} must be ${expected}, but it is ${kindOf(flag[field])}`;
+    problems.push({ path: [...path, field], message });
+  };
+  const { state, variants, defaultVariant, targeting, metadata } = flag;
+  expect("state", isAbsent(state) || typeof state === "string", "ENABLED or DISABLED");
+  expect("variants", isAbsent(variants) || isJsonObject(variants), "an object");
+  expect(
+    "defaultVariant",
+    isAbsent(defaultVariant) || typeof defaultVariant === "string",
+    "the name of a variant",
+  );
+  expect("targeting", isAbsent(targeting) || isJsonObject(targeting), "an object");
+  if (metadata !== undefined && metadata !== null && !isJsonObject(metadata))
+    problems.push({ path: [...path, "metadata"], message: metadataProblem(metadata) });
+  return problems;
+}
+
 function normaliseMetadata(
   value: JsonValue | undefined,
   path: readonly string[],
   warnings: DocumentWarning[],
 ): JsonObject | undefined {
   if (value === undefined || value === null) return undefined;
-  if (!isJsonObject(value)) throw invalid(path, `"metadata" must be an object, but it is ${kindOf(value)}`);
+  if (!isJsonObject(value)) throw invalid(path, metadataProblem(value));
   const kept = Object.keys(value).filter((key) => {
     const isPrimitive =
       ["string", "number", "boolean"].includes(typeof value[key]) &&
@@ -210,6 +301,19 @@ function define(object: Record<string, JsonValue>, key: string, value: JsonValue
   if (key === "__proto__")
     Object.defineProperty(object, key, { value, configurable: true, enumerable: true, writable: true });
   else object[key] = value;
+}
+
+/** As in flagd, null is nothing. */
+function isAbsent(value: JsonValue | undefined): value is null | undefined {
+  return value === undefined || value === null;
+}
+
+function metadataProblem(value: JsonValue): string {
+  return `"metadata" must be an object, but it is ${kindOf(value)}`;
+}
+
+function refuseDocument({ problems: [first] }: RefusedFlag): never {
+  throw invalid(first?.path ?? [], first?.message ?? "");
 }
 
 function invalid(path: readonly string[], message: string): ProtocolError {

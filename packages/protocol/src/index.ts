@@ -4,13 +4,19 @@ export { DocumentDigest, digestBytes } from "./document-digest.js";
 export { documentHeapBytes, heapPerFlag } from "./document-heap.js";
 export { documentOfFeatureFlag, featureFlagType } from "./feature-flag.js";
 export {
+  emptiedBy,
   emptyFlagDocument,
   encodeDocument,
   normaliseDocument,
   normalising,
+  readDocument,
+  withEarlierFlags,
+  withRefusedFlags,
   type DocumentWarning,
   type FlagDocument,
   type NormalisedDocument,
+  type ReadDocument,
+  type RefusedFlag,
 } from "./flag-document.js";
 export { atOnce, flagsPerStep, type DocumentWork } from "./work.js";
 export { isJsonObject, type JsonObject, type JsonValue } from "./json.js";

@@ -1,5 +1,5 @@
 import { plainTopicOf, readManifest, type ManifestFlags } from "@bunting/featureflags/manifests";
-import type { FlagDocument } from "@bunting/protocol";
+import { withRefusedFlags, type FlagDocument } from "@bunting/protocol";
 import { CliError } from "../cli-error.js";
 import type { Io } from "../terminal/io.js";
 import { findFiles } from "./find-files.js";
@@ -28,7 +28,8 @@ export async function readDocuments(
     const topic = "topic" in plain ? plain : ({ topic: "default/flags" } as const);
     const { flags, errors } = await readManifest(file.path, await readInput(file.path, io), topic);
     const name = nameOf(file.path);
-    const [error] = errors;
+    // A flag that is refused alone is refused again where it is used, as agents do.
+    const error = errors.find(({ flag }) => flag === undefined);
     // In a directory there are other files, too.
     if (error !== undefined && (file.isNamed || flags.length > 0)) {
       const message = `${name}:${error.line}:${error.column}: ${error.message} ("bunting lint" shows all findings)`;
@@ -44,6 +45,6 @@ export async function readDocuments(
   return documents;
 }
 
-function placed({ topic, document, line }: ManifestFlags, name: string): ReadDocument {
-  return { topic, document, place: `${name}:${line}` };
+function placed({ topic, document, refused = [], line }: ManifestFlags, name: string): ReadDocument {
+  return { topic, document: withRefusedFlags({ document, refused }), place: `${name}:${line}` };
 }

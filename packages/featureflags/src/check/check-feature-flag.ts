@@ -16,8 +16,12 @@ export function checkFeatureFlag(object: JsonObject, options: CheckOptions): rea
     return [{ severity: "error", kind: "manifest", message, path: [] }];
   }
   if ("reason" in read) {
-    const { reason, message, path } = read;
-    return [{ severity: "error", kind: kindOfError[reason], message, path }];
+    return [read, ...(read.more ?? [])].map(({ reason, message, path }) => ({
+      severity: "error",
+      kind: kindOfError[reason],
+      message,
+      path,
+    }));
   }
   const { flags, warnings } = read;
   return withoutEchoes([
@@ -27,6 +31,15 @@ export function checkFeatureFlag(object: JsonObject, options: CheckOptions): rea
       message,
       path,
     })),
+    ...(flags.refused ?? []).flatMap(({ key, problems }) =>
+      problems.map(({ message, path }): Finding => ({
+        severity: "error",
+        kind: "document",
+        flag: key,
+        message,
+        path: [...flags.path, ...path],
+      })),
+    ),
     ...checkDocument(flags, options).map((finding) => ({
       ...finding,
       path: [...flags.path, ...finding.path],

@@ -24,6 +24,8 @@ export interface ManifestError extends TextPosition {
   readonly message: string;
   /** The topic the flags would have had; absent if that is not clear: then it may be any topic that the file held before. */
   readonly topic?: TopicKey;
+  /** The key of the one flag that is refused; the others of the topic are served. Absent if it is more. */
+  readonly flag?: string;
 }
 
 /** Something in the file that is served, but maybe not as its author thinks. */

@@ -1,4 +1,4 @@
-import type { FlagDocument, JsonValue, Readers, TopicKey } from "@bunting/protocol";
+import type { FlagDocument, JsonValue, Readers, RefusedFlag, TopicKey } from "@bunting/protocol";
 
 /**
  * Why a file, or one FeatureFlag in it, is not served as it stands.
@@ -26,6 +26,8 @@ export type ObjectReading =
 export interface ObjectFlags {
   readonly topic: TopicKey;
   readonly document: FlagDocument;
+  /** The flags that can't be served, and are not in the document; absent if there are none. */
+  readonly refused?: readonly RefusedFlag[];
   /** The document as it is written, before it was brought into the form that all providers read. */
   readonly written: JsonValue;
   /** The namespaces and ServiceAccounts that a FeatureFlag is shared with; absent if there are none. */
@@ -41,6 +43,10 @@ export interface ObjectError {
   readonly path: readonly string[];
   /** Absent if it is not clear. */
   readonly topic?: TopicKey;
+  /** The key of the one flag that is refused; absent if it is more. */
+  readonly flag?: string;
+  /** What else is wrong with the object. */
+  readonly more?: readonly ObjectError[];
 }
 
 /** Something that is served, but maybe not as its author thinks. */

@@ -1,6 +1,7 @@
 import {
-  normaliseDocument,
+  emptiedBy,
   ProtocolError,
+  readDocument,
   type DocumentWarning,
   type JsonValue,
   type TopicKey,
@@ -10,9 +11,16 @@ import { objectError, type ObjectReading } from "./object-reading.js";
 /** Reads a flagd document, which lies at the path in its object, for the topic. */
 export function readFlags(topic: TopicKey, value: JsonValue, path: readonly string[] = []): ObjectReading {
   try {
-    const { document, warnings } = normaliseDocument(value);
+    const read = readDocument(value);
+    const { document, warnings, refused } = read;
+    if (emptiedBy(read) !== undefined) {
+      const [first, ...more] = refused.flatMap(({ problems }) =>
+        problems.map(({ path: at, message }) => objectError("document", message, [...path, ...at], topic)),
+      );
+      if (first !== undefined) return { ...first, more };
+    }
     return {
-      flags: { topic, document, written: value, path },
+      flags: { topic, document, written: value, path, ...(refused.length === 0 ? {} : { refused }) },
       warnings: warnings.map((warning) => ({
         kind: isStrippedMetadata(warning) ? "stripped_metadata" : "other",
         path: [...path, ...warning.path],

@@ -62,13 +62,31 @@ function readValue(place: ManifestPlace, reading: Reading): void {
   if (read === undefined) return;
   const positionOf = (inner: readonly string[]): TextPosition => document.positionOf([...path, ...inner]);
   if ("reason" in read) {
-    const { path: at, ...error } = read;
-    reading.errors.push({ ...error, ...positionOf(at) });
+    const { more = [], ...first } = read;
+    for (const { path: at, ...error } of [first, ...more])
+      reading.errors.push({ ...error, ...positionOf(at) });
   } else {
     reading.flags.push(placed(read.flags, positionOf));
     for (const { path: at, ...warning } of read.warnings)
       reading.warnings.push({ ...warning, ...positionOf(at) });
+    for (const refusal of refusals(read.flags, positionOf)) reading.errors.push(refusal);
   }
+}
+
+/** What is wrong with the flags that are refused alone. */
+function refusals(
+  { topic, path, refused = [] }: ObjectFlags,
+  positionOf: (path: readonly string[]) => TextPosition,
+): readonly ManifestError[] {
+  return refused.flatMap(({ key, problems }) =>
+    problems.map(({ path: at, message }) => ({
+      reason: "document" as const,
+      message,
+      topic,
+      flag: key,
+      ...positionOf([...path, ...at]),
+    })),
+  );
 }
 
 /** Flags with the way back to the file. */

@@ -1,4 +1,4 @@
-import type { FlagDocument, PastVersion, Readers, TopicKey } from "@bunting/protocol";
+import type { FlagDocument, JsonObject, PastVersion, Readers, TopicKey } from "@bunting/protocol";
 import type { Runnable } from "@bunting/runtime";
 
 /**
@@ -39,6 +39,8 @@ export interface FlagSource extends Runnable {
 export interface SourceSink {
   /** The known versions before the last document, from earlier reports. Absent if the sink keeps none. */
   readonly history?: readonly PastVersion[] | undefined;
+  /** The flags of the last document, for those that a later one has in a form that can't be served. Absent if the sink keeps none. */
+  flags?(): JsonObject | undefined;
   /**
    * The newest document. If it equals the last one, the topic drops it.
    *

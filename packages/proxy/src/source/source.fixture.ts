@@ -2,7 +2,13 @@ import { mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
-import { encodeDocument, type FlagDocument, type PastVersion, type TopicKey } from "@bunting/protocol";
+import {
+  encodeDocument,
+  type FlagDocument,
+  type JsonObject,
+  type PastVersion,
+  type TopicKey,
+} from "@bunting/protocol";
 import { patienceMs } from "@bunting/test/support/event-queue.js";
 import { createLogger, systemClock, type Clock } from "@bunting/runtime";
 import { expect } from "chai";
@@ -27,6 +33,11 @@ export class RecordingSink implements SourceSink {
   readonly histories: (readonly PastVersion[] | undefined)[] = [];
   #read = 0;
   #wake: (() => void) | undefined;
+
+  flags(): JsonObject | undefined {
+    const text = this.lastText;
+    return text === undefined ? undefined : (JSON.parse(text) as FlagDocument).flags;
+  }
 
   document(document: FlagDocument, version: SourceVersion, history?: readonly PastVersion[]): void {
     this.histories.push(history);

@@ -1,4 +1,10 @@
-import { emptyFlagDocument, type FlagDocument, type PastVersion, type TopicKey } from "@bunting/protocol";
+import {
+  emptyFlagDocument,
+  type FlagDocument,
+  type JsonObject,
+  type PastVersion,
+  type TopicKey,
+} from "@bunting/protocol";
 import type { ServingContext } from "@bunting/runtime";
 import { ProxyError } from "../proxy-error.js";
 import type { ProxyMetrics } from "../proxy-metrics.js";
@@ -109,6 +115,11 @@ export class Topic implements SourceSink, SubscribedTopic {
 
   get history(): readonly PastVersion[] | undefined {
     return this.newest?.bytes.history;
+  }
+
+  flags(): JsonObject | undefined {
+    const text = this.newest?.text;
+    return text === undefined ? undefined : (JSON.parse(text) as FlagDocument).flags;
   }
 
   /** Number of subscriptions. */

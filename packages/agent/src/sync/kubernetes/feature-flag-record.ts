@@ -3,6 +3,7 @@ import {
   documentOfFeatureFlag,
   encodeDocument,
   ProtocolError,
+  withRefusedFlags,
   type DocumentWarning,
 } from "@bunting/protocol";
 import { cut, RateLimitedLog } from "@bunting/runtime";
@@ -125,9 +126,9 @@ export class FeatureFlagRecord {
     const { sourceIndex, uri } = config;
     const refused = (why: string): string => `the FeatureFlag ${uri}: ${why}`;
     try {
-      const { document, warnings } = documentOfFeatureFlag(object);
-      this.#logWarnings(warnings, resourceVersion);
-      const bytes = Buffer.from(encodeDocument(document));
+      const read = documentOfFeatureFlag(object);
+      this.#logWarnings(read.warnings, resourceVersion);
+      const bytes = Buffer.from(encodeDocument(withRefusedFlags(read)));
       if (options.currentDocument(sourceIndex)?.layout.bytes.equals(bytes) === true) {
         state.documentConfirmed();
         return undefined;

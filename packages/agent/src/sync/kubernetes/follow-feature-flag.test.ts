@@ -263,6 +263,12 @@ describe("a source of provider kubernetes", () => {
     expect(probe.failures).not.to.contain("unauthorized");
   });
 
+  it("leaves it to the store to refuse one flag alone", async () => {
+    api.put("shop", "flags", { flagSpec: { flags: { a: { state: 1 }, b: {} } } });
+    const { probe } = run();
+    expect(await probe.nextDocument()).to.equal('{"flags":{"a":{"state":1},"b":{}}}');
+  });
+
   it("keeps the last valid version of a FeatureFlag that becomes invalid", async () => {
     api.put("shop", "flags", spec(1));
     const { probe, sources } = run();

@@ -1,4 +1,4 @@
-import type { FlagDocument, TopicKey } from "@bunting/protocol";
+import type { FlagDocument, JsonObject, TopicKey } from "@bunting/protocol";
 import type { FlagSource, SourceSink, SourceVersion } from "../flag-source.js";
 import type { WatchReport } from "./known.js";
 
@@ -45,6 +45,10 @@ export class InnerWatch implements SourceSink {
 
   close(): void {
     this.#closing.abort();
+  }
+
+  flags(): JsonObject | undefined {
+    return this.#lastReport?.document?.flags;
   }
 
   document(document: FlagDocument, version: SourceVersion): void {

@@ -1,4 +1,10 @@
-import { historyLength, type FlagDocument, type PastVersion, type TopicKey } from "@bunting/protocol";
+import {
+  historyLength,
+  type FlagDocument,
+  type JsonObject,
+  type PastVersion,
+  type TopicKey,
+} from "@bunting/protocol";
 import type { Clock } from "@bunting/runtime";
 import { ProxyError } from "../../proxy-error.js";
 import type { SourceSink, SourceVersion } from "../flag-source.js";
@@ -52,6 +58,10 @@ export class CachedTopic implements SourceSink {
 
   get history(): readonly PastVersion[] | undefined {
     return this.#options.sink.history;
+  }
+
+  flags(): JsonObject | undefined {
+    return this.#options.sink.flags?.();
   }
 
   open(): void {

@@ -1,4 +1,4 @@
-import type { FlagDocument, Readers, TopicKey } from "@bunting/protocol";
+import { withEarlierFlags, type FlagDocument, type Readers, type TopicKey } from "@bunting/protocol";
 import type { Manifest, ManifestError } from "@bunting/featureflags/manifests";
 
 /** A file's claim to a topic. */
@@ -70,7 +70,8 @@ export class TopicClaims {
     const { path, realPath, noticedMs } = file;
     const former = [...(this.#topics.get(path) ?? [])];
     const next = new Map<TopicKey, Claim>();
-    for (const { topic, document, readers, line } of manifest.flags) {
+    for (const { topic, document: read, refused = [], readers, line } of manifest.flags) {
+      const document = withEarlierFlags(read, refused, this.#claimOf(topic, path)?.document?.flags);
       next.set(topic, { path, realPath, line, document, readers, error: undefined, noticedMs });
     }
     const keep = (topic: TopicKey, error: ManifestError): void => {

@@ -1,5 +1,5 @@
 import { ObjectTracker, type Epoch, type KubeObject, type WatchRequest } from "@bunting/kube";
-import { documentOfFeatureFlag, type TopicKey } from "@bunting/protocol";
+import { documentOfFeatureFlag, withEarlierFlags, type TopicKey } from "@bunting/protocol";
 import type { Clock } from "@bunting/runtime";
 import { ProxyError } from "../../proxy-error.js";
 import type { SourceSink, SourceVersion } from "../flag-source.js";
@@ -169,9 +169,11 @@ export class FlagRecord implements WatchRequest {
     const { sink, log, topic } = this.#options;
     const { resourceVersion = "" } = version;
     try {
-      const { document, warnings } = documentOfFeatureFlag(object);
+      const { document, warnings, refused } = documentOfFeatureFlag(object);
       log.warnings(topic, resourceVersion, warnings);
-      sink.document(document, version);
+      log.refusedFlags(topic, resourceVersion, refused);
+      const earlier = refused.length === 0 ? undefined : sink.flags?.();
+      sink.document(withEarlierFlags(document, refused, earlier), version);
       return true;
     } catch (error) {
       // A refused version is offered again after each outage.

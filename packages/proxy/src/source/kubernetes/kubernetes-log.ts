@@ -1,5 +1,5 @@
 import { KubeError } from "@bunting/kube";
-import { ProtocolError, type DocumentWarning, type TopicKey } from "@bunting/protocol";
+import { ProtocolError, type DocumentWarning, type RefusedFlag, type TopicKey } from "@bunting/protocol";
 import type { Clock, Logger } from "@bunting/runtime";
 import type { SourceMetrics } from "../source-metrics.js";
 import type { WatchScope } from "./plan-watches.js";
@@ -108,6 +108,22 @@ export class KubernetesLog {
     );
   }
 
+  /** Flags of a FeatureFlag whose other flags are served. */
+  refusedFlags(topic: TopicKey, resourceVersion: string, refused: readonly RefusedFlag[]): void {
+    const problems = refused.flatMap((flag) => flag.problems);
+    for (const _ of problems) this.#metrics.documentInvalid("document");
+    if (problems.length === 0 || this.#isLogged("flags", topic, resourceVersion)) return;
+    for (const { path, message } of problems.slice(0, maxWarnings)) {
+      const fields = { topic, resourceVersion, path: shown(path), reason: message };
+      this.#logger.error(
+        fields,
+        "a flag of a FeatureFlag is invalid; its last valid version, if it had one, is still served",
+      );
+    }
+    const more = problems.length - maxWarnings;
+    if (more > 0) this.#logger.error({ topic, more }, "the FeatureFlag has more errors like these");
+  }
+
   warnings(topic: TopicKey, resourceVersion: string, warnings: readonly DocumentWarning[]): void {
     for (const { path } of warnings) {
       this.#metrics.documentWarning(path.at(-2) === "metadata" ? "stripped_metadata" : "other");
@@ -122,7 +138,7 @@ export class KubernetesLog {
   }
 
   /** True if this was logged for this version already; counts it as logged. */
-  #isLogged(what: "refused" | "warnings", topic: TopicKey, resourceVersion: string): boolean {
+  #isLogged(what: "refused" | "flags" | "warnings", topic: TopicKey, resourceVersion: string): boolean {
     const versions = this.#loggedVersions;
     const key = `${what} ${topic}`;
     if (versions.get(key) === resourceVersion) return true;

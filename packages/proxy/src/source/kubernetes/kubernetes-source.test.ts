@@ -107,6 +107,24 @@ describe("KubernetesSource", function () {
       expect(lines[0]).to.include({ level: "error", topic: "ns/a" });
     });
 
+    it("refuses a flag alone, which stays as it was, and serves the others", async () => {
+      const flag = bench.subscribe("ns/a");
+      const of = (state: unknown, variants: object): object => ({
+        flagSpec: { flags: { b: { variants }, a: { state } } },
+      });
+      bench.api.put("ns", "a", of("ENABLED", { v: 1 }));
+      await isTold(flag, "2");
+      bench.api.put("ns", "a", of(1, { v: 2 }));
+      await isTold(flag, "2", "3");
+      expect(flag.sink.lastText).to.equal('{"flags":{"a":{"state":"ENABLED"},"b":{"variants":{"v":2}}}}');
+      expect(bench.metrics.counts["invalid:document"]).to.equal(1);
+      const [line, ...more] = bench.logged(
+        "a flag of a FeatureFlag is invalid; its last valid version, if it had one, is still served",
+      );
+      expect(more).to.deep.equal([]);
+      expect(line).to.include({ topic: "ns/a", path: "flags.a.state" });
+    });
+
     it("does not read an edit of metadata, but reads everything again that a new object or a relist brings", async () => {
       const flag = bench.subscribe("ns/a");
       bench.put("ns/a", 1);
@@ -126,7 +144,7 @@ describe("KubernetesSource", function () {
     it("refuses a version once: not again when its metadata is edited, nor after an outage", async () => {
       const [flag] = (await putAndSubscribe(["ns/a"])) as [Subscribed];
       const deep = JSON.parse('{"!":['.repeat(500) + "true" + "]}".repeat(500)) as unknown;
-      const refused = { flagSpec: { flags: { a: { targeting: deep } } } };
+      const refused = { flagSpec: { flags: {}, $evaluators: { a: deep } } };
       bench.api.put("ns", "a", refused);
       await isTold(flag, "2", "stale");
       const reason = flag.sink.last?.kind === "stale" ? flag.sink.last.reason.message : "";
