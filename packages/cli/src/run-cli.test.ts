@@ -246,13 +246,13 @@ describe("bunting", () => {
       const manifest = "apiVersion: core.openfeature.dev/v1beta1\nkind: FeatureFlag\nmetadata: { name: a }\n";
       file("a.yaml", manifest);
       file("b/a.yaml", manifest);
-      file("b/My Flags.yaml", good);
+      file("b/Fläche.yaml", good);
       file("c.yaml", "name: x\n");
       expect((await run(["lint", directory])).code).to.equal(0);
       const { out, code } = await run(["lint", "--source", directory]);
       expect(code).to.equal(1);
       expect(out.split("\n")).to.have.length(3);
-      expect(out).to.match(/b\/My Flags\.yaml:1:1: error: .* rename the file .* \[manifest\]/);
+      expect(out).to.match(/b\/Fläche\.yaml:1:1: error: .* rename the file .* \[manifest\]/);
       expect(out).to.match(/b\/a\.yaml:1:1: error: default\/a is in .*a\.yaml:1 already: .* \[duplicate\]/);
       expect(out).to.match(/c\.yaml:1:1: error: there is neither "kind"/);
     });

@@ -1,4 +1,4 @@
-export { flagFileExtensions } from "./manifest/flag-file-extensions.js";
+export { flagFileExtensions, isFlagFileName } from "./manifest/flag-file-extensions.js";
 export type {
   Manifest,
   ManifestError,

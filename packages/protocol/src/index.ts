@@ -40,6 +40,7 @@ export {
   type Readers,
 } from "./readers.js";
 export {
+  isFileTopicName,
   isNamespaceName,
   isObjectName,
   parsePrefixedSelector,

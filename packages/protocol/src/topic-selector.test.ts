@@ -1,6 +1,11 @@
 import { expect } from "chai";
 import { ProtocolError } from "./protocol-error.js";
-import { parsePrefixedSelector, parseTopicSelector } from "./topic-selector.js";
+import {
+  isFileTopicName,
+  parseAnySelector,
+  parsePrefixedSelector,
+  parseTopicSelector,
+} from "./topic-selector.js";
 
 describe("parseTopicSelector", () => {
   it("reads both forms as the same topic", () => {
@@ -59,4 +64,16 @@ describe("parsePrefixedSelector", () => {
     it(`refuses ${JSON.stringify(selector)}`, () => {
       expect(() => parsePrefixedSelector(selector)).to.throw(ProtocolError);
     });
+});
+
+describe("isFileTopicName", () => {
+  it("takes what files are called, and nothing that leads elsewhere or that a header can't hold", () => {
+    for (const name of ["my_flags", "Product.v2", "flags (copy)", "a,b=c", "x".repeat(255)]) {
+      expect(isFileTopicName(name), name).to.equal(true);
+      expect(parseAnySelector(`default/${name}`)).to.equal(`default/${name}`);
+    }
+    for (const name of ["", ".", "..", "a/b", "../etc", " a", "a ", "a\0", "a\n", "naïve", "x".repeat(256)])
+      expect(isFileTopicName(name), name).to.equal(false);
+    expect(() => parseAnySelector("Demo/my_flags")).to.throw(ProtocolError);
+  });
 });

@@ -20,6 +20,17 @@ export function isObjectName(text: string): boolean {
   return text.length <= 253 && subdomain.test(text);
 }
 
+/** Longer names of files are not allowed by Linux. */
+const maxFileName = 255;
+
+/**
+ * True if the text may name a topic that is a flagd file: `My_flags`. Selectors travel in headers of gRPC, so it is printable ASCII without
+ * spaces around it. Only sources that never put a name into a URL, a selector of Kubernetes or a path may take such topics.
+ */
+export function isFileTopicName(text: string): boolean {
+  return text.length <= maxFileName && /^[!-.0-~](?:[ -.0-~]*[!-.0-~])?$/.test(text) && !/^\.\.?$/.test(text);
+}
+
 export function topicKey(namespace: string, name: string): TopicKey {
   return `${namespace}/${name}`;
 }
@@ -27,9 +38,13 @@ export function topicKey(namespace: string, name: string): TopicKey {
 /**
  * Reads a selector that names one topic: `core.openfeature.dev/ns/name` or `ns/name`.
  *
+ * @param isName what names may be: those of Kubernetes, if absent, or of files
  * @throws ProtocolError SELECTOR_INVALID, whose message quotes the selector and the expected form.
  */
-export function parseTopicSelector(selector: string): TopicKey {
+export function parseTopicSelector(
+  selector: string,
+  isName: (text: string) => boolean = isObjectName,
+): TopicKey {
   if (selector === "") throw invalid("the selector is empty");
   const parts = (selector.startsWith(group) ? selector.slice(group.length) : selector).split("/");
   const [namespace, name] = parts;
@@ -41,10 +56,9 @@ export function parseTopicSelector(selector: string): TopicKey {
       `the selector ${quoted(selector)} has ${quoted(namespace)} as its namespace, which Kubernetes would not accept`,
     );
   }
-  if (!isObjectName(name)) {
-    throw invalid(
-      `the selector ${quoted(selector)} has ${quoted(name)} as its name, which Kubernetes would not accept`,
-    );
+  if (!isName(name)) {
+    const whose = isName === isObjectName ? "Kubernetes would not accept" : "no FeatureFlag or file can have";
+    throw invalid(`the selector ${quoted(selector)} has ${quoted(name)} as its name, which ${whose}`);
   }
   return topicKey(namespace, name);
 }
@@ -55,24 +69,27 @@ export function parseTopicSelector(selector: string): TopicKey {
  *
  * @throws ProtocolError SELECTOR_INVALID
  */
-export function parsePrefixedSelector(selector: string): {
+export function parsePrefixedSelector(
+  selector: string,
+  isName?: (text: string) => boolean,
+): {
   /** With its slash; "" if there is none. */
   readonly prefix: string;
   readonly topic: TopicKey;
 } {
   const named = selector.startsWith(group) ? selector.slice(group.length) : selector;
   const prefix = named.split("/").length === 3 ? named.slice(0, named.indexOf("/")) : "";
-  if (!isNamespaceName(prefix)) return { prefix: "", topic: parseTopicSelector(selector) };
-  return { prefix: `${prefix}/`, topic: parseTopicSelector(named.slice(prefix.length + 1)) };
+  if (!isNamespaceName(prefix)) return { prefix: "", topic: parseTopicSelector(selector, isName) };
+  return { prefix: `${prefix}/`, topic: parseTopicSelector(named.slice(prefix.length + 1), isName) };
 }
 
 /**
- * As parsePrefixedSelector, with the prefix as a part of the key: what a proxy calls such a topic.
+ * As parsePrefixedSelector, with the prefix as a part of the key: what a proxy calls such a topic. It may be that of a file.
  *
  * @throws ProtocolError SELECTOR_INVALID
  */
 export function parseAnySelector(selector: string): TopicKey {
-  const { prefix, topic } = parsePrefixedSelector(selector);
+  const { prefix, topic } = parsePrefixedSelector(selector, isFileTopicName);
   return `${prefix}${topic}`;
 }
 

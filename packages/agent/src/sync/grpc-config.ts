@@ -1,4 +1,4 @@
-import { parsePrefixedSelector, ProtocolError } from "@bunting/protocol";
+import { parseAnySelector, ProtocolError } from "@bunting/protocol";
 import { quoted } from "@bunting/runtime";
 import { AgentError } from "../agent-error.js";
 import { grpcCredentials, type SharedCredentials } from "./grpc-credentials.js";
@@ -65,8 +65,7 @@ const ownHeaders: ReadonlySet<string> = new Set(["content-type", "te", "user-age
 /** The topic that a selector names, with the prefix of its cluster if it has one; undefined if it is another selector. */
 export function topicOf(selector: string): string | undefined {
   try {
-    const { prefix, topic } = parsePrefixedSelector(selector);
-    return `${prefix}${topic}`;
+    return parseAnySelector(selector);
   } catch (error) {
     if (error instanceof ProtocolError) return undefined;
     throw error;

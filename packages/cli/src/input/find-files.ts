@@ -1,7 +1,7 @@
 import type { Dirent, Stats } from "node:fs";
 import { readdir, realpath, stat } from "node:fs/promises";
-import { extname, join } from "node:path";
-import { flagFileExtensions } from "@bunting/featureflags/manifests";
+import { join } from "node:path";
+import { isFlagFileName } from "@bunting/featureflags/manifests";
 import { standardInput, unreadable } from "./read-input.js";
 
 /** A file to be read. */
@@ -51,7 +51,7 @@ async function addTree(root: string, found: FoundFile[], signal: AbortSignal): P
       if (target?.isDirectory() === true) {
         if (target === entry) await enter(inner);
         else links.push(inner);
-      } else if (target?.isFile() === true && flagFileExtensions.has(extname(entry.name))) {
+      } else if (target?.isFile() === true && isFlagFileName(entry.name)) {
         found.push({ path: inner, isNamed: false });
       }
     }

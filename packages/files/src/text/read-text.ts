@@ -16,7 +16,7 @@ export async function readText(
   const text = utf8Of(bytes)?.toString();
   if (text === undefined) return readError("encoding", notText);
   if (text.trim() === "") return readError("empty", "the file is empty");
-  const isJsonFile = extname(path) === ".json";
+  const isJsonFile = extname(path).toLowerCase() === ".json";
   if (isJsonFile || /^\s*[{[]/.test(text)) {
     const parsed = readJson(text, limits);
     if (parsed.kind === "documents" || (isJsonFile && !/^---/m.test(text))) return parsed;

@@ -133,6 +133,11 @@ function createMain(named: SourceOption, options: SourceOptions, parts: SourcePa
   });
 }
 
+/** Whether topics may have names of files: those of a directory, and of another proxy, which refuses what it does not serve. */
+export function allowsFileNames({ source }: Pick<SourceOptions, "source">): boolean {
+  return /^(dir|upstream):/.test(source);
+}
+
 /**
  * The prefixes that topics have, "" for none; no list if all have none.
  *

@@ -42,6 +42,15 @@ describe("parseSelector", () => {
     }
   });
 
+  it("takes names of files only where the source has files, and no path", () => {
+    const read = (selector: string, allowFileNames: boolean): string =>
+      parseSelector(selector, { allowFileSelectors: false, allowFileNames });
+    expect(read("default/My_flags", true)).to.equal("default/My_flags");
+    expect(() => read("default/My_flags", false)).to.throw("which Kubernetes would not accept");
+    for (const selector of ["default/..", "default/../etc", "../default/a", "De_fault/a"])
+      expect(() => read(selector, true), selector).to.throw("expected");
+  });
+
   it("tells a file's topic from a FeatureFlag's", () => {
     expect(filePathOf(parseSelector("file:/a.json", { allowFileSelectors: true }))).to.equal("/a.json");
     expect(filePathOf("file/a.json")).to.equal(undefined);

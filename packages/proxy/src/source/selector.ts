@@ -1,6 +1,13 @@
-import { extname, resolve } from "node:path";
-import { flagFileExtensions } from "@bunting/featureflags/manifests";
-import { parsePrefixedSelector, parseTopicSelector, ProtocolError, type TopicKey } from "@bunting/protocol";
+import { resolve } from "node:path";
+import { flagFileExtensions, isFlagFileName } from "@bunting/featureflags/manifests";
+import {
+  isFileTopicName,
+  isObjectName,
+  parsePrefixedSelector,
+  parseTopicSelector,
+  ProtocolError,
+  type TopicKey,
+} from "@bunting/protocol";
 
 const filePrefix = "file:";
 
@@ -17,25 +24,34 @@ export function parseSelector(
     readonly allowFileSelectors: boolean;
     /** Prefixes of topics; "" for topics without one; default: no topic has a prefix. */
     readonly prefixes?: readonly string[] | undefined;
+    /** Whether topics may have names of files; default: only those that Kubernetes accepts. */
+    readonly allowFileNames?: boolean;
   },
 ): TopicKey {
   if (!selector.startsWith(filePrefix)) {
-    const { prefixes } = options;
-    return prefixes === undefined ? parseTopicSelector(selector) : parsePrefixed(selector, prefixes);
+    const { prefixes, allowFileNames = false } = options;
+    const isName = allowFileNames ? isFileTopicName : isObjectName;
+    return prefixes === undefined
+      ? parseTopicSelector(selector, isName)
+      : parsePrefixed(selector, prefixes, isName);
   }
   if (!options.allowFileSelectors) {
     throw invalid("selectors that name a file are off: the proxy allows them with --allow-file-selectors");
   }
   const path = selector.slice(filePrefix.length);
   if (path === "" || path.includes("\0")) throw invalid("the selector names no file: expected file:PATH");
-  if (!flagFileExtensions.has(extname(path))) {
+  if (!isFlagFileName(path)) {
     throw invalid(`the file of the selector must end in ${[...flagFileExtensions].join(", ")}`);
   }
   return `file:${resolve(path)}` as TopicKey;
 }
 
-function parsePrefixed(selector: string, prefixes: readonly string[]): TopicKey {
-  const { prefix, topic } = parsePrefixedSelector(selector);
+function parsePrefixed(
+  selector: string,
+  prefixes: readonly string[],
+  isName: (text: string) => boolean,
+): TopicKey {
+  const { prefix, topic } = parsePrefixedSelector(selector, isName);
   if (prefixes.includes(prefix)) return `${prefix}${topic}`;
   const known = prefixes.filter((each) => each !== "").join(", ");
   throw invalid(`the selector begins with none of the prefixes that this proxy serves: ${known}`);

@@ -11,7 +11,7 @@ import { DrainingPort } from "../service/draining-port.js";
 import { FlagSync } from "../service/flag-sync.js";
 import { ProxyReadiness } from "../service/proxy-readiness.js";
 import { proxyTls } from "../service/proxy-tls.js";
-import { createSource, topicPrefixes } from "../source/create-source.js";
+import { allowsFileNames, createSource, topicPrefixes } from "../source/create-source.js";
 import { parseSelector } from "../source/selector.js";
 import { TopicQuota } from "../topic/topic-quota.js";
 import { TopicRegistry } from "../topic/topic-registry.js";
@@ -23,6 +23,7 @@ import { TopicRegistry } from "../topic/topic-registry.js";
 export const proxyParts = {
   createSource,
   topicPrefixes,
+  allowsFileNames,
   createAccess,
   parseSelector,
   TopicQuota,

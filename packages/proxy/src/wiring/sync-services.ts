@@ -33,10 +33,11 @@ export function syncServices(
   const { options, parts, context } = wiring;
   const { allowFileSelectors } = options;
   const prefixes = parts.topicPrefixes(options);
+  const selectable = { allowFileSelectors, prefixes, allowFileNames: parts.allowsFileNames(options) };
   const subscribing = {
     topics,
     access,
-    parseSelector: (selector: string) => parts.parseSelector(selector, { allowFileSelectors, prefixes }),
+    parseSelector: (selector: string) => parts.parseSelector(selector, selectable),
     context,
     startQueue: startQueueOf(wiring),
   };

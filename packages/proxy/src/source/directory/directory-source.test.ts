@@ -580,9 +580,9 @@ describe("DirectorySource", () => {
     });
 
     it("says how to rename a flagd file whose name can't be a topic", async () => {
-      put("My Flags.json", flags(1));
+      put("Fläche.json", flags(1));
       const source = await directory.start();
-      expect(source.logged("error").map(({ file }) => file)).to.deep.equal([at("My Flags.json")]);
+      expect(source.logged("error").map(({ file }) => file)).to.deep.equal([at("Fläche.json")]);
       expect(source.logged("error")[0]?.reason).to.contain("rename the file");
     });
 
@@ -647,6 +647,15 @@ describe("DirectorySource", () => {
       expect(
         new Set(sink.events.map((event) => (event.kind === "document" ? event.text : event.kind))),
       ).to.deep.equal(new Set([textOf(1)]));
+      expect(source.logged("error")).to.deep.equal([]);
+    });
+
+    it("serves a flagd file of any name that a selector can hold, in capitals, with _ or with spaces", async () => {
+      const names = ["my_flags.json", "Product.JSON", "flags (copy).yaml", "x.YML"];
+      for (const name of names) put(name, name.toLowerCase().endsWith("json") ? flags(1) : "flags: {}\n");
+      const source = await directory.start();
+      for (const topic of ["my_flags", "Product", "flags (copy)", "x"])
+        expect((await source.watch(`default/${topic}`).next()).kind, topic).to.equal("document");
       expect(source.logged("error")).to.deep.equal([]);
     });
 

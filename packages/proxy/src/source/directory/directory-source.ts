@@ -1,9 +1,9 @@
-import { extname, resolve } from "node:path";
+import { resolve } from "node:path";
 import { WatchedDirectory, type FileEvent } from "@bunting/files";
 import type { Readers, TopicKey } from "@bunting/protocol";
 import type { Context } from "@bunting/runtime";
 import { ProxyError } from "../../proxy-error.js";
-import { flagFileExtensions, maxManifestBytes } from "@bunting/featureflags/manifests";
+import { isFlagFileName, maxManifestBytes } from "@bunting/featureflags/manifests";
 import type { FlagSource, SourceSink } from "../flag-source.js";
 import type { SourceMetrics } from "../source-metrics.js";
 import { DirectoryLog } from "./directory-log.js";
@@ -51,10 +51,7 @@ export class DirectorySource implements FlagSource {
     });
     this.#directory = new WatchedDirectory({
       path: this.#path,
-      files:
-        only === undefined
-          ? { accepts: (name) => flagFileExtensions.has(extname(name)) }
-          : { only: only.fileName },
+      files: only === undefined ? { accepts: isFlagFileName } : { only: only.fileName },
       clock: context.clock,
       maxBytes: maxManifestBytes,
       rescanEveryMs,
