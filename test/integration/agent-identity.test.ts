@@ -193,7 +193,9 @@ describe("bunting-agent with a token and TLS", () => {
     await eventually(async () => (await metric(one, renewals("failed"))) > 0, "the renewal fails");
     expect(await metric(one, failures("unauthenticated"))).to.equal(0);
     const other = await agent(sync);
-    const { advice } = await other.process.nextLog("the source refuses this agent, or its credentials can't be read; retrying");
+    const { advice } = await other.process.nextLog(
+      "the source refuses this agent, or its credentials can't be read; retrying",
+    );
     expect(advice).to.contain("must have a token that the server accepts");
     expect(await look(other)).to.contain("UNAUTHENTICATED");
     expect(await isReady(other.management)).to.equal(false);

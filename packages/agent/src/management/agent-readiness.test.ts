@@ -78,7 +78,9 @@ describe("AgentReadiness", () => {
     expect(readiness.check().reason).to.match(/^waiting for .*\n.*: the proxy is refused .*: 403$/);
     readiness.answered(0);
     expect(readiness.check()).to.have.property("isReady", true);
-    expect(readiness.check().reason).to.match(/^ready, but flags may be stale\n.*: the proxy is refused .*: 403$/);
+    expect(readiness.check().reason).to.match(
+      /^ready, but flags may be stale\n.*: the proxy is refused .*: 403$/,
+    );
   });
 
   it("names the protocol of a source, and what the source reports instead of flags", () => {

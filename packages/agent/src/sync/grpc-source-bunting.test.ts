@@ -102,7 +102,10 @@ describe("GrpcSource over bunting.sync.v1", () => {
       const freshness = { topic, isStale: true, reason: "403 Forbidden", cause: STALE_CAUSE_REFUSED };
       stream.send({ freshness });
       const told = (text: RegExp | undefined, what: string): Promise<void> =>
-        eventually(() => text?.test(source.status().proxyLost ?? "") ?? source.status().proxyLost === undefined, what);
+        eventually(
+          () => text?.test(source.status().proxyLost ?? "") ?? source.status().proxyLost === undefined,
+          what,
+        );
       await told(/refused .*: 403 Forbidden$/, "the reason");
       expect(source.status()).to.include({ state: "connected", cause: "refused" });
       expect(probe.messages).to.deep.equal(["freshness"]);

@@ -47,10 +47,14 @@ export const withoutFlags: Readonly<Record<SourceCause, string>> = {
 
 /** For one whose flags are served. */
 export const withLastFlags: Readonly<Record<SourceCause, string>> = {
-  unreachable: "lost the connection to the source; its last flags are still served while the agent reconnects",
-  refused: "the source refuses this agent now, or its credentials can't be read; its last flags are still served while the agent tries again",
-  misconfigured: "the source has nothing any more of the kind that this agent asks for; its last flags are still served while the agent tries again",
-  invalid: "what the source delivers now can't be used; its last flags are still served while the agent tries again",
+  unreachable:
+    "lost the connection to the source; its last flags are still served while the agent reconnects",
+  refused:
+    "the source refuses this agent now, or its credentials can't be read; its last flags are still served while the agent tries again",
+  misconfigured:
+    "the source has nothing any more of the kind that this agent asks for; its last flags are still served while the agent tries again",
+  invalid:
+    "what the source delivers now can't be used; its last flags are still served while the agent tries again",
 };
 
 /** What a proxy says of its own source. */

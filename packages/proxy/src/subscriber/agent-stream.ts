@@ -1,4 +1,4 @@
-import { ProtocolError, type buntingSyncV1, type TopicKey } from "@bunting/protocol";
+import { ProtocolError, type buntingSyncV1 } from "@bunting/protocol";
 import { type ResponseStream, type RpcStatus, type TransportSession } from "@bunting/rpc";
 import type { Admission, Admitted } from "../access/access.js";
 import { ProxyError } from "../proxy-error.js";
@@ -7,6 +7,7 @@ import { abuse, readAgentRequest, type AgentRequest } from "./agent-request.js";
 import type { AgentStreamContext } from "./agent-stream-context.js";
 import type { Requester } from "./subscribe-budget.js";
 import { heartbeatMessage, tierMessage, topicErrorMessage } from "./stream-messages.js";
+import { StreamTopics } from "./stream-topics.js";
 import { TopicSubscriber, type AgentMessage, type SubscriberOwner } from "./topic-subscriber.js";
 import { WaitingRequests } from "./waiting-requests.js";
 
@@ -23,9 +24,7 @@ const maxAuthorizing = 64;
 export class AgentStream implements SubscriberOwner, Requester, Admitted {
   readonly #context: AgentStreamContext;
   readonly #out: ResponseStream;
-  readonly #subscribers = new Map<TopicKey, TopicSubscriber>();
-  /** Subscribers that may have something to send, in the order of their wakes. */
-  readonly #due = new Set<TopicSubscriber>();
+  readonly #topics: StreamTopics;
   readonly #errors: AgentMessage[] = [];
   /** Requests that arrived but are not handled yet; undefined if there never were any. */
   #waiting: WaitingRequests | undefined;
@@ -51,6 +50,7 @@ export class AgentStream implements SubscriberOwner, Requester, Admitted {
   constructor(context: AgentStreamContext, out: ResponseStream) {
     this.#context = context;
     this.#out = out;
+    this.#topics = new StreamTopics(context);
     this.#onWritten = (error) => this.#finishWrite(error);
   }
 
@@ -152,14 +152,12 @@ export class AgentStream implements SubscriberOwner, Requester, Admitted {
   }
 
   due(subscriber: TopicSubscriber): void {
-    if (this.#subscribers.get(subscriber.topic) !== subscriber) return;
-    this.#due.add(subscriber);
-    this.#speak();
+    if (this.#topics.due(subscriber)) this.#speak();
   }
 
   ended(subscriber: TopicSubscriber, error: ProxyError): void {
-    if (this.#subscribers.get(subscriber.topic) !== subscriber) return;
-    this.#drop(subscriber);
+    if (!this.#topics.has(subscriber)) return;
+    this.#topics.drop(subscriber);
     this.#refuse(subscriber.topic, this.#context.statusOf(error));
   }
 
@@ -206,8 +204,8 @@ export class AgentStream implements SubscriberOwner, Requester, Admitted {
     const { maxTopics, parseTopic, statusOf, limitReached } = this.#context;
     try {
       const topic = parseTopic(selector);
-      if (this.#subscribers.has(topic)) throw abuse(`this stream is subscribed to ${topic} already`);
-      if (this.#subscribers.size >= maxTopics) {
+      if (this.#topics.of(topic) !== undefined) throw abuse(`this stream is subscribed to ${topic} already`);
+      if (this.#topics.size >= maxTopics) {
         const message = `a stream has at most ${maxTopics} topics; open another one`;
         this.#refuse(selector, statusOf(limitReached("topics_per_stream", this.connection, message)));
         return;
@@ -231,7 +229,7 @@ export class AgentStream implements SubscriberOwner, Requester, Admitted {
       return;
     }
     // Until the decision the topic counts as subscribed, but receives nothing.
-    this.#subscribers.set(topic, subscriber);
+    this.#topics.add(subscriber);
     this.#authorizing++;
     refusal
       .finally(() => {
@@ -239,7 +237,7 @@ export class AgentStream implements SubscriberOwner, Requester, Admitted {
         if (this.#mustWait) this.#context.requestTurns.enter(this);
       })
       .then((settled) => {
-        if (this.#subscribers.get(topic) === subscriber) this.#join(subscriber, admission, held, settled);
+        if (this.#topics.has(subscriber)) this.#join(subscriber, admission, held, settled);
       })
       .catch((error: unknown) => this.fail(error));
   }
@@ -255,11 +253,11 @@ export class AgentStream implements SubscriberOwner, Requester, Admitted {
     try {
       if (refusal !== undefined) throw refusal;
       const subscription = subscribe(topic, subscriber);
-      this.#subscribers.set(topic, subscriber);
+      this.#topics.add(subscriber);
       access.watchTopic(admission, topic, subscriber);
       subscriber.open(subscription, held);
     } catch (error) {
-      this.#subscribers.delete(topic);
+      this.#topics.delete(subscriber);
       if (!(error instanceof ProxyError)) throw error;
       this.#refuse(topic, statusOf(error));
     }
@@ -267,13 +265,13 @@ export class AgentStream implements SubscriberOwner, Requester, Admitted {
 
   /** An answer that crosses the end of its subscription finds none: that is no error of the agent. */
   #answer(request: Extract<AgentRequest, { $case: "unsubscribe" | "ack" | "nack" }>): void {
-    const subscriber = this.#subscribers.get(request.value.topic as TopicKey);
+    const subscriber = this.#topics.of(request.value.topic);
     if (subscriber === undefined) return;
     if (request.$case === "unsubscribe") {
-      this.#drop(subscriber);
+      this.#topics.drop(subscriber);
       this.#speak();
     } else if (!subscriber.answer(request, this.#written)) {
-      this.#drop(subscriber);
+      this.#topics.drop(subscriber);
       const message = `the ${request.$case} answers nothing that was sent; subscribe again`;
       this.#refuse(subscriber.topic, { code: "INVALID_ARGUMENT", message });
     }
@@ -289,13 +287,6 @@ export class AgentStream implements SubscriberOwner, Requester, Admitted {
     this.#speak();
   }
 
-  #drop(subscriber: TopicSubscriber): void {
-    this.#subscribers.delete(subscriber.topic);
-    this.#due.delete(subscriber);
-    this.#context.access.forgetTopic(subscriber);
-    subscriber.close();
-  }
-
   #speak(): void {
     if (this.#isWriting || this.#hasEnded) return;
     if (this.#owesTier) {
@@ -309,17 +300,14 @@ export class AgentStream implements SubscriberOwner, Requester, Admitted {
       this.#write(error);
       return;
     }
-    for (const subscriber of this.#due) {
-      this.#due.delete(subscriber);
-      const message = subscriber.next(this.#written + 1);
+    for (let due = this.#topics.takeDue(); due !== undefined; due = this.#topics.takeDue()) {
+      const message = due.next(this.#written + 1);
       if (message === undefined) continue;
-      this.#speaking = subscriber;
+      this.#speaking = due;
       this.#write(message);
       return;
     }
-    if (this.#lastStatus === undefined) return;
-    for (const subscriber of this.#subscribers.values()) if (subscriber.isBehind) return;
-    this.end(this.#lastStatus);
+    if (this.#lastStatus !== undefined && !this.#topics.isBehind) this.end(this.#lastStatus);
   }
 
   #write({ kind, frame }: AgentMessage): void {
@@ -340,7 +328,7 @@ export class AgentStream implements SubscriberOwner, Requester, Admitted {
     if (speaking !== undefined) {
       speaking.written();
       // A tombstone needs no answer, so the topic may have more to send.
-      if (this.#subscribers.get(speaking.topic) === speaking) this.#due.add(speaking);
+      this.#topics.due(speaking);
     }
     this.#speak();
   }
@@ -352,13 +340,7 @@ export class AgentStream implements SubscriberOwner, Requester, Admitted {
     this.#context.requestTurns.leave(this);
     this.#waiting?.clear();
     if (this.#program !== undefined) this.#context.programs.leave(this.#program);
-    const { access } = this.#context;
-    access.forget(this);
-    for (const subscriber of this.#subscribers.values()) {
-      access.forgetTopic(subscriber);
-      subscriber.close();
-    }
-    this.#subscribers.clear();
-    this.#due.clear();
+    this.#context.access.forget(this);
+    this.#topics.close();
   }
 }

@@ -43,7 +43,14 @@ function useSubscriber(isProxy: boolean, versions: number, subscribedAtMs = 0) {
     conflated: () => undefined,
   };
   const connection = {} as TransportSession;
-  const owner = { connection, program: "", isProxy, readsFreshness: isProxy, due: () => undefined, ended: () => undefined };
+  const owner = {
+    connection,
+    program: "",
+    isProxy,
+    readsFreshness: isProxy,
+    due: () => undefined,
+    ended: () => undefined,
+  };
   const unanswered = new Deadlines<TopicSubscriber>(clock, 1_000, () => undefined);
   const metrics = { ...noMetrics, fannedOut: (ms: number) => void fannedOut.push(ms) };
   const context = { metrics, clock, unanswered, refresh: () => () => undefined };

@@ -18,7 +18,7 @@ import type { UpstreamCredentials } from "./upstream-config.js";
 import { refusedRetryMs } from "./refused-retry.js";
 import { refreshTopic } from "./refresh-topic.js";
 import { describeEnd } from "./describe-end.js";
-import { codeOfEnd, type SourceErrorCode } from "./source-error-code.js";
+import { codeOfEnd } from "./source-error-code.js";
 import { callUpstream } from "./upstream-stream.js";
 import { isAnswer, isOfTopic, resumableFirst, type UpstreamTopic } from "./upstream-topic.js";
 
@@ -72,8 +72,7 @@ export class UpstreamLink {
   readonly #streams: OpenStream[] = [];
   /** The stream that serves the topics. */
   #used: OpenStream | undefined;
-  #failure = "it has not answered yet";
-  #failureCode: SourceErrorCode = "SOURCE_UNREADABLE";
+  #failure = new ProxyError("SOURCE_UNREADABLE", "it has not answered yet");
   /** The kind of the last log line, so that only changes are logged. */
   #logged = "";
   #cancelStale: (() => void) | undefined;
@@ -119,8 +118,7 @@ export class UpstreamLink {
       const startedMs = context.clock.monotonicMs();
       const end = await this.#follow(target, signal);
       if (isAborted(signal)) break;
-      this.#failure = singleLine(end.message);
-      this.#failureCode = codeOfEnd(end.reason);
+      this.#failure = new ProxyError(codeOfEnd(end.reason), singleLine(end.message));
       context.metrics.upstreamFailed(end.reason);
       this.#logChange("warn", `${target} ${end.reason}`, describeEnd(target, end));
       if (context.clock.monotonicMs() - startedMs >= healthyMs) {
@@ -337,7 +335,7 @@ export class UpstreamLink {
       const reason =
         this.#used?.isOpen === true
           ? new ProxyError("SOURCE_UNREADABLE", "the upstream has not said yet what the topic is")
-          : new ProxyError(this.#failureCode, `no upstream can be followed: ${this.#failure}`);
+          : new ProxyError(this.#failure.code, `no upstream can be followed: ${this.#failure.message}`);
       for (const topic of this.#topics.values()) if (topic.isUnexplained) topic.stale(reason);
     });
   }

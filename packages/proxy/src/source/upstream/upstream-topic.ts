@@ -187,7 +187,9 @@ export class UpstreamTopic {
       return undefined;
     }
     if (message.kind === "freshness") {
-      this.#upstreamIsStale = message.isStale ? unreadable(message.reason, codeOfCause(message.cause)) : undefined;
+      this.#upstreamIsStale = message.isStale
+        ? unreadable(message.reason, codeOfCause(message.cause))
+        : undefined;
       // While the newest version is refused, the topic stays stale even if the upstream is not.
       const reason = this.#upstreamIsStale ?? this.#refused;
       if (reason !== undefined) this.#sink.stale(reason);
@@ -225,7 +227,8 @@ export class UpstreamTopic {
         return undefined;
       case "topic_error":
         if (message.code === notFound) this.#report(() => this.#sink.missing());
-        else this.#refuse(`the upstream refuses ${this.name}: ${message.message}`, codeOfStatus(message.code));
+        else
+          this.#refuse(`the upstream refuses ${this.name}: ${message.message}`, codeOfStatus(message.code));
         return undefined;
     }
   }
