@@ -7,6 +7,7 @@ import { FlagSync, type FlagSyncOptions } from "@bunting/proxy/internal/service/
 import { legacySyncService } from "@bunting/proxy/internal/service/sync-v1/legacy-sync-service.js";
 import { flagdSyncService } from "@bunting/proxy/internal/service/flagd-sync-v1/flagd-sync-service.js";
 import { noMetrics, type ProxyMetrics } from "@bunting/proxy/internal/proxy-metrics.js";
+import { LeftBehind } from "@bunting/proxy/internal/subscriber/left-behind.js";
 import { TopicRegistry, type TopicRegistryOptions } from "@bunting/proxy/internal/topic/topic-registry.js";
 import { GrpcServer } from "@bunting/rpc";
 import { PortListener } from "@bunting/server";
@@ -31,6 +32,7 @@ export class SyncServer {
   readonly topics: TopicRegistry;
   readonly flagSync: FlagSync;
   readonly agentSync: AgentSync;
+  readonly leftBehind: LeftBehind;
   readonly listener: PortListener;
   /** Lines that the proxy logged. */
   readonly logs: string[] = [];
@@ -54,11 +56,13 @@ export class SyncServer {
       ...options,
       context,
     });
+    this.leftBehind = options.leftBehind ?? new LeftBehind(context);
     const sync = {
       parseSelector: parseTopicSelector,
       ...options,
       topics: this.topics,
       context,
+      leftBehind: this.leftBehind,
     };
     this.flagSync = new FlagSync(sync);
     this.agentSync = new AgentSync(sync);

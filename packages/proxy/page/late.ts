@@ -4,22 +4,36 @@ import { count, counted, versionText } from "./format.js";
 import { since } from "./since.js";
 import { Table } from "./table.js";
 
-/** Who is behind, and since when. */
+/** Who is behind, and since when; or who has gone without the newest version. */
 export class LateTable {
-  readonly #section = byId("late");
+  readonly #section: HTMLElement;
+  readonly #caption: string;
   readonly #more = element("p", { class: "more" });
   readonly #table = new Table<LateSubscriber>(
-    ({ topic, address, program }) => `${topic} ${address ?? ""} ${program ?? ""}`,
+    ({ topic, address, program, leftMs }) => `${topic} ${address ?? ""} ${program ?? ""} ${leftMs ?? ""}`,
     [
       {
         name: "Who",
-        cell: ({ address, program }) => [
-          element("span", { class: "mono" }, address ?? "address not shown from here"),
-          element("span", { class: "detail" }, program ?? "stock client"),
+        cell: ({ identity, address, program }) => [
+          element("span", { class: "mono" }, identity ?? address ?? "address not shown from here"),
+          element(
+            "span",
+            { class: "detail" },
+            [...(identity === undefined ? [] : [address ?? ""]), program ?? "stock client"].join(" "),
+          ),
         ],
       },
       { name: "Topic", cell: ({ topic }) => [element("span", { class: "mono" }, topic)] },
-      { name: "Behind for", class: "nowrap", cell: ({ sinceMs }) => [since(sinceMs, "duration")] },
+      {
+        name: "Behind for",
+        class: "nowrap",
+        cell: ({ sinceMs, leftMs }) => [
+          since(sinceMs, "duration"),
+          ...(leftMs === undefined
+            ? []
+            : [element("span", { class: "detail" }, "gone for ", since(leftMs, "duration"))]),
+        ],
+      },
       {
         name: "Has",
         cell: ({ has, versions }) => [
@@ -30,17 +44,16 @@ export class LateTable {
     ],
   );
 
-  constructor() {
-    byId("late-body").replaceChildren(this.#table.element, this.#more);
+  constructor(id: "late" | "left", caption: string) {
+    this.#section = byId(id);
+    this.#caption = caption;
+    byId(`${id}-body`).replaceChildren(this.#table.element, this.#more);
   }
 
   show({ total, shown }: LateSection): void {
     this.#section.hidden = total === 0;
     const hidden = total - shown.length;
-    this.#table.show(
-      "Longest first. An address is that of a Pod: kubectl get pods -A -o wide names it.",
-      shown,
-    );
+    this.#table.show(this.#caption, shown);
     this.#more.hidden = hidden <= 0;
     this.#more.textContent = `and ${count(hidden)} more`;
   }

@@ -14,7 +14,12 @@ const retryMs = 2_000;
 /** If another viewer has taken the place of this one. */
 const crowdedMs = 15_000;
 
-const late = new LateTable();
+const address = "An address is that of a Pod: kubectl get pods -A -o wide names it.";
+const late = new LateTable("late", `Longest first. ${address}`);
+const left = new LateTable(
+  "left",
+  `They have gone without the newest flags and are not back. Latest first. ${address}`,
+);
 const topics = new Topics();
 let events: EventSource | undefined;
 let lastEventMs = -Infinity;
@@ -31,6 +36,7 @@ const sections: { readonly [Name in keyof StatusView]: (section: StatusView[Name
     topics.update(section);
   },
   late: (section) => late.show(section),
+  left: (section) => left.show(section),
   convergence: (section) => {
     convergence = section;
     showConvergence(section);

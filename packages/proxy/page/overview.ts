@@ -44,7 +44,7 @@ function showVerdict(overview: Overview): void {
 }
 
 function verdictOf(overview: Overview): Verdict {
-  const { isReady, reason, late, lateSinceMs, subscribers, topics, held, refused } = overview;
+  const { isReady, reason, late, lateSinceMs, left, subscribers, topics, held, refused } = overview;
   if (!isReady) {
     const text = `Not ready: ${reason}`;
     return {
@@ -70,6 +70,13 @@ function verdictOf(overview: Overview): Verdict {
       ".",
     ];
     return { level: "warn", text: `${text}${longest}`, spoken: text, detail };
+  }
+  if (left > 0) {
+    const text = `${counted(left, "subscriber")} ${left === 1 ? "was" : "were"} left behind`;
+    const detail = [
+      "Disconnected without the newest flags within the last ten minutes, and not back: see below.",
+    ];
+    return { level: "warn", text, spoken: text, detail };
   }
   if (topics.stale > 0) {
     const text = `${counted(topics.stale, "topic")} can't be read now`;

@@ -17,6 +17,8 @@ const report: StatusReport = {
   connections: 2,
   subscribers: 3,
   behind: 1,
+  late: { total: 0, shown: [] },
+  leftBehind: { total: 0, shown: [] },
   topics: [
     {
       topic: "default/a",

@@ -1,12 +1,14 @@
 import type { BackplaneReport } from "../source/backplane/backplane-metrics.js";
 import type { WatchCounts } from "../source/kubernetes/watch-metrics.js";
 import type { FlagRejection } from "../topic/topic-acks.js";
-import type { StatusParts } from "./status/read-status.js";
+import { timesOf, type StatusParts } from "./status/read-status.js";
+import { lateSubscribers, leftSubscribers } from "./status/late-subscribers.js";
 import { readersByTopic, type StatusReader } from "./status/readers.js";
+import type { LateSection, LateSubscriber } from "./status/status-view.js";
 import type { Topic } from "../topic/topic.js";
 import { standing } from "../topic/topic-state.js";
 
-/** The content of /status: names of topics and readers, versions and counts, but no flags and no addresses. */
+/** The content of /status: names of topics, readers and late subscribers, versions and counts, but no flags. */
 export interface StatusReport {
   readonly version: string;
   readonly uptimeSeconds: number;
@@ -19,7 +21,25 @@ export interface StatusReport {
   readonly subscribers: number;
   /** Subscribers that do not have the newest version of their topic yet. */
   readonly behind: number;
+  /** Those that have been behind for longest, for more than a second. */
+  readonly late: LateReport;
+  /** Those that have gone without the newest version within the last ten minutes, and are not back; the latest first. */
+  readonly leftBehind: LateReport;
   readonly topics: readonly TopicReport[];
+}
+
+export interface LateReport {
+  readonly total: number;
+  readonly shown: readonly LateSubscriberReport[];
+}
+
+/** `address` and `identity` are left out where `readers` are. */
+export interface LateSubscriberReport extends Pick<
+  LateSubscriber,
+  "topic" | "address" | "identity" | "program" | "versions" | "digest"
+> {
+  readonly behindSeconds: number;
+  readonly leftSecondsAgo?: number;
 }
 
 export interface TopicReport {
@@ -58,6 +78,9 @@ export function statusReport(parts: StatusParts, seesReaders: boolean): StatusRe
   const { version, startedMs, clock, readiness, connections, watches } = parts;
   const nowMs = clock.monotonicMs();
   const shared = parts.backplane();
+  const times = timesOf(parts);
+  const late = (section: LateSection): LateReport =>
+    lateReport(section, parts.fromMonotonic(nowMs), seesReaders);
   const readers = readersByTopic((seesReaders ? parts.grants?.() : undefined) ?? []);
   const topics = [...parts.topics()].map((topic) => ({
     ...topicReport(topic, nowMs),
@@ -75,7 +98,24 @@ export function statusReport(parts: StatusParts, seesReaders: boolean): StatusRe
     connections: connections(),
     subscribers: sum((topic) => topic.subscribers),
     behind: sum((topic) => topic.newest?.behind ?? 0),
+    late: late(lateSubscribers(parts.topics(), times)),
+    leftBehind: late(leftSubscribers(parts.leftBehind(), times)),
     topics,
+  };
+}
+
+function lateReport({ total, shown }: LateSection, nowMs: number, seesSubscribers: boolean): LateReport {
+  return {
+    total,
+    shown: shown.map(({ topic, address, identity, program, versions, digest, sinceMs, leftMs }) => ({
+      topic,
+      ...(seesSubscribers ? { address, identity } : {}),
+      program,
+      behindSeconds: seconds((leftMs ?? nowMs) - sinceMs),
+      versions,
+      digest,
+      ...(leftMs === undefined ? {} : { leftSecondsAgo: seconds(nowMs - leftMs) }),
+    })),
   };
 }
 

@@ -6,6 +6,7 @@ import { admitToTopic } from "../access/admit-to-topic.js";
 import type { ProxyMetrics } from "../proxy-metrics.js";
 import { acceptsGzip, type GzipFrame } from "../snapshot/gzip-frame.js";
 import type { Snapshot } from "../snapshot/snapshot.js";
+import type { LeftBehind } from "../subscriber/left-behind.js";
 import { SubscriberStream, type SubscriberProtocol } from "../subscriber/subscriber-stream.js";
 import { firstSnapshot } from "../topic/first-snapshot.js";
 import type { TopicRegistry } from "../topic/topic-registry.js";
@@ -21,6 +22,8 @@ export interface FlagSyncOptions {
   /** Sends gzip to streams that accept it; default true. */
   readonly compresses?: boolean;
   readonly startQueue?: StartQueue | undefined;
+  /** Remembers who leaves without the newest version. */
+  readonly leftBehind?: LeftBehind | undefined;
   /** Everyone may read everything if not given. */
   readonly access?: Access;
 }
@@ -52,8 +55,9 @@ export class FlagSync {
 
   /** The handler of SyncFlags of a protocol that sends snapshots in these frames. */
   syncFlags(frames: SnapshotFrames): (request: SelectingRequest, out: ResponseStream) => void {
-    const { context, startQueue, compresses = true } = this.#options;
-    const common = { statusOf, clock: context.clock, metrics: context.metrics, startQueue };
+    const { context, startQueue, leftBehind, compresses = true } = this.#options;
+    const { clock, metrics } = context;
+    const common = { statusOf, clock, metrics, startQueue, leftBehind };
     const plain: SubscriberProtocol = { ...common, frameOf: frames.plain };
     const gzip: SubscriberProtocol = {
       ...common,
@@ -101,8 +105,9 @@ export class FlagSync {
   }
 
   #open(admission: Admission, topic: TopicKey, protocol: SubscriberProtocol, out: ResponseStream): void {
-    const subscriber = new SubscriberStream(protocol, out);
+    const subscriber = new SubscriberStream(protocol, out, admission.identity);
     const subscription = this.#options.topics.subscribe(topic, subscriber);
+    this.#options.leftBehind?.subscribed(topic, subscriber, undefined);
     this.#streams.set(out.stream, subscriber);
     const access = this.#access;
     access.watchAdmission(admission, subscriber);

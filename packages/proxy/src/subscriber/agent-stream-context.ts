@@ -5,6 +5,7 @@ import type { Access } from "../access/access.js";
 import type { ProxyError } from "../proxy-error.js";
 import type { Subscriber, Subscription } from "../topic/subscription.js";
 import type { AgentPrograms } from "./agent-programs.js";
+import type { LeftBehind } from "./left-behind.js";
 import type { SubscribeBudget } from "./subscribe-budget.js";
 import type { TopicSubscriberContext } from "./topic-subscriber.js";
 
@@ -20,6 +21,7 @@ export interface AgentStreamContext extends TopicSubscriberContext {
   readonly tier: () => { readonly proxies: readonly string[]; readonly depth: number };
   readonly programs: AgentPrograms;
   readonly access: Access;
+  readonly leftBehind: LeftBehind;
   /** Throws a ProtocolError that names the expected form. */
   readonly parseTopic: (selector: string) => TopicKey;
   /** Throws a ProxyError if the topic is refused. */

@@ -1,3 +1,4 @@
+import type { Identity } from "@bunting/identity";
 import { ProtocolError, type buntingSyncV1 } from "@bunting/protocol";
 import { type ResponseStream, type RpcStatus, type TransportSession } from "@bunting/rpc";
 import type { Admission, Admitted } from "../access/access.js";
@@ -151,6 +152,10 @@ export class AgentStream implements SubscriberOwner, Requester, Admitted {
     return this.#program?.name;
   }
 
+  get identity(): Identity | undefined {
+    return this.#admission?.identity;
+  }
+
   due(subscriber: TopicSubscriber): void {
     if (this.#topics.due(subscriber)) this.#speak();
   }
@@ -256,6 +261,7 @@ export class AgentStream implements SubscriberOwner, Requester, Admitted {
       this.#topics.add(subscriber);
       access.watchTopic(admission, topic, subscriber);
       subscriber.open(subscription, held);
+      this.#context.leftBehind.subscribed(topic, subscriber, held?.digest.toString("hex"));
     } catch (error) {
       this.#topics.delete(subscriber);
       if (!(error instanceof ProxyError)) throw error;

@@ -3,12 +3,12 @@ import type { TopicSubscriber } from "./topic-subscriber.js";
 
 /** The topics that a stream of bunting.sync.v1 is subscribed to. */
 export class StreamTopics {
-  readonly #context: Pick<AgentStreamContext, "access">;
+  readonly #context: Pick<AgentStreamContext, "access" | "leftBehind">;
   readonly #subscribers = new Map<string, TopicSubscriber>();
   /** Those that may have something to send, in the order of their wakes. */
   readonly #due = new Set<TopicSubscriber>();
 
-  constructor(context: Pick<AgentStreamContext, "access">) {
+  constructor(context: Pick<AgentStreamContext, "access" | "leftBehind">) {
     this.#context = context;
   }
 
@@ -63,6 +63,9 @@ export class StreamTopics {
 
   /** Ends all. */
   close(): void {
+    this.#context.leftBehind.leaves(
+      [...this.#subscribers.values()].flatMap(({ subscription }) => subscription ?? []),
+    );
     for (const subscriber of this.#subscribers.values()) {
       this.#context.access.forgetTopic(subscriber);
       subscriber.close();

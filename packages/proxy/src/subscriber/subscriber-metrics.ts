@@ -1,4 +1,12 @@
-import { counter, defineMetrics, histogram, label, sizedCounter, upDownCounter } from "@bunting/runtime";
+import {
+  counter,
+  defineMetrics,
+  histogram,
+  label,
+  observed,
+  sizedCounter,
+  upDownCounter,
+} from "@bunting/runtime";
 import { fanOutBuckets } from "../topic/topic-metrics.js";
 
 /** The kinds of messages from a proxy to an agent. */
@@ -62,6 +70,13 @@ export const subscriberMetrics = defineMetrics({
     "bunting_proxy_subscriber_rejected_flags",
     "Flags that agents can't serve and keep at their previous value, counted for each agent; the log and /status name them.",
   ),
+  readLeftBehind: observed<number>(0, [
+    {
+      name: "bunting_proxy_subscriber_left_behind",
+      help: "Subscriptions that ended within the last ten minutes without the newest flags, such as those of frozen agents, and have not come back; the log and /status name them.",
+      of: (count) => count,
+    },
+  ]),
   heldBack: upDownCounter(
     "bunting_proxy_subscriber_held_back",
     "Subscriptions that wait for the source to be read again, because their agent holds a newer version than this proxy has.",

@@ -1,10 +1,12 @@
 import type { ResponseStream, RpcStatus, Starter, StartQueue, TransportSession } from "@bunting/rpc";
 import type { Clock } from "@bunting/runtime";
+import type { Identity } from "@bunting/identity";
 import type { ProxyError } from "../proxy-error.js";
 import type { ProxyMetrics } from "../proxy-metrics.js";
 import type { FrameWaiter } from "../snapshot/gzip-frame.js";
 import type { Snapshot } from "../snapshot/snapshot.js";
 import type { Subscriber, Subscription } from "../topic/subscription.js";
+import type { LeftBehind } from "./left-behind.js";
 import { PingGate, type Gated } from "./ping-gate.js";
 
 /** The parts that all streams of a protocol share. */
@@ -22,6 +24,7 @@ export interface SubscriberProtocol {
   readonly metrics: ProxyMetrics;
   /** Decides when a stream gets its first snapshot. */
   readonly startQueue?: StartQueue | undefined;
+  readonly leftBehind?: LeftBehind | undefined;
 }
 
 /**
@@ -32,6 +35,7 @@ export interface SubscriberProtocol {
  * There may be 10,000 of these: none keeps bytes of its own, and a write makes no closure.
  */
 export class SubscriberStream implements Subscriber, Gated, FrameWaiter, Starter {
+  readonly identity: Identity | undefined;
   readonly #protocol: SubscriberProtocol;
   readonly #out: ResponseStream;
   #subscription: Subscription | undefined;
@@ -40,7 +44,8 @@ export class SubscriberStream implements Subscriber, Gated, FrameWaiter, Starter
   #lastStatus: RpcStatus | undefined;
   readonly #onWritten: (error?: Error) => void;
 
-  constructor(protocol: SubscriberProtocol, out: ResponseStream) {
+  constructor(protocol: SubscriberProtocol, out: ResponseStream, identity?: Identity) {
+    this.identity = identity;
     this.#protocol = protocol;
     this.#out = out;
     this.#onWritten = (error) => this.#finishWrite(error);
@@ -132,6 +137,7 @@ export class SubscriberStream implements Subscriber, Gated, FrameWaiter, Starter
   }
 
   #close(): void {
+    if (this.#subscription !== undefined) this.#protocol.leftBehind?.leaves([this.#subscription]);
     this.#subscription?.close();
     this.#subscription = undefined;
     this.#inFlight = undefined;

@@ -38,6 +38,7 @@ function useSubscriber(isProxy: boolean, versions: number, subscribedAtMs = 0) {
       if (newest === undefined) throw new Error("nothing was published");
       return { kind: "live" as const, snapshot: newest, tombstone: undefined };
     },
+    missedSince: () => undefined,
     leave: () => undefined,
     caughtUp: () => undefined,
     conflated: () => undefined,
@@ -48,6 +49,7 @@ function useSubscriber(isProxy: boolean, versions: number, subscribedAtMs = 0) {
     program: "",
     isProxy,
     readsFreshness: isProxy,
+    identity: undefined,
     due: () => undefined,
     ended: () => undefined,
   };

@@ -1,3 +1,4 @@
+import type { Identity } from "@bunting/identity";
 import type { buntingSyncV1, TopicKey } from "@bunting/protocol";
 import type { Starter, StartQueue, TransportSession } from "@bunting/rpc";
 import type { Clock, Deadlines } from "@bunting/runtime";
@@ -18,6 +19,7 @@ import { ResumeGuard } from "./resume-guard.js";
 export interface SubscriberOwner {
   readonly connection: TransportSession;
   readonly program: string | undefined;
+  readonly identity: Identity | undefined;
   /** The peer is another proxy. */
   readonly isProxy: boolean;
   /** The peer is told whether the source can be followed. */
@@ -76,6 +78,8 @@ export class TopicSubscriber implements Subscriber, Starter {
   #acks: TopicAcks | undefined;
   /** Digest of the version that the agent has; empty if none, or unknown. */
   #currentDigest = "";
+  /** The digest that the agent had when it did not answer in time; empty once it answers again. */
+  #unansweredDigest = "";
   /** Number of the unanswered message; 0 if there is none. */
   #sentNumber = 0;
   /** Kind of the last version message, and the digest that it leads to. */
@@ -141,8 +145,20 @@ export class TopicSubscriber implements Subscriber, Starter {
     return this.#owner.readsFreshness;
   }
 
+  get identity(): Identity | undefined {
+    return this.#owner.identity;
+  }
+
+  get subscription(): Subscription | undefined {
+    return this.#subscription;
+  }
+
   get currentDigest(): string {
     return this.#currentDigest;
+  }
+
+  get lastDigest(): string {
+    return this.#currentDigest === "" ? this.#unansweredDigest : this.#currentDigest;
   }
 
   start(): void {
@@ -245,7 +261,9 @@ export class TopicSubscriber implements Subscriber, Starter {
   /** The agent did not answer in time: its version is unknown from now on. */
   giveUp(): void {
     this.#context.metrics.ackTimedOut();
+    const { lastDigest } = this;
     this.#answered("");
+    this.#unansweredDigest = lastDigest;
     this.#refused = "";
     this.#subscription?.retake();
     this.wake();
@@ -349,6 +367,7 @@ export class TopicSubscriber implements Subscriber, Starter {
   #acknowledge(digest: string): void {
     this.#acks?.acknowledge(this.#currentDigest, digest);
     this.#currentDigest = digest;
+    this.#unansweredDigest = "";
   }
 
   /** Replaces the agent's rejections. New ones are retained first, so that those in both are never dropped. */

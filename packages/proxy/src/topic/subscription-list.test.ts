@@ -17,6 +17,7 @@ const nowhere: SubscribedTopic = {
       systemClock,
     ),
   ),
+  missedSince: () => undefined,
   leave: () => undefined,
   caughtUp: () => undefined,
   conflated: () => undefined,

@@ -1,3 +1,5 @@
+import type { Identity } from "@bunting/identity";
+import type { TopicKey } from "@bunting/protocol";
 import type { TransportSession } from "@bunting/rpc";
 import type { ProxyError } from "../proxy-error.js";
 import type { Snapshot } from "../snapshot/snapshot.js";
@@ -20,10 +22,22 @@ export interface Subscriber {
   readonly program?: string | undefined;
   /** Digest of the version that the subscriber has acknowledged, if the protocol has acks; empty if none. */
   readonly currentDigest?: string;
+  /** The same, or, if the subscriber has not answered in time, the one before: it most likely still has that. */
+  readonly lastDigest?: string;
+  /** Who the caller is; undefined if it is anonymous. */
+  readonly identity?: Identity | undefined;
   /** The view may have changed: look at it now, or when the write under way is done. */
   wake(): void;
   /** The topic ends this subscription; there is nothing to take any more. */
   refuse(error: ProxyError): void;
+}
+
+/** The versions that a subscriber does not have. */
+export interface MissedVersions {
+  readonly topic: TopicKey;
+  /** When the first of them was published, on the monotonic clock. */
+  readonly sinceMs: number;
+  readonly count: number;
 }
 
 /** The topic, as far as a subscription needs it. */
@@ -34,6 +48,8 @@ export interface SubscribedTopic {
   /** The sequence of the newest snapshot. */
   readonly sequence: number;
   readonly acks: TopicAcks;
+  /** The versions after this one; undefined if there are none. */
+  missedSince(sequence: number): MissedVersions | undefined;
   leave(subscription: Subscription): void;
   caughtUp(): void;
   conflated(snapshots: number): void;
@@ -81,6 +97,11 @@ export class Subscription {
 
   get settledSequence(): number {
     return this.#settledSequence;
+  }
+
+  /** The versions that the subscriber does not have; undefined if it has the newest. */
+  get missed(): MissedVersions | undefined {
+    return this.#topic?.missedSince(this.#settledSequence);
   }
 
   /** True if the subscriber has written this version or a later one, or subscribed later. */

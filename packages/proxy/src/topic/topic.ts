@@ -14,7 +14,7 @@ import type { SourceSink, SourceVersion } from "../source/flag-source.js";
 import type { ConvergenceState } from "./convergence.js";
 import type { FanOut } from "./fan-out.js";
 import { Freshness } from "./freshness.js";
-import { Subscription, type SubscribedTopic, type Subscriber } from "./subscription.js";
+import { Subscription, type MissedVersions, type SubscribedTopic, type Subscriber } from "./subscription.js";
 import type { DeletionPolicy } from "./tombstone.js";
 import { TopicAcks } from "./topic-acks.js";
 import type { TopicCharge } from "./topic-charge.js";
@@ -238,6 +238,12 @@ export class Topic implements SourceSink, SubscribedTopic {
   }
 
   // Called by subscriptions.
+
+  missedSince(sequence: number): MissedVersions | undefined {
+    const count = this.#sequence - sequence;
+    const sinceMs = count > 0 ? this.versions.publishedAfterMs(sequence) : undefined;
+    return sinceMs === undefined ? undefined : { topic: this.key, sinceMs, count };
+  }
 
   leave(subscription: Subscription): void {
     this.#subscribers.delete(subscription, !subscription.hasSettled(this.#sequence));

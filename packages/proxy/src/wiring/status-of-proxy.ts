@@ -37,6 +37,7 @@ export function statusOfProxy(wiring: ProxyWiring, shown: StatusOfProxyParts): P
       watches: () => context.metrics.watchCounts.read(),
       backplane: () => context.metrics.backplaneReport.read(),
       programs: () => services.programs.all,
+      leftBehind: () => services.leftBehind.all,
       connections: () => port.sessions.size,
     },
     options.status,

@@ -5,6 +5,7 @@ import type { ConnectionAge } from "../service/connection-age.js";
 import { flagdSyncService } from "../service/flagd-sync-v1/flagd-sync-service.js";
 import { legacySyncService } from "../service/sync-v1/legacy-sync-service.js";
 import type { TierPath } from "../source/upstream/tier-path.js";
+import { LeftBehind } from "../subscriber/left-behind.js";
 import type { TopicRegistry } from "../topic/topic-registry.js";
 import type { ProxyWiring } from "./proxy-parts.js";
 
@@ -15,6 +16,7 @@ export const drainGraceMs = 1_000;
 export interface SyncServices {
   readonly methods: readonly Method[];
   readonly programs: AgentSync["programs"];
+  readonly leftBehind: LeftBehind;
   /** Sends a stream the newest flags, then ends it. False if it carries no flags. */
   readonly drain: (stream: TransportStream, status: RpcStatus) => boolean;
 }
@@ -32,6 +34,8 @@ export function syncServices(
 ): SyncServices {
   const { options, parts, context } = wiring;
   const { allowFileSelectors } = options;
+  const leftBehind = new LeftBehind(context);
+  context.metrics.readLeftBehind(() => leftBehind.all.size);
   const prefixes = parts.topicPrefixes(options);
   const selectable = { allowFileSelectors, prefixes, allowFileNames: parts.allowsFileNames(options) };
   const subscribing = {
@@ -40,12 +44,14 @@ export function syncServices(
     parseSelector: (selector: string) => parts.parseSelector(selector, selectable),
     context,
     startQueue: startQueueOf(wiring),
+    leftBehind,
   };
   const agentSync = new parts.AgentSync({ ...subscribing, tierPath, ackTimeoutMs: options.ackTimeout });
   const flagSync = new parts.FlagSync({ ...subscribing, compresses: options.compression === "auto" });
   return {
     methods: [...agentSync.methods, ...flagdSyncService(flagSync), ...legacySyncService(flagSync)],
     programs: agentSync.programs,
+    leftBehind,
     drain: (stream, status) => agentSync.drain(stream, status) || flagSync.drain(stream, status),
   };
 }

@@ -1,3 +1,5 @@
+import type { Identity } from "@bunting/identity";
+import type { LeftSubscriber } from "../../subscriber/left-behind.js";
 import type { Subscription } from "../../topic/subscription.js";
 import type { Topic } from "../../topic/topic.js";
 import { Smallest } from "./smallest.js";
@@ -30,7 +32,7 @@ export function lateSubscribers(topics: Iterable<Topic>, times: Times, lookAt = 
     let found = 0;
     for (const subscription of topic.subscriptions) {
       if (left-- <= 0) break;
-      const sinceMs = lateSinceMs(topic, subscription);
+      const sinceMs = subscription.missed?.sinceMs;
       if (sinceMs === undefined || sinceMs > times.monotonicMs - lateAfterMs) continue;
       found++;
       longest.add({ topic, subscription, sinceMs });
@@ -40,26 +42,46 @@ export function lateSubscribers(topics: Iterable<Topic>, times: Times, lookAt = 
   return { total, shown: longest.items.map((late) => described(late, times)) };
 }
 
-/** Undefined if it has the newest version. */
-function lateSinceMs(topic: Topic, subscription: Subscription): number | undefined {
-  if (subscription.hasSettled(topic.sequence)) return undefined;
-  return topic.versions.publishedAfterMs(subscription.settledSequence);
+/** Who has gone without the newest version, the latest first. */
+export function leftSubscribers(all: ReadonlySet<LeftSubscriber>, { fromMonotonic }: Times): LateSection {
+  const latest = [...all].reverse().slice(0, maxShown);
+  const shown = latest.map(
+    ({ topic, address, identity, program, sinceMs, count, digest, leftMs }): LateSubscriber => ({
+      topic,
+      address,
+      identity: identity && nameOf(identity),
+      program,
+      sinceMs: fromMonotonic(sinceMs),
+      versions: count,
+      has: digest === undefined ? undefined : topicNameOf({ digest }),
+      digest,
+      leftMs: fromMonotonic(leftMs),
+    }),
+  );
+  return { total: all.size, shown };
 }
 
 function described({ topic, subscription, sinceMs }: Late, { fromMonotonic }: Times): LateSubscriber {
   const { subscriber, settledSequence } = subscription;
-  const { currentDigest: held } = subscriber;
+  const { lastDigest: held, identity } = subscriber;
   const has = held === undefined ? topic.versions.withSequence(settledSequence) : heldVersion(topic, held);
   return {
     topic: topic.key,
     address: subscriber.connection?.remoteAddress,
+    identity: identity && nameOf(identity),
     program: subscriber.program,
     sinceMs: fromMonotonic(sinceMs),
     versions: topic.sequence - settledSequence,
     has: has === undefined ? undefined : topicNameOf(has),
+    digest: held === "" ? undefined : held,
   };
 }
 
 function heldVersion(topic: Topic, digest: string): { readonly digest: string } | undefined {
   return digest === "" ? undefined : (topic.versions.withDigest(digest) ?? { digest });
+}
+
+/** A Pod is what one looks for; its ServiceAccount is known without it, too. */
+function nameOf({ namespace, pod, serviceAccount }: Identity): string {
+  return pod === undefined ? `${namespace}/${serviceAccount} (ServiceAccount)` : `${namespace}/${pod}`;
 }

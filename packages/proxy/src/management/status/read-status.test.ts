@@ -11,6 +11,8 @@ import { proxyMetrics } from "../../proxy-metrics.js";
 import type { BackplaneReport } from "../../source/backplane/backplane-metrics.js";
 import type { Subscription } from "../../topic/subscription.js";
 import { TopicRegistry } from "../../topic/topic-registry.js";
+import type { LeftSubscriber } from "../../subscriber/left-behind.js";
+import { statusReport, type StatusReport } from "../status-report.js";
 import { readStatus, searchTopics, type StatusParts } from "./read-status.js";
 import { StatusObservations, steadyNow } from "./status-observations.js";
 
@@ -55,6 +57,7 @@ describe("readStatus", () => {
         waiting: 0,
       }),
       programs: () => [],
+      leftBehind: () => new Set(),
       connections: () => 0,
     };
     const subscribe = (key: TopicKey, remoteAddress = "10.0.0.1"): Subscription =>
@@ -154,6 +157,52 @@ describe("readStatus", () => {
     takeAll(subscriptions);
     clock.advance(2_000);
     expect(readStatus(parts, 1).late).to.deep.equal({ total: 0, shown: [] });
+  });
+
+  it("names those who have gone without the newest version, the latest first", () => {
+    const { clock, parts } = useStatus();
+    const identity = { kind: "token", namespace: "shop", serviceAccount: "cart", pod: "cart-1" } as const;
+    const common = {
+      topic: "a/a" as const,
+      address: "10.0.0.1",
+      program: "p/1",
+      sinceMs: 0,
+      count: 2,
+      leftMs: 1_000,
+    };
+    const left = new Set<LeftSubscriber>([
+      { ...common, identity: undefined, digest: undefined },
+      { ...common, identity, digest: "0123456789", leftMs: 2_000 },
+      {
+        ...common,
+        identity: { kind: "token", namespace: "shop", serviceAccount: "cart" },
+        digest: "0123456789",
+        leftMs: 3_000,
+      },
+    ]);
+    const { left: section, overview } = readStatus({ ...parts, leftBehind: () => left }, 1);
+    expect(overview.left).to.equal(3);
+    expect(section.total).to.equal(3);
+    expect(
+      section.shown.map((one) => [one.identity, one.has?.digest, one.digest, one.versions]),
+    ).to.deep.equal([
+      ["shop/cart (ServiceAccount)", "01234567", "0123456789", 2],
+      ["shop/cart-1", "01234567", "0123456789", 2],
+      [undefined, undefined, undefined, 2],
+    ]);
+    clock.advance(10_000);
+    const report = (sees: boolean): StatusReport => statusReport({ ...parts, leftBehind: () => left }, sees);
+    const nowMs = clock.monotonicMs();
+    expect(report(true).leftBehind.shown[1]).to.include({
+      topic: "a/a",
+      address: "10.0.0.1",
+      identity: "shop/cart-1",
+      digest: "0123456789",
+      behindSeconds: 2,
+      leftSecondsAgo: Math.round((nowMs - 2_000) / 100) / 10,
+    });
+    for (const hidden of ["10.0.0.1", "cart-1"])
+      expect(JSON.stringify(report(false).leftBehind)).to.not.contain(hidden);
   });
 
   it("says nothing of an edit that is being sent", async () => {

@@ -5,8 +5,9 @@ import type { Grant } from "../../access/grants.js";
 import type { BackplaneReport } from "../../source/backplane/backplane-metrics.js";
 import type { WatchCounts } from "../../source/kubernetes/watch-metrics.js";
 import type { AgentProgram } from "../../subscriber/agent-programs.js";
+import type { LeftSubscriber } from "../../subscriber/left-behind.js";
 import type { Topic } from "../../topic/topic.js";
-import { lateSubscribers } from "./late-subscribers.js";
+import { lateSubscribers, leftSubscribers } from "./late-subscribers.js";
 import type { StatusObservations } from "./status-observations.js";
 import type {
   Overview,
@@ -33,6 +34,8 @@ export interface StatusParts {
   /** The backplane as this replica sees it; undefined without --backplane. */
   readonly backplane: () => BackplaneReport | undefined;
   readonly programs: () => Iterable<AgentProgram>;
+  /** Subscribers that have gone without the newest version. */
+  readonly leftBehind: () => ReadonlySet<LeftSubscriber>;
   readonly connections: () => number;
   /** Subscriptions by identity; absent if callers have none. */
   readonly grants?: (() => Iterable<Grant>) | undefined;
@@ -49,6 +52,7 @@ export function readStatus(parts: StatusParts, viewers: number): StatusView {
   return {
     overview: overview(parts, late.total, late.shown[0]?.sinceMs, viewers),
     late,
+    left: leftSubscribers(parts.leftBehind(), times),
     convergence: observations.history.read(),
     topics: topicRows(
       topics(),
@@ -100,6 +104,7 @@ function overview(
     agents: observations.agentSubscriptions,
     late,
     lateSinceMs,
+    left: parts.leftBehind().size,
     held: observations.held,
     queued: observations.queued,
     topics: counts,

@@ -117,7 +117,9 @@ export class StatusFeed {
 
 function section(name: string, text: string, value: unknown, tick: number): Section {
   const frame = frameOf(name, text);
-  const publicText = name === "late" || name === "topics" ? JSON.stringify(value, withoutSubscribers) : text;
+  const publicText = ["late", "left", "topics"].includes(name)
+    ? JSON.stringify(value, withoutSubscribers)
+    : text;
   return { text, frame, publicFrame: publicText === text ? frame : frameOf(name, publicText), tick };
 }
 
@@ -126,7 +128,7 @@ function frameOf(name: string, json: string): Buffer {
 }
 
 function withoutSubscribers(key: string, value: unknown): unknown {
-  return key === "address" || key === "readers" ? undefined : value;
+  return ["address", "identity", "readers"].includes(key) ? undefined : value;
 }
 
 class Viewer {

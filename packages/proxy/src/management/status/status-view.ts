@@ -5,6 +5,8 @@
 export interface StatusView {
   readonly overview: Overview;
   readonly late: LateSection;
+  /** Those that have gone without the newest version within the last ten minutes, and are not back. */
+  readonly left: LateSection;
   readonly convergence: ConvergenceSection;
   readonly topics: TopicsSection;
   readonly watches: WatchesSection;
@@ -30,6 +32,8 @@ export interface Overview {
   /** Subscribers that have waited for the newest version for more than a second, and since when the first of them has. */
   readonly late: number;
   readonly lateSinceMs: number | undefined;
+  /** Subscribers that have gone without the newest version. */
+  readonly left: number;
   /** Subscribers of FeatureFlags that do not exist or are not read yet. */
   readonly held: number;
   /** Streams that wait for their first flags, because many came at once. */
@@ -54,7 +58,7 @@ export interface ProgramView {
 
 export interface LateSection {
   readonly total: number;
-  /** The subscribers that have waited longest. */
+  /** The subscribers that have waited longest, or left last. */
   readonly shown: readonly LateSubscriber[];
 }
 
@@ -62,6 +66,8 @@ export interface LateSubscriber {
   readonly topic: string;
   /** Left out for viewers from outside of the Pod. */
   readonly address?: string | undefined;
+  /** Its Pod, else its ServiceAccount, with the namespace; undefined if callers have no identity, and left out as the address is. */
+  readonly identity?: string | undefined;
   /** The program's own name; undefined for stock clients, which give none. */
   readonly program: string | undefined;
   /** When the first version was published that it does not have. */
@@ -70,6 +76,10 @@ export interface LateSubscriber {
   readonly versions: number;
   /** The subscriber's version; undefined if none, or no longer known. */
   readonly has: VersionName | undefined;
+  /** The digest of that version; undefined if its protocol has no acks. */
+  readonly digest: string | undefined;
+  /** When it left; undefined while it is connected. */
+  readonly leftMs?: number;
 }
 
 export interface VersionName {

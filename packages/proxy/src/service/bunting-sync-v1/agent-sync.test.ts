@@ -624,6 +624,37 @@ describe("bunting.sync.v1", () => {
     });
   });
 
+  it("remembers an agent that is dropped without the newest version, with what it held, until it is back", async () => {
+    server.source.publish(topic, version(1));
+    const agent = connection.stream();
+    agent.subscribe(topic);
+    await agent.next("snapshot");
+    agent.ack(topic, digestOf(version(1)));
+    await eventually(() => [...server.topics.topics()][0]?.acks.held.size === 1, "it has the first version");
+    server.source.publish(topic, version(2));
+    await agent.next("delta");
+    // It does not answer in time, and is sent the whole document.
+    clock.advance(31_000);
+    await agent.next("snapshot");
+    clock.advance(20_000);
+    for (const session of server.listener.sessions) session.destroy();
+    await eventually(() => server.leftBehind.all.size === 1, "it was left behind");
+    const [left] = server.leftBehind.all;
+    expect(left).to.deep.include({
+      topic,
+      program: "test/1",
+      count: 1,
+      sinceMs: (left?.leftMs ?? 0) - 51_000,
+    });
+    expect(left?.digest).to.equal(HeldFlags.of(version(1)).digest);
+    expect(server.logs.join("")).to.contain("a subscriber has gone without the newest flags");
+    connection = await AgentConnection.open(server.port);
+    const back = connection.stream();
+    back.subscribe(topic, { digest: digestOf(version(1)) });
+    await back.next("delta");
+    expect(server.leftBehind.all.size).to.equal(0);
+  });
+
   describe("knows what agents refuse", () => {
     it("names the flags that agents can't serve, how many they are, and why, and logs each once", async () => {
       const agents = [await holdingOne(), connection.stream()];

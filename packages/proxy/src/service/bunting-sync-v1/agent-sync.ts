@@ -15,6 +15,7 @@ import { TierPath } from "../../source/upstream/tier-path.js";
 import { AgentPrograms } from "../../subscriber/agent-programs.js";
 import { AgentStream } from "../../subscriber/agent-stream.js";
 import type { AgentStreamContext } from "../../subscriber/agent-stream-context.js";
+import { LeftBehind } from "../../subscriber/left-behind.js";
 import { SubscribeBudget } from "../../subscriber/subscribe-budget.js";
 import type { TopicRegistry } from "../../topic/topic-registry.js";
 import { rpcErrorOf, statusOf } from "../status-of.js";
@@ -31,6 +32,8 @@ export interface AgentSyncOptions {
   /** 32 if not given. */
   readonly maxTopicsPerStream?: number;
   readonly startQueue?: StartQueue | undefined;
+  /** Remembers who leaves without the newest version; for this service alone if not given. */
+  readonly leftBehind?: LeftBehind;
   /** 64 subscribes of all agents in one turn of the event loop if not given. */
   readonly requestTurns?: SubscribeBudget;
   /** The proxies that feed this one; default none. */
@@ -60,6 +63,7 @@ export class AgentSync {
       programs: this.programs,
       tier: () => tierPath.tier,
       access,
+      leftBehind: options.leftBehind ?? new LeftBehind(options.context),
       parseTopic: (selector) => parseTopic(selector, parseSelector),
       subscribe: (topic, subscriber) => topics.subscribe(topic, subscriber),
       startQueue,
