@@ -3,6 +3,23 @@ import { printableLine } from "../terminal/escaped-controls.js";
 
 const maxTextCharacters = 500;
 
+/** Proxies of 0.1.0 do not tell who is behind. */
+const lateOf = fields({
+  total: numberOf,
+  shown: list(
+    fields({
+      topic: textOf,
+      address: textOf,
+      identity: textOf,
+      program: textOf,
+      digest: textOf,
+      versions: numberOf,
+      behindSeconds: numberOf,
+      leftSecondsAgo: numberOf,
+    }),
+  ),
+});
+
 /**
  * A status as a server sent it, whatever that is: a proxy of another version may have more fields, or less, and agents choose the texts that
  * name them and their reasons. What has another type is left out, and so is what a terminal would obey.
@@ -16,6 +33,8 @@ export const asProxyStatus = fields({
   connections: numberOf,
   subscribers: numberOf,
   behind: numberOf,
+  late: lateOf,
+  leftBehind: lateOf,
   topics: list(
     fields({
       topic: textOf,
@@ -42,6 +61,7 @@ export const asProxyStatus = fields({
 /** Fields of the JSON of /status that are shown. */
 export type ReportedStatus = ReturnType<typeof asProxyStatus>;
 export type TopicStatus = ReportedStatus["topics"][number];
+export type LateStatus = ReportedStatus["late"]["shown"][number];
 
 type Read<Value> = (value: unknown) => Value;
 

@@ -7,6 +7,7 @@ import type { Io } from "../terminal/io.js";
 import { asProxyStatus } from "./proxy-status.js";
 import { fetchStatus, type StatusServer } from "./read-status.js";
 import { statusLines } from "./status-lines.js";
+import { askedFor } from "./status-query.js";
 import type { statusOptionTable } from "./status-options.js";
 
 const managementPort = 8016;
@@ -63,20 +64,18 @@ async function serversOf(options: Options, io: Io): Promise<readonly StatusServe
   return podServers(options, io);
 }
 
-function show(
-  answers: readonly Answer[],
-  { json, watch }: Options,
-  { print, colours, isTerminal, clear }: Io,
-): void {
+function show(answers: readonly Answer[], options: Options, { print, colours, isTerminal, clear }: Io): void {
+  const { json, watch } = options;
   if (json) {
-    print(JSON.stringify({ proxies: answers }, null, watch ? 0 : 2));
+    const proxies = answers.map(({ proxy, status }) => ({ proxy, status: askedFor(status, options) }));
+    print(JSON.stringify({ proxies }, null, watch ? 0 : 2));
     return;
   }
   // From the top of a cleared screen, so that the table stays in its place.
   if (watch) clear();
   answers.forEach(({ proxy, status }, index) => {
     if (index > 0) print("");
-    for (const line of statusLines(proxy, asProxyStatus(status), colours)) print(line);
+    for (const line of statusLines(proxy, asProxyStatus(status), colours, options)) print(line);
   });
   if (watch && !isTerminal) print("");
 }

@@ -2,6 +2,7 @@ import { expect } from "chai";
 import { coloursFor } from "../terminal/colours.js";
 import { asProxyStatus } from "./proxy-status.js";
 import { statusLines } from "./status-lines.js";
+import type { StatusQuery } from "./status-query.js";
 
 describe("The lines of bunting status", () => {
   it("say why a proxy is not ready, or is although something is missing, and of one that is just that", () => {
@@ -16,6 +17,53 @@ describe("The lines of bunting status", () => {
       "1, ready, though the source is away, up",
     );
     expect(line(false, "draining")).to.contain("1, not ready (draining), up");
+  });
+
+  const who = {
+    address: "10.0.0.7",
+    identity: "shop/cart-1",
+    program: "bunting-agent/1",
+    digest: "0123456789ab",
+  };
+  const status = asProxyStatus({
+    isReady: true,
+    behind: 1,
+    late: { total: 1, shown: [{ ...who, topic: "demo/a", versions: 2, behindSeconds: 12 }] },
+    leftBehind: {
+      total: 3,
+      shown: [{ topic: "demo/b", address: "10.0.0.8", versions: 1, behindSeconds: 50, leftSecondsAgo: 240 }],
+    },
+    topics: [
+      { topic: "demo/a", state: "live", newest: { behind: 1, afterMs: {} } },
+      { topic: "demo/b", state: "stale" },
+      { topic: "demo/c", state: "live" },
+    ],
+  });
+  const linesOf = (query: Partial<StatusQuery>): readonly string[] =>
+    statusLines("host:8016", status, coloursFor(false, {}), { only: "all", search: "", limit: 0, ...query });
+
+  it("name who is behind, and who was left behind, with what they hold and since when", () => {
+    const lines = linesOf({});
+    expect(lines[1]).to.contain("1 behind, 3 left behind; watches");
+    expect(lines.slice(3, 7)).to.deep.equal([
+      "BEHIND       ADDRESS   PROGRAM          TOPIC   HOLDS     MISSING   FOR  NOW",
+      "shop/cart-1  10.0.0.7  bunting-agent/1  demo/a  01234567        2  12 s  connected",
+      "?            10.0.0.8  stock client     demo/b  ?               1  50 s  gone for 4 min",
+      "and 2 more",
+    ]);
+  });
+
+  it("are those that are asked for", () => {
+    const shown = (query: Partial<StatusQuery>): readonly string[] =>
+      linesOf(query)
+        .slice(2)
+        .flatMap((line) => /^(shop|\?|demo|and)\S*( +\S+)?/.exec(line)?.[0].replace(/ +/, " ") ?? []);
+    expect(shown({ only: "late" })).to.deep.equal(["shop/cart-1 10.0.0.7", "and 2", "demo/a live"]);
+    expect(shown({ only: "left" })).to.deep.equal(["? 10.0.0.8", "and 2"]);
+    expect(shown({ only: "stale" })).to.deep.equal(["demo/b stale"]);
+    expect(shown({ search: "CART" })).to.deep.equal(["shop/cart-1 10.0.0.7", "and 2"]);
+    expect(shown({ search: "demo/c" })).to.deep.equal(["demo/c live"]);
+    expect(shown({ limit: 1 })).to.deep.equal(["shop/cart-1 10.0.0.7", "and 3", "demo/a live", "and 2"]);
   });
 
   it("have the reasons of stale topics below the table, each once", () => {

@@ -1,7 +1,10 @@
 import type { Colours } from "../terminal/colours.js";
 import { plural } from "../terminal/plural.js";
 import { textTable } from "../terminal/text-table.js";
+import { lateLines } from "./late-lines.js";
 import type { ReportedStatus, TopicStatus } from "./proxy-status.js";
+import { span } from "./span.js";
+import { asksForTopic, limited, type StatusQuery } from "./status-query.js";
 
 const head = [
   "TOPIC",
@@ -15,26 +18,41 @@ const head = [
   "50/99/100 % AFTER",
 ];
 const isRight = [false, false, false, true, true, true, true, true, true];
+const everything: StatusQuery = { only: "all", search: "", limit: 0 };
 
 /** The status of a proxy as people read it: those who wait for a version first. */
-export function statusLines(name: string, status: ReportedStatus, colours: Colours): readonly string[] {
+export function statusLines(
+  name: string,
+  status: ReportedStatus,
+  colours: Colours,
+  query: StatusQuery = everything,
+): readonly string[] {
   const { version = "?", isReady, reason = "", uptimeSeconds = 0, watches, topics } = status;
   const { connections = 0, subscribers = 0, behind = 0 } = status;
   const ready = isReady ? colours.green("ready") : colours.red("not ready");
   const counted = Object.entries(watches).map(([kind, count]) => `${count} ${kind}`);
   const late = behind === 0 ? "none behind" : colours.yellow(`${behind} behind`);
+  const { total: left = 0 } = status.leftBehind;
+  const gone = left === 0 ? "" : `, ${colours.yellow(`${left} left behind`)}`;
   const lines = [
     `${colours.bold(name)}: bunting-proxy ${version}, ${ready}${withoutReady(reason)}, up ${span(uptimeSeconds)}`,
-    `${plural(connections, "connection")}, ${plural(subscribers, "subscriber")}, ${late}; watches: ${counted.join(", ")}`,
+    `${plural(connections, "connection")}, ${plural(subscribers, "subscriber")}, ${late}${gone}; watches: ${counted.join(", ")}`,
   ];
+  lines.push(...lateLines(status, query, colours));
   if (topics.length === 0) return [...lines, "No topics: there are no subscribers yet."];
-  const sorted = [...topics].sort((a, b) => (b.newest?.behind ?? 0) - (a.newest?.behind ?? 0));
+  const asked = topics.filter((topic) => asksForTopic(topic, query));
+  const { shown: sorted, more } = limited(
+    asked.sort((a, b) => (b.newest?.behind ?? 0) - (a.newest?.behind ?? 0)),
+    query,
+  );
+  if (sorted.length === 0) return lines;
   const [first = "", ...rows] = textTable([head, ...sorted.map(cells)], isRight);
   lines.push("", colours.dim(first));
   rows.forEach((row, index) =>
     lines.push(((sorted[index]?.newest?.behind ?? 0) > 0 ? colours.yellow : plain)(row)),
   );
-  return [...lines, ...staleLines(sorted), ...topics.flatMap(refusals)];
+  if (more > 0) lines.push(`and ${plural(more, "more topic")}`);
+  return [...lines, ...staleLines(sorted), ...sorted.flatMap(refusals)];
 }
 
 function plain(text: string): string {
@@ -88,13 +106,6 @@ function refusals({ topic = "?", rejections }: TopicStatus): readonly string[] {
     const what = flag === undefined ? "the whole version" : `the flag ${flag}`;
     return `${topic} ${digest.slice(0, 8)}: ${plural(subscribers, "agent")} refuse ${what}: ${reason}`;
   });
-}
-
-/** `5 s`, `3 min`, `2 h`, `4 d`. */
-function span(seconds: number): string {
-  if (seconds < 120) return `${Math.round(seconds)} s`;
-  if (seconds < 7_200) return `${Math.round(seconds / 60)} min`;
-  return seconds < 172_800 ? `${Math.round(seconds / 3_600)} h` : `${Math.round(seconds / 86_400)} d`;
 }
 
 /** What a reason says beside that the proxy is ready, which the line says already. */

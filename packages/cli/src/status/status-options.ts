@@ -1,6 +1,7 @@
-import { duration, integer, kubeconfigOptions, option, text, toggle } from "@bunting/runtime/options";
+import { choice, duration, integer, kubeconfigOptions, option, text, toggle } from "@bunting/runtime/options";
 import { jsonOption } from "../shared-options.js";
 import { connectionOptions } from "../sync/connection-options.js";
+import { onlyChoices } from "./status-query.js";
 
 const proxy = "Proxy";
 const cluster = "Proxies in a cluster";
@@ -50,6 +51,28 @@ export const statusOptionTable = {
     env: ["BUNTING_POD_PORT"],
   }),
   ...kubeconfigOptions(cluster),
+  only: option({
+    type: choice(...onlyChoices),
+    default: "all",
+    describe:
+      "Topics in this state, those with late subscribers or refusals, or only the subscribers that are late or have left without the newest flags.",
+    group: output,
+    env: ["BUNTING_ONLY"],
+  }),
+  search: option({
+    type: text,
+    default: "",
+    describe: "Part of the name of a topic, or of a subscriber's address, Pod or program.",
+    group: output,
+    env: ["BUNTING_SEARCH"],
+  }),
+  limit: option({
+    type: integer({ min: 0, max: 1_000_000 }),
+    default: 50,
+    describe: "Rows of each table, those that need a look first; 0 for all.",
+    group: output,
+    env: ["BUNTING_LIMIT"],
+  }),
   watch: option({
     type: toggle,
     default: false,
