@@ -33,17 +33,22 @@ const errorFiles = [
   "packages/cli/src/cli-error.ts",
 ];
 
+const processOfProxy =
+  "Beside these: CPU, memory, event loop and garbage collection of the process, as prom-client names them (`process_…`, `nodejs_…`).";
+const processOfAgent =
+  "Beside these: CPU, memory, open files and event loop of the process, as prom-client names them (`process_…`, `nodejs_…`). All are read at each scrape; the proxy also has `nodejs_gc_duration_seconds` and percentiles of `nodejs_eventloop_lag_seconds`, for which a process would have to be observed all the time.";
+
 rmSync(reference, { recursive: true, force: true });
 mkdirSync(reference, { recursive: true });
 write("proxy-options.md", "Options of bunting-proxy", precedence, renderOptionsReference(proxyOptionTable));
 write("agent-options.md", "Options of bunting-agent", precedence, renderOptionsReference(agentOptionTable));
 write("cli.md", "Commands of bunting", cliReference());
-write("proxy-metrics.md", "Metrics of bunting-proxy", await metricsOf(proxyMetrics, true));
+write("proxy-metrics.md", "Metrics of bunting-proxy", await metricsOf(proxyMetrics, processOfProxy));
 write(
   "agent-metrics.md",
   "Metrics of bunting-agent",
   "The label `source` is the place of a source among those of `--uri` and then `--sources`, beginning with 0.",
-  await metricsOf((registry) => agentMetrics(registry).watches(), false),
+  await metricsOf((registry) => agentMetrics(registry).watches(), processOfAgent),
 );
 write(
   "errors.md",
@@ -63,17 +68,11 @@ function write(file: string, title: string, ...parts: string[]): void {
   );
 }
 
-async function metricsOf(
-  register: (registry: Registry) => unknown,
-  hasProcessMetrics: boolean,
-): Promise<string> {
+async function metricsOf(register: (registry: Registry) => unknown, further: string): Promise<string> {
   const registry = createRegistry(false);
   register(registry);
   const table = await renderMetricsReference(registry);
-  const rest = hasProcessMetrics
-    ? "\n\nBeside these: CPU, memory, event loop and garbage collection of the process, as prom-client names them."
-    : "";
-  return `${table}${rest}`;
+  return `${table}\n\n${further}`;
 }
 
 function cliReference(): string {

@@ -5,6 +5,7 @@
 import { Evaluator } from "@bunting/evaluation";
 import {
   createRegistry,
+  processMetrics,
   runnableComponent,
   Signal,
   systemClock,
@@ -43,6 +44,7 @@ export function createAgent(
   parts = agentParts,
 ): Agent {
   const registry = createRegistry(false);
+  processMetrics(registry);
   const counted = agentPrometheusMetrics(registry);
   const metrics = options.debug ? parts.loggedEvaluations(counted, logger) : counted;
   const context = { clock, logger, metrics };

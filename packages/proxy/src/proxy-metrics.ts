@@ -1,5 +1,5 @@
 import { serverMetrics, tlsMetrics } from "@bunting/server";
-import type { MetricsOf, Registry } from "@bunting/runtime";
+import { buildInfo, type MetricsOf, type Registry } from "@bunting/runtime";
 import { accessMetrics, type AccessMetrics } from "./access/access-metrics.js";
 import { serviceMetrics } from "./service/service-metrics.js";
 import { backplaneMetrics, type BackplaneMetrics } from "./source/backplane/backplane-metrics.js";
@@ -8,6 +8,7 @@ import { sourceMetrics, type SourceMetrics } from "./source/source-metrics.js";
 import { upstreamMetrics } from "./source/upstream/upstream-metrics.js";
 import { subscriberMetrics } from "./subscriber/subscriber-metrics.js";
 import { topicMetrics } from "./topic/topic-metrics.js";
+import { version } from "./version.js";
 
 /** The metrics that stages share. Called on hot paths: a call allocates nothing. */
 export type ProxyMetrics = SourceMetrics &
@@ -23,6 +24,7 @@ export type ProxyMetrics = SourceMetrics &
  * @param registry where Prometheus reads them
  */
 export function proxyMetrics(registry?: Registry) {
+  if (registry !== undefined) buildInfo(registry, "bunting_proxy_build_info", version);
   return {
     ...topicMetrics.create(registry),
     ...subscriberMetrics.create(registry),

@@ -34,6 +34,7 @@ export { GatheredBytes } from "./gathered-bytes.js";
 export { createLogger, type Logger } from "./logger.js";
 export { managementHandler, type Readiness } from "./management-handler.js";
 export { Counter, createRegistry, Gauge, Histogram, Registry, renderMetricsReference } from "./metrics.js";
+export { buildInfo, processMetrics } from "./process-metrics.js";
 export { kubeconfigOptions } from "./options/kubeconfig-options.js";
 export {
   flagName,

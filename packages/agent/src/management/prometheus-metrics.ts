@@ -1,5 +1,5 @@
 import { serverMetrics } from "@bunting/server";
-import type { MetricsOf, Registry } from "@bunting/runtime";
+import { buildInfo, type MetricsOf, type Registry } from "@bunting/runtime";
 import { apiLimitMetrics, type ApiMetrics } from "../api/api-metrics.js";
 import { storeMetrics, type StoreMetrics } from "../store/store-metrics.js";
 import { syncMetrics, type SyncMetrics } from "../sync/sync-metrics.js";
@@ -8,12 +8,14 @@ import { EvaluationCounts } from "./evaluation-counts.js";
 import { RequestMetrics } from "./request-metrics.js";
 import { SyncStreamMetrics } from "./sync-stream-metrics.js";
 import { targetInfo } from "./target-info.js";
+import { version } from "../version.js";
 
 /** The metrics of all stages; docs/reference/agent-metrics.md is generated from those registered here. */
 export function agentPrometheusMetrics(
   registry: Registry,
 ): SyncMetrics & StoreMetrics & ApiMetrics & MetricsOf<ReturnType<typeof serverMetrics>> {
   targetInfo(registry);
+  buildInfo(registry, "bunting_agent_build_info", version);
   return {
     ...serverMetrics("bunting_agent_api", "agent").create(registry),
     ...syncMetrics(registry),

@@ -28,7 +28,7 @@ export type AgentMessageKind = (typeof agentMessageKinds)[number];
 export const subscriberMetrics = defineMetrics({
   activeStreams: upDownCounter(
     "sync_active_streams",
-    "Open SyncFlags streams, under the name that flagd-proxy gave them.",
+    "Open streams of all clients, under flagd-proxy's name: SyncFlags of flagd.sync.v1 and sync.v1, one for each topic, and Sync of bunting.sync.v1, one for each source of an agent, or for up to 24 topics of another proxy. Streams without a topic yet count, too.",
   ),
   /** Snapshots not sent. */
   conflated: counter(

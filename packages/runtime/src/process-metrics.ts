@@ -1,0 +1,156 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { getHeapSpaceStatistics } from "node:v8";
+import { Gauge, type Registry } from "prom-client";
+import type { Sample } from "./metrics-text.js";
+import { ScrapedCounter } from "./scraped-counter.js";
+
+type Samples = Iterable<Sample>;
+
+/**
+ * CPU, memory, files, heap and event loop of the process, under prom-client's names. All are read when Prometheus scrapes. prom-client's own
+ * metrics also have the pauses of the garbage collector and percentiles of the event loop's lag, for which node keeps an observer, a timer of
+ * 10 ms and a large histogram: too much for a small sidecar.
+ */
+export function processMetrics(registry: Registry): void {
+  const registers = [registry];
+  const gauge = (
+    name: string,
+    help: string,
+    read: () => number | Samples,
+    labelNames: string[] = [],
+  ): void => {
+    new Gauge({
+      name,
+      help,
+      labelNames,
+      registers,
+      collect() {
+        const value = read();
+        this.reset();
+        if (typeof value === "number") this.set(value);
+        else for (const { labels, value: each } of value) this.set(labels ?? {}, each);
+      },
+    });
+  };
+  const cpu = (name: string, help: string, micros: () => number): void =>
+    void new ScrapedCounter({ name, help, registers }, () => [{ labels: {}, value: micros() / 1e6 }]);
+
+  cpu("process_cpu_user_seconds_total", "Seconds of user CPU time.", () => process.cpuUsage().user);
+  cpu("process_cpu_system_seconds_total", "Seconds of system CPU time.", () => process.cpuUsage().system);
+  cpu("process_cpu_seconds_total", "Seconds of user and system CPU time.", () => {
+    const { user, system } = process.cpuUsage();
+    return user + system;
+  });
+  gauge("process_start_time_seconds", "When the process started, in seconds since the epoch.", () =>
+    Math.round(performance.timeOrigin / 1_000),
+  );
+  gauge("process_resident_memory_bytes", "Resident memory.", () => process.memoryUsage.rss());
+  gauge("process_virtual_memory_bytes", "Virtual memory.", () => fromProc("VmSize"));
+  gauge("process_heap_bytes", "Size of the data segment of the process.", () => fromProc("VmData"));
+  gauge("process_open_fds", "Open file descriptors.", openFiles);
+  gauge("process_max_fds", "Limit of open file descriptors.", maxFiles);
+  gauge("nodejs_heap_size_total_bytes", "Size of V8's heap.", () => process.memoryUsage().heapTotal);
+  gauge("nodejs_heap_size_used_bytes", "Memory in use of V8's heap.", () => process.memoryUsage().heapUsed);
+  gauge(
+    "nodejs_external_memory_bytes",
+    "Memory of objects outside of V8's heap.",
+    () => process.memoryUsage().external,
+  );
+  for (const [what, field] of [
+    ["total", "space_size"],
+    ["used", "space_used_size"],
+    ["available", "space_available_size"],
+  ] as const)
+    gauge(
+      `nodejs_heap_space_size_${what}_bytes`,
+      `Memory of each space of V8's heap, ${what}.`,
+      () =>
+        getHeapSpaceStatistics().map((space) => ({
+          labels: { space: space.space_name.replace(/_space$/, "") },
+          value: space[field],
+        })),
+      ["space"],
+    );
+  gauge(
+    "nodejs_active_resources_total",
+    "Resources that keep the event loop alive.",
+    () => activeResources().length,
+  );
+  gauge(
+    "nodejs_active_resources",
+    "Resources that keep the event loop alive, by type.",
+    () => countsOf(activeResources()),
+    ["type"],
+  );
+  gauge(
+    "nodejs_version_info",
+    "1, with the version of node.",
+    () => [{ labels: versionLabels(), value: 1 }],
+    ["version", "major", "minor", "patch"],
+  );
+  eventLoopLag(registers);
+}
+
+/** What the program is: 1, with its version and that of node. */
+export function buildInfo(registry: Registry, name: string, version: string): void {
+  new Gauge({
+    name,
+    help: "1, with the version of the program and that of node.",
+    labelNames: ["version", "nodejs"],
+    registers: [registry],
+  }).set({ version, nodejs: process.version }, 1);
+}
+
+function eventLoopLag(registers: Registry[]): void {
+  new Gauge({
+    name: "nodejs_eventloop_lag_seconds",
+    help: "Lag of the event loop while Prometheus scrapes.",
+    registers,
+    async collect() {
+      const startedMs = performance.now();
+      await new Promise<void>((resolve) => setImmediate(resolve));
+      this.set((performance.now() - startedMs) / 1_000);
+    },
+  });
+}
+
+function activeResources(): readonly string[] {
+  return process.getActiveResourcesInfo();
+}
+
+function countsOf(types: readonly string[]): Samples {
+  const counts = new Map<string, number>();
+  for (const type of types) counts.set(type, (counts.get(type) ?? 0) + 1);
+  return Array.from(counts, ([type, value]) => ({ labels: { type }, value }));
+}
+
+function versionLabels(): Readonly<Record<string, string>> {
+  const [major = "", minor = "", patch = ""] = process.versions.node.split(".");
+  return { version: process.version, major, minor, patch };
+}
+
+/** A line of /proc/self/status, in bytes; 0 where there is none. */
+function fromProc(name: string): number {
+  return numberIn("/proc/self/status", new RegExp(`^${name}:\\s+(\\d+) kB`, "m")) * 1_024;
+}
+
+function maxFiles(): number {
+  return numberIn("/proc/self/limits", /^Max open files\s+(\d+)/m);
+}
+
+function numberIn(file: string, pattern: RegExp): number {
+  try {
+    return Number(pattern.exec(readFileSync(file, "utf8"))?.[1] ?? 0);
+  } catch {
+    return 0;
+  }
+}
+
+function openFiles(): number {
+  try {
+    // One is that of the directory.
+    return readdirSync("/proc/self/fd").length - 1;
+  } catch {
+    return 0;
+  }
+}
