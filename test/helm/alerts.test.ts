@@ -35,7 +35,28 @@ interface AlertCase {
 }
 
 const proxy = 'namespace="b", pod="p", instance="p:8016", job="proxy"';
-const agent = 'namespace="shop", pod="cart", instance="cart:8014", job="agents", source="s"';
+/** Agents of one source, each with its samples of a metric, and what their source is. */
+function agentSeries(
+  metrics: Readonly<Record<string, readonly string[]>>,
+  uri = "proxy:8015",
+  further = "",
+): Series {
+  return Object.fromEntries(
+    Object.entries(metrics).flatMap(([metric, agents]) =>
+      agents.flatMap((samples, index) => {
+        const pod = `${uri === "proxy:8015" ? "cart" : "many"}-${index}`;
+        const labels = `namespace="shop", pod="${pod}", instance="${pod}:8014", job="agents", source="0"`;
+        return [
+          [`${metric}{${labels}${further === "" ? "" : `, ${further}`}}`, samples],
+          [
+            `bunting_agent_sync_source_info{${labels}, provider="grpc", uri="${uri}", selector="shop/cart"}`,
+            "1x90",
+          ],
+        ] as const;
+      }),
+    ),
+  );
+}
 const node = 'nodejs_eventloop_lag_p99_seconds{namespace="b", pod="p", instance="p:8016", job="proxy"}';
 const perReason = (metric: string, reason: string): string => `${metric}{${proxy}, reason="${reason}"}`;
 
@@ -175,6 +196,13 @@ const cases: Readonly<Record<string, AlertCase>> = {
     description: "p:8016 has ended 15 streams within 15 minutes",
     never: { [`bunting_proxy_subscriber_stalled_total{${proxy}}`]: "0x20 4x70" },
   },
+  BuntingSubscribersLeftBehind: {
+    series: { [`bunting_proxy_subscriber_left_behind{${proxy}}`]: "2x90" },
+    firesAtMinute: 2,
+    quietAtMinute: 0,
+    description: "2 subscriptions of proxy ended within the last ten minutes without the newest flags",
+    never: { [`bunting_proxy_subscriber_left_behind{${proxy}}`]: "0x90" },
+  },
   BuntingConnectionsEnded: {
     series: { [perReason("bunting_proxy_service_connections_ended_total", "flood")]: "0+2x90" },
     firesAtMinute: 20,
@@ -233,49 +261,73 @@ const cases: Readonly<Record<string, AlertCase>> = {
     never: { 'nodejs_eventloop_lag_p99_seconds{job="shop", instance="cart:9090"}': "9x90", [node]: "0.1x90" },
   },
   BuntingAgentDisconnected: {
-    series: { [`bunting_agent_sync_connected{${agent}}`]: "0x90" },
+    series: agentSeries({ bunting_agent_sync_connected: ["0x90", "1x90"] }),
     firesAtMinute: 11,
     quietAtMinute: 9,
-    description: "cart:8014 serves the flags of s as they were last.",
-    never: { [`bunting_agent_sync_connected{${agent}}`]: "1 0x8 1x80" },
+    description: `50% of the agents with the source proxy:8015 can't reach it, are refused, or are misconfigured, and serve its flags as they were last: 1 of shop/cart in shop;`,
+    never: agentSeries({ bunting_agent_sync_connected: ["1 0x8 1x80", "1x90"] }),
   },
   BuntingAgentFlagsOld: {
-    series: { [`bunting_agent_sync_unconfirmed_seconds{${agent}}`]: "0+60x90" },
+    series: agentSeries({ bunting_agent_sync_unconfirmed_seconds: ["0+60x90", "0x90"] }),
     firesAtMinute: 62,
     quietAtMinute: 59,
-    description: "cart:8014 has not known for 1h 2m 0s whether the flags of s are the newest.",
-    never: { [`bunting_agent_sync_unconfirmed_seconds{${agent}}`]: "0+60x50 0x40" },
+    description:
+      "50% of the agents with the source proxy:8015 have not known for an hour whether its flags are the newest: 1 of shop/cart in shop;",
+    never: {
+      ...agentSeries({ bunting_agent_sync_unconfirmed_seconds: ["0+60x50 0x40", "0x90"] }),
+      // One of many.
+      ...agentSeries(
+        { bunting_agent_sync_unconfirmed_seconds: ["0+60x90", ...Array<string>(10).fill("0x90")] },
+        "many:8015",
+      ),
+    },
+  },
+  BuntingAgentFlagsOldSome: {
+    series: agentSeries({
+      bunting_agent_sync_unconfirmed_seconds: ["0+60x90", ...Array<string>(19).fill("0x90")],
+    }),
+    firesAtMinute: 62,
+    quietAtMinute: 59,
+    description:
+      "5% of the agents with the source proxy:8015 have not known for an hour whether its flags are the newest: shop/cart-0 (shop/cart);",
+    never: agentSeries({ bunting_agent_sync_unconfirmed_seconds: ["0+60x90", "0+60x90"] }),
   },
   BuntingAgentWithoutFlags: {
-    series: { [`bunting_agent_sync_empty{${agent}}`]: "1x90" },
+    series: agentSeries({ bunting_agent_sync_empty: ["1x90", "1x90"] }),
     firesAtMinute: 16,
     quietAtMinute: 14,
-    description: "cart:8014 has no flags of s",
-    never: { [`bunting_agent_sync_empty{${agent}}`]: "1x13 0x80" },
+    description: "100% of the agents in shop that select shop/cart from proxy:8015 have no flags of it",
+    never: agentSeries({ bunting_agent_sync_empty: ["1x13 0x80", "0x90"] }),
   },
   BuntingAgentDocumentRefused: {
     // The series is not there before the first refusal.
-    series: {
-      [`bunting_agent_sync_failures_total{${agent}, reason="refused"}`]: "_x20 1x70",
-    },
+    series: agentSeries(
+      { bunting_agent_sync_failures_total: ["_x20 1x70", "_x20 1x70", "_x90", "_x90"] },
+      "proxy:8015",
+      'reason="refused"',
+    ),
     firesAtMinute: 22,
     quietAtMinute: 19,
-    description: "cart:8014 has refused a document of s",
-    never: {},
+    description: "50% of the agents in shop have refused a document of proxy:8015 shop/cart;",
+    never: agentSeries(
+      { bunting_agent_sync_failures_total: ["0+1x90"] },
+      "proxy:8015",
+      'reason="unavailable"',
+    ),
   },
   BuntingAgentFlagsRejected: {
-    series: { [`bunting_agent_store_rejected_flags{${agent}}`]: "3x90" },
+    series: agentSeries({ bunting_agent_store_rejected_flags: ["3x90", "0x90", "1x90", "0x90"] }),
     firesAtMinute: 11,
     quietAtMinute: 9,
-    description: "cart:8014 rejects 3 flags of s",
-    never: { [`bunting_agent_store_rejected_flags{${agent}}`]: "3x8 0x80" },
+    description: "50% of the agents in shop reject flags of proxy:8015 shop/cart",
+    never: agentSeries({ bunting_agent_store_rejected_flags: ["3x8 0x80"] }),
   },
   BuntingAgentCopyNotWritten: {
-    series: { [`bunting_agent_store_last_known_good_failures_total{${agent}}`]: "_x20 1x70" },
+    series: agentSeries({ bunting_agent_store_last_known_good_failures_total: ["_x20 1x70", "_x90"] }),
     firesAtMinute: 22,
     quietAtMinute: 19,
-    description: "cart:8014 would start without the flags of s",
-    never: {},
+    description: "50% of the sources of agents in shop have no new copy on disk",
+    never: agentSeries({ bunting_agent_store_last_known_good_failures_total: ["_x90"] }),
   },
 };
 
@@ -289,6 +341,8 @@ describe("the alerts", () => {
     for (const { alert, labels, annotations } of alerts) {
       expect(labels["severity"], alert).to.be.oneOf(["warning", "critical"]);
       expect(annotations["summary"], alert).to.match(/^[A-Z].*\.$/);
+      const url = annotations["runbook_url"] ?? "";
+      expect(url, alert).to.match(new RegExp(`/docs/operations\\.md#${alert.toLowerCase()}$`));
     }
     const critical = alerts
       .filter(({ labels }) => labels["severity"] === "critical")
@@ -377,6 +431,15 @@ describe("the alerts", () => {
     it("are a PrometheusRule", async () => {
       const { spec } = one(await render({ prometheusRule: { enabled: true } }), "PrometheusRule");
       expect(spec).to.deep.equal(parse(readFileSync(file, "utf8")));
+    });
+
+    it("lead to a page of one's own", async () => {
+      const values = { enabled: true, runbookUrl: "https://wiki.example/flags" };
+      const { groups } = one(await render({ prometheusRule: values }), "PrometheusRule").spec as Rules;
+      const urls = groups.flatMap(({ rules }) => rules).map(({ annotations }) => annotations["runbook_url"]);
+      expect(urls).to.deep.equal(
+        alerts.map(({ alert }) => `https://wiki.example/flags#${alert.toLowerCase()}`),
+      );
     });
 
     it("can have further labels, and be left out", async () => {
