@@ -210,9 +210,10 @@ export const proxyOptionTable = {
   }),
   maxTopicsPerConnection: option({
     type: integer({ min: 0, max: 1_000_000 }),
-    default: 32,
+    // Together, with a stream for each, they take less than half of what --peer-memory lets connections hold beyond an ordinary one.
+    default: 1_000,
     describe:
-      "How many different FeatureFlags one connection may subscribe to, those it left last within --topic-linger included; 0 is unlimited, for load balancers that multiplex many clients.",
+      "How many different FeatureFlags one connection may subscribe to, those it left last within --topic-linger included; 0 is unlimited, for load balancers that multiplex many clients. Each takes 14 KiB of --peer-memory.",
     group: limits,
     env: ["BUNTING_MAX_TOPICS_PER_CONNECTION"],
   }),
