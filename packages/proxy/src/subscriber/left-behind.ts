@@ -1,6 +1,6 @@
 import { identityName, type Identity } from "@bunting/identity";
 import type { TopicKey } from "@bunting/protocol";
-import type { ProxyContext } from "../proxy-context.js";
+import type { ServingContext } from "@bunting/runtime";
 import type { MissedVersions, Subscriber, Subscription } from "../topic/subscription.js";
 
 /** A subscriber that left without the newest version. */
@@ -26,11 +26,11 @@ const maxLoggedTopics = 10;
  * subscriber that has what is newest leaves no trace. At most a thousand are remembered, the latest.
  */
 export class LeftBehind {
-  readonly #context: Pick<ProxyContext, "clock" | "log">;
+  readonly #context: Pick<ServingContext, "clock" | "log">;
   /** In the order in which they left. */
   readonly #left = new Set<LeftSubscriber>();
 
-  constructor(context: Pick<ProxyContext, "clock" | "log">) {
+  constructor(context: Pick<ServingContext, "clock" | "log">) {
     this.#context = context;
   }
 
