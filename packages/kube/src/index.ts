@@ -17,6 +17,7 @@ export {
   ClusterWatches,
   type ClusterWatchesOptions,
   type RunningInformer,
+  type RunningWatch,
   type WatchOptions,
 } from "./informer/cluster-watches.js";
 export { Informer, type InformerHandler, type InformerOptions } from "./informer/informer.js";
@@ -40,15 +41,13 @@ export {
 export { controllerOf, ownerReference, type Owner, type OwnerReference } from "./objects/owner-reference.js";
 export { forwardPort, type PodPort } from "./port-forward/forward-port.js";
 export { confirmAfterMs } from "./reflector/confirm-after.js";
-export { readConsistently } from "./reflector/consistent-list.js";
 export { Epochs, type Epoch } from "./reflector/epochs.js";
 export { ObjectOrder } from "./reflector/object-order.js";
-export { WatchAdmission, type WatchRequest } from "./reflector/watch-admission.js";
+export type { WatchRequest } from "./reflector/watch-admission.js";
 export type { ConsistentRead, ReflectorHandler, ReflectorMetrics } from "./reflector/reflector-handler.js";
-export { Reflector, type ReflectorShared } from "./reflector/reflector.js";
+export type { Reflector } from "./reflector/reflector.js";
 export { compareResourceVersions } from "./reflector/resource-version.js";
 export type { ObjectEvent } from "./reflector/watch-event.js";
-export { WatchListSupport } from "./reflector/watch-list-support.js";
 export type { KubeClient } from "./rest/kube-client.js";
 export type { KubeObject, ObjectMeta, ResourceScope, ResourceType } from "./rest/resource.js";
 export {

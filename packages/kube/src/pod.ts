@@ -4,16 +4,14 @@
  */
 export type { ClusterConfig } from "./config/cluster-config.js";
 export { inClusterConfig, isInCluster } from "./config/in-cluster.js";
+export { ClusterWatches, type RunningWatch } from "./informer/cluster-watches.js";
 export { ObjectTracker } from "./informer/object-tracker.js";
 export { KubeError } from "./kube-error.js";
 export { confirmAfterMs } from "./reflector/confirm-after.js";
-export { Epochs, type Epoch } from "./reflector/epochs.js";
-export { WatchAdmission } from "./reflector/watch-admission.js";
+export type { Epoch, Epochs } from "./reflector/epochs.js";
 export type { ConsistentRead, ReflectorHandler } from "./reflector/reflector-handler.js";
-export { Reflector, type ReflectorShared } from "./reflector/reflector.js";
 export { compareResourceVersions } from "./reflector/resource-version.js";
 export type { ObjectEvent } from "./reflector/watch-event.js";
-export { WatchListSupport } from "./reflector/watch-list-support.js";
 export type { KubeObject } from "./rest/resource.js";
 export { RestClient } from "./rest/rest-client.js";
 export { Http2Transport } from "./transport/http2-transport.js";

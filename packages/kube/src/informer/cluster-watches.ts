@@ -1,6 +1,8 @@
-import type { Runnable, Context } from "@bunting/runtime";
+import type { Context, Rate, Runnable } from "@bunting/runtime";
+import { KubeError } from "../kube-error.js";
+import { readConsistently, type ListingParts } from "../reflector/consistent-list.js";
 import { Epochs } from "../reflector/epochs.js";
-import { WatchAdmission } from "../reflector/watch-admission.js";
+import { WatchAdmission, type WatchRequest } from "../reflector/watch-admission.js";
 import type { ReflectorMetrics } from "../reflector/reflector-handler.js";
 import { Reflector, type ReflectorOptions, type ReflectorShared } from "../reflector/reflector.js";
 import { WatchListSupport } from "../reflector/watch-list-support.js";
@@ -13,11 +15,23 @@ export interface ClusterWatchesOptions {
   readonly context: Context<ReflectorMetrics>;
   /** The shortest time the API server is asked to keep a watch open, in s; the longest is twice that. Default 300. */
   readonly timeoutSeconds?: number;
+  /** Rate limit of watches and reads of scopes in which nothing is known to exist; default as of WatchAdmission. */
+  readonly speculative?: Rate;
 }
 
 /** A watch's scope and its handler. */
 export type WatchOptions = Pick<ReflectorOptions, "scope" | "handler"> &
   Partial<Pick<ReflectorOptions, "resumesAfterClose" | "priority" | "peer">>;
+
+/** A watch, which is open while `run` runs. */
+export interface RunningWatch extends Runnable {
+  readonly reflector: Reflector;
+}
+
+/** A single read: its scope, what receives the objects, and who asks. */
+export interface ScopeRead extends Pick<ListingParts, "scope" | "handler"> {
+  readonly request: WatchRequest;
+}
 
 /** An informer and the watch that feeds it, which is open while `run` is. */
 export interface RunningInformer<Object extends KubeObject, Index extends string> extends Runnable {
@@ -42,13 +56,25 @@ export class ClusterWatches {
   >();
 
   constructor(options: ClusterWatchesOptions) {
+    const { speculative } = options;
+    const { clock } = options.context;
     this.#options = options;
-    this.#admission = new WatchAdmission({ clock: options.context.clock });
-    this.#watchList = new WatchListSupport(options.context.clock);
+    this.#admission = new WatchAdmission(speculative === undefined ? { clock } : { clock, speculative });
+    this.#watchList = new WatchListSupport(clock);
+  }
+
+  /** Watches and reads that wait for their turn because nothing is known to exist in their scope. */
+  get waitingSpeculative(): number {
+    return this.#admission.waitingSpeculative;
+  }
+
+  /** The epochs of the type's resourceVersions. */
+  epochsOf(type: ResourceType): Epochs {
+    return this.#ofType(type).shared.epochs;
   }
 
   /** A watch that runs until its signal aborts. */
-  watch(options: WatchOptions): Runnable & { readonly reflector: Reflector } {
+  watch(options: WatchOptions): RunningWatch {
     const { scope } = options;
     const { shared, reflectors } = this.#ofType(scope.type);
     const resumesAfterClose = scope.name === undefined;
@@ -76,6 +102,26 @@ export class ClusterWatches {
       relist: () => watch.reflector.relist(),
       run: (signal) => watch.run(signal),
     };
+  }
+
+  /**
+   * Reads a scope once, as soon as the request is admitted; `beginRead` is called then. Watches are not disturbed.
+   *
+   * @throws KubeError, or the signal's reason
+   */
+  async read({ scope, handler, request }: ScopeRead, signal: AbortSignal): Promise<void> {
+    const { client, epochs, context } = this.#ofType(scope.type).shared;
+    const admitted = await this.#admission.acquire(request, signal);
+    context.metrics.relist("asked");
+    try {
+      await readConsistently({ client, scope, handler, epochs }, signal);
+      admitted.succeeded();
+    } catch (error) {
+      if (error instanceof KubeError && !signal.aborted) admitted.failed(error);
+      throw error;
+    } finally {
+      admitted.leave();
+    }
   }
 
   #ofType(type: ResourceType): { shared: ReflectorShared; reflectors: Set<Reflector> } {

@@ -1,12 +1,12 @@
 import {
   KubeError,
-  Reflector,
+  type ClusterWatches,
   type ConsistentRead,
   type Epoch,
   type KubeObject,
   type ObjectEvent,
   type ReflectorHandler,
-  type ReflectorShared,
+  type RunningWatch,
 } from "@bunting/kube/pod";
 import { featureFlagType } from "@bunting/protocol";
 import { Backoff, sleep } from "@bunting/runtime";
@@ -35,7 +35,7 @@ export async function followFeatureFlag(
   while (!signal.aborted) {
     const watch = new FeatureFlagWatch(parts);
     try {
-      await cluster.run((shared) => watch.reflector(shared), signal);
+      await cluster.run((watches) => watch.open(watches), signal);
     } catch (error) {
       if (!(error instanceof KubeError)) throw error;
       parts.state.failed(error.code.toLowerCase(), error.message);
@@ -50,7 +50,6 @@ export async function followFeatureFlag(
 class FeatureFlagWatch implements ReflectorHandler {
   readonly #parts: SyncSourceParts<KubernetesSourceConfig>;
   #record: FeatureFlagRecord | undefined;
-  #shared: ReflectorShared | undefined;
   #isSynced = false;
   /** True if an outage must be reported: it has lasted, or there was no sync at all. */
   #isOverdue = true;
@@ -61,17 +60,12 @@ class FeatureFlagWatch implements ReflectorHandler {
     this.#parts = parts;
   }
 
-  reflector(shared: ReflectorShared): Reflector {
+  open(watches: ClusterWatches): RunningWatch {
     const { namespace, name } = this.#parts.config;
-    const reflector = new Reflector({
-      ...shared,
-      scope: { type: featureFlagType, namespace, name },
-      handler: this,
-      resumesAfterClose: false,
-    });
-    this.#shared = shared;
-    this.#record = new FeatureFlagRecord(this.#parts, shared.epochs, () => reflector.relist());
-    return reflector;
+    const watch = watches.watch({ scope: { type: featureFlagType, namespace, name }, handler: this });
+    const epochs = watches.epochsOf(featureFlagType);
+    this.#record = new FeatureFlagRecord(this.#parts, epochs, () => watch.reflector.relist());
+    return watch;
   }
 
   stop(): void {
@@ -129,8 +123,7 @@ class FeatureFlagWatch implements ReflectorHandler {
   }
 
   #report(error: KubeError): void {
-    const why = this.#shared === undefined ? error.message : `${error.message}${this.#remedyOf(error)}`;
-    this.#parts.state.failed(error.code.toLowerCase(), why);
+    this.#parts.state.failed(error.code.toLowerCase(), `${error.message}${this.#remedyOf(error)}`);
   }
 
   #remedyOf({ code }: KubeError): string {

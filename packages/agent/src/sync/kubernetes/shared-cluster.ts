@@ -1,24 +1,17 @@
 import {
-  Epochs,
+  ClusterWatches,
   Http2Transport,
   inClusterConfig,
   isInCluster,
   KubeError,
-  WatchAdmission,
   RestClient,
-  WatchListSupport,
-  type Reflector,
-  type ReflectorShared,
+  type RunningWatch,
 } from "@bunting/kube/pod";
 import type { SyncSourceOptions } from "../sync-source.js";
 
-/** The shortest time the API server is asked to keep a watch open, in s; the longest is twice that. */
-const watchTimeoutSeconds = 300;
-
 interface Connected {
-  readonly shared: ReflectorShared;
+  readonly watches: ClusterWatches;
   readonly transport: Http2Transport;
-  readonly reflectors: Set<Reflector>;
 }
 
 /** The connection to the API server, which all sources of provider kubernetes share: open as long as one of them uses it. */
@@ -36,18 +29,16 @@ export class SharedCluster {
   }
 
   /**
-   * Runs a reflector until it ends.
+   * Opens a watch, and runs it until it ends.
    *
    * @throws KubeError CONFIG_INVALID if this process is not in a Pod with a ServiceAccount token
    */
-  async run(make: (shared: ReflectorShared) => Reflector, signal: AbortSignal): Promise<void> {
+  async run(open: (watches: ClusterWatches) => RunningWatch, signal: AbortSignal): Promise<void> {
     this.#users++;
     try {
       this.#connected ??= this.#connect();
-      const { shared, reflectors } = await this.#connected;
-      const reflector = make(shared);
-      reflectors.add(reflector);
-      await reflector.run(signal).finally(() => reflectors.delete(reflector));
+      const { watches } = await this.#connected;
+      await open(watches).run(signal);
     } catch (error) {
       this.#connected = undefined;
       throw error;
@@ -70,32 +61,21 @@ export class SharedCluster {
     const directory = serviceAccountDirectory === "" ? {} : { directory: serviceAccountDirectory };
     const config = await inClusterConfig({ env, clock, ...directory });
     const transport = new Http2Transport(config, { clock, program: this.#program });
-    const reflectors = new Set<Reflector>();
-    const watches = metrics.watches();
+    const counts = metrics.watches();
     this.#announce(config.server.href);
-    const shared: ReflectorShared = {
+    const watches = new ClusterWatches({
       client: new RestClient(transport, { clock }),
-      epochs: new Epochs(() => {
-        logger.warn("the API server's history was cut (was etcd restored?); all FeatureFlags are read again");
-        // Not from within the read that found out, which must finish before it is repeated like all others.
-        clock.after(0, () => {
-          for (const reflector of reflectors) reflector.relist();
-        });
-      }),
-      admission: new WatchAdmission({ clock }),
-      watchList: new WatchListSupport(clock),
       context: {
         clock,
         logger,
         metrics: {
-          relist: (reason) => watches.relisted(reason),
-          event: (type) => watches.watchEvent(type),
-          error: ({ code }) => watches.watchFailed(code.toLowerCase()),
+          relist: (reason) => counts.relisted(reason),
+          event: (type) => counts.watchEvent(type),
+          error: ({ code }) => counts.watchFailed(code.toLowerCase()),
         },
       },
-      timeoutSeconds: watchTimeoutSeconds,
-    };
-    return { shared, transport, reflectors };
+    });
+    return { watches, transport };
   }
 
   #announce(server: string): void {

@@ -820,6 +820,25 @@ describe("KubernetesSource", function () {
       });
     }
 
+    it("reads anew whom FeatureFlags are shared with, too: that watch may be open and silent", async () => {
+      bench = await SourceBench.start({ readsReaders: true });
+      await putAndSubscribe(["ns/a"]);
+      const readers = (): string => [...((bench.source.readersOf("ns/b") ?? []) as Iterable<string>)].join();
+      bench.put("ns/b", 1, { "bunting.dev/readers": "shop" });
+      await bench.until(() => readers() === "shop", "the readers");
+      const backup = bench.api.backup();
+      for (let edit = 0; edit < 5; edit++) bench.put("ns/b", 1, { "bunting.dev/readers": `shop,web${edit}` });
+      await bench.until(() => readers() === "shop,web4", "later readers");
+      // The watches stay open, so that only a read can find out.
+      bench.api.restoreEtcd(backup, { keepConnections: true });
+      const restoredMs = bench.clock.monotonicMs();
+      bench.subscribe("ns/c");
+      await bench.until(() => readers() === "shop", "the readers of the backup");
+      expect(bench.clock.monotonicMs() - restoredMs, "sooner than a silent watch is given up").to.be.below(
+        1_000,
+      );
+    });
+
     it("and the count of versions has passed what was seen, finds out by a FeatureFlag that is older than it was", async () => {
       bench = await SourceBench.start();
       const [flag] = (await putAndSubscribe(["ns/a"])) as [Subscribed];

@@ -1,10 +1,4 @@
-import {
-  Epochs,
-  WatchAdmission,
-  WatchListSupport,
-  type KubeClient,
-  type ReflectorMetrics,
-} from "@bunting/kube";
+import { ClusterWatches, type KubeClient, type ReflectorMetrics } from "@bunting/kube";
 import { featureFlagType, type Readers, type TopicKey } from "@bunting/protocol";
 import { Backoff, isAborted, sleep, type Runnable, type Context } from "@bunting/runtime";
 import type { FlagSource, SourceSink } from "../flag-source.js";
@@ -82,18 +76,13 @@ export class KubernetesSource implements FlagSource {
     const limits = { ...usualLimits, ...this.#options.limits };
     const { client, connections, server } = await this.#options.connect();
     context.logger.info({ server, watchScope }, "watching FeatureFlags in the cluster");
-    const shared: WatchShared = {
+    const watches = new ClusterWatches({
       client,
-      epochs: new Epochs(() => this.#epochBegan()),
-      admission: new WatchAdmission({
-        clock: context.clock,
-        speculative: { burst: limits.maxAbsent, perSecond: speculativePerSecond },
-      }),
-      watchList: new WatchListSupport(context.clock),
       context: { ...context, metrics: this.#reflectorMetrics() },
       timeoutSeconds,
-      staleAfterMs,
-    };
+      speculative: { burst: limits.maxAbsent, perSecond: speculativePerSecond },
+    });
+    const shared: WatchShared = { watches, context, staleAfterMs };
     const reviews = new ScopeReviews({ client, context, onChange: () => this.#topology?.ask() });
     reviews.start(signal);
     const topology = new WatchTopology({
@@ -163,14 +152,6 @@ export class KubernetesSource implements FlagSource {
         await sleep(backoff.next(), signal, clock);
       }
     }
-  }
-
-  #epochBegan(): void {
-    this.#options.context.logger.warn(
-      "the API server's history was cut (was etcd restored?); all FeatureFlags are read again",
-    );
-    // In a later turn: the read that found out must finish before it is repeated like all others.
-    this.#options.context.clock.after(0, () => this.#topology?.relistAll());
   }
 
   #reflectorMetrics(): ReflectorMetrics {

@@ -1,7 +1,8 @@
 import { expect } from "chai";
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
-import { KubeError, type KubeObject, type ReflectorShared } from "@bunting/kube";
+import { KubeError, type KubeObject } from "@bunting/kube";
 import { ReaderIndex } from "./reader-index.js";
+import type { WatchShared } from "./scope-watch.js";
 
 const dayMs = 24 * 3_600_000;
 
@@ -28,7 +29,7 @@ describe("ReaderIndex", () => {
     clock = new ManualClock();
     warned = [];
     const logger = { warn: (fields: unknown) => warned.push(fields) };
-    index = new ReaderIndex({ context: { clock, logger } } as unknown as ReflectorShared);
+    index = new ReaderIndex({ context: { clock, logger } } as unknown as WatchShared);
   });
 
   it("knows nothing before the first read is complete", () => {

@@ -1,12 +1,4 @@
-import {
-  Reflector,
-  type ConsistentRead,
-  type KubeError,
-  type KubeObject,
-  type ObjectEvent,
-  type ReflectorHandler,
-  type ReflectorShared,
-} from "@bunting/kube";
+import type { ConsistentRead, KubeError, KubeObject, ObjectEvent, ReflectorHandler } from "@bunting/kube";
 import {
   featureFlagType,
   parseReaders,
@@ -16,6 +8,7 @@ import {
   type TopicKey,
 } from "@bunting/protocol";
 import { RateLimitedLog, type Runnable } from "@bunting/runtime";
+import type { WatchShared } from "./scope-watch.js";
 
 /** Validity of the annotations' last state without a working watch. */
 const keptMs = 24 * 3_600_000;
@@ -27,13 +20,13 @@ const linesPerMinute = 20;
  */
 export class ReaderIndex implements Runnable, ReflectorHandler {
   readonly name = "readers";
-  readonly #shared: ReflectorShared;
+  readonly #shared: WatchShared;
   readonly #log: RateLimitedLog;
   #readers: Map<TopicKey, Readers> | undefined;
   /** Since when there is no watch, in ms of the monotonic clock. */
   #lostMs: number | undefined;
 
-  constructor(shared: ReflectorShared) {
+  constructor(shared: WatchShared) {
     this.#shared = shared;
     this.#log = new RateLimitedLog(shared.context.logger, shared.context.clock);
   }
@@ -47,7 +40,7 @@ export class ReaderIndex implements Runnable, ReflectorHandler {
 
   async run(signal: AbortSignal): Promise<void> {
     const scope = { type: featureFlagType, isMetadataOnly: true };
-    await new Reflector({ ...this.#shared, scope, handler: this, resumesAfterClose: true }).run(signal);
+    await this.#shared.watches.watch({ scope, handler: this }).run(signal);
   }
 
   beginRead(): ConsistentRead {

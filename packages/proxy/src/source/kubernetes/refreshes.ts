@@ -1,9 +1,10 @@
-import { KubeError, readConsistently, type ReflectorShared } from "@bunting/kube";
+import { KubeError } from "@bunting/kube";
 import { featureFlagType } from "@bunting/protocol";
 import { FairQueue } from "@bunting/runtime";
 import type { FlagRecord } from "./flag-record.js";
 import { beginRecordRead } from "./record-read.js";
 import type { RecordIndex } from "./record-index.js";
+import type { WatchShared } from "./scope-watch.js";
 import { partsOfKey } from "./watch-key.js";
 
 /** The shortest time between two reads of one FeatureFlag, watches included. */
@@ -27,7 +28,7 @@ interface Claim {
  * rate-limited and peers are served in turn. Each read is a LIST of one object; watches are not disturbed.
  */
 export class Refreshes {
-  readonly #shared: ReflectorShared;
+  readonly #shared: WatchShared;
   readonly #records: RecordIndex;
   /** Waiting records, each with the earliest time of its read. */
   readonly #waiting = new Map<FlagRecord, number>();
@@ -40,7 +41,7 @@ export class Refreshes {
   #cancel: (() => void) | undefined;
   #hasStopped = false;
 
-  constructor(shared: ReflectorShared, records: RecordIndex) {
+  constructor(shared: WatchShared, records: RecordIndex) {
     this.#shared = shared;
     this.#records = records;
   }
@@ -134,25 +135,22 @@ export class Refreshes {
   }
 
   async #read(record: FlagRecord, signal: AbortSignal): Promise<void> {
-    const { admission, client, epochs } = this.#shared;
-    const { clock, logger, metrics } = this.#shared.context;
+    const { watches } = this.#shared;
+    const { clock, logger } = this.#shared.context;
+    const epochs = watches.epochsOf(featureFlagType);
     const audience = this.#records.audience(record.topic);
-    const handler = { beginRead: () => beginRecordRead({ audience, epochs, clock }) };
+    const handler = {
+      // The time counts from here, because the request may have waited for its turn.
+      beginRead: () => {
+        cancelDeadline = clock.after(longestReadMs, () => this.#reading.get(record)?.abort());
+        return beginRecordRead({ audience, epochs, clock });
+      },
+    };
     const scope = { type: featureFlagType, ...partsOfKey(record.topic) };
     let earliestMs = 0;
     let cancelDeadline = (): void => undefined;
     try {
-      const admitted = await admission.acquire(record, signal);
-      cancelDeadline = clock.after(longestReadMs, () => this.#reading.get(record)?.abort());
-      metrics.relist("asked");
-      await readConsistently({ client, scope, handler, epochs }, signal).then(
-        () => admitted.succeeded(),
-        (error: unknown) => {
-          if (error instanceof KubeError && !signal.aborted) admitted.failed(error);
-          else admitted.leave();
-          throw error;
-        },
-      );
+      await watches.read({ scope, handler, request: record }, signal);
     } catch (error) {
       earliestMs = clock.monotonicMs() + afterFailureMs;
       const level = error instanceof KubeError || signal.aborted ? "debug" : "error";

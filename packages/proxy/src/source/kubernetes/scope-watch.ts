@@ -1,19 +1,23 @@
 import {
   KubeError,
-  Reflector,
+  type ClusterWatches,
   type ConsistentRead,
   type Epoch,
   type ObjectEvent,
+  type Reflector,
   type ReflectorHandler,
-  type ReflectorShared,
+  type RunningWatch,
 } from "@bunting/kube";
 import { featureFlagType } from "@bunting/protocol";
+import type { Context } from "@bunting/runtime";
 import type { FlagRecord } from "./flag-record.js";
 import { beginRecordRead, recordOf, type Audience } from "./record-read.js";
 import { clusterKey, partsOfKey, type WatchKey } from "./watch-key.js";
 
 /** The parts that all watches of a cluster share. */
-export interface WatchShared extends ReflectorShared {
+export interface WatchShared {
+  readonly watches: ClusterWatches;
+  readonly context: Pick<Context, "clock" | "logger">;
   /** Time out of sync, for any reason, after which the watch's FeatureFlags are stale: shorter gaps are normal. */
   readonly staleAfterMs: number;
 }
@@ -35,7 +39,7 @@ export class ScopeWatch implements ReflectorHandler {
   /** Absent for the cluster watch. */
   readonly namespace: string | undefined;
   readonly #options: ScopeWatchOptions;
-  readonly #reflector: Reflector;
+  readonly #watch: RunningWatch;
   readonly #abort = new AbortController();
   readonly #caughtUp = new WeakSet<FlagRecord>();
   #syncedSinceMs: number | undefined;
@@ -49,26 +53,24 @@ export class ScopeWatch implements ReflectorHandler {
     this.kind = key === clusterKey ? "cluster" : name === "*" ? "namespace" : "object";
     this.namespace = this.kind === "cluster" ? undefined : namespace;
     this.#options = options;
-    this.#reflector = new Reflector({
-      ...options.shared,
+    this.#watch = options.shared.watches.watch({
       scope: {
         type: featureFlagType,
         ...(this.kind === "cluster" ? {} : { namespace }),
         ...(this.kind === "object" ? { name } : {}),
       },
       handler: this,
-      resumesAfterClose: this.kind !== "object",
       priority: () => (this.kind === "cluster" || this.#hasExisting() ? "normal" : "speculative"),
       peer: this.#firstRecord()?.peer,
     });
   }
 
   get isSynced(): boolean {
-    return this.#reflector.isSynced;
+    return this.#watch.reflector.isSynced;
   }
 
   get hasEverSynced(): boolean {
-    return this.#reflector.hasBeenSynced;
+    return this.#watch.reflector.hasBeenSynced;
   }
 
   /** True if the watch is in sync, or was a moment ago. */
@@ -97,7 +99,7 @@ export class ScopeWatch implements ReflectorHandler {
   }
 
   get watch(): Reflector["watch"] {
-    return this.#reflector.watch;
+    return this.#watch.reflector.watch;
   }
 
   /** True if the watch has missed no event of the record: a read covered the record, and every event since came here. */
@@ -114,7 +116,7 @@ export class ScopeWatch implements ReflectorHandler {
 
   run(): Promise<void> {
     this.#down();
-    return this.#reflector.run(this.#abort.signal);
+    return this.#watch.run(this.#abort.signal);
   }
 
   stop(): void {
@@ -123,14 +125,14 @@ export class ScopeWatch implements ReflectorHandler {
   }
 
   relist(): void {
-    this.#reflector.relist();
+    this.#watch.reflector.relist();
   }
 
   beginRead(): ConsistentRead {
     const { audience, shared } = this.#options;
     return beginRecordRead({
       audience,
-      epochs: shared.epochs,
+      epochs: shared.watches.epochsOf(featureFlagType),
       clock: shared.context.clock,
       onCovered: (record) => this.#caughtUp.add(record),
       onComplete: (readStartedMs) => this.#synced(readStartedMs),
@@ -180,7 +182,7 @@ export class ScopeWatch implements ReflectorHandler {
 
   #overdue(): void {
     const error =
-      this.#failure ?? this.#reflector.reasonToWait ?? (this.hasEverSynced ? this.#waits() : undefined);
+      this.#failure ?? this.#watch.reflector.reasonToWait ?? (this.hasEverSynced ? this.#waits() : undefined);
     this.#cancelStale = undefined;
     if (error === undefined) {
       // No outage: many other watches are being opened for the first time, too.

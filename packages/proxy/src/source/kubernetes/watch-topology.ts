@@ -79,7 +79,7 @@ export class WatchTopology {
 
   /** Number of watches that wait because their names are not known to exist. */
   get waiting(): number {
-    return this.#options.shared.admission.waitingSpeculative;
+    return this.#options.shared.watches.waitingSpeculative;
   }
 
   async run(signal: AbortSignal): Promise<void> {
@@ -129,11 +129,6 @@ export class WatchTopology {
       endClaim();
       cancel();
     };
-  }
-
-  /** Reads everything again: the API server's history was cut, and any stream may be on the part that is gone. */
-  relistAll(): void {
-    for (const watch of this.watches()) watch.relist();
   }
 
   /** Asks for a plan, after a short delay. */
