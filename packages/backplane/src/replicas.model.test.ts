@@ -106,7 +106,7 @@ class ModelReplica {
     const announcements = new AnnouncementReader({
       ...{ options, keys, context: { clock, logger } },
       onAnnounced: (topic, position) => follower.announced(topic, position),
-      onGap: () => void follower.compare(),
+      onGap: () => follower.compare(),
     });
     const ignore = (): void => undefined;
     for (const topic of topics) {

@@ -6,6 +6,19 @@ import { unlimitedRoom } from "../record/document-room.js";
 import { Follower, type FollowerSink } from "./follower.js";
 
 describe("Follower", () => {
+  let stop: () => Promise<void>;
+  afterEach(() => stop());
+
+  /** Follows until the test ends. */
+  function run(follower: Follower): void {
+    const abort = new AbortController();
+    const running = follower.run(abort.signal);
+    stop = async () => {
+      abort.abort();
+      await running;
+    };
+  }
+
   it("reports what there was no room for once there is, without an announcement, and does not read it before", async () => {
     const position = { epoch: 1, resourceVersion: "5" };
     let [hasRoom, reads] = [false, 0];
@@ -35,9 +48,10 @@ describe("Follower", () => {
       refused: ({ code }) => reported.push(code),
     };
     const compare = async (): Promise<void> => {
-      await follower.compare();
+      follower.compare();
       await setImmediate();
     };
+    run(follower);
     follower.follow("demo/flags", sink, new AbortController().signal);
     await setImmediate();
     await compare();
@@ -60,15 +74,17 @@ describe("Follower", () => {
       compareMs: 600_000,
       clock: systemClock,
     });
-    const comparing = follower.compare();
-    await follower.compare();
-    await follower.compare();
+    run(follower);
+    await setImmediate();
+    follower.compare();
+    follower.compare();
+    await setImmediate();
     expect(answers).to.have.length(1);
     answers[0]?.();
     await setImmediate();
     expect(answers).to.have.length(2);
     answers[1]?.();
-    await comparing;
+    await setImmediate();
     expect(answers).to.have.length(2);
   });
 
@@ -96,6 +112,7 @@ describe("Follower", () => {
       absent: () => reported.push("absent"),
       refused: ({ code }) => reported.push(code),
     };
+    run(follower);
     follower.follow("demo/flags", sink, new AbortController().signal);
     await setImmediate();
     await follower.compareUnconfirmed();

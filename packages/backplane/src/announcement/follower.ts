@@ -1,5 +1,5 @@
 import type { TopicKey } from "@bunting/protocol";
-import { Semaphore, sleep, type Clock, type Runnable } from "@bunting/runtime";
+import { isAborted, WorkQueue, type Clock, type Runnable } from "@bunting/runtime";
 import type { BackplaneError } from "../backplane-error.js";
 import { fromRedisError } from "../connection/redis-error.js";
 import { comparePositions, type RecordPosition } from "../record/position.js";
@@ -45,13 +45,11 @@ export interface FollowerOptions {
 }
 
 interface Followed {
+  readonly topic: TopicKey;
   readonly sink: FollowerSink;
   readonly signal: AbortSignal;
   /** Position of the last record that the sink took. */
   reported: RecordPosition | undefined;
-  isReading: boolean;
-  /** True if the record was announced since the last read began: it has to be read again. */
-  isDirty: boolean;
   /** Set if the record that was read last can't be used. */
   refused: RefusedRecord | undefined;
 }
@@ -67,30 +65,42 @@ const readsAtOnce = 16;
  *   seconds.
  * - Reports never go back. After a failover Redis may hold an older record than the last report, until the owner
  *   writes again; that older record is not reported.
- * - One read of a topic is under way at a time, and at most `readsAtOnce` of all topics. An announcement during a
- *   read marks the topic dirty, and the topic is read again.
+ * - One read of a topic is under way at a time, and at most `readsAtOnce` of all topics. A topic that is announced during
+ *   its read is read again.
  * - A record that can't be used is retried at comparisons, with backoff (`RefusedRecord`).
  */
 export class Follower implements Runnable {
   readonly name = "follower";
   readonly #options: FollowerOptions;
   readonly #followed = new Map<TopicKey, Followed>();
-  readonly #reads = new Semaphore(readsAtOnce);
-  #isComparing = false;
-  #isCompareDue = false;
+  readonly #reads: WorkQueue<Followed>;
+  readonly #comparisons: WorkQueue<"all">;
 
   constructor(options: FollowerOptions) {
+    const { compareMs, clock, random = Math.random } = options;
     this.#options = options;
+    this.#reads = new WorkQueue({
+      name: "reads",
+      work: (followed) => this.#read(followed),
+      concurrency: readsAtOnce,
+      clock,
+    });
+    this.#comparisons = new WorkQueue({
+      name: "comparisons",
+      work: async () => {
+        // Without Redis there is nothing to compare with; the connection logs that.
+        await this.#compare([...this.#followed.values()]).catch(() => undefined);
+        // Jitter: replicas that started together would compare together.
+        return { requeueAfterMs: compareMs * (0.75 + 0.25 * random()) };
+      },
+      clock,
+    });
   }
 
-  /** Compares every `compareMs`, with jitter, until the signal aborts. */
+  /** Reads what is announced, and compares every `compareMs`, with jitter, until the signal aborts. */
   async run(signal: AbortSignal): Promise<void> {
-    const { compareMs, clock, random = Math.random } = this.#options;
-    while (!signal.aborted) {
-      await this.compare();
-      // Jitter: replicas that started together would compare together.
-      await sleep(compareMs * (0.75 + 0.25 * random()), signal, clock);
-    }
+    this.compare();
+    await Promise.all([this.#reads.run(signal), this.#comparisons.run(signal)]);
   }
 
   /**
@@ -100,20 +110,13 @@ export class Follower implements Runnable {
    */
   follow(topic: TopicKey, sink: FollowerSink, signal: AbortSignal, reported?: RecordPosition): void {
     if (signal.aborted) return;
-    const followed: Followed = {
-      sink,
-      signal,
-      reported,
-      isReading: false,
-      isDirty: false,
-      refused: undefined,
-    };
+    const followed: Followed = { topic, sink, signal, reported, refused: undefined };
     this.#followed.set(topic, followed);
     const leave = (): void => {
       if (this.#followed.get(topic) === followed) this.#followed.delete(topic);
     };
     signal.addEventListener("abort", leave, { once: true });
-    this.#refresh(topic, followed);
+    this.#reads.add(followed);
   }
 
   /** Called for each announcement. An owner repeats one when a replica waits for the version to be confirmed. */
@@ -121,23 +124,15 @@ export class Follower implements Runnable {
     const followed = this.#followed.get(topic);
     if (followed === undefined) return;
     const order = followed.reported === undefined ? 1 : comparePositions(position, followed.reported);
-    if (order > 0 || (order === 0 && followed.sink.isUnconfirmed)) this.#refresh(topic, followed);
+    if (order > 0 || (order === 0 && followed.sink.isUnconfirmed)) this.#reads.add(followed);
   }
 
   /**
    * Compares the positions of all topics with those in Redis; to be called after a gap in the announcements, and when
-   * Redis is back. A call while a comparison is under way makes another one follow it. Never rejects.
+   * Redis is back. A call while a comparison is under way makes another one follow it.
    */
-  async compare(): Promise<void> {
-    this.#isCompareDue = true;
-    if (this.#isComparing) return;
-    this.#isComparing = true;
-    while (this.#isCompareDue) {
-      this.#isCompareDue = false;
-      // Without Redis there is nothing to compare with; the connection logs that.
-      await this.#compareTopics([...this.#followed]).catch(() => undefined);
-    }
-    this.#isComparing = false;
+  compare(): void {
+    this.#comparisons.add("all");
   }
 
   /**
@@ -145,57 +140,40 @@ export class Follower implements Runnable {
    * its owner announces the next one. Never rejects.
    */
   async compareUnconfirmed(): Promise<void> {
-    const unconfirmed = [...this.#followed].filter(
-      ([, { sink, refused }]) => sink.isUnconfirmed && refused === undefined,
+    const unconfirmed = [...this.#followed.values()].filter(
+      ({ sink, refused }) => sink.isUnconfirmed && refused === undefined,
     );
-    if (unconfirmed.length > 0) await this.#compareTopics(unconfirmed).catch(() => undefined);
+    if (unconfirmed.length > 0) await this.#compare(unconfirmed).catch(() => undefined);
   }
 
-  async #compareTopics(compared: readonly (readonly [TopicKey, Followed])[]): Promise<void> {
-    const positions = await this.#options.records.positions(compared.map(([topic]) => topic));
-    for (const [topic, followed] of compared) {
-      if (followed.signal.aborted) continue;
+  async #compare(compared: readonly Followed[]): Promise<void> {
+    const positions = await this.#options.records.positions(compared.map(({ topic }) => topic));
+    for (const followed of compared) {
+      const { topic, signal } = followed;
+      if (signal.aborted) continue;
       const position = positions.get(topic);
       if (position === undefined) followed.sink.absent();
       else {
         const isNew = followed.reported === undefined || comparePositions(position, followed.reported) > 0;
         if (isNew) {
-          if (followed.refused?.isWorthReading(position) !== false) this.#refresh(topic, followed);
+          if (followed.refused?.isWorthReading(position) !== false) this.#reads.add(followed);
         } else followed.sink.confirmed(position.confirmedAgoMs, position);
       }
     }
   }
 
-  #refresh(topic: TopicKey, followed: Followed): void {
-    followed.isDirty = true;
-    if (followed.isReading) return;
-    followed.isReading = true;
-    void this.#readWhileDirty(topic, followed);
-  }
-
-  async #readWhileDirty(topic: TopicKey, followed: Followed): Promise<void> {
-    while (followed.isDirty && !followed.signal.aborted) {
-      try {
-        await this.#reads.run(() => this.#readOnce(topic, followed), followed.signal);
-      } catch {
-        // The signal has aborted while the read waited for a slot.
-      }
-    }
-    followed.isReading = false;
-  }
-
-  async #readOnce(topic: TopicKey, followed: Followed): Promise<void> {
-    // An announcement from now on may be of a newer record than the one that is read.
-    followed.isDirty = false;
-    const isLeft = (): boolean => followed.signal.aborted;
+  /** Never rejects. */
+  async #read(followed: Followed): Promise<undefined> {
+    const { topic, signal } = followed;
+    if (signal.aborted) return;
     try {
       const stored = await this.#options.records.read(topic);
       followed.refused = undefined;
-      if (!isLeft()) report(followed, stored);
+      if (!isAborted(signal)) report(followed, stored);
     } catch (error) {
       const failure = fromRedisError(error);
       // Without Redis the next comparison reads again.
-      if (isLeft() || !failure.code.startsWith("RECORD_")) return;
+      if (isAborted(signal) || !failure.code.startsWith("RECORD_")) return;
       followed.refused = new RefusedRecord(failure, this.#options.room, followed.refused);
       followed.sink.refused(failure);
     }

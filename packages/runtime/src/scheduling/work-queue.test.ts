@@ -70,11 +70,15 @@ describe("WorkQueue", () => {
     create();
     for (const key of ["a", "b", "a", "b"]) queue.add(key);
     expect(await keys()).to.deep.equal(["a"]);
+    expect(["a", "b", "c"].map((key) => queue.has(key))).to.deep.equal([true, true, false]);
     runs[0]?.end();
     expect(await keys()).to.deep.equal(["a", "b"]);
     runs[1]?.end();
     expect(await keys()).to.deep.equal(["a", "b"]);
     expect(queue.isIdle).to.equal(true);
+    expect(queue.has("b")).to.equal(false);
+    queue.after("b", 100);
+    expect(queue.has("b"), "it waits for its time, not for a worker").to.equal(false);
   });
 
   it("works once more on a key that was added while it was worked on, and never twice at a time", async () => {

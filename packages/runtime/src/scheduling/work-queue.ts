@@ -35,8 +35,8 @@ export interface WorkQueueOptions<Key> {
   /** How long a key waits after its work has failed, growing from failure to failure. Default 5 ms to 1,000 s, as client-go. */
   readonly backoff?: BackoffOptions;
   readonly clock: Clock;
-  /** Called for each failure, with the time until the next attempt. */
-  readonly onError: (key: Key, error: unknown, retryMs: number) => void;
+  /** Called for each failure, with the time until the next attempt. To be left out only if the work reports what fails itself. */
+  readonly onError?: (key: Key, error: unknown, retryMs: number) => void;
   readonly metrics?: WorkQueueMetrics;
 }
 
@@ -86,6 +86,12 @@ export class WorkQueue<Key> implements Runnable {
   /** True if no key is queued or worked on; keys may still come back at their time. */
   get isIdle(): boolean {
     return this.#queue.size === 0 && this.#running.size === 0;
+  }
+
+  /** True while the key waits for a worker, or is worked on. */
+  has(key: Key): boolean {
+    const kind = this.#states.get(key)?.kind;
+    return kind === "queued" || kind === "running";
   }
 
   /** Has the key worked on as soon as a worker is free. Keys that are added before `run` wait for it. */
@@ -180,7 +186,7 @@ export class WorkQueue<Key> implements Runnable {
       const retryMs = this.#backoffOf(key).next();
       state.requeueAfterMs = Math.min(state.requeueAfterMs, retryMs);
       metrics?.retried();
-      onError(key, error, retryMs);
+      onError?.(key, error, retryMs);
     } finally {
       metrics?.worked(clock.monotonicMs() - sinceMs);
       this.#ended(key, state, signal);

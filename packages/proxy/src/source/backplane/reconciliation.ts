@@ -46,7 +46,7 @@ export class Reconciliation {
       if (keys.length > 0) await interest.mention(unit.name, keys).catch(() => undefined);
       if (!unit.isOwned) continue;
       await ownershipLeases.learnInterest(unit);
-      await writer.confirm(unit);
+      writer.confirm(unit);
     }
   }
 }

@@ -1,4 +1,5 @@
-import { BackplaneError, type Lease, type Records } from "@bunting/backplane";
+import { BackplaneError, type Lease, type Records, type StoredRecord } from "@bunting/backplane";
+import { systemClock } from "@bunting/runtime";
 import { eventually } from "@bunting/test/support/event-queue.js";
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { ScriptedSource } from "@bunting/test/support/scripted-source.js";
@@ -12,6 +13,8 @@ import { OwnershipUnit } from "./ownership-unit.js";
 const key = "demo/flags";
 const lease: Lease = { name: "namespace/demo", holder: "replica", fence: 7, untilMs: Infinity };
 
+let stop: () => Promise<void>;
+
 /** The writer of a replica that owns a topic, and a Redis that answers each write when it is told to. */
 function useWriter() {
   const clock = new ManualClock();
@@ -19,7 +22,12 @@ function useWriter() {
   const written: string[] = [];
   const waiting: (() => void)[] = [];
   /** What Redis does not do by itself. */
-  const redis = { holdsTheSame: false, holdsNewer: false, reads: 0 };
+  const redis = {
+    holdsTheSame: false,
+    holdsNewer: false,
+    reads: 0,
+    stored: undefined as StoredRecord | undefined,
+  };
   const records: Pick<Records, "write" | "confirm" | "read"> = {
     write: ({ resourceVersion }) => {
       written.push(resourceVersion);
@@ -32,7 +40,7 @@ function useWriter() {
     confirm: (confirmed) => Promise.resolve(redis.holdsTheSame ? [] : confirmed.map(({ topic }) => topic)),
     read: () => {
       redis.reads++;
-      return Promise.resolve(undefined);
+      return Promise.resolve(redis.stored);
     },
   };
   const ignore = (): void => undefined;
@@ -40,10 +48,17 @@ function useWriter() {
   const writer = new RecordWriter({
     records,
     keeper: { held: () => lease },
-    metrics: { backplaneWritten: ignore, backplaneWriteFailed: ignore },
+    context: { clock: systemClock, metrics: { backplaneWritten: ignore, backplaneWriteFailed: ignore } },
     onFenced: ignore,
     onFailed: (_, error) => failures.push(error),
   });
+  const abort = new AbortController();
+  const running = writer.run(abort.signal);
+  stop = async () => {
+    abort.abort();
+    for (const answer of waiting) answer();
+    await running;
+  };
   const topic = new ReplicatedTopic(
     key,
     { name: lease.name, lease, isPrewarming: false },
@@ -54,7 +69,8 @@ function useWriter() {
         follower: { follow: ignore },
       },
       ...{ usesRedis: () => true, answerMs: 7_000, freshMs: 45_000 },
-      ...{ onAnswered: ignore, onStale: ignore, onFollowed: ignore, onRefused: ignore },
+      onAnswered: (answered) => queueMicrotask(() => writer.changed(answered)),
+      ...{ onStale: ignore, onFollowed: ignore, onRefused: ignore },
     },
   );
   topic.attach(new RecordingSink(), undefined);
@@ -70,6 +86,8 @@ function useWriter() {
 }
 
 describe("RecordWriter", () => {
+  afterEach(() => stop());
+
   it("writes what changes meanwhile once, and the newest", async () => {
     const { written, change, answer } = useWriter();
     change("1");
@@ -110,6 +128,16 @@ describe("RecordWriter", () => {
     await answer("1");
   });
 
+  it("writes once what it places after an older record that it has read, as at a take-over", async () => {
+    const { writer, written, redis, change, answer } = useWriter();
+    const record = { topic: key, kind: "missing", epoch: 3, resourceVersion: "1" } as const;
+    redis.stored = { record, fence: 3, confirmedAgoMs: 0, sinceAgoMs: 0 };
+    change("2");
+    await answer("2");
+    await writer.settled();
+    expect([written, redis.reads]).to.deep.equal([["2"], 1]);
+  });
+
   it("announces a version once more for who asks, and once", async () => {
     const { writer, topic, written, redis, change, answer } = useWriter();
     const unit = new OwnershipUnit(lease.name);
@@ -119,11 +147,11 @@ describe("RecordWriter", () => {
     await writer.settled();
     redis.holdsTheSame = true;
     topic.isAsked = true;
-    await writer.confirm(unit);
+    writer.confirm(unit);
     await eventually(() => written.length === 2, "the announcement");
     await answer("1");
     await writer.settled();
-    await writer.confirm(unit);
+    writer.confirm(unit);
     await writer.settled();
     expect(written).to.deep.equal(["1", "1"]);
   });

@@ -1,58 +1,70 @@
 import { BackplaneError, type LeaseKeeper, type Records } from "@bunting/backplane";
-import { errorCode, nextTurn } from "@bunting/runtime";
+import { errorCode, nextTurn, WorkQueue, type Context, type Runnable } from "@bunting/runtime";
 import type { BackplaneMetrics } from "./backplane-metrics.js";
-import { storedRecordOf, type Known } from "./known.js";
+import { storedRecordOf } from "./known.js";
 import type { ReplicatedTopic } from "./replicated-topic.js";
 import type { OwnershipUnit } from "./ownership-unit.js";
 
 export interface RecordWriterOptions {
   readonly records: Pick<Records, "write" | "confirm" | "read">;
   readonly keeper: Pick<LeaseKeeper, "held">;
-  readonly metrics: Pick<BackplaneMetrics, "backplaneWritten" | "backplaneWriteFailed">;
+  readonly context: Pick<
+    Context<Pick<BackplaneMetrics, "backplaneWritten" | "backplaneWriteFailed">>,
+    "clock" | "metrics"
+  >;
   /** Redis says that the lease has ended. */
   readonly onFenced: (unit: string) => void;
   readonly onFailed: (topic: ReplicatedTopic, error: Error) => void;
 }
 
-/** Attempts to bring a record into agreement with Redis; then it waits for the next reconciliation. */
-const maxAttempts = 4;
+/** Wait before a record is read and written again of which Redis held a newer version. */
+const olderRetry = { firstMs: 5, capMs: 5_000 };
 
 /**
- * Writes the records that this replica owns. A topic has one write under way at a time, and one more follows if the
+ * Writes the records that this replica owns. A topic has one command under way at a time, and one more follows if the
  * topic changes meanwhile: Redis gets the newest state, in order, and nothing queues. Failed writes are repeated by the
  * next reconciliation.
  */
-export class RecordWriter {
+export class RecordWriter implements Runnable {
+  readonly name = "records";
   readonly #options: RecordWriterOptions;
-  /** Topics whose record in Redis was not yet compared under the present lease. */
-  readonly #unbased = new Set<ReplicatedTopic>();
-  #isBasing = false;
+  /** Topics whose record in Redis was not yet compared under the present lease, by unit. */
+  readonly #unbased = new Map<string, Set<ReplicatedTopic>>();
+  /** Units with such topics. One at a time, in few large commands, because a take-over brings thousands of topics. */
+  readonly #bases: WorkQueue<string>;
+  readonly #writes: WorkQueue<ReplicatedTopic>;
   readonly #commands = new Set<Promise<unknown>>();
 
   constructor(options: RecordWriterOptions) {
+    const { clock } = options.context;
     this.#options = options;
+    this.#bases = new WorkQueue({ name: "bases", work: (unit) => this.#base(unit), clock });
+    this.#writes = new WorkQueue({
+      name: "writes",
+      work: (topic) => this.#step(topic),
+      concurrency: Infinity,
+      backoff: olderRetry,
+      clock,
+    });
+  }
+
+  /** Writes until the signal aborts. What was reported before waits for this. */
+  async run(signal: AbortSignal): Promise<void> {
+    await Promise.all([this.#bases.run(signal), this.#writes.run(signal)]);
   }
 
   /** The state of the topic has changed, or is to be announced again. */
   changed(topic: ReplicatedTopic): void {
     const lease = this.#options.keeper.held(topic.ownershipUnit.name);
     if (lease === undefined || topic.current === undefined) return;
-    if (topic.basedOn !== lease.fence) {
-      this.#unbased.add(topic);
-      void this.#baseAll();
-      return;
-    }
-    topic.isDirty = true;
-    if (topic.isWriting) return;
-    topic.isWriting = true;
-    void this.#write(topic);
+    if (topic.basedOn === lease.fence) this.#writes.add(topic);
+    else this.#compare(topic);
   }
 
   /** Confirms all records of a unit in Redis, and writes those that Redis does not hold. */
-  async confirm(unit: OwnershipUnit): Promise<void> {
+  confirm(unit: OwnershipUnit): void {
     for (const topic of unit.topics.values())
-      if (topic.current !== undefined && !topic.isWriting) this.#unbased.add(topic);
-    await this.#baseAll();
+      if (topic.current !== undefined && !this.#writes.has(topic)) this.#compare(topic);
   }
 
   /**
@@ -60,7 +72,7 @@ export class RecordWriter {
    * for: with a slow Redis and many edits there is always one more. Never rejects.
    */
   async settled(): Promise<void> {
-    // A topic that changed during a write needs a second command; a third, where Redis held something else.
+    // Up to three commands of a topic: the comparison with Redis, the read, and the write.
     for (let commands = 0; commands < 3; commands++) {
       // Work in this turn of the event loop may be about to send a command.
       await nextTurn();
@@ -79,31 +91,18 @@ export class RecordWriter {
     }
   }
 
-  /** Compares with Redis in few large commands, because a take-over brings thousands of topics. */
-  async #baseAll(): Promise<void> {
-    if (this.#isBasing) return;
-    this.#isBasing = true;
-    try {
-      // Topics that are reported in this turn of the event loop share a command.
-      await Promise.resolve();
-      while (this.#unbased.size > 0) {
-        const units = new Map<string, ReplicatedTopic[]>();
-        for (const topic of this.#unbased) {
-          const { name } = topic.ownershipUnit;
-          const topics = units.get(name);
-          if (topics === undefined) units.set(name, [topic]);
-          else topics.push(topic);
-        }
-        this.#unbased.clear();
-        for (const [unit, topics] of units) await this.#base(unit, topics);
-      }
-    } finally {
-      this.#isBasing = false;
-    }
+  #compare(topic: ReplicatedTopic): void {
+    const { name } = topic.ownershipUnit;
+    const topics = this.#unbased.get(name);
+    if (topics === undefined) this.#unbased.set(name, new Set([topic]));
+    else topics.add(topic);
+    this.#bases.add(name);
   }
 
-  async #base(unit: string, topics: readonly ReplicatedTopic[]): Promise<void> {
-    const { records, keeper, metrics } = this.#options;
+  async #base(unit: string): Promise<undefined> {
+    const { records, keeper, context } = this.#options;
+    const topics = [...(this.#unbased.get(unit) ?? [])];
+    this.#unbased.delete(unit);
     const lease = keeper.held(unit);
     if (lease === undefined) return;
     const toConfirm = topics.flatMap((topic) => {
@@ -115,17 +114,15 @@ export class RecordWriter {
     try {
       const confirmed = toConfirm.map(({ topic, known }) => ({ ...known, topic: topic.key }));
       const others = new Set(await this.#command(() => records.confirm(confirmed, lease)));
-      metrics.backplaneWritten("confirm", toConfirm.length - others.size);
+      context.metrics.backplaneWritten("confirm", toConfirm.length - others.size);
       for (const { topic, known } of toConfirm)
         if (!others.has(topic.key)) {
           topic.basedOn = lease.fence;
           const hasChanged = topic.current !== undefined && topic.current !== known;
           if (hasChanged || topic.isAsked) this.changed(topic);
-        } else if (!topic.isWriting) {
+        } else if (!this.#writes.has(topic)) {
           topic.basedOn = undefined;
-          topic.isDirty = true;
-          topic.isWriting = true;
-          void this.#write(topic);
+          this.#writes.add(topic);
         }
     } catch (error) {
       // The command failed for all topics alike: one log line is enough.
@@ -133,23 +130,25 @@ export class RecordWriter {
     }
   }
 
-  async #write(topic: ReplicatedTopic): Promise<void> {
-    const { keeper } = this.#options;
+  /** One command: a read, until it is known what Redis holds, and then a write. Rejects if Redis holds a newer record. */
+  async #step(topic: ReplicatedTopic): Promise<undefined> {
+    const { records, keeper, context } = this.#options;
+    const lease = keeper.held(topic.ownershipUnit.name);
+    const known = topic.current;
+    if (lease === undefined || known === undefined) return;
     try {
-      for (let attempt = 0; topic.isDirty && attempt < maxAttempts;) {
-        const lease = keeper.held(topic.ownershipUnit.name);
-        if (lease === undefined || topic.current === undefined) return;
-        topic.isDirty = false;
-        if (topic.basedOn !== lease.fence) {
-          attempt++;
-          await this.#read(topic, lease.fence);
-          topic.isDirty = true;
-        } else if (!(await this.#writeOnce(topic, topic.current))) attempt++;
+      if (topic.basedOn !== lease.fence) {
+        await this.#read(topic, lease.fence);
+        this.#writes.add(topic);
+        return;
       }
+      await this.#command(() => records.write(storedRecordOf(topic.key, known), lease));
+      topic.isAsked = false;
+      context.metrics.backplaneWritten("write", 1);
     } catch (error) {
+      topic.basedOn = undefined;
+      if (errorCode(error) === "VERSION_OLDER") throw error;
       this.#fail(topic, error);
-    } finally {
-      topic.isWriting = false;
     }
   }
 
@@ -167,28 +166,10 @@ export class RecordWriter {
     topic.basedOn = fence;
   }
 
-  /** False if Redis holds a newer record. */
-  async #writeOnce(topic: ReplicatedTopic, known: Known): Promise<boolean> {
-    const { records, keeper, metrics } = this.#options;
-    const lease = keeper.held(topic.ownershipUnit.name);
-    if (lease === undefined) return false;
-    try {
-      await this.#command(() => records.write(storedRecordOf(topic.key, known), lease));
-      topic.isAsked = false;
-      metrics.backplaneWritten("write", 1);
-      return true;
-    } catch (error) {
-      if (!(error instanceof BackplaneError) || error.code !== "VERSION_OLDER") throw error;
-      topic.basedOn = undefined;
-      topic.isDirty = true;
-      return false;
-    }
-  }
-
   #fail(topic: ReplicatedTopic, error: unknown): void {
-    const { metrics, onFenced, onFailed } = this.#options;
+    const { context, onFenced, onFailed } = this.#options;
     const code = errorCode(error) ?? "INTERNAL";
-    metrics.backplaneWriteFailed(code.toLowerCase());
+    context.metrics.backplaneWriteFailed(code.toLowerCase());
     topic.basedOn = undefined;
     if (code === "FENCED") onFenced(topic.ownershipUnit.name);
     else onFailed(topic, error as Error);

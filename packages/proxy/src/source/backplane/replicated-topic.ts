@@ -36,14 +36,11 @@ import type { Ownership, ReplicatedShared } from "./replicated-shared.js";
  * - Subscribers receive only what is later in the history than their last report (LocalSink sees to it).
  * - `#isVerifying`: a consistent read decides between two reports that contradict each other. `current` is undefined.
  * - `#contradiction` is the record in Redis that contradicted `#newest`; that read's result is placed after it.
- * - `isDirty`, `isWriting` and `basedOn` belong to the RecordWriter: one write at a time, and one more if `isDirty`.
+ * - `basedOn` belongs to the RecordWriter.
  */
 export class ReplicatedTopic implements FollowerSink {
   readonly key: TopicKey;
   readonly ownershipUnit: Ownership;
-  /** `current` has changed since the last write began, or that write failed. */
-  isDirty = false;
-  isWriting = false;
   /** Fence of the lease under which the record in Redis was last compared with `current`. */
   basedOn: number | undefined;
   /** Another replica waits for the first report: it is written, and so announced, even if Redis holds the same. */

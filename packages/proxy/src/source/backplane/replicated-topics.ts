@@ -132,7 +132,7 @@ export class ReplicatedTopics {
         this.#refreshes.announced(topic);
       },
       onRequest: (topic, asked) => this.#asked(topic, asked),
-      onGap: () => void this.#follower.compare(),
+      onGap: () => this.#follower.compare(),
     });
     const wantedMs = compareMs * comparisonsOfInterest;
     this.#interest = new Interest({ connection, keys, shards, announcements, wantedMs });
@@ -140,7 +140,7 @@ export class ReplicatedTopics {
     this.#writer = new RecordWriter({
       records,
       keeper: this.#keeper,
-      metrics: context.metrics,
+      context,
       onFenced: (unit) => void this.#ownershipLeases.fenced(unit),
       onFailed: (topic, error) => this.#writeFailed(topic.key, error),
     });
@@ -210,7 +210,11 @@ export class ReplicatedTopics {
     const { keyFile, context } = this.#options;
     if (keyFile !== undefined) this.#recordKeys = await readRecordKeys(keyFile);
     const closing = new AbortController();
-    const connected = this.#connection.run(closing.signal);
+    const connected = Promise.all([
+      this.#connection.run(closing.signal),
+      // Until the leases were given back: what is known by then is written before.
+      this.#writer.run(closing.signal),
+    ]);
     this.#redisHealth.lost();
     try {
       const sharing = this.#share(signal);
@@ -317,7 +321,7 @@ export class ReplicatedTopics {
     this.#options.onReached();
     void this.#membership.beat().catch(withoutRedis);
     void this.#keeper.tend().catch(withoutRedis);
-    void this.#follower.compare();
+    this.#follower.compare();
     this.#ownerRequests.resend();
     void this.#reconciliation.reconcile();
   }
