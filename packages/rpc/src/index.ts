@@ -1,7 +1,8 @@
 export { CallPacing } from "./call/call-pacing.js";
-export { frameMessage, framePrefixBytes } from "./call/framing.js";
+export { frameMessage, framePrefixBytes, frameToFill } from "./call/framing.js";
 export { GrpcServer } from "./call/grpc-server.js";
 export { parseGrpcTimeout } from "./call/grpc-timeout.js";
+export { varintBytes, writeVarint } from "./call/varint.js";
 export { messageCodec, type GeneratedMessage } from "./call/message-codec.js";
 export {
   bidiStreaming,

@@ -7,7 +7,7 @@ import { createLogger, createRegistry, systemClock } from "@bunting/runtime";
 import { readFileSync } from "node:fs";
 import { getHeapStatistics } from "node:v8";
 import { AgentError } from "../agent-error.js";
-import { flagConfiguration } from "../api/sync/flag-configuration.js";
+import { FlagsFrame } from "../api/sync/flags-frame.js";
 import { Evaluator } from "@bunting/evaluation";
 import { agentPrometheusMetrics } from "../management/prometheus-metrics.js";
 import { FlagStore } from "./flag-store.js";
@@ -46,7 +46,7 @@ function main(documents: readonly string[]): void {
       if (!(error instanceof AgentError) || error.code !== "DOCUMENT_TOO_LARGE") throw error;
       reason = error.message;
     }
-    flagConfiguration(store.flags());
+    new FlagsFrame(store.flags());
     for (const { flag, resolution } of evaluator.resolveAll(context)) {
       JSON.stringify({ key: flag.key, value: resolution.value, metadata: resolution.metadata });
     }

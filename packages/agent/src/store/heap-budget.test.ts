@@ -46,6 +46,21 @@ describe("HeapBudget", () => {
     budget.checkFlags(2 * megabyte, 10 * megabyte, 10 * megabyte);
   });
 
+  it("counts the set's metadata once for each flag: in-process providers get it in each", () => {
+    const flags = Object.fromEntries(Array.from({ length: 1_000 }, (_, index) => [`flag-${index}`, {}]));
+    const withMetadata = (bytes: number): Buffer =>
+      Buffer.from(JSON.stringify({ flags, metadata: { note: "x".repeat(bytes) } }));
+    const store = new FlagStore({
+      sources: [{ uri: "" }],
+      budget: new HeapBudget(32 * megabyte),
+      logger: createLogger({ format: "json", debug: false }, { write: () => undefined }),
+      metrics: noStoreMetrics,
+    });
+    store.replace(0, withMetadata(1_000));
+    expect(() => store.replace(0, withMetadata(100_000))).to.throw(AgentError, "need at least");
+    expect(store.flag("", "flag-1")?.metadata).to.deep.equal({ note: "x".repeat(1_000) });
+  });
+
   it("counts the set's metadata once for each flag with metadata of its own: each has a copy", () => {
     const document = Buffer.from(shapes["many flags with copies of the set's metadata"]?.(200_000, 1) ?? "");
     const withoutCopies = Buffer.from(document.toString().replaceAll('{"metadata":{"own":1}}', "{}"));

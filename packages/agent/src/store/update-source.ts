@@ -72,6 +72,8 @@ export function updateSource(
   keepReferenced(indexed, previous);
   // A flag with metadata of its own has a copy of the set's.
   const copiedWeight = Object.keys(set.metadata).length * heapWeights.property;
+  // In-process providers get the set's metadata in each flag.
+  const writtenWeight = JSON.stringify(set.metadata).length;
   let referenced = 0;
   for (const row of rows) {
     const before = flags[row];
@@ -80,8 +82,10 @@ export function updateSource(
       ...set,
       onReferences: (bytes) => entries.setReferenced(row, bytes * heapPerReferencedByte),
     });
-    if ("metadata" in result && result.metadata !== set.metadata)
-      entries.setReferenced(row, entries.referenced(row) + copiedWeight);
+    if ("metadata" in result) {
+      const copied = result.metadata === set.metadata ? 0 : copiedWeight;
+      entries.setReferenced(row, entries.referenced(row) + copied + writtenWeight);
+    }
     referenced += entries.referenced(row);
     onWeight(ownWeight + referenced);
     if ("reason" in result) {

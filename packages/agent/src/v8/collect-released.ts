@@ -1,17 +1,31 @@
-import type { PeerMemory } from "@bunting/server";
+import { onNextTurn } from "@bunting/runtime";
 
 /** What may have been released since the last collection: a part of what a container of 64 MiB has beside the heap. */
 const everyBytes = 6 * 1024 * 1024;
+/** What may be released in one turn of the event loop until it is collected within the turn. */
+const everyBytesInTurn = 2 * everyBytes;
+
+let releasedBytes = 0;
+let isDue = false;
 
 /**
- * Collects once requests and connections have left much behind. Bodies are outside of V8's heap, and V8 does not collect for them before tens of
- * megabytes have accumulated. Does nothing without --expose-gc, which the image's entrypoint sets. Ordinary requests leave nothing that
- * counts.
+ * Counts bytes outside of V8's heap that are garbage now, or will be soon: bodies, connections, documents and what is made of them. V8 does not
+ * collect for them before tens of megabytes have accumulated, so it is told to once there are some. Does nothing without --expose-gc, which the
+ * image's entrypoint sets. Ordinary requests leave nothing that counts.
  */
-export function collectReleased(memory: PeerMemory): void {
-  const { gc } = globalThis;
-  if (gc === undefined) return;
-  memory.onReleased(everyBytes, () => {
-    gc();
+export function countReleased(bytes: number): void {
+  releasedBytes += bytes;
+  if (releasedBytes >= everyBytesInTurn) collect();
+  if (isDue || releasedBytes < everyBytes) return;
+  isDue = true;
+  // Later: the caller often still uses the bytes that it has released.
+  onNextTurn(() => {
+    isDue = false;
+    if (releasedBytes >= everyBytes) collect();
   });
+}
+
+function collect(): void {
+  releasedBytes = 0;
+  globalThis.gc?.();
 }

@@ -1,7 +1,7 @@
 import type { GrpcServer, Method, OnCallEnd } from "@bunting/rpc";
 import { defaultPeerMemoryBytes, type PeerMemory, type PortListenerOptions } from "@bunting/server";
 import { endedConnections, refusedRequests } from "../management/report-limits.js";
-import { collectReleased } from "../v8/collect-released.js";
+import { countReleased } from "../v8/collect-released.js";
 import type { AgentWiring } from "./agent-parts.js";
 
 /** What all ports have in common. */
@@ -22,7 +22,7 @@ export function portLimits({ options, parts, context }: AgentWiring): PortLimits
     "idle",
   );
   context.metrics.peerMemory(() => memory);
-  collectReleased(memory);
+  memory.onReleased(countReleased);
   return {
     memory,
     listening: {

@@ -11,12 +11,11 @@ import {
   type DocumentWork,
 } from "@bunting/protocol";
 import { extendHistory } from "./changed-keys.js";
-import { framePrefixBytes } from "@bunting/rpc";
+import { frameToFill } from "@bunting/rpc";
 import { runInSlices } from "@bunting/runtime";
 import { mergeHistories } from "./merge-histories.js";
 import { emptySyncContext } from "./snapshot.js";
 import type { EncodedContent, EncodedFlag, SnapshotBytes } from "./snapshot-bytes.js";
-import { varintBytes, writeVarint } from "./varint.js";
 
 /**
  * Encodes a document into the bytes that all its subscribers share; nothing else encodes. A copy of the payload for each
@@ -60,9 +59,7 @@ function* encoding(
   const metadata = document.metadata && canonicalJson(document.metadata);
   const evaluators = document.$evaluators && canonicalJson(document.$evaluators);
   const content = { flags, metadata, evaluators };
-  const text = yield* joinDocument(content);
-  yield;
-  const frame = frameText(text);
+  const frame = yield* frameDocument(content);
   const digest = yield* digestDocument(content);
   return { ...frame, digest, ...content };
 }
@@ -83,15 +80,42 @@ function* encodeFlags(
   return encoded;
 }
 
-function* joinDocument({ flags, metadata, evaluators }: EncodedContent): DocumentWork<string> {
-  const members: string[] = [];
-  for (const [key, { text }] of flags) {
-    members.push(`${JSON.stringify(key)}:${text}`);
-    if (members.length % flagsPerStep === 0) yield;
+/**
+ * Measures the document, then writes it into a frame of exactly its size: a text of the whole, which takes as much again, is never made. Not in
+ * node's pool: the frame lives as long as the snapshot, and would keep a whole slab alive.
+ */
+function* frameDocument(
+  content: EncodedContent,
+): DocumentWork<Pick<SnapshotBytes, "syncFrame" | "textStart" | "textLength">> {
+  let textLength = 0;
+  let parts = 0;
+  for (const part of partsOf(content)) {
+    textLength += Buffer.byteLength(part);
+    if (++parts % partsPerStep === 0) yield;
   }
-  const metadataMember = metadata === undefined ? "" : `,"metadata":${metadata}`;
-  const evaluatorsMember = evaluators === undefined ? "" : `,"$evaluators":${evaluators}`;
-  return `{"flags":{${members.join(",")}}${metadataMember}${evaluatorsMember}}`;
+  yield;
+  const { frame, start } = frameToFill(flagConfigurationField, textLength, emptySyncContext);
+  let at = start;
+  for (const part of partsOf(content)) {
+    at += frame.write(part, at);
+    if (++parts % partsPerStep === 0) yield;
+  }
+  return { syncFrame: frame, textStart: start, textLength };
+}
+
+/** The document's text, piece by piece. */
+function* partsOf({ flags, metadata, evaluators }: EncodedContent): Generator<string, void> {
+  yield '{"flags":{';
+  let separator = "";
+  for (const [key, { text }] of flags) {
+    yield `${separator}${JSON.stringify(key)}:`;
+    yield text;
+    separator = ",";
+  }
+  yield "}";
+  if (metadata !== undefined) yield `,"metadata":${metadata}`;
+  if (evaluators !== undefined) yield `,"$evaluators":${evaluators}`;
+  yield "}";
 }
 
 function* digestDocument({ flags, metadata, evaluators }: EncodedContent): DocumentWork<string> {
@@ -104,21 +128,7 @@ function* digestDocument({ flags, metadata, evaluators }: EncodedContent): Docum
   return digest.finish(metadata, evaluators).toString("hex");
 }
 
-function frameText(text: string): Pick<SnapshotBytes, "syncFrame" | "textStart" | "textLength"> {
-  const textLength = Buffer.byteLength(text);
-  const lengthBytes = varintBytes(textLength);
-  const messageLength = 1 + lengthBytes + textLength + emptySyncContext.length;
-  const textStart = framePrefixBytes + 1 + lengthBytes;
-  // Not from node's pool: the buffer lives as long as the snapshot, and would keep a whole slab alive.
-  const syncFrame = Buffer.allocUnsafeSlow(framePrefixBytes + messageLength);
-  syncFrame.writeUInt8(0, 0);
-  syncFrame.writeUInt32BE(messageLength, 1);
-  syncFrame.writeUInt8(flagConfigurationTag, framePrefixBytes);
-  writeVarint(syncFrame, textLength, framePrefixBytes + 1);
-  syncFrame.write(text, textStart);
-  syncFrame.set(emptySyncContext, textStart + textLength);
-  return { syncFrame, textStart, textLength };
-}
-
-/** `flag_configuration`, field 1 of every response that carries a document, length-delimited. */
-const flagConfigurationTag = 0x0a;
+/** A flag has two parts. */
+const partsPerStep = 2 * flagsPerStep;
+/** `flag_configuration`, the first field of every response that carries a document. */
+const flagConfigurationField = 1;

@@ -1,9 +1,8 @@
 import { boundedHistory, buntingSyncV1, compareUtf8, type TopicKey } from "@bunting/protocol";
-import { frameMessage, framePrefixBytes } from "@bunting/rpc";
+import { frameMessage, framePrefixBytes, varintBytes, writeVarint } from "@bunting/rpc";
 import { changedSince } from "./changed-keys.js";
 import type { SnapshotBytes } from "./snapshot-bytes.js";
 import type { SourceVersion } from "../source/flag-source.js";
-import { varintBytes, writeVarint } from "./varint.js";
 
 /** A message of bunting.sync.v1 that brings an agent to a version. */
 export interface VersionFrame {

@@ -1,4 +1,3 @@
-import { onNextTurn } from "@bunting/runtime";
 import { streamBytes, type AccountBook, type OpenAccount } from "@bunting/http2";
 import {
   Account,
@@ -74,8 +73,7 @@ export class PeerMemory implements AccountBook {
   #bytes = 0;
   #discardedBytes = 0;
   #excessBytes = 0;
-  #releasedBytes = 0;
-  #onReleased: { readonly everyBytes: number; readonly listener: () => void } | undefined;
+  #onReleased: ((bytes: number) => void) | undefined;
   /** Bytes of connections that were evicted and have not closed. */
   #endingBytes = 0;
   #isEvictionDue = false;
@@ -114,11 +112,11 @@ export class PeerMemory implements AccountBook {
   }
 
   /**
-   * Calls the listener, later, each time that `everyBytes` more have been released in large pieces. They are garbage
-   * outside of V8's heap, of which V8 lets much more accumulate than a small container has memory.
+   * Calls the listener with the bytes of each large piece that is released. They are garbage outside of V8's heap, of which V8 lets much more
+   * accumulate than a small container has memory. The caller may still use them: they can be collected from the next turn on.
    */
-  onReleased(everyBytes: number, listener: () => void): void {
-    this.#onReleased = { everyBytes, listener };
+  onReleased(listener: (bytes: number) => void): void {
+    this.#onReleased = listener;
   }
 
   /** True while another connection would exceed the budget. */
@@ -176,16 +174,7 @@ export class PeerMemory implements AccountBook {
   }
 
   #released(bytes: number): void {
-    if (bytes < largeBytes || this.#onReleased === undefined) return;
-    const { everyBytes, listener } = this.#onReleased;
-    const isDue = this.#releasedBytes >= everyBytes;
-    this.#releasedBytes += bytes;
-    if (isDue || this.#releasedBytes < everyBytes) return;
-    // Later: the caller often still uses the bytes that it has released.
-    onNextTurn(() => {
-      this.#releasedBytes = 0;
-      listener();
-    });
+    if (bytes >= largeBytes) this.#onReleased?.(bytes);
   }
 
   #turned(account: Account, before: Activity): void {

@@ -1,12 +1,12 @@
 import { createHash } from "node:crypto";
-import { syncV1 } from "@bunting/protocol";
-import { frameMessage, framePrefixBytes } from "@bunting/rpc";
+import { framePrefixBytes, type TransportStream } from "@bunting/rpc";
+import { countReleased } from "../../v8/collect-released.js";
 import type { FlagReader } from "../backend.js";
 import type { Selection } from "../selection.js";
-import { flagConfiguration, selectedConfiguration } from "./flag-configuration.js";
+import { FlagsFrame, selectedFlags } from "./flags-frame.js";
+import { HeldFrame } from "./held-frame.js";
 
-const noFlags = flagConfiguration([]);
-const noFlagsFrame = frameOf(noFlags);
+const noFlags = new FlagsFrame([]);
 
 /** The document in a response, and a strong ETag of it. */
 export interface FlagsDocument {
@@ -22,6 +22,8 @@ export class SharedFetches {
   readonly #reader: FlagReader;
   /** By the selector's text. Only selectors of flags that exist: clients may invent any number of others. */
   readonly #frames = new Map<string, WeakRef<Buffer>>();
+  /** Those that calls have not taken yet, by the selector's text. */
+  readonly #held = new Map<string, HeldFrame>();
   readonly #etags = new WeakMap<Buffer, string>();
 
   constructor(reader: FlagReader) {
@@ -32,9 +34,10 @@ export class SharedFetches {
   frameOf(selection: Selection): Buffer {
     const shared = this.#frames.get(selection.text)?.deref();
     if (shared !== undefined) return shared;
-    const configuration = selectedConfiguration(this.#reader, selection);
-    if (configuration === noFlags) return noFlagsFrame;
-    const frame = frameOf(configuration);
+    const { frame, text } = new FlagsFrame(selectedFlags(this.#reader, selection));
+    if (text.equals(noFlags.text)) return noFlags.frame;
+    // Garbage once the calls are over.
+    countReleased(frame.byteLength);
     this.#frames.set(selection.text, new WeakRef(frame));
     return frame;
   }
@@ -51,8 +54,23 @@ export class SharedFetches {
     return { body, etag };
   }
 
+  /** That frame for a call, which is charged for it if it has not taken it when the flags have changed. */
+  frameFor(selection: Selection, stream: TransportStream): Buffer {
+    const { text } = selection;
+    const held = this.#held.get(text) ?? new HeldFrame(this.frameOf(selection));
+    this.#held.set(text, held);
+    held.hold(stream);
+    stream.onClose(() => {
+      held.release(stream);
+      if (!held.isHeld && this.#held.get(text) === held) this.#held.delete(text);
+    });
+    return held.frame;
+  }
+
   /** To be called when flags have changed. */
   clear(): void {
+    for (const held of this.#held.values()) held.supersede();
+    this.#held.clear();
     this.#frames.clear();
   }
 }
@@ -62,9 +80,4 @@ function documentIn(frame: Buffer): Buffer {
   let at = framePrefixBytes + 1;
   while (((frame[at] ?? 0) & 0x80) !== 0) at++;
   return frame.subarray(at + 1);
-}
-
-function frameOf(configuration: string): Buffer {
-  const message = syncV1.FetchAllFlagsResponse.encode({ flagConfiguration: configuration }).finish();
-  return frameMessage(message);
 }

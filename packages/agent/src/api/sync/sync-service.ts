@@ -16,6 +16,7 @@ import type { FlagChange } from "../../store/flag-change.js";
 import type { FlagReader } from "../backend.js";
 import { boundedLabels } from "../bounded-labels.js";
 import { encodeStruct } from "../codec/struct-writer.js";
+import { WireWriter } from "../codec/wire-writer.js";
 import { textHeader } from "../request-headers.js";
 import { selectorHeader, type Selection, type Selections } from "../selection.js";
 import { shutdownStatus, StreamRegistry } from "../stream-registry.js";
@@ -64,7 +65,9 @@ export class SyncService {
   constructor(options: SyncServiceOptions) {
     const { reader, metrics, clock, contextValues, streamDeadlineMs, firstAnswerDelayMs = 5_000 } = options;
     this.#options = options;
-    const context = encodeStruct(contextValues);
+    const following = new WireWriter();
+    following.bytesField(2, encodeStruct(contextValues));
+    const context = following.finish();
     this.#fetches = new SharedFetches(reader);
     this.#streams = new StreamRegistry<SyncStream, SyncGroup>({
       clock,
@@ -158,7 +161,7 @@ export class SyncService {
     const selection = this.#selectionOf(selector, call);
     if (this.#delay.mustWait()) await this.#delay.over;
     if (this.#streams.isShutDown) throw new RpcError(shutdownStatus.code, shutdownStatus.message);
-    return this.#fetches.frameOf(selection);
+    return this.#fetches.frameFor(selection, call.stream);
   }
 
   #metadata(): syncV1.GetMetadataResponse {

@@ -1,0 +1,49 @@
+import type { TransportStream } from "@bunting/rpc";
+
+/** A stream that is sent a frame which others are sent as well. */
+export type FrameHolder = Pick<TransportStream, "session">;
+
+/**
+ * A frame, and the streams that have not taken it yet. The newest one is everybody's. An old one is there only for streams that are slow, and
+ * hundreds of them could hold as many versions: so one of its holders is charged for it, and the next when that one has let go.
+ */
+export class HeldFrame {
+  readonly frame: Buffer;
+  readonly #holders = new Set<FrameHolder>();
+  #isOld = false;
+  #charged: FrameHolder | undefined;
+
+  constructor(frame: Buffer) {
+    this.frame = frame;
+  }
+
+  get isHeld(): boolean {
+    return this.#holders.size > 0;
+  }
+
+  hold(stream: FrameHolder): void {
+    this.#holders.add(stream);
+    this.#charge();
+  }
+
+  release(stream: FrameHolder): void {
+    this.#holders.delete(stream);
+    if (this.#charged !== stream) return;
+    this.#charged = undefined;
+    stream.session.account.release(this.frame.byteLength);
+    this.#charge();
+  }
+
+  /** There is a newer one. */
+  supersede(): void {
+    this.#isOld = true;
+    this.#charge();
+  }
+
+  #charge(): void {
+    if (!this.#isOld || this.#charged !== undefined) return;
+    const [first] = this.#holders;
+    this.#charged = first;
+    first?.session.account.charge(this.frame.byteLength);
+  }
+}
