@@ -20,18 +20,14 @@ const stop = new AbortController();
 const connections = cluster.connections.run(stop.signal);
 const election = new LeaderElection({
   client: cluster.client,
-  namespace,
-  name,
-  identity,
+  claim: { namespace, name, identity },
   lead: async (signal) => {
     console.log("leads");
     await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
     console.log("leads no longer");
   },
   context: { clock: systemClock, logger },
-  leaseMs: 3_000,
-  renewDeadlineMs: 2_000,
-  retryMs: 300,
+  timing: { leaseMs: 3_000, renewDeadlineMs: 2_000, retryMs: 300 },
 });
 const { signal } = processSignals();
 await election.run(signal);

@@ -92,9 +92,7 @@ describe("LeaderElection", () => {
     const logger = createLogger({ format: "json", debug: false }, { write: () => undefined });
     const election = new LeaderElection({
       client: server,
-      namespace: "bunting",
-      name: "operator",
-      identity,
+      claim: { namespace: "bunting", name: "operator", identity },
       lead: async (signal) => {
         heard.push(`${identity} leads`);
         await new Promise<void>((resolve) =>
@@ -287,7 +285,9 @@ describe("LeaderElection", () => {
   });
 
   it("refuses times that do not let a leader step down before the others' time is over", () => {
-    expect(() => candidate("a", { leaseMs: 10_000, renewDeadlineMs: 10_000 })).to.throw(RangeError);
-    expect(() => candidate("a", { retryMs: 10_000 })).to.throw(RangeError);
+    expect(() => candidate("a", { timing: { leaseMs: 10_000, renewDeadlineMs: 10_000 } })).to.throw(
+      RangeError,
+    );
+    expect(() => candidate("a", { timing: { retryMs: 10_000 } })).to.throw(RangeError);
   });
 });

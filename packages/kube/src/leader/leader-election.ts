@@ -4,25 +4,34 @@ import { microTime } from "../objects/micro-time.js";
 import type { ObjectScope, RestClient } from "../rest/rest-client.js";
 import { leaseType, type LeaseObject, type LeaseSpec } from "./lease-record.js";
 
-export interface LeaderElectionOptions {
-  readonly client: Pick<RestClient, "get" | "create" | "update">;
+/** A Lease, and who wants to hold it. */
+export interface LeaseClaim {
   readonly namespace: string;
   /** Name of the Lease object. */
   readonly name: string;
   /** Names this process, and no other one: the Pod's name and something random. */
   readonly identity: string;
-  /**
-   * The leader's work. It must end soon after its signal aborts, because another process leads then. If it ends by itself,
-   * the lease is released and acquired again.
-   */
-  readonly lead: (signal: AbortSignal) => Promise<void>;
-  readonly context: Pick<Context, "clock" | "logger">;
+}
+
+export interface LeaseTiming {
   /** Lease duration: the time without a renewal after which another process takes over. Default 15 s. */
   readonly leaseMs?: number;
   /** Time without a renewal after which the leader steps down; less than `leaseMs`. Default 10 s. */
   readonly renewDeadlineMs?: number;
   /** The time between two attempts to renew the lease, or to take it. Default 2 s. */
   readonly retryMs?: number;
+}
+
+export interface LeaderElectionOptions {
+  readonly client: Pick<RestClient, "get" | "create" | "update">;
+  readonly claim: LeaseClaim;
+  /**
+   * The leader's work. It must end soon after its signal aborts, because another process leads then. If it ends by itself,
+   * the lease is released and acquired again.
+   */
+  readonly lead: (signal: AbortSignal) => Promise<void>;
+  readonly context: Pick<Context, "clock" | "logger">;
+  readonly timing?: LeaseTiming;
   /** A number in [0, 1); replaced by tests. */
   readonly random?: () => number;
 }
@@ -59,10 +68,10 @@ export class LeaderElection implements Runnable {
 
   constructor(options: LeaderElectionOptions) {
     this.#options = options;
-    this.#scope = { type: leaseType, namespace: options.namespace, name: options.name };
-    this.#leaseMs = options.leaseMs ?? 15_000;
-    this.#renewDeadlineMs = options.renewDeadlineMs ?? 10_000;
-    this.#retryMs = options.retryMs ?? 2_000;
+    this.#scope = { type: leaseType, namespace: options.claim.namespace, name: options.claim.name };
+    this.#leaseMs = options.timing?.leaseMs ?? 15_000;
+    this.#renewDeadlineMs = options.timing?.renewDeadlineMs ?? 10_000;
+    this.#retryMs = options.timing?.retryMs ?? 2_000;
     if (this.#renewDeadlineMs >= this.#leaseMs || this.#retryMs >= this.#renewDeadlineMs) {
       throw new RangeError(
         "a lease is longer than the renew deadline, and that is longer than the retry period",
@@ -92,10 +101,10 @@ export class LeaderElection implements Runnable {
 
   /** Leads until the signal aborts, the lease can't be renewed in time, or the work ends. */
   async #lead(renewedMs: number, signal: AbortSignal): Promise<void> {
-    const { lead, identity, context } = this.#options;
+    const { lead, claim, context } = this.#options;
     let lastMs = renewedMs;
     this.#renewedMs = lastMs;
-    context.logger.info({ identity, lease: this.#scope.name }, "this process leads");
+    context.logger.info({ identity: claim.identity, lease: this.#scope.name }, "this process leads");
     const abort = new AbortController();
     const stop = (): void => abort.abort();
     signal.addEventListener("abort", stop, { once: true });
@@ -108,7 +117,7 @@ export class LeaderElection implements Runnable {
       // A process that was stopped for a while asks nothing: its time is over.
       const again = this.isLeading ? await this.#try(abort.signal, this.#leftMs(lastMs)) : undefined;
       if (again !== undefined) this.#renewedMs = lastMs = again;
-      else if (!this.isLeading || this.#leader !== identity) {
+      else if (!this.isLeading || this.#leader !== claim.identity) {
         context.logger.warn(
           { leader: this.#leader },
           "this process leads no longer: its lease was not renewed in time",
@@ -152,10 +161,10 @@ export class LeaderElection implements Runnable {
   }
 
   async #acquire(signal: AbortSignal): Promise<boolean> {
-    const { client, identity, context } = this.#options;
+    const { client, claim, context } = this.#options;
     const lease = await this.#read(signal);
     if (lease === undefined) {
-      const { name, namespace } = this.#options;
+      const { name, namespace } = claim;
       const spec = this.#specOf(undefined);
       const scope = { type: leaseType, namespace };
       const body = {
@@ -170,7 +179,11 @@ export class LeaderElection implements Runnable {
     this.#observe(lease);
     const { holderIdentity = "", leaseDurationSeconds = this.#leaseMs / 1_000 } = lease.spec ?? {};
     const unchangedMs = context.clock.monotonicMs() - (this.#observed?.sinceMs ?? Infinity);
-    if (holderIdentity !== "" && holderIdentity !== identity && unchangedMs < leaseDurationSeconds * 1_000)
+    if (
+      holderIdentity !== "" &&
+      holderIdentity !== claim.identity &&
+      unchangedMs < leaseDurationSeconds * 1_000
+    )
       return false;
     this.#observe(await client.update(this.#scope, { ...lease, spec: this.#specOf(lease.spec) }, signal));
     return true;
@@ -192,12 +205,12 @@ export class LeaderElection implements Runnable {
   }
 
   #specOf(before: LeaseSpec | undefined): LeaseSpec {
-    const { identity, context } = this.#options;
+    const { claim, context } = this.#options;
     const now = microTime(context.clock.now());
-    const isOurs = before?.holderIdentity === identity;
+    const isOurs = before?.holderIdentity === claim.identity;
     const transitions = before?.leaseTransitions ?? 0;
     return {
-      holderIdentity: identity,
+      holderIdentity: claim.identity,
       leaseDurationSeconds: Math.ceil(this.#leaseMs / 1_000),
       acquireTime: isOurs ? (before.acquireTime ?? now) : now,
       renewTime: now,
@@ -207,12 +220,12 @@ export class LeaderElection implements Runnable {
 
   /** Lets the next process lead at once. Whatever goes wrong, the lease lapses by itself. */
   async #release(): Promise<void> {
-    const { client, identity, context } = this.#options;
+    const { client, claim, context } = this.#options;
     const abort = new AbortController();
     const cancel = context.clock.after(this.#retryMs, () => abort.abort());
     try {
       const lease = await this.#read(abort.signal);
-      if (lease?.spec?.holderIdentity !== identity) return;
+      if (lease?.spec?.holderIdentity !== claim.identity) return;
       const now = microTime(context.clock.now());
       const spec = {
         ...lease.spec,
