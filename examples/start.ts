@@ -171,7 +171,6 @@ async function main(argv: readonly string[]): Promise<number> {
   const { options, warnings } = await readOptions(demoOptionTable, {
     argv,
     env: process.env,
-    unknownFlags: "refuse",
     readsConfig: false,
   });
   warnings.forEach(say);

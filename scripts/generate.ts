@@ -21,6 +21,7 @@ writeFileSync(
     `export const fileDescriptorSetBase64 =\n  "${base64}";\n`,
 );
 
+await import("./generate-variables.js");
 await import("./generate-docs.js");
 await import("./generate-access-matrix.js");
 await import("./generate-dashboards.js");

@@ -162,7 +162,6 @@ describe("the Helm chart", () => {
     const { options, warnings } = await readOptions(proxyOptionTable, {
       argv,
       env: {},
-      unknownFlags: "refuse",
     });
     expect(warnings).to.deep.equal([]);
     const { options: defaults } = await readOptions(proxyOptionTable, { argv: [], env: {} });

@@ -158,7 +158,7 @@ async function optionsOf(manifests: readonly Manifest[], env: NodeJS.ProcessEnv)
   expect(image).to.equal("registry.example/bunting-proxy:0.1.0");
   const [command, ...argv] = args;
   expect(command).to.equal("start");
-  const { options, warnings } = await readOptions(proxyOptionTable, { argv, env, unknownFlags: "refuse" });
+  const { options, warnings } = await readOptions(proxyOptionTable, { argv, env });
   expect(warnings).to.deep.equal([]);
   return options;
 }

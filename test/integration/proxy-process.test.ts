@@ -88,17 +88,44 @@ describe("bunting-proxy as a process", () => {
       }
     });
 
-    it("tolerates flags it does not know, and Kubernetes service links in its environment", async () => {
+    it("refuses to start with flags, keys and variables that it does not know, each of which could leave a door open", async () => {
+      directory.replace("options.yaml", "auht: token\n");
+      const file = directory.file("options.yaml");
+      const cases: readonly (readonly [string[], Record<string, string>, string])[] = [
+        [
+          ["--auht", "token", "--tsl", "on"],
+          {},
+          "unknown flags: --auht (did you mean --auth?), --tsl (did you mean --tls?)",
+        ],
+        [["--config", file], {}, `unknown key "auht" in the config file ${file} (did you mean --auth?)`],
+        [
+          [],
+          { BUNTING_AUHT: "token" },
+          "unknown environment variable: BUNTING_AUHT (did you mean BUNTING_AUTH?)",
+        ],
+      ];
+      for (const [args, env, reason] of cases) {
+        const source = ["--source", `dir:${directory.path}`, "--port=0", "--management-port=0"];
+        const proxy = new ServiceProcess(binaries.proxy, { args: ["start", ...source, ...args], env });
+        expect(await proxy.exit, proxy.output).to.equal(1);
+        expect(proxy.words[0], proxy.output).to.contain(`bunting-proxy: ${reason}`);
+      }
+    });
+
+    it("starts with what the stock operator passes, and with Kubernetes service links in its environment", async () => {
       const proxy = new ServiceProcess(binaries.proxy, {
-        args: ["start", "--host", "127.0.0.1", "--management-port", "0", "--some-new-flag", "x"],
+        args: ["start", "--management-port", "0", "--debug"],
         env: {
           BUNTING_SOURCE: `dir:${directory.path}`,
           FLAGD_PROXY_PORT: "tcp://10.0.0.1:80",
           BUNTING_PORT: "0",
+          BUNTING_HOST: "127.0.0.1",
+          BUNTING_PROXY_PORT: "tcp://10.0.0.1:8015",
+          BUNTING_PROXY_SERVICE_HOST: "10.0.0.1",
+          BUNTING_PROXY_PORT_8015_TCP_ADDR: "10.0.0.1",
         },
       });
       running.push(proxy);
-      await proxy.nextLog("--some-new-flag is ignored: there is no such flag");
       await proxy.nextLog("listening");
       expect(await proxy.stop()).to.equal(0);
     });

@@ -17,7 +17,6 @@ void runProgram(
     describe: "Keeps feature flags next to a workload and answers its evaluations.",
     table: agentOptionTable,
     userErrors: [AgentError],
-    unknownFlags: "refuse",
     start: async (options, warnings) => {
       const logger = createLogger({ format: options.logFormat, debug: options.debug });
       logNodeWarnings(logger);

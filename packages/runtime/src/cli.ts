@@ -16,8 +16,6 @@ export interface Program<Table extends OptionTable> {
   readonly start: (options: OptionsOf<Table>, warnings: readonly string[]) => Promise<void>;
   /** Errors of these classes are a user's mistake and shown by their message; any other is a defect and shown with its stack. */
   readonly userErrors: readonly (abstract new (...parts: never) => CodedError)[];
-  /** Treatment of a flag that is not in the table. Default: a warning. */
-  readonly unknownFlags?: "warn" | "refuse";
 }
 
 /** For what is about to end by itself. */
@@ -71,7 +69,7 @@ async function run<const Table extends OptionTable>(
   const { options, warnings } = await readOptions(program.table, {
     argv: rest,
     env,
-    unknownFlags: program.unknownFlags,
+    refusesUnknownVariables: true,
   });
   await program.start(options, warnings);
   return 0;

@@ -223,21 +223,71 @@ describe("readOptions", () => {
     expect(warnings).to.deep.equal([]);
   });
 
-  it("warns of an unknown flag, takes the word after it as its value, and suggests a similar one", async () => {
-    const { options, warnings } = await read(["--prot", "1", "--flux=2", "--debug", "--port", "3"]);
-    expect(options).to.include({ debug: true, port: 3 });
-    expect(warnings).to.deep.equal([
-      "--prot is ignored: there is no such flag (did you mean --port?)",
-      "--flux is ignored: there is no such flag",
-    ]);
-  });
-
-  it("refuses an unknown flag where it is told to, and suggests a similar one", async () => {
-    const reading = readOptions(table, { argv: ["--debug", "--prot", "1"], env: {}, unknownFlags: "refuse" });
-    const error: unknown = await reading.catch((thrown: unknown) => thrown);
-    expect((error as Error).message).to.equal(
+  it("refuses unknown flags, all at once, and suggests similar ones", async () => {
+    expect((await refusal(["--debug", "--prot", "1"])).message).to.equal(
       "unknown flag: --prot (did you mean --port?); --help lists all flags",
     );
+    expect((await refusal(["--prot", "1", "--flux=2", "--port", "3"])).message).to.equal(
+      "unknown flags: --prot (did you mean --port?), --flux; --help lists all flags",
+    );
+  });
+
+  describe("with variables that none of our programs reads", () => {
+    const withVariables = (env: Readonly<Record<string, string>>) =>
+      readOptions(ours, { argv: [], env, refusesUnknownVariables: true });
+    const ours = {
+      auth: option({ type: text, default: "", describe: "A.", group, env: ["BUNTING_AUTH"] }),
+      port: option({ type: port, default: 1, describe: "P.", group, env: ["FLAGD_PORT", "BUNTING_PORT"] }),
+    };
+
+    it("refuses them, and suggests a similar one", async () => {
+      for (const [name, suggestion] of [
+        ["BUNTING_AUHT", " (did you mean BUNTING_AUTH?)"],
+        ["BUNTING_AUTHENTICATION", " (did you mean BUNTING_AUTH?)"],
+        ["FLAGD_BUNTING_AUHT", " (did you mean BUNTING_AUTH?)"],
+        ["BUNTING_COLOUR", ""],
+      ] as const) {
+        const error: unknown = await withVariables({ [name]: "token" }).catch((thrown: unknown) => thrown);
+        expect(error).to.have.property("code", "OPTION_INVALID");
+        expect(error).to.have.property(
+          "message",
+          `unknown environment variable: ${name}${suggestion}; --help lists all that are read`,
+        );
+      }
+    });
+
+    it("leaves alone what Kubernetes sets for Services, what others of our programs read, and what is empty or not ours", async () => {
+      const { options } = await withVariables({
+        BUNTING_SERVICE_HOST: "10.0.0.1",
+        BUNTING_SERVICE_PORT: "8015",
+        BUNTING_PORT: "tcp://10.0.0.1:8015",
+        BUNTING_PORT_8015_TCP: "tcp://10.0.0.1:8015",
+        BUNTING_PROXY_SERVICE_HOST: "10.0.0.1",
+        BUNTING_PROXY_SERVICE_PORT: "8015",
+        BUNTING_PROXY_SERVICE_PORT_SYNC: "8015",
+        BUNTING_PROXY_PORT: "tcp://10.0.0.1:8015",
+        BUNTING_PROXY_PORT_8015_TCP: "tcp://10.0.0.1:8015",
+        BUNTING_PROXY_PORT_8015_TCP_PROTO: "tcp",
+        BUNTING_PROXY_PORT_8015_TCP_PORT: "8015",
+        BUNTING_PROXY_PORT_8015_TCP_ADDR: "10.0.0.1",
+        BUNTING_DNS_PORT_53_UDP_ADDR: "10.0.0.1",
+        BUNTING_TOKEN_FILE: "/token",
+        FLAGD_BUNTING_TOKEN_FILE: "/token",
+        BUNTING_LINT_FAIL_ON: "warning",
+        BUNTING_TEST_SEED: "1",
+        BUNTING_AUHT: "",
+        FLAGD_COLOUR: "red",
+        HOME: directory,
+      });
+      expect(options).to.deep.equal({ auth: "", port: 1 });
+    });
+
+    it("takes an unknown number for a port of a Service for a mistake", async () => {
+      const error: unknown = await withVariables({ BUNTING_SYNC_PORT: "8015" }).catch(
+        (thrown: unknown) => thrown,
+      );
+      expect(error).to.have.property("message").that.contains("BUNTING_SYNC_PORT");
+    });
   });
 
   it("suggests the flag that is most like an unknown one, and none for a single letter", async () => {
@@ -247,11 +297,12 @@ describe("readOptions", () => {
       ),
     );
     const argv = ["--max-topics-per-adress=1", "--backplane-pasword-file=f", "--sorce=dir:x", "-s"];
-    expect((await readOptions(many, { argv, env: {} })).warnings).to.deep.equal([
-      "--max-topics-per-adress is ignored: there is no such flag (did you mean --max-topics-per-address?)",
-      "--backplane-pasword-file is ignored: there is no such flag (did you mean --backplane-password-file?)",
-      "--sorce is ignored: there is no such flag (did you mean --source?)",
-      "-s is ignored: there is no such flag",
+    const error: unknown = await readOptions(many, { argv, env: {} }).catch((thrown: unknown) => thrown);
+    expect((error as Error).message.split(", ")).to.deep.equal([
+      "unknown flags: --max-topics-per-adress (did you mean --max-topics-per-address?)",
+      "--backplane-pasword-file (did you mean --backplane-password-file?)",
+      "--sorce (did you mean --source?)",
+      "-s; --help lists all flags",
     ]);
   });
 
@@ -260,9 +311,10 @@ describe("readOptions", () => {
       target: option({ type: text, default: "", formerNames: ["sauce"], describe: "T.", group, env: [] }),
       source: option({ type: text, default: "", describe: "S.", group, env: [] }),
     };
-    expect((await readOptions(successors, { argv: ["--sauce", "x"], env: {} })).warnings).to.deep.equal([
-      "--sauce is ignored: there is no such flag (use --target)",
-    ]);
+    const error: unknown = await readOptions(successors, { argv: ["--sauce", "x"], env: {} }).catch(
+      (thrown: unknown) => thrown,
+    );
+    expect(error).to.have.property("message", "unknown flag: --sauce (use --target); --help lists all flags");
   });
 
   it("says why an option is accepted but ignored, in a warning, in the help and in the reference", async () => {
@@ -297,21 +349,18 @@ describe("readOptions", () => {
     expect((await refusal(["--config", file])).message).to.contain(`"port" in the config file ${file}: `);
   });
 
-  it("names the config file that nobody named, in errors and in warnings", async () => {
-    config(".agent.yaml", "nope: 1\n");
-    const [warning] = (await read([], { HOME: directory })).warnings;
-    expect(warning).to.contain(path.join(directory, ".agent.yaml"));
+  it("refuses an unknown key of a config file, also of one that nobody named, and suggests a similar one", async () => {
+    const file = config(".agent.yaml", "prot: 1\n");
+    const message = `unknown key "prot" in the config file ${file} (did you mean --port?); --help lists all flags`;
+    expect((await refusal([], { HOME: directory })).message).to.equal(message);
+    expect((await refusal(["--config", file])).message).to.equal(message);
   });
 
-  it("reads JSON, YAML and TOML config files, structures included and keys in any case, and warns of keys it does not know", async () => {
-    const json = config(
-      "c.json",
-      '{"sources":[{"uri":"a","provider":"file"}],"context-value":{"k":"v"},"nope":1}',
-    );
+  it("reads JSON, YAML and TOML config files, structures included and keys in any case", async () => {
+    const json = config("c.json", '{"sources":[{"uri":"a","provider":"file"}],"context-value":{"k":"v"}}');
     const reading = await read(["--config", json]);
     expect(reading.options.sources).to.equal('[{"uri":"a","provider":"file"}]');
     expect(reading.options.contextValue).to.deep.equal({ k: "v" });
-    expect(reading.warnings.join()).to.contain('"nope"');
     const toml = config("c.toml", 'Port = 5\nuri = ["a", "b"]\n');
     expect((await read(["--config", toml])).options).to.deep.include({ port: 5, uri: ["a", "b"] });
   });
@@ -379,9 +428,10 @@ describe("the documentation of options", () => {
     expect(
       (await readOptions(internal, { argv: ["--settle-time=3s"], env: {} })).options.settleTime,
     ).to.equal(3_000);
-    expect((await readOptions(internal, { argv: ["--setle-time=3s"], env: {} })).warnings).to.deep.equal([
-      "--setle-time is ignored: there is no such flag",
-    ]);
+    const misspelt: unknown = await readOptions(internal, { argv: ["--setle-time=3s"], env: {} }).catch(
+      (thrown: unknown) => thrown,
+    );
+    expect(misspelt).to.have.property("message", "unknown flag: --setle-time; --help lists all flags");
     expect(renderHelp({ usage: "", describe: "", table: internal, epilogue: "" })).not.to.contain("settle");
     expect(renderOptionsReference(internal)).not.to.contain("settle");
   });

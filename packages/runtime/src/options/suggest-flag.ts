@@ -1,18 +1,33 @@
 import { flagName, publicOptions, type OptionTable } from "./option.js";
 
-/** The known flag that was most probably meant, as ` (did you mean --port?)`, or an empty text. `flag` has its dashes. */
+/** The known flag that was most probably meant, as ` (did you mean --port?)`, or an empty text. `flag` may have its dashes. */
 export function suggestFlag(flag: string, table: OptionTable): string {
   const name = flag.replace(/^-+/, "");
-  // A single letter is as near to one flag as to another.
-  if (name.length < 2) return "";
   const successor = publicOptions(table).find(([, spec]) => spec.formerNames?.includes(name));
   if (successor !== undefined) return ` (use --${flagName(...successor)})`;
-  const [nearest] = publicOptions(table)
-    .map(([key, spec]) => flagName(key, spec))
+  const nearest = nearestOf(
+    publicOptions(table).map(([key, spec]) => flagName(key, spec)),
+    name,
+    name.slice(0, 4),
+  );
+  return nearest === undefined ? "" : ` (did you mean --${nearest}?)`;
+}
+
+/** As `suggestFlag`, for the name of an environment variable. */
+export function suggestVariable(name: string, known: readonly string[]): string {
+  // All begin with BUNTING_.
+  const nearest = nearestOf(known, name, name.slice(0, 12));
+  return nearest === undefined ? "" : ` (did you mean ${nearest}?)`;
+}
+
+function nearestOf(known: readonly string[], name: string, beginning: string): string | undefined {
+  // A single letter is as near to one flag as to another.
+  if (name.length < 2) return undefined;
+  const [nearest] = known
     .map((one) => ({ one, edits: editsBetween(one, name) }))
-    .filter(({ one, edits }) => edits <= 1 || one.startsWith(name.slice(0, 4)))
+    .filter(({ one, edits }) => edits <= 1 || one.startsWith(beginning))
     .sort((a, b) => a.edits - b.edits);
-  return nearest === undefined ? "" : ` (did you mean --${nearest.one}?)`;
+  return nearest?.one;
 }
 
 /** How many letters have to be changed, left out or added, or swapped with the next, to make the one of the other. */
