@@ -1,8 +1,7 @@
-import { once } from "node:events";
-import { createConnection, createServer, type AddressInfo, type Socket } from "node:net";
-import { connect } from "node:tls";
+import { createConnection, type Socket } from "node:net";
 import { expect } from "chai";
 import { Authority } from "../support/certificates.js";
+import { clientHello } from "../support/client-hello.js";
 import { eventually } from "../support/event-queue.js";
 import { checkoutManifest } from "../support/manifests.js";
 import { startProxy, type ProxyProcess } from "../support/proxy-process.js";
@@ -19,20 +18,6 @@ const cutHandshakes = 2_800;
 /** What one takes that goes no further. */
 const handshakeKibibytes = 25;
 const preface = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
-
-/** What the client of node sends first. */
-async function clientHello(): Promise<Buffer> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const client = connect({ port: (server.address() as AddressInfo).port, host: "127.0.0.1" });
-  client.on("error", () => undefined);
-  const [socket] = (await once(server, "connection")) as [Socket];
-  const [hello] = (await once(socket, "data")) as [Buffer];
-  socket.destroy();
-  client.destroy();
-  server.close();
-  return hello;
-}
 
 describe("a port that serves TLS and plaintext", () => {
   const flags = new TempDirectory();

@@ -121,8 +121,8 @@ export class Http2ServerTransport {
    * Calls back when a new connection may be accepted: at once, unless this turn of the event loop has had its work. What the connection has
    * sent is handled as soon as it is accepted.
    */
-  whenReady(accept: () => void): void {
-    this.#turns.admit(accept);
+  whenReady(accept: () => void, peer: string): void {
+    this.#turns.admit(accept, peer);
   }
 
   /** Takes over a connection; bytes that were already read must have been put back with `unshift`. */

@@ -1,5 +1,6 @@
 import type { Socket } from "node:net";
 import type { PeerAccount } from "./account.js";
+import { peerAddress } from "./peer-address.js";
 import type { SocketAccess } from "./socket-access.js";
 import type { TurnReader, SharedTurns, TurnShare } from "./turn-share.js";
 import { UnreadChunks } from "./unread-chunks.js";
@@ -28,7 +29,7 @@ export class SessionReading implements TurnReader {
 
   constructor(owner: ReadingOwner, turns: SharedTurns) {
     this.#owner = owner;
-    this.#share = turns.enter(this);
+    this.#share = turns.enter(this, peerAddress(owner.socket));
   }
 
   /** True while nothing is read. */

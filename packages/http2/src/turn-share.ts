@@ -21,8 +21,8 @@ export interface TurnShare {
 
 /** Shares the turns of the event loop out among connections. */
 export interface SharedTurns {
-  /** Adds a connection. */
-  enter(reader: TurnReader): TurnShare;
+  /** Adds a connection from this address: addresses take turns to be read on. */
+  enter(reader: TurnReader, peer: string): TurnShare;
   /** Calls back at once, or, if this turn has had its work or others wait, in a later turn. */
-  admit(accept: () => void): void;
+  admit(accept: () => void, peer: string): void;
 }

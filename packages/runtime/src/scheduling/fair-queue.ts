@@ -37,6 +37,18 @@ export class FairQueue<Item> {
   }
 
   /**
+   * The first item of each key, in the order of turns. Items may be deleted meanwhile; a key that is moved to the back meanwhile has another turn
+   * if it has another item.
+   */
+  *heads(): IterableIterator<readonly [key: unknown, item: Item]> {
+    for (const [key, items] of this.#byKey)
+      for (const item of items) {
+        yield [key, item];
+        break;
+      }
+  }
+
+  /**
    * Iterates in the order of turns: the first item of each key, then the second of each, and so on. Items may be deleted meanwhile. The items
    * of a key that is moved to the back meanwhile are visited once more.
    */

@@ -1,7 +1,7 @@
 import { currentTurn } from "@bunting/runtime";
 import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
-import type { TurnReader, TurnShare } from "@bunting/http2";
+import { peerAddress, type TurnReader, type TurnShare } from "@bunting/http2";
 import type { ReadFairness } from "../limits/read-fairness.js";
 import { interceptPush } from "../node-internals/intercept-push.js";
 import { readOn, stopReading } from "../node-internals/socket-handle.js";
@@ -46,7 +46,7 @@ export class BodyPieces implements TurnReader {
 
   /** Enters the connection into the turns: it is read from now on. */
   begin(): void {
-    const share = this.#turns.enter(this);
+    const share = this.#turns.enter(this, peerAddress(this.#socket));
     this.#share = share;
     this.#socket.once("close", () => share.leave());
   }

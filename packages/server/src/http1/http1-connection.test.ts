@@ -163,8 +163,8 @@ describe("an HTTP/1.1 connection", () => {
     const turns = new ReadFairness();
     let work = 0;
     const enter = turns.enter.bind(turns);
-    turns.enter = (reader) => {
-      const share = enter(reader);
+    turns.enter = (reader, peer) => {
+      const share = enter(reader, peer);
       const spend = share.spend.bind(share);
       share.spend = (spent) => {
         work += spent;

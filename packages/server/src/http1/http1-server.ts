@@ -154,7 +154,7 @@ export class Http1Server {
     turns.admit(() => {
       admission.isDone = true;
       if (!socket.destroyed) this.#begin(socket, accepted);
-    });
+    }, peerAddress(socket));
     if (admission.isDone) return;
     // This turn has had its work, and node would handle at once all that has been read of the connection, and read on.
     socket.pause();

@@ -1,6 +1,6 @@
 import { STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
-import { httpDate, type OpenAccount, type TurnReader, type TurnShare } from "@bunting/http2";
+import { httpDate, peerAddress, type OpenAccount, type TurnReader, type TurnShare } from "@bunting/http2";
 import type { ReadFairness } from "../limits/read-fairness.js";
 import { readOn, stopReading } from "../node-internals/socket-handle.js";
 import { wholeRequestReader, type WholeRequest, type WholeRequestReader } from "./whole-request.js";
@@ -51,7 +51,7 @@ class Connection implements TurnReader {
   constructor(socket: Socket, account: OpenAccount | undefined, turns: ReadFairness) {
     this.#socket = socket;
     this.account = account;
-    this.share = turns.enterUnread(this);
+    this.share = turns.enterUnread(this, peerAddress(socket));
   }
 
   /** Called by `ReadFairness` only. */

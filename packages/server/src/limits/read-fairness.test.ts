@@ -11,8 +11,8 @@ class FakeReader {
   holds = 0;
   readonly share: TurnShare;
 
-  constructor(turns: ReadFairness) {
-    this.share = turns.enter(this);
+  constructor(turns: ReadFairness, peer = "10.0.0.1") {
+    this.share = turns.enter(this, peer);
   }
 
   pauseForTurn(): void {
@@ -134,16 +134,33 @@ describe("ReadFairness", () => {
     expect(greedy.holds).to.equal(2);
   });
 
+  it("reads and admits connections of few addresses in turns, however many one of them has", () => {
+    const flood = Array.from({ length: 100 }, () => new FakeReader(turns));
+    const other = new FakeReader(turns, "10.0.0.2");
+    const accepted: string[] = [];
+    for (const { share } of [...flood, other]) share.spend(perConnection + 1);
+    for (let index = 0; index < 50; index++) turns.admit(() => accepted.push("flood"), "10.0.0.1");
+    turns.admit(() => accepted.push("other"), "10.0.0.2");
+
+    for (let turn = 0; turn < 4; turn++) endTurn();
+
+    expect(other.isReading, "the other connection").to.equal(true);
+    expect(flood.filter(({ isReading }) => !isReading).length, "those of the flood that rest").to.be.above(
+      70,
+    );
+    expect(accepted.slice(0, 2)).to.have.members(["flood", "other"]);
+  });
+
   it("lets new connections wait while the turn has had its work, and accepts them as the work allows", () => {
     const [greedy] = readers(1) as [FakeReader];
     const accepted: number[] = [];
-    turns.admit(() => accepted.push(0));
+    turns.admit(() => accepted.push(0), "10.0.0.1");
     greedy.share.spend(perTurn + 1);
     for (let index = 1; index <= 3; index++) {
       turns.admit(() => {
         accepted.push(index);
         new FakeReader(turns).share.spend(index === 2 ? perTurn + 1 : 1);
-      });
+      }, "10.0.0.1");
     }
     expect(accepted).to.deep.equal([0]);
     for (let turn = 0; turn < 3; turn++) endTurn();
@@ -221,7 +238,7 @@ describe("ReadFairness", () => {
       greedy.share.spend(perTurn + 1);
       nowMs += 20;
       let accepted = 0;
-      turns.admit(() => accepted++);
+      turns.admit(() => accepted++, "10.0.0.1");
       expect(accepted).to.equal(0);
       endTurn();
       endTurn();

@@ -1,5 +1,5 @@
 import { getHeapStatistics } from "node:v8";
-import { onNextTurn, systemClock, type Clock } from "@bunting/runtime";
+import { FairQueue, onNextTurn, systemClock, type Clock } from "@bunting/runtime";
 import type { TurnReader, SharedTurns, TurnShare } from "@bunting/http2";
 import { countRead } from "./read-garbage.js";
 
@@ -36,7 +36,8 @@ const maxPerTurn = 512;
  * each, would become calls before any call is answered, any garbage is collected, or any other connection is read.
  *
  * States of a connection: _read_ → _paused_ for the rest of the turn (all have spent `perTurn`), or → _resting_ (it has
- * spent `perConnection` itself). Paused ones are read again in the next turn, resting ones in rotation.
+ * spent `perConnection` itself). Paused ones are read again in the next turn, resting ones in rotation: addresses take turns, and the
+ * connections of each. New connections are admitted in the same order, so that a flood delays its own address first.
  *
  * Invariants:
  * - A turn reads at least one resting connection, but during a rest: as many as spent together at most `perTurn` when
@@ -55,10 +56,10 @@ export class ReadFairness implements SharedTurns {
   readonly #perTurn: number;
   readonly #afterTurn: (callback: () => void) => void;
   readonly #members = new Set<Member>();
-  /** Resting connections, in the order in which they are read again. */
-  readonly #resting = new Set<Member>();
-  /** New connections that wait to be admitted. */
-  readonly #arrivals: (() => void)[] = [];
+  /** Resting connections, by address. */
+  readonly #resting = new FairQueue<Member>();
+  /** New connections that wait to be admitted, by address. */
+  readonly #arrivals = new FairQueue<() => void>();
   #turn = 0;
   #spent = 0;
   #isEndDue = false;
@@ -78,27 +79,27 @@ export class ReadFairness implements SharedTurns {
   }
 
   /** Adds a connection. */
-  enter(reader: TurnReader): TurnShare {
-    const member = new Member(reader, this);
+  enter(reader: TurnReader, peer: string): TurnShare {
+    const member = new Member(reader, this, peer);
     this.#members.add(member);
     return member;
   }
 
   /** Adds a connection of which nothing has been read. It starts paused if this turn has had its work. */
-  enterUnread(reader: TurnReader): TurnShare {
-    const member = new Member(reader, this);
+  enterUnread(reader: TurnReader, peer: string): TurnShare {
+    const member = new Member(reader, this, peer);
     this.#members.add(member);
     if (this.#areAllPaused) member.pause();
     return member;
   }
 
   /** Calls back at once, or in a later turn if this one has had its work or others wait already. */
-  admit(accept: () => void): void {
-    if (this.#spent <= this.#perTurn && this.#arrivals.length === 0) {
+  admit(accept: () => void, peer: string): void {
+    if (this.#spent <= this.#perTurn && this.#arrivals.size === 0) {
       accept();
       return;
     }
-    this.#arrivals.push(accept);
+    this.#arrivals.add(peer, accept);
     this.#awaitEnd();
   }
 
@@ -110,7 +111,7 @@ export class ReadFairness implements SharedTurns {
   /** Called by `Member` only. */
   leave(member: Member): void {
     this.#members.delete(member);
-    this.#resting.delete(member);
+    this.#resting.delete(member.peer, member);
   }
 
   /** Called by `Member` only. Up to `freeWork` counts for the connection alone. */
@@ -120,16 +121,21 @@ export class ReadFairness implements SharedTurns {
     this.#awaitEnd();
     // A connection that came after all were paused is paused with its first work.
     if (member.isPaused || this.#areAllPaused || member.spent > this.#perConnection) {
-      this.#resting.add(member);
-      member.pause();
+      this.#rests(member);
     }
     if (this.#spent > this.#perTurn && !this.#areAllPaused) {
       this.#areAllPaused = true;
       for (const each of this.#members) {
-        if (each.hasCountedIn(this.#turn)) this.#resting.add(each);
-        each.pause();
+        if (each.hasCountedIn(this.#turn)) this.#rests(each);
+        else each.pause();
       }
     }
+  }
+
+  #rests(member: Member): void {
+    member.isResting = true;
+    this.#resting.add(member.peer, member);
+    member.pause();
   }
 
   #endTurn(): void {
@@ -140,13 +146,13 @@ export class ReadFairness implements SharedTurns {
     if (this.#areAllPaused) {
       this.#areAllPaused = false;
       // In the order of the set: the oldest is read first.
-      for (const member of this.#members) if (!this.#resting.has(member)) member.resume();
+      for (const member of this.#members) if (!member.isResting) member.resume();
     }
     const canRead = this.#resting.size > 0 && !this.#isResting;
     // In every second turn, so that neither kind starves.
-    if (this.#arrivals.length > 0 && (this.#turn % 2 === 0 || !canRead)) this.#admitSome();
+    if (this.#arrivals.size > 0 && (this.#turn % 2 === 0 || !canRead)) this.#admitSome();
     else if (canRead) this.#readSome();
-    if (this.#arrivals.length > 0 || (this.#resting.size > 0 && !this.#isResting)) this.#awaitEnd();
+    if (this.#arrivals.size > 0 || (this.#resting.size > 0 && !this.#isResting)) this.#awaitEnd();
   }
 
   /** Begins a rest if resting connections were read in this turn. */
@@ -170,10 +176,19 @@ export class ReadFairness implements SharedTurns {
 
   /** Admits each in a callback of its own: what the connection has sent is handled after the callback. */
   #admitSome(): void {
-    for (let count = Math.min(this.#arrivals.length, maxArrivals); count > 0; count--) {
+    for (let count = Math.min(this.#arrivals.size, maxArrivals); count > 0; count--) {
       this.#afterTurn(() => {
-        if (this.#spent <= this.#perTurn) this.#arrivals.shift()?.();
+        if (this.#spent <= this.#perTurn) this.#admitNext();
       });
+    }
+  }
+
+  #admitNext(): void {
+    for (const [peer, accept] of this.#arrivals.heads()) {
+      this.#arrivals.delete(peer, accept);
+      this.#arrivals.moveToBack(peer);
+      accept();
+      return;
     }
   }
 
@@ -184,16 +199,20 @@ export class ReadFairness implements SharedTurns {
       this.#awaitEnd();
     }
     let expected = 0;
-    for (const member of this.#resting) {
+    for (const [peer, member] of this.#resting.heads()) {
       if (expected > 0 && expected + member.spent > this.#perTurn) return;
       expected += member.spent;
-      this.#resting.delete(member);
+      this.#resting.delete(peer, member);
+      this.#resting.moveToBack(peer);
+      member.isResting = false;
       member.resume();
     }
   }
 }
 
 class Member implements TurnShare {
+  readonly peer: string;
+  isResting = false;
   readonly #reader: TurnReader;
   readonly #turns: ReadFairness;
   #turn = -1;
@@ -203,7 +222,8 @@ class Member implements TurnShare {
   #unspentBytes = 0;
   #isPaused = false;
 
-  constructor(reader: TurnReader, turns: ReadFairness) {
+  constructor(reader: TurnReader, turns: ReadFairness, peer: string) {
+    this.peer = peer;
     this.#reader = reader;
     this.#turns = turns;
   }

@@ -1,5 +1,5 @@
 import type { RequestListener } from "node:http";
-import { createServer, type Server, type Socket } from "node:net";
+import { createServer, type AddressInfo, type Server, type Socket } from "node:net";
 import type { Logger } from "@bunting/runtime";
 import { Http1Server } from "../http1/http1-server.js";
 import {
@@ -22,7 +22,7 @@ import type { WholeRequestHandler } from "../http1/whole-request-server.js";
 import { describeBindError, describeEndpoint, type ListenEndpoint } from "./listen-endpoint.js";
 import { PeerMemory } from "../limits/peer-memory.js";
 import { ReadFairness } from "../limits/read-fairness.js";
-import { clientHelloBytes, PrefaceSniffer, type SniffedProtocol } from "./preface-sniffer.js";
+import { PrefaceSniffer, silentBytes, type SniffedProtocol } from "./preface-sniffer.js";
 import type { TlsEvents, TlsTermination } from "../tls/tls-termination.js";
 import { StallWatch, type StallOptions } from "../limits/stall-watch.js";
 import { ClientCertificateWatch } from "../tls/client-certificate-watch.js";
@@ -95,9 +95,8 @@ const defaultKeepalive: KeepaliveOptions = { intervalMs: 60_000, timeoutMs: 20_0
 const defaultStall: StallOptions = { timeoutMs: 60_000 };
 /** Idle time after which TCP itself probes a peer. */
 const tcpKeepaliveMs = 30_000;
-/** The part of the memory for peers that may be taken, in addition, by connections that have sent nothing for a while; and what one takes. */
+/** The part of the memory for peers that may be taken, in addition, by connections that have sent nothing for a while. */
 const silentShare = 1 / 16;
-const silentBytes = 2.5 * 1024;
 /** The part that may be taken by such connections until the first of them are ended: a flood would open ten thousand before any has had its time. */
 const floodShare = 1 / 4;
 const timedOut = lastAnswer("408 Request Timeout", "No request came in time.");
@@ -126,9 +125,9 @@ export class PortListener {
 
   constructor(options: PortListenerOptions) {
     const { grpc, http, limits, memory, keepalive = defaultKeepalive, stall = defaultStall } = options;
-    const { turns = new ReadFairness() } = options;
-    const { headerTimeoutMs = 3_000, requestTimeoutMs = 30_000, onDropped, onRefused } = options;
-    const { maxHeaderBytes } = { ...defaultTransportLimits, ...limits };
+    const { headerTimeoutMs = 3_000, requestTimeoutMs = 30_000, turns = new ReadFairness() } = options;
+    const { onDropped, onRefused } = options;
+    const { maxHeaderBytes = defaultTransportLimits.maxHeaderBytes } = limits ?? {};
     this.#options = options;
     const budgetBytes = memory?.budgetBytes ?? Number.POSITIVE_INFINITY;
     this.#sniffer = new PrefaceSniffer({
@@ -208,8 +207,7 @@ export class PortListener {
 
   /** The TCP port in use, once listening; 0 on a unix socket. */
   get port(): number {
-    const address = this.#server.address();
-    return typeof address === "object" && address !== null ? address.port : 0;
+    return (this.#server.address() as Partial<AddressInfo> | null)?.port ?? 0;
   }
 
   /** Rejects with an Error whose message tells the user what is wrong and what to do; its cause is the system's error. */
@@ -294,7 +292,7 @@ export class PortListener {
     }
     switch (protocol) {
       case "http2":
-        this.#transport?.whenReady(() => this.#serveHttp2(socket));
+        this.#transport?.whenReady(() => this.#serveHttp2(socket), peerAddress(socket));
         break;
       case "http1":
         if (this.#http1 === undefined) this.#dismiss(socket, grpcOnly);
@@ -320,7 +318,8 @@ export class PortListener {
       else socket.destroy();
       return;
     }
-    tls.accept(socket, clientHelloBytes(seen), {
+    tls.accept(socket, seen, {
+      peer,
       memory,
       onSecure: (secure) => {
         this.#forget(socket);
@@ -362,6 +361,5 @@ export class PortListener {
   }
 }
 
-function ignore(): void {
-  // Without a listener, node would raise an uncaught exception.
-}
+/** Without a listener, node would raise an uncaught exception. */
+const ignore = (): void => undefined;

@@ -53,7 +53,7 @@ describe("PrefaceSniffer", () => {
 
   function spendTurn(): void {
     const reader = { pauseForTurn: () => undefined, resumeAfterTurn: () => undefined };
-    turns.enter(reader).spend(perTurn + 1);
+    turns.enter(reader, "10.0.0.1").spend(perTurn + 1);
   }
 
   async function isNotRead(socket: Socket): Promise<void> {

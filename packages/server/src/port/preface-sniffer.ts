@@ -1,14 +1,15 @@
 import type { Socket } from "node:net";
 import { currentTurn, Sweep, systemClock } from "@bunting/runtime";
-import type { TurnShare } from "@bunting/http2";
+import { peerAddress, type TurnShare } from "@bunting/http2";
 import type { ReadFairness } from "../limits/read-fairness.js";
 import { startReading, stopReading } from "../node-internals/socket-handle.js";
+import { wholeClientHelloBytes } from "../tls/client-hello.js";
 
 /** The first bytes of HTTP/2 clients (RFC 9113 3.4). */
 export const preface = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "latin1");
 const tlsHandshake = 0x16;
-/** Bytes of the heads of a TLS record and its handshake message; they contain the size of the ClientHello. */
-const tlsHeadBytes = 9;
+/** What a silent connection takes. One that holds more counts as several. */
+export const silentBytes = 2.5 * 1024;
 const sweepsPerTimeout = 4;
 /** A silent client has ten times `timeoutMs` while there are at most `maxSilent` of them. */
 const quietTimeoutFactor = 10;
@@ -24,7 +25,7 @@ export interface PrefaceSnifferOptions {
   readonly maxSilent: number;
   /** Silent clients that there may be at all. Beyond it, the oldest are given up at once, once they had a turn to be read. */
   readonly maxSilentHard: number;
-  /** True if the connection should begin with TLS: then `seen` has at least the bytes that `clientHelloBytes` needs. */
+  /** True if the connection should begin with TLS: it is silent until its ClientHello is whole, or can't become one. */
   readonly expectsTls: (socket: Socket) => boolean;
   /** @param seen the bytes that were read, and put back into the socket */
   readonly onSniffed: (socket: Socket, protocol: SniffedProtocol, seen: Buffer) => void;
@@ -43,7 +44,8 @@ interface SilentConnection {
 }
 
 /**
- * Finds out which protocol a new connection speaks. A connection is _silent_ until it has sent enough to tell.
+ * Finds out which protocol a new connection speaks. A connection is _silent_ until it has sent enough to tell, and, where it has to speak TLS, a
+ * whole ClientHello: a handshake that can't go on would take the place of one that can.
  *
  *     sniff ──> silent ──> onSniffed (http2, http1, tls): the bytes are put back, so that the server of the protocol sees all
  *                     ├──> onTimeout: silent for too many sweeps
@@ -63,6 +65,7 @@ interface SilentConnection {
 export class PrefaceSniffer {
   readonly #options: PrefaceSnifferOptions;
   readonly #silent = new Map<Socket, SilentConnection>();
+  #heldBytes = 0;
   readonly #onReadable: (this: Socket) => void;
   readonly #sweep: Sweep;
 
@@ -77,19 +80,22 @@ export class PrefaceSniffer {
 
   /** Begins to read the socket. Call `forget` when it closes. */
   sniff(socket: Socket): void {
-    const share = this.#options.turns.enterUnread({
-      pauseForTurn: () => stopReading(socket),
-      resumeAfterTurn: () => {
-        startReading(socket);
-        silent.turn ??= currentTurn();
+    const share = this.#options.turns.enterUnread(
+      {
+        pauseForTurn: () => stopReading(socket),
+        resumeAfterTurn: () => {
+          startReading(socket);
+          silent.turn ??= currentTurn();
+        },
       },
-    });
+      peerAddress(socket),
+    );
     const turn = share.isPaused ? undefined : currentTurn();
     const silent: SilentConnection = { share, seen: undefined, sweeps: 0, turn };
     this.#silent.set(socket, silent);
     socket.on("readable", this.#onReadable);
     this.#sweep.start();
-    if (this.#silent.size > this.#options.maxSilentHard) this.#giveUpOldest();
+    this.#giveUpOldest();
   }
 
   /** Stops reading the socket. */
@@ -97,6 +103,7 @@ export class PrefaceSniffer {
     const silent = this.#silent.get(socket);
     if (silent === undefined) return;
     this.#silent.delete(socket);
+    this.#heldBytes -= silent.seen?.length ?? 0;
     // The protocol's server enters the connection into the turns again.
     if (silent.share.isPaused) startReading(socket);
     silent.share.leave();
@@ -111,9 +118,12 @@ export class PrefaceSniffer {
     silent.share.read(chunk.length);
     const seen = silent.seen === undefined ? chunk : Buffer.concat([silent.seen, chunk]);
     const protocol = protocolOf(seen);
-    const isCut = protocol === "tls" && seen.length < tlsHeadBytes && this.#options.expectsTls(socket);
+    const isCut =
+      protocol === "tls" && this.#options.expectsTls(socket) && wholeClientHelloBytes(seen) === undefined;
     if (protocol === undefined || isCut) {
       silent.seen = seen;
+      this.#heldBytes += chunk.length;
+      this.#giveUpOldest();
       return;
     }
     this.forget(socket);
@@ -121,18 +131,24 @@ export class PrefaceSniffer {
     this.#options.onSniffed(socket, protocol, seen);
   }
 
+  /** As how many connections these count. */
+  get #weight(): number {
+    return this.#silent.size + this.#heldBytes / silentBytes;
+  }
+
   #giveUpOldest(): void {
+    if (this.#weight <= this.#options.maxSilentHard) return;
     const turn = currentTurn();
     for (const [socket, silent] of this.#silent) {
       const isNew = silent.turn === undefined || turn - silent.turn < 2;
-      if (this.#silent.size <= this.#options.maxSilentHard || isNew) return;
+      if (this.#weight <= this.#options.maxSilentHard || isNew) return;
       this.forget(socket);
       this.#options.onTooManySilent(socket);
     }
   }
 
   #look(): void {
-    let tooMany = this.#silent.size - this.#options.maxSilent;
+    let tooMany = this.#weight - this.#options.maxSilent;
     for (const [socket, silent] of this.#silent) {
       // Its bytes are not read meanwhile.
       if (silent.share.isPaused) continue;
@@ -142,12 +158,6 @@ export class PrefaceSniffer {
       this.#options.onTimeout(socket);
     }
   }
-}
-
-/** Size of the ClientHello by its head; Infinity if its first record lacks the head, which no known client does. */
-export function clientHelloBytes(seen: Buffer): number {
-  const recordBytes = seen.readUInt16BE(3);
-  return recordBytes < 4 ? Number.POSITIVE_INFINITY : seen.readUIntBE(6, 3);
 }
 
 /** Undefined while the bytes may become the preface. The whole preface counts: no deadline applies after it. */

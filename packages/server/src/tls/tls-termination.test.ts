@@ -6,6 +6,7 @@ import { createConnection, type Socket } from "node:net";
 import { join } from "node:path";
 import { connect, type ConnectionOptions, type TLSSocket } from "node:tls";
 import { Authority } from "@bunting/test/support/certificates.js";
+import { clientHello } from "@bunting/test/support/client-hello.js";
 import { SecretMount } from "@bunting/test/support/secret-mount.js";
 import { Client, credentials } from "@grpc/grpc-js";
 import { expect } from "chai";
@@ -50,6 +51,7 @@ function filesOf({ cert, key }: Pair): Record<string, string> {
 
 describe("TlsTermination", () => {
   let authority: Authority;
+  let hello: Buffer;
   let pair: Pair;
   let otherPair: Pair;
   let dropped: string[];
@@ -58,6 +60,7 @@ describe("TlsTermination", () => {
   before(async function () {
     this.timeout(20_000);
     authority = await Authority.create();
+    hello = await clientHello();
     [pair, otherPair] = await Promise.all([authority.issue(), authority.issue()]);
   });
 
@@ -136,16 +139,26 @@ describe("TlsTermination", () => {
   }
 
   /** A connection that has begun a handshake and sends nothing more. */
-  async function stuck({ port }: PortListener, helloBytes = 508): Promise<Socket> {
-    const socket = createConnection(port, "127.0.0.1");
+  function stuck(listener: PortListener): Promise<Socket> {
+    return sending(listener, hello);
+  }
+
+  /** A connection that sends these bytes, and nothing more. */
+  async function sending({ port }: PortListener, bytes: Buffer, localAddress = "127.0.0.1"): Promise<Socket> {
+    const socket = createConnection({ port, host: "127.0.0.1", localAddress });
     afterwards(() => socket.destroy());
     socket.on("error", () => undefined);
     await once(socket, "connect");
+    socket.resume();
+    socket.write(bytes);
+    return socket;
+  }
+
+  /** The first bytes of a ClientHello of this size. */
+  function headOf(helloBytes: number): Buffer {
     const head = Buffer.from("16030102000100000003", "hex");
     head.writeUIntBE(helloBytes, 6, 3);
-    socket.resume();
-    socket.write(head);
-    return socket;
+    return head;
   }
 
   async function serialOf(listener: PortListener): Promise<string> {
@@ -262,23 +275,67 @@ describe("TlsTermination", () => {
     const memory = new PeerMemory(10_000_000);
     const listener = await serve([echo], { ...(await withTls()), memory });
 
-    await once(await stuck(listener, 16_385), "close");
+    await once(await sending(listener, headOf(16_385)), "close");
 
-    expect(dropped).to.deep.equal(["tls: the handshake began with more than 16384 bytes"]);
+    expect(dropped).to.deep.equal([
+      "tls: the handshake did not begin with a ClientHello of at most 16384 bytes",
+    ]);
     expect(memory.bytes).to.equal(0);
   });
 
-  it("ends a handshake in which much is sent, in messages that each are small enough", async () => {
-    const listener = await serve([echo], await withTls(undefined, { timeoutMs: 400 }));
-    const socket = await stuck(listener, 16_000);
+  it("refuses a ClientHello that comes in tiny records, before OpenSSL gathers them", async () => {
+    const memory = new PeerMemory(10_000_000);
+    const listener = await serve([echo], { ...(await withTls()), memory });
     const record = Buffer.concat([Buffer.from("1603010001", "hex"), Buffer.of(0)]);
-    socket.write(Buffer.concat([Buffer.alloc(507), ...Array<Buffer>(12_000).fill(record)]));
+    const records = Array<Buffer>(100).fill(record);
 
-    await once(socket, "close");
+    const socket = await sending(listener, Buffer.concat([headOf(16_000), Buffer.alloc(507), ...records]));
+    await new Promise((resolve) => socket.once("close", resolve));
 
     expect(dropped).to.deep.equal([
-      "tls: the client sent more than 65536 bytes before the handshake was done",
+      "tls: the handshake did not begin with a ClientHello of at most 16384 bytes",
     ]);
+    expect(memory.bytes).to.equal(0);
+  });
+
+  it("takes a ClientHello that comes in pieces and in several records", async () => {
+    const listener = await serve([echo], await withTls());
+    const body = hello.subarray(5);
+    const records = [body.subarray(0, 100), body.subarray(100)].map((part) => {
+      const head = Buffer.from("1603010000", "hex");
+      head.writeUInt16BE(part.length, 3);
+      return Buffer.concat([head, part]);
+    });
+    const socket = await sending(listener, Buffer.alloc(0));
+    const answered = once(socket, "data");
+    for (const byte of Buffer.concat(records)) socket.write(Buffer.of(byte));
+
+    const [answer] = (await answered) as [Buffer];
+    expect(answer[0], "a record of the handshake, no alert").to.equal(0x16);
+  });
+
+  it("lets a client in while thousands of half a ClientHello each wait for nothing", async () => {
+    const memory = new PeerMemory(100_000_000);
+    const endless = { maxHandshakes: 2, timeoutMs: 3_600_000, crowdedTimeoutMs: 3_600_000 };
+    const listener = await serve([echo], { ...(await withTls(undefined, endless)), memory });
+    const half = hello.subarray(0, hello.length - 1);
+    await Promise.all(Array.from({ length: 300 }, () => sending(listener, half)));
+
+    expect(await echoes(grpcClient(listener), "hello")).to.equal("hello");
+    expect(dropped).to.deep.equal([]);
+  });
+
+  it("lets a client in while handshakes of another address that go no further take all places of that one", async () => {
+    const endless = { maxHandshakes: 8, timeoutMs: 3_600_000, crowdedTimeoutMs: 3_600_000 };
+    const listener = await serve([echo], await withTls(undefined, endless));
+    const stuckOnes = await Promise.all(
+      Array.from({ length: 100 }, () => sending(listener, hello, "127.0.0.2")),
+    );
+    await eventually(() => stuckOnes.filter(({ bytesRead }) => bytesRead > 0).length === 5);
+
+    expect(await echoes(grpcClient(listener), "hello")).to.equal("hello");
+    expect(stuckOnes.filter(({ bytesRead }) => bytesRead > 0)).to.have.length(5);
+    expect(dropped).to.deep.equal([]);
   });
 
   it("closes a connection that does not send as much as the head of a handshake", async () => {

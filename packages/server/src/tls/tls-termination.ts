@@ -2,9 +2,10 @@ import { constants, randomBytes } from "node:crypto";
 import type { Socket } from "node:net";
 import { createServer, type Server, type TLSSocket } from "node:tls";
 import type { OpenAccount } from "@bunting/http2";
-import { onNextTurn, Sweep, systemClock } from "@bunting/runtime";
+import { FairQueue, onNextTurn, Sweep, systemClock } from "@bunting/runtime";
 import type { PeerMemory } from "../limits/peer-memory.js";
 import type { ClientAuthorities } from "./client-authorities.js";
+import { maxClientHelloBytes, wholeClientHelloBytes } from "./client-hello.js";
 import { rawSocketOf, secureConnection } from "../node-internals/raw-socket.js";
 import {
   certificateFailure,
@@ -41,6 +42,8 @@ export interface TlsTerminationOptions {
 
 /** Reports about connections, and the memory that they are charged to. */
 export interface TlsEvents {
+  /** Address of the client: addresses take turns. */
+  readonly peer: string;
   /** Its account is charged for TLS until the connection closes. */
   readonly memory: PeerMemory | undefined;
   /** The handshake is done: what is read from this socket, and written to it, is plaintext. */
@@ -64,8 +67,6 @@ interface Handshake {
  */
 const tlsBytes = 48 * 1024;
 const clientCertificateBytes = 12 * 1024;
-/** Clients send about 2 KB, with the largest key shares. OpenSSL gathers up to 128 KB. */
-const maxClientHelloBytes = 16 * 1024;
 /** Bytes that a client may send in a handshake; a second ClientHello may follow the first. */
 const maxHandshakeReadBytes = 64 * 1024;
 const maxStepMs = 250;
@@ -78,7 +79,8 @@ const handshakesPerTurn = 8;
  * certificate is no longer good are ended by PortListener.
  *
  * A handshake costs a millisecond of the processor and tens of kilobytes, for a client that has proven nothing yet. So connections are charged
- * before it, and only so many handshakes are under way at a time. Time is counted in sweeps, as in PrefaceSniffer and for the same reason.
+ * before it, and only so many handshakes are under way at a time. Addresses take turns to begin one, and one address has at most as many under way
+ * as are left to the others: those of a flood do not delay a new client from elsewhere. Time is counted in sweeps, as in PrefaceSniffer and for the same reason.
  */
 export class TlsTermination {
   readonly allowsPlaintext: boolean;
@@ -93,7 +95,10 @@ export class TlsTermination {
   readonly #crowdedTimeoutMs: number;
   readonly #stepMs: number;
   readonly #waiting = new Map<Socket, Handshake>();
+  readonly #queue = new FairQueue<Socket>();
   readonly #running = new Map<Socket, Handshake>();
+  /** How many are running, by address. */
+  readonly #runningOf = new Map<string, number>();
   readonly #sweep: Sweep;
   #isNextTurnAsked = false;
   #begunInTurn = 0;
@@ -131,14 +136,14 @@ export class TlsTermination {
   }
 
   /**
-   * Begins the handshake on a connection; bytes that were already read must have been put back with `unshift`.
+   * Begins the handshake on a connection.
    *
-   * @param helloBytes the size that its ClientHello announces
+   * @param seen what was read, and put back with `unshift`: at least the whole ClientHello
    */
-  accept(socket: Socket, helloBytes: number, events: TlsEvents): void {
+  accept(socket: Socket, seen: Buffer, events: TlsEvents): void {
     const { memory } = events;
-    if (helloBytes > maxClientHelloBytes) {
-      const detail = `the handshake began with more than ${maxClientHelloBytes} bytes`;
+    if ((wholeClientHelloBytes(seen) ?? Infinity) > maxClientHelloBytes) {
+      const detail = `the handshake did not begin with a ClientHello of at most ${maxClientHelloBytes} bytes`;
       this.#report(events, { result: "size", detail });
       socket.destroy();
       return;
@@ -154,8 +159,9 @@ export class TlsTermination {
       this.#leave(socket);
       socket.destroy();
     };
-    const account = memory?.open(end, "", baseBytes);
+    const account = memory?.open(end, events.peer, baseBytes);
     this.#waiting.set(socket, { events, account, authoritiesVersion: 0, sweeps: 0 });
+    this.#queue.add(events.peer, socket);
     socket.once("close", () => {
       account?.close();
       // A turn later, because node may know more: the socket of TLS closes after this one.
@@ -195,11 +201,17 @@ export class TlsTermination {
 
   #beginNext(): void {
     if (performance.now() - this.#ticketKeySinceMs > this.#ticketKeyMs) this.#renewTicketKey();
-    for (const [socket, handshake] of this.#waiting) {
-      if (this.#running.size >= this.#maxHandshakes || this.#begunInTurn === handshakesPerTurn) return;
-      this.#waiting.delete(socket);
+    for (const [peer, socket] of this.#queue.heads()) {
+      const free = this.#maxHandshakes - this.#running.size;
+      if (free <= 0 || this.#begunInTurn === handshakesPerTurn) return;
+      const handshake = this.#waiting.get(socket);
+      const running = this.#runningOf.get(peer as string) ?? 0;
+      if (handshake === undefined || running > free) continue;
+      this.#leaveQueue(socket, handshake);
+      this.#queue.moveToBack(peer);
       if (socket.destroyed) continue;
       this.#running.set(socket, handshake);
+      this.#runningOf.set(handshake.events.peer, running + 1);
       handshake.authoritiesVersion = this.#clients?.authorities.version ?? 0;
       this.#begunInTurn++;
       this.#askForNextTurn();
@@ -269,9 +281,21 @@ export class TlsTermination {
     if (result !== "closed") onFailed("tls", detail);
   }
 
-  #leave(raw: Socket): void {
+  #leaveQueue(raw: Socket, { events }: Handshake): void {
     this.#waiting.delete(raw);
-    if (this.#running.delete(raw)) this.#beginNext();
+    this.#queue.delete(events.peer, raw);
+  }
+
+  #leave(raw: Socket): void {
+    const waiting = this.#waiting.get(raw);
+    if (waiting !== undefined) this.#leaveQueue(raw, waiting);
+    const { peer } = this.#running.get(raw)?.events ?? {};
+    if (peer !== undefined && this.#running.delete(raw)) {
+      const running = (this.#runningOf.get(peer) ?? 0) - 1;
+      if (running > 0) this.#runningOf.set(peer, running);
+      else this.#runningOf.delete(peer);
+      this.#beginNext();
+    }
     // Waiting handshakes begin in the next turn; the sweep counts their time.
     if (this.#running.size + this.#waiting.size > 0) return;
     this.#sweep.stop();
