@@ -18,6 +18,8 @@ export interface PeerAccount {
   begin(): void;
   /** A request that has begun is over. */
   finish(): void;
+  /** A request that never began, because nobody served it, is over. */
+  drop(): void;
   /** The answer to a request that has begun goes on whenever something happens: it is a stream of events. */
   beginStream(): void;
   /** A stream of events is over; its request is finished at about the same time. */

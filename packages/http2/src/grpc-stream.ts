@@ -27,6 +27,10 @@ export class GrpcStream extends Http2Stream implements TransportStream {
     return this.#hasResponded;
   }
 
+  admit(): void {
+    this.session.admit(this);
+  }
+
   header(name: string): string | undefined {
     return this.head.text(name);
   }

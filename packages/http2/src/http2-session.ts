@@ -44,6 +44,8 @@ export interface SessionEvents {
   onFlood(): void;
   /** A request was refused, or ended early, because of a limit. */
   onRefused(reason: RefusalReason): void;
+  /** It has begun (true), or ceased, to have a stream that is served. */
+  onServed(session: Http2Session, isServed: boolean): void;
   /** Reading goes on after it was paused for the rest of a turn of the event loop, or longer. */
   onReadingResumed(): void;
   /** The connection has closed. */
@@ -67,6 +69,7 @@ export class Http2Session
   /** All that are open, by their ids, and those of gRPC. */
   readonly #all = new Map<number, Http2Stream>();
   readonly #calls = new Set<GrpcStream>();
+  #admitted = 0;
   #isOpen = true;
   /** It has been ended because of an error: nothing is read any more. */
   #hasFailed = false;
@@ -212,7 +215,6 @@ export class Http2Session
   addCall(streamId: number, head: RequestHead, hasEnded: boolean): GrpcStream {
     const stream = new GrpcStream(this, streamId, head, hasEnded);
     this.account.charge(streamBytes + head.bytes);
-    this.account.begin();
     this.#all.set(streamId, stream);
     this.#calls.add(stream);
     return stream;
@@ -220,7 +222,6 @@ export class Http2Session
 
   /** Adds a request that is not gRPC. */
   addPlain(stream: PlainStream): void {
-    this.account.begin();
     this.#all.set(stream.id, stream);
   }
 
@@ -231,6 +232,14 @@ export class Http2Session
   }
 
   // For its streams.
+
+  /** A service serves the stream. */
+  admit(stream: Http2Stream): void {
+    if (stream.isAdmitted || !stream.isOpen) return;
+    stream.isAdmitted = true;
+    this.account.begin();
+    if (this.#admitted++ === 0) this.#events.onServed(this, true);
+  }
 
   /** The stream has something to send. */
   queue(stream: Http2Stream): void {
@@ -256,7 +265,9 @@ export class Http2Session
     this.#all.delete(stream.id);
     if (stream instanceof GrpcStream && this.#calls.delete(stream))
       this.account.release(streamBytes + stream.head.bytes);
-    this.account.finish();
+    if (stream.isAdmitted) this.account.finish();
+    else this.account.drop();
+    if (stream.isAdmitted && --this.#admitted === 0) this.#events.onServed(this, false);
     this.#output.forget(stream, framedBytes);
     if (this.isDone) this.#output.schedule();
   }
@@ -266,9 +277,7 @@ export class Http2Session
     if (this.#hasFailed || this.#output.isEnded) {
       this.#droppedBytes += chunk.length;
       if (this.#droppedBytes > maxDroppedBytes) this.destroy();
-      return;
-    }
-    this.#reading.take(chunk);
+    } else this.#reading.take(chunk);
   }
 
   // For its reading.

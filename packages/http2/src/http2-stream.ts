@@ -20,6 +20,8 @@ export interface StreamOwner extends TransportSession {
   /** Counts up with time, for the stall watch. */
   readonly stallClock: { readonly tick: number };
   readonly grpcHeaders: GrpcHeaderRules;
+  /** A service serves the stream. */
+  admit(stream: Http2Stream): void;
   /** The stream has something to send. */
   queue(stream: Http2Stream): void;
   sendWindowUpdate(streamId: number, bytes: number): void;
@@ -72,6 +74,8 @@ export abstract class Http2Stream implements WatchedStream {
   #receivedBytes = 0;
   #hasRequestEnded: boolean;
   #isEndDelivered = false;
+  /** A service serves it. Set by its session only. */
+  isAdmitted = false;
   #isPaused: boolean;
   #buffered: GatheredBytes | undefined;
   #bufferedBytes = 0;

@@ -28,13 +28,15 @@ export interface Http2TransportOptions {
   readonly onRequest?: RequestListener | undefined;
   readonly grpcHeaders?: GrpcHeaderRules | undefined;
   readonly limits?: Partial<TransportLimits> | undefined;
+  /** True: a stream of gRPC counts as served once its service calls `admit`. Default: at once. */
+  readonly admitsLater?: boolean | undefined;
   /** Memory budget of peers. */
   readonly memory: AccountBook;
   readonly clock?: Clock | undefined;
   /** Bounds the requests of a turn of the event loop. */
   readonly turns: SharedTurns;
   readonly sockets: SocketAccess;
-  /** Called when a connection is refused or ended to free memory, or for want of an answer to SETTINGS. */
+  /** Called when a connection is refused or ended to free memory, for want of an answer to SETTINGS, or because it is idle. */
   readonly onNotAdmitted?: ((reason: AdmissionReason) => void) | undefined;
   /** Called when a connection has as many streams as it may have: its client's further ones wait. */
   readonly onStreamLimit?: ((session: TransportSession) => void) | undefined;
@@ -69,6 +71,7 @@ export class Http2ServerTransport {
   readonly #grpcHeaders: GrpcHeaderRules;
   readonly #admission: SessionAdmission;
   readonly #limits: TransportLimits;
+  readonly #admitsLater: boolean;
   readonly #onStreamLimit: ((session: TransportSession) => void) | undefined;
   readonly #sessions = new Set<Http2Session>();
   readonly #turns: SharedTurns;
@@ -79,10 +82,11 @@ export class Http2ServerTransport {
   constructor(options: Http2TransportOptions) {
     this.#limits = { ...defaultTransportLimits, ...options.limits };
     this.#handler = options.handler;
+    this.#admitsLater = options.admitsLater === true;
     const admission = new SessionAdmission({
       memory: options.memory,
       clock: options.clock ?? systemClock,
-      settingsTimeoutMs: this.#limits.settingsTimeoutMs,
+      ...this.#limits,
       onEnd: (reason) => options.onNotAdmitted?.(reason),
     });
     this.#admission = admission;
@@ -101,6 +105,7 @@ export class Http2ServerTransport {
     this.#events = {
       onRequest: (session, streamId, head, hasEnded) => this.#route(session, streamId, head, hasEnded),
       onSettingsAck: (session) => admission.acknowledged(session),
+      onServed: (session, isServed) => admission.served(session, isServed),
       onClosed: (session) => {
         this.#sessions.delete(session);
         admission.leave(session);
@@ -164,6 +169,7 @@ export class Http2ServerTransport {
     if (!isRefused && !isTooLarge && this.#onRequest !== undefined) {
       const bridged = new BridgedStream(session, streamId, head, hasEnded);
       session.addPlain(bridged);
+      session.admit(bridged);
       bridged.begin(this.#onRequest);
       return;
     }
@@ -199,6 +205,7 @@ export class Http2ServerTransport {
       stream.end({ code: "RESOURCE_EXHAUSTED", message });
       return;
     }
+    if (!this.#admitsLater) stream.admit();
     if (session.streams.size === maxStreamsPerConnection) this.#onStreamLimit?.(session);
     this.#handler.onStream(stream);
   }

@@ -118,6 +118,62 @@ describe("the admission of connections", () => {
     expect(listener.sessions.size).to.equal(1);
   });
 
+  describe("with a deadline for connections without a stream that is served", () => {
+    const quick = { firstStreamTimeoutMs: 50, idleTimeoutMs: 50 };
+    const health = bytesStreaming("/t.T/Health", (_request, out) => out.sendHeaders());
+    const admitting = bytesStreaming("/t.T/Admitting", (_request, out) => {
+      out.stream.admit();
+      out.sendHeaders();
+    });
+    let dropped: DropReason[];
+    const serveQuickly = (more: object = {}) =>
+      serve([hold, health, admitting, echo], {
+        limits: quick,
+        onDropped: (reason) => dropped.push(reason),
+        ...more,
+      });
+    beforeEach(() => (dropped = []));
+
+    it("ends one that never has one, with GOAWAY, and one that has none any more", async () => {
+      const listener = await serveQuickly();
+      const held = new BytesClient(listener).stream("/t.T/Hold");
+      await held.headers;
+      const silent = await HostilePeer.connect(listener.port);
+      const used = await HostilePeer.connect(listener.port);
+      afterwards(() => [silent, used].forEach((peer) => peer.destroy()));
+      const id = await used.request("/t.T/Echo", { message: Buffer.from("x") });
+      await eventually(() => used.ended.has(id), "an answer");
+
+      await eventually(() => silent.isClosed && used.isClosed, "the connections to be closed");
+      expect([silent.goaway, used.goaway], "no error").to.deep.equal([0, 0]);
+      expect(dropped).to.deep.equal(["idle", "idle"]);
+      await eventually(() => listener.sessions.size === 1, "the end of all but the one with a stream");
+      held.call.cancel();
+      await held.status;
+    });
+
+    it("does not count streams that no service has admitted, where services decide", async () => {
+      const listener = await serveQuickly({ admitsLater: true });
+      const kept = new BytesClient(listener).stream("/t.T/Admitting");
+      await kept.headers;
+      const peers = await Promise.all(Array.from({ length: 3 }, () => HostilePeer.connect(listener.port)));
+      const [watching, refused, unfinished] = peers as [HostilePeer, HostilePeer, HostilePeer];
+      afterwards(() => peers.forEach((peer) => peer.destroy()));
+      await watching.request("/t.T/Health", { message: Buffer.alloc(0) });
+      await unfinished.request("/t.T/Hold", { endsStream: false });
+      // Again and again: a call that is refused must not put the end off.
+      while (!refused.isClosed) {
+        const id = await refused.request("/t.T/None", { message: Buffer.alloc(0) });
+        await eventually(() => refused.ended.has(id) || refused.isClosed, "the refusal");
+      }
+      await eventually(() => peers.every(({ isClosed }) => isClosed), "the connections to be closed");
+      expect(dropped).to.deep.equal(["idle", "idle", "idle"]);
+      await eventually(() => listener.sessions.size === 1, "the end of all but the one with a stream");
+      kept.call.cancel();
+      await kept.status;
+    });
+  });
+
   it("refuses headers beyond the limit also before SETTINGS are acknowledged, and says what the limit is", async () => {
     const listener = await listen({
       limits: { maxHeaderBytes: kibibyte },

@@ -3,12 +3,14 @@ import { drainSessions } from "./drain-sessions.js";
 import type { Http2Session } from "./http2-session.js";
 import type { AccountBook, OpenAccount } from "./account.js";
 import type { RpcStatus } from "./status.js";
-import type { TransportSession, TransportStream } from "./transport.js";
+import type { TransportLimits, TransportSession, TransportStream } from "./transport.js";
 
 /** Time for the trailers of the streams of a connection that is ended to free memory. */
 const evictionGraceMs = 250;
 /** Time in which a refused connection can make the request that is answered with the reason. */
 const refusalGraceMs = 1_000;
+/** Time in which a client that is told to open no more streams on an idle connection may close it. */
+const idleGraceMs = 1_000;
 /** Refused connections that are answered at the same time; further ones are closed without an answer. */
 const maxRefused = 256;
 
@@ -27,15 +29,17 @@ const refused: RpcStatus = {
 
 /**
  * Reason to refuse or end a connection. `memory`: the budget is used up, and it is new or was evicted. `settings`: its
- * peer did not acknowledge SETTINGS, without which the limits they announce are not in force.
+ * peer did not acknowledge SETTINGS, without which the limits they announce are not in force. `idle`: it had no stream that
+ * is served for too long.
  */
-export type AdmissionReason = "memory" | "settings";
+export type AdmissionReason = "memory" | "settings" | "idle";
 
-export interface AdmissionOptions {
+export interface AdmissionOptions extends Pick<
+  TransportLimits,
+  "settingsTimeoutMs" | "firstStreamTimeoutMs" | "idleTimeoutMs"
+> {
   readonly memory: AccountBook;
   readonly clock: Clock;
-  /** See TransportLimits. */
-  readonly settingsTimeoutMs: number;
   readonly onEnd: (reason: AdmissionReason) => void;
 }
 
@@ -43,6 +47,9 @@ export interface AdmissionOptions {
 export class SessionAdmission {
   readonly #options: AdmissionOptions;
   readonly #unacknowledged: Overdue<TransportSession>;
+  /** Those that have not had a stream that is served yet, and those that have none any more. */
+  readonly #unused: Overdue<TransportSession>;
+  readonly #idle: Overdue<TransportSession>;
   readonly #refused = new Set<TransportSession>();
   #count = 0;
 
@@ -57,6 +64,9 @@ export class SessionAdmission {
       options.onEnd("settings");
       session.destroy();
     });
+    const endIdle = (session: TransportSession): void => this.#endIdle(session);
+    this.#unused = new Overdue(options.clock, options.firstStreamTimeoutMs, endIdle);
+    this.#idle = new Overdue(options.clock, options.idleTimeoutMs, endIdle);
   }
 
   /** False if a new connection is to be closed at once: memory is short, and enough others are being refused with a reason. */
@@ -72,8 +82,9 @@ export class SessionAdmission {
   }
 
   enter(session: TransportSession, account: OpenAccount): void {
-    if (this.#count++ === 0) this.#unacknowledged.start();
+    if (this.#count++ === 0) for (const overdue of this.#all) overdue.start();
     this.#unacknowledged.add(session);
+    this.#unused.add(session);
     if (!account.isCounted) this.#refuse(session);
   }
 
@@ -84,9 +95,16 @@ export class SessionAdmission {
 
   /** Called when the connection has closed. */
   leave(session: TransportSession): void {
-    this.#unacknowledged.delete(session);
+    for (const overdue of this.#all) overdue.delete(session);
     this.#refused.delete(session);
-    if (--this.#count === 0) this.#unacknowledged.stop();
+    if (--this.#count === 0) for (const overdue of this.#all) overdue.stop();
+  }
+
+  /** Called when the connection has its first stream that is served, or has none any more. */
+  served(session: TransportSession, isServed: boolean): void {
+    this.#unused.delete(session);
+    if (isServed) this.#idle.delete(session);
+    else if (session.isOpen) this.#idle.add(session);
   }
 
   hasRefused(session: TransportSession): boolean {
@@ -99,6 +117,24 @@ export class SessionAdmission {
     stream.session.goaway();
     stream.end(refused);
     return true;
+  }
+
+  get #all(): readonly Overdue<TransportSession>[] {
+    return [this.#unacknowledged, this.#unused, this.#idle];
+  }
+
+  #endIdle(session: TransportSession): void {
+    if (session.isReadingPaused) {
+      // A request may have arrived.
+      this.#idle.add(session);
+      return;
+    }
+    const { clock, onEnd } = this.#options;
+    onEnd("idle");
+    // What the client sends before it has read this is for its next connection.
+    session.goaway();
+    const cancel = clock.after(idleGraceMs, () => session.destroy());
+    session.onClose(cancel);
   }
 
   #refuse(session: TransportSession): void {

@@ -33,6 +33,11 @@ export interface TransportStream {
   readonly isOpen: boolean;
   /** True once response headers were sent. */
   readonly hasResponded: boolean;
+  /**
+   * Reports that a service serves this stream. With `admitsLater`, a connection counts as one that does nothing as long as it has no such stream:
+   * what peers open that have proven nothing must not keep others out.
+   */
+  admit(): void;
   /** A request header by its lower-case name; the first value where there are several. */
   header(name: string): string | undefined;
   /** Sends `:status: 200` with the given response headers, once. */
@@ -145,12 +150,18 @@ export interface TransportLimits {
   readonly maxHeaderBytes: number;
   /** Time for the acknowledgement of our SETTINGS, which all clients send at once; up to twice as long. */
   readonly settingsTimeoutMs: number;
+  /** Time for the first stream that is served; up to twice as long. */
+  readonly firstStreamTimeoutMs: number;
+  /** Time without a stream that is served, after the first; up to twice as long. */
+  readonly idleTimeoutMs: number;
 }
 
 export const defaultTransportLimits: TransportLimits = {
   maxStreamsPerConnection: 1_000,
   maxHeaderBytes: 64 * 1024,
   settingsTimeoutMs: 10_000,
+  firstStreamTimeoutMs: 60_000,
+  idleTimeoutMs: 600_000,
 };
 
 /** Receives what an engine accepts. */

@@ -9,7 +9,7 @@ export const apiLimitMetrics = defineMetrics({
   /** A connection was ended or refused by a limit. */
   connectionEnded: counter(
     "bunting_agent_api_connections_ended_total",
-    "Connections that the agent ended or refused, by the limit: memory (what peers may make it hold), headers (--max-request-header), silent (no answer to a PING), flood (of PING or SETTINGS frames), settings (not acknowledged), unfinished_headers (a header block of HTTP/2 did not end), stalled (the peer read nothing for 60 s), protocol_error (it violated HTTP/2), tls (a handshake failed or took 10 s, or the peer spoke plaintext to a port with TLS or the reverse).",
+    "Connections that the agent ended or refused, by the limit: memory (what peers may make it hold), headers (--max-request-header), silent (no answer to a PING), flood (of PING or SETTINGS frames), settings (not acknowledged), idle (no request for too long), unfinished_headers (a header block of HTTP/2 did not end), stalled (the peer read nothing for 60 s), protocol_error (it violated HTTP/2), tls (a handshake failed or took 10 s, or the peer spoke plaintext to a port with TLS or the reverse).",
     label<DropReason>(
       "reason",
       "memory",
@@ -17,6 +17,7 @@ export const apiLimitMetrics = defineMetrics({
       "silent",
       "flood",
       "settings",
+      "idle",
       "unfinished_headers",
       "stalled",
       "protocol_error",

@@ -35,6 +35,8 @@ export function endedConnections({
   const log = new RateLimitedLog(logger, clock);
   return (reason, detail) => {
     metrics.connectionEnded(reason);
+    // That is ordinary: its client opens another when it has a request.
+    if (reason === "idle") return;
     log.warn(reason, { reason, detail }, messages[reason] ?? "ended a connection");
   };
 }

@@ -23,7 +23,7 @@ export interface Admitted {
  */
 export interface Access {
   /**
-   * To be called once for each stream or unary call.
+   * To be called once for each stream or unary call. One that is let in is one that is served.
    *
    * @throws ProxyError UNAUTHENTICATED, with a message that says what to present
    */
@@ -52,7 +52,10 @@ export const anonymous: Admission = { identity: undefined };
 
 /** Admits every caller. */
 export const anonymousAccess: Access = {
-  admit: () => anonymous,
+  admit: ({ stream }) => {
+    stream.admit();
+    return anonymous;
+  },
   authorize: () => undefined,
   watchAdmission: ignore,
   watchTopic: ignore,

@@ -40,6 +40,7 @@ describe("CheckedAccess", () => {
   let lines: string[];
   let spent: number;
   let chargedBytes: number;
+  let admitted: number;
   let session: TransportSession;
   let callers: Caller[];
   let identify: (caller: Caller) => Identity | undefined | Promise<Identity | undefined>;
@@ -52,6 +53,7 @@ describe("CheckedAccess", () => {
     lines = [];
     spent = 0;
     chargedBytes = 0;
+    admitted = 0;
     session = sessionOf("10.0.0.1");
     callers = [];
     identify = () => undefined;
@@ -100,7 +102,7 @@ describe("CheckedAccess", () => {
     const own = remoteAddress === undefined ? session : sessionOf(remoteAddress);
     return {
       header: (name: string) => (name === "authorization" ? authorization : undefined),
-      stream: { session: own },
+      stream: { session: own, admit: () => admitted++ },
     } as unknown as Call;
   }
 
@@ -119,6 +121,7 @@ describe("CheckedAccess", () => {
     identify = () => identity;
     expect(create().admit(callOf(`Bearer ${token}`))).to.deep.equal({ identity });
     expect(callers[0]).to.include({ bearerToken: token, address: "10.0.0.1" });
+    expect(admitted, "streams that are served").to.equal(1);
     identify = () => Promise.resolve(identity);
     expect(await create().admit(callOf(`bearer  ${token}`))).to.deep.equal({ identity });
     expect(callers[1]).to.include({ bearerToken: token });

@@ -93,10 +93,10 @@ export class CheckedAccess implements Access, Runnable {
         0,
         session,
       );
-      if (!(identity instanceof Promise)) return this.#admitted(identity);
+      if (!(identity instanceof Promise)) return this.#admitted(identity, call);
       this.#waiting.add(session, identity);
       return identity
-        .then((settled) => this.#admitted(settled))
+        .then((settled) => this.#admitted(settled, call))
         .catch((error: unknown) => {
           throw this.#refusalOf(error, session.remoteAddress);
         });
@@ -212,9 +212,10 @@ export class CheckedAccess implements Access, Runnable {
     return undefined;
   }
 
-  #admitted(identity: Identity | undefined): Admission {
+  #admitted(identity: Identity | undefined, { stream }: Call): Admission {
     const { allowsAnonymous, context } = this.#options;
     if (identity === undefined && !allowsAnonymous) throw this.#missing();
+    stream.admit();
     context.metrics.admitted(identity?.kind ?? "anonymous");
     return identity === undefined ? anonymous : { identity };
   }

@@ -112,7 +112,7 @@ describe("--auth-jwks-file", () => {
       account,
     };
     const call = {
-      stream: { session },
+      stream: { session, admit: () => undefined },
       header: (name: string) => (name === "authorization" ? `Bearer ${token}` : undefined),
     } as unknown as Call;
     return Promise.resolve(access.admit(call));

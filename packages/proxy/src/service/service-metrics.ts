@@ -17,7 +17,7 @@ export const serviceMetrics = defineMetrics({
   ),
   connectionEnded: counter(
     "bunting_proxy_service_connections_ended_total",
-    "Connections ended by the proxy: silent (no answer to a PING), stalled (the peer read nothing at all for --stall-timeout), flood (of PING or SETTINGS frames), protocol_error (the peer violated HTTP/2), memory (held more than others, or new, while --peer-memory was used up), settings (not acknowledged), headers (too large, over HTTP/1.1), unfinished_headers (a header block of HTTP/2 did not end), tls (a handshake failed, or the peer spoke TLS to a port without, or plaintext to one with it), certificate (the client's has expired, or is no longer trusted), age (--max-connection-age).",
+    "Connections ended by the proxy: silent (no answer to a PING), stalled (the peer read nothing at all for --stall-timeout), flood (of PING or SETTINGS frames), protocol_error (the peer violated HTTP/2), memory (held more than others, or new, while --peer-memory was used up), settings (not acknowledged), idle (no stream that is served for too long), headers (too large, over HTTP/1.1), unfinished_headers (a header block of HTTP/2 did not end), tls (a handshake failed, or the peer spoke TLS to a port without, or plaintext to one with it), certificate (the client's has expired, or is no longer trusted), age (--max-connection-age).",
     label<DropReason | "age">(
       "reason",
       "silent",
@@ -26,6 +26,7 @@ export const serviceMetrics = defineMetrics({
       "protocol_error",
       "memory",
       "settings",
+      "idle",
       "headers",
       "unfinished_headers",
       "tls",

@@ -26,10 +26,10 @@ export function syncLimits({ options, parts, context }: ProxyWiring): PeerMemory
   const { peerMemory } = options;
   const memory =
     peerMemory === "auto"
-      ? new parts.PeerMemory(defaultPeerMemoryBytes(1))
+      ? new parts.PeerMemory(defaultPeerMemoryBytes(1), "idle")
       : new parts.PeerMemory(
           peerMemory,
-          "none",
+          "idle",
           Math.min(peerMemory / 2, Math.max(minExcessBytes, peerMemory / 4)),
         );
   context.metrics.peerMemory(() => memory);

@@ -24,6 +24,8 @@ export function syncPort(wiring: ProxyWiring, ports: SyncPortParts): PortListene
     grpc: syncCalls(wiring, ports),
     tls,
     limits: { maxStreamsPerConnection, maxHeaderBytes },
+    // Only those that access lets in: health and reflection are for everyone, and must not hold a place.
+    admitsLater: true,
     memory,
     turns: new ReadFairness({ perTurn: 128, restFactor: 1, clock }),
     keepalive: { intervalMs: options.keepaliveInterval, timeoutMs: options.keepaliveTimeout, clock },

@@ -17,6 +17,8 @@ export interface AddressShare {
   readonly address: string;
   bytes: number;
   accounts: number;
+  /** Accounts that may be evicted for a new one. */
+  replaceable: number;
 }
 
 /** Reports of accounts to their ledger. */
@@ -82,9 +84,13 @@ export class Account implements OpenAccount {
   }
 
   finish(): void {
-    this.#ledger.discarded(streamBytes + ordinaryRequestBytes);
+    this.drop();
     this.#requests--;
     this.#turn();
+  }
+
+  drop(): void {
+    this.#ledger.discarded(streamBytes + ordinaryRequestBytes);
   }
 
   beginStream(): void {

@@ -67,6 +67,35 @@ describe("PeerMemory", () => {
     expect(ended).to.deep.equal(["holding 40 KiB"]);
   });
 
+  it("says for half a minute that a new connection was refused, and not that one has given way", () => {
+    let nowMs = 0;
+    const memory = new PeerMemory(2.5 * connectionBytes, "idle", mebibyte, () => nowMs);
+    const accounts = [memory.open(() => undefined), memory.open(() => undefined)];
+    expect(memory.makeRoom(), "an idle one gives way").to.equal(true);
+    expect(memory.refusesNew).to.equal(false);
+    accounts.push(memory.open(() => undefined));
+    for (const account of accounts) account.begin();
+    expect(memory.makeRoom()).to.equal(false);
+    expect(memory.refusesNew).to.equal(true);
+    nowMs += 29_999;
+    expect(memory.refusesNew).to.equal(true);
+    nowMs += 1;
+    expect(memory.refusesNew).to.equal(false);
+  });
+
+  it("lets a new connection take the place of an idle one of the address with the most, though all are new", () => {
+    const ended: string[] = [];
+    const memory = new PeerMemory(4.5 * connectionBytes, "idle");
+    const open = (name: string, address: string): OpenAccount => memory.open(() => ended.push(name), address);
+    open("honest", "10.0.0.2");
+    for (let index = 0; index < 3; index++) open(`flood ${index}`, "10.0.0.1");
+    for (let index = 3; index < 6; index++) {
+      expect(memory.makeRoom()).to.equal(true);
+      open(`flood ${index}`, "10.0.0.1");
+    }
+    expect(ended).to.deep.equal(["flood 0", "flood 1", "flood 2"]);
+  });
+
   it("ends those that are replaceable before ordinary ones, while they hold most of the budget", async () => {
     const { open, ended } = peers(4 * mebibyte, "idle");
     const application = open("an application");

@@ -25,6 +25,8 @@ const largeBytes = 16 * 1024;
 const maxProtectedNewest = 32;
 /** Part of a budget down to which an eviction goes, so that the next charge does not start another one. */
 const enoughShare = 7 / 8;
+/** For how long a refusal is reported: clients try again within seconds. */
+const latelyMs = 30_000;
 /** Part of the budget that evicted connections may hold, in addition to it, until they have closed. */
 const endingShare = 1 / 8;
 /**
@@ -78,13 +80,17 @@ export class PeerMemory implements AccountBook {
   #endingBytes = 0;
   #isEvictionDue = false;
   #unevictableBytes = 0;
+  #refusedMs = Number.NEGATIVE_INFINITY;
+  readonly #nowMs: () => number;
 
   /** @param maxExcessBytes bounds the sum of the bytes that each connection holds beyond an ordinary one */
   constructor(
     budgetBytes: number,
     replaceable: Replaceable = "none",
     maxExcessBytes = Math.max(budgetBytes / 25, Math.min(budgetBytes / 2, 40 * mebibyte)),
+    nowMs = () => performance.now(),
   ) {
+    this.#nowMs = nowMs;
     this.budgetBytes = budgetBytes;
     this.#replaceable = replaceable;
     this.#replaceableSets = {
@@ -124,12 +130,20 @@ export class PeerMemory implements AccountBook {
     return !this.#hasRoom(connectionBytes);
   }
 
+  /** True if a new connection was refused lately: there was no room, and nothing that would give way to it. */
+  get refusesNew(): boolean {
+    return this.#nowMs() - this.#refusedMs < latelyMs;
+  }
+
   /** Makes room for a connection of so many bytes by evicting replaceable ones. False if it does not fit all the same. */
   makeRoom(bytes = connectionBytes): boolean {
     if (!this.#hasRoom(bytes) && this.#isExceeded) this.#evictToBudgets();
     while (!this.#hasRoom(bytes)) {
       const replaced = this.#nextReplaceable();
-      if (replaced === undefined) return false;
+      if (replaced === undefined) {
+        this.#refusedMs = this.#nowMs();
+        return false;
+      }
       this.#evict(replaced);
     }
     return true;
@@ -178,25 +192,41 @@ export class PeerMemory implements AccountBook {
   }
 
   #turned(account: Account, before: Activity): void {
-    this.#replaceableSets[before]?.delete(account);
+    if (this.#replaceableSets[before]?.delete(account) === true) account.share.replaceable--;
     this.#replaceableSets[account.activity]?.add(account);
+    if (this.#replaceableSets[account.activity] !== undefined) account.share.replaceable++;
   }
 
   #shareOf(address: string): AddressShare {
     let share = this.#shares.get(address);
-    if (share === undefined) this.#shares.set(address, (share = { address, bytes: 0, accounts: 0 }));
+    if (share === undefined)
+      this.#shares.set(address, (share = { address, bytes: 0, accounts: 0, replaceable: 0 }));
     share.accounts++;
     return share;
   }
 
   /** The connection to evict for a new one: the first one of the address with the most bytes. */
   #nextReplaceable(): Account | undefined {
+    // Of few addresses or many, but not of ten thousand connections: an attacker makes room be looked for all the time.
+    const greediest = this.#greediestShare();
+    for (const account of this.#replaceableAccounts("idle", "streaming"))
+      if (account.share === greediest) return account;
     let next: Account | undefined;
     for (const account of this.#replaceableAccounts("idle", "streaming"))
       if (next === undefined || account.share.bytes > next.share.bytes) next = account;
     if (next !== undefined) return next;
     const { idle = [], streaming = [], busy = [] } = this.#replaceableSets;
-    return [...busy, ...idle, ...streaming][0];
+    const [oldestBusy] = busy;
+    if (oldestBusy !== undefined) return oldestBusy;
+    for (const account of [...idle, ...streaming]) if (account.share === greediest) return account;
+    return undefined;
+  }
+
+  #greediestShare(): AddressShare | undefined {
+    let greediest: AddressShare | undefined;
+    for (const share of this.#shares.values())
+      if (share.replaceable > 0 && share.bytes > (greediest?.bytes ?? 0)) greediest = share;
+    return greediest;
   }
 
   /** Evicts quiet connections while they hold most of the budget: then it is they who have used it up. */
@@ -261,7 +291,7 @@ export class PeerMemory implements AccountBook {
 
   #forget(account: Account): void {
     if (!this.#accounts.delete(account)) return;
-    this.#replaceableSets[account.activity]?.delete(account);
+    if (this.#replaceableSets[account.activity]?.delete(account) === true) account.share.replaceable--;
     this.#bytes -= account.bytes;
     account.share.bytes -= account.bytes;
     if (--account.share.accounts === 0) this.#shares.delete(account.share.address);

@@ -48,6 +48,8 @@ export interface PortListenerOptions {
   /** Decides whether clients must or may speak TLS; absent: they must not. */
   readonly tls?: TlsTermination | undefined;
   readonly limits?: Partial<TransportLimits>;
+  /** True: a call counts as served once its service has called `admit` of its stream. */
+  readonly admitsLater?: boolean | undefined;
   /** Memory budget of peers; one for all ports of the process. Absent: no bound. */
   readonly memory?: PeerMemory | undefined;
   /** Bounds the work in a turn of the event loop; default: a bound of this port alone. */
@@ -76,7 +78,7 @@ export interface PortListenerOptions {
 /**
  * `silent`: the keepalive got no answer. `stalled`: the peer took nothing of what it was sent. `flood`: too many PING or SETTINGS frames.
  * `protocol_error`: the peer violated HTTP/2. `memory`: the memory budget is used up. `headers`: a request over HTTP/1.1 has too large ones.
- * `settings`: the peer did not acknowledge SETTINGS. `unfinished_headers`: a header block over HTTP/2 did not end. `tls`: a handshake failed, or
+ * `settings`: the peer did not acknowledge SETTINGS. `idle`: the connection had no stream that is served for too long. `unfinished_headers`: a header block over HTTP/2 did not end. `tls`: a handshake failed, or
  * the client spoke plaintext to a port with TLS or the reverse. `certificate`: that of the client has expired, or is no longer trusted.
  */
 export type DropReason =
@@ -174,6 +176,7 @@ export class PortListener {
         handler: grpc,
         onRequest: http,
         grpcHeaders: options.grpcHeaders,
+        admitsLater: options.admitsLater,
         limits,
         memory: memory ?? new PeerMemory(Number.POSITIVE_INFINITY),
         turns,

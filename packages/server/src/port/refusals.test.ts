@@ -187,7 +187,7 @@ describe("the metrics of limits", () => {
   it("have a series for each reason from the start, and the values reported", async () => {
     const registry = createRegistry(false);
     const metrics = serverMetrics("x", "server").create(registry);
-    metrics.peerMemory(() => ({ bytes: 5, budgetBytes: 7 }));
+    metrics.peerMemory(() => ({ bytes: 5, budgetBytes: 7, refusesNew: true }));
     metrics.requestRefused("message_size");
     metrics.readingHeld();
     metrics.streamLimitReached();
@@ -199,6 +199,7 @@ describe("the metrics of limits", () => {
     for (const line of [
       "peer_memory_bytes 5",
       "peer_memory_budget_bytes 7",
+      "refuses_new_connections 1",
       "reading_held_total 1",
       "stream_limit_total 1",
     ])

@@ -5,10 +5,12 @@ import type { PeerMemory } from "../limits/peer-memory.js";
 const reasons = Object.keys(refusals) as RefusalReason[];
 const meanings = Object.entries(refusals).map(([reason, meaning]) => `${reason} (${meaning})`);
 
+const nobody = { bytes: 0, budgetBytes: 0, refusesNew: false };
+
 /** The metrics of limits, the same for every service. `prefix` is that of their names; `service` is what the help calls the process. */
 export const serverMetrics = (prefix: string, service: string) =>
   defineMetrics({
-    peerMemory: observed<Pick<PeerMemory, "bytes" | "budgetBytes">>({ bytes: 0, budgetBytes: 0 }, [
+    peerMemory: observed<Pick<PeerMemory, "bytes" | "budgetBytes" | "refusesNew">>(nobody, [
       {
         name: `${prefix}_peer_memory_bytes`,
         help: `Memory that clients make the ${service} hold, as far as it is charged to their connections.`,
@@ -18,6 +20,11 @@ export const serverMetrics = (prefix: string, service: string) =>
         name: `${prefix}_peer_memory_budget_bytes`,
         help: `How much memory clients may make the ${service} hold (--peer-memory).`,
         of: ({ budgetBytes }) => budgetBytes,
+      },
+      {
+        name: `${prefix}_refuses_new_connections`,
+        help: "1 if a new connection was refused within the last 30 s, because --peer-memory is used up by clients that are served.",
+        of: ({ refusesNew }) => (refusesNew ? 1 : 0),
       },
     ]),
     requestRefused: counter(
