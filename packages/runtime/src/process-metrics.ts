@@ -32,8 +32,9 @@ export function processMetrics(registry: Registry): void {
       },
     });
   };
-  const cpu = (name: string, help: string, micros: () => number): void =>
-    void new ScrapedCounter({ name, help, registers }, () => [{ labels: {}, value: micros() / 1e6 }]);
+  const cpu = (name: string, help: string, micros: () => number): void => {
+    new ScrapedCounter({ name, help, registers }, () => [{ labels: {}, value: micros() / 1e6 }]);
+  };
 
   cpu("process_cpu_user_seconds_total", "Seconds of user CPU time.", () => process.cpuUsage().user);
   cpu("process_cpu_system_seconds_total", "Seconds of system CPU time.", () => process.cpuUsage().system);

@@ -90,6 +90,11 @@ export class LeftBehind {
       behindForMs: Math.round(leftMs - sinceMs),
       ...(more > 0 ? { more } : {}),
     };
-    this.#context.log.warn("left_behind", fields, "a subscriber has gone without the newest flags", linesPerMinute);
+    this.#context.log.warn(
+      "left_behind",
+      fields,
+      "a subscriber has gone without the newest flags",
+      linesPerMinute,
+    );
   }
 }
