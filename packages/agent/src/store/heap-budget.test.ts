@@ -53,8 +53,10 @@ describe("HeapBudget", () => {
     const store = new FlagStore({
       sources: [{ uri: "" }],
       budget: new HeapBudget(32 * megabyte),
-      logger: createLogger({ format: "json", debug: false }, { write: () => undefined }),
-      metrics: noStoreMetrics,
+      context: {
+        logger: createLogger({ format: "json", debug: false }, { write: () => undefined }),
+        metrics: noStoreMetrics,
+      },
     });
     store.replace(0, withMetadata(1_000));
     expect(() => store.replace(0, withMetadata(100_000))).to.throw(AgentError, "need at least");
