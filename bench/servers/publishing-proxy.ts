@@ -97,15 +97,17 @@ const subscribing = {
   context: { clock, metrics, log },
 };
 const flagSync = new FlagSync({
-  ...subscribing,
-  startQueue: new StartQueue({
-    perSecond: options.firstSnapshotRate.default,
-    burst: options.firstSnapshotBurst.default,
-    clock,
-    onWaiting: (delta) => metrics.queuedStarts(delta),
-  }),
+  subscribing: {
+    ...subscribing,
+    startQueue: new StartQueue({
+      perSecond: options.firstSnapshotRate.default,
+      burst: options.firstSnapshotBurst.default,
+      clock,
+      onWaiting: (delta) => metrics.queuedStarts(delta),
+    }),
+  },
 });
-const methods = [...new AgentSync(subscribing).methods, ...flagdSyncService(flagSync)];
+const methods = [...new AgentSync({ subscribing }).methods, ...flagdSyncService(flagSync)];
 const { keepaliveInterval, keepaliveTimeout } = options;
 const port = new PortListener({
   endpoint: { port: 0, host: "127.0.0.1" },

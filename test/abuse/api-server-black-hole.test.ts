@@ -7,7 +7,7 @@ describe("An API server that closes all watches in good order and then answers n
   afterEach(() => bench.stop());
 
   it("makes every FeatureFlag stale after 5 s, whether or not its watch had its turn", async () => {
-    bench = await SourceBench.start({ watchScope: "object" });
+    bench = await SourceBench.start({ planning: { watchScope: "object" } });
     const topics = Array.from({ length: 100 }, (_, index) => `ns/flag-${index}`);
     for (const topic of topics) bench.put(topic, 1);
     const flags = topics.map((topic) => bench.subscribe(topic));

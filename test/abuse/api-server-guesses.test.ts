@@ -24,7 +24,7 @@ describe("Peers that guess names", () => {
     ["before that", false],
   ] as const) {
     it(`and leave them again ${what} cause 32 reads a second, after the first 64`, async () => {
-      bench = await SourceBench.start({ limits });
+      bench = await SourceBench.start({ planning: { limits, watchScope: "auto" } });
       const beforeMs = bench.clock.monotonicMs();
       await churn(12, (index) => `ns/guess-${index}`, waits);
       const seconds = (bench.clock.monotonicMs() - beforeMs) / 1_000;
@@ -33,13 +33,13 @@ describe("Peers that guess names", () => {
   }
 
   it("of namespaces cause 32 reads a second with --watch-scope=namespace, too", async () => {
-    bench = await SourceBench.start({ limits, watchScope: "namespace" });
+    bench = await SourceBench.start({ planning: { limits, watchScope: "namespace" } });
     await churn(12, (index) => `guess-${index}/flag`);
     expect(requests(), "reads in 1.2 s").to.be.within(64, 64 + 40);
   });
 
   it("of namespaces get no more watches than the budget while the API server is away", async () => {
-    bench = await SourceBench.start({ limits, watchScope: "namespace" });
+    bench = await SourceBench.start({ planning: { limits, watchScope: "namespace" } });
     await bench.api.stop();
     for (let index = 0; index < 200; index++) bench.subscribe(`guess-${index}/flag`);
     await bench.until(() => bench.metrics.watches?.().unwatched === 136, "all but 64 to be read in turn");
@@ -47,7 +47,7 @@ describe("Peers that guess names", () => {
   });
 
   it("hold up neither the first read nor the next ones of 300 FeatureFlags that exist", async () => {
-    bench = await SourceBench.start({ limits, watchScope: "object" });
+    bench = await SourceBench.start({ planning: { limits, watchScope: "object" } });
     const topics = Array.from({ length: 300 }, (_, index) => `ns/flag-${index}`);
     for (const topic of topics) bench.put(topic, 1);
     const flags = topics.slice(0, 60).map((topic) => bench.subscribe(topic));
@@ -65,7 +65,7 @@ describe("Peers that guess names", () => {
   });
 
   it("leave others their turn: who asks for one name waits for no more than one of each other address", async () => {
-    bench = await SourceBench.start({ limits, watchScope: "object" });
+    bench = await SourceBench.start({ planning: { limits, watchScope: "object" } });
     bench.put("ns/flag", 1);
     await churn(4, (index) => `ns/guess-${index}`);
     const waiting = Array.from({ length: 60 }, (_, index) => bench.subscribe(`ns/wait-${index}`, attacker));

@@ -11,7 +11,7 @@ describe("An API server without WatchList and with big FeatureFlags", () => {
   afterEach(() => bench.stop());
 
   it("is read object by object, with turns for other work in between", async () => {
-    bench = await SourceBench.start({ watchScope: "namespace" });
+    bench = await SourceBench.start({ planning: { watchScope: "namespace" } });
     bench.api.setWatchList("invalid");
     bench.api.fault({ kind: "list" }, bigPage(), 1);
     let turns = 0;
@@ -38,7 +38,7 @@ describe("An API server without WatchList and with big FeatureFlags", () => {
   });
 
   it("is asked for smaller pages: by their bytes", async () => {
-    bench = await SourceBench.start({ watchScope: "namespace" });
+    bench = await SourceBench.start({ planning: { watchScope: "namespace" } });
     bench.api.setWatchList("invalid");
     for (let index = 0; index < 650; index++) {
       const spec = { flagSpec: { flags: {}, metadata: { filler: "x".repeat(64 * 1024) } } };

@@ -100,7 +100,7 @@ describe("An API server that refuses", () => {
   });
 
   it("nothing, but has no namespace of 530 that were guessed, gets 512 namespace watches", async () => {
-    bench = await SourceBench.start({ watchScope: "namespace" });
+    bench = await SourceBench.start({ planning: { watchScope: "namespace" } });
     const guessed = subscribe(Array.from({ length: 530 }, (_, index) => `guess-${index}/flag`));
     await bench.until(
       () => guessed.every(({ reported }) => reported.at(-1) === "missing"),
@@ -113,7 +113,7 @@ describe("An API server that refuses", () => {
   });
 
   it("namespace watches gets no more object watches than its budget in their place, however many names are guessed", async () => {
-    bench = await SourceBench.start({ limits: { maxAbsent: 64 } });
+    bench = await SourceBench.start({ planning: { limits: { maxAbsent: 64 }, watchScope: "auto" } });
     await existing(names(32, "ns/flag"));
     await bench.watches("ns/*");
     const armed = bench.api.fault({ name: null, kind: "watch" }, faults.answer(503, "not ready\n"), Infinity);

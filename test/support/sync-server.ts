@@ -6,6 +6,7 @@ import {
 import { FlagSync, type FlagSyncOptions } from "@bunting/proxy/internal/service/flag-sync.js";
 import { legacySyncService } from "@bunting/proxy/internal/service/sync-v1/legacy-sync-service.js";
 import { flagdSyncService } from "@bunting/proxy/internal/service/flagd-sync-v1/flagd-sync-service.js";
+import type { Subscribing } from "@bunting/proxy/internal/service/subscribing.js";
 import { noMetrics, type ProxyMetrics } from "@bunting/proxy/internal/proxy-metrics.js";
 import { LeftBehind } from "@bunting/proxy/internal/subscriber/left-behind.js";
 import { TopicRegistry, type TopicRegistryOptions } from "@bunting/proxy/internal/topic/topic-registry.js";
@@ -16,7 +17,10 @@ import type { StallOptions } from "@bunting/server/internal/limits/stall-watch.j
 import { createLogger, systemClock, RateLimitedLog, type ServingContext } from "@bunting/runtime";
 import { ScriptedSource } from "./scripted-source.js";
 
-type PartOptions = Omit<TopicRegistryOptions & FlagSyncOptions & AgentSyncOptions, "context">;
+type PartOptions = Omit<
+  TopicRegistryOptions & Subscribing & FlagSyncOptions & AgentSyncOptions,
+  "context" | "subscribing"
+>;
 
 export type SyncServerOptions = Partial<PartOptions> & {
   readonly context?: Partial<ServingContext<ProxyMetrics>>;
@@ -57,15 +61,15 @@ export class SyncServer {
       context,
     });
     this.leftBehind = options.leftBehind ?? new LeftBehind(context);
-    const sync = {
+    const subscribing = {
       parseSelector: parseTopicSelector,
       ...options,
       topics: this.topics,
       context,
       leftBehind: this.leftBehind,
     };
-    this.flagSync = new FlagSync(sync);
-    this.agentSync = new AgentSync(sync);
+    this.flagSync = new FlagSync({ ...options, subscribing });
+    this.agentSync = new AgentSync({ ...options, subscribing });
     const methods = [
       ...this.agentSync.methods,
       ...flagdSyncService(this.flagSync),

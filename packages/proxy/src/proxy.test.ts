@@ -161,7 +161,7 @@ const rows: { readonly [Name in keyof ProxyOptions]: Row | "read before" } = {
   allowFileSelectors: {
     value: true,
     reaches: (made) => {
-      const { parseSelector } = made.one("AgentSync").given[0];
+      const { parseSelector } = made.one("AgentSync").given[0].subscribing;
       parseSelector("ns/a");
       return [
         made.one("createSource").given[0].allowFileSelectors,
@@ -209,12 +209,12 @@ const rows: { readonly [Name in keyof ProxyOptions]: Row | "read before" } = {
   ackTimeout: { value: 4711, reaches: (made) => made.one("AgentSync").given[0].ackTimeoutMs },
   drainDelay: {
     value: 100_000,
-    reaches: (made) => [draining(made).delayMs, stopTimeoutMs(made)],
+    reaches: (made) => [draining(made).times.delayMs, stopTimeoutMs(made)],
     as: [100_000, 111_000],
   },
   drainWindow: {
     value: 100_000,
-    reaches: (made) => [draining(made).windowMs, stopTimeoutMs(made)],
+    reaches: (made) => [draining(made).times.windowMs, stopTimeoutMs(made)],
     as: [100_000, 109_000],
   },
   status: { value: "all", reaches: (made) => made.one("ProxyStatus").given[1] },
@@ -328,16 +328,16 @@ describe("createProxy", () => {
   it("has all streams get their first flags at once if their rate is 0", async () => {
     const { made } = await useProxy({ firstSnapshotRate: 0 });
     expect(made.all("StartQueue")).to.deep.equal([]);
-    expect(made.one("AgentSync").given[0].startQueue).to.equal(undefined);
+    expect(made.one("AgentSync").given[0].subscribing.startQueue).to.equal(undefined);
   });
 
   it("has both services share the topics, the access and the queue of first snapshots", async () => {
     const { made } = await useProxy(token);
     for (const name of ["AgentSync", "FlagSync"] as const) {
       const [given] = made.one(name).given;
-      expect(given.topics).to.equal(made.one("TopicRegistry").made);
-      expect(given.access).to.equal(made.one("createAccess").made.access);
-      expect(given.startQueue).to.equal(made.one("StartQueue").made);
+      expect(given.subscribing.topics).to.equal(made.one("TopicRegistry").made);
+      expect(given.subscribing.access).to.equal(made.one("createAccess").made.access);
+      expect(given.subscribing.startQueue).to.equal(made.one("StartQueue").made);
     }
     expect(topics(made).source).to.equal(made.one("createSource").made);
   });

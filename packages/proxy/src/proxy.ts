@@ -83,7 +83,7 @@ export function createProxy(
   });
 
   const { drainDelay: delayMs, drainWindow: windowMs } = options;
-  const draining = { delayMs, windowMs, graceMs: drainGraceMs, drainStream: services.drain, readiness };
+  const times = { delayMs, windowMs, graceMs: drainGraceMs };
   const components: Component[] = [
     ...tls.components,
     listeningComponent({
@@ -101,7 +101,7 @@ export function createProxy(
     ...(connectionAge === undefined
       ? []
       : [runnableComponent(connectionAge, "runs as long as there are connections")]),
-    new parts.DrainingPort({ ...draining, port, context }),
+    new parts.DrainingPort({ times, drainStream: services.drain, readiness, port, context }),
   ];
   const stopTimeoutMs = delayMs + windowMs + drainGraceMs + 5_000;
   return {

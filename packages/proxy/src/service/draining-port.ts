@@ -4,17 +4,21 @@ import { sleep, within, type Component, type Context } from "@bunting/runtime";
 import { listen } from "./listening-component.js";
 import type { ProxyReadiness } from "./proxy-readiness.js";
 
-export interface DrainingPortOptions {
-  readonly port: PortListener;
-  /** Sends a stream the newest flags, then ends it. False if it carries no flags. */
-  readonly drainStream: (stream: TransportStream, status: RpcStatus) => boolean;
-  readonly context: Pick<Context, "clock" | "logger">;
+export interface DrainTimes {
   /** Time for which connections are accepted and served after SIGTERM, in ms. */
   readonly delayMs: number;
   /** Time over which connections are ended, in ms. */
   readonly windowMs: number;
   /** Time that each connection has to send its queued bytes, in ms. */
   readonly graceMs: number;
+}
+
+export interface DrainingPortOptions {
+  readonly port: PortListener;
+  /** Sends a stream the newest flags, then ends it. False if it carries no flags. */
+  readonly drainStream: (stream: TransportStream, status: RpcStatus) => boolean;
+  readonly context: Pick<Context, "clock" | "logger">;
+  readonly times: DrainTimes;
   readonly readiness: Pick<ProxyReadiness, "wasReady" | "listening" | "draining">;
 }
 
@@ -45,7 +49,8 @@ export class DrainingPort implements Component {
   }
 
   async stop(): Promise<void> {
-    const { port, drainStream, delayMs, windowMs, graceMs, readiness } = this.#options;
+    const { port, drainStream, readiness } = this.#options;
+    const { delayMs, windowMs, graceMs } = this.#options.times;
     const { logger, clock } = this.#options.context;
     const isUnknown = port.sessions.size === 0 && !readiness.wasReady;
     readiness.draining();

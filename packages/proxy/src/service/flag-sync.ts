@@ -1,31 +1,20 @@
 import type { TopicKey } from "@bunting/protocol";
-import type { Call, ResponseStream, RpcStatus, StartQueue, TransportStream } from "@bunting/rpc";
-import type { Context } from "@bunting/runtime";
+import type { Call, ResponseStream, RpcStatus, TransportStream } from "@bunting/rpc";
 import { anonymousAccess, type Access, type Admission } from "../access/access.js";
 import { admitToTopic } from "../access/admit-to-topic.js";
-import type { ProxyMetrics } from "../proxy-metrics.js";
 import { acceptsGzip, type GzipFrame } from "../snapshot/gzip-frame.js";
 import type { Snapshot } from "../snapshot/snapshot.js";
-import type { LeftBehind } from "../subscriber/left-behind.js";
 import { SubscriberStream, type SubscriberProtocol } from "../subscriber/subscriber-stream.js";
 import { firstSnapshot } from "../topic/first-snapshot.js";
-import type { TopicRegistry } from "../topic/topic-registry.js";
 import { rpcErrorOf, statusOf } from "./status-of.js";
+import type { Subscribing } from "./subscribing.js";
 
 export interface FlagSyncOptions {
-  readonly topics: TopicRegistry;
-  /** Throws a ProtocolError that names the expected form. */
-  readonly parseSelector: (selector: string) => TopicKey;
-  readonly context: Pick<Context<ProxyMetrics>, "clock" | "metrics">;
+  readonly subscribing: Subscribing;
   /** Time for which FetchAllFlags waits for a missing document, in ms; default 5 s, as in flagd-proxy. */
   readonly fetchTimeoutMs?: number;
   /** Sends gzip to streams that accept it; default true. */
   readonly compresses?: boolean;
-  readonly startQueue?: StartQueue | undefined;
-  /** Remembers who leaves without the newest version. */
-  readonly leftBehind?: LeftBehind | undefined;
-  /** Everyone may read everything if not given. */
-  readonly access?: Access;
 }
 
 /** The frames in which a protocol sends snapshots. */
@@ -50,12 +39,13 @@ export class FlagSync {
 
   constructor(options: FlagSyncOptions) {
     this.#options = options;
-    this.#access = options.access ?? anonymousAccess;
+    this.#access = options.subscribing.access ?? anonymousAccess;
   }
 
   /** The handler of SyncFlags of a protocol that sends snapshots in these frames. */
   syncFlags(frames: SnapshotFrames): (request: SelectingRequest, out: ResponseStream) => void {
-    const { context, startQueue, leftBehind, compresses = true } = this.#options;
+    const { compresses = true } = this.#options;
+    const { context, startQueue, leftBehind } = this.#options.subscribing;
     const { clock, metrics } = context;
     const common = { statusOf, clock, metrics, startQueue, leftBehind };
     const plain: SubscriberProtocol = { ...common, frameOf: frames.plain };
@@ -79,14 +69,14 @@ export class FlagSync {
 
   /** The handler of FetchAllFlags. Returns the frame of the response, which calls share. */
   async fetchAllFlags(request: SelectingRequest, call: Call): Promise<Uint8Array> {
-    const { topics, context, fetchTimeoutMs: timeoutMs = 5_000 } = this.#options;
+    const { subscribing, fetchTimeoutMs: timeoutMs = 5_000 } = this.#options;
     try {
       const topic = this.#topicOf(call, request);
       const admission = admitToTopic(this.#access, call, topic);
       if (admission instanceof Promise) await admission;
       const { session: connection } = call.stream;
-      const snapshot = await firstSnapshot(topics, topic, {
-        clock: context.clock,
+      const snapshot = await firstSnapshot(subscribing.topics, topic, {
+        clock: subscribing.context.clock,
         timeoutMs,
         caller: call,
         connection,
@@ -105,9 +95,10 @@ export class FlagSync {
   }
 
   #open(admission: Admission, topic: TopicKey, protocol: SubscriberProtocol, out: ResponseStream): void {
+    const { topics, leftBehind } = this.#options.subscribing;
     const subscriber = new SubscriberStream(protocol, out, admission.identity);
-    const subscription = this.#options.topics.subscribe(topic, subscriber);
-    this.#options.leftBehind?.subscribed(topic, subscriber, undefined);
+    const subscription = topics.subscribe(topic, subscriber);
+    leftBehind?.subscribed(topic, subscriber, undefined);
     this.#streams.set(out.stream, subscriber);
     const access = this.#access;
     access.watchAdmission(admission, subscriber);
@@ -139,6 +130,6 @@ export class FlagSync {
    */
   #topicOf(call: Call, request: SelectingRequest): TopicKey {
     const header = call.header("flagd-selector") ?? "";
-    return this.#options.parseSelector(header === "" ? request.selector : header);
+    return this.#options.subscribing.parseSelector(header === "" ? request.selector : header);
   }
 }

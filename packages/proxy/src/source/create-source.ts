@@ -119,7 +119,7 @@ function createMain(named: SourceOption, options: SourceOptions, parts: SourcePa
   const source = new KubernetesSource({
     ...parts,
     connect: () => connectProxyCluster(options, { clock: parts.context.clock, env: parts.env, timing }),
-    watchScope: options.watchScope,
+    planning: { watchScope: options.watchScope },
     timeoutSeconds: Math.max(1, Math.round(options.watchTimeout / 1_000)),
     ...(staleAfterMs === undefined ? {} : { staleAfterMs }),
   });

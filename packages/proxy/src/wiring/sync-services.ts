@@ -46,8 +46,8 @@ export function syncServices(
     startQueue: startQueueOf(wiring),
     leftBehind,
   };
-  const agentSync = new parts.AgentSync({ ...subscribing, tierPath, ackTimeoutMs: options.ackTimeout });
-  const flagSync = new parts.FlagSync({ ...subscribing, compresses: options.compression === "auto" });
+  const agentSync = new parts.AgentSync({ subscribing, tierPath, ackTimeoutMs: options.ackTimeout });
+  const flagSync = new parts.FlagSync({ subscribing, compresses: options.compression === "auto" });
   return {
     methods: [...agentSync.methods, ...flagdSyncService(flagSync), ...legacySyncService(flagSync)],
     programs: agentSync.programs,

@@ -80,9 +80,7 @@ describe("a reconnect storm of agents", () => {
       deletionPolicy: "keep",
     });
     const [sync] = new AgentSync({
-      topics,
-      parseSelector: parseTopicSelector,
-      context: { clock, metrics, log },
+      subscribing: { topics, parseSelector: parseTopicSelector, context: { clock, metrics, log } },
       maxTopicsPerStream: topicsPerAgent,
       requestTurns: new SubscribeBudget({ clock }),
     }).methods;

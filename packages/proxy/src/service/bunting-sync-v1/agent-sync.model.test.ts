@@ -242,9 +242,11 @@ class Model {
       deletionPolicy,
     });
     const sync = new AgentSync({
-      topics: this.registry,
-      parseSelector: parseTopicSelector,
-      context: { clock, metrics, log: new RateLimitedLog(logger, clock) },
+      subscribing: {
+        topics: this.registry,
+        parseSelector: parseTopicSelector,
+        context: { clock, metrics, log: new RateLimitedLog(logger, clock) },
+      },
       ackTimeoutMs,
       requestTurns: new SubscribeBudget({ perTurn: Infinity }),
     });

@@ -1,45 +1,29 @@
 import { ProtocolError, type TopicKey } from "@bunting/protocol";
-import {
-  bidiStreaming,
-  type Call,
-  type Method,
-  type RpcStatus,
-  type StartQueue,
-  type TransportStream,
-} from "@bunting/rpc";
-import { Deadlines, type ServingContext } from "@bunting/runtime";
+import { bidiStreaming, type Call, type Method, type RpcStatus, type TransportStream } from "@bunting/rpc";
+import { Deadlines } from "@bunting/runtime";
 import { anonymousAccess, type Access, type Admission } from "../../access/access.js";
 import { ProxyError } from "../../proxy-error.js";
-import type { ProxyMetrics } from "../../proxy-metrics.js";
 import { TierPath } from "../../source/upstream/tier-path.js";
 import { AgentPrograms } from "../../subscriber/agent-programs.js";
 import { AgentStream } from "../../subscriber/agent-stream.js";
 import type { AgentStreamContext } from "../../subscriber/agent-stream-context.js";
 import { LeftBehind } from "../../subscriber/left-behind.js";
 import { SubscribeBudget } from "../../subscriber/subscribe-budget.js";
-import type { TopicRegistry } from "../../topic/topic-registry.js";
 import { rpcErrorOf, statusOf } from "../status-of.js";
+import type { Subscribing } from "../subscribing.js";
 
 export interface AgentSyncOptions {
-  readonly topics: TopicRegistry;
-  /** Throws a ProtocolError that names the expected form. */
-  readonly parseSelector: (selector: string) => TopicKey;
-  readonly context: Omit<ServingContext<ProxyMetrics>, "logger">;
+  readonly subscribing: Subscribing;
   /** Time-out of an agent's answer, in ms; default 30 s. */
   readonly ackTimeoutMs?: number;
   /** A stream gets a heartbeat after this time without a message, in ms; 20 s if not given. Agents give a connection up after 60 s. */
   readonly heartbeatMs?: number;
   /** 32 if not given. */
   readonly maxTopicsPerStream?: number;
-  readonly startQueue?: StartQueue | undefined;
-  /** Remembers who leaves without the newest version; for this service alone if not given. */
-  readonly leftBehind?: LeftBehind;
   /** 64 subscribes of all agents in one turn of the event loop if not given. */
   readonly requestTurns?: SubscribeBudget;
   /** The proxies that feed this one; default none. */
   readonly tierPath?: TierPath;
-  /** Everyone may read everything if not given. */
-  readonly access?: Access;
 }
 
 /** bunting.sync.v1, the protocol of our own agents; see docs/bunting-sync-v1.md. */
@@ -50,8 +34,8 @@ export class AgentSync {
   readonly #streams = new Map<TransportStream, AgentStream>();
 
   constructor(options: AgentSyncOptions) {
-    const { topics, parseSelector, startQueue, access = anonymousAccess } = options;
-    const { clock, metrics, log } = options.context;
+    const { topics, parseSelector, startQueue, access = anonymousAccess } = options.subscribing;
+    const { clock, metrics, log } = options.subscribing.context;
     const { tierPath = new TierPath(clock) } = options;
     tierPath.onChange(() => {
       for (const stream of this.#streams.values()) stream.tierChanged();
@@ -63,7 +47,7 @@ export class AgentSync {
       programs: this.programs,
       tier: () => tierPath.tier,
       access,
-      leftBehind: options.leftBehind ?? new LeftBehind(options.context),
+      leftBehind: options.subscribing.leftBehind ?? new LeftBehind(options.subscribing.context),
       parseTopic: (selector) => parseTopic(selector, parseSelector),
       subscribe: (topic, subscriber) => topics.subscribe(topic, subscriber),
       startQueue,

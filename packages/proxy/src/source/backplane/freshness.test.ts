@@ -12,8 +12,7 @@ function useFreshness() {
     clock,
     freshness: new Freshness({
       context: { clock, metrics: { backplaneRecordRefused: () => undefined } },
-      answerMs,
-      freshMs,
+      times: { answerMs, freshMs },
     }),
   };
 }

@@ -7,13 +7,13 @@ import type { ReplicatedShared } from "./replicated-shared.js";
  * owner may be gone by now, and so may the API server. A live owner confirms again when it is asked.
  */
 export class Freshness {
-  readonly #shared: Pick<ReplicatedShared<unknown>, "context" | "answerMs" | "freshMs">;
+  readonly #shared: Pick<ReplicatedShared<unknown>, "context" | "times">;
   #untilMs = 0;
   /** Confirmations given before this time are not valid. */
   #notBeforeMs = 0;
   #isConfirmed = false;
 
-  constructor(shared: Pick<ReplicatedShared<unknown>, "context" | "answerMs" | "freshMs">) {
+  constructor(shared: Pick<ReplicatedShared<unknown>, "context" | "times">) {
     this.#shared = shared;
   }
 
@@ -29,7 +29,7 @@ export class Freshness {
 
   /** This replica asks the owner, which has `answerMs` to answer. */
   asked(): void {
-    this.#untilMs = this.#nowMs + this.#shared.answerMs;
+    this.#untilMs = this.#nowMs + this.#shared.times.answerMs;
     this.#notBeforeMs = this.#nowMs - roundingMs;
     this.#isConfirmed = false;
   }
@@ -47,13 +47,13 @@ export class Freshness {
 
   /** True if a confirmation of this age is valid. */
   counts(agoMs: number): boolean {
-    return agoMs >= 0 && agoMs < this.#shared.freshMs && this.#nowMs - agoMs >= this.#notBeforeMs;
+    return agoMs >= 0 && agoMs < this.#shared.times.freshMs && this.#nowMs - agoMs >= this.#notBeforeMs;
   }
 
   /** Takes an owner's confirmation of this age. Returns whether it is valid. */
   confirmed(agoMs: number): boolean {
     if (!this.counts(agoMs)) return false;
-    this.#untilMs = Math.max(this.#untilMs, this.#nowMs - agoMs + this.#shared.freshMs);
+    this.#untilMs = Math.max(this.#untilMs, this.#nowMs - agoMs + this.#shared.times.freshMs);
     this.#isConfirmed = true;
     return true;
   }

@@ -16,8 +16,14 @@ function useLeases() {
   const clock = new ManualClock();
   const shared: ReplicatedShared<ReplicatedTopic> = {
     ...{ source: new ScriptedSource(clock), follower: { follow: ignore } },
-    ...{ context: { clock, metrics: { backplaneRecordRefused: ignore } }, answerMs: 7_000, freshMs: 45_000 },
-    ...{ usesRedis: () => true, onAnswered: ignore, onStale: ignore, onFollowed: ignore, onRefused: ignore },
+    ...{
+      context: { clock, metrics: { backplaneRecordRefused: ignore } },
+      times: { answerMs: 7_000, freshMs: 45_000 },
+    },
+    ...{
+      usesRedis: () => true,
+      events: { onAnswered: ignore, onStale: ignore, onFollowed: ignore, onRefused: ignore },
+    },
   };
   const units = new OwnershipUnits({ isClusterWide: false, onEmpty: ignore, onForgotten: ignore });
   const events: string[] = [];

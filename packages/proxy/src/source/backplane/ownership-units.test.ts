@@ -19,15 +19,11 @@ describe("OwnershipUnits", () => {
       ...{ source: new ScriptedSource(clock), follower: { follow: ignore } },
       ...{
         context: { clock, metrics: { backplaneRecordRefused: ignore } },
-        answerMs: 7_000,
-        freshMs: 45_000,
+        times: { answerMs: 7_000, freshMs: 45_000 },
       },
       ...{
         usesRedis: () => true,
-        onAnswered: ignore,
-        onStale: ignore,
-        onFollowed: ignore,
-        onRefused: ignore,
+        events: { onAnswered: ignore, onStale: ignore, onFollowed: ignore, onRefused: ignore },
       },
     };
     const emptied: string[] = [];

@@ -68,9 +68,11 @@ function useWriter() {
         context: { clock, metrics: { backplaneRecordRefused: ignore } },
         follower: { follow: ignore },
       },
-      ...{ usesRedis: () => true, answerMs: 7_000, freshMs: 45_000 },
-      onAnswered: (answered) => queueMicrotask(() => writer.changed(answered)),
-      ...{ onStale: ignore, onFollowed: ignore, onRefused: ignore },
+      ...{ usesRedis: () => true, times: { answerMs: 7_000, freshMs: 45_000 } },
+      events: {
+        onAnswered: (answered) => queueMicrotask(() => writer.changed(answered)),
+        ...{ onStale: ignore, onFollowed: ignore, onRefused: ignore },
+      },
     },
   );
   topic.attach(new RecordingSink(), undefined);

@@ -14,9 +14,9 @@ export class RepairPace {
   readonly #waits: Backoff;
   #dueMs = -Infinity;
 
-  constructor({ context, answerMs }: Pick<ReplicatedShared<unknown>, "context" | "answerMs">) {
+  constructor({ context, times }: Pick<ReplicatedShared<unknown>, "context" | "times">) {
     this.#clock = context.clock;
-    this.#waits = new Backoff({ firstMs: answerMs, capMs });
+    this.#waits = new Backoff({ firstMs: times.answerMs, capMs });
   }
 
   /** True if a request is due; the next one is due after the next wait. */

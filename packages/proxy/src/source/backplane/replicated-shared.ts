@@ -3,17 +3,16 @@ import type { Context } from "@bunting/runtime";
 import type { FlagSource } from "../flag-source.js";
 import type { BackplaneMetrics } from "./backplane-metrics.js";
 
-/** The parts that all topics of this replica share. */
-export interface ReplicatedShared<Topic> {
-  readonly source: FlagSource;
-  readonly follower: Pick<Follower, "follow">;
-  readonly context: Pick<Context<Pick<BackplaneMetrics, "backplaneRecordRefused">>, "clock" | "metrics">;
-  /** True while Redis can be used (RedisHealth); false: this replica watches for itself. */
-  readonly usesRedis: () => boolean;
+/** How long this replica waits for an owner, and relies on it. */
+export interface ConfirmationTimes {
   /** Time that an owner has to confirm a new topic, before this replica watches it for itself. */
   readonly answerMs: number;
   /** Validity of an owner's confirmation. */
   readonly freshMs: number;
+}
+
+/** What topics tell the replica that they are of. */
+export interface ReplicatedEvents<Topic> {
   /** A watch of this replica has reported the topic: an owner has to write it. */
   readonly onAnswered: (topic: Topic) => void;
   /** A watch of this replica can't follow changes. */
@@ -22,6 +21,17 @@ export interface ReplicatedShared<Topic> {
   readonly onRefused: (topic: Topic, error: BackplaneError) => void;
   /** An edit was taken from Redis, `lagMs` after its owner wrote or confirmed it. */
   readonly onFollowed: (lagMs: number) => void;
+}
+
+/** The parts that all topics of this replica share. */
+export interface ReplicatedShared<Topic> {
+  readonly source: FlagSource;
+  readonly follower: Pick<Follower, "follow">;
+  readonly context: Pick<Context<Pick<BackplaneMetrics, "backplaneRecordRefused">>, "clock" | "metrics">;
+  /** True while Redis can be used (RedisHealth); false: this replica watches for itself. */
+  readonly usesRedis: () => boolean;
+  readonly times: ConfirmationTimes;
+  readonly events: ReplicatedEvents<Topic>;
 }
 
 /** The ownership unit of a topic, as far as the topic needs it. */

@@ -30,9 +30,11 @@ function followed(resourceVersion: string, lease?: Lease) {
       context: { clock, metrics: { backplaneRecordRefused: ignore } },
       follower: { follow: ignore },
     },
-    ...{ usesRedis: () => true, answerMs: 7_000, freshMs: 45_000 },
-    ...{ onAnswered: ignore, onStale: ignore, onFollowed: () => undefined },
-    onRefused: (_, { code }) => repairs.push(code),
+    ...{ usesRedis: () => true, times: { answerMs: 7_000, freshMs: 45_000 } },
+    events: {
+      ...{ onAnswered: ignore, onStale: ignore, onFollowed: () => undefined },
+      onRefused: (_, { code }) => repairs.push(code),
+    },
   });
   const sink = new RecordingSink();
   topic.attach(sink, undefined);

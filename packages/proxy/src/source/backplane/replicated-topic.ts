@@ -204,7 +204,7 @@ export class ReplicatedTopic implements FollowerSink {
   refused(error: BackplaneError): void {
     this.#shared.context.metrics.backplaneRecordRefused(error.code.toLowerCase());
     this.#goDirect();
-    if (this.#repairs.isDue()) this.#shared.onRefused(this, error);
+    if (this.#repairs.isDue()) this.#shared.events.onRefused(this, error);
   }
 
   absent(): void {
@@ -229,7 +229,7 @@ export class ReplicatedTopic implements FollowerSink {
     if (order > 0 && !isRecent && this.isCurrent) return false;
     if (order > 0) {
       // The first record read may have been written long ago, so its age is no lag.
-      if (this.#newest !== undefined && isRecent) this.#shared.onFollowed(stored.confirmedAgoMs);
+      if (this.#newest !== undefined && isRecent) this.#shared.events.onFollowed(stored.confirmedAgoMs);
       this.#newest = known;
       if (!this.#isTaken(() => this.#local?.report(known, !isRecent))) return true;
     }
@@ -266,7 +266,7 @@ export class ReplicatedTopic implements FollowerSink {
     // The sink may throw; then nothing has changed.
     const placed = keepHistory(known, this.#newest);
     this.#newest = withHistory(placed, this.#newest, this.#local?.report(placed, false));
-    this.#shared.onAnswered(this);
+    this.#shared.events.onAnswered(this);
   }
 
   /** Keeps the history of a record of our version or an older one: agents may come with versions that we never saw. */
@@ -354,7 +354,7 @@ export class ReplicatedTopic implements FollowerSink {
   #watchIsStale(reason: Error): void {
     if (this.ownershipUnit.lease !== undefined || !this.#freshness.isFresh || !this.#shared.usesRedis())
       this.#local?.stale(reason);
-    this.#shared.onStale(this);
+    this.#shared.events.onStale(this);
     this.settle();
   }
 

@@ -153,14 +153,15 @@ export class ReplicatedTopics {
     this.#shared = {
       ...{ source, follower: this.#follower, context },
       usesRedis: () => this.#usesRedis,
-      answerMs: leaseMs + openingMs,
-      freshMs: compareMs * comparisonsOfTrust,
-      onAnswered: (topic) => this.#answered(topic),
-      onStale: (topic) => this.#watchIsStale(topic),
-      onRefused: (topic, error) => this.#recordRefused(topic, error),
-      onFollowed: (lagMs) => {
-        this.#lagMs = lagMs;
-        context.metrics.backplaneLag(lagMs);
+      times: { answerMs: leaseMs + openingMs, freshMs: compareMs * comparisonsOfTrust },
+      events: {
+        onAnswered: (topic) => this.#answered(topic),
+        onStale: (topic) => this.#watchIsStale(topic),
+        onRefused: (topic, error) => this.#recordRefused(topic, error),
+        onFollowed: (lagMs) => {
+          this.#lagMs = lagMs;
+          context.metrics.backplaneLag(lagMs);
+        },
       },
     };
     this.#units = new OwnershipUnits({

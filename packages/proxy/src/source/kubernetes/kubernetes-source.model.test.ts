@@ -37,7 +37,13 @@ describe("KubernetesSource, whatever happens", function () {
   this.timeout(120_000);
   for (const seed of modelSeeds(5)) {
     it(`gives each sink a subsequence of the history, and in the end its newest version (seed ${seed})`, async () => {
-      const model = new Model(seed, await SourceBench.startWith(new FastClock(factor), { limits, timing }));
+      const model = new Model(
+        seed,
+        await SourceBench.startWith(new FastClock(factor), {
+          planning: { limits, watchScope: "auto" },
+          timing,
+        }),
+      );
       try {
         await model.run();
       } catch (error) {

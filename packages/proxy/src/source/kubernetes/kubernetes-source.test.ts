@@ -331,7 +331,7 @@ describe("KubernetesSource", function () {
   });
 
   it("confirms a deletion also if one before it was being confirmed when the FeatureFlag came back", async () => {
-    bench = await SourceBench.start({ watchScope: "namespace" });
+    bench = await SourceBench.start({ planning: { watchScope: "namespace" } });
     const [flag] = (await putAndSubscribe(["ns/a"])) as [Subscribed];
     await bench.watches("ns/*");
     bench.delete("ns/a");
@@ -496,7 +496,7 @@ describe("KubernetesSource", function () {
         maxNamespaceWatches: 2,
         maxWatches: 100,
       };
-      bench = await SourceBench.start({ limits });
+      bench = await SourceBench.start({ planning: { limits, watchScope: "auto" } });
       flags = [...(await putAndSubscribe(names(6, "a"))), ...(await putAndSubscribe(names(6, "b")))];
       await bench.watches("a/*", "b/*");
       const single = (): number => bench.api.requests.filter(({ name }) => name !== undefined).length;

@@ -6,7 +6,7 @@ import type { SourceMetrics } from "../source-metrics.js";
 import { Synced } from "../synced.js";
 import { FlagRecord } from "./flag-record.js";
 import { KubernetesLog } from "./kubernetes-log.js";
-import { usualLimits, type PlanLimits, type WatchScope } from "./plan-watches.js";
+import { usualLimits, type Planning } from "./plan-watches.js";
 import { ReaderIndex } from "./reader-index.js";
 import { RecordIndex } from "./record-index.js";
 import { ScopeReviews } from "./scope-reviews.js";
@@ -24,11 +24,9 @@ export interface Cluster {
 export interface KubernetesSourceOptions {
   /** Prepares the connection to the cluster. Called once, by `run`, which rejects if this rejects. */
   readonly connect: () => Promise<Cluster>;
-  readonly watchScope: WatchScope;
+  readonly planning: Planning;
   /** Also watches the readers that FeatureFlags name, by one more watch; default false. */
   readonly readsReaders?: boolean;
-  /** Limits of the plan of watches; smaller ones in tests. */
-  readonly limits?: Partial<PlanLimits>;
   /** Shortest time for which the API server is asked to keep a watch open, in s; the longest is twice that. */
   readonly timeoutSeconds: number;
   /** Time for which a watch may be down before its FeatureFlags are stale, in ms; default 5 s. */
@@ -57,7 +55,7 @@ export class KubernetesSource implements FlagSource {
       options.context.logger,
       options.context.metrics,
       options.context.clock,
-      options.watchScope,
+      options.planning.watchScope,
     );
     options.context.metrics.watchCounts(() => this.#watchCounts());
   }
@@ -72,10 +70,10 @@ export class KubernetesSource implements FlagSource {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const { context, watchScope, timeoutSeconds, staleAfterMs = usualStaleAfterMs } = this.#options;
-    const limits = { ...usualLimits, ...this.#options.limits };
+    const { context, planning, timeoutSeconds, staleAfterMs = usualStaleAfterMs } = this.#options;
+    const limits = { ...usualLimits, ...this.#options.planning.limits };
     const { client, connections, server } = await this.#options.connect();
-    context.logger.info({ server, watchScope }, "watching FeatureFlags in the cluster");
+    context.logger.info({ server, watchScope: planning.watchScope }, "watching FeatureFlags in the cluster");
     const watches = new ClusterWatches({
       client,
       context: { ...context, metrics: this.#reflectorMetrics() },
@@ -87,8 +85,7 @@ export class KubernetesSource implements FlagSource {
     reviews.start(signal);
     const topology = new WatchTopology({
       records: this.#records,
-      watchScope,
-      limits,
+      planning,
       shared,
       reviews,
       log: this.#log,

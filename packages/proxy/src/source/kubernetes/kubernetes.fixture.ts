@@ -98,7 +98,7 @@ export class SourceBench<C extends Clock = ManualClock> {
           connections: transport,
         });
       },
-      watchScope: "auto",
+      planning: { watchScope: "auto" },
       timeoutSeconds: 3_600,
       context: { clock, logger, metrics: this.metrics },
       ...source,

@@ -1,7 +1,6 @@
-import type { KubeError } from "@bunting/kube";
 import type { FlagRecord } from "./flag-record.js";
 import type { RecordIndex } from "./record-index.js";
-import { ScopeWatch, type WatchShared } from "./scope-watch.js";
+import { ScopeWatch, type WatchShared, type WatchEvents } from "./scope-watch.js";
 import type { WatchKey } from "./watch-key.js";
 
 export interface OpenWatchesOptions {
@@ -13,10 +12,7 @@ export interface OpenWatchesOptions {
   readonly maxBridges: number;
   /** True while a read of the record by its object watch is under way: the watch stays open, wanted or not. */
   readonly isBeingRead: (record: FlagRecord) => boolean;
-  /** Called when a watch is in sync, by a read that began at `readStartedMs`, or (undefined) by resuming. */
-  readonly onSynced: (watch: ScopeWatch, readStartedMs: number | undefined) => void;
-  readonly onFailed: (watch: ScopeWatch, error: KubeError) => void;
-  readonly onStale: (watch: ScopeWatch, error: KubeError) => void;
+  readonly events: WatchEvents;
 }
 
 /**
@@ -156,17 +152,18 @@ export class OpenWatches {
 
   #open(key: WatchKey): void {
     if (this.#watches.has(key)) return;
-    const { records, shared, onSynced, onFailed, onStale } = this.#options;
+    const { records, shared, events } = this.#options;
     const watch = new ScopeWatch({
       key,
       audience: records.audience(key),
       shared,
-      onSynced: (synced, readStartedMs) => {
-        if (synced.kind === "object" && readStartedMs !== undefined) this.#wasRead(synced, readStartedMs);
-        onSynced(synced, readStartedMs);
+      events: {
+        ...events,
+        onSynced: (synced, readStartedMs) => {
+          if (synced.kind === "object" && readStartedMs !== undefined) this.#wasRead(synced, readStartedMs);
+          events.onSynced(synced, readStartedMs);
+        },
       },
-      onFailed,
-      onStale,
     });
     this.#watches.set(key, watch);
     const running = watch.run();

@@ -11,16 +11,20 @@ export interface PlannedFlag {
   readonly existence: "unknown" | "exists" | "absent";
 }
 
-export interface PlanInput {
+/** What the user wants of plans. */
+export interface Planning {
   readonly watchScope: WatchScope;
+  /** Smaller limits, for tests that can't have thousands of FeatureFlags. */
+  readonly limits?: Partial<PlanLimits> | undefined;
+}
+
+export interface PlanInput extends Planning {
   /** All subscribed FeatureFlags, in the order of their subscriptions. */
   readonly flags: readonly PlannedFlag[];
   /** The last plan, for hysteresis: a topic that comes and goes must not open and close a wider watch. */
   readonly current: ReadonlySet<WatchKey>;
   /** True if RBAC lets us list and watch a namespace, or (without one) the cluster. Called only if such a watch would be used. */
   readonly isAllowed: (namespace?: string) => boolean;
-  /** Smaller limits, for tests that can't have thousands of FeatureFlags. */
-  readonly limits?: Partial<PlanLimits> | undefined;
 }
 
 export interface PlanLimits {

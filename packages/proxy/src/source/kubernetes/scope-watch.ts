@@ -22,15 +22,19 @@ export interface WatchShared {
   readonly staleAfterMs: number;
 }
 
-export interface ScopeWatchOptions {
-  readonly key: WatchKey;
-  readonly audience: Audience;
-  readonly shared: WatchShared;
+export interface WatchEvents {
   /** Called when the watch is in sync, by a read that began at `readStartedMs`, or (undefined) by resuming. */
   readonly onSynced: (watch: ScopeWatch, readStartedMs: number | undefined) => void;
   readonly onFailed: (watch: ScopeWatch, error: KubeError) => void;
   /** Called when the watch has been out of sync for a while. */
   readonly onStale: (watch: ScopeWatch, error: KubeError) => void;
+}
+
+export interface ScopeWatchOptions {
+  readonly key: WatchKey;
+  readonly audience: Audience;
+  readonly shared: WatchShared;
+  readonly events: WatchEvents;
 }
 
 /** One object watch, namespace watch or cluster watch. */
@@ -158,13 +162,13 @@ export class ScopeWatch implements ReflectorHandler {
     if (!this.hasEverSynced && this.#failure === undefined) this.#up();
     this.#failure = error;
     this.#down();
-    this.#options.onFailed(this, error);
+    this.#options.events.onFailed(this, error);
   }
 
   #synced(readStartedMs: number | undefined): void {
     this.#up();
     this.#syncedSinceMs = this.#options.shared.context.clock.monotonicMs();
-    this.#options.onSynced(this, readStartedMs);
+    this.#options.events.onSynced(this, readStartedMs);
   }
 
   #up(): void {
@@ -190,7 +194,7 @@ export class ScopeWatch implements ReflectorHandler {
       return;
     }
     this.#isOverdue = true;
-    this.#options.onStale(this, error);
+    this.#options.events.onStale(this, error);
   }
 
   #waits(): KubeError {

@@ -4,7 +4,7 @@ import { Confirmations } from "./confirmations.js";
 import type { FlagRecord } from "./flag-record.js";
 import type { KubernetesLog } from "./kubernetes-log.js";
 import { OpenWatches } from "./open-watches.js";
-import { planWatches, usualLimits, type PlanLimits, type WatchScope } from "./plan-watches.js";
+import { planWatches, usualLimits, type Planning } from "./plan-watches.js";
 import { UnwatchedReads } from "./unwatched-reads.js";
 import type { RecordIndex } from "./record-index.js";
 import { Refreshes } from "./refreshes.js";
@@ -13,8 +13,7 @@ import type { ScopeWatch, WatchShared } from "./scope-watch.js";
 
 export interface WatchTopologyOptions {
   readonly records: RecordIndex;
-  readonly watchScope: WatchScope;
-  readonly limits?: Partial<PlanLimits> | undefined;
+  readonly planning: Planning;
   readonly shared: WatchShared;
   readonly reviews: ScopeReviews;
   readonly log: KubernetesLog;
@@ -44,7 +43,7 @@ export class WatchTopology {
   #cancelReplan: (() => void) | undefined;
 
   constructor(options: WatchTopologyOptions) {
-    const { records, shared, watchScope, limits } = options;
+    const { records, shared, planning } = options;
     const read = (record: FlagRecord): void => this.#watches.read(record);
     this.#options = options;
     this.#turns = new UnwatchedReads(shared.context.clock, read);
@@ -52,12 +51,14 @@ export class WatchTopology {
     this.#watches = new OpenWatches({
       records,
       shared,
-      usesObjectWatches: watchScope === "auto" || watchScope === "object",
-      maxBridges: { ...usualLimits, ...limits }.maxAbsent,
+      usesObjectWatches: planning.watchScope === "auto" || planning.watchScope === "object",
+      maxBridges: { ...usualLimits, ...planning.limits }.maxAbsent,
       isBeingRead: (record) => this.#confirmations.has(record) || this.#turns.has(record),
-      onSynced: (watch) => this.#synced(watch),
-      onFailed: (watch, error) => this.#failed(watch, error),
-      onStale: (watch, error) => this.#stale(watch, error),
+      events: {
+        onSynced: (watch) => this.#synced(watch),
+        onFailed: (watch, error) => this.#failed(watch, error),
+        onStale: (watch, error) => this.#stale(watch, error),
+      },
     });
     this.#confirmations = new Confirmations({
       records,
@@ -141,16 +142,15 @@ export class WatchTopology {
   }
 
   #reconcile(): void {
-    const { records, watchScope, limits, reviews, shared } = this.#options;
+    const { records, planning, reviews, shared } = this.#options;
     this.#cancelReplan?.();
     this.#cancelReplan = shared.context.clock.after(replanEveryMs, () => this.#reconcile());
     const flags = [...records.all()];
     const wanted = planWatches({
-      watchScope,
+      ...planning,
       flags,
       current: this.#watches.wanted,
       isAllowed: (namespace) => reviews.isAllowed(namespace),
-      limits,
     });
     this.#watches.reconcile(wanted);
     this.#turns.update(new Set(flags.filter((record) => !this.#watches.isProvidedFor(record))));
@@ -166,7 +166,7 @@ export class WatchTopology {
   }
 
   #failed(watch: ScopeWatch, error: KubeError): void {
-    const { log, reviews, watchScope } = this.#options;
+    const { log, reviews, planning } = this.#options;
     log.failed(error, () => this.#failing());
     const isRefused = error.code === "FORBIDDEN";
     if (watch.kind === "object") {
@@ -174,7 +174,7 @@ export class WatchTopology {
         if (isRefused) record.refused();
         if (this.#turns.end(record)) this.ask();
       }
-    } else if (isRefused && watchScope === "auto") reviews.refused(watch.namespace);
+    } else if (isRefused && planning.watchScope === "auto") reviews.refused(watch.namespace);
   }
 
   #stale(watch: ScopeWatch, error: KubeError): void {
