@@ -168,7 +168,7 @@ const rows: { readonly [Name in keyof AgentOptions]: Row | "read before" | "igno
     value: 4711,
     with: { syncHttpEnabled: true },
     reaches: (made) => [
-      ...made.all("GrpcServer").map(({ given: [options] }) => options.maxMessageBytes),
+      ...made.all("GrpcServer").map(({ given: [options] }) => options.messages?.maxMessageBytes),
       ...(["createConnectListener", "createOfrepListener", "wholeOfrepRequests"] as const).map(
         (name) => made.one(name).given[0].maxRequestBodyBytes,
       ),
@@ -366,7 +366,8 @@ describe("createAgent", () => {
 
   it("takes 0 for no limit of bodies, and for 1 MiB of headers", async () => {
     const { made } = await useAgent({ maxRequestBody: 0, maxRequestHeader: 0 });
-    for (const { given } of made.all("GrpcServer")) expect(given[0].maxMessageBytes).to.equal(Infinity);
+    for (const { given } of made.all("GrpcServer"))
+      expect(given[0].messages?.maxMessageBytes).to.equal(Infinity);
     expect(portOf(made, "evaluation").limits?.maxHeaderBytes).to.equal(1024 * 1024);
   });
 });

@@ -21,6 +21,22 @@ import { SessionAdmission, type AdmissionReason } from "./session-admission.js";
 import type { SocketAccess } from "./socket-access.js";
 import type { SharedTurns } from "./turn-share.js";
 
+/** What a transport reports about its connections and requests. */
+export interface TransportEvents {
+  /** Called when a connection is refused or ended to free memory, for want of an answer to SETTINGS, or because it is idle. */
+  readonly onNotAdmitted?: ((reason: AdmissionReason) => void) | undefined;
+  /** Called when a connection has as many streams as it may have: its client's further ones wait. */
+  readonly onStreamLimit?: ((session: TransportSession) => void) | undefined;
+  /** Called when a connection is ended because of a flood of control frames. */
+  readonly onFlood?: (() => void) | undefined;
+  /** Called when a connection has ended because its peer violated HTTP/2. */
+  readonly onProtocolError?: (() => void) | undefined;
+  /** Called for each request that is refused, or ended early, because of a limit. */
+  readonly onRefused?: ((reason: RefusalReason) => void) | undefined;
+  /** Called each time that a connection is read on after it was paused for a turn. */
+  readonly onReadingResumed?: (() => void) | undefined;
+}
+
 export interface Http2TransportOptions {
   /** Receives POST requests whose content type is gRPC. */
   readonly handler: TransportHandler;
@@ -36,20 +52,9 @@ export interface Http2TransportOptions {
   /** Bounds the requests of a turn of the event loop. */
   readonly turns: SharedTurns;
   readonly sockets: SocketAccess;
-  /** Called when a connection is refused or ended to free memory, for want of an answer to SETTINGS, or because it is idle. */
-  readonly onNotAdmitted?: ((reason: AdmissionReason) => void) | undefined;
-  /** Called when a connection has as many streams as it may have: its client's further ones wait. */
-  readonly onStreamLimit?: ((session: TransportSession) => void) | undefined;
+  readonly events?: TransportEvents;
   /** Counts up with time, for the stall watch that looks after the sessions. */
   readonly stallClock: { readonly tick: number };
-  /** Called when a connection is ended because of a flood of control frames. */
-  readonly onFlood?: (() => void) | undefined;
-  /** Called when a connection has ended because its peer violated HTTP/2. */
-  readonly onProtocolError?: (() => void) | undefined;
-  /** Called for each request that is refused, or ended early, because of a limit. */
-  readonly onRefused?: ((reason: RefusalReason) => void) | undefined;
-  /** Called each time that a connection is read on after it was paused for a turn. */
-  readonly onReadingResumed?: (() => void) | undefined;
 }
 
 const headersTooLarge = "The headers of the request are larger than this server accepts.";
@@ -87,10 +92,10 @@ export class Http2ServerTransport {
       memory: options.memory,
       clock: options.clock ?? systemClock,
       ...this.#limits,
-      onEnd: (reason) => options.onNotAdmitted?.(reason),
+      onEnd: (reason) => options.events?.onNotAdmitted?.(reason),
     });
     this.#admission = admission;
-    this.#onStreamLimit = options.onStreamLimit;
+    this.#onStreamLimit = options.events?.onStreamLimit;
     this.#onRequest = options.onRequest;
     this.#grpcHeaders = options.grpcHeaders ?? defaultGrpcHeaders(options.onRequest === undefined);
     this.#stallClock = options.stallClock;
@@ -101,7 +106,7 @@ export class Http2ServerTransport {
       onProtocolError = ignore,
       onRefused = ignore,
       onReadingResumed = ignore,
-    } = options;
+    } = options.events ?? {};
     this.#events = {
       onRequest: (session, streamId, head, hasEnded) => this.#route(session, streamId, head, hasEnded),
       onSettingsAck: (session) => admission.acknowledged(session),

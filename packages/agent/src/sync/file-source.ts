@@ -37,7 +37,7 @@ export class FileSource implements SyncSource {
     const { isNotFound, watchedFile } = await import("@bunting/files");
     const file: WatchedDirectory = watchedFile(this.#config.path, {
       clock: this.#options.context.clock,
-      maxBytes: this.#options.maxDocumentBytes,
+      limits: { maxBytes: this.#options.maxDocumentBytes },
       rescanEveryMs: lookEveryMs,
       listener: {
         event: (event) => this.#take(event, signal),

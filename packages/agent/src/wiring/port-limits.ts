@@ -53,8 +53,7 @@ export function grpcCalls(
     methods,
     logger: context.logger,
     clock: context.clock,
-    maxMessageBytes,
     onCallEnd,
-    ...(malformed && { malformed }),
+    messages: { maxMessageBytes, ...(malformed && { malformed }) },
   });
 }

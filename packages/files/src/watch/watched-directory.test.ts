@@ -59,7 +59,7 @@ describe("WatchedDirectory", () => {
         path: directory.path,
         files: { accepts: (name) => name.endsWith(".json") },
         clock: systemClock,
-        maxBytes: 1_000,
+        limits: { maxBytes: 1_000 },
         listener: {
           event: (event) => {
             reported.events.push(event);
@@ -117,7 +117,7 @@ describe("WatchedDirectory", () => {
       mkdirSync(directory.file(name));
       writeFileSync(directory.file(`${name}/x.json`), name);
     }
-    const reported = await start({ maxDirectories: 2 });
+    const reported = await start({ limits: { maxBytes: 1_000, maxDirectories: 2 } });
     expect(reported.events).to.have.length(2);
     mkdirSync(directory.file("a"));
     writeFileSync(directory.file("y.json"), "y");
@@ -212,11 +212,15 @@ describe("WatchedDirectory", () => {
 
   it("reports an edit before the rest of many large files that appeared earlier", async () => {
     const names: string[] = [];
-    const reported = await start({ maxBytes: 100_000 }, undefined, async ({ path }): Promise<"done"> => {
-      names.push(basename(path));
-      if (path.includes("large")) await wait(60);
-      return "done";
-    });
+    const reported = await start(
+      { limits: { maxBytes: 100_000 } },
+      undefined,
+      async ({ path }): Promise<"done"> => {
+        names.push(basename(path));
+        if (path.includes("large")) await wait(60);
+        return "done";
+      },
+    );
     for (let i = 0; i < 10; i++) writeFileSync(directory.file(`large${i}.json`), `${i}`.repeat(50_000));
     await eventually(() => reported.events.length > 0, "the first of them");
     writeFileSync(directory.file("z.json"), "z");
@@ -228,7 +232,7 @@ describe("WatchedDirectory", () => {
     for (let i = 0; i < 50; i++) mkdirSync(directory.file(`d${i}`));
     symlinkSync("/", directory.file("to-root"));
     symlinkSync(dirname(directory.path), directory.file("to-parent"));
-    const reported = await start({ maxDirectories: 2, rescanEveryMs: 20 });
+    const reported = await start({ limits: { maxBytes: 1_000, maxDirectories: 2 }, rescanEveryMs: 20 });
     mkdirSync(directory.file("e"));
     writeFileSync(directory.file("x.json"), "x");
     await eventually(() => reported.events.length === 1, "the file");

@@ -9,16 +9,20 @@ import { isSettled, TrackedFile } from "./tracked-file.js";
 import { TreeChanges } from "./tree-changes.js";
 import { WatchSet, type WantedWatch } from "./watch-set.js";
 
+export interface DirectoryLimits {
+  /** A larger file is not read. */
+  readonly maxBytes: number;
+  /** More directories below are not entered. Default: 1,024. */
+  readonly maxDirectories?: number;
+}
+
 export interface WatchedDirectoryOptions {
   readonly path: string;
   /** The files of interest: those with an accepted name in the whole tree, or one file of the directory. */
   readonly files: FilesOfInterest;
   readonly clock: Clock;
   readonly listener: FileListener;
-  /** A larger file is not read. */
-  readonly maxBytes: number;
-  /** More directories below are not entered. Default: 1,024. */
-  readonly maxDirectories?: number;
+  readonly limits: DirectoryLimits;
   /** How often everything is scanned although no event came. Default: 30,000. */
   readonly rescanEveryMs?: number;
 }
@@ -67,7 +71,7 @@ export class WatchedDirectory implements Runnable {
   constructor(options: WatchedDirectoryOptions) {
     this.#options = options;
     this.#path = resolve(options.path);
-    this.#tree = new FileTree(this.#path, options.files, options.maxDirectories ?? 1_024);
+    this.#tree = new FileTree(this.#path, options.files, options.limits.maxDirectories ?? 1_024);
   }
 
   async run(signal: AbortSignal): Promise<void> {
@@ -130,7 +134,7 @@ export class WatchedDirectory implements Runnable {
       [...paths].every((path) => isSettled(this.#tree.at(path), clock.now()));
     for (const path of paths) {
       const found = this.#tree.at(path) ?? errorAbove(path, scan.unreadable);
-      const file = this.#files.get(path) ?? new TrackedFile(path, this.#options.maxBytes);
+      const file = this.#files.get(path) ?? new TrackedFile(path, this.#options.limits.maxBytes);
       if (found === undefined && !this.#files.has(path)) continue;
       this.#files.set(path, file);
       file.note(found, { beganMs, endedMs, isRescan, areSettled });

@@ -56,7 +56,7 @@ export function proxyTls(options: TlsOptions, logger: Logger, metrics: TlsMetric
           clients: authorities === undefined ? undefined : { authorities, isRequired },
           allowsPlaintext: mode === "both",
           maxHandshakes,
-          crowdedTimeoutMs,
+          times: { crowdedTimeoutMs },
           onHandshake: (result) => metrics.handshake(result),
         });
   return {

@@ -25,7 +25,7 @@ export function syncCalls(
     methods: [...methods, ...reflectionService(methods.map(({ path }) => path))],
     logger,
     clock,
-    maxMessageBytes: maxRequestBytes,
+    messages: { maxMessageBytes: maxRequestBytes },
     onSession: (session) => {
       metrics.connectionOpened(encryptionOf(session));
       connectionAge?.add(session);

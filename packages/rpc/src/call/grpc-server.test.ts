@@ -170,7 +170,9 @@ describe("GrpcServer", () => {
 
   describe("limits of a message", () => {
     it("refuses a message above the limit and accepts one at the limit", async () => {
-      const client = new BytesClient(await serve([echo], { server: { maxMessageBytes: 1_000 } }));
+      const client = new BytesClient(
+        await serve([echo], { server: { messages: { maxMessageBytes: 1_000 } } }),
+      );
       expect(await client.unary("/t.T/Echo", Buffer.alloc(1_000))).to.have.length(1_000);
       const error = await failure(client.unary("/t.T/Echo", Buffer.alloc(1_001)));
       expect(error.code).to.equal(status.RESOURCE_EXHAUSTED);
@@ -181,7 +183,7 @@ describe("GrpcServer", () => {
       const small = { ...bytesUnary("/t.T/Small", (request) => request), maxMessageBytes: 10 };
       const large = { ...bytesUnary("/t.T/Large", (request) => request), maxMessageBytes: 5_000 };
       const client = new BytesClient(
-        await serve([small, large, echo], { server: { maxMessageBytes: 1_000 } }),
+        await serve([small, large, echo], { server: { messages: { maxMessageBytes: 1_000 } } }),
       );
       const refused = await failure(client.unary("/t.T/Small", Buffer.alloc(11)));
       expect(refused.code).to.equal(status.RESOURCE_EXHAUSTED);
@@ -191,7 +193,7 @@ describe("GrpcServer", () => {
     });
 
     it("stops a client that continues to upload after it was refused", async () => {
-      const listener = await serve([echo], { server: { maxMessageBytes: 1_000 } });
+      const listener = await serve([echo], { server: { messages: { maxMessageBytes: 1_000 } } });
       const request = http2Client(listener).request(grpcHeaders("/t.T/Echo"));
       request.write(frameMessage(Buffer.alloc(10_000_000)));
       const { headers, rstCode } = await answerOf(request);
@@ -200,7 +202,7 @@ describe("GrpcServer", () => {
     });
 
     it("decompresses gzip, up to the limit", async () => {
-      const session = http2Client(await serve([echo], { server: { maxMessageBytes: 1_000 } }));
+      const session = http2Client(await serve([echo], { server: { messages: { maxMessageBytes: 1_000 } } }));
       const send = async (message: Buffer, encoding: string): ReturnType<typeof answerOf> => {
         const request = session.request({ ...grpcHeaders("/t.T/Echo"), "grpc-encoding": encoding });
         request.end(frameMessage(message, true));
@@ -276,7 +278,7 @@ describe("GrpcServer", () => {
       ["half a message", frameMessage(Buffer.from("half")).subarray(0, 7)],
     ] as const) {
       it(`ends a call that has sent ${what}, and takes its bytes off the account`, async () => {
-        const listener = await serve([echo, hold], { server: { messageTimeoutMs } });
+        const listener = await serve([echo, hold], { server: { messages: { messageTimeoutMs } } });
         const session = http2Client(listener);
         for (const path of ["/t.T/Echo", "/t.T/Hold"]) {
           const request = session.request(grpcHeaders(path));
@@ -291,7 +293,7 @@ describe("GrpcServer", () => {
     }
 
     it("ends no call that waits for its answer, nor one between two messages", async () => {
-      const listener = await serve([hold, bidiEcho], { server: { messageTimeoutMs } });
+      const listener = await serve([hold, bidiEcho], { server: { messages: { messageTimeoutMs } } });
       const session = http2Client(listener);
       const held = session.request(grpcHeaders("/t.T/Hold"));
       held.write(frameMessage(Buffer.from("x")));

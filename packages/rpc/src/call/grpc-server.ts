@@ -7,9 +7,8 @@ import { BidiStreamingCall, ServerStreamingCall } from "./streaming-call.js";
 import type { TransportHandler, TransportSession, TransportStream } from "@bunting/http2";
 import { UnaryCall } from "./unary-call.js";
 
-export interface GrpcServerOptions {
-  readonly methods: readonly Method[];
-  readonly logger: Logger;
+/** What a request message may be. */
+export interface MessageRules {
   /** Largest request message in bytes, also after decompression; default 4 MiB, as usual in gRPC. */
   readonly maxMessageBytes?: number;
   /**
@@ -19,6 +18,12 @@ export interface GrpcServerOptions {
   readonly messageTimeoutMs?: number;
   /** Which server's answers to malformed requests are followed: those of grpc-go (default), or of connect-go. See MalformedRules. */
   readonly malformed?: MalformedRules;
+}
+
+export interface GrpcServerOptions {
+  readonly methods: readonly Method[];
+  readonly logger: Logger;
+  readonly messages?: MessageRules;
   readonly clock?: Clock;
   readonly onSession?: ((session: TransportSession) => void) | undefined;
   /** Called once for every call of a known method; CANCELLED means that the client went away or the stream was reset. */
@@ -35,7 +40,11 @@ export class GrpcServer implements TransportHandler {
   constructor(options: GrpcServerOptions) {
     this.#onSession = options.onSession;
     const { clock = systemClock, logger, onCallEnd } = options;
-    const { maxMessageBytes = 4 * 1024 * 1024, messageTimeoutMs = 10_000, malformed = "grpc-go" } = options;
+    const {
+      maxMessageBytes = 4 * 1024 * 1024,
+      messageTimeoutMs = 10_000,
+      malformed = "grpc-go",
+    } = options.messages ?? {};
     this.#unfinished = new Overdue(clock, messageTimeoutMs, (call) => call.overdue(messageTimeoutMs));
     const common = { clock, logger, onCallEnd, malformed, unfinished: this.#unfinished };
     const prefixBytes = malformed === "connect-go" ? framePrefixBytes : 0;

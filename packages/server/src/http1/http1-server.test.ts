@@ -4,19 +4,21 @@ import { createConnection, createServer, type AddressInfo, type Socket } from "n
 import { expect } from "chai";
 import { ReadFairness } from "../limits/read-fairness.js";
 import { afterwards, releaseAfterEach } from "@bunting/test/support/grpc-port.js";
-import { Http1Server, type Http1ServerOptions } from "./http1-server.js";
+import { Http1Server, type Http1ServerOptions, type Http1Times } from "./http1-server.js";
 import type { WholeRequestHandler } from "./whole-request-server.js";
 
 const refused = "GET / HTTP/1.1\r\nx: ";
 
+type GivenOptions = Partial<Omit<Http1ServerOptions, "times">> & { readonly times?: Partial<Http1Times> };
+
 /** A client of a server that accepts 1,000 bytes of headers and 4,096 more. It reads once it is resumed. */
-async function connectTo(onRequest: RequestListener, options: Partial<Http1ServerOptions>): Promise<Socket> {
+async function connectTo(onRequest: RequestListener, { times, ...options }: GivenOptions): Promise<Socket> {
   const http = new Http1Server(onRequest, {
-    headerTimeoutMs: 60_000,
-    requestTimeoutMs: 60_000,
+    times: { headerTimeoutMs: 60_000, requestTimeoutMs: 60_000, ...times },
     stallClock: { tick: 0 },
     turns: new ReadFairness(),
-    maxHeaderBytes: 1_000,
+    limits: { maxHeaderBytes: 1_000 },
+    events: {},
     ...options,
   });
   const sockets = new Set<Socket>();
@@ -50,13 +52,13 @@ describe("an idle connection of HTTP/1.1", () => {
   };
   const ways = {
     "node's server": {},
-    "the server of whole requests": { wholeRequests: whole, headerTimeoutMs: 40 },
-  } satisfies Record<string, Partial<Http1ServerOptions>>;
+    "the server of whole requests": { wholeRequests: whole, times: { headerTimeoutMs: 40 } },
+  } satisfies Record<string, GivenOptions>;
   for (const [name, options] of Object.entries(ways))
     it(`of ${name} is closed later than was announced: a request that was sent in time is on its way`, async () => {
       const client = await connectTo((_request, response) => void response.end("{}"), {
-        idleTimeoutMs: 1_000,
         ...options,
+        times: { idleTimeoutMs: 1_000, ...("times" in options ? options.times : {}) },
       });
       client.write("POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 2\r\n\r\n{}");
       const [answer] = (await once(client, "data")) as [Buffer];
@@ -77,8 +79,8 @@ describe("a refused request over HTTP/1.1", () => {
     let onRefused: (() => void) | undefined;
     const refusal = new Promise<void>((resolve) => (onRefused = resolve));
     const client = await connectTo(() => expect.fail("a request was taken"), {
-      ...(lingerMs === undefined ? {} : { lingerMs }),
-      onRefused,
+      ...(lingerMs === undefined ? {} : { times: { lingerMs } }),
+      events: { onRefused },
     });
     return { client, refusal };
   }

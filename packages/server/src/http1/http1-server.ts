@@ -14,7 +14,7 @@ import type { RefusalReason } from "@bunting/http2/status";
 import type { WaitingAnswer } from "./waiting-request.js";
 import { WholeRequestServer, type WholeRequestHandler } from "./whole-request-server.js";
 
-export interface Http1ServerOptions {
+export interface Http1Times {
   /** Time for the headers of a request. */
   readonly headerTimeoutMs: number;
   /** Time for a whole request. */
@@ -23,22 +23,35 @@ export interface Http1ServerOptions {
   readonly idleTimeoutMs?: number | undefined;
   /** Time in which a refused client may still send, unread; default 500 ms, as in Go's server. */
   readonly lingerMs?: number;
-  /** Counts up with time, for the stall watch. */
-  readonly stallClock: { readonly tick: number };
-  /** Bounds what is read of all connections in a turn of the event loop. */
-  readonly turns: ReadFairness;
-  /** Size of a request's line and headers, in bytes; `headerSlackBytes` more are accepted. */
-  readonly maxHeaderBytes: number;
-  /** Answers requests that arrive whole, if they are of its kind; `onRequest` gets all others. */
-  readonly wholeRequests?: WholeRequestHandler | undefined;
-  /** Bounds the memory of connections; without it, there is no bound. */
-  readonly memory?: PeerMemory | undefined;
+}
+
+export interface Http1Events {
   /** Called for each connection that is evicted, or refused because the memory budget is used up. */
   readonly onOverload?: (() => void) | undefined;
   /** Called for each request that is refused because of the size of its headers. */
   readonly onLargeHeaders?: (() => void) | undefined;
   /** Called for each request that is refused because of a limit. */
   readonly onRefused?: ((reason: RefusalReason) => void) | undefined;
+}
+
+/** What connections may cost. */
+export interface Http1Limits {
+  /** Size of a request's line and headers, in bytes; `headerSlackBytes` more are accepted. */
+  readonly maxHeaderBytes: number;
+  /** Bounds the memory of connections; without it, there is no bound. */
+  readonly memory?: PeerMemory | undefined;
+}
+
+export interface Http1ServerOptions {
+  readonly times: Http1Times;
+  /** Counts up with time, for the stall watch. */
+  readonly stallClock: { readonly tick: number };
+  /** Bounds what is read of all connections in a turn of the event loop. */
+  readonly turns: ReadFairness;
+  readonly limits: Http1Limits;
+  /** Answers requests that arrive whole, if they are of its kind; `onRequest` gets all others. */
+  readonly wholeRequests?: WholeRequestHandler | undefined;
+  readonly events: Http1Events;
 }
 
 /** Bytes beyond the limit, for the reader's buffer, as in Go's server and so in flagd. */
@@ -74,7 +87,7 @@ export class Http1Server {
   #onDrained = (): void => undefined;
 
   constructor(onRequest: RequestListener, options: Http1ServerOptions) {
-    const { headerTimeoutMs, requestTimeoutMs, idleTimeoutMs = 60_000 } = options;
+    const { headerTimeoutMs, requestTimeoutMs, idleTimeoutMs = 60_000 } = options.times;
     // A request that was sent in the announced time is under way for a while: closed at once, the connection would lose it.
     const graceMs = idleTimeoutMs / 10;
     // Interval of the checks for timeouts.
@@ -102,7 +115,7 @@ export class Http1Server {
     });
     if (options.wholeRequests !== undefined)
       this.#whole = new WholeRequestServer(options.wholeRequests, {
-        maxHeaderBytes: options.maxHeaderBytes,
+        maxHeaderBytes: options.limits.maxHeaderBytes,
         headerTimeoutMs,
         idleTimeoutMs,
         graceMs,
@@ -125,7 +138,7 @@ export class Http1Server {
 
   /** Takes over a connection; bytes that were already read must have been put back with `unshift`. */
   accept(socket: Socket): void {
-    const { memory } = this.#options;
+    const { memory } = this.#options.limits;
     if (memory?.makeRoom() === false) {
       this.#overload(socket);
       return;
@@ -137,14 +150,14 @@ export class Http1Server {
   }
 
   #take(socket: Socket, account: OpenAccount | undefined): void {
-    const { stallClock, turns, lingerMs } = this.#options;
+    const { stallClock, turns, times } = this.#options;
     const accepted = new Http1Connection(socket, {
       account,
       stallClock,
       turns,
       onRequest: this.#onRequest,
-      onRefused: (reason) => this.#options.onRefused?.(reason),
-      lingerMs,
+      onRefused: (reason) => this.#options.events.onRefused?.(reason),
+      lingerMs: times.lingerMs,
     });
     (socket as Connected)[connection] = accepted;
     this.#connections.add(accepted);
@@ -195,7 +208,7 @@ export class Http1Server {
   }
 
   #headerLimit(): number {
-    const { maxHeaderBytes, memory } = this.#options;
+    const { maxHeaderBytes, memory } = this.#options.limits;
     const room =
       memory === undefined ? Infinity : (memory.budgetBytes * headerShare) / this.#connections.size;
     return Math.floor(Math.min(maxHeaderBytes, Math.max(minHeaderBytes, room)));
@@ -207,19 +220,19 @@ export class Http1Server {
       return;
     }
     // Without an answer, which would be taken for that to the next request, or for a part of the one under way. Clients expect it of a server.
-    this.#options.onOverload?.();
+    this.#options.events.onOverload?.();
     socket.destroy();
   }
 
   #overload(socket: Socket): void {
-    this.#options.onOverload?.();
+    this.#options.events.onOverload?.();
     dismiss(socket, overloaded);
   }
 
   #refuseLateRequest(socket: Duplex): void {
-    this.#options.onRefused?.("request_timeout");
+    this.#options.events.onRefused?.("request_timeout");
     const late = lastAnswer("408 Request Timeout", "The request did not arrive in time.");
-    dismissGently(socket, late, this.#options.lingerMs);
+    dismissGently(socket, late, this.#options.times.lingerMs);
   }
 
   /** Node's own answers to what its parser refuses, with a reason. */
@@ -229,18 +242,18 @@ export class Http1Server {
       socket.destroySoon();
       return;
     }
-    const refuse = (text: string): void => dismissGently(socket, text, this.#options.lingerMs);
+    const refuse = (text: string): void => dismissGently(socket, text, this.#options.times.lingerMs);
     switch (code) {
       case "HPE_HEADER_OVERFLOW":
-        this.#options.onLargeHeaders?.();
-        this.#options.onRefused?.("headers");
+        this.#options.events.onLargeHeaders?.();
+        this.#options.events.onRefused?.("headers");
         refuse(lastAnswer("431 Request Header Fields Too Large", headersTooLarge));
         break;
       case "ERR_HTTP_REQUEST_TIMEOUT":
         this.#refuseLateRequest(socket);
         break;
       case "HPE_CHUNK_EXTENSIONS_OVERFLOW":
-        this.#options.onRefused?.("message_size");
+        this.#options.events.onRefused?.("message_size");
         refuse(lastAnswer("413 Payload Too Large", "The extensions of a chunk are too large."));
         break;
       default:

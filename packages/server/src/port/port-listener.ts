@@ -134,9 +134,11 @@ export class PortListener {
     const budgetBytes = memory?.budgetBytes ?? Number.POSITIVE_INFINITY;
     this.#sniffer = new PrefaceSniffer({
       turns,
-      timeoutMs: headerTimeoutMs,
-      maxSilent: (budgetBytes * silentShare) / silentBytes,
-      maxSilentHard: (budgetBytes * floodShare) / silentBytes,
+      silence: {
+        timeoutMs: headerTimeoutMs,
+        maxSilent: (budgetBytes * silentShare) / silentBytes,
+        maxSilentHard: (budgetBytes * floodShare) / silentBytes,
+      },
       expectsTls: (socket) => this.#expectsTls(socket),
       onSniffed: (socket, protocol, seen) => this.#serve(socket, protocol, seen),
       onTimeout: (socket) => {
@@ -160,16 +162,16 @@ export class PortListener {
     this.#stallWatch = new StallWatch({ ...stall, onStreamStalled }, () => onDropped?.("stalled"));
     if (http !== undefined)
       this.#http1 = new Http1Server(http, {
-        headerTimeoutMs,
-        requestTimeoutMs,
-        maxHeaderBytes,
+        times: { headerTimeoutMs, requestTimeoutMs },
+        limits: { maxHeaderBytes, memory },
         wholeRequests: options.wholeRequests,
-        memory,
         stallClock: this.#stallWatch,
         turns,
-        onOverload: () => onDropped?.("memory"),
-        onLargeHeaders: () => onDropped?.("headers"),
-        onRefused,
+        events: {
+          onOverload: () => onDropped?.("memory"),
+          onLargeHeaders: () => onDropped?.("headers"),
+          onRefused,
+        },
       });
     if (grpc !== undefined) {
       this.#transport = new Http2ServerTransport({
@@ -182,12 +184,14 @@ export class PortListener {
         turns,
         sockets: socketAccess,
         stallClock: this.#stallWatch,
-        onFlood: () => onDropped?.("flood"),
-        onProtocolError: () => onDropped?.("protocol_error"),
-        onNotAdmitted: (reason) => onDropped?.(reason),
-        onStreamLimit: options.onStreamLimit,
-        onRefused,
-        onReadingResumed: options.onReadingResumed,
+        events: {
+          onFlood: () => onDropped?.("flood"),
+          onProtocolError: () => onDropped?.("protocol_error"),
+          onNotAdmitted: (reason) => onDropped?.(reason),
+          onStreamLimit: options.onStreamLimit,
+          onRefused,
+          onReadingResumed: options.onReadingResumed,
+        },
       });
       this.#keepalive = new SessionKeepalive(this.#transport.sessions, keepalive, (reason) =>
         onDropped?.(reason),

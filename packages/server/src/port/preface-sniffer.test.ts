@@ -25,9 +25,7 @@ describe("PrefaceSniffer", () => {
     turns = new ReadFairness({ perTurn, afterTurn: (callback) => void due.push(callback) });
     sniffer = new PrefaceSniffer({
       turns,
-      timeoutMs: 60_000,
-      maxSilent: 100,
-      maxSilentHard: 2,
+      silence: { timeoutMs: 60_000, maxSilent: 100, maxSilentHard: 2 },
       expectsTls: () => false,
       onSniffed: (socket) => sniffed.push(socket),
       onTimeout: (socket) => socket.destroy(),

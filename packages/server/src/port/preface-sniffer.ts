@@ -16,15 +16,20 @@ const quietTimeoutFactor = 10;
 
 export type SniffedProtocol = "http2" | "http1" | "tls";
 
-export interface PrefaceSnifferOptions {
-  /** Pauses new connections in a turn that has had its work: otherwise 64 KB or more of each would wait uncharged. */
-  readonly turns: ReadFairness;
+/** How long connections may be silent, and how many of them. */
+export interface SilenceLimits {
   /** Time to reveal the protocol while more than `maxSilent` clients are silent, or up to 1/4 more; else ten times as long. */
   readonly timeoutMs: number;
   /** Silent clients that may have the longer time. Beyond it, the oldest have `timeoutMs`. */
   readonly maxSilent: number;
   /** Silent clients that there may be at all. Beyond it, the oldest are given up at once, once they had a turn to be read. */
   readonly maxSilentHard: number;
+}
+
+export interface PrefaceSnifferOptions {
+  /** Pauses new connections in a turn that has had its work: otherwise 64 KB or more of each would wait uncharged. */
+  readonly turns: ReadFairness;
+  readonly silence: SilenceLimits;
   /** True if the connection should begin with TLS: it is silent until its ClientHello is whole, or can't become one. */
   readonly expectsTls: (socket: Socket) => boolean;
   /** @param seen the bytes that were read, and put back into the socket */
@@ -71,7 +76,7 @@ export class PrefaceSniffer {
 
   constructor(options: PrefaceSnifferOptions) {
     this.#options = options;
-    this.#sweep = new Sweep(systemClock, options.timeoutMs / sweepsPerTimeout, () => this.#look());
+    this.#sweep = new Sweep(systemClock, options.silence.timeoutMs / sweepsPerTimeout, () => this.#look());
     const read = this.#read.bind(this);
     this.#onReadable = function () {
       read(this);
@@ -137,18 +142,18 @@ export class PrefaceSniffer {
   }
 
   #giveUpOldest(): void {
-    if (this.#weight <= this.#options.maxSilentHard) return;
+    if (this.#weight <= this.#options.silence.maxSilentHard) return;
     const turn = currentTurn();
     for (const [socket, silent] of this.#silent) {
       const isNew = silent.turn === undefined || turn - silent.turn < 2;
-      if (this.#weight <= this.#options.maxSilentHard || isNew) return;
+      if (this.#weight <= this.#options.silence.maxSilentHard || isNew) return;
       this.forget(socket);
       this.#options.onTooManySilent(socket);
     }
   }
 
   #look(): void {
-    let tooMany = this.#weight - this.#options.maxSilent;
+    let tooMany = this.#weight - this.#options.silence.maxSilent;
     for (const [socket, silent] of this.#silent) {
       // Its bytes are not read meanwhile.
       if (silent.share.isPaused) continue;

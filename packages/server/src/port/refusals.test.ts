@@ -49,7 +49,7 @@ describe("requests that a limit refuses", () => {
       onDropped: (reason) => dropped.push(reason),
       onReadingResumed: () => held++,
       keepalive: { intervalMs: 0, timeoutMs: 2 * stepMs, clock },
-      server: { clock, maxMessageBytes: mebibyte },
+      server: { clock, messages: { maxMessageBytes: mebibyte } },
       ...options,
     });
   }

@@ -88,7 +88,7 @@ describe("client certificates", () => {
       certificate,
       clients: { authorities, isRequired },
       onHandshake: (result) => void results.push(result),
-      recheckMs: 20,
+      times: { recheckMs: 20 },
       ...options,
     });
     for (const one of [certificate, authorities]) {
@@ -266,7 +266,7 @@ describe("client certificates", () => {
   });
 
   it("replaces the key of tickets on a schedule", async () => {
-    const port = await listener(false, { ticketKeyMs: 50 });
+    const port = await listener(false, { times: { recheckMs: 20, ticketKeyMs: 50 } });
     const { session } = await secure(port);
 
     do await secure(port, { session });

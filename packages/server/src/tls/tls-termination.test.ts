@@ -259,7 +259,7 @@ describe("TlsTermination", () => {
   it("ends a handshake that does not go on", async () => {
     const memory = new PeerMemory(10_000_000);
     const listener = await serve([echo], {
-      ...(await withTls(undefined, { timeoutMs: 100 })),
+      ...(await withTls(undefined, { times: { timeoutMs: 100 } })),
       memory,
     });
     const socket = await stuck(listener);

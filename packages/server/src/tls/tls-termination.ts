@@ -20,6 +20,17 @@ import type { CertificatePair, TlsCertificate } from "./tls-certificate.js";
 import type { HandshakeResult } from "./tls-metrics.js";
 import { VerifiedCertificate } from "./verified-certificate.js";
 
+export interface TlsTimes {
+  /** Time for a handshake. Default 10 s. */
+  readonly timeoutMs?: number;
+  /** Time while others wait, so that stuck ones hardly delay them: far more than live clients need. Default 1 s. */
+  readonly crowdedTimeoutMs?: number;
+  /** For how long clients may resume sessions with the same key: then it is replaced, as with each change of a certificate. Default an hour. */
+  readonly ticketKeyMs?: number;
+  /** Interval of the checks of client certificates; default 10 s. */
+  readonly recheckMs?: number;
+}
+
 export interface TlsTerminationOptions {
   readonly certificate: TlsCertificate;
   /** Clients are asked for a certificate. One that is presented has to be valid; if it is required, one has to be presented. */
@@ -28,16 +39,9 @@ export interface TlsTerminationOptions {
   readonly allowsPlaintext?: boolean;
   /** Called for each handshake, and for each client that is refused because it spoke plaintext. */
   readonly onHandshake?: ((result: HandshakeResult) => void) | undefined;
-  /** Time for a handshake. Default 10 s. */
-  readonly timeoutMs?: number;
-  /** Time while others wait, so that stuck ones hardly delay them: far more than live clients need. Default 1 s. */
-  readonly crowdedTimeoutMs?: number;
+  readonly times?: TlsTimes;
   /** Concurrent handshakes; further connections wait. Default 256. */
   readonly maxHandshakes?: number;
-  /** For how long clients may resume sessions with the same key: then it is replaced, as with each change of a certificate. Default an hour. */
-  readonly ticketKeyMs?: number;
-  /** Interval of the checks of client certificates; default 10 s. */
-  readonly recheckMs?: number;
 }
 
 /** Reports about connections, and the memory that they are charged to. */
@@ -106,14 +110,15 @@ export class TlsTermination {
   #ticketKeySinceMs = 0;
 
   constructor(options: TlsTerminationOptions) {
-    const { certificate, clients, timeoutMs = 10_000, maxHandshakes = 256 } = options;
+    const { certificate, clients, maxHandshakes = 256 } = options;
+    const { timeoutMs = 10_000 } = options.times ?? {};
     this.allowsPlaintext = options.allowsPlaintext === true;
-    this.recheckMs = clients === undefined ? undefined : (options.recheckMs ?? 10_000);
+    this.recheckMs = clients === undefined ? undefined : (options.times?.recheckMs ?? 10_000);
     this.#clients = clients;
     this.#onHandshake = options.onHandshake ?? ignore;
-    this.#ticketKeyMs = options.ticketKeyMs ?? 3_600_000;
+    this.#ticketKeyMs = options.times?.ticketKeyMs ?? 3_600_000;
     this.#timeoutMs = timeoutMs;
-    this.#crowdedTimeoutMs = options.crowdedTimeoutMs ?? 1_000;
+    this.#crowdedTimeoutMs = options.times?.crowdedTimeoutMs ?? 1_000;
     this.#stepMs = Math.min(maxStepMs, timeoutMs / 4);
     this.#sweep = new Sweep(systemClock, this.#stepMs, () => this.#look());
     this.#maxHandshakes = maxHandshakes;

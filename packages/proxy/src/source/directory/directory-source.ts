@@ -53,7 +53,7 @@ export class DirectorySource implements FlagSource {
       path: this.#path,
       files: only === undefined ? { accepts: isFlagFileName } : { only: only.fileName },
       clock: context.clock,
-      maxBytes: maxManifestBytes,
+      limits: { maxBytes: maxManifestBytes },
       rescanEveryMs,
       listener: {
         event: (event) => this.#take(event),
