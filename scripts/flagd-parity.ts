@@ -51,7 +51,7 @@ const flags: readonly FlagdFlag[] = [
     flag: "max-request-body",
     short: "B",
     default: "1000000",
-    ours: "better: also bounds what a compressed request unfolds to",
+    ours: "better: also bounds what a compressed request unfolds to; with 0 that is 1 MiB, or 16 times what was sent",
   },
   { flag: "max-request-header", short: "R", default: "1000000" },
   { flag: "log-format", short: "z", default: "console", ours: "different: no banner on stdout" },

@@ -130,6 +130,27 @@ describe("bunting-proxy with --cache-dir", () => {
       return running(await startProxyInPod({ directory: directory.file("account"), environment }, args()));
     };
 
+    it("is ready with its copies while the API server is away, and says that flags may be stale", async () => {
+      api.put("team-a", "checkout", flagSpec("ENABLED"));
+      const before = await startInPod();
+      expect(await nextState(subscribe(before), "the flags")).to.equal("ENABLED");
+      await eventually(() => copies().some((file) => file.endsWith(".flags")), "the copy");
+      await before.process.stop("SIGTERM");
+      service.setBackends([]);
+      service.cut();
+      const startedMs = performance.now();
+      const proxy = await startInPod();
+
+      const readiness = async (): Promise<string> => (await fetch(`${proxy.management}/readyz`)).text();
+      const stale = "ready, but flags may be stale: the source has not been read for the first time yet\n";
+      await eventually(async () => (await readiness()) === stale, "readiness");
+      // Without copies it is ready after 10 s, whatever it has.
+      expect(performance.now() - startedMs).to.be.below(10_000);
+      expect(await nextState(subscribe(proxy), "the copy")).to.equal("ENABLED");
+      service.setBackends([api.port]);
+      await eventually(async () => (await readiness()) === "ready\n", "the source");
+    });
+
     describe("with an agent that holds a version before the copy, and an edit while there was no proxy", () => {
       const ballast = Object.fromEntries(Array.from({ length: 60 }, (_, i) => [`other-${i}`, flagOf(0)]));
       const put = (key: string): unknown =>

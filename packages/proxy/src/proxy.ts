@@ -59,13 +59,13 @@ export function createProxy(
   const access = accessOf(wiring, source);
   const services = syncServices(wiring, { topics, access: access.access, tierPath });
 
-  const readiness = new parts.ProxyReadiness({ source, clock });
+  const memory = syncLimits(wiring);
+  const readiness = new parts.ProxyReadiness({ source, refusesNew: () => memory.refusesNew, clock });
   const health = new parts.ReadinessHealth(() => readiness.check(), serviceNames(services.methods));
   readiness.changed.listen(() => health.changed());
   const healthMethods = healthService(health);
 
   const connectionAge = connectionAgeOf(wiring, services);
-  const memory = syncLimits(wiring);
   const tls = parts.proxyTls(options, logger, metrics.tls);
   const events = portEvents(wiring);
   const common = { healthMethods, events };

@@ -3,6 +3,7 @@ export { frameMessage, framePrefixBytes, frameToFill } from "./call/framing.js";
 export { GrpcServer } from "./call/grpc-server.js";
 export { parseGrpcTimeout } from "./call/grpc-timeout.js";
 export { varintBytes, writeVarint } from "./call/varint.js";
+export { maxUnfoldedBytes } from "./call/message-decompression.js";
 export { messageCodec, type GeneratedMessage } from "./call/message-codec.js";
 export {
   bidiStreaming,

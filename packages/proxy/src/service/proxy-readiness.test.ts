@@ -5,16 +5,21 @@ import { ProxyReadiness } from "./proxy-readiness.js";
 function useReadiness(hasSynced: boolean) {
   const clock = new ManualClock();
   const listeners: (() => void)[] = [];
-  const source = { hasSynced, onSynced: (listener: () => void) => void listeners.push(listener) };
+  const source = {
+    hasSynced,
+    hasCopies: false,
+    onSynced: (listener: () => void) => void listeners.push(listener),
+  };
+  const load = { refusesNew: false };
   /** What was told, whenever something may have changed. */
   const told: boolean[] = [];
-  const readiness = new ProxyReadiness({ source, clock });
+  const readiness = new ProxyReadiness({ source, refusesNew: () => load.refusesNew, clock });
   readiness.changed.listen(() => told.push(readiness.check().isReady));
-  const sync = (): void => {
-    source.hasSynced = true;
+  const sync = (isSynced = true): void => {
+    source.hasSynced = isSynced;
     for (const listener of listeners) listener();
   };
-  return { clock, source, readiness, told, sync };
+  return { clock, source, load, readiness, told, sync };
 }
 
 describe("the proxy's readiness", () => {
@@ -37,6 +42,31 @@ describe("the proxy's readiness", () => {
     expect(readiness.check().reason).to.include("not been read");
     source.hasSynced = true;
     expect(readiness.check()).to.deep.equal({ isReady: true, reason: "ready" });
+  });
+
+  it("does not wait for the source if there are copies to serve meanwhile, and says that they may be stale", () => {
+    const { source, readiness, told, sync } = useReadiness(false);
+    readiness.listening();
+    expect(readiness.check()).to.have.property("isReady", false);
+    source.hasCopies = true;
+    sync(false);
+    expect(readiness.check()).to.deep.equal({
+      isReady: true,
+      reason: "ready, but flags may be stale: the source has not been read for the first time yet",
+    });
+    expect(told).to.deep.equal([false, true]);
+    sync();
+    expect(readiness.check()).to.deep.equal({ isReady: true, reason: "ready" });
+  });
+
+  it("says that new clients are refused, and stays ready for those that are served", () => {
+    const { readiness, load } = useReadiness(true);
+    readiness.listening();
+    load.refusesNew = true;
+    expect(readiness.check()).to.deep.equal({
+      isReady: true,
+      reason: "ready, but new clients are refused: --peer-memory is used up",
+    });
   });
 
   it("tells of each change, also when the source has had its 10 s", () => {

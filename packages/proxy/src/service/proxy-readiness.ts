@@ -2,21 +2,24 @@ import { Signal, type Clock, type Readiness } from "@bunting/runtime";
 import type { FlagSource } from "../source/flag-source.js";
 
 export interface ProxyReadinessOptions {
-  readonly source: Pick<FlagSource, "hasSynced" | "onSynced">;
+  readonly source: Pick<FlagSource, "hasSynced" | "hasCopies" | "onSynced">;
   readonly clock: Clock;
+  /** True while new clients of the sync port are refused. */
+  readonly refusesNew?: () => boolean;
   /** Time after listening for which the proxy waits for its source before it is ready without it, in ms; default 10 s. */
   readonly syncTimeoutMs?: number;
 }
 
 /**
- * Whether the proxy may receive traffic: once it listens, and its source has synced or has had 10 s to do so (subscribers are then held,
- * which is better than refused). After that only draining makes it unready: an outage behind the source must not take the proxy, and with
+ * Whether the proxy may receive traffic: once it listens, and its source has synced, has copies to serve meanwhile, or has had 10 s to do so
+ * (subscribers are then held, which is better than refused). After that only draining makes it unready: an outage behind the source must not take the proxy, and with
  * it every agent's connection, out of service.
  */
 export class ProxyReadiness {
   /** `check` may have another result, so that watchers can be notified. */
   readonly changed = new Signal();
-  readonly #source: Pick<FlagSource, "hasSynced">;
+  readonly #source: Pick<FlagSource, "hasSynced" | "hasCopies">;
+  readonly #refusesNew: () => boolean;
   readonly #clock: Clock;
   readonly #syncTimeoutMs: number;
   #listeningSinceMs: number | undefined;
@@ -26,6 +29,7 @@ export class ProxyReadiness {
 
   constructor(options: ProxyReadinessOptions) {
     this.#source = options.source;
+    this.#refusesNew = options.refusesNew ?? (() => false);
     this.#clock = options.clock;
     this.#syncTimeoutMs = options.syncTimeoutMs ?? 10_000;
     options.source.onSynced(() => this.#settled());
@@ -55,12 +59,18 @@ export class ProxyReadiness {
     if (this.#isDraining) return { isReady: false, reason: "draining: the proxy is shutting down" };
     if (this.#listeningSinceMs === undefined) return { isReady: false, reason: "not listening yet" };
     const waitedMs = this.#clock.monotonicMs() - this.#listeningSinceMs;
-    this.#wasReady ||= this.#source.hasSynced || waitedMs >= this.#syncTimeoutMs;
+    const { hasSynced } = this.#source;
+    const hasCopies = !hasSynced && this.#source.hasCopies === true;
+    this.#wasReady ||= hasSynced || hasCopies || waitedMs >= this.#syncTimeoutMs;
     if (!this.#wasReady)
       return { isReady: false, reason: "waiting for the source to be read for the first time" };
-    return this.#source.hasSynced
-      ? { isReady: true, reason: "ready" }
-      : { isReady: true, reason: "ready, though the source has not been read for the first time yet" };
+    const remarks = [
+      ...(hasSynced
+        ? []
+        : [`${hasCopies ? "flags may be stale: " : ""}the source has not been read for the first time yet`]),
+      ...(this.#refusesNew() ? ["new clients are refused: --peer-memory is used up"] : []),
+    ];
+    return { isReady: true, reason: ["ready", ...remarks].join(", but ") };
   }
 
   /** The source has synced, has used up its time, or no longer matters. */

@@ -10,7 +10,9 @@ import type { Runnable } from "@bunting/runtime";
 export interface FlagSource extends Runnable {
   /** True once the source has read everything for the first time: what it has not found by then is missing. */
   readonly hasSynced: boolean;
-  /** Called once, when `hasSynced` becomes true; at once if it is. */
+  /** True if there are copies on disk to serve until then. A source without this has none. */
+  readonly hasCopies?: boolean;
+  /** Called once, when `hasSynced` becomes true, at once if it is; and when `hasCopies` does. */
   onSynced(listener: () => void): void;
   /**
    * Reports the topic to the sink until the signal aborts. Reports come in order, never from within this call, and the

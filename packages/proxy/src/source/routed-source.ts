@@ -17,6 +17,10 @@ export class RoutedSource implements FlagSource {
     return this.#main.hasSynced;
   }
 
+  get hasCopies(): boolean {
+    return this.#main.hasCopies === true;
+  }
+
   onSynced(listener: () => void): void {
     this.#main.onSynced(listener);
   }

@@ -221,6 +221,18 @@ describe("GrpcServer", () => {
       );
     });
 
+    it("decompresses gzip without a limit of messages too, to some times of what was sent", async () => {
+      const session = http2Client(await serve([echo], { server: { maxMessageBytes: Infinity } }));
+      const send = async (message: Buffer): ReturnType<typeof answerOf> => {
+        const request = session.request({ ...grpcHeaders("/t.T/Echo"), "grpc-encoding": "gzip" });
+        request.end(frameMessage(gzipSync(message), true));
+        return answerOf(request);
+      };
+      expect((await send(Buffer.alloc(60_000, "y"))).body).to.have.length(60_005);
+      const { headers } = await send(Buffer.alloc(20_000_000));
+      expect(headers["grpc-status"]).to.equal(String(status.RESOURCE_EXHAUSTED));
+    });
+
     it("lists the accepted encodings to a client that uses another", async () => {
       const request = http2Client(await serve([echo])).request({
         ...grpcHeaders("/t.T/Echo"),

@@ -1,5 +1,5 @@
 import { constants, crc32, gunzipSync, gzipSync } from "node:zlib";
-import { RpcError } from "@bunting/rpc";
+import { maxUnfoldedBytes, RpcError } from "@bunting/rpc";
 import type { CallProtocol } from "./content-type.js";
 
 /** The only encoding, as in flagd. */
@@ -33,20 +33,19 @@ export function negotiateCompression(used: string | undefined, accepted: string 
   return { ofRequest: "identity", ofAnswer: acceptsGzip ? gzip : "identity" };
 }
 
-/** Bound of an unfolded message. `--max-request-body` bounds only what is sent, as in flagd. */
-const minUnfoldedBytes = 1024 * 1024;
-
 /** @throws RpcError INVALID_ARGUMENT or RESOURCE_EXHAUSTED */
 export function decompress(message: Buffer, maxRequestBodyBytes: number): Buffer {
-  const maxOutputLength =
-    maxRequestBodyBytes === 0 ? undefined : Math.max(minUnfoldedBytes, maxRequestBodyBytes);
+  const maxOutputLength = maxUnfoldedBytes(
+    message.length,
+    maxRequestBodyBytes === 0 ? Infinity : maxRequestBodyBytes,
+  );
   try {
-    return gunzipSync(message, maxOutputLength === undefined ? {} : { maxOutputLength });
+    return gunzipSync(message, { maxOutputLength });
   } catch (cause) {
     if (cause instanceof RangeError) {
       throw new RpcError(
         "RESOURCE_EXHAUSTED",
-        `The message has more than ${maxOutputLength ?? 0} bytes once unfolded.`,
+        `The message has more than ${maxOutputLength} bytes once unfolded.`,
         { cause, refusal: "message_size" },
       );
     }

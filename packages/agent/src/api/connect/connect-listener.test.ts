@@ -327,6 +327,19 @@ describe("Connect", () => {
     expectError(await post(booleanV2, bomb, { "content-encoding": "gzip" }), 429, "resource_exhausted");
   });
 
+  it("unfolds gzip to as much as a request may have, and without a limit to some times of what was sent", async () => {
+    const zipped = { "content-encoding": "gzip" };
+    const request = (bytes: number): Buffer =>
+      gzipSync(JSON.stringify({ flagKey: "on", context: { a: "x".repeat(bytes - 40) } }));
+    const limited = await serve({ maxRequestBodyBytes: 10_000 });
+    expect((await limited.post(booleanV2, request(9_900), zipped)).status).to.equal(200);
+    expectError(await limited.post(booleanV2, request(10_100), zipped), 429, "resource_exhausted");
+    const unlimited = await serve({ maxRequestBodyBytes: 0 });
+    expect((await unlimited.post(booleanV2, request(1_000_000), zipped)).status).to.equal(200);
+    const bomb = gzipSync(Buffer.alloc(20_000_000, 0x20));
+    expectError(await unlimited.post(booleanV2, bomb, zipped), 429, "resource_exhausted");
+  });
+
   it("refuses JSON that protobuf does not take: names that are there twice, broken text, numbers without end", async () => {
     const { post } = await serve();
     for (const context of ['{"a":1,"a":1}', '{"a":"\\ud800"}', '{"\\udc00":1}', '{"a":1e400}', "[]", "1"]) {

@@ -3,6 +3,7 @@ import { RateLimitedLog, type Context } from "@bunting/runtime";
 import type { FlagSource, SourceSink } from "../flag-source.js";
 import type { HeapRoom } from "../heap-room.js";
 import type { SourceMetrics } from "../source-metrics.js";
+import { Synced } from "../synced.js";
 import { CachedTopic } from "./cached-topic.js";
 import { TopicCopies } from "./topic-copies.js";
 
@@ -28,6 +29,8 @@ export class CachedSource implements FlagSource {
   readonly #source: FlagSource;
   readonly #copies: TopicCopies;
   readonly #log: RateLimitedLog;
+  /** What earlier processes left has been counted. */
+  readonly #counted = new Synced();
   readonly #topics = new Map<TopicKey, CachedTopic>();
   /** Topics of which the copy is served. */
   #unconfirmed = 0;
@@ -44,13 +47,20 @@ export class CachedSource implements FlagSource {
     return this.#source.hasSynced;
   }
 
+  get hasCopies(): boolean {
+    return this.#copies.areThere;
+  }
+
   onSynced(listener: () => void): void {
     this.#source.onSynced(listener);
+    this.#counted.onSynced(() => {
+      if (this.hasCopies && !this.hasSynced) listener();
+    });
   }
 
   async run(signal: AbortSignal): Promise<void> {
     try {
-      await Promise.all([this.#source.run(signal), this.#copies.begin()]);
+      await Promise.all([this.#source.run(signal), this.#copies.begin().then(() => this.#counted.reached())]);
     } finally {
       await this.#copies.flush();
     }

@@ -24,6 +24,12 @@ export class CopyBudget {
     return this.#bytes;
   }
 
+  /** True if there is a copy that was not refused. */
+  get hasAny(): boolean {
+    for (const name of this.#sizes.keys()) if (name.endsWith(copyFileSuffix)) return true;
+    return false;
+  }
+
   /** False if there is no such file; true as well while that is not known. */
   mayHave(file: string): boolean {
     return !this.#isCounted || this.#sizes.has(path.basename(file));

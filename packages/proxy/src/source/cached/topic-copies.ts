@@ -61,6 +61,11 @@ export class TopicCopies {
     await this.#budget.count();
   }
 
+  /** True if earlier processes, or this one, have left some. */
+  get areThere(): boolean {
+    return this.#budget.hasAny;
+  }
+
   /** A topic is watched from now on. */
   open(topic: TopicKey): void {
     const known = this.#entries.get(topic);
