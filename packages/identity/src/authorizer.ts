@@ -25,4 +25,9 @@ export interface Authorizer {
   check(identity: Identity, topic: TopicName, readers?: Readers): Decision | Promise<Decision>;
   /** As `check`, with a shorter TTL, for an open subscription. Absent: `check` is called again. */
   recheck?(identity: Identity, topic: TopicName, readers?: Readers): Decision | Promise<Decision>;
+  /**
+   * Decides at once, before an open subscription is sent a new version, whether it still has a reason to be open. Asks nothing:
+   * `unavailable` says that only an answer of the API server, which there is not, could be that reason.
+   */
+  holds(identity: Identity, topic: TopicName, readers?: Readers): Decision;
 }

@@ -19,6 +19,7 @@ import type { ProxyOptions } from "./options.js";
 import { ProxyError } from "./proxy-error.js";
 import { proxyMetrics } from "./proxy-metrics.js";
 import { listeningComponent } from "./service/listening-component.js";
+import type { TopicRegistry } from "./topic/topic-registry.js";
 import { TierPath } from "./source/upstream/tier-path.js";
 import { proxyManagementPort } from "./wiring/management-port.js";
 import { proxyParts, type ProxyWiring } from "./wiring/proxy-parts.js";
@@ -55,8 +56,8 @@ export function createProxy(
 
   const tierPath = new TierPath(clock);
   const source = sourceOf(wiring, tierPath);
-  const topics = topicsOf(wiring, source);
-  const access = accessOf(wiring, source);
+  const topics: TopicRegistry = topicsOf(wiring, source, (topic) => access.access.lost(topic));
+  const access = accessOf(wiring, source, topics);
   const services = syncServices(wiring, { topics, access: access.access, tierPath });
 
   const memory = syncLimits(wiring);

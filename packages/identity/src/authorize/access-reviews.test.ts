@@ -98,6 +98,18 @@ describe("AccessReviews", () => {
     expect((await rechecked).kind).to.equal("denied");
   });
 
+  it("keeps a subscription for readers and for what RBAC has granted, without a question, and no other", async () => {
+    expect(authorizer.holds(identity, topic, new Set(["shop"])).kind).to.equal("allowed");
+    expect(authorizer.holds(identity, topic, undefined).kind).to.equal("unavailable");
+    expect(test.api.taken()).to.deep.equal([]);
+    await authorizer.check(identity, topic, undefined);
+    test.clock.advance(accessReviewTimes.grantedTtlMs);
+    expect(authorizer.holds(identity, topic, undefined).kind).to.equal("allowed");
+    test.clock.advance(accessReviewTimes.staleIfErrorMs);
+    expect(authorizer.holds(identity, topic, undefined).kind).to.equal("unavailable");
+    expect(test.api.taken()).to.have.length(1);
+  });
+
   it("is unavailable, and not allowed, while the API server is away", async () => {
     test.api.failure = "CONNECTION_REFUSED";
     const decision = authorizer.check(identity, topic, undefined);

@@ -74,6 +74,12 @@ export class AccessReviews implements Authorizer {
     return isReader(readers, identity) ? allowed : this.#decide("recheck", identity, topic);
   }
 
+  holds(identity: Identity, topic: TopicName, readers: ReadonlySet<string> | undefined): Decision {
+    if (isReader(readers, identity) || this.#reviews.hasGranted({ identity, topic })) return allowed;
+    const reason = "it is not shared with it any more, and the API server has not been asked about it";
+    return { kind: "unavailable", reason };
+  }
+
   #decide(how: "answer" | "recheck", identity: Identity, topic: TopicName): Decision | Promise<Decision> {
     // A topic without a namespace is a file; RBAC would take it for a name in all namespaces.
     if (topic.namespace === "") return { kind: "denied", reason: "it is not a FeatureFlag of a cluster" };

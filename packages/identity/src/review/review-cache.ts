@@ -149,6 +149,11 @@ export class ReviewCache<Question, Answer> {
     return cached ?? this.#refusals.of(key) ?? this.#ask(question, key, isRecheck);
   }
 
+  /** True if a grant is cached that counts while the API server is unavailable. */
+  hasGranted(question: Question): boolean {
+    return this.#staleIfError(this.#options.kind.keyOf(question)) !== undefined;
+  }
+
   /** Drops a cached refusal, so that the next call asks again. */
   forgetRefusal(question: Question): void {
     this.#refusals.forget(this.#options.kind.keyOf(question));

@@ -6,7 +6,7 @@ import { eventually } from "@bunting/test/support/event-queue.js";
 import { StockSyncClient } from "@bunting/test/support/stock-sync-client.js";
 import { SyncServer } from "@bunting/test/support/sync-server.js";
 import { ProxyError } from "../proxy-error.js";
-import type { Access, Admission, Admitted } from "./access.js";
+import type { Access, Admission, Admitted, LostSubscriptions } from "./access.js";
 
 const topic = "demo/flags" as TopicKey;
 const other = "demo/secret" as TopicKey;
@@ -40,6 +40,10 @@ class ScriptedAccess implements Access {
   watchTopic(of: Admission, key: TopicKey, subscriber: Admitted): void {
     expect(of).to.equal(admission);
     this.subscribers.set(subscriber, key);
+  }
+
+  lost(): readonly LostSubscriptions[] {
+    return [];
   }
 
   forget(stream: Admitted): void {

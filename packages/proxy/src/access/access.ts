@@ -14,6 +14,12 @@ export interface Admitted {
   refuse(error: ProxyError): void;
 }
 
+/** Subscriptions that are to end for one reason. */
+export interface LostSubscriptions {
+  readonly error: ProxyError;
+  readonly subscribers: ReadonlySet<Admitted>;
+}
+
 /**
  * Authentication and authorization of callers. The services ask at each call and for each topic, and register open streams,
  * which end when permission does. Errors are ProxyErrors: UNAUTHENTICATED, PERMISSION_DENIED, ACCESS_UNDECIDED if the API
@@ -41,6 +47,8 @@ export interface Access {
   watchAdmission(admission: Admission, stream: Admitted): void;
   /** Until `forgetTopic`, refuses `subscriber` with PERMISSION_DENIED within a minute after its permission has ended. */
   watchTopic(admission: Admission, topic: TopicKey, subscriber: Admitted): void;
+  /** The subscriptions to a topic that must not be sent its next version: what let them in has just changed. They are watched on. */
+  lost(topic: TopicKey): readonly LostSubscriptions[];
   /** The stream has ended. */
   forget(stream: Admitted): void;
   /** The subscription has ended. */
@@ -49,6 +57,8 @@ export interface Access {
 
 /** The admission of all callers without credentials. */
 export const anonymous: Admission = { identity: undefined };
+
+const none: readonly LostSubscriptions[] = [];
 
 /** Admits every caller. */
 export const anonymousAccess: Access = {
@@ -59,6 +69,7 @@ export const anonymousAccess: Access = {
   authorize: () => undefined,
   watchAdmission: ignore,
   watchTopic: ignore,
+  lost: () => none,
   forget: ignore,
   forgetTopic: ignore,
 };

@@ -1,6 +1,7 @@
 import { expect } from "chai";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import {
+  allowed,
   IdentityError,
   type Authenticator,
   type Authorizer,
@@ -39,8 +40,8 @@ describe("CheckedAccess", () => {
   let counts: string[];
   let lines: string[];
   let spent: number;
-  let chargedBytes: number;
   let admitted: number;
+  let chargedBytes: number;
   let session: TransportSession;
   let callers: Caller[];
   let identify: (caller: Caller) => Identity | undefined | Promise<Identity | undefined>;
@@ -52,8 +53,8 @@ describe("CheckedAccess", () => {
     counts = [];
     lines = [];
     spent = 0;
-    chargedBytes = 0;
     admitted = 0;
+    chargedBytes = 0;
     session = sessionOf("10.0.0.1");
     callers = [];
     identify = () => undefined;
@@ -135,6 +136,7 @@ describe("CheckedAccess", () => {
     identify = () => new Promise((resolve) => decisions.push(() => resolve(identity)));
     const authorizer: Authorizer = {
       check: () => new Promise((resolve) => decisions.push(() => resolve({ kind: "allowed" }))),
+      holds: () => ({ kind: "allowed" }),
     };
     const access = create({ authorizer });
     const waiting = Array.from({ length: maxPerConnection / 2 }, async () => {
@@ -172,7 +174,7 @@ describe("CheckedAccess", () => {
   it("charges nothing for what is known at once", async () => {
     const identity = identityOf();
     identify = () => identity;
-    const access = create({ authorizer: { check: () => ({ kind: "allowed" }) } });
+    const access = create({ authorizer: { check: () => allowed, holds: () => allowed } });
     for (let index = 0; index < 2 * maxPerConnection; index++) {
       await access.admit(callOf());
       await access.authorize({ identity }, topic, session);
@@ -290,14 +292,38 @@ describe("CheckedAccess", () => {
     const identity = identityOf();
     let decide: () => Decision | Promise<Decision>;
     let checks: string[];
+    const held = new Map<string, Decision>();
     const authorizer: Authorizer = {
       check: (who, { namespace, name }) => {
         checks.push(`${who.serviceAccount} ${namespace} ${name}`);
         return decide();
       },
+      holds: ({ serviceAccount }) => held.get(serviceAccount) ?? allowed,
     };
 
+    it("names the subscriptions to a topic whose reason has gone, and asks nothing for it", () => {
+      const access = create({ authorizer });
+      const [kept, lost, elsewhere] = [new TestStream(), new TestStream(), new TestStream()];
+      access.watchTopic({ identity }, topic, kept);
+      const web = identityOf({ serviceAccount: "web" });
+      access.watchTopic({ identity: web }, topic, lost);
+      access.watchTopic({ identity: web }, "team-a/other", elsewhere);
+      expect(access.lost(topic)).to.deep.equal([]);
+      held.set("web", { kind: "denied", reason: "it is not shared" });
+
+      const [first, ...others] = access.lost(topic);
+
+      expect([...(first?.subscribers ?? [])], "those of the topic").to.deep.equal([lost]);
+      expect(first?.error.code).to.equal("PERMISSION_DENIED");
+      expect(others).to.deep.equal([]);
+      expect(checks).to.deep.equal([]);
+      expect(counts).to.deep.equal(["denied", "ended permission"]);
+      access.forgetTopic(lost);
+      expect(access.lost(topic)).to.deep.equal([]);
+    });
+
     beforeEach(() => {
+      held.clear();
       checks = [];
       decide = () => ({ kind: "allowed" });
       identify = () => identity;

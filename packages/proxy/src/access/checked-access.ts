@@ -13,7 +13,7 @@ import type { TopicKey } from "@bunting/protocol";
 import type { Call, TransportSession } from "@bunting/rpc";
 import { Expiries, forEachInSlices, sleep, type Runnable, type ServingContext } from "@bunting/runtime";
 import { ProxyError } from "../proxy-error.js";
-import { anonymous, type Access, type Admission, type Admitted } from "./access.js";
+import { anonymous, type Access, type Admission, type Admitted, type LostSubscriptions } from "./access.js";
 import type { AccessMetrics } from "./access-metrics.js";
 import { AdmittedStreams } from "./admitted-streams.js";
 import { bearerToken } from "./bearer-token.js";
@@ -149,6 +149,20 @@ export class CheckedAccess implements Access, Runnable {
 
   watchTopic({ identity }: Admission, topic: TopicKey, subscriber: Admitted): void {
     if (identity !== undefined) this.#grants.add(identity, topic, subscriber);
+  }
+
+  lost(topic: TopicKey): readonly LostSubscriptions[] {
+    const { authorizer, context } = this.#options;
+    const lost: LostSubscriptions[] = [];
+    if (authorizer === undefined) return lost;
+    for (const { identity, subscribers } of this.#grants.of(topic)) {
+      const decision = authorizer.holds(identity, topicName(topic));
+      const error = decision.kind === "allowed" ? undefined : this.#refusedTopic(identity, topic, decision);
+      if (error === undefined) continue;
+      lost.push({ error, subscribers: new Set(subscribers) });
+      context.metrics.accessEnded("permission", subscribers.size);
+    }
+    return lost;
   }
 
   forget(stream: Admitted): void {

@@ -14,6 +14,7 @@ export interface Grant {
 /** Subscriptions of callers with an identity. */
 export class Grants {
   readonly #byName = new Map<string, Grant>();
+  readonly #byTopic = new Map<TopicKey, Set<Grant>>();
   readonly #bySubscriber = new Map<Admitted, Grant>();
 
   /** For a walk during which subscriptions may come and go. */
@@ -21,11 +22,19 @@ export class Grants {
     return this.#byName.values();
   }
 
+  /** Those to one topic. */
+  of(topic: TopicKey): Iterable<Grant> {
+    return this.#byTopic.get(topic) ?? [];
+  }
+
   add(identity: Identity, topic: TopicKey, subscriber: Admitted): void {
     const name = identityName(identity);
     const key = `${name} ${topic}`;
     const grant = this.#byName.get(key) ?? { name, identity, topic, subscribers: new Set() };
     this.#byName.set(key, grant);
+    const ofTopic = this.#byTopic.get(topic);
+    if (ofTopic === undefined) this.#byTopic.set(topic, new Set([grant]));
+    else ofTopic.add(grant);
     grant.subscribers.add(subscriber);
     this.#bySubscriber.set(subscriber, grant);
   }
@@ -35,6 +44,10 @@ export class Grants {
     if (grant === undefined) return;
     this.#bySubscriber.delete(subscriber);
     grant.subscribers.delete(subscriber);
-    if (grant.subscribers.size === 0) this.#byName.delete(`${grant.name} ${grant.topic}`);
+    if (grant.subscribers.size > 0) return;
+    this.#byName.delete(`${grant.name} ${grant.topic}`);
+    const ofTopic = this.#byTopic.get(grant.topic);
+    ofTopic?.delete(grant);
+    if (ofTopic?.size === 0) this.#byTopic.delete(grant.topic);
   }
 }

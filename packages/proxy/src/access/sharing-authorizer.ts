@@ -1,4 +1,11 @@
-import type { Authorizer, Decision, Identity, Readers, TopicName } from "@bunting/identity";
+import {
+  allowed,
+  type Authorizer,
+  type Decision,
+  type Identity,
+  type Readers,
+  type TopicName,
+} from "@bunting/identity";
 import { topicKey, type TopicKey } from "@bunting/protocol";
 import { sleep, type Clock } from "@bunting/runtime";
 
@@ -43,6 +50,11 @@ export class SharingAuthorizer implements Authorizer {
     const decision = authorizer.recheck?.(identity, topic, known) ?? authorizer.check(identity, topic, known);
     if (readers !== "unknown") return decision;
     return decision instanceof Promise ? decision.then(unlessDenied) : unlessDenied(decision);
+  }
+
+  holds(identity: Identity, topic: TopicName): Decision {
+    const readers = this.#readersOf(topic);
+    return readers === "unknown" ? allowed : this.#options.authorizer.holds(identity, topic, readers);
   }
 
   async #wait(

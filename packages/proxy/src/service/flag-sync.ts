@@ -72,8 +72,7 @@ export class FlagSync {
     const { subscribing, fetchTimeoutMs: timeoutMs = 5_000 } = this.#options;
     try {
       const topic = this.#topicOf(call, request);
-      const admission = admitToTopic(this.#access, call, topic);
-      if (admission instanceof Promise) await admission;
+      const admission = await admitToTopic(this.#access, call, topic);
       const { session: connection } = call.stream;
       const snapshot = await firstSnapshot(subscribing.topics, topic, {
         clock: subscribing.context.clock,
@@ -81,6 +80,9 @@ export class FlagSync {
         caller: call,
         connection,
       });
+      // It may have been waited for, and may say itself that the caller must not read it.
+      const refusal = await this.#access.authorize(admission, topic, connection);
+      if (refusal !== undefined) throw refusal;
       return snapshot.fetchAllFrame;
     } catch (error) {
       throw rpcErrorOf(error);

@@ -75,4 +75,6 @@ export interface SourceVersion {
   readonly resourceVersion?: string;
   /** The document comes from a copy that the source has not confirmed since this process started; absent otherwise. */
   readonly isUnconfirmed?: true;
+  /** The readers that this version of the object names; empty without any. Absent if the source reports none with versions. */
+  readonly readers?: Readers;
 }

@@ -4,6 +4,7 @@ import type { TransportSession } from "@bunting/rpc";
 import { createLogger, type Logger } from "@bunting/runtime";
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { ScriptedSource } from "@bunting/test/support/scripted-source.js";
+import { ProxyError } from "../proxy-error.js";
 import { noMetrics } from "../proxy-metrics.js";
 import { firstSnapshot } from "./first-snapshot.js";
 import type { Subscriber, Subscription } from "./subscription.js";
@@ -65,6 +66,47 @@ describe("the topic registry", () => {
     expect(peer("demo/e", connection("127.0.0.6"))).not.to.equal(ofMesh);
     topics.refresh("demo/a", () => undefined, mesh);
     expect(source.peers.get("demo/a")).to.equal(ofMesh);
+  });
+
+  it("ends subscribers that have lost their reason before a version is theirs to take, and spares the others", async () => {
+    const error = new ProxyError("PERMISSION_DENIED", "it is not shared");
+    const refused: unknown[] = [];
+    const lost: Subscriber = { wake: () => expect.fail("woken"), refuse: (why) => refused.push(why) };
+    let hasLost = false;
+    const { source, topics } = useRegistry({
+      lost: () => (hasLost ? [{ error, subscribers: new Set([lost]) }] : []),
+    });
+    source.publish(key, one);
+    const kept = topics.subscribe(key, noWork);
+    const ending = topics.subscribe(key, { ...lost, wake: () => undefined });
+    await answered();
+    expect([textOf(kept), textOf(ending)].every((text) => text?.includes("v1"))).to.equal(true);
+    const gone = topics.subscribe(key, lost);
+    expect(textOf(gone)).to.include("v1");
+    hasLost = true;
+
+    source.publish(key, two);
+
+    expect(refused).to.deep.equal([error]);
+    expect(gone.take()).to.equal(undefined);
+    expect(textOf(kept)).to.include("v2");
+  });
+
+  it("takes for readers those that both the version and the source's own watch name, as far as they are known", async () => {
+    const { source, topics } = useRegistry();
+    const readers = (known: ReadonlySet<string> | undefined | "unknown"): unknown => {
+      const both = topics.readersOf(key, known);
+      return typeof both === "object" ? [...both] : both;
+    };
+    expect(readers(new Set(["a"])), "before the topic").to.deep.equal(["a"]);
+    topics.subscribe(key, noWork);
+    await answered();
+    source.publish(key, one, { readers: new Set(["a", "b"]) });
+    expect(readers(new Set(["b", "c"]))).to.deep.equal(["b"]);
+    expect(readers("unknown")).to.deep.equal(["a", "b"]);
+    expect(readers(undefined)).to.equal(undefined);
+    source.publish(key, two);
+    expect(readers(new Set(["c"])), "of a version that says nothing").to.deep.equal(["c"]);
   });
 
   it("keeps an idle topic for a while, then drops it and its watch", async () => {

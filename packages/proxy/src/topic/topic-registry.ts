@@ -1,4 +1,4 @@
-import type { TopicKey } from "@bunting/protocol";
+import type { Readers, TopicKey } from "@bunting/protocol";
 import type { TransportSession } from "@bunting/rpc";
 import { aborted, type Runnable, RateLimitedLog, type Context } from "@bunting/runtime";
 import { ProxyError } from "../proxy-error.js";
@@ -6,7 +6,7 @@ import type { ProxyMetrics } from "../proxy-metrics.js";
 import type { FlagSource } from "../source/flag-source.js";
 import { FanOut } from "./fan-out.js";
 import type { Subscriber, Subscription } from "./subscription.js";
-import { Topic, type TopicPolicies } from "./topic.js";
+import { Topic, type LostSubscribers, type TopicPolicies } from "./topic.js";
 import { isLocal, type TopicQuota } from "./topic-quota.js";
 
 export interface TopicRegistryOptions extends TopicPolicies {
@@ -14,6 +14,8 @@ export interface TopicRegistryOptions extends TopicPolicies {
   readonly context: Context<ProxyMetrics>;
   /** How long a topic without subscribers keeps its watch and snapshot for the next subscriber, in ms. */
   readonly lingerMs: number;
+  /** The subscribers that must not be sent a topic's version reported last; none if not given. */
+  readonly lost?: LostSubscribers | undefined;
   /** Limits the topics of a connection and of an address; no limits if not given. */
   readonly quota?: TopicQuota | undefined;
   /** A new one if not given. */
@@ -66,6 +68,16 @@ export class TopicRegistry implements Runnable {
   /** The topics, lingering ones included. */
   *topics(): IterableIterator<Topic> {
     for (const { topic } of this.#entries.values()) yield topic;
+  }
+
+  /**
+   * The readers of a topic, of those that the source knows by a watch of its own: that one and the watch of the document can be
+   * late, and only what both say counts.
+   */
+  readersOf(key: TopicKey, known: Readers | undefined | "unknown"): Readers | undefined | "unknown" {
+    const own = this.#entries.get(key)?.topic.readers;
+    if (own === undefined || known === undefined) return known;
+    return known === "unknown" ? own : new Set([...own].filter((reader) => known.has(reader)));
   }
 
   /**

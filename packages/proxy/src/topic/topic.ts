@@ -3,6 +3,7 @@ import {
   type FlagDocument,
   type JsonObject,
   type PastVersion,
+  type Readers,
   type TopicKey,
 } from "@bunting/protocol";
 import type { ServingContext } from "@bunting/runtime";
@@ -52,7 +53,14 @@ export interface TopicOptions extends TopicPolicies {
   readonly charge?: TopicCharge | undefined;
   /** Called when the last subscription is gone. */
   readonly onIdle: () => void;
+  /** The subscribers that must not be sent the version reported last; none if not given. */
+  readonly lost?: LostSubscribers | undefined;
 }
+
+/** Subscribers to a topic that are to end before it has a new version, with the reason. */
+export type LostSubscribers = (
+  topic: TopicKey,
+) => readonly { readonly error: ProxyError; readonly subscribers: ReadonlySet<unknown> }[];
 
 /** Default limit of most gRPC clients for a message. */
 const clientReceiveLimitBytes = 4 * 1024 * 1024;
@@ -77,6 +85,7 @@ export class Topic implements SourceSink, SubscribedTopic {
   #freshness: Freshness | undefined;
   #isClosed = false;
   #sequence = 0;
+  #readers: Readers | undefined;
   #cancelGrace: (() => void) | undefined;
   /** Deletion policy that the source has applied itself, or that of the options. */
   #deletionPolicy: DeletionPolicy;
@@ -120,6 +129,11 @@ export class Topic implements SourceSink, SubscribedTopic {
   flags(): JsonObject | undefined {
     const text = this.newest?.text;
     return text === undefined ? undefined : (JSON.parse(text) as FlagDocument).flags;
+  }
+
+  /** The readers that the object names, of which this is the newest version; undefined if that is not known. */
+  get readers(): Readers | undefined {
+    return this.#readers;
   }
 
   /** Number of subscriptions. */
@@ -180,17 +194,22 @@ export class Topic implements SourceSink, SubscribedTopic {
     this.#endGrace();
     // An equal document is not published again, but its object may have a new version.
     const isNew = newest?.digest !== bytes.digest;
-    this.#setState(live(isNew ? this.#nextSnapshot(bytes, version) : newest.at(version, history)));
+    const next = live(isNew ? this.#nextSnapshot(bytes, version) : newest.at(version, history));
+    this.#endLost(version);
+    this.#setState(next);
   }
 
   sameDocument(version: SourceVersion): void {
     if (this.#isClosed) return;
     const reported = standing(this.#state);
-    if (reported.kind === "live") this.#setState(live(reported.snapshot.at(version)));
+    if (reported.kind !== "live") return;
+    this.#endLost(version);
+    this.#setState(live(reported.snapshot.at(version)));
   }
 
   missing(): void {
     if (this.#isClosed) return;
+    this.#readers = undefined;
     if (standing(this.#state).kind === "starting") this.#setState(missing());
     // The source has forgotten that the document existed; this topic has not.
     else this.deleted();
@@ -199,6 +218,7 @@ export class Topic implements SourceSink, SubscribedTopic {
   deleted(applied?: DeletionPolicy): void {
     if (this.#isClosed) return;
     const before = standing(this.#state);
+    this.#readers = undefined;
     if (applied !== undefined) {
       this.#deletedBySource(before, applied);
       return;
@@ -344,6 +364,13 @@ export class Topic implements SourceSink, SubscribedTopic {
     this.#sequence++;
     const publishedMs = this.#options.context.clock.monotonicMs();
     return new Snapshot({ topic: this.key, sequence: this.#sequence, version, publishedMs, bytes });
+  }
+
+  /** Before this version can be taken by anyone: what an edit says counts for the flags of the same edit. */
+  #endLost({ readers }: SourceVersion): void {
+    this.#readers = readers;
+    for (const { error, subscribers } of this.#options.lost?.(this.key) ?? [])
+      this.#refuse(error, (subscriber) => !subscribers.has(subscriber));
   }
 
   #refuse(error: ProxyError, isSpared?: (subscriber: Subscriber) => boolean): void {

@@ -2,6 +2,7 @@ import { readsReaders, type CreatedAccess } from "../access/create-access.js";
 import { prepareSnapshot } from "../snapshot/encode-snapshot.js";
 import type { FlagSource } from "../source/flag-source.js";
 import type { TierPath } from "../source/upstream/tier-path.js";
+import type { LostSubscribers } from "../topic/topic.js";
 import type { TopicRegistry } from "../topic/topic-registry.js";
 import type { ProxyWiring } from "./proxy-parts.js";
 
@@ -21,9 +22,14 @@ export function sourceOf({ options, parts, context }: ProxyWiring, tierPath: Tie
 }
 
 /** The topics that the source feeds, which encode snapshots and hold subscriptions. */
-export function topicsOf({ options, parts, context }: ProxyWiring, source: FlagSource): TopicRegistry {
+export function topicsOf(
+  { options, parts, context }: ProxyWiring,
+  source: FlagSource,
+  lost: LostSubscribers,
+): TopicRegistry {
   return new parts.TopicRegistry({
     source,
+    lost,
     context,
     quota: new parts.TopicQuota({
       perConnection: options.maxTopicsPerConnection,
@@ -39,10 +45,14 @@ export function topicsOf({ options, parts, context }: ProxyWiring, source: FlagS
 }
 
 /** Access to the topics. */
-export function accessOf({ options, parts, context }: ProxyWiring, source: FlagSource): CreatedAccess {
+export function accessOf(
+  { options, parts, context }: ProxyWiring,
+  source: FlagSource,
+  topics: TopicRegistry,
+): CreatedAccess {
   return parts.createAccess(options, {
     context,
     env: process.env,
-    readersOf: (topic) => source.readersOf?.(topic),
+    readersOf: (topic) => topics.readersOf(topic, source.readersOf?.(topic)),
   });
 }

@@ -86,10 +86,14 @@ function placeAfter(read: Known, written: Known | undefined): Known {
 }
 
 export function knownOf({ record }: StoredRecord, noticedMs: number): Known {
-  const { kind, epoch, resourceVersion, uid, generation } = record;
+  const { kind, epoch, resourceVersion, uid, generation, readers } = record;
   const at = { epoch, resourceVersion };
   if (kind !== "document") return { ...at, kind, version: { noticedMs } };
-  const version = { noticedMs, resourceVersion, ...identityOf(uid, generation) };
+  const version: SourceVersion = {
+    ...{ noticedMs, resourceVersion, ...identityOf(uid, generation) },
+    // Without a list, as from earlier releases, this replica's own watch says whom it is shared with.
+    ...(readers === undefined ? {} : { readers: new Set(readers) }),
+  };
   return { ...at, kind, document: record.document, version, history: record.history };
 }
 
@@ -97,9 +101,12 @@ export function storedRecordOf(topic: TopicKey, known: Known): TopicRecord {
   const { epoch, resourceVersion, version } = known;
   const at = { topic, epoch, resourceVersion };
   if (known.kind !== "document") return { ...at, kind: known.kind };
-  const { uid, generation } = version;
-  const history = known.history === undefined ? {} : { history: known.history };
-  return { ...at, kind: known.kind, document: known.document, ...history, ...identityOf(uid, generation) };
+  const { uid, generation, readers } = version;
+  return {
+    ...{ ...at, kind: known.kind, document: known.document, ...identityOf(uid, generation) },
+    ...(known.history === undefined ? {} : { history: known.history }),
+    ...(readers === undefined ? {} : { readers: [...readers] }),
+  };
 }
 
 function identityOf(uid: string | undefined, generation: number | undefined) {

@@ -1,5 +1,12 @@
 import { ObjectTracker, type Epoch, type KubeObject, type WatchRequest } from "@bunting/kube";
-import { documentOfFeatureFlag, withEarlierFlags, type TopicKey } from "@bunting/protocol";
+import {
+  documentOfFeatureFlag,
+  parseReaders,
+  readersOfMetadata,
+  withEarlierFlags,
+  type Readers,
+  type TopicKey,
+} from "@bunting/protocol";
 import type { Clock } from "@bunting/runtime";
 import { ProxyError } from "../../proxy-error.js";
 import type { SourceSink, SourceVersion } from "../flag-source.js";
@@ -16,6 +23,8 @@ export interface FlagRecordOptions {
   /** Called when the FeatureFlag began or ceased to exist, or may have: the plan of watches depends on it. */
   readonly onChange: (record: FlagRecord) => void;
 }
+
+const noReaders: Readers = new Set();
 
 /** A version of a FeatureFlag that was reported to the sink, or refused. */
 interface ReportedVersion {
@@ -152,6 +161,7 @@ export class FlagRecord implements WatchRequest {
     const version: SourceVersion = {
       noticedMs: clock.monotonicMs(),
       resourceVersion,
+      readers: parseReaders(readersOfMetadata(object.metadata)).readers ?? noReaders,
       ...(uid === undefined ? {} : { uid }),
       ...(generation === undefined ? {} : { generation }),
     };
