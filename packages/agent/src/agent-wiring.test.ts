@@ -273,24 +273,28 @@ describe("createAgent", () => {
       "last-known-good",
       "freshness",
       "source-0",
+      "first-answers",
       "ofrep",
       "sync-http",
       "sync",
       "evaluation",
+      "readiness",
     ]);
   });
 
-  it("is no longer ready as soon as it stops, and tells those who watch its health", async () => {
+  it("is ready once its sources have answered and its ports are open, until it stops, and tells those who watch its health", async () => {
     const { made } = await useAgent();
-    made.one("createSources").given[1].answered(0);
     const readiness = made.one("AgentReadiness").made;
-    expect(readiness.check().isReady).to.equal(true);
     const health = made.one("ReadinessHealth").made;
     const told: unknown[] = [];
     health.onChange(() => told.push(health.statusOf("")));
-    serving(made, "evaluation").onStopping?.();
+    made.one("createSources").given[1].answered(0);
+    const last = made.one("runComponents").given[0].at(-1);
+    await last?.start(() => undefined, new AbortController().signal);
+    expect(readiness.check().isReady).to.equal(true);
+    await last?.stop();
     expect(readiness.check().isReady).to.equal(false);
-    expect(told).to.deep.equal(["NOT_SERVING"]);
+    expect(told).to.deep.equal(["NOT_SERVING", "SERVING", "NOT_SERVING"]);
   });
 
   it("ends what clients have open on each port when it stops, and writes the copies of flags out", async () => {

@@ -15,6 +15,7 @@ import {
 } from "@bunting/runtime";
 import { agentPrometheusMetrics } from "./management/prometheus-metrics.js";
 import type { AgentOptions } from "./options.js";
+import { FirstAnswers } from "./sync/first-answers.js";
 import { version } from "./version.js";
 import { agentParts, type AgentWiring } from "./wiring/agent-parts.js";
 import { applicationPorts } from "./wiring/application-ports.js";
@@ -28,7 +29,7 @@ export interface Agent {
   /**
    * Runs until the signal aborts. Rejects with the error that kept it from starting.
    *
-   * @param onReady called once, when every source has answered.
+   * @param onReady called once, when every source has answered and applications can connect.
    */
   run(signal: AbortSignal, onReady?: () => void): Promise<void>;
 }
@@ -65,10 +66,11 @@ export function createAgent(
   });
   const answered = new Signal<number>();
   const { store, sources, freshness, copies } = sourcesOf(wiring, configs, evaluator, answered);
-  const services = servicesOf(wiring, { store, evaluator, telemetry });
+  const firstAnswers = new FirstAnswers(configs);
+  const services = servicesOf(wiring, { store, evaluator, unread: firstAnswers, telemetry });
 
   const readiness = new parts.AgentReadiness({
-    sourceCount: configs.length,
+    firstAnswers,
     status: () => sources.map((source) => source.status()),
     servesFlags: (sourceIndex) => store.servesFlags(sourceIndex),
     isStale: (sourceIndex) => freshness.isStale(sourceIndex),
@@ -77,11 +79,15 @@ export function createAgent(
   });
   const health = new parts.ReadinessHealth(() => readiness.check());
   const ready = new Signal();
-  answered.listen((sourceIndex) => {
-    if (!readiness.answered(sourceIndex)) return;
-    services.sync.release();
+  const becameReady = (): void => {
     health.changed();
-    ready.emit();
+    if (readiness.check().isReady) ready.emit();
+  };
+  answered.listen((sourceIndex) => {
+    if (!firstAnswers.answered(sourceIndex)) return;
+    if (firstAnswers.isComplete) services.sync.release();
+    services.sync.answered();
+    if (firstAnswers.isComplete) becameReady();
   });
 
   const limits = portLimits(wiring);
@@ -89,7 +95,7 @@ export function createAgent(
   const tls = parts.serverTls(options, logger);
   const management = agentManagementPort(wiring, { readiness, health, registry, limits });
   const ports = applicationPorts(wiring, { services, limits, callers, tls: tls.termination });
-  const serving = servingComponents(wiring, { management, ports, services, readiness, health });
+  const serving = servingComponents(wiring, { management, ports, services });
 
   const components: Component[] = [
     ...tls.components,
@@ -99,10 +105,25 @@ export function createAgent(
     copies,
     runnableComponent(freshness, "before the sources, each of which is away until it has answered"),
     ...sources.map((source) => runnableComponent(source, "flags may arrive before the first request")),
+    firstAnswers.component(clock),
     serving.ofrep,
     ...(ports.syncHttp === undefined ? [] : [ports.syncHttp]),
     serving.sync,
     serving.evaluation,
+    {
+      name: "readiness",
+      reason: "starts last and stops first: who asks is to connect to open ports only",
+      start: () => {
+        readiness.listening();
+        becameReady();
+        return Promise.resolve();
+      },
+      stop: () => {
+        readiness.stopping();
+        health.changed();
+        return Promise.resolve();
+      },
+    },
   ];
   return {
     run: (signal, onReady) => {

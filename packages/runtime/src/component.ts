@@ -8,8 +8,11 @@ export interface Component {
   readonly name: string;
   /** Reason for its place in the list. */
   readonly reason: string;
-  /** Resolves once it is running; it calls `fail` if it breaks later and the process can't continue. */
-  start(fail: (error: unknown) => void): Promise<void>;
+  /**
+   * Resolves once it is running; it calls `fail` if it breaks later and the process can't continue. When the signal aborts, nothing is started
+   * after it: one that waits for something has to resolve.
+   */
+  start(fail: (error: unknown) => void, signal: AbortSignal): Promise<void>;
   /** Releases everything that `start` took. Called only if `start` was. */
   stop(): Promise<void>;
 }
@@ -41,7 +44,7 @@ export async function runComponents(
     for (const component of components) {
       if (signal.aborted || errors.length > 0) break;
       started.unshift(component);
-      await component.start(fail);
+      await component.start(fail, abort.signal);
     }
     if (!signal.aborted) await aborted(abort.signal);
   } catch (error) {

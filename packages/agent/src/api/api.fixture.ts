@@ -11,6 +11,7 @@ import { Evaluator } from "@bunting/evaluation";
 import { FlagStore } from "../store/flag-store.js";
 import { HeapBudget } from "../store/heap-budget.js";
 import { noStoreMetrics } from "../store/store-metrics.fixture.js";
+import { FirstAnswers } from "../sync/first-answers.js";
 import type { ApiMetrics } from "./api-metrics.js";
 import { createContextEnrichment, type ContextEnrichment } from "./context.js";
 import { evaluationV1 } from "./evaluation-v1.js";
@@ -103,6 +104,8 @@ export interface World {
   readonly metrics: RecordingMetrics;
   readonly logger: RecordingLogger;
   readonly clock: ManualClock;
+  /** The sources that count as not having answered; none at first. */
+  readonly unread: FirstAnswers;
   /** v2, v1 and schema.v1, in this order. */
   readonly services: readonly EvaluationService[];
   /** Replaces the document of a source, by its index. */
@@ -110,6 +113,8 @@ export interface World {
 }
 
 export interface WorldOptions {
+  /** Indexes of the sources that have not answered; none if not given. */
+  readonly unread?: readonly number[];
   readonly documents?: readonly JsonObject[];
   readonly contextValues?: Readonly<Record<string, string>>;
   readonly contextFromHeader?: Readonly<Record<string, string>>;
@@ -132,11 +137,15 @@ export function createWorld(options: WorldOptions = {}): World {
   documents.forEach((document, index) => put(document, index));
   const selections = createSelections();
   const context = createContextEnrichment({ contextValues, contextFromHeader });
-  const dependencies = { evaluator, selections, context, metrics, logger };
+  const unread = new FirstAnswers(documents.map((_, index) => ({ uri: `source-${index}` })));
+  documents.forEach((_, index) => {
+    if (options.unread?.includes(index) !== true) unread.answered(index);
+  });
+  const dependencies = { evaluator, unread, selections, context, metrics, logger };
   const services = [evaluationV2, evaluationV1, schemaV1].map((dialect) =>
     createEvaluationService(dialect, dependencies),
   );
-  return { store, evaluator, selections, context, metrics, logger, clock, services, put };
+  return { store, evaluator, unread, selections, context, metrics, logger, clock, services, put };
 }
 
 /** How long a client may read nothing, by the stall clock. */

@@ -2,7 +2,10 @@ import { RpcError } from "@bunting/rpc";
 import type { EvaluationErrorCode } from "@bunting/evaluation";
 
 /** How an evaluation can fail once the accessor is known. */
-export type ApiErrorCode = EvaluationErrorCode | "TYPE_MISMATCH";
+export type ApiErrorCode = EvaluationErrorCode | "TYPE_MISMATCH" | "PROVIDER_NOT_READY";
+
+/** Said instead of "not found" as long as a source that could have the flag has not answered. Clients try again. */
+export const unreadMessage = "a source that may have the flag has not answered yet";
 
 /**
  * The statuses and messages of flagd. Created once: an application that asks for a missing flag does so often, and capturing a stack
@@ -12,6 +15,7 @@ const errors: Readonly<Record<ApiErrorCode, RpcError>> = {
   FLAG_NOT_FOUND: new RpcError("NOT_FOUND", "Flag not found"),
   TYPE_MISMATCH: new RpcError("INVALID_ARGUMENT", "Type mismatch error"),
   PARSE_ERROR: new RpcError("DATA_LOSS", "Error parsing input or configuration"),
+  PROVIDER_NOT_READY: new RpcError("UNAVAILABLE", unreadMessage),
   GENERAL: new RpcError("UNKNOWN", "General error"),
 };
 

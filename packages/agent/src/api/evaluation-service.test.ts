@@ -6,6 +6,7 @@ import {
   type JsonObject,
   type JsonValue,
 } from "@bunting/protocol";
+import type { StatusName } from "@bunting/rpc";
 import { expect } from "chai";
 import { grpcMethods } from "./grpc/grpc-methods.js";
 import {
@@ -128,6 +129,49 @@ describe("the evaluation services over gRPC", () => {
         ),
       ).to.deep.equal({ value: { a: [1, { b: null }] }, variant: "o", ...rest });
     }
+  });
+
+  it("say UNAVAILABLE, which clients try again, for what a source may have that has not answered; NOT_FOUND afterwards", async () => {
+    const { client, world } = await serve({ documents: [document, { flags: {} }], unread: [1] });
+    const ways = [
+      [pathV2, boolV2],
+      [pathV1, boolV1],
+      [pathSchema, boolSchema],
+    ] as const;
+    const ask = (selector: string, code: StatusName, details: string): Promise<unknown> =>
+      Promise.all(
+        ways.map(([path, types]) => {
+          const headers = { "flagd-selector": selector };
+          return expectStatus(
+            client.unary(`${path}Boolean`, types, asked("nowhere"), headers),
+            code,
+            details,
+          );
+        }),
+      );
+    const unread = "a source that may have the flag has not answered yet";
+    for (const [path, types] of ways)
+      expect(await client.unary(`${path}Boolean`, types, asked("on"))).to.include({ value: true });
+    await ask("", "UNAVAILABLE", unread);
+    await ask("source=source-1", "UNAVAILABLE", unread);
+    await ask("source=source-0", "NOT_FOUND", "Flag not found");
+    const all = [
+      [`${pathV1}All`, [v1.ResolveAllRequest, v1.ResolveAllResponse]],
+      [`${pathSchema}All`, [schema.ResolveAllRequest, schema.ResolveAllResponse]],
+    ] as const;
+    for (const [path, types] of all) {
+      expect((await client.unary(path, types, { context: {} })).flags).to.include.keys("on");
+      const none = client.unary(path, types, { context: {} }, { "flagd-selector": "source=source-1" });
+      await expectStatus(none, "UNAVAILABLE", unread);
+    }
+    // It leaves its value to the code, which v1 can't say in another way: the flag is known.
+    await expectStatus(
+      client.unary(`${pathV1}Boolean`, boolV1, asked("codeDefault")),
+      "NOT_FOUND",
+      "Flag not found",
+    );
+    world.unread.answered(1);
+    await ask("", "NOT_FOUND", "Flag not found");
   });
 
   it("drop the fraction of an Int and keep it within 64 bits", async () => {

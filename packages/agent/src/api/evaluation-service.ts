@@ -4,7 +4,7 @@ import type { Logger } from "@bunting/runtime";
 import type { EvaluationContext, ResolvedFlag, Resolution } from "@bunting/evaluation";
 import type { AllAnswer, Answer, AnyFlagAnswer } from "./answer.js";
 import type { ApiMetrics } from "./api-metrics.js";
-import type { FlagEvaluator } from "./backend.js";
+import type { FlagEvaluator, UnreadSources } from "./backend.js";
 import type { ResolveRequest } from "./codec/resolve-request.js";
 import type { ContextEnrichment } from "./context.js";
 import type { Dialect } from "./dialect.js";
@@ -15,6 +15,7 @@ import { accessorOf, typedValue, zeroValue, type Accessor } from "./typed-value.
 
 export interface EvaluationDependencies {
   readonly evaluator: FlagEvaluator;
+  readonly unread: UnreadSources;
   readonly selections: Selections;
   readonly context: ContextEnrichment;
   readonly metrics: ApiMetrics;
@@ -33,7 +34,7 @@ export function createEvaluationService(
   dialect: Dialect,
   dependencies: EvaluationDependencies,
 ): EvaluationService {
-  const { evaluator, selections, context: enrichment, metrics, logger } = dependencies;
+  const { evaluator, unread, selections, context: enrichment, metrics, logger } = dependencies;
   const enrich = dialect.mapsHeadersToContext ? enrichment.enrich : enrichment.enrichStatic;
 
   /** A flag that is left out of an answer was evaluated all the same. */
@@ -65,7 +66,10 @@ export function createEvaluationService(
       const selection = selections.of(textHeader(headers, selectorHeader));
       const context = enrich(request.context, headers);
       const resolution = evaluator.resolve(request.flagKey, context, selection.select);
-      const outcome = outcomeOf(dialect, accessor, resolution, selection);
+      const outcome =
+        resolution.errorCode === "FLAG_NOT_FOUND" && unread.mayLack(selection)
+          ? "PROVIDER_NOT_READY"
+          : outcomeOf(dialect, accessor, resolution, selection);
       if (typeof outcome === "string") {
         metrics.evaluationFailed(request.flagKey, outcome);
         throw evaluationError(outcome);
@@ -76,13 +80,16 @@ export function createEvaluationService(
     resolveAll: (requested, headers) => {
       const selection = selections.of(textHeader(headers, selectorHeader));
       const context = enrich(requested, headers);
+      let flags: AnyFlagAnswer[];
       try {
-        return { flags: answerAll(context, selection), metadata: selection.metadata };
+        flags = answerAll(context, selection);
       } catch (error) {
         const trackingId = randomUUID();
         logger.error({ error, trackingId }, "evaluating all flags failed");
         throw new RpcError("UNKNOWN", `error resolving flags. Tracking ID: ${trackingId}`, { cause: error });
       }
+      if (flags.length === 0 && unread.mayLack(selection)) throw evaluationError("PROVIDER_NOT_READY");
+      return { flags, metadata: selection.metadata };
     },
   };
 }

@@ -1,6 +1,7 @@
 import { systemClock } from "@bunting/runtime";
 import { expect } from "chai";
 import type { SourceStatus } from "../sync/sync-source.js";
+import { FirstAnswers } from "../sync/first-answers.js";
 import { AgentReadiness } from "./agent-readiness.js";
 
 function status(over: Partial<SourceStatus>): SourceStatus {
@@ -21,27 +22,40 @@ function status(over: Partial<SourceStatus>): SourceStatus {
   };
 }
 
-function readinessOf(...sources: SourceStatus[]): AgentReadiness {
+interface Checked {
+  readonly readiness: AgentReadiness;
+  readonly answered: (sourceIndex: number) => void;
+}
+
+/** One that listens. */
+function readinessOf(...sources: SourceStatus[]): Checked {
   return readinessWith([], ...sources);
 }
 
-function readinessWith(stale: readonly number[], ...sources: SourceStatus[]): AgentReadiness {
-  return new AgentReadiness({
-    sourceCount: sources.length,
+function readinessWith(stale: readonly number[], ...sources: SourceStatus[]): Checked {
+  const firstAnswers = new FirstAnswers(sources);
+  const readiness = new AgentReadiness({
+    firstAnswers,
     status: () => sources,
     servesFlags: (sourceIndex) => sources[sourceIndex]?.lastUpdate !== undefined,
     isStale: (sourceIndex) => stale.includes(sourceIndex),
     documentName: (sourceIndex) => (sourceIndex === 9 ? { digest: "abc", resourceVersion: "17" } : undefined),
     clock: systemClock,
   });
+  readiness.listening();
+  return { readiness, answered: (sourceIndex) => void firstAnswers.answered(sourceIndex) };
 }
 
 describe("AgentReadiness", () => {
   it("says which sources are stale", () => {
     const away = status({ state: "disconnected", error: "refused" });
-    const readiness = readinessWith([0], away, status({ sourceIndex: 1, uri: "file", selector: "" }));
-    readiness.answered(0);
-    readiness.answered(1);
+    const { readiness, answered } = readinessWith(
+      [0],
+      away,
+      status({ sourceIndex: 1, uri: "file", selector: "" }),
+    );
+    answered(0);
+    answered(1);
     const { isReady, reason } = readiness.check();
     expect(isReady).to.equal(true);
     expect(reason.split("\n")).to.deep.equal([
@@ -52,18 +66,36 @@ describe("AgentReadiness", () => {
   });
 
   it("is not ready until every source has answered, even while its stream is open (flagd is ready then, without flags)", () => {
-    const readiness = readinessOf(status({}), status({ sourceIndex: 1, uri: "file" }));
+    const { readiness, answered } = readinessOf(status({}), status({ sourceIndex: 1, uri: "file" }));
     expect(readiness.check().isReady).to.equal(false);
-    expect(readiness.answered(0)).to.equal(false);
+    answered(0);
     expect(readiness.check()).to.have.property("reason").that.contains("waiting for the first flags of file");
-    expect(readiness.answered(1)).to.equal(true);
+    answered(1);
     expect(readiness.check().isReady).to.equal(true);
-    expect(readiness.answered(1), "reported once").to.equal(false);
+  });
+
+  it("is not ready until applications can connect", () => {
+    const firstAnswers = new FirstAnswers([]);
+    const readiness = new AgentReadiness({
+      firstAnswers,
+      status: () => [],
+      servesFlags: () => true,
+      isStale: () => false,
+      clock: systemClock,
+    });
+    expect(readiness.check()).to.deep.equal({
+      isReady: false,
+      reason: "the ports for applications are not open yet",
+    });
+    readiness.listening();
+    expect(readiness.check().isReady).to.equal(true);
   });
 
   it("stays ready when a source is lost, and says in the body which one and why", () => {
-    const readiness = readinessOf(status({ state: "disconnected", error: "connection refused" }));
-    readiness.answered(0);
+    const { readiness, answered } = readinessOf(
+      status({ state: "disconnected", error: "connection refused" }),
+    );
+    answered(0);
     const { isReady, reason } = readiness.check();
     expect(isReady).to.equal(true);
     expect(reason).to.match(
@@ -84,14 +116,14 @@ describe("AgentReadiness", () => {
   });
 
   it("names the protocol of a source, and what the source reports instead of flags", () => {
-    const readiness = readinessOf(
+    const { readiness, answered } = readinessOf(
       status({
         protocol: "bunting.sync.v1",
         lastUpdate: undefined,
         warning: "there is no FeatureFlag demo/flags",
       }),
     );
-    readiness.answered(0);
+    answered(0);
     expect(readiness.check().isReady).to.equal(true);
     expect(readiness.check().reason).to.match(
       /^ready, but without flags of demo\/flags\n.*connected for 0 s \(bunting\.sync\.v1\), no flags yet: there is no FeatureFlag demo\/flags$/,
@@ -100,17 +132,17 @@ describe("AgentReadiness", () => {
 
   it("says which sources without a document serve their previous flags, such as a deleted FeatureFlag by policy", () => {
     const warning = "the FeatureFlag was deleted; its flags are still served";
-    const readiness = readinessOf(
+    const { readiness, answered } = readinessOf(
       status({ warning }),
       status({ sourceIndex: 1, selector: "demo/none", lastUpdate: undefined, warning: "there is none" }),
     );
-    for (const sourceIndex of [0, 1]) readiness.answered(sourceIndex);
+    for (const sourceIndex of [0, 1]) answered(sourceIndex);
     expect(readiness.check().reason).to.match(
       /^ready, but without flags of demo\/none and with the previous flags of demo\/flags\n/,
     );
     const kept = readinessOf(status({ warning }));
     kept.answered(0);
-    expect(kept.check().reason).to.match(/^ready, but with the previous flags of demo\/flags\n/);
+    expect(kept.readiness.check().reason).to.match(/^ready, but with the previous flags of demo\/flags\n/);
   });
 
   it("names the document of a source by its version, and no secret in its URI", () => {
@@ -124,8 +156,8 @@ describe("AgentReadiness", () => {
   });
 
   it("is no longer ready once it shuts down", () => {
-    const readiness = readinessOf(status({}));
-    readiness.answered(0);
+    const { readiness, answered } = readinessOf(status({}));
+    answered(0);
     readiness.stopping();
     expect(readiness.check()).to.deep.equal({ isReady: false, reason: "shutting down" });
   });

@@ -1,25 +1,27 @@
 import type { Clock, Readiness } from "@bunting/runtime";
 import type { DocumentName } from "../sync/current-document.js";
+import type { FirstAnswers } from "../sync/first-answers.js";
 import { shownUri } from "../sync/shown-uri.js";
 import type { SourceStatus } from "../sync/sync-source.js";
 
 /**
  * Whether the agent is ready: as soon as every source has answered, with a document, even one that is refused, or with the message that there is
- * none, or its last-known-good copy was loaded. From then on, only shutting down makes it unready. A missing FeatureFlag, a refused document, an
+ * none, or its last-known-good copy was loaded, and applications can connect. From then on, only shutting down makes it unready. A missing FeatureFlag, a refused document, an
  * unreachable source and stale flags are reported in the body and as metrics: if they took the agent out of service, one misspelt name would
  * block every rollout, and an outage of one proxy would take every workload down with it.
  */
 export class AgentReadiness {
   readonly #clock: Clock;
-  readonly #waitingFor: Set<number>;
+  readonly #firstAnswers: FirstAnswers;
   readonly #status: () => readonly SourceStatus[];
   readonly #servesFlags: (sourceIndex: number) => boolean;
   readonly #isStale: (sourceIndex: number) => boolean;
   readonly #documentName: (sourceIndex: number) => DocumentName | undefined;
+  #isListening = false;
   #isStopping = false;
 
   constructor(options: {
-    readonly sourceCount: number;
+    readonly firstAnswers: FirstAnswers;
     readonly status: () => readonly SourceStatus[];
     /** Whether a source has flags that are served. */
     readonly servesFlags: (sourceIndex: number) => boolean;
@@ -34,12 +36,12 @@ export class AgentReadiness {
     this.#servesFlags = options.servesFlags;
     this.#isStale = options.isStale;
     this.#documentName = options.documentName;
-    this.#waitingFor = new Set(Array.from({ length: options.sourceCount }, (_, index) => index));
+    this.#firstAnswers = options.firstAnswers;
   }
 
-  /** To be called for each answer of a source; true if it was the last that the agent waited for. */
-  answered(sourceIndex: number): boolean {
-    return this.#waitingFor.delete(sourceIndex) && this.#waitingFor.size === 0;
+  /** All ports for applications are open. */
+  listening(): void {
+    this.#isListening = true;
   }
 
   stopping(): void {
@@ -56,13 +58,15 @@ export class AgentReadiness {
         name: this.#documentName(source.sourceIndex),
       }),
     );
-    if (this.#waitingFor.size > 0) {
-      const missing = [...this.#waitingFor].map((index) => shownUri(sources[index]?.uri ?? String(index)));
+    if (!this.#firstAnswers.isComplete) {
+      const missing = Array.from(this.#firstAnswers.awaited(), ([, uri]) => shownUri(uri));
       return {
         isReady: false,
         reason: [`waiting for the first flags of ${missing.join(", ")}`, ...lines].join("\n"),
       };
     }
+    if (!this.#isListening)
+      return { isReady: false, reason: ["the ports for applications are not open yet", ...lines].join("\n") };
     return { isReady: true, reason: [this.#headline(sources), ...lines].join("\n") };
   }
 

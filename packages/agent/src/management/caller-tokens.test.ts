@@ -29,7 +29,7 @@ describe("CallerTokens", () => {
 
   const start = async (content: string): Promise<void> => {
     directory.replace("tokens", content);
-    await callers.component.start(() => undefined);
+    await callers.component.start(() => undefined, new AbortController().signal);
   };
 
   it("admits each token of the file, with the scheme in any case, and nothing else", async () => {

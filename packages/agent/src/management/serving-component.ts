@@ -12,8 +12,6 @@ export interface ServingOptions {
   readonly drain?: (stream: TransportStream) => void;
   /** Ends the answers over HTTP that would not end by themselves; resolves when they have. */
   readonly drainHttp?: () => Promise<void>;
-  /** Called before connections are closed. */
-  readonly onStopping?: () => void;
   /** Called when no connection is left, to stop the service behind the port. Earlier, its trailers would overtake the GOAWAY. */
   readonly onStopped?: () => void;
 }
@@ -23,7 +21,7 @@ const graceMs = 1_000;
 
 /** A port of the agent. Stopping it sends clients a GOAWAY, ends their streams with UNAVAILABLE, and closes the connections that are left. */
 export function servingComponent(options: ServingOptions): Component {
-  const { name, reason, port, logger, drain, drainHttp, onStopping, onStopped } = options;
+  const { name, reason, port, logger, drain, drainHttp, onStopped } = options;
   return {
     name,
     reason,
@@ -34,7 +32,6 @@ export function servingComponent(options: ServingOptions): Component {
       logger.info({ service: name, port: port.port }, "listening");
     },
     stop: async () => {
-      onStopping?.();
       const http = Promise.all([port.stopListening(), drainHttp?.()]);
       await Promise.all([
         drainSessions(port.sessions, { windowMs: 0, graceMs, onStream: (stream) => drain?.(stream) }),

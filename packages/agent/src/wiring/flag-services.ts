@@ -1,6 +1,7 @@
 import type { Evaluator } from "@bunting/evaluation";
 import type { ContextEnrichment } from "../api/context.js";
 import { createEvaluationService, type EvaluationService } from "../api/evaluation-service.js";
+import type { UnreadSources } from "../api/backend.js";
 import { evaluationV1 } from "../api/evaluation-v1.js";
 import { evaluationV2 } from "../api/evaluation-v2.js";
 import type { EventStreams } from "../api/events/event-stream.js";
@@ -20,6 +21,7 @@ export interface FlagServices {
   readonly context: ContextEnrichment;
   /** One for each dialect of the evaluation protocol. */
   readonly evaluation: readonly EvaluationService[];
+  readonly unread: UnreadSources;
   readonly events: EventStreams;
   /** Undefined without --ofrep-sse-enabled. */
   readonly sse: SseStreams | undefined;
@@ -29,13 +31,14 @@ export interface FlagServices {
 export interface FlagServicesParts {
   readonly store: FlagStore;
   readonly evaluator: Evaluator;
+  readonly unread: UnreadSources;
   readonly telemetry: Telemetry;
 }
 
 /** The services over the store, which follow its changes. */
 export function servicesOf(
   wiring: AgentWiring,
-  { store, evaluator, telemetry }: FlagServicesParts,
+  { store, evaluator, unread, telemetry }: FlagServicesParts,
 ): FlagServices {
   const { options, parts } = wiring;
   const { clock, logger, metrics } = wiring.context;
@@ -44,13 +47,14 @@ export function servicesOf(
   const context = parts.createContextEnrichment({ contextValues, contextFromHeader });
   const evaluation = [evaluationV2, evaluationV1, schemaV1].map((dialect) =>
     telemetry.evaluations(
-      createEvaluationService(dialect, { evaluator, selections, context, metrics, logger }),
+      createEvaluationService(dialect, { evaluator, unread, selections, context, metrics, logger }),
     ),
   );
   const events = new parts.EventStreams({ flags: store, selections, clock, streamDeadlineMs });
   const sse = options.ofrepSseEnabled ? new parts.SseStreams({ clock, streamDeadlineMs }) : undefined;
   const sync = new parts.SyncService({
     reader: store,
+    unread,
     selections,
     metrics,
     clock,
@@ -64,5 +68,5 @@ export function servicesOf(
     sse?.publish(changes);
     sync.publish(changes);
   });
-  return { evaluator, telemetry, selections, context, evaluation, events, sse, sync };
+  return { evaluator, unread, telemetry, selections, context, evaluation, events, sse, sync };
 }

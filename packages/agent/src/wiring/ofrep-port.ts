@@ -7,7 +7,7 @@ import type { FlagServices } from "./flag-services.js";
 /** The port of OFREP, which speaks HTTP/1.1 only. */
 export function ofrepPort(
   wiring: AgentWiring,
-  { evaluator, telemetry, selections, context, sse }: FlagServices,
+  { evaluator, unread, telemetry, selections, context, sse }: FlagServices,
   listening: PortListenerOptions,
   shared: Omit<OfrepListenerOptions, "answers" | "selections" | "sse">,
 ): PortListener {
@@ -18,7 +18,7 @@ export function ofrepPort(
     inactivityDelaySec: options.ofrepSseInactivityDelay,
     publicUrl: options.ofrepSsePublicUrl,
   };
-  const answers = new OfrepAnswers({ evaluator, selections, context, metrics, logger, sse: events });
+  const answers = new OfrepAnswers({ evaluator, unread, selections, context, metrics, logger, sse: events });
   const contextHeaders = Object.keys(options.contextFromHeader);
   // Requests with a token to check, or with a trace to go on, cost more than what this saves.
   const isPlain = shared.callers === undefined && !telemetry.isOn;

@@ -1,7 +1,5 @@
-import type { ReadinessHealth } from "@bunting/rpc";
 import type { PortListener } from "@bunting/server";
 import type { Component } from "@bunting/runtime";
-import type { AgentReadiness } from "../management/agent-readiness.js";
 import type { AgentWiring } from "./agent-parts.js";
 import type { ApplicationPorts } from "./application-ports.js";
 import type { FlagServices } from "./flag-services.js";
@@ -10,14 +8,12 @@ export interface ServingComponentsParts {
   readonly management: PortListener;
   readonly ports: ApplicationPorts;
   readonly services: FlagServices;
-  readonly readiness: AgentReadiness;
-  readonly health: ReadinessHealth;
 }
 
 /** The ports as components: how each of them ends what clients have open. */
 export function servingComponents(
   { parts, context }: AgentWiring,
-  { management, ports, services, readiness, health }: ServingComponentsParts,
+  { management, ports, services }: ServingComponentsParts,
 ): Readonly<Record<"management" | "ofrep" | "sync" | "evaluation", Component>> {
   const { events, sse, sync } = services;
   return {
@@ -49,10 +45,6 @@ export function servingComponents(
       logger: context.logger,
       drain: (stream) => events.drain(stream),
       drainHttp: () => events.drainHttp(),
-      onStopping: () => {
-        readiness.stopping();
-        health.changed();
-      },
       onStopped: () => events.shutdown(),
     }),
   };

@@ -5,8 +5,9 @@ import type { Logger } from "@bunting/runtime";
 import type { EvaluationContext, EvaluationErrorCode, Resolution } from "@bunting/evaluation";
 import { AnswerSize } from "../answer-size.js";
 import type { ApiMetrics } from "../api-metrics.js";
-import type { FlagEvaluator } from "../backend.js";
+import type { FlagEvaluator, UnreadSources } from "../backend.js";
 import { emptyContext, type ContextEnrichment } from "../context.js";
+import { unreadMessage } from "../evaluation-error.js";
 import { jsonHeaders } from "../http/json-body.js";
 import { textHeader, type RequestHeaders } from "../request-headers.js";
 import { selectorHeader, type Selection, type Selections } from "../selection.js";
@@ -23,6 +24,7 @@ import {
 
 export interface OfrepAnswersOptions {
   readonly evaluator: FlagEvaluator;
+  readonly unread: UnreadSources;
   readonly selections: Selections;
   readonly context: ContextEnrichment;
   readonly metrics: ApiMetrics;
@@ -92,6 +94,7 @@ export class OfrepAnswers {
   #flag(key: string, selection: Selection, context: EvaluationContext): OfrepAnswer {
     const resolution = this.#options.evaluator.resolve(key, context, selection.select);
     const error = errorOf(resolution);
+    if (error === "FLAG_NOT_FOUND" && this.#options.unread.mayLack(selection)) return this.#unread(key);
     const status = error === undefined ? 200 : errorStatus[error];
     return { status, headers: jsonHeaders, json: this.#countedJson(key, resolution, error, selection) };
   }
@@ -106,11 +109,18 @@ export class OfrepAnswers {
       size.add(item.length);
       items.push(item);
     }
+    if (items.length === 0 && this.#options.unread.mayLack(selection)) return this.#unread(undefined);
     const events = sse === undefined ? "" : eventStreamsMember(selection.text, sse);
     const json = `{"flags":[${items.join(",")}],"metadata":${selection.metadata.json}${events}}`;
     const etag = etagOf(json);
     if (isNoneMatchFor(ifNoneMatch, etag)) return { status: 304, headers: { etag }, json: "" };
     return { status: 200, headers: { ...jsonHeaders, etag }, json };
+  }
+
+  /** The answer as long as a source that could have the flag, or all flags, has not answered. */
+  #unread(key: string | undefined): OfrepAnswer {
+    if (key !== undefined) this.#options.metrics.ofrepEvaluationFailed(key, "PROVIDER_NOT_READY");
+    return { status: 503, headers: jsonHeaders, json: failureJson(key, "GENERAL", unreadMessage) };
   }
 
   /** The answer to an evaluation, which is counted. */

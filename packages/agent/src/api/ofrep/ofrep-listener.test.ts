@@ -83,6 +83,50 @@ const body = (answer: HttpAnswer): unknown => JSON.parse(answer.text);
 describe("OFREP", () => {
   releaseAfterEach();
 
+  describe("as long as a source has not answered", () => {
+    const failure = {
+      errorCode: "GENERAL",
+      errorDetails: "a source that may have the flag has not answered yet",
+      metadata: null,
+    };
+
+    it("answers 503 for a flag that it may have, and the flags of the others", async () => {
+      const { post, world } = await serve({ documents: [document, { flags: {} }], unread: [1] });
+      expect((await post(`${bulk}/on`, {})).status).to.equal(200);
+      // The second is too long for the server of whole requests.
+      for (const sent of [{}, { context: { padding: "x".repeat(100_000) } }]) {
+        const answer = await post(`${bulk}/nowhere`, sent);
+        expect(answer.status).to.equal(503);
+        expect(answer.headers.get("content-type")).to.equal("application/json");
+        expect(body(answer)).to.deep.equal({ key: "nowhere", ...failure });
+      }
+      expect((await post(`${bulk}/nowhere`, {}, { "flagd-selector": "source=source-0" })).status).to.equal(
+        404,
+      );
+      expect((await post(`${bulk}/nowhere`, {}, { "flagd-selector": "flagSetId=x" })).status).to.equal(503);
+      world.unread.answered(1);
+      expect((await post(`${bulk}/nowhere`, {})).status).to.equal(404);
+      const failures = world.metrics.calls.filter(([name]) => name === "ofrepEvaluationFailed");
+      expect(failures.map(([, , code]) => code)).to.deep.equal([
+        "PROVIDER_NOT_READY",
+        "PROVIDER_NOT_READY",
+        "FLAG_NOT_FOUND",
+        "PROVIDER_NOT_READY",
+        "FLAG_NOT_FOUND",
+      ]);
+    });
+
+    it("answers for all flags with those that there are, and 503 if there are none", async () => {
+      const { post, world } = await serve({ documents: [document, { flags: {} }], unread: [1] });
+      expect((await post(bulk, {})).status).to.equal(200);
+      const selector = { "flagd-selector": "source=source-1" };
+      const answer = await post(bulk, {}, selector);
+      expect([answer.status, body(answer)]).to.deep.equal([503, failure]);
+      world.unread.answered(1);
+      expect((await post(bulk, {}, selector)).status).to.equal(200);
+    });
+  });
+
   describe("a single flag", () => {
     it("is answered with value, key, reason, variant and metadata", async () => {
       const { post } = await serve();

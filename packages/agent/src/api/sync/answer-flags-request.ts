@@ -8,8 +8,8 @@ import type { FlagsDocument } from "./shared-fetches.js";
 export interface FlagsRequestOptions {
   /** Undefined for a selector that can't be parsed. */
   readonly select: (text: string) => Selection | undefined;
-  /** The flags that are selected, once every source has answered; undefined if the agent is shutting down. */
-  readonly fetch: (selection: Selection) => Promise<FetchedFlags | undefined>;
+  /** The flags that are selected, once every source has answered, or why there are none. */
+  readonly fetch: (selection: Selection) => Promise<FetchedFlags | string>;
   readonly now: () => number;
 }
 
@@ -56,7 +56,7 @@ export function answerFlagsRequest(exchange: HttpExchange, options: FlagsRequest
   }
   exchange.request.resume();
   void options.fetch(selection).then((flags) => {
-    if (flags === undefined) exchange.reply(503, plainText, "The agent is shutting down.\n");
+    if (typeof flags === "string") exchange.reply(503, plainText, `${flags}\n`);
     else answer(exchange, flags, options.now());
   });
 }

@@ -36,11 +36,12 @@ interface Served {
   ) => Promise<HttpAnswer>;
 }
 
-async function serve(isHeld = false): Promise<Served> {
-  const world = createWorld({ documents: [one, two] });
-  const { store, selections, metrics, clock } = world;
+async function serve(isHeld = false, documents = [one, two], unreadSources: number[] = []): Promise<Served> {
+  const world = createWorld({ documents, unread: unreadSources });
+  const { store, unread, selections, metrics, clock } = world;
   const service = new SyncService({
     reader: store,
+    unread,
     selections,
     metrics,
     clock,
@@ -57,7 +58,7 @@ async function serve(isHeld = false): Promise<Served> {
     metrics,
     clock,
   });
-  await component.start(() => undefined);
+  await component.start(() => undefined, new AbortController().signal);
   const { port } = await listen(service.methods(), listener);
   return {
     world,
@@ -201,6 +202,13 @@ describe("GET /v1/flags on the sync port", () => {
     const chunks: Buffer[] = [];
     for await (const chunk of stream) chunks.push(chunk as Buffer);
     expect(Buffer.concat(chunks).toString()).to.match(/^\{"flags":\{"second":/);
+  });
+
+  it("answers 503 instead of an empty document that a source which has not answered could fill", async () => {
+    const { get } = await serve(false, [one, { flags: {} }], [1]);
+    expect(keysOf(await get())).to.deep.equal(["first"]);
+    const { status, text } = await get("/v1/flags/source-1");
+    expect([status, text]).to.deep.equal([503, "a source that may have the flag has not answered yet\n"]);
   });
 
   it("frees what a client held that went away while it waited", async () => {

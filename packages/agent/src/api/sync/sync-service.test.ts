@@ -60,12 +60,14 @@ async function serve(
   options: Partial<SyncServiceOptions> & {
     readonly documents?: readonly JsonObject[];
     readonly isHeld?: boolean;
+    readonly unreadSources?: readonly number[];
   } = {},
 ): Promise<Served> {
-  const { documents = [one, two], isHeld = false, ...rest } = options;
-  const world = createWorld({ documents });
+  const { documents = [one, two], isHeld = false, unreadSources = [], ...rest } = options;
+  const world = createWorld({ documents, unread: unreadSources });
   const service = new SyncService({
     reader: world.store,
+    unread: world.unread,
     selections: world.selections,
     metrics: world.metrics,
     clock: world.clock,
@@ -253,6 +255,38 @@ describe("the agent's flagd.sync.v1", () => {
       expect(await stream.status).to.include({ code: statusCode.UNAVAILABLE });
       expect(stream.messages.size).to.equal(0);
       await eventually(() => world.clock.pendingTimers === 0, "no timer is left");
+    });
+  });
+
+  describe("while a source has not answered for longer than that", () => {
+    const empty: JsonObject = { flags: {} };
+
+    it("sends the flags of the others, but no set that is empty only because of it, until it has some", async () => {
+      const { world, client, open } = await serve({ documents: [one, empty], unreadSources: [1] });
+      expect(keysOf(await open().next())).to.deep.equal(["codeDefault", "full", "plain"]);
+      expect(keysOf(await open("source=source-0").next())).to.include("full");
+      const held = [open("source=source-1"), open("flagSetId=two")];
+      for (const stream of held) await stream.headers;
+      await expectStatus(
+        client.unary(`${path}FetchAllFlags`, fetchAll, { selector: "flagSetId=two", providerId: "" }),
+        "UNAVAILABLE",
+        "a source that may have the flag has not answered yet",
+      );
+      expect(held.map(({ messages }) => messages.size)).to.deep.equal([0, 0]);
+      world.put(two, 1);
+      for (const stream of held) expect(keysOf(await stream.next())).to.deep.equal(["other", "plain"]);
+    });
+
+    it("sends empty sets once the source says that it has no flags, and none to those who are drained before", async () => {
+      const { world, service, open } = await serve({ documents: [empty, empty], unreadSources: [0, 1] });
+      const [first, all] = [open("source=source-0"), open()];
+      for (const stream of [first, all]) await stream.headers;
+      world.unread.answered(0);
+      service.answered();
+      expect((await first.next()).flagConfiguration).to.equal('{"flags":{}}');
+      service.shutdown();
+      expect(await all.status).to.include({ code: statusCode.UNAVAILABLE });
+      expect(all.messages.size).to.equal(0);
     });
   });
 

@@ -13,10 +13,11 @@ import {
 import type { Clock } from "@bunting/runtime";
 import type { ApiMetrics } from "../api-metrics.js";
 import type { FlagChange } from "../../store/flag-change.js";
-import type { FlagReader } from "../backend.js";
+import type { FlagReader, UnreadSources } from "../backend.js";
 import { boundedLabels } from "../bounded-labels.js";
 import { encodeStruct } from "../codec/struct-writer.js";
 import { WireWriter } from "../codec/wire-writer.js";
+import { evaluationError, unreadMessage } from "../evaluation-error.js";
 import { textHeader } from "../request-headers.js";
 import { selectorHeader, type Selection, type Selections } from "../selection.js";
 import { shutdownStatus, StreamRegistry } from "../stream-registry.js";
@@ -29,6 +30,7 @@ import { SyncStream } from "./sync-stream.js";
 
 export interface SyncServiceOptions {
   readonly reader: FlagReader;
+  readonly unread: UnreadSources;
   readonly selections: Selections;
   readonly metrics: ApiMetrics;
   readonly clock: Clock;
@@ -51,7 +53,8 @@ const service = "/flagd.sync.v1.FlagSyncService";
  * flagd.sync.v1 of the agent: the flags of all its sources, or of a selector's set, for SDKs that evaluate in process.
  *
  * A stream gets the whole set at once and after every change of it; versions it had no time for are skipped. Until every source has
- * delivered, or the delay is over, streams get their headers only: with half a set, applications would answer FLAG_NOT_FOUND.
+ * delivered, or the delay is over, streams get their headers only: with half a set, applications would answer FLAG_NOT_FOUND. So do streams
+ * whose set is empty as long as a source that could fill it has not answered.
  */
 export class SyncService {
   readonly #options: SyncServiceOptions;
@@ -76,12 +79,10 @@ export class SyncService {
       onLeave: ({ labels, openedMs }, reason) =>
         metrics.syncStreamClosed(...labels, reason, clock.monotonicMs() - openedMs),
       writeLast: (stream) => {
-        if (this.#delay.isReleased) stream.flush();
+        if (this.#delay.isReleased && !this.#isUnread(stream.group.selection)) stream.flush();
       },
     });
-    this.#delay = new FirstAnswerDelay(clock, firstAnswerDelayMs, () => {
-      for (const group of this.#streams.groups()) group.wake();
-    });
+    this.#delay = new FirstAnswerDelay(clock, firstAnswerDelayMs, () => this.#wake());
   }
 
   /** How many streams are open. */
@@ -110,10 +111,11 @@ export class SyncService {
     ];
   }
 
-  /** What FetchAllFlags answers, for requests over HTTP; undefined if the agent is shutting down. */
-  async fetch(selection: Selection): Promise<FetchedFlags | undefined> {
+  /** What FetchAllFlags answers, for requests over HTTP, or why there is no answer. */
+  async fetch(selection: Selection): Promise<FetchedFlags | string> {
     if (this.#delay.mustWait()) await this.#delay.over;
-    if (this.#streams.isShutDown) return undefined;
+    if (this.#streams.isShutDown) return shutdownStatus.message;
+    if (this.#isUnread(selection)) return unreadMessage;
     return { ...this.#fetches.documentOf(selection), modifiedMs: this.#modifiedMs };
   }
 
@@ -128,6 +130,11 @@ export class SyncService {
   /** Ends the delay. To be called when every source has delivered. */
   release(): void {
     this.#delay.release();
+  }
+
+  /** To be called when a source has answered for the first time: streams may have waited for it, though it has no flags. */
+  answered(): void {
+    if (this.#delay.isReleased) this.#wake();
   }
 
   /** Sends a SyncFlags stream the newest version and ends it. Call it after GOAWAY, or the client comes back at once. */
@@ -154,14 +161,27 @@ export class SyncService {
     metrics.syncStreamOpened(...labels);
     // At once, also while the first answers wait: Rust clients give up after 5 s without headers.
     out.sendHeaders();
-    if (!this.#delay.mustWait()) stream.wake();
+    if (!this.#delay.mustWait() && !this.#isUnread(selection)) stream.wake();
   }
 
   async #fetchAll({ selector }: FlagsRequest, call: Call): Promise<Uint8Array> {
     const selection = this.#selectionOf(selector, call);
     if (this.#delay.mustWait()) await this.#delay.over;
     if (this.#streams.isShutDown) throw new RpcError(shutdownStatus.code, shutdownStatus.message);
+    if (this.#isUnread(selection)) throw evaluationError("PROVIDER_NOT_READY");
     return this.#fetches.frameFor(selection, call.stream);
+  }
+
+  #wake(): void {
+    for (const group of this.#streams.groups()) if (!this.#isUnread(group.selection)) group.wake();
+  }
+
+  /** True if no flag is selected, and a source that may have some has not answered. */
+  #isUnread({ select, takesSource }: Selection): boolean {
+    const { reader, unread } = this.#options;
+    if (!unread.mayLack({ takesSource })) return false;
+    for (const flag of reader.flags()) if (select === undefined || select(flag)) return false;
+    return true;
   }
 
   #metadata(): syncV1.GetMetadataResponse {
