@@ -142,6 +142,13 @@ const rows: { readonly [Name in keyof AgentOptions]: Row | "read before" | "igno
     with: sse,
     reaches: (made) => made.one("createOfrepListener").given[0].sse?.publicUrl,
   },
+  recentChanges: {
+    value: 4711,
+    with: sse,
+    reaches: (made) =>
+      (["EventStreams", "SseStreams"] as const).map((name) => made.one(name).given[0].recentMs),
+    as: [4711, 4711],
+  },
   streamDeadline: {
     value: 4711,
     with: sse,

@@ -168,6 +168,15 @@ export const agentOptionTable = {
     group: limits,
     env: ["FLAGD_STREAM_DEADLINE"],
   }),
+  recentChanges: option({
+    type: duration({ minMs: 0, maxMs: 3_600_000, zero: "off" }),
+    default: 300_000,
+    describe:
+      "How long a change is announced to new streams of events, whose clients may have missed it while they had none: longer than any client waits between two. gRPC's own back-off ends at two minutes.",
+    group: limits,
+    isInternal: true,
+    env: [],
+  }),
   syncHttpEnabled: option({
     type: toggle,
     default: false,

@@ -148,6 +148,9 @@ export function createWorld(options: WorldOptions = {}): World {
   return { store, evaluator, unread, selections, context, metrics, logger, clock, services, put };
 }
 
+/** How long changes are recent, as by default. */
+export const recentMs = 300_000;
+
 /** How long a client may read nothing, by the stall clock. */
 export const stallTimeoutMs = 60_000;
 

@@ -43,15 +43,22 @@ export function servicesOf(
   const { options, parts } = wiring;
   const { clock, logger, metrics } = wiring.context;
   const selections = createSelections();
-  const { contextValue: contextValues, contextFromHeader, streamDeadline: streamDeadlineMs } = options;
+  const {
+    contextValue: contextValues,
+    contextFromHeader,
+    streamDeadline: streamDeadlineMs,
+    recentChanges: recentMs,
+  } = options;
   const context = parts.createContextEnrichment({ contextValues, contextFromHeader });
   const evaluation = [evaluationV2, evaluationV1, schemaV1].map((dialect) =>
     telemetry.evaluations(
       createEvaluationService(dialect, { evaluator, unread, selections, context, metrics, logger }),
     ),
   );
-  const events = new parts.EventStreams({ flags: store, selections, clock, streamDeadlineMs });
-  const sse = options.ofrepSseEnabled ? new parts.SseStreams({ clock, streamDeadlineMs }) : undefined;
+  const events = new parts.EventStreams({ flags: store, selections, clock, streamDeadlineMs, recentMs });
+  const sse = options.ofrepSseEnabled
+    ? new parts.SseStreams({ clock, streamDeadlineMs, recentMs })
+    : undefined;
   const sync = new parts.SyncService({
     reader: store,
     unread,

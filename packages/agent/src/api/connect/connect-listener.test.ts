@@ -66,7 +66,7 @@ async function serve(options: WorldOptions & { maxRequestBodyBytes?: number } = 
   const { selections, store: flags } = world;
   const http = createConnectListener({
     services,
-    events: new EventStreams({ flags, selections, clock: systemClock, streamDeadlineMs: 0 }),
+    events: new EventStreams({ flags, selections, clock: systemClock, streamDeadlineMs: 0, recentMs: 0 }),
     cors: createCors([]),
     metrics,
     logger,

@@ -5,9 +5,8 @@ import { connect } from "node:http2";
 import type { Readable, Writable } from "node:stream";
 import { request as httpRequest } from "node:http";
 import { EventQueue } from "@bunting/test/support/event-queue.js";
-import { afterwards, createWorld, listen, type World } from "../api.fixture.js";
+import { afterwards, createWorld, listen, type World, recentMs } from "../api.fixture.js";
 import { EventStreams } from "../events/event-stream.js";
-import { recentMs } from "../events/recent-changes.js";
 import { createCors } from "../http/cors.js";
 import { LongRequestQueue } from "@bunting/server";
 import { createConnectListener } from "./connect-listener.js";
@@ -132,7 +131,7 @@ export const flags = (...keys: string[]): JsonObject =>
 export async function serve(streamDeadlineMs = 0, isYoung = false): Promise<Served> {
   const world = createWorld({ documents: [{ flags: flags("a") }] });
   const { services, metrics, logger, clock, selections, store } = world;
-  const events = new EventStreams({ flags: store, selections, clock, streamDeadlineMs });
+  const events = new EventStreams({ flags: store, selections, clock, streamDeadlineMs, recentMs });
   if (!isYoung) clock.advance(recentMs);
   world.store.onChange(({ changes }) => events.publish(changes));
   const http = createConnectListener({

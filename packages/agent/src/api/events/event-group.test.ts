@@ -5,10 +5,11 @@ import fc from "fast-check";
 import type { Flag } from "@bunting/evaluation";
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import type { FlagChange } from "../../store/flag-change.js";
+import { recentMs } from "../api.fixture.js";
 import { createSelections } from "../selection.js";
 import { EventGroup, type EventSubscriber } from "./event-group.js";
 import type { PendingChanges } from "./pending-changes.js";
-import { RecentChanges, recentMs } from "./recent-changes.js";
+import { RecentChanges } from "./recent-changes.js";
 import type { StreamEvent } from "./stream-event.js";
 
 interface ChangeEvent {
@@ -86,10 +87,14 @@ const selection = createSelections().of(undefined);
 class World {
   readonly flags = new Map<string, Flag>();
   readonly clock = new ManualClock();
-  readonly #recent = new RecentChanges(this.clock, {
-    flags: () => this.flags.values(),
-    flag: (_flagSetId, key) => this.flags.get(key),
-  });
+  readonly #recent = new RecentChanges(
+    this.clock,
+    {
+      flags: () => this.flags.values(),
+      flag: (_flagSetId, key) => this.flags.get(key),
+    },
+    recentMs,
+  );
   readonly group = new EventGroup(selection, this.#recent);
 
   set(...keys: string[]): void {

@@ -5,7 +5,6 @@ import { evaluationV1 as v1Dialect } from "../evaluation-v1.js";
 import { evaluationV2 as v2Dialect } from "../evaluation-v2.js";
 import { schemaV1 as schemaDialect } from "../schema-v1.js";
 import { EventStreams } from "./event-stream.js";
-import { recentMs } from "./recent-changes.js";
 import { RawStream } from "../raw-stream.fixture.js";
 import {
   createWorld,
@@ -15,6 +14,7 @@ import {
   stallTimeoutMs,
   StreamProbe,
   type World,
+  recentMs,
 } from "../api.fixture.js";
 import { eventually } from "@bunting/test/support/event-queue.js";
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
@@ -47,7 +47,7 @@ async function serve(
 ): Promise<Served> {
   const world = createWorld({ documents });
   const { selections, clock, store } = world;
-  const events = new EventStreams({ flags: store, selections, clock, streamDeadlineMs });
+  const events = new EventStreams({ flags: store, selections, clock, streamDeadlineMs, recentMs });
   if (!isYoung) clock.advance(recentMs);
   world.store.onChange(({ changes }) => events.publish(changes));
   const stallClock = new ManualClock();

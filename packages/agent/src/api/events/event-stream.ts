@@ -20,6 +20,8 @@ export interface EventStreamOptions {
   readonly clock: Clock;
   /** `--stream-deadline`; 0 means none. */
   readonly streamDeadlineMs: number;
+  /** `--recent-changes` */
+  readonly recentMs: number;
 }
 
 type StreamDialect = Pick<Dialect, "service" | "hasStreamDeadlines">;
@@ -48,9 +50,9 @@ export class EventStreams {
   #isDrainingHttp = false;
   #onHttpDrained: (() => void) | undefined;
 
-  constructor({ flags, selections, clock, streamDeadlineMs }: EventStreamOptions) {
+  constructor({ flags, selections, clock, streamDeadlineMs, recentMs }: EventStreamOptions) {
     this.#selections = selections;
-    this.#recent = new RecentChanges(clock, flags);
+    this.#recent = new RecentChanges(clock, flags, recentMs);
     this.#silent = new Deadlines(clock, keepAliveMs, (stream) => stream.keepAlive());
     this.#streams = new StreamRegistry<EventStream, EventGroup>({
       clock,

@@ -1,8 +1,8 @@
 import type { JsonObject } from "@bunting/protocol";
 import { expect } from "chai";
 import { createSelections } from "../selection.js";
-import { createWorld, type World } from "../api.fixture.js";
-import { RecentChanges, recentMs } from "./recent-changes.js";
+import { createWorld, type World, recentMs } from "../api.fixture.js";
+import { RecentChanges } from "./recent-changes.js";
 
 const set = (keys: readonly string[], flagSetId = "", defaultVariant = "on"): JsonObject => ({
   flags: Object.fromEntries(
@@ -20,7 +20,7 @@ interface Followed {
 /** The recent changes of a store that has two documents. */
 function follow(...documents: readonly JsonObject[]): Followed {
   const world = createWorld({ documents });
-  const recent = new RecentChanges(world.clock, world.store);
+  const recent = new RecentChanges(world.clock, world.store, recentMs);
   world.store.onChange(({ changes }) => recent.add(changes));
   const selections = createSelections();
   const of = (selector?: string): Readonly<Record<string, string>> =>

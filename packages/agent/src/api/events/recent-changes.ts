@@ -4,9 +4,6 @@ import type { ChangeType, FlagChange } from "../../store/flag-change.js";
 import type { CurrentFlags } from "../backend.js";
 import type { Selection } from "../selection.js";
 
-/** How long a change is recent: for longer than any client waits between two streams. gRPC's own back-off ends at two minutes. */
-export const recentMs = 300_000;
-
 /** What all entries may take, in bytes. */
 const maxBytes = 1024 * 1024;
 /** What an entry takes beside its text, in bytes. */
@@ -28,6 +25,7 @@ interface Recent {
 export class RecentChanges {
   readonly #clock: Clock;
   readonly #flags: CurrentFlags;
+  readonly #recentMs: number;
   /** By flag and source, the latest change last. */
   readonly #changed = new Map<string, Recent>();
   #bytes = 0;
@@ -35,9 +33,11 @@ export class RecentChanges {
   #allUntilMs: number;
   #version = 0;
 
-  constructor(clock: Clock, flags: CurrentFlags) {
+  /** @param recentMs how long a change is recent; longer than any client waits between two streams */
+  constructor(clock: Clock, flags: CurrentFlags, recentMs: number) {
     this.#clock = clock;
     this.#flags = flags;
+    this.#recentMs = recentMs;
     this.#allUntilMs = clock.monotonicMs() + recentMs;
   }
 
@@ -82,7 +82,7 @@ export class RecentChanges {
   #note({ key, flagSetId, source }: FlagOrigin & { readonly key: string }): void {
     const origin = { key, flagSetId, source };
     const atMs = this.#clock.monotonicMs();
-    const isCovered = (): boolean => this.#allUntilMs === atMs + recentMs && this.#isServed(origin);
+    const isCovered = (): boolean => this.#allUntilMs === atMs + this.#recentMs && this.#isServed(origin);
     if (isCovered()) return;
     const id = JSON.stringify([flagSetId, key, source]);
     const bytes = entryBytes + 2 * id.length;
@@ -96,8 +96,8 @@ export class RecentChanges {
 
   /** Lets all flags count as changed, which covers those that are served. */
   #makeRoom(atMs: number): void {
-    if (this.#allUntilMs === atMs + recentMs) return;
-    this.#allUntilMs = atMs + recentMs;
+    if (this.#allUntilMs === atMs + this.#recentMs) return;
+    this.#allUntilMs = atMs + this.#recentMs;
     for (const [id, { origin }] of this.#changed) if (this.#isServed(origin)) this.#forget(id);
   }
 
@@ -112,7 +112,7 @@ export class RecentChanges {
       this.#version++;
     }
     for (const { atMs } of this.#changed.values()) {
-      if (atMs + recentMs > nowMs) break;
+      if (atMs + this.#recentMs > nowMs) break;
       this.#forgetOldest();
       this.#version++;
     }

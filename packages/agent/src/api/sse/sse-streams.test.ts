@@ -2,12 +2,19 @@ import { request as httpRequest } from "node:http";
 import type { JsonObject } from "@bunting/protocol";
 import { EventQueue, eventually } from "@bunting/test/support/event-queue.js";
 import { expect } from "chai";
-import { afterwards, createWorld, listen, post, releaseAfterEach, type World } from "../api.fixture.js";
+import {
+  afterwards,
+  createWorld,
+  listen,
+  post,
+  releaseAfterEach,
+  type World,
+  recentMs,
+} from "../api.fixture.js";
 import { createCors } from "../http/cors.js";
 import { LongRequestQueue } from "@bunting/server";
 import { OfrepAnswers } from "../ofrep/ofrep-answers.js";
 import { createOfrepListener } from "../ofrep/ofrep-listener.js";
-import { recentMs } from "../events/recent-changes.js";
 import { SseStreams } from "./sse-streams.js";
 
 /** A stream of events, read as it comes. */
@@ -62,7 +69,7 @@ const flags = (...keys: string[]): JsonObject => ({
 async function serve({ streamDeadlineMs = 0, publicUrl = "" } = {}): Promise<Served> {
   const world = createWorld({ documents: [flags("a"), flags("b")] });
   const { clock } = world;
-  const streams = new SseStreams({ clock, streamDeadlineMs });
+  const streams = new SseStreams({ clock, streamDeadlineMs, recentMs });
   world.store.onChange(({ changes }) => streams.publish(changes));
   const events = { streams, inactivityDelaySec: 120, publicUrl };
   const { port } = await listen(

@@ -6,13 +6,14 @@ import type { OutgoingStream } from "../outgoing-stream.js";
 import { PacedStream } from "../paced-stream.js";
 import type { Selection } from "../selection.js";
 import { StreamGroup } from "../stream-group.js";
-import { recentMs } from "../events/recent-changes.js";
 import { StreamRegistry, type GroupedStream } from "../stream-registry.js";
 
 export interface SseStreamsOptions {
   readonly clock: Clock;
   /** `--stream-deadline`; 0 means none. */
   readonly streamDeadlineMs: number;
+  /** `--recent-changes` */
+  readonly recentMs: number;
 }
 
 const headers = {
@@ -31,6 +32,7 @@ const comment = Buffer.from(": keep-alive\n\n");
  */
 export class SseStreams {
   readonly #clock: Clock;
+  readonly #recentMs: number;
   readonly #silent: Deadlines<SseStream>;
   readonly #streams: StreamRegistry<SseStream, SseGroup>;
   readonly #open = new Set<OutgoingStream>();
@@ -45,8 +47,9 @@ export class SseStreams {
   #changedMs: number;
   #onDrained: (() => void) | undefined;
 
-  constructor({ clock, streamDeadlineMs }: SseStreamsOptions) {
+  constructor({ clock, streamDeadlineMs, recentMs }: SseStreamsOptions) {
     this.#clock = clock;
+    this.#recentMs = recentMs;
     this.#changedMs = clock.monotonicMs();
     this.#newest = refetchEvent(`${this.#process}-0`);
     this.#silent = new Deadlines(clock, silenceMs, (stream) => stream.keepAlive());
@@ -102,7 +105,7 @@ export class SseStreams {
   }
 
   #changedRecently(): boolean {
-    return this.#clock.monotonicMs() - this.#changedMs < recentMs;
+    return this.#clock.monotonicMs() - this.#changedMs < this.#recentMs;
   }
 }
 

@@ -1,0 +1,120 @@
+import { FlagdProvider } from "@openfeature/flagd-provider";
+import { OpenFeature } from "@openfeature/server-sdk";
+import { expect } from "chai";
+import { eventually, patienceMs } from "../support/event-queue.js";
+import { freePort } from "../support/free-port.js";
+import { agentImage, binaries, ServiceProcess } from "../support/service-process.js";
+import { TempDirectory } from "../support/temp-directory.js";
+import { providerPrograms } from "./providers/provider-probe.js";
+
+interface Provider {
+  ask(key: string): Promise<{ readonly value: string; readonly reason?: string }>;
+  stop(): Promise<void> | void;
+}
+
+/** Starts a provider with its cache, whose event streams last that long. */
+type Start = (port: number, streamDeadlineMs: number) => Promise<Provider>;
+
+let clients = 0;
+
+/** The provider from npm, in this process. */
+const node: Start = async (port, streamDeadlineMs) => {
+  const domain = `caching-${clients++}`;
+  const connection = { host: "127.0.0.1", port, deadlineMs: patienceMs, streamDeadlineMs };
+  await OpenFeature.setProviderAndWait(
+    domain,
+    new FlagdProvider({ resolverType: "rpc", cache: "lru", ...connection }),
+  );
+  return {
+    ask: (key) => OpenFeature.getClient(domain).getStringDetails(key, "none"),
+    stop: () => OpenFeature.close(),
+  };
+};
+
+const languages: readonly { readonly name: string; readonly prepare: () => Promise<Start | undefined> }[] = [
+  { name: "Node", prepare: () => Promise.resolve(node) },
+  ...providerPrograms.map(({ name, prepare }) => ({
+    name,
+    prepare: async (): Promise<Start | undefined> => {
+      const start = await prepare();
+      if (start === undefined) return undefined;
+      return async (port, streamDeadlineMs) => {
+        const probe = start(port, streamDeadlineMs);
+        await probe.ready();
+        return probe;
+      };
+    },
+  })),
+];
+
+const flags = (variant: string): string =>
+  JSON.stringify({
+    flags: {
+      colour: { state: "ENABLED", variants: { [variant]: variant }, defaultVariant: variant },
+    },
+  });
+
+/** Providers cache answers of reason STATIC until an event names their flag. */
+describe("providers that cache, unchanged", () => {
+  const directory = new TempDirectory();
+  after(() => directory.remove());
+
+  for (const { name, prepare } of languages)
+    describe(name, () => {
+      let start: Start;
+      let agent: ServiceProcess;
+      let provider: Provider | undefined;
+      let port: number;
+
+      before(async function () {
+        this.timeout(900_000);
+        const prepared = await prepare();
+        if (prepared === undefined) this.skip();
+        start = prepared;
+      });
+      afterEach(async () => {
+        await provider?.stop();
+        provider = undefined;
+        await agent.stop();
+      });
+
+      async function startAgent(): Promise<void> {
+        const others = ["--management-port", "0", "--sync-port", "0", "--ofrep-port", "0"];
+        const source = ["--uri", `file:${directory.file("flags.json")}`];
+        agent = new ServiceProcess(binaries.agent, {
+          args: ["start", "--host", "127.0.0.1", "--port", String(port), ...others, ...source],
+          image: agentImage,
+        });
+        await agent.nextLog("listening");
+      }
+
+      const answers = (value: string, what: string): Promise<void> =>
+        eventually(async () => (await provider?.ask("colour"))?.value === value, what);
+
+      it("answer what was edited while the agent restarted", async function () {
+        this.timeout(3 * patienceMs);
+        directory.replace("flags.json", flags("red"));
+        port = await freePort();
+        await startAgent();
+        provider = await start(port, 600_000);
+        await answers("red", "the flag");
+        await eventually(async () => (await provider?.ask("colour"))?.reason === "CACHED", "its cache");
+        await agent.stop();
+        directory.replace("flags.json", flags("blue"));
+        await startAgent();
+        await answers("blue", "the edit");
+      });
+
+      it("answer each edit, also those between two of their streams", async function () {
+        this.timeout(6 * patienceMs);
+        directory.replace("flags.json", flags("edit-0"));
+        port = await freePort();
+        await startAgent();
+        provider = await start(port, 700);
+        for (let edit = 0; edit < 6; edit++) {
+          directory.replace("flags.json", flags(`edit-${edit}`));
+          await answers(`edit-${edit}`, `edit ${edit}`);
+        }
+      });
+    });
+});
