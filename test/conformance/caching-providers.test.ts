@@ -1,6 +1,5 @@
 import { FlagdProvider } from "@openfeature/flagd-provider";
 import { OpenFeature } from "@openfeature/server-sdk";
-import { expect } from "chai";
 import { eventually, patienceMs } from "../support/event-queue.js";
 import { freePort } from "../support/free-port.js";
 import { agentImage, binaries, ServiceProcess } from "../support/service-process.js";
@@ -65,6 +64,7 @@ describe("providers that cache, unchanged", () => {
       let agent: ServiceProcess;
       let provider: Provider | undefined;
       let port: number;
+      let management: string;
 
       before(async function () {
         this.timeout(900_000);
@@ -85,8 +85,18 @@ describe("providers that cache, unchanged", () => {
           args: ["start", "--host", "127.0.0.1", "--port", String(port), ...others, ...source],
           image: agentImage,
         });
-        await agent.nextLog("listening");
+        const logged = await agent.nextLog("listening");
+        management = `http://127.0.0.1:${String(logged["port"])}`;
       }
+
+      /** The event streams that have ended so far. */
+      const endedStreams = async (): Promise<number> => {
+        const text = await (await fetch(`${management}/metrics`)).text();
+        const counts = text.matchAll(
+          /^rpc_server_requests_per_rpc_count\{[^}]*rpc_method="EventStream".* (\d+)$/gm,
+        );
+        return [...counts].reduce((sum, [, count]) => sum + Number(count), 0);
+      };
 
       const answers = (value: string, what: string): Promise<void> =>
         eventually(async () => (await provider?.ask("colour"))?.value === value, what);
@@ -111,7 +121,10 @@ describe("providers that cache, unchanged", () => {
         port = await freePort();
         await startAgent();
         provider = await start(port, 700);
-        for (let edit = 0; edit < 6; edit++) {
+        await answers("edit-0", "the flag");
+        for (let edit = 1; edit <= 3; edit++) {
+          const ended = await endedStreams();
+          await eventually(async () => (await endedStreams()) > ended, "the end of a stream");
           directory.replace("flags.json", flags(`edit-${edit}`));
           await answers(`edit-${edit}`, `edit ${edit}`);
         }
