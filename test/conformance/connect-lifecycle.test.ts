@@ -78,7 +78,8 @@ describe("a client of connect-node", () => {
       ([name, transport]) => [name, clientOf(transport).eventStream({})[Symbol.asyncIterator]()] as const,
     );
     for (const [name, stream] of streams)
-      expect((await stream.next()).value, name).to.include({ type: "provider_ready" });
+      for (const type of ["provider_ready", "configuration_change"])
+        expect((await stream.next()).value, name).to.include({ type });
 
     const stopped = running.stop();
 
@@ -111,6 +112,8 @@ describe("a client of connect-node", () => {
       });
       const events = client.eventStream({})[Symbol.asyncIterator]();
       expect((await events.next()).value, name).to.include({ type: "provider_ready" });
+      // What may have changed before the stream began.
+      expect((await events.next()).value, name).to.include({ type: "configuration_change" });
       directory.replace("flags.json", flags("off"));
       expect((await events.next()).value, name).to.deep.include({
         type: "configuration_change",

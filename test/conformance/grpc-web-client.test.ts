@@ -101,11 +101,11 @@ describe("grpc-web from npm, in its text form, in Chromium", () => {
       const messages = await page.evaluate<readonly (readonly number[])[]>("window.messages");
       return messages.map((bytes) => v2.EventStreamResponse.decode(Uint8Array.from(bytes)).type);
     };
-    await eventually(async () => (await types()).length === 1, "the stream has begun");
-    expect(await types()).to.deep.equal(["provider_ready"]);
-    directory.replace("flags.json", flagFile("blue"));
-    await eventually(async () => (await types()).length === 2, "the edit");
+    await eventually(async () => (await types()).length === 2, "the stream has begun");
     expect(await types()).to.deep.equal(["provider_ready", "configuration_change"]);
+    directory.replace("flags.json", flagFile("blue"));
+    await eventually(async () => (await types()).length === 3, "the edit");
+    expect((await types()).at(-1)).to.equal("configuration_change");
     const edited = await resolveString("colour");
     expect(v2.ResolveStringResponse.decode(Uint8Array.from(edited.response ?? [])).value).to.equal("blué");
 

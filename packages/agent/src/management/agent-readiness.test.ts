@@ -81,6 +81,7 @@ describe("AgentReadiness", () => {
       status: () => [],
       servesFlags: () => true,
       isStale: () => false,
+      documentName: () => undefined,
       clock: systemClock,
     });
     expect(readiness.check()).to.deep.equal({
@@ -106,9 +107,9 @@ describe("AgentReadiness", () => {
 
   it("says that flags may be stale because the proxy that is connected can't follow them, and why", () => {
     const proxyLost = "the proxy is refused where the flags come from: 403";
-    const readiness = readinessOf(status({ cause: "refused", proxyLost }));
+    const { readiness, answered } = readinessOf(status({ cause: "refused", proxyLost }));
     expect(readiness.check().reason).to.match(/^waiting for .*\n.*: the proxy is refused .*: 403$/);
-    readiness.answered(0);
+    answered(0);
     expect(readiness.check()).to.have.property("isReady", true);
     expect(readiness.check().reason).to.match(
       /^ready, but flags may be stale\n.*: the proxy is refused .*: 403$/,
@@ -146,10 +147,10 @@ describe("AgentReadiness", () => {
   });
 
   it("names the document of a source by its version, and no secret in its URI", () => {
-    const readiness = readinessOf(
+    const { readiness, answered } = readinessOf(
       status({ sourceIndex: 9, uri: "https://a:b@host/f.json?sig=c", selector: "" }),
     );
-    readiness.answered(0);
+    answered(0);
     expect(readiness.check().reason).to.equal(
       "ready\nsource 9 https://host/f.json?…: connected for 0 s, newest flags 0 s old, resourceVersion 17, digest abc",
     );
