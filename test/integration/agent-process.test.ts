@@ -36,6 +36,13 @@ async function refusal(args: readonly string[]): Promise<string> {
   return agent.words.join("\n");
 }
 
+/** The line with one of these messages, which may be logged before the ports for applications listen. */
+async function logged(process: ServiceProcess, ...messages: readonly string[]): Promise<LogLine> {
+  const find = (): LogLine | undefined => process.logs.find(({ msg }) => messages.includes(msg));
+  await eventually(() => find() !== undefined, messages.join(" or "));
+  return find() ?? expect.fail("it was there");
+}
+
 /** Resolves once the port takes no more connections. */
 async function refuses(port: number): Promise<void> {
   await eventually(
@@ -113,7 +120,7 @@ describe("bunting-agent as a process", () => {
     const agent = await agentOf(...proxySources(`127.0.0.1:${port}`, "default/flags"));
     await agent.process.nextLog("the source is unreachable; retrying");
     expect((await fetch(`${agent.management}/readyz`)).status).to.equal(412);
-    expect((await ask(agent.ofrep, "on-off")).errorCode).to.equal("FLAG_NOT_FOUND");
+    expect((await ask(agent.ofrep, "on-off")).errorCode).to.equal("GENERAL");
     await proxyOf("--port", `${port}`);
     await eventually(() => isReady(agent.management), "/readyz once the proxy is there");
     expect((await ask(agent.ofrep, "on-off")).value).to.equal(true);
@@ -181,7 +188,7 @@ describe("bunting-agent as a process", () => {
     {
       what: "more bytes than",
       flags: 200_000,
-      log: "lost the connection to the source; its last flags are still served while the agent reconnects",
+      log: "what the source delivers now can't be used; its last flags are still served while the agent tries again",
     },
   ]) {
     it(`refuses a document of ${what} its heap has room for, and keeps running with the flags it had`, async () => {
@@ -359,11 +366,13 @@ describe("bunting-agent as a process", () => {
         "--uri",
         `file:${directory.file("flags.json")}`,
       );
-      // It may be logged before a port listens.
-      const unreachable = (): LogLine | undefined =>
-        agent.process.logs.find(({ msg }) => msg === "the source is unreachable; retrying");
-      await eventually(() => unreachable() !== undefined, "the warning");
-      expect(unreachable()?.["error"]).to.match(/works in a Pod only .* run bunting-proxy/);
+      const warning = await logged(
+        agent.process,
+        "the source has nothing of the kind that this agent is configured to ask for; retrying",
+        "the source refuses this agent, or its credentials can't be read; retrying",
+        "the source is unreachable; retrying",
+      );
+      expect(warning["error"]).to.match(/works in a Pod only .* run bunting-proxy/);
       await eventually(async () => (await ask(agent.ofrep, "a")).value === 1, "the flag of the file");
     });
 

@@ -1,3 +1,4 @@
+import { eventually } from "./event-queue.js";
 import { agentImage, binaries, ServiceProcess, type ServiceProcessOptions } from "./service-process.js";
 
 export interface AgentAddresses {
@@ -25,16 +26,18 @@ export async function startAgent(
     image: agentImage,
     ...options,
   });
-  const ports = new Map<string, number>();
+  // Not by taking lines: what a source says comes before its agent's ports are open, and tests ask for it afterwards.
+  const portsNow = (): [string, number][] =>
+    process.logs
+      .filter(({ msg }) => msg === "listening")
+      .map((line) => [line["service"] as string, line["port"] as number]);
   try {
-    while (ports.size < 4) {
-      const line = await process.nextLog("listening");
-      ports.set(line["service"] as string, line["port"] as number);
-    }
+    await eventually(() => portsNow().length === 4, "four ports");
   } catch (error) {
     await process.stop("SIGKILL");
-    throw error;
+    throw new Error(`${(error as Error).message}; it said:\n${process.output}`, { cause: error });
   }
+  const ports = new Map(portsNow());
   const at = (service: string): string => `127.0.0.1:${ports.get(service) ?? 0}`;
   return {
     process,
