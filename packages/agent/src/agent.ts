@@ -13,6 +13,7 @@ import {
   type Component,
   type Logger,
 } from "@bunting/runtime";
+import type { AgentReadiness } from "./management/agent-readiness.js";
 import { agentPrometheusMetrics } from "./management/prometheus-metrics.js";
 import type { AgentOptions } from "./options.js";
 import { FirstAnswers } from "./sync/first-answers.js";
@@ -110,25 +111,32 @@ export function createAgent(
     ...(ports.syncHttp === undefined ? [] : [ports.syncHttp]),
     serving.sync,
     serving.evaluation,
-    {
-      name: "readiness",
-      reason: "starts last and stops first: who asks is to connect to open ports only",
-      start: () => {
-        readiness.listening();
-        becameReady();
-        return Promise.resolve();
-      },
-      stop: () => {
-        readiness.stopping();
-        health.changed();
-        return Promise.resolve();
-      },
-    },
+    readinessComponent(readiness, { becameReady, stopping: () => health.changed() }),
   ];
   return {
     run: (signal, onReady) => {
       if (onReady !== undefined) ready.listen(onReady);
       return parts.runComponents(components, signal, { stopTimeoutMs: 5_000 });
+    },
+  };
+}
+
+function readinessComponent(
+  readiness: AgentReadiness,
+  tell: { readonly becameReady: () => void; readonly stopping: () => void },
+): Component {
+  return {
+    name: "readiness",
+    reason: "starts last and stops first: who asks is to connect to open ports only",
+    start: () => {
+      readiness.listening();
+      tell.becameReady();
+      return Promise.resolve();
+    },
+    stop: () => {
+      readiness.stopping();
+      tell.stopping();
+      return Promise.resolve();
     },
   };
 }

@@ -17,7 +17,7 @@ const installMs = 400_000;
 export interface ProviderProgram {
   readonly name: string;
   /** Fetches what it needs, once for all checkouts. Undefined if the machine lacks the toolchain, or its registry is out of reach. */
-  prepare(): Promise<((port: number, streamDeadlineMs: number) => ProviderProbe) | undefined>;
+  readonly prepare: () => Promise<((port: number, streamDeadlineMs: number) => ProviderProbe) | undefined>;
 }
 
 /** A running program. */
