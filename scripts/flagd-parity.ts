@@ -96,7 +96,7 @@ export async function renderFlagdParity(): Promise<string> {
     ]),
   );
   const ofFlagd = new Set(flags.map(({ flag }) => flag));
-  const ours = [...options].filter(([name]) => !ofFlagd.has(name));
+  const ours = [...options].filter(([name, { isInternal }]) => !ofFlagd.has(name) && isInternal !== true);
   return [
     "The agent takes flagd's place: its flags, variables, protocols, sources and metrics, compared with flagd 0.16.1. The answers themselves are in [protocol-differences.md](protocol-differences.md) and [evaluation-differences.md](evaluation-differences.md).",
     "## Flags and variables",
