@@ -264,9 +264,12 @@ module.exports = {
     {
       name: "agent-loads-chunks-on-first-use",
       severity: "error",
-      from: { path: "^packages/agent/", pathNot: `^packages/agent/src/sync/(kubernetes|http)/|${tests}` },
+      from: {
+        path: "^packages/agent/",
+        pathNot: `^packages/agent/src/sync/(kubernetes|http|manifest)/|${tests}`,
+      },
       to: {
-        path: "^packages/agent/src/sync/(kubernetes|http)/|^packages/sync-client/src/http\\.ts$",
+        path: "^packages/agent/src/sync/(kubernetes|http|manifest)/|^packages/sync-client/src/http\\.ts$",
         dynamic: false,
         dependencyTypesNot: ["type-only"],
       },

@@ -21,6 +21,11 @@ export function createSources(
         });
       case "file":
         return new FileSource(config, options);
+      case "dir":
+        return new OnDemandSource(config, options, async (parts, signal) => {
+          const { followDirectory } = await import("./manifest/follow-directory.js");
+          await followDirectory(parts, signal);
+        });
       case "http":
         return new OnDemandSource(config, options, async (parts, signal) => {
           const { pollDocument } = await import("./http/poll-document.js");

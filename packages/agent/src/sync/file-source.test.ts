@@ -102,6 +102,35 @@ describe("FileSource", () => {
       expect(source.status().warning).to.contain("nor UTF-16 with a byte order mark");
     });
 
+    it("of FeatureFlag manifests is delivered as one document, each in its last valid version", async () => {
+      const one = (name: string, state: string): string =>
+        `apiVersion: core.openfeature.dev/v1beta1\nkind: FeatureFlag\nmetadata: {name: ${name}}\nspec: {flagSpec: {flags: {${name}: {state: ${state}}}}}\n`;
+      directory.replace("flags.yaml", one("a", "A"));
+      const { probe, source } = run(directory.file("flags.yaml"));
+      expect(await probe.nextDocument()).to.equal('{"flags":{"a":{"state":"A"}}}');
+      directory.replace(
+        "flags.yaml",
+        `${one("a", "B")}---\n${one("b", "B")}---\nkind: Secret\napiVersion: v1\n`,
+      );
+      expect(await probe.nextDocument()).to.equal(
+        '{"flags":[{"key":"a","state":"B"},{"key":"b","state":"B"}]}',
+      );
+      expect(source.status().warning).to.equal(undefined);
+      directory.replace(
+        "flags.yaml",
+        `${one("a", "C").replace("flagSpec: {flags", "flagSpec: {flag")}---\n${one("b", "C")}`,
+      );
+      expect(await probe.nextDocument()).to.equal(
+        '{"flags":[{"key":"b","state":"C"},{"key":"a","state":"B"}]}',
+      );
+      expect(source.status().warning).to.contain("line 4, column");
+      directory.replace("flags.yaml", "apiVersion: v1\nkind: Secret\n");
+      await eventually(
+        () => source.status().warning?.includes("holds no FeatureFlag") === true,
+        "the refusal",
+      );
+    });
+
     it("renamed over is delivered once it has rested", async () => {
       directory.replace("flags.json", document(1));
       const { probe, clock } = await runStill(directory.file("flags.json"));
@@ -238,7 +267,9 @@ describe("FileSource", () => {
       await pipe.probe.failure("missing");
       await folder.probe.failure("missing");
       expect(pipe.source.status().error).to.include("/pipe is not read, because it is no regular file");
-      expect(folder.source.status().error).to.equal(`${directory.path} is a directory: name a file in it`);
+      expect(folder.source.status().error).to.contain(
+        `is a directory: name a file in it, or write dir:${directory.path}`,
+      );
     });
 
     it("a YAML file that can't be read names the line, and is delivered once it can", async () => {

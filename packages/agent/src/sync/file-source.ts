@@ -4,7 +4,7 @@ import { isYamlName } from "@bunting/files/names";
 import type { SyncSource, SyncSourceOptions, SourceStatus } from "./sync-source.js";
 import type { FileSourceConfig } from "./source-config.js";
 import { SourceState } from "./source-state.js";
-import { documentOfText } from "./flag-text.js";
+import { FlagTextReader, type FlagText } from "./flag-text.js";
 import { YamlDocumentError } from "./yaml-document.js";
 
 /** The net under fs.watch: how often the file is looked at although no event came. */
@@ -16,7 +16,7 @@ export class FileSource implements SyncSource {
   readonly #config: FileSourceConfig;
   readonly #options: SyncSourceOptions;
   readonly #state: SourceState;
-  readonly #heapBytes: (() => number) | undefined;
+  readonly #reader: FlagTextReader;
   #wasSeen = false;
 
   /** `heapBytes`: what reading YAML may take of the heap; what is free, if absent. */
@@ -24,7 +24,7 @@ export class FileSource implements SyncSource {
     this.name = `source-${config.sourceIndex}`;
     this.#config = config;
     this.#options = options;
-    this.#heapBytes = heapBytes;
+    this.#reader = new FlagTextReader({ maxJsonBytes: options.maxDocumentBytes, heapBytes });
     this.#state = new SourceState(config, options);
   }
 
@@ -81,14 +81,9 @@ export class FileSource implements SyncSource {
 
   async #deliver(content: Buffer, signal: AbortSignal): Promise<"done" | "retry"> {
     const { path, sourceIndex } = this.#config;
-    const { maxDocumentBytes } = this.#options;
-    let bytes: Buffer;
+    let text: FlagText;
     try {
-      bytes = await documentOfText(content, {
-        isYaml: isYamlName(path),
-        maxJsonBytes: maxDocumentBytes,
-        heapBytes: this.#heapBytes,
-      });
+      text = await this.#reader.read(content, isYamlName(path));
     } catch (error) {
       if (!(error instanceof YamlDocumentError)) {
         this.#state.failed(
@@ -106,7 +101,10 @@ export class FileSource implements SyncSource {
       return "retry";
     }
     if (signal.aborted) return "done";
-    this.#state.delivered(this.#options.deliver({ sourceIndex, bytes }));
+    const result = this.#options.deliver({ sourceIndex, bytes: text.bytes });
+    this.#state.delivered(result);
+    if (!("refusal" in result) && text.problem !== undefined)
+      this.#state.refused(`${path}: ${text.problem}`, { isLogged: false });
     return "done";
   }
 
@@ -125,7 +123,7 @@ function whyNoFile(path: string): string {
   // A file may be there by now.
   if (stats === undefined || stats.isFile()) return `there is no file ${path}`;
   return stats.isDirectory()
-    ? `${path} is a directory: name a file in it`
+    ? `${path} is a directory: name a file in it, or write dir:${path} for all of them`
     : `${path} is not read, because it is no regular file but a pipe, a socket or a device`;
 }
 

@@ -222,7 +222,7 @@ describe("parseSources", () => {
     [
       "gcs",
       { uri: "gs://x", provider: "gcs" },
-      /provider gcs is not supported; there are file, http, grpc and kubernetes/,
+      /provider gcs is not supported; there are file, dir, http, grpc and kubernetes/,
     ],
     ["azblob", { uri: "azblob://x", provider: "azblob" }, /not supported/],
     ["s3", { uri: "s3://x", provider: "s3" }, /not supported/],
@@ -324,12 +324,12 @@ describe("parseSources", () => {
     [
       "an unknown provider",
       '[{"uri":"a","provider":"redis"}]',
-      /there is no provider "redis"; there are grpc, file, http and kubernetes/,
+      /there is no provider "redis"; there are grpc, file, dir, http and kubernetes/,
     ],
     ...["constructor", "__proto__", "toString"].map((provider): [string, string, RegExp] => [
       `a provider ${provider}, which every JavaScript object has`,
       `[{"uri":"a","provider":"${provider}"}]`,
-      new RegExp(`there is no provider "${provider}"; there are grpc, file, http and kubernetes`),
+      new RegExp(`there is no provider "${provider}"; there are grpc, file, dir, http and kubernetes`),
     ]),
   ];
   for (const [name, sources, sentence] of invalid) {
@@ -342,7 +342,7 @@ describe("parseSources", () => {
 
   it("says which prefixes --uri may have", () => {
     expect(() => parseSources({ uris: ["flags.json"], sources: "" }))
-      .to.throw(AgentError, /file:PATH for a file, or grpc:\/\/HOST:PORT/)
+      .to.throw(AgentError, /file:PATH for a file, dir:PATH for a directory of files, or grpc:\/\/HOST:PORT/)
       .with.property("code", "OPTION_INVALID");
   });
 });

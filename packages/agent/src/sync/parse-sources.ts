@@ -4,6 +4,7 @@ import type { OauthConfig } from "@bunting/sync-client/http";
 import { AgentError } from "../agent-error.js";
 import { JsonSyntaxError, parseJson } from "../json-syntax.js";
 import type {
+  DirectorySourceConfig,
   FileSourceConfig,
   HttpSourceConfig,
   KubernetesSourceConfig,
@@ -21,8 +22,9 @@ import { readSourceFields, sourceFieldNames, type SourceFields } from "./source-
 
 type FieldName = (typeof sourceFieldNames)[number];
 
-const used: Readonly<Record<"file" | "grpc" | "http" | "kubernetes", readonly FieldName[]>> = {
+const used: Readonly<Record<"file" | "dir" | "grpc" | "http" | "kubernetes", readonly FieldName[]>> = {
   file: [],
+  dir: [],
   grpc: [
     "selector",
     "providerID",
@@ -46,6 +48,7 @@ const kinds = new Map<string, keyof typeof used | "unsupported">([
   ["file", "file"],
   ["fsnotify", "file"],
   ["fileinfo", "file"],
+  ["dir", "dir"],
   ["kubernetes", "kubernetes"],
   ["http", "http"],
   ["grpc", "grpc"],
@@ -56,6 +59,7 @@ const kinds = new Map<string, keyof typeof used | "unsupported">([
 
 const uriPrefixes: readonly (readonly [prefix: RegExp, provider: string])[] = [
   [/^file:/, "file"],
+  [/^dir:/, "dir"],
   [/^core\.openfeature\.dev\//, "kubernetes"],
   [/^https?:\/\//, "http"],
   [/^(grpcs?|envoy|dns|uds|unix|xds):/, "grpc"],
@@ -124,7 +128,7 @@ function fieldsOfUri(uri: string, index: number): SourceFields {
   const provider = uriPrefixes.find(([prefix]) => prefix.test(uri))?.[1];
   if (provider === undefined) {
     throw invalid(
-      `--uri ${quoted(uri)} has no known prefix: write file:PATH for a file, or grpc://HOST:PORT for a proxy; there are also https://, and core.openfeature.dev/NAMESPACE/NAME for a FeatureFlag`,
+      `--uri ${quoted(uri)} has no known prefix: write file:PATH for a file, dir:PATH for a directory of files, or grpc://HOST:PORT for a proxy; there are also https://, and core.openfeature.dev/NAMESPACE/NAME for a FeatureFlag`,
     );
   }
   return readSourceFields({ uri, provider }, `--uri ${index + 1}`);
@@ -152,6 +156,8 @@ function configOf(fields: SourceFields, sourceIndex: number, context: SourceCont
   switch (kinds.get(fields.provider)) {
     case "file":
       return fileConfig(fields, sourceIndex);
+    case "dir":
+      return directoryConfig(fields, sourceIndex);
     case "grpc":
       return grpcConfig(fields, sourceIndex, context);
     case "http":
@@ -162,11 +168,11 @@ function configOf(fields: SourceFields, sourceIndex: number, context: SourceCont
       return unsupportedConfig(
         fields,
         sourceIndex,
-        `provider ${fields.provider} is not supported; there are file, http, grpc and kubernetes: fetch the object over https, or mount it as a file`,
+        `provider ${fields.provider} is not supported; there are file, dir, http, grpc and kubernetes: fetch the object over https, or mount it as a file`,
       );
     case undefined:
       throw invalid(
-        `${where}: there is no provider ${quoted(fields.provider)}; there are grpc, file, http and kubernetes`,
+        `${where}: there is no provider ${quoted(fields.provider)}; there are grpc, file, dir, http and kubernetes`,
       );
   }
 }
@@ -209,6 +215,11 @@ function unsupportedConfig(
 function fileConfig(fields: SourceFields, sourceIndex: number): FileSourceConfig {
   const path = fields.uri.replace(/^file:(\/\/(?=\/))?/, "");
   return { provider: "file", sourceIndex, uri: path, selector: fields.selector, path };
+}
+
+function directoryConfig({ uri, selector }: SourceFields, sourceIndex: number): DirectorySourceConfig {
+  const path = uri.replace(/^dir:(\/\/(?=\/))?/, "");
+  return { provider: "dir", sourceIndex, uri: path, selector, path };
 }
 
 function kubernetesConfig(fields: SourceFields, sourceIndex: number, where: string): KubernetesSourceConfig {

@@ -2,7 +2,12 @@ import type { OauthConfig } from "@bunting/sync-client/http";
 
 /** One source of flags, checked and complete. */
 export type SourceConfig =
-  GrpcSourceConfig | FileSourceConfig | HttpSourceConfig | KubernetesSourceConfig | UnsupportedSourceConfig;
+  | GrpcSourceConfig
+  | FileSourceConfig
+  | DirectorySourceConfig
+  | HttpSourceConfig
+  | KubernetesSourceConfig
+  | UnsupportedSourceConfig;
 
 interface CommonConfig {
   /** The source's place in the list, which identifies it in memory: several sources may have the same URI. */
@@ -37,9 +42,15 @@ export interface GrpcSourceConfig extends CommonConfig {
   readonly isIncremental: boolean;
 }
 
-/** A flag document on disk, JSON or YAML. */
+/** A flag document on disk or FeatureFlag manifests, JSON or YAML. */
 export interface FileSourceConfig extends CommonConfig {
   readonly provider: "file";
+  readonly path: string;
+}
+
+/** All such files below a directory. */
+export interface DirectorySourceConfig extends CommonConfig {
+  readonly provider: "dir";
   readonly path: string;
 }
 

@@ -12,7 +12,7 @@ import {
 } from "@bunting/sync-client/http";
 import type { SyncSourceParts } from "../on-demand-source.js";
 import type { HttpSourceConfig } from "../source-config.js";
-import { documentOfText } from "../flag-text.js";
+import { FlagTextReader } from "../flag-text.js";
 import { YamlDocumentError } from "../yaml-document.js";
 
 /** After a failure the next request comes sooner than after the interval, but never later than this. */
@@ -51,6 +51,7 @@ class DocumentPoll {
   readonly #parts: SyncSourceParts<HttpSourceConfig>;
   readonly #client: HttpClient;
   readonly #token: AccessToken | undefined;
+  readonly #reader: FlagTextReader;
   #validators: Validators | undefined;
   #digest = "";
   /** Why the newest document is not used. */
@@ -60,6 +61,7 @@ class DocumentPoll {
     const { oauth, certPath } = parts.config;
     this.#parts = parts;
     this.#client = new HttpClient(certPath);
+    this.#reader = new FlagTextReader({ maxJsonBytes: parts.options.maxDocumentBytes });
     this.#token =
       oauth === undefined ? undefined : new AccessToken(oauth, this.#client, parts.options.context.clock);
   }
@@ -136,10 +138,12 @@ class DocumentPoll {
     const { options, config, state } = this.#parts;
     const { sourceIndex } = config;
     try {
-      const bytes = await documentOfText(body, { isYaml, maxJsonBytes: options.maxDocumentBytes });
+      const { bytes, problem } = await this.#reader.read(body, isYaml);
       const result = options.deliver({ sourceIndex, bytes });
       state.delivered(result);
-      return "refusal" in result ? result.refusal : undefined;
+      if ("refusal" in result) return result.refusal;
+      if (problem !== undefined) state.refused(problem, { isLogged: false });
+      return problem;
     } catch (error) {
       if (!(error instanceof YamlDocumentError)) throw error;
       if (error.reason === "malformed") {

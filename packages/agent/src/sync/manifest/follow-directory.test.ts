@@ -1,0 +1,79 @@
+import { rmSync } from "node:fs";
+import { expect } from "chai";
+import { eventually } from "@bunting/test/support/event-queue.js";
+import { TempDirectory } from "@bunting/test/support/temp-directory.js";
+import { createSyncSource } from "../create-sources.js";
+import { parseSources } from "../parse-sources.js";
+import { SourceProbe } from "../sync.fixture.js";
+import type { SyncSource } from "../sync-source.js";
+
+describe("a source of a directory", () => {
+  let directory: TempDirectory;
+  let stop: () => Promise<void>;
+  beforeEach(() => {
+    directory = new TempDirectory();
+    stop = () => Promise.resolve();
+  });
+  afterEach(async () => {
+    await stop();
+    directory.remove();
+  });
+
+  function run(): { readonly source: SyncSource; readonly probe: SourceProbe } {
+    const probe = new SourceProbe();
+    const [config] = parseSources({ uris: [`dir:${directory.path}`], sources: "" });
+    if (config === undefined) throw new Error("no source");
+    const source = createSyncSource(config, probe.options);
+    const abort = new AbortController();
+    const ended = source.run(abort.signal);
+    stop = () => {
+      abort.abort();
+      return ended;
+    };
+    return { source, probe };
+  }
+
+  const manifest = (name: string, state: string): string =>
+    `apiVersion: core.openfeature.dev/v1beta1\nkind: FeatureFlag\nmetadata: {name: ${name}}\nspec: {flagSpec: {flags: {${name}: {state: ${state}}}}}\n`;
+
+  it("delivers all its files as one document, and follows each of them", async () => {
+    directory.replace("a.yaml", manifest("a", "A"));
+    directory.replace("My_flags.json", '{"flags":{"b":{"state":"A"},"bad":{"state":1}}}');
+    directory.replace("notes.txt", "no flags");
+    const { source, probe } = run();
+    const b = (state: string): string => `{"key":"b","state":"${state}"},{"key":"bad","state":1}`;
+    expect(await probe.nextDocument()).to.equal(`{"flags":[${b("A")},{"key":"a","state":"A"}]}`);
+    expect(source.status()).to.include({ state: "connected", warning: undefined });
+    directory.replace("My_flags.json", '{"flags":{"b":{"state":"B"},"bad":{"state":1}}}');
+    expect(await probe.nextDocument()).to.equal(`{"flags":[${b("B")},{"key":"a","state":"A"}]}`);
+    rmSync(directory.file("a.yaml"));
+    expect(await probe.nextDocument()).to.equal('{"flags":{"b":{"state":"B"},"bad":{"state":1}}}');
+  });
+
+  it("keeps what a file said before it was broken, and says which one it is", async () => {
+    directory.replace("a.yaml", manifest("a", "A"));
+    directory.replace("b.yaml", manifest("b", "A"));
+    const { source, probe } = run();
+    await probe.nextDocument();
+    directory.replace("a.yaml", "flags: [\n");
+    await eventually(() => source.status().warning !== undefined, "the refusal");
+    expect(source.status().warning).to.match(/a\.yaml: line 2, column \d+/);
+    directory.replace("b.yaml", manifest("b", "B"));
+    for (;;) {
+      const document = await probe.nextDocument();
+      expect(document).to.contain('{"key":"a","state":"A"}');
+      if (document.includes('{"key":"b","state":"B"}')) break;
+    }
+  });
+
+  it("has no document while there is no file, and keeps the last one when all are gone", async () => {
+    const { source, probe } = run();
+    await eventually(() => source.status().warning !== undefined, "the warning");
+    expect(source.status().warning).to.contain("there is no file of flags");
+    directory.replace("a.yaml", manifest("a", "A"));
+    expect(await probe.nextDocument()).to.equal('{"flags":{"a":{"state":"A"}}}');
+    rmSync(directory.file("a.yaml"));
+    await eventually(() => source.status().warning !== undefined, "the warning again");
+    expect(probe.deliveries.size).to.equal(0);
+  });
+});

@@ -1,0 +1,114 @@
+import { isNotFound, WatchedDirectory, type FileEvent } from "@bunting/files";
+import { isFlagFileName } from "@bunting/featureflags/manifests";
+import type { SyncSourceParts } from "../on-demand-source.js";
+import type { DirectorySourceConfig } from "../source-config.js";
+import { ManifestSet } from "./manifest-set.js";
+
+/** The net under fs.watch: how often the files are looked at although no event came. */
+const lookEveryMs = 2_000;
+
+/** Files that change together are taken over together: a file that is renamed is gone before it is there. */
+const settleMs = 20;
+
+/** The flag files below a directory as one document, until the signal aborts. This is the entry of a chunk. */
+export async function followDirectory(
+  parts: SyncSourceParts<DirectorySourceConfig>,
+  signal: AbortSignal,
+): Promise<void> {
+  const follower = new DirectoryFollower(parts);
+  try {
+    await follower.run(signal);
+  } finally {
+    follower.close();
+  }
+}
+
+class DirectoryFollower {
+  readonly #parts: SyncSourceParts<DirectorySourceConfig>;
+  readonly #manifests = new ManifestSet();
+  /** Why files are not served in their newest version, by path. */
+  readonly #problems = new Map<string, string>();
+  #hasSynced = false;
+  #cancelDelivery: (() => void) | undefined;
+
+  constructor(parts: SyncSourceParts<DirectorySourceConfig>) {
+    this.#parts = parts;
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    const { config, options, state } = this.#parts;
+    const directory = new WatchedDirectory({
+      path: config.path,
+      files: { accepts: isFlagFileName },
+      clock: options.context.clock,
+      maxBytes: options.maxDocumentBytes,
+      rescanEveryMs: lookEveryMs,
+      listener: {
+        event: (event) => this.#take(event),
+        synced: () => {
+          this.#hasSynced = true;
+          this.#deliver();
+        },
+        lost: (error) => {
+          const [reason, what] = isNotFound(error)
+            ? ["missing", "there is no directory"]
+            : ["unreadable", "can't read"];
+          state.failed(reason ?? "", `${what ?? ""} ${config.path}: ${error.message}`);
+        },
+        found: () => this.#deliverSoon(),
+        directoryError: (path, error) => {
+          options.context.logger.warn(
+            { directory: path, error: error.message },
+            "a directory of flags can't be read or watched",
+          );
+        },
+      },
+    });
+    await directory.run(signal);
+  }
+
+  close(): void {
+    this.#cancelDelivery?.();
+  }
+
+  async #take(event: FileEvent): Promise<"done" | "retry"> {
+    const { maxDocumentBytes: maxJsonBytes } = this.#parts.options;
+    const { path } = event;
+    this.#problems.delete(path);
+    let outcome: "done" | "retry" = "done";
+    if (event.kind === "gone") this.#manifests.forget(path);
+    else if (event.kind === "unreadable") this.#problems.set(path, event.error.message);
+    else if (event.kind === "tooLarge")
+      this.#problems.set(path, `it has ${event.size} bytes, and this agent has memory for ${maxJsonBytes}`);
+    else {
+      const { problems, isBlockedByHeap } = await this.#manifests.take(path, event.bytes, { maxJsonBytes });
+      const [problem] = problems;
+      if (problem !== undefined) this.#problems.set(path, problem);
+      // The heap may be full of garbage, which is collected meanwhile.
+      if (isBlockedByHeap && !event.isRetry) outcome = "retry";
+    }
+    this.#deliverSoon();
+    return outcome;
+  }
+
+  #deliverSoon(): void {
+    if (!this.#hasSynced) return;
+    this.#cancelDelivery ??= this.#parts.options.context.clock.after(settleMs, () => this.#deliver());
+  }
+
+  #deliver(): void {
+    this.#cancelDelivery?.();
+    this.#cancelDelivery = undefined;
+    const { config, options, state } = this.#parts;
+    const { sourceIndex, path } = config;
+    const [problem] = this.#problems;
+    if (this.#manifests.size > 0) {
+      const result = options.deliver({ sourceIndex, bytes: this.#manifests.document() });
+      state.delivered(result);
+      if ("refusal" in result) return;
+    } else if (problem === undefined) {
+      state.warned(`there is no file of flags in ${path}; the previous flags, if any, are still served`);
+    }
+    if (problem !== undefined) state.refused(`${problem[0]}: ${problem[1]}`, { isLogged: false });
+  }
+}
