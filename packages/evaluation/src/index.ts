@@ -14,6 +14,7 @@ export {
 } from "./parse-document.js";
 export type { FlagFilter } from "./flag-index.js";
 export { evaluatorsOf, inlineReferences, servableEvaluators } from "./inline-references.js";
+export { operatorNames } from "./operators/registry.js";
 export { metadataOf, parseFlag, type FlagSetContext } from "./parse-flag.js";
 export type { EvaluationContext, EvaluationErrorCode, Reason, Resolution } from "./resolution.js";
 export { hasSameVariants, isSameFlag, isSameJson } from "./same-flag.js";

@@ -42,6 +42,11 @@ export interface ReadDocument extends NormalisedDocument {
   readonly refused: readonly RefusedFlag[];
 }
 
+/** True for a field that tells people and editors something, and that no provider is meant to read: of a document or of a flag. */
+export function isDocumentation(field: string): boolean {
+  return /^(?:\$schema|[$_]?comments?|description|title|owners?)$|^(?:x-|_)/i.test(field);
+}
+
 /** The document without any flags: what a FeatureFlag without `flagSpec` means. */
 export const emptyFlagDocument: FlagDocument = { flags: {} };
 
@@ -118,7 +123,7 @@ export function* normalising(
   const metadata = normaliseMetadata(value["metadata"], ["metadata"], warnings);
   const evaluators = normaliseEvaluators(value["$evaluators"]);
   for (const key of Object.keys(value)) {
-    if (!["flags", "metadata", "$evaluators", "$schema"].includes(key)) {
+    if (!["flags", "metadata", "$evaluators"].includes(key) && !isDocumentation(key)) {
       warnings.push({
         path: [key],
         message: `${quoted(key)} is not a field of a flag document and is not served`,

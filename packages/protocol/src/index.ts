@@ -7,6 +7,7 @@ export {
   emptiedBy,
   emptyFlagDocument,
   encodeDocument,
+  isDocumentation,
   normaliseDocument,
   normalising,
   readDocument,

@@ -15,6 +15,7 @@ export {
 export { readOptions } from "./options/read-options.js";
 export { renderHelp } from "./options/render-help.js";
 export { renderOptionsReference } from "./options/render-reference.js";
+export { nearestWord } from "./options/nearest-word.js";
 export { suggestFlag } from "./options/suggest-flag.js";
 export {
   byteSize,

@@ -65,7 +65,9 @@ describe("lintText", () => {
     const rule = { or: Array.from({ length: many }, () => ({ sem_ver: [] })) };
     const flag = { state: "ENABLED", variants: { a: 1 }, defaultVariant: "a", targeting: rule };
     const operators = await lint(JSON.stringify({ flags: { f: flag } }), "flags.json");
-    expect(operators.findings.filter(({ kind }) => kind === "operator-arguments")).to.have.length.above(many - 2);
+    expect(operators.findings.filter(({ kind }) => kind === "operator-arguments")).to.have.length.above(
+      many - 2,
+    );
   });
 
   it("points at the flag that agents refuse, once", async () => {
@@ -201,6 +203,99 @@ describe("lintText", () => {
     const linted = await lint(`apiVersion: v1\nkind: List\nitems:\n${flag("a")}${flag("a")}`);
     expect(linted.topics.map(({ topic }) => topic)).to.deep.equal(["default/a"]);
     expect(brief(linted.findings)).to.include("8:5 error duplicate");
+  });
+
+  it("says nothing of what documents a file or a flag, and asks about what is nearly a field", async () => {
+    const lines = [
+      "description: ours",
+      "x-owner: a",
+      "_comment: b",
+      "$comment: c",
+      "flags:",
+      "  f:",
+      "    description: what it is for",
+      "    title: F",
+      "    owner: ada",
+      "    $comment: c",
+      "    _note: d",
+      "    x-ticket: 1",
+      "    state: ENABLED",
+      "    variants: { a: 1 }",
+    ];
+    expect(brief((await lint(`${lines.join("\n")}\n`)).findings)).to.deep.equal([]);
+    const { findings } = await lint(`${lines.join("\n")}\n    targetting: {}\n$evaluator: {}\nowning: a\n`);
+    expect(brief(findings)).to.deep.equal([
+      "15:5 warning unknown-field",
+      "16:1 warning document",
+      "17:1 warning document",
+    ]);
+    expect(findings.map(({ message }) => /did you mean "[^"]*"/.exec(message)?.[0])).to.deep.equal([
+      'did you mean "targeting"',
+      'did you mean "$evaluators"',
+      undefined,
+    ]);
+    const [operator] = (await lint(withRule("{ if: [{ starts_wiht: [] }, a, b] }"))).findings;
+    expect(operator?.message).to.contain('did you mean "starts_with"?');
+  });
+
+  it("names all defects of a file in one run", async () => {
+    const text = [
+      "flags:",
+      "  a: { state: 1, variants: [] }",
+      "  b: { state: ENABLED, variants: { x: 1 }, defaultVariant: z }",
+      "  c: 5",
+      "  d: { state: ENABLED, variants: { x: 1 }, targeting: { nothing: [] } }",
+      "",
+    ].join("\n");
+    expect(brief((await lint(text)).findings)).to.deep.equal([
+      "2:8 error document",
+      "2:18 error document",
+      "3:44 error flag",
+      "4:3 error document",
+      "5:57 error unknown-operator",
+    ]);
+  });
+
+  it("checks the files of flags in a ConfigMap, at their lines", async () => {
+    const text = [
+      "apiVersion: v1",
+      "kind: ConfigMap",
+      "metadata: { name: flags }",
+      "data:",
+      "  notes: 'flags: 1'",
+      "  flags.yaml: |",
+      "    flags:",
+      "      f:",
+      "        state: on",
+      "        variants: { a: 1 }",
+      '  other.json: "{\\"flags\\":{\\"g\\":{\\"state\\":1}}}"',
+      "",
+    ].join("\n");
+    const linted = await lint(text);
+    expect(linted).to.include({ documents: 1, flags: 1, isForeign: false });
+    expect(brief(linted.findings)).to.deep.equal([
+      "9:9 warning state",
+      "9:16 warning yaml-1.1",
+      "11:3 error document",
+    ]);
+  });
+
+  it("warns of a template of Helm that can be read all the same", async () => {
+    const text = 'flags:\n  f: { state: ENABLED, variants: { a: "{{ .Values.a }}", b: "{{ user }}" } }\n';
+    expect(brief((await lint(text)).findings)).to.deep.equal(["2:40 warning template"]);
+    expect(brief((await lint(text.replace(".Values.a", "name"))).findings)).to.deep.equal([]);
+  });
+
+  it("warns of keys that split nobody, and of texts that are true or false", async () => {
+    for (const rule of [
+      "{ fractional: [{ in: [{ var: a }, x] }, [a, 1], [b, 1]] }",
+      "{ fractional: [email, [a, 1], [b, 1]] }",
+    ])
+      expect(await ofRule(rule), rule).to.deep.equal(["7:42 warning operator-arguments"]);
+    expect(await ofRule("{ fractional: [{ cat: [{ var: a }, { in: [x, [z]] }] }, [a, 1]] }")).to.deep.equal([
+      "7:57 warning operator-arguments",
+    ]);
+    expect(await ofRule("{ fractional: [[{ in: [x, [z]] }, 1]] }")).to.have.length(1);
   });
 
   it("limits the size of a document", async () => {

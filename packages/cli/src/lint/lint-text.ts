@@ -1,8 +1,10 @@
 import { checkDocument, kindOfError, kindOfWarning } from "@bunting/featureflags/checks";
 import { maxManifestBytes, plainTopicOf, readManifest } from "@bunting/featureflags/manifests";
 import { utf8Of } from "@bunting/files/encoding";
+import { helmActionIn, unrenderedTemplate } from "@bunting/files/text";
 import { checkNumbers } from "./check-numbers.js";
 import type { FileFinding } from "./file-finding.js";
+import { lintConfigMaps } from "./lint-config-maps.js";
 
 export interface LintOptions {
   readonly maxDocumentBytes: number;
@@ -47,12 +49,23 @@ export async function lintText(path: string, bytes: Buffer, options: LintOptions
     lines ??= text.split("\n");
     for (const finding of checkNumbers(flags, lines)) findings.push({ file, ...finding });
   }
+  const at = manifest.flags.length === 0 ? undefined : helmActionIn(text);
+  if (at !== undefined) {
+    const before = text.slice(0, at).split("\n");
+    const place = { line: before.length, column: (before.at(-1) ?? "").length + 1 };
+    findings.push({ file, ...place, severity: "warning", kind: "template", message: unrenderedTemplate });
+  }
+  const inner = await lintConfigMaps(path, text, (entry) => lintText(entry.key, entry.bytes, options));
+  for (const finding of inner.findings) findings.push(finding);
   return {
-    documents: manifest.flags.length,
-    flags: manifest.flags.reduce((sum, { document }) => sum + Object.keys(document.flags).length, 0),
+    documents: manifest.flags.length + inner.documents,
+    flags:
+      manifest.flags.reduce((sum, { document }) => sum + Object.keys(document.flags).length, 0) + inner.flags,
     findings: inOrder(findings),
     topics: manifest.flags.map(({ topic, line, column }) => ({ topic, line, column })),
-    isForeign: manifest.flags.length === 0 && !/FeatureFlag|["']?\bflags\b["']?\s*:|flagSpec/.test(text),
+    isForeign:
+      manifest.flags.length + inner.documents === 0 &&
+      !/FeatureFlag|["']?\bflags\b["']?\s*:|flagSpec/.test(text),
   };
 }
 

@@ -66,3 +66,6 @@ export const operators: ReadonlyMap<string, Operator> = new Map<string, Operator
   ["fractional", fractional],
   ["sem_ver", semVer],
 ]);
+
+/** For programs that check rules. */
+export const operatorNames: readonly string[] = [...operators.keys()];

@@ -1,6 +1,14 @@
-import { FlagError, parseFlag, targetingProblems, type Flag, type FlagSetContext } from "@bunting/evaluation";
-import { isJsonObject, type JsonObject, type JsonValue } from "@bunting/protocol";
-import { quoted } from "@bunting/runtime/options";
+import {
+  FlagError,
+  operatorNames,
+  parseFlag,
+  targetingProblems,
+  type Flag,
+  type FlagSetContext,
+  type TargetingProblem,
+} from "@bunting/evaluation";
+import { isDocumentation, isJsonObject, type JsonObject, type JsonValue } from "@bunting/protocol";
+import { nearestWord, quoted } from "@bunting/runtime/options";
 import { argumentProblem } from "./check-arguments.js";
 import type { Finding } from "./finding.js";
 import { RuleResults, type RulePart } from "./rule-results.js";
@@ -39,9 +47,9 @@ function checkFields({ key, written, path }: FlagPart): Finding[] {
     findings.push({ severity: "warning", kind, flag: key, path: [...path, field], message });
   };
   for (const field of Object.keys(written)) {
-    if (servedFields.has(field) || field === "key") continue;
-    const meant = [...servedFields].find((known) => known.toLowerCase() === field.toLowerCase());
-    const hint = meant === undefined ? "" : `: write it as ${quoted(meant)}`;
+    if (servedFields.has(field) || field === "key" || isDocumentation(field)) continue;
+    const meant = nearestWord(field, servedFields);
+    const hint = meant === undefined ? "" : `: did you mean ${quoted(meant)}?`;
     warn("unknown-field", field, `${quoted(field)} is not a field of a flag and is not served${hint}`);
   }
   const { state } = written;
@@ -91,7 +99,7 @@ function checkRule({ written, path }: FlagPart, flag: Flag, evaluators: JsonObje
   ): void => {
     findings.push({ severity, kind, message, flag: flag.key, path: at });
   };
-  const problems = new Map(targetingProblems(flag).map(({ operator, message }) => [operator, message]));
+  const problems = new Map(targetingProblems(flag).map((each) => [each.operator, withHint(each)]));
   walkRule(start, evaluators, (name, args, at) => {
     const problem = problems.get(name);
     const isReference = name === "$ref";
@@ -113,6 +121,12 @@ function checkRule({ written, path }: FlagPart, flag: Flag, evaluators: JsonObje
   for (const { path: at, message } of unknownVariants(flag, start, evaluators))
     add("error", "unknown-variant", message, at);
   return findings;
+}
+
+function withHint({ operator, message }: TargetingProblem): string {
+  const meant =
+    operator === undefined || operator === "$ref" ? undefined : nearestWord(operator, operatorNames);
+  return meant === undefined ? message : `${message} (did you mean ${quoted(meant)}?)`;
 }
 
 function isNamed(args: JsonValue, evaluators: JsonObject): boolean {

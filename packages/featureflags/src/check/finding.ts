@@ -19,6 +19,7 @@
  * - stripped-metadata: metadata that is not served.
  * - operator-arguments: an operator has arguments with which it always gives null.
  * - yaml-1.1: kubectl reads a word of the YAML as another value.
+ * - template: what only a template of Helm has is in what is served.
  * - number: a number that is not what is written: `1.10` is 1.1, and digits beyond the 15th are lost.
  */
 export type FindingKind =
@@ -40,6 +41,7 @@ export type FindingKind =
   | "stripped-metadata"
   | "operator-arguments"
   | "yaml-1.1"
+  | "template"
   | "number";
 
 /** An error is not served, or fails when it is evaluated; a warning is served, but maybe not as its author thinks. */

@@ -14,7 +14,8 @@ export interface RulePart {
   readonly path: readonly string[];
 }
 
-const booleanOperators = new Set([
+/** Operators that give true or false. */
+export const booleanOperators: ReadonlySet<string> = new Set([
   ...["==", "===", "!=", "!==", "<", "<=", ">", ">=", "!", "!!", "in", "starts_with", "ends_with", "sem_ver"],
   ...["contains_all", "contains_any", "contains_none", "all", "none", "some"],
 ]);
@@ -46,7 +47,7 @@ export class RuleResults {
     const [operator, args] = found;
     const inner = [...path, operator];
     if (operator === "$ref") return this.#ofEvaluator(args);
-    if (operator === "fractional") return sharesOf(args, inner);
+    if (operator === "fractional") return this.#ofShares(args, inner);
     if (booleanOperators.has(operator))
       return [true, false].map((value) => ({ value, path: inner, operator }));
     if (!Array.isArray(args)) return [];
@@ -81,14 +82,16 @@ export class RuleResults {
     this.#visited.add(name);
     return this.of({ rule: this.#evaluators[name] ?? null, path: ["$evaluators", name] });
   }
-}
 
-/** The variants of a `fractional`, which may have its key as the first argument. */
-function sharesOf(args: JsonValue, path: readonly string[]): readonly RuleResult[] {
-  if (!Array.isArray(args)) return [];
-  return (args as readonly JsonValue[]).flatMap((share, index) => {
-    const value = Array.isArray(share) ? ((share as readonly JsonValue[])[0] ?? null) : null;
-    if (typeof value === "object") return [];
-    return [{ value, path: [...path, String(index), "0"], operator: undefined }];
-  });
+  /** The variants of a `fractional`, which may have its key as the first argument. */
+  #ofShares(args: JsonValue, path: readonly string[]): readonly RuleResult[] {
+    if (!Array.isArray(args)) return [];
+    return (args as readonly JsonValue[]).flatMap((share, index) => {
+      if (!Array.isArray(share)) return [];
+      return this.of({
+        rule: (share as readonly JsonValue[])[0] ?? null,
+        path: [...path, String(index), "0"],
+      });
+    });
+  }
 }

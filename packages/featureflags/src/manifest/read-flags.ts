@@ -6,6 +6,7 @@ import {
   type JsonValue,
   type TopicKey,
 } from "@bunting/protocol";
+import { nearestWord, quoted } from "@bunting/runtime/options";
 import { objectError, type ObjectReading } from "./object-reading.js";
 
 /** Reads a flagd document, which lies at the path in its object, for the topic. */
@@ -24,7 +25,7 @@ export function readFlags(topic: TopicKey, value: JsonValue, path: readonly stri
       warnings: warnings.map((warning) => ({
         kind: isStrippedMetadata(warning) ? "stripped_metadata" : "other",
         path: [...path, ...warning.path],
-        message: warning.message,
+        message: `${warning.message}${hintOf(warning)}`,
       })),
     };
   } catch (error) {
@@ -32,6 +33,14 @@ export function readFlags(topic: TopicKey, value: JsonValue, path: readonly stri
     return objectError("document", error.message, [...path, ...error.path], topic);
   }
 }
+
+/** Of a field of the document that is not known, the one that was meant. */
+function hintOf({ path: [field, ...inner] }: DocumentWarning): string {
+  const meant = field === undefined || inner.length > 0 ? undefined : nearestWord(field, documentFields);
+  return meant === undefined || meant === field ? "" : `: did you mean ${quoted(meant)}?`;
+}
+
+const documentFields = ["flags", "metadata", "$evaluators"];
 
 function isStrippedMetadata({ path }: DocumentWarning): boolean {
   return path.at(-2) === "metadata";

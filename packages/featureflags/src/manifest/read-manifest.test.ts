@@ -145,9 +145,25 @@ metadata:
       expect(errors(await read("flags:\n  a: {}\n  b: {}\n  a: {}\n"))).to.deep.equal([
         '4 syntax ?: duplicate key "a"',
       ]);
-      expect(errors(await read('{"flags":{\n"a":{},\n"a":{}}}', "x.json"))).to.deep.equal([
-        '3 syntax ?: duplicate key "a"',
+      const json = '{"flags":{\n"a":{},\n"a":{"state":"S"}}}';
+      expect(errors(await read(json, "x.yaml"))).to.deep.equal(['3 syntax ?: duplicate key "a"']);
+      const { warnings, ...result } = await read(json, "x.json");
+      expect(served({ warnings, ...result })).to.deep.equal({
+        "default/plain": '{"flags":{"a":{"state":"S"}}}',
+      });
+      expect(warnings.map(({ line, message }) => `${line}: ${message}`)).to.deep.equal([
+        '3: duplicate key "a": the later one counts',
       ]);
+    });
+
+    it("says of a template of Helm that it is not rendered", async () => {
+      for (const text of [
+        "flags:\n  {{- toYaml .Values.flags | nindent 2 }}\n",
+        "kind: FeatureFlag\nmetadata:\n  name: {{ .Release.Name }}-flags\n",
+        '{"flags": {{ .Values.flags | toJson }} }',
+      ])
+        expect(errors(await read(text))[0], text).to.contain("template of Helm that is not rendered");
+      expect(errors(await read("flags:\n  a: {{ b }}: [\n"))[0]).not.to.contain("Helm");
     });
 
     it("finds the lines of thousands of warnings and items in a time that grows with the file", async () => {
@@ -218,6 +234,7 @@ metadata:
       expect(errors(await read("# nothing yet\n---\n"))).to.deep.equal([
         "1 empty ?: the file holds no document",
       ]);
+      expect(errors(await read("null", "x.json"))).to.deep.equal(["1 empty ?: the file holds no document"]);
       expect(errors(await read("\n- 1\n"))[0]).to.match(/^2 manifest \?: expected an object/);
       expect(errors(await read("flag: {}"))[0]).to.match(/^1 manifest \?: there is neither "kind"/);
       const latin1 = await readManifest("x.json", Buffer.from('{"flags":{"é":{}}}', "latin1"), plain);

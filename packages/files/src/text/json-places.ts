@@ -41,9 +41,9 @@ export class JsonPlaces {
     const last = this.#last[depth];
     if (last?.start === start) return last;
     const places = new Map<string, { readonly offset: number; readonly valueOffset: number }>();
-    scanJson(this.#text, this.#limits, start, (key, offset, valueOffset) => {
-      places.set(key, { offset, valueOffset });
-    });
+    const note = (key: string, offset: number, valueOffset: number): void =>
+      void places.set(key, { offset, valueOffset });
+    scanJson(this.#text, this.#limits, start, note, () => undefined);
     const children = { start, places };
     this.#last[depth] = children;
     return children;

@@ -1,22 +1,35 @@
 import type { JsonValue } from "@bunting/protocol";
 import { JsonPlaces } from "./json-places.js";
 import { LineIndex } from "./line-index.js";
-import { readError, type TextDocument, type ParsedText } from "./parsed-text.js";
-import { scanJson } from "./scan-json.js";
+import { readError, type TextDocument, type ParsedText, type TextWarning } from "./parsed-text.js";
+import { duplicateKey, scanJson } from "./scan-json.js";
 import type { TextLimits } from "./text-limits.js";
 import { jsonTooLarge } from "./text-read-error.js";
 
 /** What a value takes on the heap at least; 100 bytes were measured for empty lists, with the stages after this one. */
 const heapPerValue = 64;
 
-/** Reads JSON: one value, or several one after the other. A duplicate key is an error, as it is in YAML. */
-export function readJson(text: string, limits: TextLimits): ParsedText {
+/** More duplicate keys are not named. */
+const maxDuplicates = 100;
+
+/**
+ * Reads JSON: one value, or several one after the other. Of keys that are there twice the later one counts, as in flagd, with a warning.
+ *
+ * @param isStrict a duplicate key is an error, as it is in YAML
+ */
+export function readJson(text: string, limits: TextLimits, isStrict = false): ParsedText {
   const lines = new LineIndex(text);
   const heapBytes = limits.heapBytes() - 2 * text.length;
   let values = 0;
   const documents: TextDocument[] = [];
   for (let from = skipSpace(text, 0); from < text.length;) {
-    const scan = scanJson(text, limits, from);
+    const warnings: TextWarning[] = [];
+    const warn = (key: string, offset: number): void => {
+      const message = `${duplicateKey(key)}: the later one counts`;
+      if (warnings.length < maxDuplicates)
+        warnings.push({ kind: "other", message, ...lines.positionOf(offset) });
+    };
+    const scan = scanJson(text, limits, from, undefined, isStrict ? undefined : warn);
     if (scan.kind === "error") return readError("syntax", scan.message, lines.positionOf(scan.offset));
     const { start, end } = scan;
     values += scan.values;
@@ -30,7 +43,7 @@ export function readJson(text: string, limits: TextLimits): ParsedText {
         places ??= new JsonPlaces(text, limits, start);
         return lines.positionOf(places.offsetOf(path));
       },
-      warnings: () => [],
+      warnings: () => warnings,
     });
     from = skipSpace(text, end);
   }

@@ -1,5 +1,6 @@
 import { nextTurn } from "@bunting/runtime/scheduling";
 import { Composer, Lexer, Parser, YAMLWarning, type Document } from "yaml";
+import { namingTemplate } from "./helm-template.js";
 import { LineIndex } from "./line-index.js";
 import { readError, type TextDocument, type ParsedText } from "./parsed-text.js";
 import type { TextLimits } from "./text-limits.js";
@@ -44,7 +45,7 @@ const maxWarnings = 1_000;
  * would end the process.
  */
 export function readYaml(text: string, limits: TextLimits): Promise<ParsedText> {
-  const reading = turn.then(() => readNow(text, limits));
+  const reading = turn.then(async () => namingTemplate(text, await readNow(text, limits)));
   turn = reading.catch(() => undefined);
   return reading;
 }

@@ -8,15 +8,16 @@ export type JsonScan =
 /**
  * Walks the JSON value that begins at or after `from`, without building it: JSON.parse does that, but reports neither where in the
  * text a key is, nor always where an error is, nor that a key is a duplicate. `onChild` is called for each key or item directly in the
- * value, with the offset where the key or item begins and the one where its value does.
+ * value, with the offset where the key or item begins and the one where its value does. Without `onDuplicate` a duplicate key is an error.
  */
 export function scanJson(
   text: string,
   limits: Pick<TextLimits, "maxDepth" | "maxValues">,
   from = 0,
   onChild: OnChild = ignore,
+  onDuplicate?: OnDuplicate,
 ): JsonScan {
-  const walk = new JsonTextWalk(text, limits, from, onChild);
+  const walk = new JsonTextWalk(text, limits, from, onChild, onDuplicate);
   try {
     const start = walk.skipSpace();
     walk.value(0);
@@ -26,6 +27,9 @@ export function scanJson(
     return { kind: "error", offset: error.offset, message: error.message };
   }
 }
+
+/** Called with each key that its object has already, of which the later one counts. */
+export type OnDuplicate = (key: string, offset: number) => void;
 
 export type OnChild = (key: string, offset: number, valueOffset: number) => void;
 
@@ -55,6 +59,7 @@ class JsonTextWalk {
   readonly #text: string;
   readonly #limits: Pick<TextLimits, "maxDepth" | "maxValues">;
   readonly #onChild: OnChild;
+  readonly #onDuplicate: OnDuplicate;
   values = 0;
   offset: number;
 
@@ -63,10 +68,12 @@ class JsonTextWalk {
     limits: Pick<TextLimits, "maxDepth" | "maxValues">,
     from: number,
     onChild: OnChild,
+    onDuplicate: OnDuplicate = (key, offset) => this.#fail(duplicateKey(key), offset),
   ) {
     this.#text = text;
     this.#limits = limits;
     this.#onChild = onChild;
+    this.#onDuplicate = onDuplicate;
     this.offset = from;
   }
 
@@ -96,7 +103,7 @@ class JsonTextWalk {
     do {
       const start = this.skipSpace();
       const key = unquote(this.#string());
-      if (keys.has(key)) this.#fail(`duplicate key ${JSON.stringify(key)}`, start);
+      if (keys.has(key)) this.#onDuplicate(key, start);
       keys.add(key);
       if (!this.#isNext(":")) this.#unexpected('":"');
       if (depth === 0) this.#onChild(key, start, this.skipSpace());
@@ -151,6 +158,10 @@ class JsonTextWalk {
   #fail(message: string, offset = this.offset): never {
     throw new JsonTextError(offset, message);
   }
+}
+
+export function duplicateKey(key: string): string {
+  return `duplicate key ${JSON.stringify(key)}`;
 }
 
 /** The text a JSON string stands for. */

@@ -1,3 +1,4 @@
+import { editsBetween } from "./nearest-word.js";
 import { flagName, publicOptions, type OptionTable } from "./option.js";
 
 /** The known flag that was most probably meant, as ` (did you mean --port?)`, or an empty text. `flag` may have its dashes. */
@@ -28,26 +29,4 @@ function nearestOf(known: readonly string[], name: string, beginning: string): s
     .filter(({ one, edits }) => edits <= 1 || one.startsWith(beginning))
     .sort((a, b) => a.edits - b.edits);
   return nearest?.one;
-}
-
-/** How many letters have to be changed, left out or added, or swapped with the next, to make the one of the other. */
-function editsBetween(a: string, b: string): number {
-  let beforeLast: number[] = [];
-  let last = Array.from({ length: b.length + 1 }, (_, column) => column);
-  for (let row = 1; row <= a.length; row++) {
-    const current = [row];
-    for (let column = 1; column <= b.length; column++) {
-      const isSame = a[row - 1] === b[column - 1];
-      const isSwapped = a[row - 1] === b[column - 2] && a[row - 2] === b[column - 1];
-      current[column] = Math.min(
-        (last[column] ?? 0) + 1,
-        (current[column - 1] ?? 0) + 1,
-        (last[column - 1] ?? 0) + (isSame ? 0 : 1),
-        row > 1 && column > 1 && isSwapped ? (beforeLast[column - 2] ?? 0) + 1 : Infinity,
-      );
-    }
-    beforeLast = last;
-    last = current;
-  }
-  return last[b.length] ?? 0;
 }

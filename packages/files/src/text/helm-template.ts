@@ -1,0 +1,23 @@
+import { readError, type ParsedText } from "./parsed-text.js";
+import { LineIndex } from "./line-index.js";
+
+/** What only templates of Helm have; that a value holds braces is no sign. */
+const action =
+  /\{\{-?\s*(?:(?:\$?\.|\$\.)(?:Values|Release|Chart|Files|Capabilities|Template)\b|(?:include|toYaml|tpl|if|else|range|with|define|template|end)\b|\/\*)/;
+
+/** Where a text shows that it is a template of Helm which was not rendered; undefined if it does not. */
+export function helmActionIn(text: string): number | undefined {
+  return action.exec(text)?.index;
+}
+
+export const unrenderedTemplate =
+  "this is a template of Helm that is not rendered: read what Helm makes of it, as with helm template CHART | bunting lint -";
+
+/** An error of syntax in a template says nothing about what its author can mend. */
+export function namingTemplate(text: string, parsed: ParsedText): ParsedText {
+  if (parsed.kind !== "error" || parsed.reason !== "syntax") return parsed;
+  const at = helmActionIn(text);
+  return at === undefined
+    ? parsed
+    : readError("syntax", unrenderedTemplate, new LineIndex(text).positionOf(at));
+}
