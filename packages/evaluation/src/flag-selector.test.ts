@@ -45,4 +45,10 @@ describe("parseFlagSelector", () => {
         .with.property("code", "SELECTOR_INVALID");
     }
   });
+
+  it("selects nothing by an empty source, and adds no metadata, as flagd does", () => {
+    const { matches, metadata } = parseFlagSelector("source=");
+    expect(matches(flagOf("", "file.json"))).to.equal(false);
+    expect(metadata).to.deep.equal({});
+  });
 });

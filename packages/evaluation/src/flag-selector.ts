@@ -35,7 +35,8 @@ export function parseFlagSelector(text: string): FlagSelector {
       return {
         matches: (flag) => flag.source === value,
         takesSource: (source) => source === value,
-        metadata: { source: value },
+        // As in flagd, where only an id may be empty.
+        metadata: value === "" ? {} : { source: value },
       };
     default:
       throw new FlagError(

@@ -51,6 +51,20 @@ describe("parseDocument", () => {
     expect(rejectedFlags.map(({ key }) => key)).to.deep.equal(["b"]);
   });
 
+  it("refuses a flag without a key, which flagd can't store, in a map and in a list", () => {
+    for (const flags of [
+      { "": on, a: on },
+      [
+        { key: "", ...on },
+        { key: "a", ...on },
+      ],
+    ] as JsonValue[]) {
+      const parsed = parseDocument({ flags });
+      expect(parsed.flags.map(({ key }) => key)).to.deep.equal(["a"]);
+      expect(parsed.rejectedFlags[0]?.reason).to.contain("a flag needs a key");
+    }
+  });
+
   const invalid: readonly JsonValue[] = [
     null,
     [],

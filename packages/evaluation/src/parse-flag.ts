@@ -24,6 +24,7 @@ const empty: JsonObject = {};
  * @throws FlagError FLAG_INVALID if this flag can't be served
  */
 export function parseFlag(key: string, definition: JsonValue, set: FlagSetContext): Flag {
+  if (key === "") reject(key, "a flag needs a key that is not empty");
   const inlined = inlineReferences(
     definition,
     set.evaluators,

@@ -440,6 +440,27 @@ describe("the evaluation services over gRPC", () => {
       });
     });
 
+    it("has a flag in schema.v1 whose default variant is a list, if its value has a type", async () => {
+      const of = (targeting: JsonValue): JsonObject => ({
+        state: "ENABLED",
+        variants: { l: [1], text: "t" },
+        defaultVariant: "l",
+        targeting,
+      });
+      const { client } = await serve({ documents: [{ flags: { listed: of("l"), said: of("text") } }] });
+      const { flags } = await client.unary(`${pathSchema}All`, all, { context: {} });
+      expect(Object.keys(flags)).to.deep.equal(["said"]);
+      expect(flags["said"]).to.deep.include({ variant: "text", value: { $case: "stringValue", value: "t" } });
+      expect((await client.unary(`${pathV1}All`, all, { context: {} })).flags).to.deep.equal({});
+    });
+
+    it("counts no evaluation over v1 of a flag that it leaves out", async () => {
+      const flag = { state: "ENABLED", variants: { l: [1] }, defaultVariant: "l" };
+      const { client, world } = await serve({ documents: [{ flags: { flag } }] });
+      await client.unary(`${pathV1}All`, all, { context: {} });
+      expect(world.metrics.calls).to.deep.equal([]);
+    });
+
     it("does not exist in v2", async () => {
       const { client } = await serve();
       await expectStatus(

@@ -37,8 +37,9 @@ export function createEvaluationService(
   const { evaluator, unread, selections, context: enrichment, metrics, logger } = dependencies;
   const enrich = dialect.mapsHeadersToContext ? enrichment.enrich : enrichment.enrichStatic;
 
-  /** A flag that is left out of an answer was evaluated all the same. */
+  /** A flag that is left out of an answer was evaluated all the same; over v1 flagd leaves it out before. */
   const countUnsaid = ({ flag, resolution }: ResolvedFlag): void => {
+    if (dialect.resolveAll === "with-metadata") return;
     const { reason, errorCode = "GENERAL", variant = "" } = resolution;
     if (reason === "ERROR") metrics.evaluationFailed(flag.key, errorCode);
     else metrics.evaluated(flag.key, reason, variant);
@@ -109,8 +110,9 @@ function outcomeOf(
 }
 
 /**
- * A flag in ResolveAll has the type of its default variant, whether it succeeded, failed or is disabled. A flag without one is left out, over
- * schema.v1 only if it has no value either: these protocols can't express "use the default in the code".
+ * A flag in ResolveAll has the type of its default variant, whether it succeeded, failed or is disabled. A flag without one, or whose default
+ * is a list or null, is left out, over schema.v1 only if it has no value of a type either: these protocols can't express "use the default in
+ * the code".
  */
 function anyFlagAnswer(
   dialect: Dialect,
@@ -119,8 +121,8 @@ function anyFlagAnswer(
 ): AnyFlagAnswer | undefined {
   // In flagd, a flag without a default variant has the one that is named "", if there is one.
   const byDefault = flag.variants.get(flag.defaultVariant ?? "");
-  const isTypedByValue = byDefault === undefined && dialect.resolveAll === "without-metadata";
-  const accessor = accessorOf(isTypedByValue ? resolution.value : byDefault);
+  const isTypedByValue = dialect.resolveAll === "without-metadata";
+  const accessor = accessorOf(byDefault) ?? (isTypedByValue ? accessorOf(resolution.value) : undefined);
   if (accessor === undefined) return undefined;
   const outcome = outcomeOf(dialect, accessor, resolution, selection);
   if (typeof outcome !== "string") {
