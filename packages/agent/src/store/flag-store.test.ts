@@ -3,7 +3,7 @@ import { createLogger, type Logger } from "@bunting/runtime";
 import { expect } from "chai";
 import fc from "fast-check";
 import { AgentError } from "../agent-error.js";
-import type { Flag } from "@bunting/evaluation";
+import { Evaluator, type Flag } from "@bunting/evaluation";
 import type { FlagChange } from "./flag-change.js";
 import { FlagStore, type StoreChange } from "./flag-store.js";
 import { HeapBudget } from "./heap-budget.js";
@@ -340,6 +340,8 @@ function agreesWithModel(steps: fc.Arbitrary<Step>, maxSteps: number, runs: fc.P
     fc.property(fc.array(steps, { minLength: 1, maxLength: maxSteps }), (steps) => {
       const { store, changes } = useStore(3);
       const model = new StoreModel(3);
+      const evaluator = new Evaluator();
+      store.onChange((change) => evaluator.apply(change));
       const current: TestDocument[] = [emptyDocument, emptyDocument, emptyDocument];
       for (const { source, edit, style, damage } of steps) {
         const document = "flags" in edit ? edit : applyEdit(current[source] ?? emptyDocument, edit);
@@ -358,11 +360,20 @@ function agreesWithModel(steps: fc.Arbitrary<Step>, maxSteps: number, runs: fc.P
           expect(result.rejectedFlags.map(({ key }) => key).sort()).to.deep.equal(expected.rejected);
         }
         expect(store.flags()).to.deep.equal(model.flags());
+        expectSameAnswers(evaluator, store.flags());
         expectExactChanges(before, store.flags(), changes);
       }
     }),
     runs,
   );
+}
+
+/** An evaluator that was told of each change answers as one that begins with the flags. */
+function expectSameAnswers(evaluator: Evaluator, flags: readonly Flag[]): void {
+  const fresh = new Evaluator();
+  fresh.apply({ upserted: flags, removed: [] });
+  for (const select of [undefined, ({ flagSetId }: Pick<Flag, "flagSetId">) => flagSetId === "x"])
+    expect(evaluator.resolveAll({}, select)).to.deep.equal(fresh.resolveAll({}, select));
 }
 
 /** What was announced must lead from what was served to what is; and what means the same must be the same object. */
@@ -540,23 +551,32 @@ const step: fc.Arbitrary<Step> = fc.record({
   ),
 });
 
-/** Whole documents of few values: each source has each of the flags about as often as not. */
+/** Whole documents of few values, also none: each source has each of the flags, in each of two sets, about as often as not. */
 const shadowingStep: fc.Arbitrary<Step> = fc.record({
   source: fc.nat(2),
   edit: fc.record({
-    flags: fc.uniqueArray(fc.tuple(fc.constantFrom("a", "b"), fc.constantFrom<JsonValue>(on, off, bad)), {
-      maxLength: 2,
-      selector: ([name]) => name,
-    }),
-    metadata: fc.constant(undefined),
+    flags: fc.uniqueArray(
+      fc.tuple(
+        fc.constantFrom("a", "b"),
+        fc.constantFrom<JsonValue>(
+          on,
+          off,
+          bad,
+          { ...on, metadata: { flagSetId: "x" } },
+          { ...bad, metadata: { flagSetId: "x" } },
+        ),
+      ),
+      { maxLength: 2, selector: ([name]) => name },
+    ),
+    metadata: fc.constantFrom<JsonValue | undefined>(undefined, undefined, { flagSetId: "x" }),
     evaluators: fc.constant(undefined),
   }),
   style: fc.record({
-    form: fc.constant("map" as const),
+    form: fc.constantFrom("map" as const, "map" as const, "list" as const),
     order: fc.constant("sorted" as const),
     indent: fc.constant(""),
     escapes: fc.constant(false),
-    metadataFirst: fc.constant(false),
+    metadataFirst: fc.boolean(),
     repeatsFlags: fc.constant(false),
   }),
   damage: fc.constant(null),
