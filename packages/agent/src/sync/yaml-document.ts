@@ -35,7 +35,8 @@ export async function jsonOfYaml(
     if (reason === "too_large") throw new YamlDocumentError("too_large", message);
     throw new YamlDocumentError("malformed", `line ${line}, column ${column}: ${message}`);
   }
-  const [document, second] = text.documents;
+  // Marks at the beginning or the end make documents that hold nothing.
+  const [document, second] = text.documents.filter(({ value }) => value !== null);
   if (second !== undefined) {
     throw new YamlDocumentError("malformed", "it holds several YAML documents, but a source is one document");
   }
