@@ -1,4 +1,4 @@
-import { emptiedBy, emptyFlagDocument, readDocument, type ReadDocument } from "./flag-document.js";
+import { emptiedBy, emptyFlagDocument, readDocument, type WrittenDocument } from "./flag-document.js";
 import { isJsonObject, type JsonValue } from "./json.js";
 
 /** FeatureFlag, as it is in URLs of the API server. */
@@ -13,7 +13,7 @@ export const featureFlagType = {
  *
  * @throws ProtocolError DOCUMENT_INVALID with the path of what is invalid, if that is more than some of the flags.
  */
-export function documentOfFeatureFlag(object: Readonly<Record<string, unknown>>): ReadDocument {
+export function documentOfFeatureFlag(object: Readonly<Record<string, unknown>>): WrittenDocument {
   const spec = object["spec"] as JsonValue | undefined;
   const flagSpec = isJsonObject(spec) ? spec["flagSpec"] : undefined;
   if (flagSpec === undefined || flagSpec === null)

@@ -38,7 +38,7 @@ export interface NormalisedDocument {
 }
 
 /** A document as people write it, without the flags that can't be served. */
-export interface ReadDocument extends NormalisedDocument {
+export interface WrittenDocument extends NormalisedDocument {
   readonly refused: readonly RefusedFlag[];
 }
 
@@ -67,13 +67,13 @@ export function normaliseDocument(value: JsonValue | undefined): NormalisedDocum
  *
  * @throws ProtocolError DOCUMENT_INVALID for what concerns the document as a whole.
  */
-export function readDocument(value: JsonValue | undefined): ReadDocument {
+export function readDocument(value: JsonValue | undefined): WrittenDocument {
   const refused: RefusedFlag[] = [];
   return { ...atOnce(normalising(value, (flag) => refused.push(flag))), refused };
 }
 
 /** Why a document of which no flag is left is refused as a whole: one that holds mistakes only is no order to remove all flags. */
-export function emptiedBy({ document, refused }: ReadDocument): ProtocolError | undefined {
+export function emptiedBy({ document, refused }: WrittenDocument): ProtocolError | undefined {
   const [problem] = refused[0]?.problems ?? [];
   if (problem === undefined || Object.keys(document.flags).length > 0) return undefined;
   return invalid(problem.path, problem.message);
@@ -101,7 +101,7 @@ export function withEarlierFlags(
 export function withRefusedFlags({
   document,
   refused,
-}: Pick<ReadDocument, "document" | "refused">): FlagDocument {
+}: Pick<WrittenDocument, "document" | "refused">): FlagDocument {
   if (refused.length === 0) return document;
   const written = refused.map(({ key, written }): [string, JsonValue] => [key, written]);
   return { ...document, flags: fromEntries([...Object.entries(document.flags), ...written]) };

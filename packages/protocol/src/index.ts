@@ -16,7 +16,7 @@ export {
   type DocumentWarning,
   type FlagDocument,
   type NormalisedDocument,
-  type ReadDocument,
+  type WrittenDocument,
   type RefusedFlag,
 } from "./flag-document.js";
 export { atOnce, flagsPerStep, type DocumentWork } from "./work.js";

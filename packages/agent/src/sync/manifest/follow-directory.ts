@@ -41,7 +41,7 @@ class DirectoryFollower {
       path: config.path,
       files: { accepts: isFlagFileName },
       clock: options.context.clock,
-      maxBytes: options.maxDocumentBytes,
+      limits: { maxBytes: options.maxDocumentBytes },
       rescanEveryMs: lookEveryMs,
       listener: {
         event: (event) => this.#take(event),
