@@ -47,8 +47,8 @@ describe("parseFlagSelector", () => {
   });
 
   it("selects nothing by an empty source, and adds no metadata, as flagd does", () => {
-    const { matches, metadata } = parseFlagSelector("source=");
-    expect(matches(flagOf("", "file.json"))).to.equal(false);
-    expect(metadata).to.deep.equal({});
+    const selector = parseFlagSelector("source=");
+    expect(selector.matches(flagOf("", "file.json"))).to.equal(false);
+    expect(selector.metadata).to.deep.equal({});
   });
 });

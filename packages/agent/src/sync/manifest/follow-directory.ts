@@ -50,10 +50,9 @@ class DirectoryFollower {
           this.#deliver();
         },
         lost: (error) => {
-          const [reason, what] = isNotFound(error)
-            ? ["missing", "there is no directory"]
-            : ["unreadable", "can't read"];
-          state.failed(reason ?? "", `${what ?? ""} ${config.path}: ${error.message}`);
+          const isMissing = isNotFound(error);
+          const what = isMissing ? "there is no directory" : "can't read";
+          state.failed(isMissing ? "missing" : "unreadable", `${what} ${config.path}: ${error.message}`);
         },
         found: () => this.#deliverSoon(),
         directoryError: (path, error) => {
