@@ -1,5 +1,6 @@
 import type { KubeError } from "@bunting/kube";
 import { aborted } from "@bunting/runtime";
+import type { ClaimedReads } from "../claimed-reads.js";
 import { Confirmations } from "./confirmations.js";
 import type { FlagRecord } from "./flag-record.js";
 import type { KubernetesLog } from "./kubernetes-log.js";
@@ -7,7 +8,7 @@ import { OpenWatches } from "./open-watches.js";
 import { planWatches, usualLimits, type Planning } from "./plan-watches.js";
 import { UnwatchedReads } from "./unwatched-reads.js";
 import type { RecordIndex } from "./record-index.js";
-import { Refreshes } from "./refreshes.js";
+import { createRefreshes } from "./refreshes.js";
 import type { ScopeReviews } from "./scope-reviews.js";
 import type { ScopeWatch, WatchShared } from "./scope-watch.js";
 
@@ -37,7 +38,7 @@ export class WatchTopology {
   readonly #watches: OpenWatches;
   readonly #turns: UnwatchedReads;
   readonly #confirmations: Confirmations;
-  readonly #refreshes: Refreshes;
+  readonly #refreshes: ClaimedReads<FlagRecord>;
   #isRunning = false;
   #cancelReconcile: (() => void) | undefined;
   #cancelReplan: (() => void) | undefined;
@@ -47,7 +48,7 @@ export class WatchTopology {
     const read = (record: FlagRecord): void => this.#watches.read(record);
     this.#options = options;
     this.#turns = new UnwatchedReads(shared.context.clock, read);
-    this.#refreshes = new Refreshes(shared, records);
+    this.#refreshes = createRefreshes(shared, records);
     this.#watches = new OpenWatches({
       records,
       shared,
@@ -85,7 +86,8 @@ export class WatchTopology {
 
   async run(signal: AbortSignal): Promise<void> {
     this.#isRunning = true;
-    for (const record of this.#options.records.all()) if (record.isAwaited) this.#refreshes.ask(record);
+    for (const record of this.#options.records.all())
+      if (record.isAwaited) record.awaitRead(this.#refreshes.claim(record, undefined));
     this.#reconcile();
     await aborted(signal);
     this.#isRunning = false;
@@ -125,7 +127,6 @@ export class WatchTopology {
       endClaim();
       done();
     });
-    if (this.#isRunning) this.#refreshes.ask(record);
     return () => {
       endClaim();
       cancel();

@@ -1,9 +1,9 @@
 import type { TopicKey } from "@bunting/protocol";
 import { aborted, type Clock } from "@bunting/runtime";
+import { ClaimedReads } from "../claimed-reads.js";
 import type { SourceSink } from "../flag-source.js";
 import type { HeapRoom } from "../heap-room.js";
 import type { LargeDocuments } from "../large-documents.js";
-import { UpstreamRefreshes } from "./upstream-refreshes.js";
 import type { UpstreamConfig } from "./upstream-config.js";
 import type { UpstreamLink } from "./upstream-link.js";
 import { UpstreamTopic } from "./upstream-topic.js";
@@ -36,7 +36,7 @@ export class UpstreamGroup {
   readonly #onOpened: () => void;
   readonly #topics = new Map<TopicKey, Watched>();
   readonly #links: RunningLink[] = [];
-  readonly #refreshes: UpstreamRefreshes;
+  readonly #refreshes: ClaimedReads<TopicKey>;
   #start: (() => RunningLink) | undefined;
   #isOpened = false;
 
@@ -52,7 +52,11 @@ export class UpstreamGroup {
     this.#room = room;
     this.#large = large;
     this.#onOpened = onOpened;
-    this.#refreshes = new UpstreamRefreshes(clock, (key, signal) => this.#read(key, signal));
+    this.#refreshes = new ClaimedReads({
+      clock,
+      // A stream of its own, which makes the upstream read.
+      read: (key, { signal }) => this.#read(key, signal),
+    });
   }
 
   /** A proxy could be followed since the start. */
@@ -107,7 +111,7 @@ export class UpstreamGroup {
   }
 
   refresh(key: TopicKey, done: () => void, peer: unknown): () => void {
-    return this.#topics.has(key) ? this.#refreshes.ask(key, done, peer) : (): void => undefined;
+    return this.#topics.has(key) ? this.#refreshes.claim(key, peer, done) : (): void => undefined;
   }
 
   #place(watched: Watched): void {
