@@ -4,6 +4,7 @@ import { compareFlagSetIds, type Flag, type InvalidFlag } from "@bunting/evaluat
 import { compareUtf8 } from "@bunting/protocol";
 import { cut, RateLimitedLog, singleLine, systemClock, type Context } from "@bunting/runtime";
 import { AgentError } from "../agent-error.js";
+import { countReleased } from "../v8/collect-released.js";
 import type { CurrentDocument, DocumentName } from "../sync/current-document.js";
 import { shownUri } from "../sync/shown-uri.js";
 import { EffectiveFlags } from "./effective-flags.js";
@@ -182,6 +183,7 @@ export class FlagStore {
   }
 
   #swap(sourceIndex: number, update: SourceUpdate): StoreChange {
+    countReleased(this.#states[sourceIndex]?.index.bytes.byteLength ?? 0);
     this.#states[sourceIndex] = update.state;
     if (update.put.length === 0 && update.removed.length === 0) return nothing;
     const touched = [...update.put, ...update.removed];

@@ -9,8 +9,11 @@ const closing = Buffer.from("}}");
 const comma = 0x2c;
 const nothing = Buffer.alloc(0);
 
-/** A flag that is written: its text, or where it is in the frame before. */
-type Member = string | number;
+/**
+ * Characters of new texts that are kept from the time when they are measured until they are written. Further ones are made again: as objects they
+ * would take several times as much as they are written to.
+ */
+const maxKeptCharacters = 64 * 1024;
 
 /**
  * Flags as in-process providers get them: a framed message whose first field is the document. It is one buffer of exactly its size, written once,
@@ -37,13 +40,22 @@ export class FlagsFrame {
    */
   constructor(all: Iterable<Flag>, following: Uint8Array = nothing, previous?: FlagsFrame) {
     const flags = inOrder(all);
-    const members: readonly Member[] = previous?.membersOf(flags) ?? flags.map(memberOf);
+    const places = previous?.placesOf(flags);
+    const kept = new Map<Flag, string>();
+    let keptCharacters = 0;
     const starts = new Uint32Array(flags.length + 1);
     let at = opening.length;
-    for (const [index, member] of members.entries()) {
+    for (const [index, flag] of flags.entries()) {
       starts[index] = at;
-      const bytes = typeof member === "string" ? Buffer.byteLength(member) : previous?.lengthOf(member);
-      at += (bytes ?? 0) + 1;
+      const place = places?.[index] ?? -1;
+      if (place >= 0) at += previous?.lengthOf(place) ?? 0;
+      else {
+        const member = memberOf(flag);
+        at += Buffer.byteLength(member);
+        keptCharacters += member.length;
+        if (keptCharacters <= maxKeptCharacters) kept.set(flag, member);
+      }
+      at++;
     }
     starts[flags.length] = at;
     // The brackets take the place of the last comma.
@@ -51,10 +63,11 @@ export class FlagsFrame {
     const { frame, start } = frameToFill(1, bytes, following);
     const text = frame.subarray(start, start + bytes);
     text.set(opening);
-    for (const [index, member] of members.entries()) {
+    for (const [index, flag] of flags.entries()) {
       const from = starts[index] ?? 0;
-      if (typeof member === "string") text.write(member, from);
-      else previous?.copy(member, text, from);
+      const place = places?.[index] ?? -1;
+      if (place >= 0) previous?.copy(place, text, from);
+      else text.write(kept.get(flag) ?? memberOf(flag), from);
       text[(starts[index + 1] ?? 0) - 1] = comma;
     }
     text.set(closing, bytes - closing.length);
@@ -70,14 +83,16 @@ export class FlagsFrame {
       if (flag !== undefined && gone.has(flag)) this.#flags[index] = undefined;
   }
 
-  /** Both lists are in the order of the keys. */
-  protected membersOf(flags: readonly Flag[]): Member[] {
+  /** Where each flag is in this frame; -1 for those that are not. Both lists are in the order of the keys. */
+  protected placesOf(flags: readonly Flag[]): Int32Array {
     const known = this.#flags;
+    const places = new Int32Array(flags.length);
     let at = 0;
-    return flags.map((flag) => {
+    for (const [index, flag] of flags.entries()) {
       while (at < known.length && known[at] !== flag && isBefore(known[at], flag)) at++;
-      return known[at] === flag ? at++ : memberOf(flag);
-    });
+      places[index] = known[at] === flag ? at : -1;
+    }
+    return places;
   }
 
   protected lengthOf(index: number): number {
