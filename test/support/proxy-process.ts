@@ -27,8 +27,9 @@ export function startProxyOn(
   source: string,
   args: readonly string[] = [],
   env: Readonly<Record<string, string>> = {},
+  wrapper: readonly string[] = [],
 ): Promise<ProxyProcess> {
-  return start(["--source", source, ...args], env);
+  return start(["--source", source, ...args], env, wrapper);
 }
 
 /** A real bunting-proxy that believes it is in a pod: without a source, it serves the cluster. */
@@ -42,12 +43,14 @@ export function startProxyInPod(
 async function start(
   args: readonly string[],
   env: Readonly<Record<string, string>> = {},
+  wrapper: readonly string[] = [],
 ): Promise<ProxyProcess> {
   const ours = ["start", "--host", "127.0.0.1", "--port", "0", "--management-port", "0"];
   const quickDrain = ["--drain-delay", "0", "--drain-window", "0"];
   const process = new ServiceProcess(binaries.proxy, {
     args: [...ours, ...quickDrain, ...args],
     env,
+    wrapper,
     image: proxyImage,
   });
   const ports = new Map<string, number>();

@@ -1,6 +1,7 @@
 import type { SourceVersion } from "../source/flag-source.js";
 import type { PastVersion, TopicKey } from "@bunting/protocol";
 import { frameMessage, framePrefixBytes } from "@bunting/rpc";
+import { HeldFrame, smallFrameBytes, type FrameHolder } from "@bunting/server";
 import { GzipFrame } from "./gzip-frame.js";
 import type { SnapshotBytes } from "./snapshot-bytes.js";
 import { TopicFrames } from "./topic-frames.js";
@@ -38,6 +39,7 @@ export class Snapshot {
   readonly bytes: SnapshotBytes;
   readonly #derived: DerivedFrames;
   #topicFrames: TopicFrames | undefined;
+  #held: HeldFrame | undefined;
 
   constructor(properties: SnapshotProperties, derived: DerivedFrames = {}) {
     this.topic = properties.topic;
@@ -50,6 +52,22 @@ export class Snapshot {
 
   get digest(): string {
     return this.bytes.digest;
+  }
+
+  /** A stream is still sent this version, although there is a newer one: it is charged for it, or another one is that holds it too. */
+  holdFor(stream: FrameHolder): void {
+    if (this.bytes.syncFrame.byteLength < smallFrameBytes) return;
+    if (this.#held === undefined) {
+      // Beside the frame, the texts of the flags.
+      this.#held = new HeldFrame(2 * this.bytes.syncFrame.byteLength);
+      this.#held.supersede();
+    }
+    this.#held.hold(stream);
+  }
+
+  /** The stream has taken it, or has ended. */
+  letGo(stream: FrameHolder): void {
+    this.#held?.release(stream);
   }
 
   get syncFrame(): Buffer {

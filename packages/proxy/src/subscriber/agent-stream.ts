@@ -7,6 +7,7 @@ import type { AgentProgram } from "./agent-programs.js";
 import { abuse, readAgentRequest, type AgentRequest } from "./agent-request.js";
 import type { AgentStreamContext } from "./agent-stream-context.js";
 import type { Requester } from "./subscribe-budget.js";
+import { FrameInFlight } from "./frame-in-flight.js";
 import { heartbeatMessage, tierMessage, topicErrorMessage } from "./stream-messages.js";
 import { StreamTopics } from "./stream-topics.js";
 import { TopicSubscriber, type AgentMessage, type SubscriberOwner } from "./topic-subscriber.js";
@@ -37,6 +38,7 @@ export class AgentStream implements SubscriberOwner, Requester, Admitted {
   #written = 0;
   #isWriting = false;
   #speaking: TopicSubscriber | undefined;
+  readonly #inFlight: FrameInFlight;
   #lastStatus: RpcStatus | undefined;
   /** The `hello` was that of a proxy. */
   isProxy = false;
@@ -52,6 +54,7 @@ export class AgentStream implements SubscriberOwner, Requester, Admitted {
     this.#context = context;
     this.#out = out;
     this.#topics = new StreamTopics(context);
+    this.#inFlight = new FrameInFlight(out.stream);
     this.#onWritten = (error) => this.#finishWrite(error);
   }
 
@@ -157,6 +160,7 @@ export class AgentStream implements SubscriberOwner, Requester, Admitted {
   }
 
   due(subscriber: TopicSubscriber): void {
+    if (subscriber === this.#speaking) this.#inFlight.isOld();
     if (this.#topics.due(subscriber)) this.#speak();
   }
 
@@ -322,10 +326,14 @@ export class AgentStream implements SubscriberOwner, Requester, Admitted {
     this.#context.metrics.agentMessage(kind, frame.length);
     this.#context.silent.start(this);
     if (kind === "topic_error") this.#out.write(frame, this.#onWritten);
-    else this.#out.writeShared(frame, this.#onWritten);
+    else {
+      this.#inFlight.begin(frame);
+      this.#out.writeShared(frame, this.#onWritten);
+    }
   }
 
   #finishWrite(error: Error | undefined): void {
+    this.#inFlight.end();
     const speaking = this.#speaking;
     this.#speaking = undefined;
     this.#isWriting = false;
@@ -342,6 +350,7 @@ export class AgentStream implements SubscriberOwner, Requester, Admitted {
   #close(): void {
     if (this.#hasEnded) return;
     this.#hasEnded = true;
+    this.#inFlight.end();
     this.#context.silent.cancel(this);
     this.#context.requestTurns.leave(this);
     this.#waiting?.clear();

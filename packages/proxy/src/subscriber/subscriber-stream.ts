@@ -73,7 +73,8 @@ export class SubscriberStream implements Subscriber, Gated, FrameWaiter, Starter
   }
 
   wake(): void {
-    if (this.#inFlight === undefined && !this.#isQueued) this.#writeNewest();
+    if (this.#inFlight !== undefined) this.#inFlight.holdFor(this.#out.stream);
+    else if (!this.#isQueued) this.#writeNewest();
   }
 
   refuse(error: ProxyError): void {
@@ -89,7 +90,7 @@ export class SubscriberStream implements Subscriber, Gated, FrameWaiter, Starter
   }
 
   passGate(): void {
-    this.#inFlight = undefined;
+    this.#letGo();
     this.#writeNewest();
   }
 
@@ -119,7 +120,7 @@ export class SubscriberStream implements Subscriber, Gated, FrameWaiter, Starter
     const snapshot = this.#inFlight;
     if (error !== undefined || snapshot === undefined) {
       // The stream has ended and will be closed.
-      this.#inFlight = undefined;
+      this.#letGo();
       return;
     }
     this.#observe(snapshot);
@@ -140,9 +141,14 @@ export class SubscriberStream implements Subscriber, Gated, FrameWaiter, Starter
     if (this.#subscription !== undefined) this.#protocol.leftBehind?.leaves([this.#subscription]);
     this.#subscription?.close();
     this.#subscription = undefined;
-    this.#inFlight = undefined;
+    this.#letGo();
     this.#leaveQueue();
     this.#protocol.metrics.activeStreams(-1);
+  }
+
+  #letGo(): void {
+    this.#inFlight?.letGo(this.#out.stream);
+    this.#inFlight = undefined;
   }
 
   #leaveQueue(): void {

@@ -1,10 +1,10 @@
 import { createHash } from "node:crypto";
 import { framePrefixBytes, type TransportStream } from "@bunting/rpc";
+import { HeldFrame } from "@bunting/server";
 import { countReleased } from "../../v8/collect-released.js";
 import type { FlagReader } from "../backend.js";
 import type { Selection } from "../selection.js";
 import { FlagsFrame, selectedFlags } from "./flags-frame.js";
-import { HeldFrame } from "./held-frame.js";
 
 const noFlags = new FlagsFrame([]);
 
@@ -57,14 +57,15 @@ export class SharedFetches {
   /** That frame for a call, which is charged for it if it has not taken it when the flags have changed. */
   frameFor(selection: Selection, stream: TransportStream): Buffer {
     const { text } = selection;
-    const held = this.#held.get(text) ?? new HeldFrame(this.frameOf(selection));
+    const frame = this.frameOf(selection);
+    const held = this.#held.get(text) ?? new HeldFrame(frame.byteLength);
     this.#held.set(text, held);
     held.hold(stream);
     stream.onClose(() => {
       held.release(stream);
       if (!held.isHeld && this.#held.get(text) === held) this.#held.delete(text);
     });
-    return held.frame;
+    return frame;
   }
 
   /** To be called when flags have changed. */

@@ -1,16 +1,17 @@
 import { createHash } from "node:crypto";
+import { HeldFrame } from "@bunting/server";
 import type { FlagChange } from "../../store/flag-change.js";
 import { countReleased } from "../../v8/collect-released.js";
 import type { FlagReader } from "../backend.js";
 import type { Selection } from "../selection.js";
 import { StreamGroup } from "../stream-group.js";
 import { FlagsFrame, selectedFlags } from "./flags-frame.js";
-import { HeldFrame } from "./held-frame.js";
 
 /** The flags of a selector at one moment, encoded once for all streams. */
 export interface SyncSnapshot {
   readonly digest: string;
   /** The framed SyncFlagsResponse. */
+  readonly frame: Buffer;
   readonly held: HeldFrame;
 }
 
@@ -58,6 +59,6 @@ export class SyncGroup extends StreamGroup<SyncSubscriber> {
     this.#frame = frame;
     if (previous !== undefined) countReleased(previous.frame.byteLength);
     const digest = createHash("sha1").update(frame.text).digest("base64");
-    return { digest, held: new HeldFrame(frame.frame) };
+    return { digest, frame: frame.frame, held: new HeldFrame(frame.frame.byteLength) };
   }
 }

@@ -1,7 +1,7 @@
 import type { ResponseStream } from "@bunting/rpc";
+import type { HeldFrame } from "@bunting/server";
 import { PacedStream } from "../paced-stream.js";
 import type { GroupedStream } from "../stream-registry.js";
-import type { HeldFrame } from "./held-frame.js";
 import type { SyncGroup, SyncSubscriber } from "./sync-group.js";
 
 /** One client's SyncFlags stream: one snapshot in flight, then the newest, if it is another. */
@@ -31,18 +31,18 @@ export class SyncStream extends PacedStream implements SyncSubscriber, GroupedSt
 
   wake(): void {
     if (!this.isIdle || !this.out.stream.isOpen) return;
-    const { digest, held } = this.group.snapshot();
+    const { digest, frame, held } = this.group.snapshot();
     if (digest === this.#sentDigest) return;
     this.#sentDigest = digest;
     this.#held = held;
     held.hold(this.out.stream);
-    this.send(held.frame);
+    this.send(frame);
   }
 
   /** Sends the newest snapshot, even while another is in flight. */
   flush(): void {
-    const { digest, held } = this.group.snapshot();
-    if (digest !== this.#sentDigest) this.out.writeShared(held.frame);
+    const { digest, frame } = this.group.snapshot();
+    if (digest !== this.#sentDigest) this.out.writeShared(frame);
   }
 
   protected override onIdle(): void {

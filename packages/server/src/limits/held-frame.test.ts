@@ -1,6 +1,6 @@
-import { PeerMemory } from "@bunting/server";
 import { expect } from "chai";
 import { HeldFrame, type FrameHolder } from "./held-frame.js";
+import { PeerMemory } from "./peer-memory.js";
 
 const frameBytes = 1_000_000;
 
@@ -10,7 +10,7 @@ describe("HeldFrame", () => {
 
   beforeEach(() => {
     memory = new PeerMemory(Number.POSITIVE_INFINITY);
-    held = new HeldFrame(Buffer.alloc(frameBytes));
+    held = new HeldFrame(frameBytes);
   });
 
   function stream(): FrameHolder {

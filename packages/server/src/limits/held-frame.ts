@@ -1,20 +1,24 @@
-import type { TransportStream } from "@bunting/rpc";
+import type { TransportStream } from "@bunting/http2";
 
 /** A stream that is sent a frame which others are sent as well. */
 export type FrameHolder = Pick<TransportStream, "session">;
+
+/** Of smaller frames hundreds may be held. */
+export const smallFrameBytes = 16 * 1024;
 
 /**
  * A frame, and the streams that have not taken it yet. The newest one is everybody's. An old one is there only for streams that are slow, and
  * hundreds of them could hold as many versions: so one of its holders is charged for it, and the next when that one has let go.
  */
 export class HeldFrame {
-  readonly frame: Buffer;
+  readonly #bytes: number;
   readonly #holders = new Set<FrameHolder>();
   #isOld = false;
   #charged: FrameHolder | undefined;
 
-  constructor(frame: Buffer) {
-    this.frame = frame;
+  /** @param bytes that it takes as long as it is held, with what belongs to it */
+  constructor(bytes: number) {
+    this.#bytes = bytes;
   }
 
   get isHeld(): boolean {
@@ -30,7 +34,7 @@ export class HeldFrame {
     this.#holders.delete(stream);
     if (this.#charged !== stream) return;
     this.#charged = undefined;
-    stream.session.account.release(this.frame.byteLength);
+    stream.session.account.release(this.#bytes);
     this.#charge();
   }
 
@@ -44,6 +48,6 @@ export class HeldFrame {
     if (!this.#isOld || this.#charged !== undefined) return;
     const [first] = this.#holders;
     this.#charged = first;
-    first?.session.account.charge(this.frame.byteLength);
+    first?.session.account.charge(this.#bytes);
   }
 }
