@@ -19,6 +19,7 @@ import { Subscription, type MissedVersions, type SubscribedTopic, type Subscribe
 import type { DeletionPolicy } from "./tombstone.js";
 import { TopicAcks } from "./topic-acks.js";
 import type { TopicCharge } from "./topic-charge.js";
+import { TopicLog } from "./topic-log.js";
 import {
   deletedInGrace,
   deletionSettled,
@@ -62,11 +63,6 @@ export type LostSubscribers = (
   topic: TopicKey,
 ) => readonly { readonly error: ProxyError; readonly subscribers: ReadonlySet<unknown> }[];
 
-/** Default limit of most gRPC clients for a message. */
-const clientReceiveLimitBytes = 4 * 1024 * 1024;
-/** Limit of log lines of one kind, for all topics. */
-const linesPerMinute = 20;
-
 /**
  * One document with its subscribers: its state, its newest snapshot, and their list. The source drives it through the
  * methods of SourceSink. An older snapshot is dropped as soon as there is a newer one, even if some subscribers have not
@@ -79,6 +75,7 @@ export class Topic implements SourceSink, SubscribedTopic {
   readonly charge: TopicCharge | undefined;
   readonly versions = new VersionHistory();
   readonly #options: TopicOptions;
+  readonly #log: TopicLog;
   readonly #subscribers: TopicSubscribers;
   #state: TopicState = starting();
   #view: TopicView = startingView;
@@ -95,10 +92,11 @@ export class Topic implements SourceSink, SubscribedTopic {
     this.#options = options;
     this.#deletionPolicy = options.deletionPolicy;
     this.charge = options.charge;
+    this.#log = new TopicLog(options.key, options.context.log);
     this.acks = new TopicAcks(options.key, options.context.clock, options.context.log);
     this.#subscribers = new TopicSubscribers({
       ...options,
-      onConverged: (state) => this.#logConverged(state),
+      onConverged: (state) => this.#log.converged(this.#sequence, state),
     });
     options.context.metrics.topics(this.#state.kind, 1);
   }
@@ -293,7 +291,7 @@ export class Topic implements SourceSink, SubscribedTopic {
     if (snapshot !== undefined && snapshot.sequence !== viewBefore.snapshot?.sequence)
       this.#publish(snapshot);
     if (isAbsent(next)) {
-      if (!isAbsent(before)) this.#logMissing();
+      if (!isAbsent(before)) this.#log.missing(this.#options.missingPolicy);
       if (this.refusesSubscribers) this.#refuse(this.#missingError());
     }
     if (tombstone !== viewBefore.tombstone) this.#subscribers.wake();
@@ -308,14 +306,11 @@ export class Topic implements SourceSink, SubscribedTopic {
   }
 
   #publish(snapshot: Snapshot): void {
-    const { metrics, logger, log } = this.#options.context;
+    const { metrics, logger } = this.#options.context;
     const bytes = snapshot.syncFrame.length;
     metrics.snapshotPublished(bytes);
     logger.debug({ topic: this.key, digest: snapshot.digest, bytes, subscribers: this.size }, "published");
-    if (bytes > clientReceiveLimitBytes) {
-      const message = "the document is larger than most gRPC clients accept by default (4 MiB)";
-      log.warn("topic_large", { topic: this.key, bytes }, message, linesPerMinute);
-    }
+    this.#log.published(bytes);
     this.versions.add(snapshot, this.convergence.behind === 0 ? this.acks.held : undefined);
     this.#subscribers.publish(snapshot.version.noticedMs);
   }
@@ -377,26 +372,6 @@ export class Topic implements SourceSink, SubscribedTopic {
     const sizeBefore = this.size;
     this.#subscribers.refuse(error, isSpared);
     if (sizeBefore > 0 && this.size === 0) this.#options.onIdle();
-  }
-
-  #logConverged({ arrived, afterMs }: ConvergenceState): void {
-    const ms = Object.fromEntries([...afterMs].map(([share, after]) => [share * 100, Math.round(after)]));
-    const fields = { topic: this.key, sequence: this.#sequence, subscribers: arrived, afterMs: ms };
-    this.#options.context.log.info(
-      "converged",
-      fields,
-      "a version has reached all its subscribers",
-      linesPerMinute,
-    );
-  }
-
-  #logMissing(): void {
-    const { context, missingPolicy } = this.#options;
-    const message =
-      missingPolicy === "hold"
-        ? "the FeatureFlag does not exist; its subscribers are held until it does"
-        : "the FeatureFlag does not exist; its subscribers are refused until it does";
-    context.log.warn("topic_missing", { topic: this.key }, message, linesPerMinute);
   }
 
   #missingError(): ProxyError {
