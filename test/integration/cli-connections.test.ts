@@ -11,6 +11,7 @@ import { startFlagdServer } from "../support/flagd-server.js";
 import { manifest } from "../support/manifests.js";
 import { startProxy, type ProxyProcess } from "../support/proxy-process.js";
 import { TempDirectory } from "../support/temp-directory.js";
+import { TokenIssuer } from "../support/token-issuer.js";
 
 const document = `{"flags":{"f":{"state":"ENABLED","variants":{"a":1},"defaultVariant":"a"}}}`;
 const token = "eyJhbGciOi.JSUzI1NiJ9-x_y=";
@@ -88,7 +89,9 @@ describe("connections of the command bunting", () => {
     expect(other.err).to.contain("--tls-server-name");
     const without = await tail(`localhost:${port}`, "--ca-file", testTls.caFile);
     expect(without).to.deep.include({ code: 2, out: "" });
-    expect(without.err).to.match(/ refuses the subscription: this server wants a token\n$/);
+    expect(without.err).to.match(
+      / refuses the subscription: this server wants a token\. Name .* --token-file\n$/,
+    );
     writeFileSync(directory.file("token"), "two words");
     const broken = await tail(`localhost:${port}`, "--ca-file", testTls.caFile, ...withToken);
     expect(broken).to.deep.equal({
@@ -104,6 +107,52 @@ describe("connections of the command bunting", () => {
     const plain = await tail("flags.example:8015", ...withToken);
     expect(plain).to.deep.include({ code: 2 });
     expect(plain.err).to.contain("would cross the network to flags.example:8015 in plaintext: use --tls");
+  });
+
+  it("end tail where a token has expired, is of another issuer, or may not read, and go on with the next one", async () => {
+    const issuer = new TokenIssuer();
+    directory.replace("jwks", issuer.keySet);
+    directory.replace("flags.yaml", manifest("checkout", 1, "team-a"));
+    const proxy = await startProxy(directory.path, [
+      ...["--drain-delay=0", "--drain-window=0", "--auth=token", "--auth-issuer", issuer.name],
+      ...["--auth-jwks-file", directory.file("jwks")],
+    ]);
+    const file = directory.file("token");
+    const args = ["tail", "team-a/checkout", "--json", "--address", proxy.sync, "--token-file", file];
+    try {
+      writeFileSync(file, issuer.issue("team-a", "app", 3));
+      const { code, out, err } = await runBunting(args);
+      expect(code, err).to.equal(2);
+      expect(out).to.contain('"event":"version"');
+      expect(err).to.contain("has expired; connect again with a new one; trying again");
+      expect(err).to.match(
+        / refuses the subscription: .*\. The token in ".*" has expired, or is for another server\n$/,
+      );
+
+      writeFileSync(file, issuer.issue("team-a", "app", 3));
+      const followed = new FollowedCommand(args);
+      await followed.next();
+      writeFileSync(file, issuer.issue("team-a", "app", 600));
+      await followed.untilNotes("has expired; connect again with a new one");
+      directory.replace("flags.yaml", manifest("checkout", 2, "team-a"));
+      expect(await followed.next()).to.include({ event: "version" });
+      expect((await followed.interrupt()).code).to.equal(0);
+
+      for (const [foreign, words] of [
+        [new TokenIssuer().issue("team-a", "app"), / refuses the subscription: .* The token in /],
+        [issuer.issue("team-b", "app"), / refuses the subscription: .*team-b:app may not read /],
+      ] as const) {
+        writeFileSync(file, foreign);
+        const refused = await runBunting(args);
+        expect(refused.code, refused.err).to.equal(2);
+        expect(refused.err).to.match(words);
+      }
+      const without = await runBunting(args.slice(0, 5));
+      expect(without.code).to.equal(2);
+      expect(without.err).to.match(/ Name a file with a token by --token-file\n$/);
+    } finally {
+      await proxy.process.stop("SIGKILL");
+    }
   });
 
   it("ask for the status over TLS, with a token", async () => {

@@ -26,6 +26,8 @@ export function followBunting(
 ): Promise<SessionCallEnd> {
   return new Promise((resolve) => {
     let received = 0;
+    /** Of the topic, after which the stream is ended from here. */
+    let refusal: SessionCallEnd | undefined;
     const send = (message: Request): void => {
       call.send(buntingSyncV1.SyncRequest.encode({ message }).finish());
     };
@@ -76,7 +78,8 @@ export function followBunting(
           listener.deleted(policies.get(message.value.policy) ?? "keep");
           return;
         case "topicError":
-          listener.refused(printableLine(cut(message.value.message)));
+          refusal = { status: message.value.code, message: printableLine(cut(message.value.message)) };
+          listener.refused(refusal.message);
           call.cancel();
           return;
         default:
@@ -92,7 +95,7 @@ export function followBunting(
           received++;
           if (message !== undefined) take(message);
         },
-        ended: resolve,
+        ended: (end) => resolve(refusal ?? end),
       },
     );
     send({ $case: "hello", value: { agent: `bunting-cli/${version}`, providerId: "" } });
