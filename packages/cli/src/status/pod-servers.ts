@@ -42,7 +42,7 @@ export async function podServers(
   const transport = new Http2Transport(config, { program: `bunting-cli/${version}` });
   try {
     const type = { group: "", version: "v1", plural: "pods" };
-    const { items } = await new RestClient(transport).list(
+    const { items } = await new RestClient(transport, { refusedAdvice: config.refusedAdvice }).list(
       { type, namespace },
       { labelSelector: selector },
       io.signal,

@@ -39,6 +39,8 @@ export interface ClusterConfig {
   readonly server: URL;
   readonly tls: TlsMaterialSource;
   readonly credentials: Credentials;
+  /** What to do where the API server does not accept the credentials: that depends on where they come from. */
+  readonly refusedAdvice?: string;
   /** The namespace of this Pod, or of the kubeconfig's context. */
   readonly namespace: string | undefined;
 }

@@ -41,5 +41,6 @@ export async function connectCluster(options: ConnectClusterOptions): Promise<Co
     ...(serviceAccountDirectory === "" ? {} : { serviceAccountDirectory }),
   });
   const transport = new Http2Transport(config, { clock, timing, program });
-  return { server: config.server.href, client: new RestClient(transport, { clock }), connections: transport };
+  const client = new RestClient(transport, { clock, refusedAdvice: config.refusedAdvice });
+  return { server: config.server.href, client, connections: transport };
 }

@@ -29,6 +29,9 @@ describe("the configuration in a cluster", () => {
   describe("inClusterConfig", () => {
     it("names the server, the namespace, the authority and the token of the mount", async () => {
       const config = await inClusterConfig({ env, directory: directory.path });
+      expect(config.refusedAdvice).to.contain(
+        `ServiceAccount still exists and its token is mounted in ${directory.path}`,
+      );
       expect(config.server.href).to.equal("https://10.0.0.1/");
       expect(config.namespace).to.equal("demo");
       expect(String((await config.tls.read()).ca)).to.equal("authority one");

@@ -45,7 +45,14 @@ export async function inClusterConfig(options: InClusterOptions): Promise<Cluste
   const tls = new ClusterTlsFiles({ caFile: path.join(directory, "ca.crt") });
   const credentials = new ClusterTokenFile(path.join(directory, "token"), clock);
   await Promise.all([tls.read(), credentials.headers()]);
-  return { server: new URL(origin), tls, credentials, namespace: await namespaceIn(directory) };
+  const refusedAdvice = `check that the Pod's ServiceAccount still exists and its token is mounted in ${directory}`;
+  return {
+    server: new URL(origin),
+    tls,
+    credentials,
+    refusedAdvice,
+    namespace: await namespaceIn(directory),
+  };
 }
 
 async function namespaceIn(directory: string): Promise<string | undefined> {

@@ -49,6 +49,32 @@ describe("the configuration of a kubeconfig", () => {
     expect(await config.credentials.renew({})).to.equal(false);
   });
 
+  it("says where credentials that are refused come from, and what to do about them", async () => {
+    directory.replace("token", "secret");
+    directory.replace("me.crt", "certificate");
+    directory.replace("me.key", "key");
+    const exec = {
+      apiVersion: "client.authentication.k8s.io/v1",
+      command: "login",
+      interactiveMode: "Never",
+    };
+    const advices: readonly (readonly [user: object, advice: RegExp])[] = [
+      [{ token: "secret" }, /the token of its user u has expired, or is for another cluster$/],
+      [{ tokenFile: "token" }, /check the token of its user u in .*token$/],
+      [{ exec }, /log in again to the credential plugin of its user u$/],
+      [{ username: "me", password: "secret" }, /check the password of its user u$/],
+      [
+        { "client-certificate": "me.crt", "client-key": "me.key" },
+        /the client certificate of its user u has expired/,
+      ],
+      [{}, /its context has no user with credentials$/],
+    ];
+    for (const [user, advice] of advices) {
+      const { refusedAdvice } = await load(user);
+      expect(refusedAdvice).to.contain(directory.file("config")).and.match(advice);
+    }
+  });
+
   it("reads files that are named relative to it, and again when they change", async () => {
     directory.replace("ca.pem", "authority");
     directory.replace("me.crt", "certificate");

@@ -39,7 +39,8 @@ export async function kubeconfigConfig(options: KubeconfigOptions): Promise<Clus
     fixed: fixedMaterial(selection),
   });
   await tls.read();
-  return { server, namespace, ...identity(selection, tls, options.clock ?? systemClock) };
+  const refusedAdvice = `the credentials are those of the kubeconfig ${options.path}: ${refusedAdviceOf(selection)}`;
+  return { server, namespace, refusedAdvice, ...identity(selection, tls, options.clock ?? systemClock) };
 }
 
 /** Our identity, in kubectl's order: a token wins over a plugin, and both over a password; a client certificate is used with any of them. */
@@ -65,6 +66,21 @@ function identity(
     return { tls, credentials: fixedCredentials({ ...further, ...basic(username, user?.password ?? "") }) };
   }
   return { tls, credentials: fixedCredentials(further) };
+}
+
+/** In the order of `identity`. */
+function refusedAdviceOf({ user, tokenFile }: KubeconfigSelection): string {
+  const name = user?.name ?? "";
+  if (tokenFile !== undefined) return `check the token of its user ${name} in ${tokenFile}`;
+  if (text(user?.token) !== undefined)
+    return `the token of its user ${name} has expired, or is for another cluster`;
+  if (execConfigOf(user) !== undefined) return `log in again to the credential plugin of its user ${name}`;
+  if (user?.authProvider !== undefined && user.authProvider !== null)
+    return `log in again by kubectl to the auth provider of its user ${name}`;
+  if (text(user?.username) !== undefined) return `check the password of its user ${name}`;
+  return text(user?.certFile) === undefined && text(user?.certData) === undefined
+    ? "its context has no user with credentials"
+    : `the client certificate of its user ${name} has expired, or is for another cluster`;
 }
 
 function pluginReader(

@@ -54,6 +54,23 @@ describe("RestClient", () => {
     return error as KubeError;
   }
 
+  it("says with a 401, and with nothing else, what to do about the credentials", async () => {
+    client = new RestClient(transport, { clock, refusedAdvice: "renew the token" });
+    const call = (): Promise<unknown> => client.list(scope, {}, abort.signal);
+    const status = JSON.stringify({
+      kind: "Status",
+      code: 401,
+      reason: "Unauthorized",
+      message: "Unauthorized",
+    });
+    expect(await refused(call(), 401, status)).to.include({
+      code: "UNAUTHORIZED",
+      status: 401,
+      message: "the API server answered 401 Unauthorized: Unauthorized; renew the token",
+    });
+    expect((await refused(call(), 403, "no")).message).to.not.contain("renew");
+  });
+
   it("lists a page, with the name as field selector", async () => {
     const answer = {
       metadata: { resourceVersion: "12", continue: "more" },

@@ -55,6 +55,8 @@ export interface RestClientOptions {
   /** The most calls under way at once, 16 by default; watches do not count. */
   readonly maxConcurrentCalls?: number;
   readonly clock?: Clock;
+  /** What to do where the API server does not accept the credentials. */
+  readonly refusedAdvice?: string | undefined;
 }
 
 /** An object list may have any number of bytes (`readPage`); other answers are short. */
@@ -81,11 +83,13 @@ export class RestClient implements KubeClient {
   readonly #transport: KubeTransport;
   readonly #calls: Semaphore;
   readonly #clock: Clock;
+  readonly #refusedAdvice: string | undefined;
 
   constructor(transport: KubeTransport, options: RestClientOptions = {}) {
     this.#transport = transport;
     this.#calls = new Semaphore(options.maxConcurrentCalls ?? 16);
     this.#clock = options.clock ?? systemClock;
+    this.#refusedAdvice = options.refusedAdvice;
   }
 
   /** Reads one page as a whole, for lists that are known to be short. */
@@ -282,7 +286,10 @@ export class RestClient implements KubeClient {
     const limits = { maxBytes: maxErrorBytes, withinMs: errorBodyMs, clock: this.#clock };
     const beginning = await readBeginning(body, limits);
     if (signal.aborted) return abortedError(signal.reason);
-    return statusError({ status, headers, body: beginning }, this.#clock.now());
+    const error = statusError({ status, headers, body: beginning }, this.#clock.now());
+    const advice = this.#refusedAdvice;
+    if (error.code !== "UNAUTHORIZED" || advice === undefined) return error;
+    return new KubeError(error.code, `${error.message}; ${advice}`, { cause: error, status });
   }
 }
 

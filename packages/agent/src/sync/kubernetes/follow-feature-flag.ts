@@ -131,8 +131,6 @@ class FeatureFlagWatch implements ReflectorHandler {
     switch (code) {
       case "FORBIDDEN":
         return `; allow the Pod's ServiceAccount to get, list and watch featureflags in the namespace ${namespace}, or let bunting-proxy watch them and name it as provider grpc, which needs no permission`;
-      case "UNAUTHORIZED":
-        return "; check that the Pod's ServiceAccount still exists and its token is mounted";
       case "NOT_FOUND":
         return "; install the CustomResourceDefinition featureflags.core.openfeature.dev";
       default:

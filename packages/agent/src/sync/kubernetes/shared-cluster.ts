@@ -64,7 +64,7 @@ export class SharedCluster {
     const counts = metrics.watches();
     this.#announce(config.server.href);
     const watches = new ClusterWatches({
-      client: new RestClient(transport, { clock }),
+      client: new RestClient(transport, { clock, refusedAdvice: config.refusedAdvice }),
       context: {
         clock,
         logger,

@@ -174,8 +174,6 @@ function remedyOf({ code }: KubeError, watchScope: WatchScope): string {
   switch (code) {
     case "FORBIDDEN":
       return `; allow the proxy's ServiceAccount to get, list and watch featureflags${places[watchScope]}`;
-    case "UNAUTHORIZED":
-      return "; check that the proxy's ServiceAccount still exists and its token is mounted";
     case "NOT_FOUND":
       return "; install the CustomResourceDefinition featureflags.core.openfeature.dev";
     default:
