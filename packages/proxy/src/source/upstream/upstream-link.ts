@@ -110,7 +110,7 @@ export class UpstreamLink {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const { context, targets } = this.#options;
+    const { context, targets, credentials } = this.#options;
     let failures = 0;
     this.#awaitAnswers();
     while (!signal.aborted) {
@@ -120,7 +120,7 @@ export class UpstreamLink {
       if (isAborted(signal)) break;
       this.#failure = new ProxyError(codeOfEnd(end.reason), singleLine(end.message));
       context.metrics.upstreamFailed(end.reason);
-      this.#logChange("warn", `${target} ${end.reason}`, describeEnd(target, end));
+      this.#logChange("warn", `${target} ${end.reason}`, describeEnd(target, end, credentials));
       if (context.clock.monotonicMs() - startedMs >= healthyMs) {
         this.#backoff.reset();
         failures = 0;
