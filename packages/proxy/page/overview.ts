@@ -44,7 +44,19 @@ function showVerdict(overview: Overview): void {
 }
 
 function verdictOf(overview: Overview): Verdict {
-  const { isReady, reason, late, lateSinceMs, left, subscribers, topics, held, refused } = overview;
+  const {
+    isReady,
+    reason,
+    late,
+    lateSinceMs,
+    left,
+    subscribers,
+    topics,
+    held,
+    invalid,
+    invalidReason,
+    refused,
+  } = overview;
   if (!isReady) {
     const text = `Not ready: ${reason}`;
     return {
@@ -77,6 +89,15 @@ function verdictOf(overview: Overview): Verdict {
       "Disconnected without the newest flags within the last ten minutes, and not back: see below.",
     ];
     return { level: "warn", text, spoken: text, detail };
+  }
+  if (invalid > 0) {
+    const text = `${counted(invalid, "manifest")} ${invalid === 1 ? "is" : "are"} refused`;
+    return {
+      level: "warn",
+      text,
+      spoken: text,
+      detail: [`${invalidReason ?? ""}. The version before is served.`],
+    };
   }
   if (topics.stale > 0) {
     const text = `${counted(topics.stale, "topic")} can't be read now`;

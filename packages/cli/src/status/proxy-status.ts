@@ -35,6 +35,7 @@ export const asProxyStatus = fields({
   behind: numberOf,
   late: lateOf,
   leftBehind: lateOf,
+  refusedDocuments: textsOf,
   topics: list(
     fields({
       topic: textOf,
@@ -92,6 +93,10 @@ function countsOf(value: unknown): Readonly<Record<string, number>> {
     typeof given === "number" ? [[shown(name), given] as const] : [],
   );
   return Object.fromEntries(counts);
+}
+
+function textsOf(value: unknown): readonly string[] {
+  return Object.values(membersOf(value)).flatMap((text) => textOf(text) ?? []);
 }
 
 function numberOf(value: unknown): number | undefined {

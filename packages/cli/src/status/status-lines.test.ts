@@ -53,6 +53,23 @@ describe("The lines of bunting status", () => {
     ]);
   });
 
+  it("name the manifests that the proxy refuses, with their files, in the headline", () => {
+    const refusedDocuments = {
+      "demo/a": "/flags/a.yaml:3: it has no flags",
+      "demo/b": "/flags/b.yaml:1: no YAML",
+    };
+    const lines = statusLines(
+      "host:8016",
+      asProxyStatus({ refusedDocuments, topics: [] }),
+      coloursFor(false, {}),
+    );
+    expect(lines[1]).to.contain("none behind, 2 manifests refused; watches");
+    expect(lines.slice(2, 4)).to.deep.equal([
+      "refused: /flags/a.yaml:3: it has no flags",
+      "refused: /flags/b.yaml:1: no YAML",
+    ]);
+  });
+
   it("are those that are asked for", () => {
     const shown = (query: Partial<StatusQuery>): readonly string[] =>
       linesOf(query)

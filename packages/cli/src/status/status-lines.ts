@@ -33,11 +33,17 @@ export function statusLines(
   const counted = Object.entries(watches).map(([kind, count]) => `${count} ${kind}`);
   const late = behind === 0 ? "none behind" : colours.yellow(`${behind} behind`);
   const { total: left = 0 } = status.leftBehind;
+  const { refusedDocuments } = status;
+  const refused =
+    refusedDocuments.length === 0
+      ? ""
+      : `, ${colours.red(`${plural(refusedDocuments.length, "manifest")} refused`)}`;
   const gone = left === 0 ? "" : `, ${colours.yellow(`${left} left behind`)}`;
   const lines = [
     `${colours.bold(name)}: bunting-proxy ${version}, ${ready}${withoutReady(reason)}, up ${span(uptimeSeconds)}`,
-    `${plural(connections, "connection")}, ${plural(subscribers, "subscriber")}, ${late}${gone}; watches: ${counted.join(", ")}`,
+    `${plural(connections, "connection")}, ${plural(subscribers, "subscriber")}, ${late}${gone}${refused}; watches: ${counted.join(", ")}`,
   ];
+  lines.push(...refusedDocuments.map((reason) => colours.red(`refused: ${reason}`)));
   lines.push(...lateLines(status, query, colours));
   if (topics.length === 0) return [...lines, "No topics: there are no subscribers yet."];
   const asked = topics.filter((topic) => asksForTopic(topic, query));

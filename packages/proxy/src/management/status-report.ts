@@ -4,6 +4,7 @@ import type { FlagRejection } from "../topic/topic-acks.js";
 import { timesOf, type StatusParts } from "./status/read-status.js";
 import { lateSubscribers, leftSubscribers } from "./status/late-subscribers.js";
 import { readersByTopic, type StatusReader } from "./status/readers.js";
+import { refusedDocument } from "./status/topic-rows.js";
 import type { LateSection, LateSubscriber } from "./status/status-view.js";
 import type { Topic } from "../topic/topic.js";
 import { standing } from "../topic/topic-state.js";
@@ -25,6 +26,8 @@ export interface StatusReport {
   readonly late: LateReport;
   /** Those that have gone without the newest version within the last ten minutes, and are not back; the latest first. */
   readonly leftBehind: LateReport;
+  /** By topic, why the proxy refuses the newest manifest or FeatureFlag, with the file; the version before is served. Absent if there is none. */
+  readonly refusedDocuments?: Readonly<Record<string, string>>;
   readonly topics: readonly TopicReport[];
 }
 
@@ -79,6 +82,10 @@ export function statusReport(parts: StatusParts, seesReaders: boolean): StatusRe
   const nowMs = clock.monotonicMs();
   const shared = parts.backplane();
   const times = timesOf(parts);
+  const refused = [...parts.topics()].flatMap((topic) => {
+    const reason = refusedDocument(topic);
+    return reason === undefined ? [] : [[topic.key, reason] as const];
+  });
   const late = (section: LateSection): LateReport =>
     lateReport(section, parts.fromMonotonic(nowMs), seesReaders);
   const readers = readersByTopic((seesReaders ? parts.grants?.() : undefined) ?? []);
@@ -100,6 +107,7 @@ export function statusReport(parts: StatusParts, seesReaders: boolean): StatusRe
     behind: sum((topic) => topic.newest?.behind ?? 0),
     late: late(lateSubscribers(parts.topics(), times)),
     leftBehind: late(leftSubscribers(parts.leftBehind(), times)),
+    ...(refused.length === 0 ? {} : { refusedDocuments: Object.fromEntries(refused) }),
     topics,
   };
 }

@@ -7,6 +7,7 @@ import { cpuGrowth } from "@bunting/test/support/cpu-growth.js";
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { ScriptedSource } from "@bunting/test/support/scripted-source.js";
 import type { Grant } from "../../access/grants.js";
+import { ProxyError } from "../../proxy-error.js";
 import { proxyMetrics } from "../../proxy-metrics.js";
 import type { BackplaneReport } from "../../source/backplane/backplane-metrics.js";
 import type { Subscription } from "../../topic/subscription.js";
@@ -157,6 +158,23 @@ describe("readStatus", () => {
     takeAll(subscriptions);
     clock.advance(2_000);
     expect(readStatus(parts, 1).late).to.deep.equal({ total: 0, shown: [] });
+  });
+
+  it("names the manifests that are refused, and no topics that are stale for another reason", async () => {
+    const { source, parts, subscribe } = useStatus();
+    for (const key of ["a/a", "b/b"] as const) subscribe(key);
+    await turn();
+    source.stale("b/b", new Error("the API server is away"));
+    expect(readStatus(parts, 1).overview).to.include({ invalid: 0, invalidReason: undefined });
+    expect(statusReport(parts, false)).to.not.have.property("refusedDocuments");
+    source.stale("a/a", new ProxyError("DOCUMENT_INVALID", "/flags/a.yaml:3: it has no flags"));
+    expect(readStatus(parts, 1).overview).to.include({
+      invalid: 1,
+      invalidReason: "/flags/a.yaml:3: it has no flags",
+    });
+    expect(statusReport(parts, false).refusedDocuments).to.deep.equal({
+      "a/a": "/flags/a.yaml:3: it has no flags",
+    });
   });
 
   it("names those who have gone without the newest version, the latest first", () => {

@@ -17,7 +17,7 @@ import type {
   TopicsSection,
   WatchesSection,
 } from "./status-view.js";
-import { hasRefusals, topicRows, type Times, type TopicQuery } from "./topic-rows.js";
+import { hasRefusals, refusedDocument, topicRows, type Times, type TopicQuery } from "./topic-rows.js";
 
 /** The parts that the status page is read from. */
 export interface StatusParts {
@@ -84,10 +84,15 @@ function overview(
   const counts = { live: 0, starting: 0, missing: 0, deleted: 0, stale: 0 };
   let subscribers = 0;
   let refused = 0;
+  let invalid = 0;
+  let invalidReason: string | undefined;
   for (const topic of parts.topics()) {
     counts[topic.state.kind]++;
     subscribers += topic.size;
     if (hasRefusals(topic)) refused++;
+    const reason = refusedDocument(topic);
+    if (reason !== undefined) invalid++;
+    invalidReason ??= reason;
   }
   const programs = [...parts.programs()].sort((a, b) => b.streams - a.streams);
   const { isReady, reason } = parts.readiness();
@@ -108,6 +113,8 @@ function overview(
     held: observations.held,
     queued: observations.queued,
     topics: counts,
+    invalid,
+    invalidReason,
     refused,
     residentBytes: process.memoryUsage.rss(),
     heapBytes: getHeapStatistics().used_heap_size,

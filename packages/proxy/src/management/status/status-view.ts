@@ -39,6 +39,9 @@ export interface Overview {
   /** Streams that wait for their first flags, because many came at once. */
   readonly queued: number;
   readonly topics: Readonly<Record<TopicStateName, number>>;
+  /** Topics whose newest document, a manifest or a FeatureFlag, the proxy refuses, and why it refuses one of them. */
+  readonly invalid: number;
+  readonly invalidReason: string | undefined;
   /** Topics of which agents refuse a flag or a version. */
   readonly refused: number;
   readonly residentBytes: number;

@@ -1,4 +1,4 @@
-import { cut } from "@bunting/runtime";
+import { cut, errorCode } from "@bunting/runtime";
 import { standing } from "../../topic/topic-state.js";
 import type { Topic } from "../../topic/topic.js";
 import type { Grant } from "../../access/grants.js";
@@ -89,6 +89,12 @@ export function lateCount(
 export function hasRefusals({ acks }: Topic): boolean {
   for (const { subscribers } of acks.rejections) if (subscribers > 0) return true;
   return false;
+}
+
+/** Why the newest document is refused, with its file where it has one; undefined if it is served. */
+export function refusedDocument({ state }: Topic): string | undefined {
+  const isRefused = state.kind === "stale" && errorCode(state.reason) === "DOCUMENT_INVALID";
+  return isRefused ? cut(state.reason.message, maxReasonCharacters) : undefined;
 }
 
 export function topicNameOf(version: {
