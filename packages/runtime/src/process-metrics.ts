@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { getHeapSpaceStatistics } from "node:v8";
 import { Gauge, type Registry } from "prom-client";
 import type { Sample } from "./metrics-text.js";
+import { nextTurn } from "./scheduling/event-loop.js";
 import { ScrapedCounter } from "./scraped-counter.js";
 
 type Samples = Iterable<Sample>;
@@ -109,7 +110,7 @@ function eventLoopLag(registers: Registry[]): void {
     registers,
     async collect() {
       const startedMs = performance.now();
-      await new Promise<void>((resolve) => setImmediate(resolve));
+      await nextTurn();
       this.set((performance.now() - startedMs) / 1_000);
     },
   });

@@ -7,7 +7,7 @@ import type { ProxyMetrics } from "../proxy-metrics.js";
 import type { AgentMessageKind } from "./subscriber-metrics.js";
 import type { Snapshot } from "../snapshot/snapshot.js";
 import type { VersionFrame } from "../snapshot/topic-frames.js";
-import type { Freshness } from "../topic/freshness.js";
+import type { FreshnessNotice } from "../topic/freshness-notice.js";
 import type { Subscriber, Subscription } from "../topic/subscription.js";
 import type { Tombstone } from "../topic/tombstone.js";
 import type { FlagRejection, TopicAcks } from "../topic/topic-acks.js";
@@ -90,7 +90,7 @@ export class TopicSubscriber implements Subscriber, Starter {
   /** Digest of the version that the agent refused. */
   #refused = "";
   /** What was said last about the source; undefined if nothing was. */
-  #toldFreshness: Freshness | undefined;
+  #toldFreshness: FreshnessNotice | undefined;
   /** The digest that the last history leads to, and the number of histories since the last version; undefined if none. */
   #sentHistory: { readonly to: string; readonly count: number } | undefined;
   /** The last tombstone sent, until there is a document again. */
@@ -200,7 +200,7 @@ export class TopicSubscriber implements Subscriber, Starter {
   }
 
   /** Whether the source can be followed, if that has changed; it could before anything was said. */
-  #freshness(freshness: Freshness | undefined): AgentMessage | undefined {
+  #freshness(freshness: FreshnessNotice | undefined): AgentMessage | undefined {
     const told = this.#toldFreshness;
     if (freshness === told || !this.readsFreshness) return undefined;
     this.#toldFreshness = freshness;

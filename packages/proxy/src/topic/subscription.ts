@@ -3,7 +3,7 @@ import type { TopicKey } from "@bunting/protocol";
 import type { TransportSession } from "@bunting/rpc";
 import type { ProxyError } from "../proxy-error.js";
 import type { Snapshot } from "../snapshot/snapshot.js";
-import type { Freshness } from "./freshness.js";
+import type { FreshnessNotice } from "./freshness-notice.js";
 import type { TopicAcks } from "./topic-acks.js";
 import { startingView, type TopicView } from "./topic-view.js";
 
@@ -44,7 +44,7 @@ export interface MissedVersions {
 export interface SubscribedTopic {
   readonly view: TopicView;
   /** Whether the source can be followed; undefined if it always could. */
-  readonly freshness?: Freshness | undefined;
+  readonly freshness?: FreshnessNotice | undefined;
   /** The sequence of the newest snapshot. */
   readonly sequence: number;
   readonly acks: TopicAcks;
@@ -86,7 +86,7 @@ export class Subscription {
   }
 
   /** Whether the topic's source can be followed; undefined if it always could. */
-  get freshness(): Freshness | undefined {
+  get freshness(): FreshnessNotice | undefined {
     return this.#topic?.freshness;
   }
 

@@ -14,7 +14,7 @@ import { Snapshot } from "../snapshot/snapshot.js";
 import type { SourceSink, SourceVersion } from "../source/flag-source.js";
 import type { ConvergenceState } from "./convergence.js";
 import type { FanOut } from "./fan-out.js";
-import { Freshness } from "./freshness.js";
+import { FreshnessNotice } from "./freshness-notice.js";
 import { Subscription, type MissedVersions, type SubscribedTopic, type Subscriber } from "./subscription.js";
 import type { DeletionPolicy } from "./tombstone.js";
 import { TopicAcks } from "./topic-acks.js";
@@ -79,7 +79,7 @@ export class Topic implements SourceSink, SubscribedTopic {
   readonly #subscribers: TopicSubscribers;
   #state: TopicState = starting();
   #view: TopicView = startingView;
-  #freshness: Freshness | undefined;
+  #freshness: FreshnessNotice | undefined;
   #isClosed = false;
   #sequence = 0;
   #readers: Readers | undefined;
@@ -106,7 +106,7 @@ export class Topic implements SourceSink, SubscribedTopic {
   }
 
   /** Whether the source can be followed, for those who are told; undefined if it always could. */
-  get freshness(): Freshness | undefined {
+  get freshness(): FreshnessNotice | undefined {
     return this.#freshness;
   }
 
@@ -301,7 +301,7 @@ export class Topic implements SourceSink, SubscribedTopic {
 
   #setFreshness(reason: Error | undefined): void {
     if (this.#freshness === undefined ? reason === undefined : this.#freshness.says(reason)) return;
-    this.#freshness = new Freshness(this.key, reason);
+    this.#freshness = new FreshnessNotice(this.key, reason);
     this.#subscribers.wakeForFreshness();
   }
 

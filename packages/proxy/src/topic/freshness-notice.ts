@@ -3,7 +3,7 @@ import { cut, errorCode, singleLine } from "@bunting/runtime";
 import { frameResponse } from "../snapshot/topic-frames.js";
 
 /** Says whether the source of a topic can be followed. One object for each time that this, or its reason, changes. */
-export class Freshness {
+export class FreshnessNotice {
   readonly kind = "freshness";
   readonly topic: TopicKey;
   /** Why the source can't be followed; undefined if it can. */
