@@ -43,10 +43,12 @@ const running = reports.map((report, index) => {
     report.last = version;
   });
   const source = createSyncSource(config, {
-    deliver: ({ sourceIndex, bytes, version }) => store.replace(sourceIndex, bytes, version),
-    currentDocument: (sourceIndex) => store.currentDocument(sourceIndex),
-    answered: () => undefined,
-    confirm: (sourceIndex, version) => store.confirm(sourceIndex, version),
+    receiver: {
+      deliver: ({ sourceIndex, bytes, version }) => store.replace(sourceIndex, bytes, version),
+      currentDocument: (sourceIndex) => store.currentDocument(sourceIndex),
+      answered: () => undefined,
+      confirm: (sourceIndex, version) => store.confirm(sourceIndex, version),
+    },
     context: { logger, clock: systemClock, metrics: noSyncMetrics },
     maxDocumentBytes: budget.maxDocumentBytes,
   });

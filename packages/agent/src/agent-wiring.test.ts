@@ -177,7 +177,7 @@ const rows: { readonly [Name in keyof AgentOptions]: Row | "read before" | "igno
     reaches: (made) => [
       ...made.all("GrpcServer").map(({ given: [options] }) => options.messages?.maxMessageBytes),
       ...(["createConnectListener", "createOfrepListener", "wholeOfrepRequests"] as const).map(
-        (name) => made.one(name).given[0].maxRequestBodyBytes,
+        (name) => made.one(name).given[0].web.maxRequestBodyBytes,
       ),
     ],
     as: [4711, 4711, 4711, 4711, 4711, 4711],
@@ -295,7 +295,7 @@ describe("createAgent", () => {
     const health = made.one("ReadinessHealth").made;
     const told: unknown[] = [];
     health.onChange(() => told.push(health.statusOf("")));
-    made.one("createSources").given[1].answered(0);
+    made.one("createSources").given[1].receiver.answered(0);
     const last = made.one("runComponents").given[0].at(-1);
     await last?.start(() => undefined, new AbortController().signal);
     expect(readiness.check().isReady).to.equal(true);
@@ -322,9 +322,9 @@ describe("createAgent", () => {
     Object.assign(made.one("SseStreams").made, { drain: ends("sse", Promise.resolve()) });
     Object.assign(made.one("LastKnownGood").made, { flush: ends("copies", Promise.resolve()) });
     for (const name of ["evaluation", "sync", "ofrep"] as const) {
-      serving(made, name).drain?.(stream);
-      await serving(made, name).drainHttp?.();
-      serving(made, name).onStopped?.();
+      serving(made, name).stopping?.drain?.(stream);
+      await serving(made, name).stopping?.drainHttp?.();
+      serving(made, name).stopping?.onStopped?.();
     }
     await made
       .one("runComponents")

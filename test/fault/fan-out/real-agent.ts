@@ -41,12 +41,14 @@ export class RealAgent implements Subscriber {
     const store = new FlagStore({ sources: [config], budget, context: { logger, metrics: noStoreMetrics } });
     this.#store = store;
     this.#source = createSyncSource(config, {
-      deliver: (delivery) => this.#deliver(delivery),
-      currentDocument: (sourceIndex) => store.currentDocument(sourceIndex),
-      answered: () => undefined,
-      confirm: (sourceIndex, version) => {
-        this.#judge(version, undefined);
-        store.confirm(sourceIndex, version);
+      receiver: {
+        deliver: (delivery) => this.#deliver(delivery),
+        currentDocument: (sourceIndex) => store.currentDocument(sourceIndex),
+        answered: () => undefined,
+        confirm: (sourceIndex, version) => {
+          this.#judge(version, undefined);
+          store.confirm(sourceIndex, version);
+        },
       },
       context: {
         logger,

@@ -41,10 +41,12 @@ export class ModelAgent {
       if (this.seen.at(-1) !== now) this.#add(now);
     });
     const source = createSyncSource(config, {
-      deliver: ({ sourceIndex, bytes, version }) => store.replace(sourceIndex, bytes, version),
-      currentDocument: (sourceIndex) => store.currentDocument(sourceIndex),
-      answered: () => undefined,
-      confirm: (sourceIndex, version) => store.confirm(sourceIndex, version),
+      receiver: {
+        deliver: ({ sourceIndex, bytes, version }) => store.replace(sourceIndex, bytes, version),
+        currentDocument: (sourceIndex) => store.currentDocument(sourceIndex),
+        answered: () => undefined,
+        confirm: (sourceIndex, version) => store.confirm(sourceIndex, version),
+      },
       context: { logger, clock: systemClock, metrics: noSyncMetrics },
       maxDocumentBytes: budget.maxDocumentBytes,
     });

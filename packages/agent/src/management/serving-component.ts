@@ -3,11 +3,8 @@ import { type TransportStream } from "@bunting/rpc";
 import { within, type Component, type Logger } from "@bunting/runtime";
 import { AgentError } from "../agent-error.js";
 
-export interface ServingOptions {
-  readonly name: string;
-  readonly reason: string;
-  readonly port: PortListener;
-  readonly logger: Logger;
+/** How a port ends what clients have open. */
+export interface StoppingSteps {
   /** Ends a stream of this port that would not end by itself, as unary calls do. */
   readonly drain?: (stream: TransportStream) => void;
   /** Ends the answers over HTTP that would not end by themselves; resolves when they have. */
@@ -16,12 +13,21 @@ export interface ServingOptions {
   readonly onStopped?: () => void;
 }
 
+export interface ServingOptions {
+  readonly name: string;
+  readonly reason: string;
+  readonly port: PortListener;
+  readonly logger: Logger;
+  readonly stopping?: StoppingSteps;
+}
+
 /** How long calls under way and last messages may take once the agent is stopping. */
 const graceMs = 1_000;
 
 /** A port of the agent. Stopping it sends clients a GOAWAY, ends their streams with UNAVAILABLE, and closes the connections that are left. */
 export function servingComponent(options: ServingOptions): Component {
-  const { name, reason, port, logger, drain, drainHttp, onStopped } = options;
+  const { name, reason, port, logger } = options;
+  const { drain, drainHttp, onStopped } = options.stopping ?? {};
   return {
     name,
     reason,

@@ -162,11 +162,14 @@ export class StoreProbe {
           streamRenewed: (_source, result) => void this.renewals.push(result),
         },
       },
-      deliver: (delivery) => this.#deliver(delivery),
-      currentDocument: (sourceIndex) => this.store.currentDocument(sourceIndex),
-      confirm: (sourceIndex, version) => {
-        this.confirmed.push(version);
-        this.store.confirm(sourceIndex, version);
+      receiver: {
+        ...this.#base.options.receiver,
+        deliver: (delivery) => this.#deliver(delivery),
+        currentDocument: (sourceIndex) => this.store.currentDocument(sourceIndex),
+        confirm: (sourceIndex, version) => {
+          this.confirmed.push(version);
+          this.store.confirm(sourceIndex, version);
+        },
       },
     };
   }
@@ -197,7 +200,7 @@ export class StoreProbe {
     return this.store.currentDocument(2)?.layout.bytes.toString();
   }
 
-  #deliver(delivery: Delivery): ReturnType<SyncSourceOptions["deliver"]> {
+  #deliver(delivery: Delivery): ReturnType<SyncSourceOptions["receiver"]["deliver"]> {
     this.deliveries.push(delivery);
     try {
       return this.store.replace(delivery.sourceIndex, delivery.bytes, delivery.version);

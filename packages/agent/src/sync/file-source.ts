@@ -101,7 +101,7 @@ export class FileSource implements SyncSource {
       return "retry";
     }
     if (signal.aborted) return "done";
-    const result = this.#options.deliver({ sourceIndex, bytes: text.bytes });
+    const result = this.#options.receiver.deliver({ sourceIndex, bytes: text.bytes });
     this.#state.delivered(result);
     if (!("refusal" in result) && text.problem !== undefined)
       this.#state.refused(`${path}: ${text.problem}`, { isLogged: false });

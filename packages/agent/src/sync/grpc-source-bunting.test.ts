@@ -258,7 +258,10 @@ describe("GrpcSource over bunting.sync.v1", () => {
         throw new TypeError("a bug");
       };
       const config = grpcConfig(await server.start(), { selector: topic });
-      const ended = new GrpcSource(config, { ...probe.options, deliver })
+      const ended = new GrpcSource(config, {
+        ...probe.options,
+        receiver: { ...probe.options.receiver, deliver },
+      })
         .run(new AbortController().signal)
         .catch((error: unknown) => error);
       const stream = await server.nextStream();

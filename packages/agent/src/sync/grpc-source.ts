@@ -277,9 +277,9 @@ export class GrpcSource implements SyncSource {
           metrics.messageReceived(sourceIndex, "document", messageBytes);
           parts.answered();
           const bytes = this.#config.isIncremental
-            ? replaceFlagSets(this.#options.currentDocument(sourceIndex)?.layout.bytes, document)
+            ? replaceFlagSets(this.#options.receiver.currentDocument(sourceIndex)?.layout.bytes, document)
             : document;
-          this.#state.delivered(this.#options.deliver({ sourceIndex, bytes }));
+          this.#state.delivered(this.#options.receiver.deliver({ sourceIndex, bytes }));
         },
       },
       signal,

@@ -193,8 +193,10 @@ function useState(withContact = false) {
         sourceFailed: (_, reason) => told.push(`failed ${reason}`),
       },
     },
-    answered: () => told.push("answered"),
-    ...(withContact && { contact: (_, isConfirmed) => told.push(`contact ${isConfirmed}`) }),
+    receiver: {
+      answered: () => told.push("answered"),
+      ...(withContact && { contact: (_, isConfirmed) => told.push(`contact ${isConfirmed}`) }),
+    },
   });
   const lines = (): string[] => written.map((line) => (JSON.parse(line) as { msg: string }).msg);
   return { state, told, confirmed, times, lines, written };

@@ -1,5 +1,5 @@
 import { cut, RateLimitedLog, singleLine, type Context } from "@bunting/runtime";
-import type { DeliveryResult, SourceStatus } from "./sync-source.js";
+import type { DeliveryResult, SourceStatus, DocumentReceiver } from "./sync-source.js";
 import type { SourceConfig } from "./source-config.js";
 import type { SyncMetrics } from "./sync-metrics.js";
 import { shownUri } from "./shown-uri.js";
@@ -8,8 +8,7 @@ import type { SyncProtocol } from "./sync-protocol.js";
 
 export interface SourceStateOptions {
   readonly context: Context<SyncMetrics>;
-  readonly answered: (sourceIndex: number) => void;
-  readonly contact?: ((sourceIndex: number, isConfirmed: boolean) => void) | undefined;
+  readonly receiver: Pick<DocumentReceiver, "answered" | "contact">;
 }
 
 /** Log lines of each kind of transition; a server can cause as many as it likes. */
@@ -87,13 +86,13 @@ export class SourceState {
    * @param why may be long: it is cut
    */
   refused(why: string, { isLogged }: { readonly isLogged: boolean }): void {
-    const { context, contact, answered } = this.#options;
+    const { context, receiver } = this.#options;
     const { sourceIndex } = this.#config;
     this.connected();
     context.metrics.sourceFailed(sourceIndex, "refused");
-    contact?.(sourceIndex, false);
+    receiver.contact?.(sourceIndex, false);
     if (this.#isEmpty) this.#setEmpty(false);
-    answered(sourceIndex);
+    receiver.answered(sourceIndex);
     const reason = singleLine(cut(why));
     const warning = `its newest document is refused: ${reason}; the flags before it, if any, are still served`;
     if (this.#warning === warning) return;
@@ -113,7 +112,7 @@ export class SourceState {
   /** The source is connected but has no document, so its last flags are still served. Logged once until there is a document. */
   warned(warning: string): void {
     this.connected();
-    this.#options.contact?.(this.#config.sourceIndex, true);
+    this.#options.receiver.contact?.(this.#config.sourceIndex, true);
     this.#answeredEmpty();
     if (this.#warning === warning) return;
     this.#warning = warning;
@@ -130,12 +129,12 @@ export class SourceState {
     const { logger, metrics } = this.#options.context;
     const isNewFailure = this.#state === "connected" || this.#error?.reason !== reason;
     metrics.sourceFailed(this.#config.sourceIndex, reason);
-    this.#options.contact?.(this.#config.sourceIndex, false);
+    this.#options.receiver.contact?.(this.#config.sourceIndex, false);
     this.#error = { reason, message };
     if (reason === "not_found") this.#answeredEmpty();
     // A mistake as one that is refused: it must not keep Pods from starting.
     else if (reason === "too_large" || reason === "malformed")
-      this.#options.answered(this.#config.sourceIndex);
+      this.#options.receiver.answered(this.#config.sourceIndex);
     if (this.#state === "connected") this.#enter("disconnected");
     else metrics.connected(this.#config.sourceIndex, false);
     this.#proxyLost = undefined;
@@ -156,7 +155,7 @@ export class SourceState {
    */
   proxyLost(cause: SourceCause, why: string): void {
     const text = `${ofProxy[cause]}: ${singleLine(cut(why))}`;
-    this.#options.contact?.(this.#config.sourceIndex, false);
+    this.#options.receiver.contact?.(this.#config.sourceIndex, false);
     if (this.#proxyLost?.text === text) return;
     this.#proxyLost = { cause, text };
     const fields = { ...this.#fields(), cause, reason: singleLine(cut(why)) };
@@ -172,7 +171,7 @@ export class SourceState {
   proxyFollows(): void {
     if (this.#proxyLost === undefined) return;
     this.#proxyLost = undefined;
-    this.#options.contact?.(this.#config.sourceIndex, this.#warning === undefined || this.#isEmpty);
+    this.#options.receiver.contact?.(this.#config.sourceIndex, this.#warning === undefined || this.#isEmpty);
     this.#log.info("proxy follows", this.#fields(), "the proxy follows the flags again", linesPerMinute);
   }
 
@@ -211,7 +210,7 @@ export class SourceState {
 
   #updated(): void {
     this.connected();
-    this.#options.contact?.(this.#config.sourceIndex, true);
+    this.#options.receiver.contact?.(this.#config.sourceIndex, true);
     this.#warning = undefined;
     this.#lastUpdate = this.#options.context.clock.now();
     if (this.#isEmpty) this.#setEmpty(false);
@@ -219,7 +218,7 @@ export class SourceState {
 
   #answeredEmpty(): void {
     if (!this.#isEmpty) this.#setEmpty(true);
-    this.#options.answered(this.#config.sourceIndex);
+    this.#options.receiver.answered(this.#config.sourceIndex);
   }
 
   #setEmpty(isEmpty: boolean): void {

@@ -57,7 +57,8 @@ export interface PodEnvironment {
   readonly serviceAccountDirectory: string;
 }
 
-export interface SyncSourceOptions {
+/** Takes what sources have: the store, and what follows their state. */
+export interface DocumentReceiver {
   readonly deliver: Deliver;
   /** The last document of a source that was not refused. */
   readonly currentDocument: (sourceIndex: number) => CurrentDocument | undefined;
@@ -67,6 +68,10 @@ export interface SyncSourceOptions {
   readonly confirm: (sourceIndex: number, version: DocumentVersion) => void;
   /** Called with false when a source is lost or its newest document is refused, and with true when its current document is known to be the newest. */
   readonly contact?: (sourceIndex: number, isConfirmed: boolean) => void;
+}
+
+export interface SyncSourceOptions {
+  readonly receiver: DocumentReceiver;
   readonly context: Context<SyncMetrics>;
   /** Where the files and variables of the Pod are; absent: where this process runs. For sources of provider kubernetes. */
   readonly pod?: PodEnvironment;

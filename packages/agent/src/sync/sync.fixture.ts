@@ -219,13 +219,15 @@ export class SourceProbe {
         metrics: { ...noSyncMetrics, sourceFailed: (_source, reason) => void this.failures.push(reason) },
       },
       maxDocumentBytes,
-      deliver: (delivery) => {
-        this.deliveries.push(delivery);
-        return this.isAccepting ? { rejectedFlags: [] } : { refusal: "refused by the test" };
+      receiver: {
+        deliver: (delivery) => {
+          this.deliveries.push(delivery);
+          return this.isAccepting ? { rejectedFlags: [] } : { refusal: "refused by the test" };
+        },
+        currentDocument: () => undefined,
+        answered: (sourceIndex) => void this.answersWithout.push(sourceIndex),
+        confirm: () => undefined,
       },
-      currentDocument: () => undefined,
-      answered: (sourceIndex) => void this.answersWithout.push(sourceIndex),
-      confirm: () => undefined,
     };
   }
 

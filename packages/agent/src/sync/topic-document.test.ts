@@ -90,19 +90,22 @@ class Held {
       context: { logger, metrics: noStoreMetrics },
     });
     this.document = new TopicDocument(topic, 0, {
-      currentDocument: (index) => this.store.currentDocument(index),
-      confirm: (index, version) => this.store.confirm(index, version),
+      receiver: {
+        answered: () => undefined,
+        currentDocument: (index) => this.store.currentDocument(index),
+        confirm: (index, version) => this.store.confirm(index, version),
+        deliver: ({ sourceIndex, bytes, version }) => {
+          try {
+            return this.store.replace(sourceIndex, bytes, version);
+          } catch (error) {
+            return { refusal: (error as Error).message };
+          }
+        },
+      },
       context: {
         clock: systemClock,
         logger,
         metrics: { ...noSyncMetrics, nacked: (_source, reason) => void this.nacks.push(reason) },
-      },
-      deliver: ({ sourceIndex, bytes, version }) => {
-        try {
-          return this.store.replace(sourceIndex, bytes, version);
-        } catch (error) {
-          return { refusal: (error as Error).message };
-        }
       },
     });
   }

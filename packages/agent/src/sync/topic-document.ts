@@ -34,15 +34,11 @@ const emptyDocument = Buffer.from('{"flags":{}}');
 export class TopicDocument {
   readonly #topic: string;
   readonly #sourceIndex: number;
-  readonly #options: Pick<SyncSourceOptions, "deliver" | "currentDocument" | "confirm" | "context">;
+  readonly #options: Pick<SyncSourceOptions, "receiver" | "context">;
   /** `hashes` is undefined if the document has no digest. */
   #hashed: { readonly bytes: Buffer; readonly hashes: Buffer | undefined } | undefined;
 
-  constructor(
-    topic: string,
-    sourceIndex: number,
-    options: Pick<SyncSourceOptions, "deliver" | "currentDocument" | "confirm" | "context">,
-  ) {
+  constructor(topic: string, sourceIndex: number, options: Pick<SyncSourceOptions, "receiver" | "context">) {
     this.#topic = topic;
     this.#sourceIndex = sourceIndex;
     this.#options = options;
@@ -50,7 +46,7 @@ export class TopicDocument {
 
   /** The version that the agent reports to the proxy as its own; undefined if the agent holds no document, or one without a digest. */
   version(): DocumentVersion | undefined {
-    const current = this.#options.currentDocument(this.#sourceIndex);
+    const current = this.#options.receiver.currentDocument(this.#sourceIndex);
     return current?.version ?? (current && this.#computeVersion(current.layout));
   }
 
@@ -72,7 +68,7 @@ export class TopicDocument {
 
   /** Serves no flags, and deletes the last-known-good copy. */
   empty(): void {
-    this.#options.deliver({
+    this.#options.receiver.deliver({
       sourceIndex: this.#sourceIndex,
       bytes: emptyDocument,
       isDeletion: true,
@@ -80,17 +76,17 @@ export class TopicDocument {
   }
 
   #takeUnchanged({ version }: Unchanged, number: number): Buffer {
-    const current = this.#options.currentDocument(this.#sourceIndex);
+    const current = this.#options.receiver.currentDocument(this.#sourceIndex);
     const currentDigest = this.version()?.digest;
     if (current === undefined || currentDigest?.equals(version.digest) !== true)
       return this.#mismatch(number, "the agent does not hold the version that the proxy calls unchanged");
     if (current.version?.encoded.equals(version.encoded) !== true)
-      this.#options.confirm(this.#sourceIndex, version);
+      this.#options.receiver.confirm(this.#sourceIndex, version);
     return this.#ack(number, version, current.rejectedFlags);
   }
 
   #takeDelta(delta: Delta, number: number): Buffer {
-    const layout = this.#options.currentDocument(this.#sourceIndex)?.layout;
+    const layout = this.#options.receiver.currentDocument(this.#sourceIndex)?.layout;
     if (layout === undefined || this.version()?.digest.equals(delta.fromDigest) !== true)
       return this.#mismatch(number, "the agent does not hold the version that the delta starts from");
     const hashes = this.#hashesOf(layout);
@@ -101,13 +97,13 @@ export class TopicDocument {
       return this.#mismatch(number, `the delta resulted in ${merged.digest.toString("hex")}`);
     const answer = this.#replace(merged.bytes, delta.version, number);
     // The merged document is the store's current one, unless it was refused.
-    if (this.#options.currentDocument(this.#sourceIndex)?.layout.bytes === merged.bytes)
+    if (this.#options.receiver.currentDocument(this.#sourceIndex)?.layout.bytes === merged.bytes)
       this.#hashed = { bytes: merged.bytes, hashes: merged.hashes };
     return answer;
   }
 
   #replace(bytes: Buffer, version: DocumentVersion, number: number): Buffer {
-    const result = this.#options.deliver({
+    const result = this.#options.receiver.deliver({
       sourceIndex: this.#sourceIndex,
       bytes,
       version,

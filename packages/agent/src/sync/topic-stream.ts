@@ -50,17 +50,18 @@ export class TopicStream {
     this.#options = source.options;
     this.#state = source.state;
     this.#listener = listener;
-    const { currentDocument, confirm, context, deliver } = this.#options;
+    const { receiver, context } = this.#options;
     this.#document = new TopicDocument(topic, this.#config.sourceIndex, {
-      currentDocument,
-      confirm,
-      context,
-      // Counted here and not on receipt, because a delta may turn out not to fit.
-      deliver: (delivery) => {
-        const result = deliver(delivery);
-        if (delivery.isDeletion !== true) this.#state.delivered(result);
-        return result;
+      receiver: {
+        ...receiver,
+        // Counted here and not on receipt, because a delta may turn out not to fit.
+        deliver: (delivery) => {
+          const result = receiver.deliver(delivery);
+          if (delivery.isDeletion !== true) this.#state.delivered(result);
+          return result;
+        },
       },
+      context,
     });
   }
 

@@ -47,7 +47,7 @@ export function applicationPorts(wiring: AgentWiring, ports: ApplicationPortsPar
   metrics.longRequests(() => longRequests);
   const { maxRequestBody: maxRequestBodyBytes } = options;
   const cors = parts.createCors(options.corsOrigin);
-  const shared = { cors, callers, metrics, clock, logger, maxRequestBodyBytes, longRequests };
+  const web = { cors, callers, metrics, clock, maxRequestBodyBytes, longRequests };
 
   const methods = evaluationMethods(services.evaluation, events, longRequests);
   const evaluationCalls = grpcCalls(wiring, methods, metrics.grpcCalls(true), "connect-go");
@@ -57,9 +57,9 @@ export function applicationPorts(wiring: AgentWiring, ports: ApplicationPortsPar
     tls: tlsOf(evaluationEndpoint),
     grpc: admittedCalls(evaluationCalls, callers),
     grpcHeaders: evaluationGrpcHeaders,
-    http: parts.createConnectListener({ services: services.evaluation, events, ...shared }),
+    http: parts.createConnectListener({ services: services.evaluation, events, logger, web }),
   });
-  const http = options.syncHttpEnabled ? parts.syncHttp({ sync, selections, ...shared }) : undefined;
+  const http = options.syncHttpEnabled ? parts.syncHttp({ sync, selections, ...web }) : undefined;
   const syncPort = new parts.PortListener({
     ...syncEndpoint,
     ...listening,
@@ -68,6 +68,6 @@ export function applicationPorts(wiring: AgentWiring, ports: ApplicationPortsPar
     grpcHeaders: syncGrpcHeaders,
     ...(http && { http: http.listener }),
   });
-  const ofrep = ofrepPort(wiring, services, { ...ofrepEndpoint, ...listening }, shared);
+  const ofrep = ofrepPort(wiring, services, { ...ofrepEndpoint, ...listening }, web);
   return { evaluation, sync: syncPort, ofrep, syncHttp: http?.component };
 }

@@ -1,6 +1,6 @@
 import type { PortListener, PortListenerOptions } from "@bunting/server";
+import type { WebApi } from "../api/http/web-api.js";
 import { OfrepAnswers } from "../api/ofrep/ofrep-answers.js";
-import type { OfrepListenerOptions } from "../api/ofrep/ofrep-listener.js";
 import type { AgentWiring } from "./agent-parts.js";
 import type { FlagServices } from "./flag-services.js";
 
@@ -9,7 +9,7 @@ export function ofrepPort(
   wiring: AgentWiring,
   { evaluator, unread, telemetry, selections, context, sse }: FlagServices,
   listening: PortListenerOptions,
-  shared: Omit<OfrepListenerOptions, "answers" | "selections" | "sse">,
+  web: WebApi,
 ): PortListener {
   const { options, parts } = wiring;
   const { logger, metrics } = wiring.context;
@@ -21,10 +21,10 @@ export function ofrepPort(
   const answers = new OfrepAnswers({ evaluator, unread, selections, context, metrics, logger, sse: events });
   const contextHeaders = Object.keys(options.contextFromHeader);
   // Requests with a token to check, or with a trace to go on, cost more than what this saves.
-  const isPlain = shared.callers === undefined && !telemetry.isOn;
+  const isPlain = web.callers === undefined && !telemetry.isOn;
   return new parts.PortListener({
     ...listening,
-    http: telemetry.ofrep(parts.createOfrepListener({ answers, selections, ...shared, sse: events })),
-    ...(isPlain && { wholeRequests: parts.wholeOfrepRequests({ answers, contextHeaders, ...shared }) }),
+    http: telemetry.ofrep(parts.createOfrepListener({ answers, selections, web, sse: events })),
+    ...(isPlain && { wholeRequests: parts.wholeOfrepRequests({ answers, contextHeaders, web }) }),
   });
 }

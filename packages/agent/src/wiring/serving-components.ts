@@ -28,24 +28,25 @@ export function servingComponents(
       reason: "called by applications",
       port: ports.ofrep,
       logger: context.logger,
-      ...(sse && { drainHttp: () => sse.drain() }),
+      ...(sse && { stopping: { drainHttp: () => sse.drain() } }),
     }),
     sync: parts.servingComponent({
       name: "sync",
       reason: "called by applications",
       port: ports.sync,
       logger: context.logger,
-      drain: (stream) => sync.drain(stream),
-      onStopped: () => sync.shutdown(),
+      stopping: { drain: (stream) => sync.drain(stream), onStopped: () => sync.shutdown() },
     }),
     evaluation: parts.servingComponent({
       name: "evaluation",
       reason: "starts last and stops first: everything else still runs for the calls in progress",
       port: ports.evaluation,
       logger: context.logger,
-      drain: (stream) => events.drain(stream),
-      drainHttp: () => events.drainHttp(),
-      onStopped: () => events.shutdown(),
+      stopping: {
+        drain: (stream) => events.drain(stream),
+        drainHttp: () => events.drainHttp(),
+        onStopped: () => events.shutdown(),
+      },
     }),
   };
 }

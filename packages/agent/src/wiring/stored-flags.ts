@@ -59,11 +59,13 @@ export function sourcesOf(
     context,
   });
   const sources = parts.createSources(configs, {
-    deliver: (delivery) => intake.deliver(delivery),
-    currentDocument: (sourceIndex) => store.currentDocument(sourceIndex),
-    answered: (sourceIndex) => answered.emit(sourceIndex),
-    confirm: (sourceIndex, version) => intake.confirm(sourceIndex, version),
-    contact: (...contact) => freshness.contact(...contact),
+    receiver: {
+      deliver: (delivery) => intake.deliver(delivery),
+      currentDocument: (sourceIndex) => store.currentDocument(sourceIndex),
+      answered: (sourceIndex) => answered.emit(sourceIndex),
+      confirm: (sourceIndex, version) => intake.confirm(sourceIndex, version),
+      contact: (...contact) => freshness.contact(...contact),
+    },
     context,
     pod: { environment: process.env, serviceAccountDirectory: options.serviceAccountDirectory },
     deletionPolicy: options.deletionPolicy,

@@ -67,12 +67,14 @@ async function serve(options: WorldOptions & { maxRequestBodyBytes?: number } = 
   const http = createConnectListener({
     services,
     events: new EventStreams({ flags, selections, clock: systemClock, streamDeadlineMs: 0, recentMs: 0 }),
-    cors: createCors([]),
-    metrics,
+    web: {
+      cors: createCors([]),
+      metrics,
+      clock: systemClock,
+      longRequests: new LongRequestQueue(),
+      maxRequestBodyBytes,
+    },
     logger,
-    clock: systemClock,
-    longRequests: new LongRequestQueue(),
-    maxRequestBodyBytes,
   });
   const { port } = await listen([], http);
   return { world, port, post: (path, body, headers, method) => post(port, path, body, headers, method) };

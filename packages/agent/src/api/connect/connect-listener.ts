@@ -1,17 +1,14 @@
 import type { RequestListener } from "node:http";
 import {
   accountOf,
-  type Callers,
-  type Cors,
   HttpExchange,
   type HttpExchangeOptions,
   longRequestBytes,
-  type LongRequestQueue,
   readBody,
 } from "@bunting/server";
 import { RpcError, type StatusName } from "@bunting/rpc";
-import type { Clock, Logger } from "@bunting/runtime";
-import type { ApiMetrics, RpcSystem } from "../api-metrics.js";
+import type { Logger } from "@bunting/runtime";
+import type { RpcSystem } from "../api-metrics.js";
 import { challenge, unadmitted } from "../callers.js";
 import { checkUnread } from "../check-unread.js";
 import type { EvaluationService } from "../evaluation-service.js";
@@ -24,20 +21,14 @@ import type { FailureCode } from "./connect-error.js";
 import { streamCallTypes, unaryCallTypes, type CallProtocol, type CallType } from "./content-type.js";
 import { soleEnvelope, type RequestTail } from "./envelope.js";
 import { proceduresOf, type Procedure } from "./procedure.js";
+import type { WebApi } from "../http/web-api.js";
 
 export interface ConnectListenerOptions {
   /** v2, v1 and schema.v1. */
   readonly services: readonly EvaluationService[];
   readonly events: EventStreams;
-  readonly cors: Cors;
-  readonly callers?: Callers | undefined;
-  readonly metrics: ApiMetrics;
-  /** Shared by all ports. */
-  readonly longRequests: LongRequestQueue;
-  readonly clock: Clock;
+  readonly web: WebApi;
   readonly logger: Pick<Logger, "error">;
-  /** `--max-request-body`, in bytes; 0 means no limit. */
-  readonly maxRequestBodyBytes: number;
 }
 
 const plainText = { "content-type": "text/plain; charset=utf-8" };
@@ -61,8 +52,7 @@ interface WebCall {
  * those of connect-go, which flagd is built on.
  */
 export function createConnectListener(options: ConnectListenerOptions): RequestListener {
-  const { metrics, clock, cors, callers } = options;
-  const exchangeOptions: HttpExchangeOptions = { service: "evaluation", metrics, clock, cors, callers };
+  const exchangeOptions: HttpExchangeOptions = { service: "evaluation", ...options.web };
   const procedures = new Map(options.services.flatMap((service) => proceduresOf(service)));
   // Counted as routes, as in flagd; other paths without a method are not, because clients make them up.
   const serviceRoutes = new Set(options.services.map(({ dialect }) => `/${dialect.service}/`));
@@ -123,16 +113,16 @@ function accept(
   const call: WebCall = { exchange, procedure, type, compression, answer, timeoutMs };
   readBody(
     exchange,
-    options.maxRequestBodyBytes,
+    options.web.maxRequestBodyBytes,
     (body) => {
       const reply = (): void => invoke(call, body, options);
       const isLong = procedure.kind === "unary" && procedure.isLong;
       if (isLong || compression.ofRequest === "gzip" || body.length > longRequestBytes)
-        exchange.answerInTurn(options.longRequests, body.length, reply);
+        exchange.answerInTurn(options.web.longRequests, body.length, reply);
       else reply();
     },
     (headers) => {
-      const message = `The request body is larger than ${options.maxRequestBodyBytes} bytes (--max-request-body).`;
+      const message = `The request body is larger than ${options.web.maxRequestBodyBytes} bytes (--max-request-body).`;
       answer.fail({ code: "RESOURCE_EXHAUSTED", message, trailers: {} }, headers);
     },
   );
@@ -153,7 +143,7 @@ function invoke(call: WebCall, body: Buffer, options: ConnectListenerOptions): v
   const { exchange, procedure, type, answer } = call;
   try {
     checkUnread(accountOf(exchange.request));
-    const message = messageOf(call, body, options.maxRequestBodyBytes);
+    const message = messageOf(call, body, options.web.maxRequestBodyBytes);
     if (call.compression.ofRequest === "gzip") exchange.willParse(message.length);
     if (procedure.kind === "unary")
       answer.reply(countedReply(callCount(call, message, options), procedure[type.codec](message, exchange)));
@@ -170,11 +160,11 @@ type CallCount = (code: StatusName, responseBytes: number, responses: number) =>
 function callCount(
   { exchange, type }: WebCall,
   { length }: Buffer,
-  { metrics }: ConnectListenerOptions,
+  { web }: ConnectListenerOptions,
 ): CallCount {
   const system = rpcSystems[type.protocol];
   return (code, bytes, responses) =>
-    metrics.rpc(system, exchange.path, code, exchange.elapsedMs, length, bytes, responses);
+    web.metrics.rpc(system, exchange.path, code, exchange.elapsedMs, length, bytes, responses);
 }
 
 /** As in flagd, a unary call is counted once its message could be read. */
@@ -214,7 +204,7 @@ const tails: Readonly<Record<"connect-stream" | "grpc-web" | "grpc", RequestTail
 };
 
 function subscribe(call: WebCall, message: Buffer, options: ConnectListenerOptions): void {
-  const { events, clock } = options;
+  const { events, web } = options;
   const { procedure, type, answer, timeoutMs, exchange } = call;
   if (procedure.kind !== "stream") return;
   const count = callCount(call, message, options);
@@ -228,7 +218,9 @@ function subscribe(call: WebCall, message: Buffer, options: ConnectListenerOptio
   const out = answer.stream(count);
   events.subscribeHttp(out, procedure.dialect, type.codec);
   if (timeoutMs === undefined || timeoutMs > maxTimerMs) return;
-  const cancel = clock.after(Math.max(0, timeoutMs), () => out.end(clientDeadlineStatus(procedure.dialect)));
+  const cancel = web.clock.after(Math.max(0, timeoutMs), () =>
+    out.end(clientDeadlineStatus(procedure.dialect)),
+  );
   out.onClose(cancel);
 }
 

@@ -137,12 +137,14 @@ export async function serve(streamDeadlineMs = 0, isYoung = false): Promise<Serv
   const http = createConnectListener({
     services,
     events,
-    cors: createCors([]),
-    metrics,
+    web: {
+      cors: createCors([]),
+      metrics,
+      clock,
+      longRequests: new LongRequestQueue(),
+      maxRequestBodyBytes: 1_000,
+    },
     logger,
-    clock,
-    longRequests: new LongRequestQueue(),
-    maxRequestBodyBytes: 1_000,
   });
   const { port } = await listen([], http);
   return {

@@ -66,10 +66,13 @@ async function serve(options: WorldOptions & { maxRequestBodyBytes?: number } = 
   const shared = {
     ...world,
     answers: new OfrepAnswers(world),
-    cors: createCors([]),
-    clock: systemClock,
-    longRequests: new LongRequestQueue(),
-    maxRequestBodyBytes,
+    web: {
+      ...world,
+      cors: createCors([]),
+      clock: systemClock,
+      longRequests: new LongRequestQueue(),
+      maxRequestBodyBytes,
+    },
     contextHeaders: Object.keys(options.contextFromHeader ?? {}),
   };
   const { port } = await listen([], createOfrepListener(shared), {

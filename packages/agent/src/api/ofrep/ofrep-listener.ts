@@ -1,17 +1,7 @@
 import type { RequestListener } from "node:http";
 import { RpcError } from "@bunting/rpc";
-import type { Clock } from "@bunting/runtime";
-import type { ApiMetrics } from "../api-metrics.js";
 import { challenge, unadmitted } from "../callers.js";
-import {
-  type Callers,
-  type Cors,
-  HttpExchange,
-  type HttpExchangeOptions,
-  longRequestBytes,
-  type LongRequestQueue,
-  readBody,
-} from "@bunting/server";
+import { HttpExchange, type HttpExchangeOptions, longRequestBytes, readBody } from "@bunting/server";
 import { jsonHeaders } from "../http/json-body.js";
 import { textHeader } from "../request-headers.js";
 import { selectorHeader, type Selections } from "../selection.js";
@@ -20,18 +10,12 @@ import type { SseStreams } from "../sse/sse-streams.js";
 import type { OfrepAnswers } from "./ofrep-answers.js";
 import { parseOfrepTarget, type OfrepTarget } from "./ofrep-path.js";
 import { failureJson } from "./ofrep-response.js";
+import type { WebApi } from "../http/web-api.js";
 
 export interface OfrepListenerOptions {
   readonly answers: OfrepAnswers;
   readonly selections: Selections;
-  readonly metrics: ApiMetrics;
-  readonly cors: Cors;
-  readonly callers?: Callers | undefined;
-  /** Shared by all ports. */
-  readonly longRequests: LongRequestQueue;
-  readonly clock: Clock;
-  /** `--max-request-body`, in bytes; 0 means no limit. */
-  readonly maxRequestBodyBytes: number;
+  readonly web: WebApi;
   /** Undefined without `--ofrep-sse-enabled`. */
   readonly sse?: OfrepEvents | undefined;
 }
@@ -51,8 +35,8 @@ const bodyTooLarge = `{"errorDetails":"request body too large"}`;
 
 /** The OpenFeature Remote Evaluation Protocol: one flag, or all of a set with an ETag. */
 export function createOfrepListener(options: OfrepListenerOptions): RequestListener {
-  const { answers, metrics, clock, cors, callers } = options;
-  const exchangeOptions: HttpExchangeOptions = { service: "ofrep", metrics, clock, cors, callers };
+  const { answers, web } = options;
+  const exchangeOptions: HttpExchangeOptions = { service: "ofrep", ...web };
   return (request, response) => {
     const exchange = new HttpExchange(request, response, exchangeOptions);
     if (exchange.answersPreflight()) return;
@@ -87,11 +71,11 @@ export function createOfrepListener(options: OfrepListenerOptions): RequestListe
     }
     readBody(
       exchange,
-      options.maxRequestBodyBytes,
+      options.web.maxRequestBodyBytes,
       (body) => {
         const reply = (): void => answer(exchange, target, body, answers);
         if (target.kind === "bulk" || body.length > longRequestBytes)
-          exchange.answerInTurn(options.longRequests, body.length, reply);
+          exchange.answerInTurn(options.web.longRequests, body.length, reply);
         else reply();
       },
       () => exchange.reply(413, { ...jsonHeaders, ...exchange.closing() }, bodyTooLarge),

@@ -42,9 +42,12 @@ async function serve(isFast: boolean): Promise<Served> {
   const shared = {
     ...world,
     answers: new OfrepAnswers(world),
-    cors: createCors([]),
-    longRequests: new LongRequestQueue(),
-    maxRequestBodyBytes: 200,
+    web: {
+      ...world,
+      cors: createCors([]),
+      longRequests: new LongRequestQueue(),
+      maxRequestBodyBytes: 200,
+    },
   };
   const handler = wholeOfrepRequests({ ...shared, contextHeaders: ["X-Color"] });
   const wholeRequests = {

@@ -1,19 +1,15 @@
 import type { WholeAnswer, WholeRequest, WholeRequestHandler } from "@bunting/server";
-import type { Clock } from "@bunting/runtime";
-import type { ApiMetrics } from "../api-metrics.js";
 import { varyByOrigin } from "../http/cors.js";
 import { jsonHeaders } from "../http/json-body.js";
 import { selectorHeader } from "../selection.js";
 import type { OfrepAnswers } from "./ofrep-answers.js";
 import { flagRoute } from "./ofrep-listener.js";
 import { parseOfrepTarget } from "./ofrep-path.js";
+import type { WebApi } from "../http/web-api.js";
 
 export interface WholeOfrepRequestsOptions {
   readonly answers: OfrepAnswers;
-  readonly metrics: ApiMetrics;
-  readonly clock: Clock;
-  /** `--max-request-body`, in bytes; 0 means no limit. */
-  readonly maxRequestBodyBytes: number;
+  readonly web: Pick<WebApi, "metrics" | "clock" | "maxRequestBodyBytes">;
   /** The headers that `--context-from-header` names. */
   readonly contextHeaders: readonly string[];
 }
@@ -25,7 +21,8 @@ const headers = Object.entries({ ...varyByOrigin, ...jsonHeaders })
 
 /** Most requests of OFREP: small ones for one flag, from no browser. They are answered, and counted, as the listener of OFREP does it. */
 export function wholeOfrepRequests(options: WholeOfrepRequestsOptions): WholeRequestHandler {
-  const { metrics, clock, maxRequestBodyBytes, contextHeaders } = options;
+  const { contextHeaders } = options;
+  const { metrics, clock, maxRequestBodyBytes } = options.web;
   return {
     headerNames: [...new Set([selectorHeader, ...contextHeaders.map((name) => name.toLowerCase())])],
     maxBodyBytes: maxRequestBodyBytes === 0 ? Infinity : maxRequestBodyBytes,
@@ -53,9 +50,9 @@ export function wholeOfrepRequests(options: WholeOfrepRequestsOptions): WholeReq
 function flagAnswer(
   key: string,
   request: WholeRequest,
-  { answers, metrics }: WholeOfrepRequestsOptions,
+  { answers, web }: WholeOfrepRequestsOptions,
 ): WholeAnswer {
   const { status, json, refusal } = answers.flag(key, request.body, request);
-  if (refusal !== undefined) metrics.requestRefused(refusal);
+  if (refusal !== undefined) web.metrics.requestRefused(refusal);
   return { status, headers, body: json };
 }

@@ -77,9 +77,12 @@ async function serve({ streamDeadlineMs = 0, publicUrl = "" } = {}): Promise<Ser
     createOfrepListener({
       ...world,
       answers: new OfrepAnswers({ ...world, sse: events }),
-      cors: createCors([]),
-      longRequests: new LongRequestQueue(),
-      maxRequestBodyBytes: 1_000,
+      web: {
+        ...world,
+        cors: createCors([]),
+        longRequests: new LongRequestQueue(),
+        maxRequestBodyBytes: 1_000,
+      },
       sse: events,
     }),
   );

@@ -139,7 +139,7 @@ class DocumentPoll {
     const { sourceIndex } = config;
     try {
       const { bytes, problem } = await this.#reader.read(body, isYaml);
-      const result = options.deliver({ sourceIndex, bytes });
+      const result = options.receiver.deliver({ sourceIndex, bytes });
       state.delivered(result);
       if ("refusal" in result) return result.refusal;
       if (problem !== undefined) state.refused(problem, { isLogged: false });

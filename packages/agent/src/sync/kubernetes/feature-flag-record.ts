@@ -117,7 +117,7 @@ export class FeatureFlagRecord {
   #empty(): void {
     const { options, config } = this.#parts;
     const bytes = Buffer.from('{"flags":{}}');
-    options.deliver({ sourceIndex: config.sourceIndex, bytes, isDeletion: true });
+    options.receiver.deliver({ sourceIndex: config.sourceIndex, bytes, isDeletion: true });
   }
 
   /** Delivers the document; returns why it is not served. Whatever goes wrong here, only this version is refused. */
@@ -129,11 +129,11 @@ export class FeatureFlagRecord {
       const read = documentOfFeatureFlag(object);
       this.#logWarnings(read.warnings, resourceVersion);
       const bytes = Buffer.from(encodeDocument(withRefusedFlags(read)));
-      if (options.currentDocument(sourceIndex)?.layout.bytes.equals(bytes) === true) {
+      if (options.receiver.currentDocument(sourceIndex)?.layout.bytes.equals(bytes) === true) {
         state.documentConfirmed();
         return undefined;
       }
-      const result = options.deliver({ sourceIndex, bytes });
+      const result = options.receiver.deliver({ sourceIndex, bytes });
       if ("refusal" in result) return refused(result.refusal);
       state.documentReceived();
       return undefined;
