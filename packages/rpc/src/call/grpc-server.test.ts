@@ -222,7 +222,9 @@ describe("GrpcServer", () => {
     });
 
     it("decompresses gzip without a limit of messages too, to some times of what was sent", async () => {
-      const session = http2Client(await serve([echo], { server: { maxMessageBytes: Infinity } }));
+      const session = http2Client(
+        await serve([echo], { server: { messages: { maxMessageBytes: Infinity } } }),
+      );
       const send = async (message: Buffer): ReturnType<typeof answerOf> => {
         const request = session.request({ ...grpcHeaders("/t.T/Echo"), "grpc-encoding": "gzip" });
         request.end(frameMessage(gzipSync(message), true));
