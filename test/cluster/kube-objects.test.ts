@@ -31,10 +31,8 @@ describe("what the operator needs of a real API server", function () {
 
   beforeEach(async () => {
     namespace = await cluster().createNamespace();
-    connected = await connectCluster({
-      kubeconfig: cluster().kubeconfig,
-      kubeContext: "",
-      serviceAccountDirectory: "",
+    const choice = { kubeconfig: cluster().kubeconfig, kubeContext: "", serviceAccountDirectory: "" };
+    connected = await connectCluster(choice, {
       program: "bunting-test/0.0.0",
       clock: systemClock,
       env: {},

@@ -1,5 +1,6 @@
 export {
   connectCluster,
+  type ClusterChoice,
   type ConnectClusterOptions,
   type ConnectedCluster,
 } from "./config/connect-cluster.js";

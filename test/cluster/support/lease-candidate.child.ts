@@ -8,10 +8,8 @@ import { createLogger, processSignals, systemClock } from "@bunting/runtime";
 
 const [kubeconfig = "", namespace = "", name = "", identity = ""] = process.argv.slice(2);
 const logger = createLogger({ format: "json", debug: false }, process.stderr);
-const cluster = await connectCluster({
-  kubeconfig,
-  kubeContext: "",
-  serviceAccountDirectory: "",
+const choice = { kubeconfig, kubeContext: "", serviceAccountDirectory: "" };
+const cluster = await connectCluster(choice, {
   program: "bunting-test/0.0.0",
   clock: systemClock,
   env: {},

@@ -11,13 +11,17 @@ export interface ConnectedCluster {
   readonly connections: Runnable;
 }
 
-export interface ConnectClusterOptions {
+/** Which cluster a user means. */
+export interface ClusterChoice {
   /** The kubeconfig file; empty: the one that KUBECONFIG names, the Pod's ServiceAccount, or ~/.kube/config. */
   readonly kubeconfig: string;
   /** The context of the kubeconfig; empty: its current one. */
   readonly kubeContext: string;
   /** Directory of the Pod's ServiceAccount token; empty: the usual one. */
   readonly serviceAccountDirectory: string;
+}
+
+export interface ConnectClusterOptions {
   /** User agent in the API server's audit log: `bunting-proxy/1.0.0`. */
   readonly program: string;
   readonly clock: Clock;
@@ -27,12 +31,14 @@ export interface ConnectClusterOptions {
 }
 
 /**
- * Prepares the connection to the cluster that the options or the environment name.
+ * Prepares the connection to the cluster that the user or the environment names.
  *
  * @throws KubeError CONFIG_INVALID if they do not name one.
  */
-export async function connectCluster(options: ConnectClusterOptions): Promise<ConnectedCluster> {
-  const { kubeconfig, kubeContext, serviceAccountDirectory, program, clock, env, timing = {} } = options;
+export async function connectCluster(
+  { kubeconfig, kubeContext, serviceAccountDirectory }: ClusterChoice,
+  { program, clock, env, timing = {} }: ConnectClusterOptions,
+): Promise<ConnectedCluster> {
   const config = await loadClusterConfig({
     env,
     clock,

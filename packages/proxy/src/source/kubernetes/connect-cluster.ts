@@ -1,5 +1,9 @@
-import { connectCluster as connect, type ConnectClusterOptions, type ConnectedCluster } from "@bunting/kube";
-import type { ProxyOptions } from "../../options.js";
+import {
+  connectCluster as connect,
+  type ClusterChoice,
+  type ConnectClusterOptions,
+  type ConnectedCluster,
+} from "@bunting/kube";
 import { version } from "../../version.js";
 
 /**
@@ -8,13 +12,8 @@ import { version } from "../../version.js";
  * @throws KubeError CONFIG_INVALID if they do not name one.
  */
 export function connectProxyCluster(
-  {
-    kubeconfig,
-    kubeContext,
-    serviceAccountDirectory,
-  }: Pick<ProxyOptions, "kubeconfig" | "kubeContext" | "serviceAccountDirectory">,
-  { clock, env, timing = {} }: Pick<ConnectClusterOptions, "clock" | "env" | "timing">,
+  choice: ClusterChoice,
+  options: Omit<ConnectClusterOptions, "program">,
 ): Promise<ConnectedCluster> {
-  const program = `bunting-proxy/${version}`;
-  return connect({ kubeconfig, kubeContext, serviceAccountDirectory, program, clock, env, timing });
+  return connect(choice, { ...options, program: `bunting-proxy/${version}` });
 }
