@@ -377,8 +377,11 @@ describe("FileSource", () => {
     const probe = new SourceProbe();
     const options = {
       ...probe.options,
-      deliver: (): never => {
-        throw new TypeError("a bug");
+      receiver: {
+        ...probe.options.receiver,
+        deliver: (): never => {
+          throw new TypeError("a bug");
+        },
       },
     };
     const filePath = directory.file("flags.json");

@@ -252,8 +252,11 @@ describe("GrpcSource", () => {
       const probe = new SourceProbe();
       const options = {
         ...probe.options,
-        deliver: (): never => {
-          throw new TypeError("a bug");
+        receiver: {
+          ...probe.options.receiver,
+          deliver: (): never => {
+            throw new TypeError("a bug");
+          },
         },
       };
       const source = new GrpcSource(grpcConfig(await server.start()), options);
