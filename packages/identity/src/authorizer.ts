@@ -7,7 +7,7 @@ export interface TopicName {
 }
 
 /** Readers that a FeatureFlag's annotation shares it with: namespaces (`team-a`) and ServiceAccounts (`team-b/checkout`). */
-export type Readers = ReadonlySet<string>;
+export type TopicReaders = ReadonlySet<string>;
 
 export type Decision =
   | { readonly kind: "allowed" }
@@ -22,12 +22,12 @@ export interface Authorizer {
    * Decides whether an identity may read a topic; called for each new subscription, and about twice a minute for open ones.
    * Returns a promise only where the API server has to be asked.
    */
-  check(identity: Identity, topic: TopicName, readers?: Readers): Decision | Promise<Decision>;
+  check(identity: Identity, topic: TopicName, readers?: TopicReaders): Decision | Promise<Decision>;
   /** As `check`, with a shorter TTL, for an open subscription. Absent: `check` is called again. */
-  recheck?(identity: Identity, topic: TopicName, readers?: Readers): Decision | Promise<Decision>;
+  recheck?(identity: Identity, topic: TopicName, readers?: TopicReaders): Decision | Promise<Decision>;
   /**
    * Decides at once, before an open subscription is sent a new version, whether it still has a reason to be open. Asks nothing:
    * `unavailable` says that only an answer of the API server, which there is not, could be that reason.
    */
-  holds(identity: Identity, topic: TopicName, readers?: Readers): Decision;
+  holds(identity: Identity, topic: TopicName, readers?: TopicReaders): Decision;
 }

@@ -3,7 +3,7 @@ export { accessPermission, AccessReviews } from "./authorize/access-reviews.js";
 export { allowed } from "./authorize/decisions.js";
 export { PathReviews } from "./authorize/path-reviews.js";
 export { ownNamespace } from "./authorize/own-namespace.js";
-export type { Authorizer, Decision, Readers, TopicName } from "./authorizer.js";
+export type { Authorizer, Decision, TopicReaders, TopicName } from "./authorizer.js";
 export { IdentityError, type IdentityErrorCode } from "./identity-error.js";
 export { identityName, type Identity } from "./identity.js";
 export { PodAddresses, podPermission } from "./pod-ip/pod-addresses.js";

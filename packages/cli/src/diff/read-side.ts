@@ -1,4 +1,4 @@
-import { readDocuments, type ReadDocument } from "../input/read-documents.js";
+import { readDocuments, type InputDocument } from "../input/read-documents.js";
 import type { ConnectionOptions } from "../sync/connection-options.js";
 import { parseProxyUrl } from "../sync/server-address.js";
 import type { Io } from "../terminal/io.js";
@@ -8,7 +8,7 @@ export async function readSide(
   word: string,
   options: ConnectionOptions & { readonly timeout: number },
   io: Io,
-): Promise<readonly Pick<ReadDocument, "topic" | "document">[]> {
+): Promise<readonly Pick<InputDocument, "topic" | "document">[]> {
   const url = parseProxyUrl(word);
   if (url === undefined) return readDocuments(word, io);
   const { address, topic } = url;

@@ -2,7 +2,7 @@ import { evaluatorsOf, metadataOf, parseFlag, type Flag } from "@bunting/evaluat
 import type { JsonObject } from "@bunting/protocol";
 import { quoted } from "@bunting/runtime/options";
 import { CliError } from "../cli-error.js";
-import type { ReadDocument } from "../input/read-documents.js";
+import type { InputDocument } from "../input/read-documents.js";
 
 /** A flag, with the document it is in. */
 export interface FoundFlag {
@@ -17,7 +17,7 @@ export interface FoundFlag {
  *
  * @throws CliError FLAG_UNKNOWN or USAGE_INVALID; FlagError if agents refuse the flag.
  */
-export function findFlag(documents: readonly ReadDocument[], key: string, topic: string): FoundFlag {
+export function findFlag(documents: readonly InputDocument[], key: string, topic: string): FoundFlag {
   const asked = documents.filter((one) => topic === "" || one.topic === topic);
   if (asked.length === 0) {
     const topics = documents.map((one) => one.topic).join(", ");
@@ -46,7 +46,7 @@ export function findFlag(documents: readonly ReadDocument[], key: string, topic:
 
 const maxListed = 10;
 
-function unknownText(documents: readonly ReadDocument[], key: string): string {
+function unknownText(documents: readonly InputDocument[], key: string): string {
   const keys = documents.flatMap(({ document }) => Object.keys(document.flags));
   const start = key.slice(0, 3).toLowerCase();
   const near = keys.filter((one) => one.toLowerCase().includes(start));

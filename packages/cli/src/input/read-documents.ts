@@ -6,7 +6,7 @@ import { findFiles } from "./find-files.js";
 import { nameOf, readInput } from "./read-input.js";
 
 /** A document of a file. */
-export interface ReadDocument {
+export interface InputDocument {
   readonly topic: string;
   readonly document: FlagDocument;
   /** FILE:LINE. */
@@ -21,8 +21,8 @@ export interface ReadDocument {
 export async function readDocuments(
   path: string,
   io: Pick<Io, "stdin" | "signal">,
-): Promise<readonly ReadDocument[]> {
-  const documents: ReadDocument[] = [];
+): Promise<readonly InputDocument[]> {
+  const documents: InputDocument[] = [];
   for (const file of await findFiles([path], io.signal)) {
     const plain = plainTopicOf(file.path);
     const topic = "topic" in plain ? plain : ({ topic: "default/flags" } as const);
@@ -45,6 +45,6 @@ export async function readDocuments(
   return documents;
 }
 
-function placed({ topic, document, refused = [], line }: ManifestFlags, name: string): ReadDocument {
+function placed({ topic, document, refused = [], line }: ManifestFlags, name: string): InputDocument {
   return { topic, document: withRefusedFlags({ document, refused }), place: `${name}:${line}` };
 }

@@ -1,4 +1,4 @@
-import type { Authorizer, Decision, Readers, TopicName } from "../authorizer.js";
+import type { Authorizer, Decision, TopicReaders, TopicName } from "../authorizer.js";
 import { identityName, type Identity } from "../identity.js";
 import { allowed } from "./decisions.js";
 import { isReader } from "./is-reader.js";
@@ -6,7 +6,7 @@ import { isReader } from "./is-reader.js";
 /** A ServiceAccount may read the FeatureFlags of its own namespace, and FeatureFlags that are shared with it. */
 export const ownNamespace: Authorizer = { check: decide, holds: decide };
 
-function decide(identity: Identity, topic: TopicName, readers?: Readers): Decision {
+function decide(identity: Identity, topic: TopicName, readers?: TopicReaders): Decision {
   if (identity.namespace === topic.namespace || isReader(readers, identity)) return allowed;
   return {
     kind: "denied",

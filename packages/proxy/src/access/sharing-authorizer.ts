@@ -3,7 +3,7 @@ import {
   type Authorizer,
   type Decision,
   type Identity,
-  type Readers,
+  type TopicReaders,
   type TopicName,
 } from "@bunting/identity";
 import { topicKey, type TopicKey } from "@bunting/protocol";
@@ -12,7 +12,7 @@ import { sleep, type Clock } from "@bunting/runtime";
 export interface SharingAuthorizerOptions {
   readonly authorizer: Authorizer;
   /** The readers that a FeatureFlag is shared with; `unknown` until the source has read them. */
-  readonly readersOf: (topic: TopicKey) => Readers | undefined | "unknown";
+  readonly readersOf: (topic: TopicKey) => TopicReaders | undefined | "unknown";
   readonly clock: Clock;
 }
 
@@ -74,7 +74,7 @@ export class SharingAuthorizer implements Authorizer {
   }
 
   /** A file, which is in no namespace, is shared with no one. */
-  #readersOf({ namespace, name }: TopicName): Readers | undefined | "unknown" {
+  #readersOf({ namespace, name }: TopicName): TopicReaders | undefined | "unknown" {
     return namespace === "" ? undefined : this.#options.readersOf(topicKey(namespace, name));
   }
 }

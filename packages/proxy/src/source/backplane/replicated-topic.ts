@@ -8,7 +8,7 @@ import {
 import type { TopicKey } from "@bunting/protocol";
 import { ProxyError } from "../../proxy-error.js";
 import type { SourceSink } from "../flag-source.js";
-import { Freshness } from "./freshness.js";
+import { OwnerConfirmation } from "./owner-confirmation.js";
 import { keepHistory, withHistory, withHistoryThrough } from "./known-history.js";
 import { InnerWatch } from "./inner-watch.js";
 import {
@@ -53,7 +53,7 @@ export class ReplicatedTopic implements FollowerSink {
   #watch: InnerWatch | undefined;
   #following: AbortController | undefined;
   #isDirect = false;
-  readonly #freshness: Freshness;
+  readonly #confirmation: OwnerConfirmation;
   readonly #repairs: RepairPace;
   #refreshes = 0;
   #isVerifying = false;
@@ -63,7 +63,7 @@ export class ReplicatedTopic implements FollowerSink {
     this.key = key;
     this.ownershipUnit = unit;
     this.#shared = shared;
-    this.#freshness = new Freshness(shared);
+    this.#confirmation = new OwnerConfirmation(shared);
     this.#repairs = new RepairPace(shared);
   }
 
@@ -88,7 +88,7 @@ export class ReplicatedTopic implements FollowerSink {
 
   /** Subscribers wait for an owner to confirm what was reported to them. */
   get isUnconfirmed(): boolean {
-    return this.#local !== undefined && !this.#freshness.isConfirmed;
+    return this.#local !== undefined && !this.#confirmation.isConfirmed;
   }
 
   get isDirect(): boolean {
@@ -108,7 +108,7 @@ export class ReplicatedTopic implements FollowerSink {
   attach(sink: SourceSink, peer: unknown): void {
     const local = new LocalSink(sink, peer);
     this.#local = local;
-    this.#freshness.asked();
+    this.#confirmation.asked();
     // Sinks are never called from within `watch`.
     queueMicrotask(() => {
       if (this.#local !== local || this.#watch === undefined) return;
@@ -129,7 +129,7 @@ export class ReplicatedTopic implements FollowerSink {
   /** The lease is lost or given up: this replica's own confirmations must not count as those of the next owner. */
   invalidateConfirmation(): void {
     this.basedOn = undefined;
-    this.#freshness.invalidateConfirmation();
+    this.#confirmation.invalidateConfirmation();
   }
 
   /** Opens or closes the watch, and starts or ends following, as the present state demands. */
@@ -139,7 +139,8 @@ export class ReplicatedTopic implements FollowerSink {
     const isOwned = this.ownershipUnit.lease !== undefined && (isLocal || this.isWantedElsewhere);
     const isPrewarmed = this.ownershipUnit.isPrewarming && (isLocal || this.isWantedElsewhere);
     const isNeeded = isOwned || isPrewarmed || (isLocal && !usesRedis()) || this.#refreshes > 0;
-    if (isLocal && !isNeeded && this.#watch !== undefined && !this.#freshness.isFresh) this.#isDirect = true;
+    if (isLocal && !isNeeded && this.#watch !== undefined && !this.#confirmation.isFresh)
+      this.#isDirect = true;
     if (isOwned || !usesRedis()) this.#isDirect = false;
     if (isNeeded || this.#isDirect) this.#open();
     else this.#close();
@@ -150,7 +151,7 @@ export class ReplicatedTopic implements FollowerSink {
   /** Watches the topic here if no owner has confirmed it lately. Reports it as stale if that watch can't read either. */
   expire(): void {
     const local = this.#local;
-    if (local === undefined || this.#freshness.isFresh) return;
+    if (local === undefined || this.#confirmation.isFresh) return;
     if (!this.#shared.usesRedis() || this.ownershipUnit.lease !== undefined) return;
     if (!this.#isDirect) this.#goDirect();
     const reason = this.#watch?.staleReason;
@@ -191,7 +192,7 @@ export class ReplicatedTopic implements FollowerSink {
     const known = this.#newest;
     if (known === undefined) return;
     const isFollower = this.ownershipUnit.lease === undefined && this.isCurrent;
-    if (isFollower && isSameInEarlierEpoch(position, known) && this.#freshness.counts(agoMs)) {
+    if (isFollower && isSameInEarlierEpoch(position, known) && this.#confirmation.counts(agoMs)) {
       this.#newest = { ...known, epoch: position.epoch };
       this.#local?.moved(position);
       // Following starts again from the new position.
@@ -215,7 +216,7 @@ export class ReplicatedTopic implements FollowerSink {
   record(stored: StoredRecord): boolean {
     this.#repairs.reset();
     const known = knownOf(stored, this.#shared.context.clock.monotonicMs());
-    const isRecent = this.#freshness.counts(stored.confirmedAgoMs);
+    const isRecent = this.#confirmation.counts(stored.confirmedAgoMs);
     // Epoch 0 is that of reports without Redis: they continue in the epoch of the record.
     if (this.#newest?.epoch === 0) this.#newest = { ...this.#newest, epoch: known.epoch };
     if (this.#newest !== undefined && contradicts(known, this.#newest)) {
@@ -318,7 +319,7 @@ export class ReplicatedTopic implements FollowerSink {
 
   /** An owner has confirmed `#newest`: staleness ends, and the direct watch with it. */
   #fresh(agoMs: number): void {
-    if (!this.#freshness.confirmed(agoMs)) return;
+    if (!this.#confirmation.confirmed(agoMs)) return;
     const [local, newest] = [this.#local, this.#newest];
     if (local?.isStale === true && newest !== undefined && !this.#isTaken(() => local.report(newest, false)))
       return;
@@ -328,7 +329,7 @@ export class ReplicatedTopic implements FollowerSink {
 
   #goDirect(): void {
     if (this.#local === undefined) return;
-    this.#freshness.expire();
+    this.#confirmation.expire();
     this.#isDirect = true;
     this.settle();
   }
@@ -352,7 +353,7 @@ export class ReplicatedTopic implements FollowerSink {
   }
 
   #watchIsStale(reason: Error): void {
-    if (this.ownershipUnit.lease !== undefined || !this.#freshness.isFresh || !this.#shared.usesRedis())
+    if (this.ownershipUnit.lease !== undefined || !this.#confirmation.isFresh || !this.#shared.usesRedis())
       this.#local?.stale(reason);
     this.#shared.events.onStale(this);
     this.settle();

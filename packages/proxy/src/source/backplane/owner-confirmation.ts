@@ -6,7 +6,7 @@ import type { ReplicatedShared } from "./replicated-shared.js";
  * A confirmation is valid only if it was given after this replica asked for the topic. An earlier one proves nothing: its
  * owner may be gone by now, and so may the API server. A live owner confirms again when it is asked.
  */
-export class Freshness {
+export class OwnerConfirmation {
   readonly #shared: Pick<ReplicatedShared<unknown>, "context" | "times">;
   #untilMs = 0;
   /** Confirmations given before this time are not valid. */
