@@ -128,7 +128,8 @@ export class PortListener {
   constructor(options: PortListenerOptions) {
     const { grpc, http, limits, memory, keepalive = defaultKeepalive, stall = defaultStall } = options;
     const { headerTimeoutMs = 3_000, requestTimeoutMs = 30_000, turns = new ReadFairness() } = options;
-    const { onDropped, onRefused } = options;
+    const { onDropped, onRefused, onStreamLimit, onReadingResumed } = options;
+    const dropped = (reason: DropReason) => (): void => onDropped?.(reason);
     const { maxHeaderBytes = defaultTransportLimits.maxHeaderBytes } = limits ?? {};
     this.#options = options;
     const budgetBytes = memory?.budgetBytes ?? Number.POSITIVE_INFINITY;
@@ -167,11 +168,7 @@ export class PortListener {
         wholeRequests: options.wholeRequests,
         stallClock: this.#stallWatch,
         turns,
-        events: {
-          onOverload: () => onDropped?.("memory"),
-          onLargeHeaders: () => onDropped?.("headers"),
-          onRefused,
-        },
+        events: { onOverload: dropped("memory"), onLargeHeaders: dropped("headers"), onRefused },
       });
     if (grpc !== undefined) {
       this.#transport = new Http2ServerTransport({
@@ -185,12 +182,10 @@ export class PortListener {
         sockets: socketAccess,
         stallClock: this.#stallWatch,
         events: {
-          onFlood: () => onDropped?.("flood"),
-          onProtocolError: () => onDropped?.("protocol_error"),
+          onFlood: dropped("flood"),
+          onProtocolError: dropped("protocol_error"),
           onNotAdmitted: (reason) => onDropped?.(reason),
-          onStreamLimit: options.onStreamLimit,
-          onRefused,
-          onReadingResumed: options.onReadingResumed,
+          ...{ onStreamLimit, onRefused, onReadingResumed },
         },
       });
       this.#keepalive = new SessionKeepalive(this.#transport.sessions, keepalive, (reason) =>
