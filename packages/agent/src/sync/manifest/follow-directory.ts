@@ -102,7 +102,7 @@ class DirectoryFollower {
     const { sourceIndex, path } = config;
     const [problem] = this.#problems;
     if (this.#manifests.size > 0) {
-      const result = options.deliver({ sourceIndex, bytes: this.#manifests.document() });
+      const result = options.receiver.deliver({ sourceIndex, bytes: this.#manifests.document() });
       state.delivered(result);
       if ("refusal" in result) return;
     } else if (problem === undefined) {
