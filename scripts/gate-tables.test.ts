@@ -58,7 +58,7 @@ for (const script of [".ci/run", ".ci/nightly"]) {
       };
       add("test:memory");
       const later = [...byName.keys()].filter((name) => !before.has(name) && name !== "test:memory");
-      const startLater = new Set(["test:nodes", "test:busy", "coverage", "fuzz", "mutate"]);
+      const startLater = new Set(["test:nodes", "test:busy", "coverage", "fuzz", "soak", "mutate"]);
       expect(later.filter((name) => !startLater.has(name))).to.deep.equal([]);
     });
   });

@@ -275,7 +275,10 @@ describe("bench: a subscriber of the load client", () => {
     ]);
     const topic = "default/bench";
     expect(requests.map(({ message }) => message)).to.deep.equal([
-      { $case: "hello", value: { agent: "bunting-bench", providerId: "", isProxy: undefined } },
+      {
+        $case: "hello",
+        value: { agent: "bunting-bench", providerId: "", isProxy: undefined, readsFreshness: undefined },
+      },
       { $case: "subscribe", value: { topic, held: undefined } },
       ...versions.map(({ digest }, index) => ({
         $case: "ack",

@@ -93,7 +93,7 @@ describe("a proxy whose topics are churned", () => {
     const topics = await topicsOf(proxy);
     const lines = proxy.process.logs.length;
     const said = `${topics} topics, ${lines} lines`;
-    expect(topics, said).to.be.lessThan(600);
+    expect(topics, said).to.be.lessThan(1_100);
     expect(lines, said).to.be.lessThan(maxLines);
   }
 
@@ -165,7 +165,7 @@ describe("a proxy whose topics are churned", () => {
   }
 
   it("refuses the topics of one connection beyond its limit, and forgets those of streams that are reset", async () => {
-    await serveDirectory();
+    await serveDirectory(["--max-topics-per-connection", "32"]);
     const peer = await openPeer();
     for (let round = 0; round < 20; round++) {
       const ids: number[] = [];

@@ -85,7 +85,9 @@ describe("an agent that watches its FeatureFlag itself", function () {
   it("says which permission is missing, and works as soon as it is granted", async () => {
     await put(1);
     const { management, process } = await start();
-    const line = await process.nextLog("the source is unreachable; retrying");
+    const line = await process.nextLog(
+      "the source refuses this agent, or its credentials can't be read; retrying",
+    );
     expect(line["error"]).to.contain(`get, list and watch featureflags in the namespace ${namespace}`);
     expect(await isReady(management)).to.equal(false);
     await cluster().grantStockRole(account);

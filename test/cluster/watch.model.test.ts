@@ -77,7 +77,7 @@ class WatchModel {
 
   /** Subscribes to so many of a namespace that one watch of it replaces theirs. */
   async widen(): Promise<void> {
-    const { namespace } = this.#flags[0] as Flag;
+    const namespace = this.#flags[0]?.namespace;
     for (const flag of this.#flags) if (flag.namespace === namespace) this.#subscribe(flag);
     const isWide = (): boolean => this.#path.http2.watches({ name: null }).length > 0;
     await eventually(isWide, "a watch of the namespace", 60_000);

@@ -133,7 +133,9 @@ describe("identity by client certificate", function () {
 
     const refused = await agent(one, foreign);
 
-    const line = await refused.process.nextLog("the source is unreachable; retrying");
+    const line = await refused.process.nextLog(
+      "the source refuses this agent, or its credentials can't be read; retrying",
+    );
     expect(line["error"]).to.contain(denied("team-a:checkout", foreign));
     expect(await isReady(refused.management)).to.equal(false);
     expect(

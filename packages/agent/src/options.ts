@@ -172,7 +172,7 @@ export const agentOptionTable = {
     type: duration({ minMs: 0, maxMs: 3_600_000, zero: "off" }),
     default: 300_000,
     describe:
-      "How long a change is announced to new streams of events, whose clients may have missed it while they had none: longer than any client waits between two. gRPC's own back-off ends at two minutes.",
+      "How long a change is announced to new streams of events, whose clients may have missed it while they had none: longer than any client waits between two. gRPC's own back-off ends at two minutes. With 0, nothing is.",
     group: limits,
     isInternal: true,
     env: [],

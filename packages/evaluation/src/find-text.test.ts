@@ -48,7 +48,7 @@ describe("containsText", () => {
     "a difference at the end": ["a".repeat(2 * half), `${"a".repeat(half)}b`],
     "a period that is broken again and again": [
       `${"ab".repeat(20)}a`.repeat(half / 20),
-      `${"ab".repeat(half / 2)}`,
+      "ab".repeat(half / 2),
     ],
     "words of Fibonacci": [fibonacci(2 * half), `${fibonacci(half)}c`],
   };

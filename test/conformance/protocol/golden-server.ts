@@ -31,7 +31,13 @@ export class GoldenServer {
     for (const source of server.sources) write(directory, source);
     const uris = server.sources.flatMap(({ uri }) => ["--uri", `file:${uri}`]);
     // flagd does not tell new streams what they may have missed; a world would take minutes otherwise, until there is no such news.
-    const args = [...uris, ...transportArgs(transport, directory.path), "--recent-changes", "0", ...server.args];
+    const args = [
+      ...uris,
+      ...transportArgs(transport, directory.path),
+      "--recent-changes",
+      "0",
+      ...server.args,
+    ];
     const agent = await startAgent(args, { directory: directory.path });
     const started = new GoldenServer(directory, agent, transport);
     const ready = { port: "management", http: "1.1", method: "GET", path: "/readyz" } as const;

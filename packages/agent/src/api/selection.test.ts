@@ -22,7 +22,7 @@ describe("the selections of requests", () => {
   it("select nothing and hold nothing if their selector is longer than any name", () => {
     for (const text of [tooLong, `flagSetId=${tooLong}`]) {
       const selection = selections.of(text);
-      expect(selection.select?.({ source: tooLong, flagSetId: tooLong } as never)).to.equal(false);
+      expect(selection.select?.({ source: tooLong, flagSetId: tooLong })).to.equal(false);
       expect(JSON.stringify(selection).length).to.be.lessThan(200);
     }
     expect(() => selections.of(`${tooLong}=x`)).to.throw(RpcError);

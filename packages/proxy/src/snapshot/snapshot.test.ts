@@ -26,7 +26,7 @@ const anyDocument: fc.Arbitrary<FlagDocument> = fc
   .record(
     {
       flags: fc.dictionary(
-        fc.string({ unit: "binary" }),
+        fc.string({ unit: "binary", minLength: 1 }),
         fc.record({ state: fc.constant("ENABLED"), variants: fc.dictionary(fc.string(), fc.jsonValue()) }),
       ),
       metadata: fc.dictionary(fc.string(), fc.oneof(fc.string(), fc.boolean(), fc.integer())),

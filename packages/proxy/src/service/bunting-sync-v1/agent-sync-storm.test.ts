@@ -32,6 +32,7 @@ class IdleCall implements ResponseStream {
         this.isPaused = true;
       },
       resumeReading: () => undefined,
+      admit: () => undefined,
     } as unknown as ResponseStream["stream"];
   }
 

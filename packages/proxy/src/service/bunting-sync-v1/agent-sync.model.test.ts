@@ -128,7 +128,7 @@ class ScriptedCall implements ResponseStream {
 
   constructor(onWrite: (response: Response, number: number) => void) {
     this.#onWrite = onWrite;
-    this.stream = { session: this.session } as ResponseStream["stream"];
+    this.stream = { session: this.session, admit: () => undefined } as ResponseStream["stream"];
   }
 
   header(): undefined {

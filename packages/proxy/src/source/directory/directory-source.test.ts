@@ -634,11 +634,12 @@ describe("DirectorySource", () => {
       const source = await directory.start();
       const [sink, other] = [source.watch("default/a"), source.watch("default/end")];
       await sink.next();
-      for (const [index, [from, to]] of [
+      const moves: readonly (readonly [from: string, to: string])[] = [
         ["a.yaml", "b.yaml"],
         ["b.yaml", "sub/c.yaml"],
-      ].entries()) {
-        renameSync(at(from as string), at(to as string));
+      ];
+      for (const [index, [from, to]] of moves.entries()) {
+        renameSync(at(from), at(to));
         put("end.json", flags(index));
         await other.until(textOf(index));
       }

@@ -111,7 +111,7 @@ export class KubernetesLog {
   /** Flags of a FeatureFlag whose other flags are served. */
   refusedFlags(topic: TopicKey, resourceVersion: string, refused: readonly RefusedFlag[]): void {
     const problems = refused.flatMap((flag) => flag.problems);
-    for (const _ of problems) this.#metrics.documentInvalid("document");
+    problems.forEach(() => this.#metrics.documentInvalid("document"));
     if (problems.length === 0 || this.#isLogged("flags", topic, resourceVersion)) return;
     for (const { path, message } of problems.slice(0, maxWarnings)) {
       const fields = { topic, resourceVersion, path: shown(path), reason: message };

@@ -41,7 +41,7 @@ function changesOf(from: FlagDocument, to: FlagDocument): Changes {
 
 const flagKey = fc.oneof(
   fc.constantFrom("a", "b", "10", "9", "__proto__", "constructor", "ä", "\u{1f600}"),
-  fc.string(),
+  fc.string({ minLength: 1 }),
 );
 const flag = fc.record({
   state: fc.constantFrom("ENABLED", "DISABLED"),
