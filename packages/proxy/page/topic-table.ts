@@ -1,6 +1,6 @@
 import type {
   HeldVersion,
-  TopicReaders,
+  ShownReaders,
   TopicRow,
   TopicStateName,
 } from "../src/management/status/status-view.js";
@@ -76,7 +76,7 @@ export function topicTable(): Table<TopicRow> {
 }
 
 /** "read by team-a/checkout (12), ops/cron (1), 3 more ServiceAccounts, callers without identity (2)" */
-function readBy({ shown, more, anonymous }: TopicReaders): Child[] {
+function readBy({ shown, more, anonymous }: ShownReaders): Child[] {
   const names = [
     ...shown.map(({ name, subscriptions }) => `${name} (${count(subscriptions)})`),
     ...(more > 0 ? [counted(more, "more ServiceAccount")] : []),

@@ -122,7 +122,7 @@ export interface TopicRow {
   readonly reason: string | undefined;
   readonly subscribers: number;
   /** Absent if callers have no identity, or the viewer may not see the identities. */
-  readonly readers?: TopicReaders | undefined;
+  readonly readers?: ShownReaders | undefined;
   readonly late: number;
   readonly newest: NewestVersion | undefined;
   /** Versions that agents have acknowledged, the newest first; a few. */
@@ -134,7 +134,7 @@ export interface TopicRow {
 }
 
 /** By ServiceAccount; those with the most subscriptions. */
-export interface TopicReaders {
+export interface ShownReaders {
   readonly shown: readonly { readonly name: string; readonly subscriptions: number }[];
   /** ServiceAccounts that are not shown. */
   readonly more: number;

@@ -6,7 +6,7 @@ import { readersByTopic, type StatusReader } from "./readers.js";
 import { Smallest } from "./smallest.js";
 import type {
   HeldVersion,
-  TopicReaders,
+  ShownReaders,
   TopicRow,
   TopicsSection,
   TopicStateName,
@@ -132,7 +132,7 @@ function rankOf(topic: Topic, times: Times): number {
   return hasRefusals(topic) ? 2 : rankOfState[topic.state.kind];
 }
 
-function rowOf(topic: Topic, times: Times, readers: TopicReaders | undefined): TopicRow {
+function rowOf(topic: Topic, times: Times, readers: ShownReaders | undefined): TopicRow {
   const { key, state, newest, size, convergence, acks } = topic;
   const refusals = [...acks.rejections].filter(({ subscribers }) => subscribers > 0);
   return {
@@ -165,7 +165,7 @@ function rowOf(topic: Topic, times: Times, readers: TopicReaders | undefined): T
   };
 }
 
-function topicReaders({ size }: Topic, readers: readonly StatusReader[]): TopicReaders {
+function topicReaders({ size }: Topic, readers: readonly StatusReader[]): ShownReaders {
   const known = readers.reduce((sum, { subscriptions }) => sum + subscriptions, 0);
   return {
     shown: readers
