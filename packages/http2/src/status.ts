@@ -1,3 +1,5 @@
+import { CodedError } from "@bunting/runtime/options";
+
 /** The status codes of gRPC, with their numbers on the wire. */
 export const statusCode = {
   OK: 0,
@@ -48,9 +50,8 @@ export interface RpcStatus {
 }
 
 /** The one error of this package: throw it from a handler to end the call with that status. */
-export class RpcError extends Error {
+export class RpcError extends CodedError<StatusName> {
   override readonly name = "RpcError";
-  readonly code: StatusName;
   readonly trailers: Readonly<Record<string, string>>;
   /** The limit that was met, if that is what is wrong; it is counted. */
   readonly refusal: RefusalReason | undefined;
@@ -63,8 +64,7 @@ export class RpcError extends Error {
       readonly refusal?: RefusalReason;
     } = {},
   ) {
-    super(message, options);
-    this.code = code;
+    super(code, message, options);
     this.trailers = options.trailers ?? {};
     this.refusal = options.refusal;
   }

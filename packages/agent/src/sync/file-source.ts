@@ -92,11 +92,11 @@ export class FileSource implements SyncSource {
         );
         return "done";
       }
-      if (error.reason === "malformed") {
+      if (error.code === "malformed") {
         this.#state.refused(`${path}: ${error.message}`, { isLogged: false });
         return "done";
       }
-      this.#state.failed(error.reason, `${path}: ${error.message}`);
+      this.#state.failed(error.code, `${path}: ${error.message}`);
       // The heap may be full of garbage, which is collected meanwhile.
       return "retry";
     }

@@ -73,7 +73,7 @@ describe("YAML as a flag document", () => {
   for (const [what, yaml, message] of malformed) {
     it(`refuses ${what}`, async () => {
       const error = await refusal(yaml, 1_024 * megabyte);
-      expect(error.reason).to.equal("malformed");
+      expect(error.code).to.equal("malformed");
       expect(error.message).to.match(message);
     });
   }
@@ -81,7 +81,7 @@ describe("YAML as a flag document", () => {
   it("counts the bytes that aliases and merges repeat", async () => {
     const yaml = `a: &a {text: ${"x".repeat(1_000)}}\nb: [${"*a, ".repeat(1_100)}]\n`;
     const error = await refusal(yaml);
-    expect(error.reason).to.equal("malformed");
+    expect(error.code).to.equal("malformed");
     expect(error.message).to.match(/^line 2, column \d+: it would be more than 1048576 bytes of JSON/);
     const merges = Array.from({ length: 1_100 }, (_, index) => `  - {<<: *a, i: ${index}}\n`).join("");
     expect((await refusal(`a: &a {text: ${"x".repeat(1_000)}}\nb:\n${merges}`)).message).to.match(
@@ -123,7 +123,7 @@ describe("YAML as a flag document", () => {
     const yaml = "flags:\n" + "  - {a: 1}\n".repeat(20_000);
     const error = await refusal(yaml, 10 * megabyte);
     clearImmediate(next);
-    expect(error.reason).to.equal("too_large");
+    expect(error.code).to.equal("too_large");
     expect(error.message).to.match(/write it as JSON/);
     expect(turns).to.be.greaterThan(5);
     expect(await read(yaml, 100 * megabyte)).to.match(/^\{"flags":\[\{"a":1\},/);

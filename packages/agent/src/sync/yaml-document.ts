@@ -1,14 +1,17 @@
 import { canonicalJson, isJsonObject } from "@bunting/protocol";
+import { CodedError } from "@bunting/runtime";
+
+/**
+ * Reasons for which a YAML file is not used; logs and metrics have the same words.
+ *
+ * - malformed: it is no flag document.
+ * - too_large: there is not enough memory to read it.
+ */
+export type YamlDocumentErrorCode = "malformed" | "too_large";
 
 /** Why a YAML file is not used. */
-export class YamlDocumentError extends Error {
+export class YamlDocumentError extends CodedError<YamlDocumentErrorCode> {
   override readonly name = "YamlDocumentError";
-  readonly reason: "malformed" | "too_large";
-
-  constructor(reason: "malformed" | "too_large", message: string) {
-    super(message);
-    this.reason = reason;
-  }
 }
 
 /**

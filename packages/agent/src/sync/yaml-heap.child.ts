@@ -7,7 +7,7 @@ const maxJsonBytes = 4_000_000;
 const outcome = await jsonOfYaml(readFileSync(process.argv[2] ?? ""), maxJsonBytes).then(
   (json) => `${json.length} bytes`,
   (error: unknown) => {
-    if (error instanceof YamlDocumentError) return `${error.reason}: ${error.message}`;
+    if (error instanceof YamlDocumentError) return `${error.code}: ${error.message}`;
     throw error;
   },
 );

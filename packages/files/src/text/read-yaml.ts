@@ -67,7 +67,7 @@ async function readNow(text: string, limits: TextLimits): Promise<ParsedText> {
   } catch (error) {
     if (!(error instanceof Error)) throw error;
     if (error instanceof TextReadError)
-      return readError(error.reason, error.message, lines.positionOf(error.offset));
+      return readError(error.code, error.message, lines.positionOf(error.offset));
     // V8's word for what takes too much of the stack, or is too long a text.
     if (error instanceof RangeError) return readError("too_large", yamlTooLarge);
     // For malicious input the library throws an error of its own.
@@ -170,5 +170,5 @@ function stopAtFirstError(parts: ComposerParts): void {
 /** Throws the error that the library noted itself, if any. */
 function throwNoted({ errors, doc }: ComposerParts): void {
   const error = errors[0] ?? doc?.errors[0];
-  if (error !== undefined) throw new TextReadError("syntax", error.pos[0], error.message);
+  if (error !== undefined) throw new TextReadError("syntax", error.pos[0], error.message, { cause: error });
 }

@@ -1,13 +1,13 @@
+import { CodedError } from "@bunting/runtime/options";
 import type { TextErrorReason } from "./parsed-text.js";
 
 /** Why a text can't be read, and at which character. */
-export class TextReadError extends Error {
-  readonly reason: TextErrorReason;
+export class TextReadError extends CodedError<TextErrorReason> {
+  override readonly name = "TextReadError";
   readonly offset: number;
 
-  constructor(reason: TextErrorReason, offset: number, message: string) {
-    super(message);
-    this.reason = reason;
+  constructor(code: TextErrorReason, offset: number, message: string, options?: ErrorOptions) {
+    super(code, message, options);
     this.offset = offset;
   }
 }

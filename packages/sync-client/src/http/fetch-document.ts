@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import path from "node:path";
 import { isYamlName } from "@bunting/files/names";
 import type { HttpAnswer, HttpClient } from "./http-client.js";
-import { HttpFailure } from "./http-failure.js";
+import { HttpFailure, type HttpFailureCode } from "./http-failure.js";
 import { unpacked } from "./unpacked.js";
 
 /** What the server calls a version of the document. */
@@ -110,11 +110,11 @@ function isYaml({ pathname }: URL, contentType = ""): boolean {
 function failureOf(status: number, headers: IncomingHttpHeaders, url: URL): HttpFailure {
   const after = headers["retry-after"]?.trim() ?? "";
   const wait = /^\d{1,6}$/.test(after) ? { retryAfterMs: Number(after) * 1_000 } : {};
-  const [reason, remedy] = meaningOf(status);
-  return new HttpFailure(reason, `${url.host} answered ${status}${remedy}`, wait);
+  const [code, remedy] = meaningOf(status);
+  return new HttpFailure(code, `${url.host} answered ${status}${remedy}`, wait);
 }
 
-function meaningOf(status: number): readonly [reason: string, remedy: string] {
+function meaningOf(status: number): readonly [code: HttpFailureCode, remedy: string] {
   if (status === 401) return ["unauthorized", `: check "authHeader", "bearerToken" or "oauth"`];
   if (status === 403) return ["forbidden", `: the credentials of the source may not read the document`];
   if (status === 404 || status === 410) return ["missing", ": there is no document at this URI"];

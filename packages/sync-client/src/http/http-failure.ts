@@ -1,18 +1,52 @@
+import { CodedError } from "@bunting/runtime";
+
+/**
+ * Reasons for which a request brought no document; logs and metrics have the same words.
+ *
+ * - unreachable: there is no connection, or it ended before the answer.
+ * - timeout: the answer was not complete in time.
+ * - certificate: the file of the authorities can't be read.
+ * - credentials: a file with credentials can't be read, or is empty.
+ * - token: the OAuth server grants no token.
+ * - unauthorized, forbidden, missing, throttled: the answer was 401, 403, 404 or 410, 429.
+ * - client_error, server_error, unexpected_status: it was another 4xx, a 5xx, or neither these nor 2xx.
+ * - redirect: it redirects too often, or to where it is not followed.
+ * - encoding: it is compressed in a way that can't be unpacked.
+ * - empty: it has no body.
+ * - too_large: it needs more memory than there is.
+ * - defect: there is a bug in Bunting.
+ */
+export type HttpFailureCode =
+  | "unreachable"
+  | "timeout"
+  | "certificate"
+  | "credentials"
+  | "token"
+  | "unauthorized"
+  | "forbidden"
+  | "missing"
+  | "throttled"
+  | "client_error"
+  | "server_error"
+  | "unexpected_status"
+  | "redirect"
+  | "encoding"
+  | "empty"
+  | "too_large"
+  | "defect";
+
 /** Why a request brought no document. */
-export class HttpFailure extends Error {
+export class HttpFailure extends CodedError<HttpFailureCode> {
   override readonly name = "HttpFailure";
-  /** One of a small set of words. */
-  readonly reason: string;
   /** How long the server asked us to wait, in ms. */
   readonly retryAfterMs: number | undefined;
 
   constructor(
-    reason: string,
+    code: HttpFailureCode,
     message: string,
-    options: { readonly cause?: unknown; readonly retryAfterMs?: number } = {},
+    options: ErrorOptions & { readonly retryAfterMs?: number } = {},
   ) {
-    super(message, options.cause === undefined ? undefined : { cause: options.cause });
-    this.reason = reason;
+    super(code, message, options);
     this.retryAfterMs = options.retryAfterMs;
   }
 }

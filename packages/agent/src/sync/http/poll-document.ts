@@ -89,7 +89,7 @@ class DocumentPoll {
             `no complete answer of ${this.#client.host} within the "timeoutS" of ${timeoutMs / 1_000} s`,
           )
         : failureOf(error);
-      state.failed(failure.reason, failure.message, adviceOn(failure));
+      state.failed(failure.code, failure.message, adviceOn(failure));
       return failure;
     } finally {
       cancelTimer();
@@ -110,7 +110,7 @@ class DocumentPoll {
     try {
       return await withToken();
     } catch (error) {
-      if (!(error instanceof HttpFailure && error.reason === "unauthorized")) throw error;
+      if (!(error instanceof HttpFailure && error.code === "unauthorized")) throw error;
       token.refused();
       return withToken();
     }
@@ -146,7 +146,7 @@ class DocumentPoll {
       return problem;
     } catch (error) {
       if (!(error instanceof YamlDocumentError)) throw error;
-      if (error.reason === "malformed") {
+      if (error.code === "malformed") {
         state.refused(error.message, { isLogged: false });
         return error.message;
       }
@@ -174,6 +174,6 @@ function failureOf(error: unknown): HttpFailure {
 }
 
 /** Only where the words are those of Node: other messages repeat what a server sent. */
-function adviceOn({ reason, message }: HttpFailure): string | undefined {
-  return reason === "unreachable" ? connectionAdvice(message, '"certPath" of the source') : undefined;
+function adviceOn({ code, message }: HttpFailure): string | undefined {
+  return code === "unreachable" ? connectionAdvice(message, '"certPath" of the source') : undefined;
 }
