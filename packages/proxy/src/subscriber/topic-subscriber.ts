@@ -12,7 +12,8 @@ import type { Subscriber, Subscription } from "../topic/subscription.js";
 import type { Tombstone } from "../topic/tombstone.js";
 import type { FlagRejection, TopicAcks } from "../topic/topic-acks.js";
 import type { DeletedView, LiveView, TopicView } from "../topic/topic-view.js";
-import { maxKeyCharacters, type AgentRequest } from "./agent-request.js";
+import type { AgentRequest } from "./agent-request.js";
+import { flagsOf, replaceRejections, shortenedKey, type Refusal } from "./replace-rejections.js";
 import { ResumeGuard } from "./resume-guard.js";
 
 /** The agent's stream that a subscriber belongs to. */
@@ -236,7 +237,7 @@ export class TopicSubscriber implements Subscriber, Starter {
     if (digest !== this.#sent) return false;
     this.#answered(digest);
     this.#refused = "";
-    this.#setRejections(rejected.map(({ key, reason }) => ({ digest, flag: shortened(key), reason })));
+    this.#setRejections(rejected.map(({ key, reason }) => ({ digest, flag: shortenedKey(key), reason })));
     this.wake();
     return true;
   }
@@ -370,33 +371,10 @@ export class TopicSubscriber implements Subscriber, Starter {
     this.#unansweredDigest = "";
   }
 
-  /** Replaces the agent's rejections. New ones are retained first, so that those in both are never dropped. */
-  #setRejections(refused: readonly Pick<FlagRejection, "digest" | "flag" | "reason">[]): void {
+  #setRejections(refused: readonly Refusal[]): void {
     const before = this.#rejections;
     if (before.size === 0 && refused.length === 0) return;
-    const rejections = new Set<FlagRejection>();
-    for (const { digest, flag, reason } of refused) {
-      const rejection = this.#acks?.reject(this.connection, digest, flag, reason);
-      // The same flag may be named twice.
-      if (rejection === undefined || rejections.has(rejection)) continue;
-      rejections.add(rejection);
-      this.#acks?.retain(rejection);
-    }
-    this.#rejections = rejections;
-    for (const rejection of before) this.#acks?.release(rejection);
-    this.#context.metrics.rejectedFlags(flagsOf(rejections) - flagsOf(before));
+    this.#rejections = replaceRejections(this.#acks, this.connection, before, refused);
+    this.#context.metrics.rejectedFlags(flagsOf(this.#rejections) - flagsOf(before));
   }
-}
-
-function flagsOf(rejections: ReadonlySet<FlagRejection>): number {
-  let flags = 0;
-  for (const { flag } of rejections) if (flag !== undefined) flags++;
-  return flags;
-}
-
-/** A copy: a slice would keep the whole key, which may be a megabyte long. */
-function shortened(key: string): string {
-  return key.length <= maxKeyCharacters
-    ? key
-    : Buffer.from(key.slice(0, maxKeyCharacters), "utf16le").toString("utf16le");
 }
