@@ -1,6 +1,7 @@
 import { callEnd, MessageBuffer, type StreamParts, type SyncChannel } from "@bunting/sync-client";
 import { callUpstream } from "./upstream-stream.js";
-import { isAnswer, type UpstreamTopic } from "./upstream-topic.js";
+import { isAnswer } from "./topic-message.js";
+import type { UpstreamTopic } from "./upstream-topic.js";
 
 /** Time that an upstream has to read a topic again. */
 const timeoutMs = 30_000;

@@ -20,7 +20,8 @@ import { refreshTopic } from "./refresh-topic.js";
 import { describeEnd } from "./describe-end.js";
 import { codeOfEnd } from "./source-error-code.js";
 import { callUpstream } from "./upstream-stream.js";
-import { isAnswer, isOfTopic, resumableFirst, type UpstreamTopic } from "./upstream-topic.js";
+import { isAnswer, isOfTopic } from "./topic-message.js";
+import { resumableFirst, type UpstreamTopic } from "./upstream-topic.js";
 
 export interface UpstreamLinkOptions {
   readonly targets: readonly string[];

@@ -16,7 +16,8 @@ import type { FlagSource } from "../flag-source.js";
 import { RecordingSink } from "../source.fixture.js";
 import { ReplicaDocument } from "./replica-document.js";
 import { LargeDocuments } from "../large-documents.js";
-import { UpstreamTopic, type TopicMessage } from "./upstream-topic.js";
+import type { TopicMessage } from "./topic-message.js";
+import { UpstreamTopic } from "./upstream-topic.js";
 
 const topic = "team-a/checkout";
 type Sink = Parameters<FlagSource["watch"]>[1];

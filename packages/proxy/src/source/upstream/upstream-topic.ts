@@ -8,7 +8,6 @@ import {
   type DocumentVersion,
   type History,
   type SnapshotMessage,
-  type SyncResponse,
   type Unchanged,
 } from "@bunting/sync-client/messages";
 import { cut, cutToBytes, singleLine, type Clock } from "@bunting/runtime";
@@ -19,6 +18,8 @@ import type { LargeDocuments } from "../large-documents.js";
 import { changeHeapBytes, messageBytes, PreparedMessage } from "./prepared-message.js";
 import { ReplicaDocument } from "./replica-document.js";
 import { codeOfCause, codeOfStatus, type SourceErrorCode } from "./source-error-code.js";
+import type { TopicMessage } from "./topic-message.js";
+import { latestResourceVersion, versionFields } from "./version-fields.js";
 
 /** Limit of a nack's reason, as upstreams enforce it. */
 const maxReasonBytes = 1_024;
@@ -28,18 +29,6 @@ const notFound = 5;
 
 /** Limit of mismatches in a row. An upstream answers each with the whole document, so more than two mean that it is faulty. */
 const mostMismatches = 3;
-
-/** A message about one topic. */
-export type TopicMessage = Exclude<SyncResponse, { readonly kind: "tier" | "heartbeat" | "unknown" }>;
-
-export function isOfTopic(message: SyncResponse): message is TopicMessage {
-  return "topic" in message;
-}
-
-/** True for messages that answer a subscription. History messages do not: they precede an answer. */
-export function isAnswer(message: SyncResponse): message is Exclude<TopicMessage, History> {
-  return isOfTopic(message) && message.kind !== "history";
-}
 
 /**
  * One topic of an upstream. It outlives connections: each new one resumes from `#current`.
@@ -127,8 +116,13 @@ export class UpstreamTopic {
    * answers, if versions of it can be compared.
    */
   refreshMessage(): Buffer {
-    const uid = (this.#current && fieldsOf(this.#current.version).uid) ?? "refresh";
-    const version = { uid, generation: "0", resourceVersion: latest, digest: this.digest ?? Buffer.alloc(0) };
+    const uid = (this.#current && versionFields(this.#current.version).uid) ?? "refresh";
+    const version = {
+      uid,
+      generation: "0",
+      resourceVersion: latestResourceVersion,
+      digest: this.digest ?? Buffer.alloc(0),
+    };
     const encoded = Buffer.from(buntingSyncV1.Version.encode(version).finish());
     return encodeSubscribe(this.name, { digest: version.digest, encoded });
   }
@@ -365,7 +359,7 @@ export class UpstreamTopic {
   }
 
   #sourceVersion(version: DocumentVersion): SourceVersion {
-    return { noticedMs: this.#clock.monotonicMs(), ...fieldsOf(version) };
+    return { noticedMs: this.#clock.monotonicMs(), ...versionFields(version) };
   }
 }
 
@@ -380,18 +374,6 @@ export function resumableFirst(topics: Iterable<UpstreamTopic>): readonly Upstre
 
 function inMegabytes(bytes: number): string {
   return (bytes / 1_000_000).toFixed(1);
-}
-
-/** A resourceVersion later than that of any object. */
-const latest = String(2n ** 64n - 1n);
-
-function fieldsOf({ encoded }: DocumentVersion): Omit<SourceVersion, "noticedMs"> {
-  const { uid, generation, resourceVersion } = buntingSyncV1.Version.decode(encoded);
-  return {
-    ...(uid === "" ? {} : { uid }),
-    ...(generation === "0" ? {} : { generation: Number(generation) }),
-    ...(resourceVersion === "" ? {} : { resourceVersion }),
-  };
 }
 
 /** @param message contains a text of the upstream: it is cut, and made one line */
