@@ -71,8 +71,14 @@ export function createProxy(
   const events = portEvents(wiring);
   const common = { healthMethods, events };
   const port = syncPort(wiring, { ...common, services, connectionAge, memory, tls: tls.sync });
-  const shown = { observations, fromMonotonic, readiness, topics, access, services, memory, port };
-  const status = statusOfProxy(wiring, shown);
+  const observed = { observations, fromMonotonic };
+  const status = statusOfProxy(wiring, {
+    observed,
+    readiness,
+    topics,
+    access,
+    sync: { services, memory, port },
+  });
   const management = proxyManagementPort(wiring, {
     ...common,
     readiness,

@@ -1,4 +1,3 @@
-import { hostname } from "node:os";
 import type { RequestListener } from "node:http";
 import { sleep, type Runnable } from "@bunting/runtime";
 import type { PageAccess } from "../access/page-access.js";
@@ -15,15 +14,15 @@ export class ProxyStatus implements Runnable {
   readonly page: RequestListener;
   readonly #parts: StatusParts;
 
-  constructor(parts: Omit<StatusParts, "replica">, audience: StatusAudience, pages?: PageAccess) {
-    // In a pod both are its name; on the network of its node only the first may be.
-    this.#parts = { ...parts, replica: process.env["HOSTNAME"] ?? hostname() };
-    const feed = new StatusFeed({ clock: parts.clock, read: (viewers) => readStatus(this.#parts, viewers) });
+  constructor(parts: StatusParts, audience: StatusAudience, pages?: PageAccess) {
+    this.#parts = parts;
+    const { clock } = parts.clocks;
+    const feed = new StatusFeed({ clock, read: (viewers) => readStatus(parts, viewers) });
     this.page = statusPage(
       {
-        report: (seesReaders) => statusReport(this.#parts, seesReaders),
+        report: (seesReaders) => statusReport(parts, seesReaders),
         feed,
-        search: (query, seesSubscribers) => searchTopics(this.#parts, query, seesSubscribers),
+        search: (query, seesSubscribers) => searchTopics(parts, query, seesSubscribers),
       },
       audience,
       pages,
@@ -32,11 +31,11 @@ export class ProxyStatus implements Runnable {
 
   /** Records every few seconds how many subscribers are late. */
   async run(signal: AbortSignal): Promise<void> {
-    const { observations, topics, clock } = this.#parts;
+    const { observations, topics, clocks } = this.#parts;
     const { history } = observations;
     while (!signal.aborted) {
       history.late(lateSubscribers(topics(), timesOf(this.#parts), 0).total);
-      await sleep(history.stepMs, signal, clock);
+      await sleep(history.stepMs, signal, clocks.clock);
     }
   }
 }

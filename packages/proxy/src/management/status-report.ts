@@ -78,17 +78,17 @@ export interface TopicReport {
 }
 
 export function statusReport(parts: StatusParts, seesReaders: boolean): StatusReport {
-  const { version, startedMs, clock, readiness, connections, watches } = parts;
-  const nowMs = clock.monotonicMs();
-  const shared = parts.backplane();
+  const { replica, clocks, sources, subscribers } = parts;
+  const nowMs = clocks.clock.monotonicMs();
+  const shared = sources.backplane();
   const times = timesOf(parts);
   const refused = [...parts.topics()].flatMap((topic) => {
     const reason = refusedDocument(topic);
     return reason === undefined ? [] : [[topic.key, reason] as const];
   });
   const late = (section: LateSection): LateReport =>
-    lateReport(section, parts.fromMonotonic(nowMs), seesReaders);
-  const readers = readersByTopic((seesReaders ? parts.grants?.() : undefined) ?? []);
+    lateReport(section, clocks.fromMonotonic(nowMs), seesReaders);
+  const readers = readersByTopic((seesReaders ? subscribers.grants?.() : undefined) ?? []);
   const topics = [...parts.topics()].map((topic) => ({
     ...topicReport(topic, nowMs),
     ...readersReport(readers.get(topic.key)),
@@ -97,16 +97,16 @@ export function statusReport(parts: StatusParts, seesReaders: boolean): StatusRe
   const sum = (count: (topic: TopicReport) => number): number =>
     topics.reduce((total, topic) => total + count(topic), 0);
   return {
-    version,
-    uptimeSeconds: seconds(nowMs - startedMs),
-    ...readiness(),
-    watches: watches().open,
+    version: replica.version,
+    uptimeSeconds: seconds(nowMs - replica.startedMs),
+    ...replica.readiness(),
+    watches: sources.watches().open,
     ...(shared === undefined ? {} : { backplane: shared }),
-    connections: connections(),
+    connections: replica.connections(),
     subscribers: sum((topic) => topic.subscribers),
     behind: sum((topic) => topic.newest?.behind ?? 0),
     late: late(lateSubscribers(parts.topics(), times)),
-    leftBehind: late(leftSubscribers(parts.leftBehind(), times)),
+    leftBehind: late(leftSubscribers(subscribers.leftBehind(), times)),
     ...(refused.length === 0 ? {} : { refusedDocuments: Object.fromEntries(refused) }),
     topics,
   };

@@ -1,3 +1,4 @@
+import { hostname } from "node:os";
 import type { PeerMemory, PortListener } from "@bunting/server";
 import type { CreatedAccess } from "../access/create-access.js";
 import type { ProxyStatus } from "../management/proxy-status.js";
@@ -9,36 +10,51 @@ import type { ProxyWiring } from "./proxy-parts.js";
 import type { SyncServices } from "./sync-services.js";
 
 export interface StatusOfProxyParts {
-  readonly observations: StatusObservations;
-  readonly fromMonotonic: (ms: number) => number;
+  readonly observed: {
+    readonly observations: StatusObservations;
+    readonly fromMonotonic: (ms: number) => number;
+  };
   readonly readiness: ProxyReadiness;
   readonly topics: TopicRegistry;
   readonly access: CreatedAccess;
-  readonly services: SyncServices;
-  readonly memory: PeerMemory;
-  readonly port: PortListener;
+  /** What agents connect to. */
+  readonly sync: {
+    readonly services: SyncServices;
+    readonly memory: PeerMemory;
+    readonly port: PortListener;
+  };
 }
 
 /** /status. */
 export function statusOfProxy(wiring: ProxyWiring, shown: StatusOfProxyParts): ProxyStatus {
   const { options, parts, context } = wiring;
-  const { observations, fromMonotonic, readiness, topics, access, services, memory, port } = shown;
+  const { readiness, topics, access } = shown;
+  const { observations, fromMonotonic } = shown.observed;
+  const { services, memory, port } = shown.sync;
+  const { clock, metrics } = context;
   return new parts.ProxyStatus(
     {
-      version,
-      startedMs: context.clock.monotonicMs(),
-      clock: context.clock,
-      fromMonotonic,
+      replica: {
+        // In a pod both are its name; on the network of its node only the first may be.
+        name: process.env["HOSTNAME"] ?? hostname(),
+        version,
+        startedMs: clock.monotonicMs(),
+        memory,
+        readiness: () => readiness.check(),
+        connections: () => port.sessions.size,
+      },
+      clocks: { clock, fromMonotonic },
       observations,
-      memory,
-      readiness: () => readiness.check(),
+      sources: {
+        watches: () => metrics.watchCounts.read(),
+        backplane: () => metrics.backplaneReport.read(),
+      },
       topics: () => topics.topics(),
-      grants: access.grants,
-      watches: () => context.metrics.watchCounts.read(),
-      backplane: () => context.metrics.backplaneReport.read(),
-      programs: () => services.programs.all,
-      leftBehind: () => services.leftBehind.all,
-      connections: () => port.sessions.size,
+      subscribers: {
+        programs: () => services.programs.all,
+        leftBehind: () => services.leftBehind.all,
+        grants: access.grants,
+      },
     },
     options.status,
     access.pages,

@@ -116,10 +116,7 @@ export class Http1Server {
     if (options.wholeRequests !== undefined)
       this.#whole = new WholeRequestServer(options.wholeRequests, {
         maxHeaderBytes: options.limits.maxHeaderBytes,
-        headerTimeoutMs,
-        idleTimeoutMs,
-        graceMs,
-        sweepMs,
+        times: { headerTimeoutMs, idleTimeoutMs, graceMs, sweepMs },
         turns: options.turns,
         onOther: (socket, account) => this.#take(socket, account),
         onTimeout: (socket) => this.#refuseLateRequest(socket),

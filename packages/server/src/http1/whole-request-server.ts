@@ -22,8 +22,7 @@ export interface WholeAnswer {
   readonly body: string;
 }
 
-export interface WholeRequestServerOptions {
-  readonly maxHeaderBytes: number;
+export interface WholeRequestTimes {
   /** Time for the first request. */
   readonly headerTimeoutMs: number;
   /** Time that a client may be idle after an answer, as it is announced. */
@@ -32,6 +31,11 @@ export interface WholeRequestServerOptions {
   readonly graceMs: number;
   /** Interval of the checks of both. */
   readonly sweepMs: number;
+}
+
+export interface WholeRequestServerOptions {
+  readonly maxHeaderBytes: number;
+  readonly times: WholeRequestTimes;
   /** Bounds what is read of all connections in a turn of the event loop. */
   readonly turns: ReadFairness;
   /** Called with a connection that has sent something else than a whole request, which was put back: node's server goes on with it. */
@@ -94,7 +98,7 @@ export class WholeRequestServer {
     this.#handler = handler;
     this.#options = options;
     this.#read = wholeRequestReader(handler.headerNames, { ...options, maxBodyBytes: handler.maxBodyBytes });
-    const keepAliveSeconds = Math.floor(options.idleTimeoutMs / 1_000);
+    const keepAliveSeconds = Math.floor(options.times.idleTimeoutMs / 1_000);
     this.#keepAlive = `Connection: keep-alive\r\nKeep-Alive: timeout=${keepAliveSeconds}\r\n\r\n`;
     const take = this.#take.bind(this);
     this.#onData = function (bytes) {
@@ -111,7 +115,7 @@ export class WholeRequestServer {
     this.#connections.set(socket, new Connection(socket, account, this.#options.turns));
     socket.on("data", this.#onData);
     socket.on("close", this.#onClose);
-    this.#timer ??= setInterval(() => this.#sweep(), this.#options.sweepMs);
+    this.#timer ??= setInterval(() => this.#sweep(), this.#options.times.sweepMs);
   }
 
   /** Closes all connections: each is between two requests. */
@@ -182,7 +186,7 @@ export class WholeRequestServer {
   }
 
   #sweep(): void {
-    const { headerTimeoutMs, idleTimeoutMs, graceMs, sweepMs } = this.#options;
+    const { headerTimeoutMs, idleTimeoutMs, graceMs, sweepMs } = this.#options.times;
     for (const [socket, connection] of this.#connections) {
       const silentMs = connection.sweeps++ * sweepMs;
       if (connection.hasAsked) {

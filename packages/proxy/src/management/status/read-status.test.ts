@@ -40,26 +40,28 @@ describe("readStatus", () => {
     });
     const { nowMs, fromMonotonic } = steadyNow(clock);
     const parts: StatusParts = {
-      replica: "replica",
-      version: "1.2.3",
-      clock,
-      startedMs: clock.monotonicMs(),
-      fromMonotonic,
+      replica: {
+        name: "replica",
+        version: "1.2.3",
+        startedMs: clock.monotonicMs(),
+        memory: { bytes: 1, budgetBytes: 2 },
+        readiness: () => ({ isReady: true, reason: "ready" }),
+        connections: () => 0,
+      },
+      clocks: { clock, fromMonotonic },
       observations: new StatusObservations(metrics, nowMs),
-      memory: { bytes: 1, budgetBytes: 2 },
-      readiness: () => ({ isReady: true, reason: "ready" }),
+      sources: {
+        backplane: () => undefined,
+        watches: () => ({
+          open: { object: 0, namespace: 0, cluster: 0 },
+          oldestMs: 0,
+          silentMs: 0,
+          unwatched: 0,
+          waiting: 0,
+        }),
+      },
       topics: () => topics.topics(),
-      backplane: () => undefined,
-      watches: () => ({
-        open: { object: 0, namespace: 0, cluster: 0 },
-        oldestMs: 0,
-        silentMs: 0,
-        unwatched: 0,
-        waiting: 0,
-      }),
-      programs: () => [],
-      leftBehind: () => new Set(),
-      connections: () => 0,
+      subscribers: { programs: () => [], leftBehind: () => new Set() },
     };
     const subscribe = (key: TopicKey, remoteAddress = "10.0.0.1"): Subscription =>
       topics.subscribe(key, {
@@ -91,8 +93,9 @@ describe("readStatus", () => {
       ...{ others: ["namespace/c"], reason: "connect ECONNREFUSED" },
     };
     const sharedOf = (changed: Partial<BackplaneReport> = {}) =>
-      readStatus({ ...parts, backplane: () => ({ ...report, ...changed }) }, 1).watches.shared;
-    const agoMs = (ms: number): number => parts.fromMonotonic(clock.monotonicMs() - ms);
+      readStatus({ ...parts, sources: { ...parts.sources, backplane: () => ({ ...report, ...changed }) } }, 1)
+        .watches.shared;
+    const agoMs = (ms: number): number => parts.clocks.fromMonotonic(clock.monotonicMs() - ms);
     expect(sharedOf()).to.deep.equal({
       ...counts,
       state: "degraded",
@@ -198,7 +201,8 @@ describe("readStatus", () => {
         leftMs: 3_000,
       },
     ]);
-    const { left: section, overview } = readStatus({ ...parts, leftBehind: () => left }, 1);
+    const withLeft = { ...parts, subscribers: { ...parts.subscribers, leftBehind: () => left } };
+    const { left: section, overview } = readStatus(withLeft, 1);
     expect(overview.left).to.equal(3);
     expect(section.total).to.equal(3);
     expect(
@@ -209,7 +213,7 @@ describe("readStatus", () => {
       [undefined, undefined, undefined, 2],
     ]);
     clock.advance(10_000);
-    const report = (sees: boolean): StatusReport => statusReport({ ...parts, leftBehind: () => left }, sees);
+    const report = (sees: boolean): StatusReport => statusReport(withLeft, sees);
     const nowMs = clock.monotonicMs();
     expect(report(true).leftBehind.shown[1]).to.include({
       topic: "a/a",
@@ -323,7 +327,7 @@ describe("readStatus", () => {
       );
       return { name: identityName(identity), identity, topic: key, subscribers };
     });
-    const known = { ...parts, grants: () => grants };
+    const known = { ...parts, subscribers: { ...parts.subscribers, grants: () => grants } };
     const { shown } = searchTopics(known, query, true);
     expect(shown.find(({ topic }) => topic === key)?.readers).to.deep.equal({
       shown: [

@@ -19,26 +19,40 @@ import type {
 } from "./status-view.js";
 import { hasRefusals, refusedDocument, topicRows, type Times, type TopicQuery } from "./topic-rows.js";
 
-/** The parts that the status page is read from. */
-export interface StatusParts {
-  readonly replica: string;
+/** This process, as the status page shows it. */
+export interface ShownReplica {
+  readonly name: string;
   readonly version: string;
-  readonly clock: Clock;
   readonly startedMs: number;
-  readonly fromMonotonic: (ms: number) => number;
-  readonly observations: StatusObservations;
   readonly memory: Pick<PeerMemory, "bytes" | "budgetBytes">;
   readonly readiness: () => Readiness;
-  readonly topics: () => Iterable<Topic>;
+  readonly connections: () => number;
+}
+
+/** Where its flags come from. */
+export interface ShownSources {
   readonly watches: () => WatchCounts;
   /** The backplane as this replica sees it; undefined without --backplane. */
   readonly backplane: () => BackplaneReport | undefined;
+}
+
+/** Who gets them. */
+export interface ShownSubscribers {
   readonly programs: () => Iterable<AgentProgram>;
   /** Subscribers that have gone without the newest version. */
   readonly leftBehind: () => ReadonlySet<LeftSubscriber>;
-  readonly connections: () => number;
   /** Subscriptions by identity; absent if callers have none. */
   readonly grants?: (() => Iterable<Grant>) | undefined;
+}
+
+/** The parts that the status page is read from. */
+export interface StatusParts {
+  readonly replica: ShownReplica;
+  readonly clocks: { readonly clock: Clock; readonly fromMonotonic: (ms: number) => number };
+  readonly observations: StatusObservations;
+  readonly sources: ShownSources;
+  readonly topics: () => Iterable<Topic>;
+  readonly subscribers: ShownSubscribers;
 }
 
 const maxPrograms = 6;
@@ -46,19 +60,19 @@ const maxUnits = 12;
 
 /** All that the page shows, at this moment. */
 export function readStatus(parts: StatusParts, viewers: number): StatusView {
-  const { observations, fromMonotonic, topics } = parts;
+  const { observations, clocks, topics, subscribers } = parts;
   const times = timesOf(parts);
   const late = lateSubscribers(topics(), times);
   return {
     overview: overview(parts, late.total, late.shown[0]?.sinceMs, viewers),
     late,
-    left: leftSubscribers(parts.leftBehind(), times),
+    left: leftSubscribers(subscribers.leftBehind(), times),
     convergence: observations.history.read(),
     topics: topicRows(
       topics(),
       { search: "", only: "", offset: 0 },
-      { ...times, fromMonotonic },
-      parts.grants?.(),
+      { ...times, fromMonotonic: clocks.fromMonotonic },
+      subscribers.grants?.(),
     ),
     watches: watchesSection(parts),
     limits: { hit: observations.tally.of("limit") },
@@ -67,10 +81,15 @@ export function readStatus(parts: StatusParts, viewers: number): StatusView {
 
 /** One page of the topics that a viewer searches, with their readers if it may see them. */
 export function searchTopics(parts: StatusParts, query: TopicQuery, seesSubscribers: boolean): TopicsSection {
-  return topicRows(parts.topics(), query, timesOf(parts), seesSubscribers ? parts.grants?.() : undefined);
+  return topicRows(
+    parts.topics(),
+    query,
+    timesOf(parts),
+    seesSubscribers ? parts.subscribers.grants?.() : undefined,
+  );
 }
 
-export function timesOf({ clock, fromMonotonic }: StatusParts): Times {
+export function timesOf({ clocks: { clock, fromMonotonic } }: StatusParts): Times {
   return { monotonicMs: clock.monotonicMs(), fromMonotonic };
 }
 
@@ -80,7 +99,9 @@ function overview(
   lateSinceMs: number | undefined,
   viewers: number,
 ): Overview {
-  const { observations, memory, clock, fromMonotonic } = parts;
+  const { observations, replica } = parts;
+  const { clock, fromMonotonic } = parts.clocks;
+  const { leftBehind, programs: allPrograms } = parts.subscribers;
   const counts = { live: 0, starting: 0, missing: 0, deleted: 0, stale: 0 };
   let subscribers = 0;
   let refused = 0;
@@ -94,22 +115,22 @@ function overview(
     if (reason !== undefined) invalid++;
     invalidReason ??= reason;
   }
-  const programs = [...parts.programs()].sort((a, b) => b.streams - a.streams);
-  const { isReady, reason } = parts.readiness();
+  const programs = [...allPrograms()].sort((a, b) => b.streams - a.streams);
+  const { isReady, reason } = replica.readiness();
   return {
     nowMs: fromMonotonic(clock.monotonicMs()),
-    replica: parts.replica,
-    version: parts.version,
+    replica: replica.name,
+    version: replica.version,
     node: process.version,
-    startedMs: fromMonotonic(parts.startedMs),
+    startedMs: fromMonotonic(replica.startedMs),
     isReady,
     reason,
-    connections: parts.connections(),
+    connections: replica.connections(),
     subscribers,
     agents: observations.agentSubscriptions,
     late,
     lateSinceMs,
-    left: parts.leftBehind().size,
+    left: leftBehind().size,
     held: observations.held,
     queued: observations.queued,
     topics: counts,
@@ -118,8 +139,8 @@ function overview(
     refused,
     residentBytes: process.memoryUsage.rss(),
     heapBytes: getHeapStatistics().used_heap_size,
-    peerBytes: memory.bytes,
-    peerBudgetBytes: memory.budgetBytes,
+    peerBytes: replica.memory.bytes,
+    peerBudgetBytes: replica.memory.budgetBytes,
     viewers,
     programs: programs.slice(0, maxPrograms).map(({ name, streams }) => ({ name, streams })),
     morePrograms: Math.max(0, programs.length - maxPrograms),
@@ -127,9 +148,9 @@ function overview(
 }
 
 function watchesSection(parts: StatusParts): WatchesSection {
-  const { observations, watches } = parts;
+  const { observations } = parts;
   const shared = sharedSection(parts);
-  const { open, unwatched, waiting } = watches();
+  const { open, unwatched, waiting } = parts.sources.watches();
   const { tally, isCluster } = observations;
   return {
     isCluster,
@@ -143,8 +164,9 @@ function watchesSection(parts: StatusParts): WatchesSection {
   };
 }
 
-function sharedSection({ backplane, clock, fromMonotonic }: StatusParts): SharedSection | undefined {
-  const report = backplane();
+function sharedSection({ sources, clocks }: StatusParts): SharedSection | undefined {
+  const { clock, fromMonotonic } = clocks;
+  const report = sources.backplane();
   if (report === undefined) return undefined;
   const { state, stateMs, reason, replicas, owned, others, followed, direct, forOthers, lagMs } = report;
   const sinceMs = (agoMs: number): number => fromMonotonic(clock.monotonicMs() - agoMs);
