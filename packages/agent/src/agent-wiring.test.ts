@@ -116,7 +116,7 @@ const rows: { readonly [Name in keyof AgentOptions]: Row | "read before" | "igno
     value: { tier: "gold" },
     reaches: (made) => [
       made.one("createContextEnrichment").given[0].contextValues,
-      made.one("SyncService").given[0].contextValues,
+      made.one("SyncService").given[0].metadata.contextValues,
     ],
     as: [{ tier: "gold" }, { tier: "gold" }],
   },
@@ -164,7 +164,7 @@ const rows: { readonly [Name in keyof AgentOptions]: Row | "read before" | "igno
   },
   disableSyncMetadata: {
     value: true,
-    reaches: (made) => made.one("SyncService").given[0].isMetadataDisabled,
+    reaches: (made) => made.one("SyncService").given[0].metadata.isDisabled,
   },
   peerMemory: {
     value: 2 ** 28,

@@ -60,13 +60,10 @@ export function servicesOf(
     ? new parts.SseStreams({ clock, streamDeadlineMs, recentMs })
     : undefined;
   const sync = new parts.SyncService({
-    reader: store,
-    unread,
-    selections,
+    flags: { reader: store, unread, selections },
     metrics,
     clock,
-    contextValues,
-    isMetadataDisabled: options.disableSyncMetadata,
+    metadata: { contextValues, isDisabled: options.disableSyncMetadata },
     streamDeadlineMs,
   });
   store.onChange(({ changes, upserted, removed }) => {

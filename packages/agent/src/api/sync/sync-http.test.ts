@@ -40,13 +40,10 @@ async function serve(isHeld = false, documents = [one, two], unreadSources: numb
   const world = createWorld({ documents, unread: unreadSources });
   const { store, unread, selections, metrics, clock } = world;
   const service = new SyncService({
-    reader: store,
-    unread,
-    selections,
+    flags: { reader: store, unread, selections },
     metrics,
     clock,
-    contextValues: {},
-    isMetadataDisabled: false,
+    metadata: { contextValues: {}, isDisabled: false },
     streamDeadlineMs: 0,
   });
   store.onChange(({ changes }) => service.publish(changes));

@@ -66,13 +66,10 @@ async function serve(
   const { documents = [one, two], isHeld = false, unreadSources = [], ...rest } = options;
   const world = createWorld({ documents, unread: unreadSources });
   const service = new SyncService({
-    reader: world.store,
-    unread: world.unread,
-    selections: world.selections,
+    flags: { reader: world.store, unread: world.unread, selections: world.selections },
     metrics: world.metrics,
     clock: world.clock,
-    contextValues: {},
-    isMetadataDisabled: false,
+    metadata: { contextValues: {}, isDisabled: false },
     streamDeadlineMs: 0,
     ...rest,
   });
@@ -179,7 +176,9 @@ describe("the agent's flagd.sync.v1", () => {
   });
 
   it("sends the static context with every message, also if it is empty", async () => {
-    const { open, world } = await serve({ contextValues: { region: "north" } });
+    const { open, world } = await serve({
+      metadata: { contextValues: { region: "north" }, isDisabled: false },
+    });
     const stream = open();
     expect((await stream.next()).syncContext).to.deep.equal({ region: "north" });
     world.put({ flags: {} }, 0);
@@ -189,11 +188,11 @@ describe("the agent's flagd.sync.v1", () => {
   });
 
   it("answers GetMetadata with the static context, or UNIMPLEMENTED where it is switched off", async () => {
-    const { client } = await serve({ contextValues: { region: "north" } });
+    const { client } = await serve({ metadata: { contextValues: { region: "north" }, isDisabled: false } });
     expect(await client.unary(`${path}GetMetadata`, getMetadata, {})).to.deep.equal({
       metadata: { region: "north" },
     });
-    const disabled = await serve({ isMetadataDisabled: true });
+    const disabled = await serve({ metadata: { contextValues: {}, isDisabled: true } });
     await expectStatus(
       disabled.client.unary(`${path}GetMetadata`, getMetadata, {}),
       "UNIMPLEMENTED",

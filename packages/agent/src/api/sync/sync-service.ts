@@ -28,16 +28,26 @@ import { SharedFetches } from "./shared-fetches.js";
 import { SyncGroup } from "./sync-group.js";
 import { SyncStream } from "./sync-stream.js";
 
-export interface SyncServiceOptions {
+/** The flags that are sent. */
+export interface SyncFlags {
   readonly reader: FlagReader;
   readonly unread: UnreadSources;
   readonly selections: Selections;
-  readonly metrics: ApiMetrics;
-  readonly clock: Clock;
+}
+
+/** What is sent beside them. */
+export interface SyncMetadata {
   /** `--context-value`: sent as `sync_context`. */
   readonly contextValues: Readonly<Record<string, string>>;
   /** `--disable-sync-metadata`. */
-  readonly isMetadataDisabled: boolean;
+  readonly isDisabled: boolean;
+}
+
+export interface SyncServiceOptions {
+  readonly flags: SyncFlags;
+  readonly metrics: ApiMetrics;
+  readonly clock: Clock;
+  readonly metadata: SyncMetadata;
   /** `--stream-deadline`; 0 means none. */
   readonly streamDeadlineMs: number;
   /** How long the first answers wait for all sources, from the construction of the service; default 5,000. */
@@ -66,10 +76,11 @@ export class SyncService {
   #modifiedMs: number | undefined;
 
   constructor(options: SyncServiceOptions) {
-    const { reader, metrics, clock, contextValues, streamDeadlineMs, firstAnswerDelayMs = 5_000 } = options;
+    const { metrics, clock, streamDeadlineMs, firstAnswerDelayMs = 5_000 } = options;
+    const { reader } = options.flags;
     this.#options = options;
     const following = new WireWriter();
-    following.bytesField(2, encodeStruct(contextValues));
+    following.bytesField(2, encodeStruct(options.metadata.contextValues));
     const context = following.finish();
     this.#fetches = new SharedFetches(reader);
     this.#streams = new StreamRegistry<SyncStream, SyncGroup>({
@@ -178,21 +189,21 @@ export class SyncService {
 
   /** True if no flag is selected, and a source that may have some has not answered. */
   #isUnread({ select, takesSource }: Selection): boolean {
-    const { reader, unread } = this.#options;
+    const { reader, unread } = this.#options.flags;
     if (!unread.mayLack({ takesSource })) return false;
     for (const flag of reader.flags()) if (select === undefined || select(flag)) return false;
     return true;
   }
 
   #metadata(): syncV1.GetMetadataResponse {
-    if (this.#options.isMetadataDisabled) {
+    if (this.#options.metadata.isDisabled) {
       throw new RpcError("UNIMPLEMENTED", "metadata endpoint disabled");
     }
-    return { metadata: this.#options.contextValues };
+    return { metadata: this.#options.metadata.contextValues };
   }
 
   /** The header's selector wins over the body's, even when it is empty. */
   #selectionOf(bodySelector: string, call: Call): Selection {
-    return this.#options.selections.of(textHeader(call, selectorHeader) ?? bodySelector);
+    return this.#options.flags.selections.of(textHeader(call, selectorHeader) ?? bodySelector);
   }
 }
