@@ -203,6 +203,13 @@ const cases: Readonly<Record<string, AlertCase>> = {
     description: "2 subscriptions of proxy ended within the last ten minutes without the newest flags",
     never: { [`bunting_proxy_subscriber_left_behind{${proxy}}`]: "0x90" },
   },
+  BuntingNewClientsRefused: {
+    series: { [`bunting_proxy_service_refuses_new_connections{${proxy}}`]: "0x2 1x20" },
+    firesAtMinute: 5,
+    quietAtMinute: 4,
+    description: "p:8016 has refused new connections for 2 minutes",
+    never: { [`bunting_proxy_service_refuses_new_connections{${proxy}}`]: "0 1 0x80" },
+  },
   BuntingConnectionsEnded: {
     series: { [perReason("bunting_proxy_service_connections_ended_total", "flood")]: "0+2x90" },
     firesAtMinute: 20,
