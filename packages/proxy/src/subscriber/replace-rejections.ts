@@ -3,7 +3,7 @@ import type { FlagRejection, TopicAcks } from "../topic/topic-acks.js";
 import { maxKeyCharacters } from "./agent-request.js";
 
 /** What an agent refuses: a flag, or the whole version if `flag` is undefined. */
-export type RefusedPart = Pick<FlagRejection, "digest" | "flag" | "reason">;
+export type RejectedPart = Pick<FlagRejection, "digest" | "flag" | "reason">;
 
 /**
  * The rejections that an agent has now, in place of those from before. New ones are retained first, so that those in both
@@ -13,7 +13,7 @@ export function replaceRejections(
   acks: TopicAcks | undefined,
   connection: TransportSession,
   before: ReadonlySet<FlagRejection>,
-  refused: readonly RefusedPart[],
+  refused: readonly RejectedPart[],
 ): ReadonlySet<FlagRejection> {
   const rejections = new Set<FlagRejection>();
   for (const { digest, flag, reason } of refused) {

@@ -13,7 +13,7 @@ import type { Tombstone } from "../topic/tombstone.js";
 import type { FlagRejection, TopicAcks } from "../topic/topic-acks.js";
 import type { DeletedView, LiveView, TopicView } from "../topic/topic-view.js";
 import type { AgentRequest } from "./agent-request.js";
-import { flagsOf, replaceRejections, shortenedKey, type RefusedPart } from "./replace-rejections.js";
+import { flagsOf, replaceRejections, shortenedKey, type RejectedPart } from "./replace-rejections.js";
 import { ResumeGuard } from "./resume-guard.js";
 
 /** The agent's stream that a subscriber belongs to. */
@@ -371,7 +371,7 @@ export class TopicSubscriber implements Subscriber, Starter {
     this.#unansweredDigest = "";
   }
 
-  #setRejections(refused: readonly RefusedPart[]): void {
+  #setRejections(refused: readonly RejectedPart[]): void {
     const before = this.#rejections;
     if (before.size === 0 && refused.length === 0) return;
     this.#rejections = replaceRejections(this.#acks, this.connection, before, refused);
