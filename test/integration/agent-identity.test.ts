@@ -240,9 +240,7 @@ describe("bunting-agent with a token and TLS", () => {
     const ca = mount.file("ca.crt");
     const { sync } = await proxy("--tls-client-auth=require", "--tls-client-ca-path", ca);
     const one = await agent(sync);
-    expect(
-      await one.process.nextLog("the source refuses this agent, or its credentials can't be read; retrying"),
-    ).to.include({
+    expect(await one.process.nextLog("the source is unreachable; retrying")).to.include({
       reason: "unavailable",
     });
     const sources = [{ uri: sync, provider: "grpc", selector: `${namespace}/${name}` }];

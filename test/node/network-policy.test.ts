@@ -52,7 +52,7 @@ describe("the proxy's NetworkPolicy", () => {
       await workload.untilRunning();
       // Others have their first flags within a second.
       await delay(5_000);
-      expect(await workload.ask("ofrep", versionFlag)).to.deep.include({ errorCode: "FLAG_NOT_FOUND" });
+      expect(await workload.ask("ofrep", versionFlag)).to.deep.include({ errorCode: "GENERAL" });
       await node().cluster.api.patch(`/api/v1/namespaces/${stranger}`, { metadata: { labels: permission } });
       await workload.untilAnswers(versionFlag, 1);
       await workload.delete();

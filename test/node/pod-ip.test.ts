@@ -56,13 +56,13 @@ describe("a proxy that knows callers by the address of their Pod", () => {
       "the refusal in the proxy's log",
       60_000,
     );
-    expect((await stranger.ask("ofrep", versionFlag)).errorCode).to.equal("FLAG_NOT_FOUND");
+    expect((await stranger.ask("ofrep", versionFlag)).errorCode).to.equal("GENERAL");
     expect((await stranger.sidecar()).ready).to.equal(false);
   });
 
   it("takes a Pod with hostNetwork for nobody, even of its own namespace", async () => {
     await onHost.untilRunning();
     await onHost.untilLogs("is that of none");
-    expect((await onHost.ask("ofrep", versionFlag)).errorCode).to.equal("FLAG_NOT_FOUND");
+    expect((await onHost.ask("ofrep", versionFlag)).errorCode).to.equal("GENERAL");
   });
 });

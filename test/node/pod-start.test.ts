@@ -29,7 +29,7 @@ describe("the start of a Pod", () => {
       flags: `${namespace}/flags`,
     });
     await workload.untilRunning();
-    expect((await workload.ask("ofrep", versionFlag)).errorCode).to.equal("FLAG_NOT_FOUND");
+    expect((await workload.ask("ofrep", versionFlag)).errorCode).to.equal("GENERAL");
     expect((await workload.sidecar()).ready).to.equal(false);
     await createStockProxy();
     await workload.untilAnswers(versionFlag, 1);
