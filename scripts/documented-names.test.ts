@@ -30,7 +30,7 @@ describe("the documents of the code", () => {
   const exists = (name: string): boolean =>
     existsSync(path.join(root, name)) || all.some((one) => one.endsWith(`/${name}`));
 
-  for (const file of ["docs/architecture.md", "docs/contributing-tour.md"])
+  for (const file of ["docs/architecture.md", "docs/contributing-tour.md", "docs/flagd-proxy-parity.md"])
     it(`name only files and folders that there are, in ${file}`, () => {
       const paths = namesIn(file)
         .flat()

@@ -98,7 +98,7 @@ export async function renderFlagdParity(): Promise<string> {
   const ofFlagd = new Set(flags.map(({ flag }) => flag));
   const ours = [...options].filter(([name, { isInternal }]) => !ofFlagd.has(name) && isInternal !== true);
   return [
-    "The agent takes flagd's place: its flags, variables, protocols, sources and metrics, compared with flagd 0.16.1. The answers themselves are in [protocol-differences.md](protocol-differences.md) and [evaluation-differences.md](evaluation-differences.md).",
+    "The agent takes flagd's place: its flags, variables, protocols, sources and metrics, compared with flagd 0.16.1. The answers themselves are in [protocol-differences.md](protocol-differences.md) and [evaluation-differences.md](evaluation-differences.md); the proxy is compared with flagd-proxy in [flagd-proxy-parity.md](flagd-proxy-parity.md).",
     "## Flags and variables",
     "Each flag has the variable of flagd as well: `FLAGD_` and its name in capitals. A flag that neither knows is refused by both.",
     table(
