@@ -31,6 +31,7 @@ export {
   type ReportGauge,
 } from "./metric-kinds.js";
 export { GatheredBytes } from "./gathered-bytes.js";
+export { SetMultimap } from "./set-multimap.js";
 export { createLogger, type Logger } from "./logger.js";
 export { managementHandler, type Readiness } from "./management-handler.js";
 export { Counter, createRegistry, Gauge, Histogram, Registry, renderMetricsReference } from "./metrics.js";

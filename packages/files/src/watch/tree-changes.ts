@@ -1,11 +1,12 @@
 import { dirname } from "node:path";
+import { SetMultimap } from "@bunting/runtime";
 
 /** The kernel silently drops events beyond 16,384 (max_queued_events): after a quarter of them, everything is examined. */
 const maxEvents = 4_096;
 
 /** What the next scan has to examine. */
 export class TreeChanges {
-  readonly #paths = new Map<string, Set<string>>();
+  readonly #paths = new SetMultimap<string, string>();
   #isAll = false;
   #isOfLinks = false;
   #events = 0;
@@ -25,7 +26,7 @@ export class TreeChanges {
 
   /** The paths in a directory that changed. */
   in(directory: string): ReadonlySet<string> {
-    return this.#paths.get(directory) ?? new Set();
+    return this.#paths.get(directory);
   }
 
   addAll(): void {
@@ -40,10 +41,7 @@ export class TreeChanges {
 
   /** A file changed, or a directory with all that is in it. */
   add(path: string): void {
-    const directory = dirname(path);
-    const paths = this.#paths.get(directory);
-    if (paths === undefined) this.#paths.set(directory, new Set([path]));
-    else paths.add(path);
+    this.#paths.add(dirname(path), path);
     this.#count();
   }
 

@@ -1,3 +1,4 @@
+import { SetMultimap } from "@bunting/runtime";
 import type { KubeObject } from "../rest/resource.js";
 
 /** Computes, of an object, the values under which it is found: labels, owners, names it refers to. */
@@ -24,7 +25,7 @@ export class ObjectStore<Object extends KubeObject = KubeObject, Index extends s
     this.#indexes = new Map(
       Object.entries<IndexFunction<Object>>(indexes).map(([name, valuesOf]) => [
         name,
-        { valuesOf, keys: new Map() },
+        { valuesOf, keys: new SetMultimap() },
       ]),
     );
   }
@@ -58,9 +59,7 @@ export class ObjectStore<Object extends KubeObject = KubeObject, Index extends s
     this.#objects.set(key, object);
     for (const { valuesOf, keys } of this.#indexes.values()) {
       for (const value of valuesOf(object)) {
-        const found = keys.get(value);
-        if (found === undefined) keys.set(value, new Set([key]));
-        else found.add(key);
+        keys.add(value, key);
       }
     }
     return before;
@@ -73,9 +72,7 @@ export class ObjectStore<Object extends KubeObject = KubeObject, Index extends s
     this.#objects.delete(key);
     for (const { valuesOf, keys } of this.#indexes.values()) {
       for (const value of valuesOf(object)) {
-        const found = keys.get(value);
-        found?.delete(key);
-        if (found?.size === 0) keys.delete(value);
+        keys.delete(value, key);
       }
     }
     return object;
@@ -84,5 +81,5 @@ export class ObjectStore<Object extends KubeObject = KubeObject, Index extends s
 
 interface IndexEntry<Object> {
   readonly valuesOf: (object: Object) => readonly string[];
-  readonly keys: Map<string, Set<string>>;
+  readonly keys: SetMultimap<string, string>;
 }

@@ -1,5 +1,6 @@
 import { identityName, type Identity } from "@bunting/identity";
 import type { TopicKey } from "@bunting/protocol";
+import { SetMultimap } from "@bunting/runtime";
 import type { Admitted } from "./access.js";
 
 /** The subscriptions of one ServiceAccount to one topic: what it may read does not depend on its Pod or token. */
@@ -14,7 +15,7 @@ export interface Grant {
 /** Subscriptions of callers with an identity. */
 export class Grants {
   readonly #byName = new Map<string, Grant>();
-  readonly #byTopic = new Map<TopicKey, Set<Grant>>();
+  readonly #byTopic = new SetMultimap<TopicKey, Grant>();
   readonly #bySubscriber = new Map<Admitted, Grant>();
 
   /** For a walk during which subscriptions may come and go. */
@@ -24,7 +25,7 @@ export class Grants {
 
   /** Those to one topic. */
   of(topic: TopicKey): Iterable<Grant> {
-    return this.#byTopic.get(topic) ?? [];
+    return this.#byTopic.get(topic);
   }
 
   add(identity: Identity, topic: TopicKey, subscriber: Admitted): void {
@@ -32,9 +33,7 @@ export class Grants {
     const key = `${name} ${topic}`;
     const grant = this.#byName.get(key) ?? { name, identity, topic, subscribers: new Set() };
     this.#byName.set(key, grant);
-    const ofTopic = this.#byTopic.get(topic);
-    if (ofTopic === undefined) this.#byTopic.set(topic, new Set([grant]));
-    else ofTopic.add(grant);
+    this.#byTopic.add(topic, grant);
     grant.subscribers.add(subscriber);
     this.#bySubscriber.set(subscriber, grant);
   }
@@ -46,8 +45,6 @@ export class Grants {
     grant.subscribers.delete(subscriber);
     if (grant.subscribers.size > 0) return;
     this.#byName.delete(`${grant.name} ${grant.topic}`);
-    const ofTopic = this.#byTopic.get(grant.topic);
-    ofTopic?.delete(grant);
-    if (ofTopic?.size === 0) this.#byTopic.delete(grant.topic);
+    this.#byTopic.delete(grant.topic, grant);
   }
 }

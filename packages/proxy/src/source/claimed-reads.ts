@@ -1,4 +1,4 @@
-import { FairQueue, type Clock } from "@bunting/runtime";
+import { FairQueue, SetMultimap, type Clock } from "@bunting/runtime";
 
 export interface ClaimedReadsOptions<Key> {
   readonly clock: Clock;
@@ -30,7 +30,7 @@ export const perKeyMs = 1_000;
 export class ClaimedReads<Key> {
   readonly #options: ClaimedReadsOptions<Key>;
   readonly #claims = new FairQueue<Claim<Key>>();
-  readonly #byKey = new Map<Key, Set<Claim<Key>>>();
+  readonly #byKey = new SetMultimap<Key, Claim<Key>>();
   readonly #reading = new Map<Key, AbortController>();
   readonly #running = new Set<Promise<void>>();
   /** Keys that are not read for a while, each with a function that cancels its timer. */
@@ -50,16 +50,14 @@ export class ClaimedReads<Key> {
   claim(key: Key, peer: unknown, done?: () => void): () => void {
     const claim = { key, peer, done };
     this.#claims.add(peer, claim);
-    const claims = this.#byKey.get(key);
-    if (claims === undefined) this.#byKey.set(key, new Set([claim]));
-    else claims.add(claim);
+    this.#byKey.add(key, claim);
     queueMicrotask(() => this.#next());
     return () => void this.#end(claim);
   }
 
   /** Ends all claims to the key, and its read. */
   drop(key: Key): void {
-    for (const claim of this.#byKey.get(key) ?? []) this.#end(claim);
+    for (const claim of this.#byKey.get(key)) this.#end(claim);
     this.#reading.get(key)?.abort();
   }
 
@@ -73,9 +71,7 @@ export class ClaimedReads<Key> {
 
   /** False if the claim has ended already. */
   #end(claim: Claim<Key>): boolean {
-    const claims = this.#byKey.get(claim.key);
-    claims?.delete(claim);
-    if (claims?.size === 0) this.#byKey.delete(claim.key);
+    this.#byKey.delete(claim.key, claim);
     return this.#claims.delete(claim.peer, claim);
   }
 
@@ -110,7 +106,7 @@ export class ClaimedReads<Key> {
     const { read, afterFailureMs = perKeyMs } = this.#options;
     const abort = new AbortController();
     this.#reading.set(key, abort);
-    const served = [...(this.#byKey.get(key) ?? [])];
+    const served = [...this.#byKey.get(key)];
     const isRead = await read(key, abort).catch(() => false);
     this.#reading.delete(key);
     if (this.#hasStopped) return;

@@ -1,4 +1,5 @@
 import { withEarlierFlags, type FlagDocument, type Readers, type TopicKey } from "@bunting/protocol";
+import { SetMultimap } from "@bunting/runtime";
 import type { Manifest, ManifestError } from "@bunting/featureflags/manifests";
 
 /** A file's claim to a topic. */
@@ -35,7 +36,7 @@ export class TopicClaims {
   readonly #onChange: (topic: TopicKey) => void;
   /** Claims with a document come first, in the order in which they got it: the first one is served. */
   readonly #claims = new Map<TopicKey, Claim[]>();
-  readonly #topics = new Map<string, Set<TopicKey>>();
+  readonly #topics = new SetMultimap<string, TopicKey>();
   /** The topics that had a document, the latest to get one last. Of those that have none any more, the oldest are forgotten. */
   readonly #everServed = new Set<TopicKey>();
 
@@ -59,7 +60,7 @@ export class TopicClaims {
 
   /** The claims of a file that have a document. */
   *of(path: string): Generator<[TopicKey, Claim]> {
-    for (const topic of this.#topics.get(path) ?? []) {
+    for (const topic of this.#topics.get(path)) {
       const claim = this.#claimOf(topic, path);
       if (claim?.document !== undefined) yield [topic, claim];
     }
@@ -68,7 +69,7 @@ export class TopicClaims {
   /** The file was read; `toError` makes the error of a topic that can't be served as it stands. */
   apply(file: ReadFile, manifest: Manifest, toError: (error: ManifestError) => Error): void {
     const { path, realPath, noticedMs } = file;
-    const former = [...(this.#topics.get(path) ?? [])];
+    const former = [...this.#topics.get(path)];
     const next = new Map<TopicKey, Claim>();
     for (const { topic, document: read, refused = [], readers, line } of manifest.flags) {
       const document = withEarlierFlags(read, refused, this.#claimOf(topic, path)?.document?.flags);
@@ -91,7 +92,7 @@ export class TopicClaims {
 
   /** The file can't be read for now. */
   unreadable(file: ReadFile, error: Error): void {
-    const topics = [...(this.#topics.get(file.path) ?? [])];
+    const topics = [...this.#topics.get(file.path)];
     if (topics.length === 0 && file.likelyTopic !== undefined) topics.push(file.likelyTopic);
     for (const topic of topics) {
       this.#put(topic, { ...(this.#claimOf(topic, file.path) ?? emptyClaim(file, 1)), error });
@@ -100,7 +101,7 @@ export class TopicClaims {
 
   /** The file is gone. */
   remove(path: string, noticedMs: number): void {
-    for (const topic of [...(this.#topics.get(path) ?? [])]) this.#remove(topic, path, noticedMs);
+    for (const topic of [...this.#topics.get(path)]) this.#remove(topic, path, noticedMs);
   }
 
   #claimOf(topic: TopicKey, path: string): Claim | undefined {
@@ -119,8 +120,7 @@ export class TopicClaims {
       const withDocument = claims.filter(({ document }) => document !== undefined).length;
       claims.splice(claim.document === undefined ? claims.length : withDocument, 0, claim);
     }
-    const topics = this.#topics.get(claim.path) ?? new Set();
-    this.#topics.set(claim.path, topics.add(topic));
+    this.#topics.add(claim.path, topic);
     if (claim.document !== undefined) this.#remember(topic);
     if (claims[0] !== served) this.#onChange(topic);
   }
@@ -140,9 +140,7 @@ export class TopicClaims {
     const claims = this.#claims.get(topic) ?? [];
     const served = claims[0];
     const rest = claims.filter((claim) => claim.path !== path);
-    const topics = this.#topics.get(path);
-    topics?.delete(topic);
-    if (topics?.size === 0) this.#topics.delete(path);
+    this.#topics.delete(path, topic);
     const [heir] = rest;
     if (heir === undefined) this.#claims.delete(topic);
     else this.#claims.set(topic, heir === served ? rest : [{ ...heir, noticedMs }, ...rest.slice(1)]);

@@ -1,4 +1,5 @@
 import type { TopicKey } from "@bunting/protocol";
+import { SetMultimap } from "@bunting/runtime";
 import type { FlagRecord } from "./flag-record.js";
 import type { Audience } from "./record-read.js";
 import { clusterKey, partsOfKey, type WatchKey } from "./watch-key.js";
@@ -6,7 +7,7 @@ import { clusterKey, partsOfKey, type WatchKey } from "./watch-key.js";
 /** The FeatureFlags that are subscribed to, by topic and by namespace. */
 export class RecordIndex {
   readonly #byTopic = new Map<TopicKey, FlagRecord>();
-  readonly #byNamespace = new Map<string, Set<FlagRecord>>();
+  readonly #byNamespace = new SetMultimap<string, FlagRecord>();
 
   /** In the order of their subscriptions. */
   all(): Iterable<FlagRecord> {
@@ -23,16 +24,12 @@ export class RecordIndex {
 
   add(record: FlagRecord): void {
     this.#byTopic.set(record.topic, record);
-    const records = this.#byNamespace.get(record.namespace);
-    if (records === undefined) this.#byNamespace.set(record.namespace, new Set([record]));
-    else records.add(record);
+    this.#byNamespace.add(record.namespace, record);
   }
 
   delete(record: FlagRecord): void {
     if (this.has(record)) this.#byTopic.delete(record.topic);
-    const records = this.#byNamespace.get(record.namespace);
-    records?.delete(record);
-    if (records?.size === 0) this.#byNamespace.delete(record.namespace);
+    this.#byNamespace.delete(record.namespace, record);
   }
 
   /** The records that a watch reports to. */
@@ -46,7 +43,7 @@ export class RecordIndex {
   #under(key: WatchKey): Iterable<FlagRecord> {
     if (key === clusterKey) return this.all();
     const { namespace, name } = partsOfKey(key);
-    if (name === "*") return this.#byNamespace.get(namespace) ?? [];
+    if (name === "*") return this.#byNamespace.get(namespace);
     const record = this.#byTopic.get(key);
     return record === undefined ? [] : [record];
   }
