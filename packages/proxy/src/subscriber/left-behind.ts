@@ -1,6 +1,6 @@
 import { identityName, type Identity } from "@bunting/identity";
 import type { TopicKey } from "@bunting/protocol";
-import type { ServingContext } from "@bunting/runtime";
+import { SetMultimap, type ServingContext } from "@bunting/runtime";
 import type { MissedVersions, Subscriber, Subscription } from "../topic/subscription.js";
 
 /** A subscriber that left without the newest version. */
@@ -29,6 +29,8 @@ export class LeftBehind {
   readonly #context: Pick<ServingContext, "clock" | "log">;
   /** In the order in which they left. */
   readonly #left = new Set<LeftSubscriber>();
+  /** By topic and address: thousands may come back at once, and each is looked for. */
+  readonly #byPlace = new SetMultimap<string, LeftSubscriber>();
 
   constructor(context: Pick<ServingContext, "clock" | "log">) {
     this.#context = context;
@@ -39,7 +41,7 @@ export class LeftBehind {
     const nowMs = this.#context.clock.monotonicMs();
     for (const left of this.#left) {
       if (nowMs - left.leftMs < rememberedMs) break;
-      this.#left.delete(left);
+      this.#forget(left);
     }
     return this.#left;
   }
@@ -55,24 +57,30 @@ export class LeftBehind {
       late.push({ ...missed, address: connection?.remoteAddress, identity, program, digest, leftMs });
     }
     for (const left of late) {
-      this.#left.add(left);
+      this.#remember(left);
       const [oldest] = this.#left;
-      if (this.#left.size > maxRemembered && oldest !== undefined) this.#left.delete(oldest);
+      if (this.#left.size > maxRemembered && oldest !== undefined) this.#forget(oldest);
     }
     this.#warn(late);
   }
 
   /** To be called when somebody subscribes, who may be back. */
   subscribed(topic: TopicKey, { connection, identity }: Subscriber, heldDigest: string | undefined): void {
-    if (this.#left.size === 0) return;
-    const candidates = [...this.all].filter(
-      (left) =>
-        left.topic === topic &&
-        left.address === connection?.remoteAddress &&
-        left.identity?.podUid === identity?.podUid,
-    );
+    if (this.all.size === 0) return;
+    const here = this.#byPlace.get(placeOf({ topic, address: connection?.remoteAddress }));
+    const candidates = [...here].filter((left) => left.identity?.podUid === identity?.podUid);
     const back = candidates.find(({ digest }) => digest === heldDigest) ?? candidates[0];
-    if (back !== undefined) this.#left.delete(back);
+    if (back !== undefined) this.#forget(back);
+  }
+
+  #remember(left: LeftSubscriber): void {
+    this.#left.add(left);
+    this.#byPlace.add(placeOf(left), left);
+  }
+
+  #forget(left: LeftSubscriber): void {
+    this.#left.delete(left);
+    this.#byPlace.delete(placeOf(left), left);
   }
 
   #warn(late: readonly LeftSubscriber[]): void {
@@ -97,4 +105,8 @@ export class LeftBehind {
       linesPerMinute,
     );
   }
+}
+
+function placeOf({ topic, address = "" }: Pick<LeftSubscriber, "topic" | "address">): string {
+  return `${topic} ${address}`;
 }
