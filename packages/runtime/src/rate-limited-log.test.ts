@@ -36,6 +36,20 @@ describe("RateLimitedLog", () => {
   });
 });
 
+describe("the fields of a line", () => {
+  it("are made only if the line is logged", () => {
+    const written: string[] = [];
+    const log = new RateLimitedLog(
+      createLogger({ format: "json", debug: false }, { write: (line) => written.push(line) }),
+      { ...systemClock, monotonicMs: () => 0 },
+    );
+    let made = 0;
+    for (let i = 0; i < 3; i++) log.info("a", () => ({ made: ++made }), "changed", 2);
+    expect(written.map((line) => (JSON.parse(line) as { made: number }).made)).to.deep.equal([1, 2]);
+    expect(made).to.equal(2);
+  });
+});
+
 describe("cut", () => {
   it("keeps a short text, and the start of a long one", () => {
     expect(cut("x".repeat(500))).to.equal("x".repeat(500));

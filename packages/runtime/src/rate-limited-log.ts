@@ -12,7 +12,7 @@ interface Interval {
 
 interface Line {
   readonly kind: string;
-  readonly fields: Fields;
+  readonly fields: Fields | (() => Fields);
   readonly message: string;
   readonly perMinute: number | undefined;
 }
@@ -31,7 +31,8 @@ export class RateLimitedLog {
     this.#clock = clock;
   }
 
-  info(kind: string, fields: Fields, message: string, perMinute?: number): void {
+  /** @param fields a function that returns them is called only if the line is logged */
+  info(kind: string, fields: Fields | (() => Fields), message: string, perMinute?: number): void {
     this.#log("info", { kind, fields, message, perMinute });
   }
 
@@ -48,7 +49,7 @@ export class RateLimitedLog {
   }
 
   #log(level: Level, line: Line): void {
-    const { kind, fields, message, perMinute = 1 } = line;
+    const { kind, message, perMinute = 1 } = line;
     const nowMs = this.#clock.monotonicMs();
     let interval = this.#kinds.get(kind);
     const suppressedSinceLast = interval?.suppressed ?? 0;
@@ -60,6 +61,7 @@ export class RateLimitedLog {
       return;
     }
     interval.logged++;
+    const fields = typeof line.fields === "function" ? line.fields() : line.fields;
     this.#logger[level](suppressedSinceLast === 0 ? fields : { ...fields, suppressedSinceLast }, message);
   }
 }

@@ -221,7 +221,8 @@ export class FlagStore {
     const more = changes.length - maxLoggedFlags;
     this.#log.info(
       `changed ${sourceIndex}`,
-      {
+      // The digest of a document without a version is made of all its bytes: not for each edit.
+      () => ({
         source: shownUri(uri),
         ...(selector === "" ? {} : { selector }),
         sourceIndex,
@@ -230,7 +231,7 @@ export class FlagStore {
           .slice(0, maxLoggedFlags)
           .map(({ key }) => singleLine(key.slice(0, maxLoggedCharacters))),
         ...(more > 0 ? { more } : {}),
-      },
+      }),
       "flags changed",
       linesPerMinute,
     );
