@@ -49,12 +49,9 @@ export async function lintText(path: string, bytes: Buffer, options: LintOptions
     lines ??= text.split("\n");
     for (const finding of checkNumbers(flags, lines)) findings.push({ file, ...finding });
   }
-  const at = manifest.flags.length === 0 ? undefined : helmActionIn(text);
-  if (at !== undefined) {
-    const before = text.slice(0, at).split("\n");
-    const place = { line: before.length, column: (before.at(-1) ?? "").length + 1 };
+  const place = manifest.flags.length === 0 ? undefined : helmActionIn(text);
+  if (place !== undefined)
     findings.push({ file, ...place, severity: "warning", kind: "template", message: unrenderedTemplate });
-  }
   const inner = await lintConfigMaps(path, text, (entry) => lintText(entry.key, entry.bytes, options));
   for (const finding of inner.findings) findings.push(finding);
   return {

@@ -1,13 +1,14 @@
-import { readError, type ParsedText } from "./parsed-text.js";
+import { readError, type ParsedText, type TextPosition } from "./parsed-text.js";
 import { LineIndex } from "./line-index.js";
 
-/** What only templates of Helm have; that a value holds braces is no sign. */
+/** Actions that only templates of Helm have; that a value holds braces is no sign. */
 const action =
   /\{\{-?\s*(?:(?:\$?\.|\$\.)(?:Values|Release|Chart|Files|Capabilities|Template)\b|(?:include|toYaml|tpl|if|else|range|with|define|template|end)\b|\/\*)/;
 
-/** Where a text shows that it is a template of Helm which was not rendered; undefined if it does not. */
-export function helmActionIn(text: string): number | undefined {
-  return action.exec(text)?.index;
+/** The place at which a text shows that it is a template of Helm which was not rendered; undefined if it does not. */
+export function helmActionIn(text: string): TextPosition | undefined {
+  const at = action.exec(text)?.index;
+  return at === undefined ? undefined : new LineIndex(text).positionOf(at);
 }
 
 export const unrenderedTemplate =
@@ -16,8 +17,6 @@ export const unrenderedTemplate =
 /** An error of syntax in a template says nothing about what its author can mend. */
 export function namingTemplate(text: string, parsed: ParsedText): ParsedText {
   if (parsed.kind !== "error" || parsed.reason !== "syntax") return parsed;
-  const at = helmActionIn(text);
-  return at === undefined
-    ? parsed
-    : readError("syntax", unrenderedTemplate, new LineIndex(text).positionOf(at));
+  const place = helmActionIn(text);
+  return place === undefined ? parsed : readError("syntax", unrenderedTemplate, place);
 }
