@@ -15,50 +15,30 @@ interface Factorization {
  * the two are, and no memory. The search of V8 compares as often as their lengths' product, which takes minutes for two texts of a megabyte.
  */
 export function containsText(text: TextUnits, part: TextUnits): boolean {
-  const factorization = criticalFactorization(part);
-  const { left, period } = factorization;
-  for (let i = 0; i < left; i++) {
-    if (part.charCodeAt(i) !== part.charCodeAt(i + period))
-      return containsAperiodic(text, part, factorization);
-  }
-  return containsPeriodic(text, part, factorization);
-}
-
-/** What was matched before a shift by the period is remembered, and not compared again. */
-function containsPeriodic(text: TextUnits, part: TextUnits, { left, period }: Factorization): boolean {
   const { length } = part;
+  const { left, period } = criticalFactorization(part);
+  const isPeriodic = endOfMatch(part, part, period, 0, left) === left;
+  const shift = isPeriodic ? period : Math.max(left, length - left) + 1;
+  /** Units that matched before a shift by the period. They are not compared again. */
   let known = 0;
   for (let at = 0; at <= text.length - length;) {
-    const from = Math.max(left, known);
-    const right = endOfMatch(text, part, at, from);
+    const right = endOfMatch(text, part, at, Math.max(left, known));
     if (right < length) {
       at += right - left + 1;
       known = 0;
       continue;
     }
     if (startOfMatch(text, part, at, left, known) <= known) return true;
-    at += period;
-    known = length - period;
+    at += shift;
+    if (isPeriodic) known = length - period;
   }
   return false;
 }
 
-function containsAperiodic(text: TextUnits, part: TextUnits, { left }: Factorization): boolean {
-  const { length } = part;
-  const shift = Math.max(left, length - left) + 1;
-  for (let at = 0; at <= text.length - length;) {
-    const right = endOfMatch(text, part, at, left);
-    if (right < length) at += right - left + 1;
-    else if (startOfMatch(text, part, at, left, 0) <= 0) return true;
-    else at += shift;
-  }
-  return false;
-}
-
-/** The first index from `from` on at which the part differs from the text at `at`; the length of the part if there is none. */
-function endOfMatch(text: TextUnits, part: TextUnits, at: number, from: number): number {
+/** The first index from `from` on at which the part differs from the text at `at`; `until` if there is none below it. */
+function endOfMatch(text: TextUnits, part: TextUnits, at: number, from: number, until = part.length): number {
   let i = from;
-  while (i < part.length && part.charCodeAt(i) === text.charCodeAt(at + i)) i++;
+  while (i < until && part.charCodeAt(i) === text.charCodeAt(at + i)) i++;
   return i;
 }
 
