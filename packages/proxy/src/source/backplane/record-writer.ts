@@ -1,5 +1,5 @@
 import { BackplaneError, type LeaseKeeper, type Records } from "@bunting/backplane";
-import { errorCode, nextTurn, WorkQueue, type Context, type Runnable } from "@bunting/runtime";
+import { errorCode, nextTurn, SetMultimap, WorkQueue, type Context, type Runnable } from "@bunting/runtime";
 import type { BackplaneMetrics } from "./backplane-metrics.js";
 import { storedRecordOf } from "./known.js";
 import type { ReplicatedTopic } from "./replicated-topic.js";
@@ -22,23 +22,27 @@ const olderRetry = { firstMs: 5, capMs: 5_000 };
 
 /**
  * Writes the records that this replica owns. A topic has one command under way at a time, and one more follows if the
- * topic changes meanwhile: Redis gets the newest state, in order, and nothing queues. Failed writes are repeated by the
- * next reconciliation.
+ * topic changes meanwhile: Redis gets the newest state, in order, and nothing queues. A write of which Redis holds a newer
+ * version is repeated after a backoff; any other that failed, by the next reconciliation.
  */
 export class RecordWriter implements Runnable {
   readonly name = "records";
   readonly #options: RecordWriterOptions;
-  /** Topics whose record in Redis was not yet compared under the present lease, by unit. */
-  readonly #unbased = new Map<string, Set<ReplicatedTopic>>();
-  /** Units with such topics. One at a time, in few large commands, because a take-over brings thousands of topics. */
-  readonly #bases: WorkQueue<string>;
+  /** Topics whose record in Redis is to be compared with their state, by unit: after a take-over, and to confirm it again. */
+  readonly #toCompare = new SetMultimap<string, ReplicatedTopic>();
+  /** Units with such topics. One unit at a time, in few large commands, because a take-over brings thousands of topics. */
+  readonly #comparisons: WorkQueue<string>;
   readonly #writes: WorkQueue<ReplicatedTopic>;
   readonly #commands = new Set<Promise<unknown>>();
 
   constructor(options: RecordWriterOptions) {
     const { clock } = options.context;
     this.#options = options;
-    this.#bases = new WorkQueue({ name: "bases", work: (unit) => this.#base(unit), clock });
+    this.#comparisons = new WorkQueue({
+      name: "comparisons",
+      work: (unit) => this.#compareUnit(unit),
+      clock,
+    });
     this.#writes = new WorkQueue({
       name: "writes",
       work: (topic) => this.#step(topic),
@@ -48,9 +52,9 @@ export class RecordWriter implements Runnable {
     });
   }
 
-  /** Writes until the signal aborts. What was reported before waits for this. */
+  /** Writes until the signal aborts. Reports that come before wait for this call. */
   async run(signal: AbortSignal): Promise<void> {
-    await Promise.all([this.#bases.run(signal), this.#writes.run(signal)]);
+    await Promise.all([this.#comparisons.run(signal), this.#writes.run(signal)]);
   }
 
   /** The state of the topic has changed, or is to be announced again. */
@@ -58,13 +62,13 @@ export class RecordWriter implements Runnable {
     const lease = this.#options.keeper.held(topic.ownershipUnit.name);
     if (lease === undefined || topic.current === undefined) return;
     if (topic.basedOn === lease.fence) this.#writes.add(topic);
-    else this.#compare(topic);
+    else this.#queueComparison(topic);
   }
 
   /** Confirms all records of a unit in Redis, and writes those that Redis does not hold. */
   confirm(unit: OwnershipUnit): void {
     for (const topic of unit.topics.values())
-      if (topic.current !== undefined && !this.#writes.has(topic)) this.#compare(topic);
+      if (topic.current !== undefined && !this.#writes.has(topic)) this.#queueComparison(topic);
   }
 
   /**
@@ -91,18 +95,15 @@ export class RecordWriter implements Runnable {
     }
   }
 
-  #compare(topic: ReplicatedTopic): void {
+  #queueComparison(topic: ReplicatedTopic): void {
     const { name } = topic.ownershipUnit;
-    const topics = this.#unbased.get(name);
-    if (topics === undefined) this.#unbased.set(name, new Set([topic]));
-    else topics.add(topic);
-    this.#bases.add(name);
+    this.#toCompare.add(name, topic);
+    this.#comparisons.add(name);
   }
 
-  async #base(unit: string): Promise<undefined> {
+  async #compareUnit(unit: string): Promise<undefined> {
     const { records, keeper, context } = this.#options;
-    const topics = [...(this.#unbased.get(unit) ?? [])];
-    this.#unbased.delete(unit);
+    const topics = [...this.#toCompare.take(unit)];
     const lease = keeper.held(unit);
     if (lease === undefined) return;
     const toConfirm = topics.flatMap((topic) => {
