@@ -57,11 +57,8 @@ export class Snapshot {
   /** A stream is still sent this version, although there is a newer one: it is charged for it, or another one is that holds it too. */
   holdFor(stream: FrameHolder): void {
     if (this.bytes.syncFrame.byteLength < smallFrameBytes) return;
-    if (this.#held === undefined) {
-      // Beside the frame, the texts of the flags.
-      this.#held = new HeldFrame(2 * this.bytes.syncFrame.byteLength);
-      this.#held.supersede();
-    }
+    // Beside the frame, the texts of the flags.
+    this.#held ??= new HeldFrame(2 * this.bytes.syncFrame.byteLength, true);
     this.#held.hold(stream);
   }
 

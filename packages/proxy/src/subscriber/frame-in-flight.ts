@@ -20,12 +20,8 @@ export class FrameInFlight {
   isOld(): void {
     const frame = this.#frame;
     if (frame === undefined || frame.byteLength < smallFrameBytes || this.#held !== undefined) return;
-    this.#held = heldFrames.get(frame);
-    if (this.#held === undefined) {
-      this.#held = new HeldFrame(frame.byteLength);
-      this.#held.supersede();
-      heldFrames.set(frame, this.#held);
-    }
+    this.#held = heldFrames.get(frame) ?? new HeldFrame(frame.byteLength, true);
+    heldFrames.set(frame, this.#held);
     this.#held.hold(this.#stream);
   }
 

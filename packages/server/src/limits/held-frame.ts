@@ -13,12 +13,16 @@ export const smallFrameBytes = 16 * 1024;
 export class HeldFrame {
   readonly #bytes: number;
   readonly #holders = new Set<FrameHolder>();
-  #isOld = false;
+  #isOld: boolean;
   #charged: FrameHolder | undefined;
 
-  /** @param bytes that it takes as long as it is held, with what belongs to it */
-  constructor(bytes: number) {
+  /**
+   * @param bytes that it takes as long as it is held, with what belongs to it
+   * @param isOld there is a newer one already
+   */
+  constructor(bytes: number, isOld = false) {
     this.#bytes = bytes;
+    this.#isOld = isOld;
   }
 
   get isHeld(): boolean {
