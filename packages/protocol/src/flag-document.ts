@@ -93,8 +93,7 @@ export function withEarlierFlags(
     const flag = earlier !== undefined && Object.hasOwn(earlier, key) ? earlier[key] : undefined;
     return flag === undefined ? [] : [[key, flag]];
   });
-  if (kept.length === 0) return document;
-  return { ...document, flags: fromEntries([...Object.entries(document.flags), ...kept]) };
+  return withFlags(document, kept);
 }
 
 /** A document with the flags that were refused as they are written: agents refuse each of them alone, and know what they served before. */
@@ -102,9 +101,15 @@ export function withRefusedFlags({
   document,
   refused,
 }: Pick<WrittenDocument, "document" | "refused">): FlagDocument {
-  if (refused.length === 0) return document;
-  const written = refused.map(({ key, written }): [string, JsonValue] => [key, written]);
-  return { ...document, flags: fromEntries([...Object.entries(document.flags), ...written]) };
+  return withFlags(
+    document,
+    refused.map(({ key, written }) => [key, written]),
+  );
+}
+
+function withFlags(document: FlagDocument, more: readonly [string, JsonValue][]): FlagDocument {
+  if (more.length === 0) return document;
+  return { ...document, flags: fromEntries([...Object.entries(document.flags), ...more]) };
 }
 
 /**

@@ -76,12 +76,12 @@ export function processMetrics(registry: Registry): void {
   gauge(
     "nodejs_active_resources_total",
     "Resources that keep the event loop alive.",
-    () => activeResources().length,
+    () => process.getActiveResourcesInfo().length,
   );
   gauge(
     "nodejs_active_resources",
     "Resources that keep the event loop alive, by type.",
-    () => countsOf(activeResources()),
+    () => countsOf(process.getActiveResourcesInfo()),
     ["type"],
   );
   gauge(
@@ -114,10 +114,6 @@ function eventLoopLag(registers: Registry[]): void {
       this.set((performance.now() - startedMs) / 1_000);
     },
   });
-}
-
-function activeResources(): readonly string[] {
-  return process.getActiveResourcesInfo();
 }
 
 function countsOf(types: readonly string[]): Samples {

@@ -17,23 +17,18 @@ export function loggedEvaluations<Metrics extends EvaluationMetrics>(
     logger.debug({ flag: flag.slice(0, maxKeyCharacters), reason, variant }, "evaluated a flag");
   const failed = (flag: string, error: string): void =>
     logger.debug({ flag: flag.slice(0, maxKeyCharacters), reason: "ERROR", error }, "evaluated a flag");
-  const logged: EvaluationMetrics = {
-    evaluated: (...answer) => {
-      metrics.evaluated(...answer);
-      answered(...answer);
-    },
-    evaluationFailed: (...failure) => {
-      metrics.evaluationFailed(...failure);
-      failed(...failure);
-    },
-    ofrepEvaluated: (...answer) => {
-      metrics.ofrepEvaluated(...answer);
-      answered(...answer);
-    },
-    ofrepEvaluationFailed: (...failure) => {
-      metrics.ofrepEvaluationFailed(...failure);
-      failed(...failure);
-    },
+  return {
+    ...metrics,
+    evaluated: both(metrics.evaluated, answered),
+    evaluationFailed: both(metrics.evaluationFailed, failed),
+    ofrepEvaluated: both(metrics.ofrepEvaluated, answered),
+    ofrepEvaluationFailed: both(metrics.ofrepEvaluationFailed, failed),
   };
-  return { ...metrics, ...logged };
+}
+
+function both<Args extends unknown[]>(first: (...args: Args) => void, second: (...args: Args) => void) {
+  return (...args: Args): void => {
+    first(...args);
+    second(...args);
+  };
 }

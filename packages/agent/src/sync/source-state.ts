@@ -154,17 +154,13 @@ export class SourceState {
    * @param why may be long: it is cut
    */
   proxyLost(cause: SourceCause, why: string): void {
-    const text = `${ofProxy[cause]}: ${singleLine(cut(why))}`;
+    const reason = singleLine(cut(why));
+    const text = `${ofProxy[cause]}: ${reason}`;
     this.#options.receiver.contact?.(this.#config.sourceIndex, false);
     if (this.#proxyLost?.text === text) return;
     this.#proxyLost = { cause, text };
-    const fields = { ...this.#fields(), cause, reason: singleLine(cut(why)) };
-    this.#log.warn(
-      "proxy lost",
-      fields,
-      `${ofProxy[cause]}; the last flags, if any, are still served`,
-      linesPerMinute,
-    );
+    const message = `${ofProxy[cause]}; the last flags, if any, are still served`;
+    this.#log.warn("proxy lost", { ...this.#fields(), cause, reason }, message, linesPerMinute);
   }
 
   /** The proxy can follow the flags: those held are the newest. */

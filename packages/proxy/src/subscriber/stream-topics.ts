@@ -66,11 +66,6 @@ export class StreamTopics {
     this.#context.leftBehind.leaves(
       [...this.#subscribers.values()].flatMap(({ subscription }) => subscription ?? []),
     );
-    for (const subscriber of this.#subscribers.values()) {
-      this.#context.access.forgetTopic(subscriber);
-      subscriber.close();
-    }
-    this.#subscribers.clear();
-    this.#due.clear();
+    for (const subscriber of this.#subscribers.values()) this.drop(subscriber);
   }
 }

@@ -218,8 +218,7 @@ export class PeerMemory implements AccountBook {
     const { idle = [], streaming = [], busy = [] } = this.#replaceableSets;
     const [oldestBusy] = busy;
     if (oldestBusy !== undefined) return oldestBusy;
-    for (const account of [...idle, ...streaming]) if (account.share === greediest) return account;
-    return undefined;
+    return [...idle, ...streaming].find(({ share }) => share === greediest);
   }
 
   #greediestShare(): AddressShare | undefined {

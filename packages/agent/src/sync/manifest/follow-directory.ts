@@ -15,12 +15,7 @@ export async function followDirectory(
   parts: SyncSourceParts<DirectorySourceConfig>,
   signal: AbortSignal,
 ): Promise<void> {
-  const follower = new DirectoryFollower(parts);
-  try {
-    await follower.run(signal);
-  } finally {
-    follower.close();
-  }
+  await new DirectoryFollower(parts).run(signal);
 }
 
 class DirectoryFollower {
@@ -63,11 +58,11 @@ class DirectoryFollower {
         },
       },
     });
-    await directory.run(signal);
-  }
-
-  close(): void {
-    this.#cancelDelivery?.();
+    try {
+      await directory.run(signal);
+    } finally {
+      this.#cancelDelivery?.();
+    }
   }
 
   async #take(event: FileEvent): Promise<"done" | "retry"> {
