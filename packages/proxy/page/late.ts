@@ -4,7 +4,7 @@ import { count, counted, versionText } from "./format.js";
 import { since } from "./since.js";
 import { Table } from "./table.js";
 
-/** Who is behind, and since when; or who has gone without the newest version. */
+/** A subscriber that is behind, and since when; or one that has gone without the newest version. */
 export class LateTable {
   readonly #section: HTMLElement;
   readonly #caption: string;

@@ -19,7 +19,7 @@ export interface CurrentFlags extends FlagReader {
   flag(flagSetId: string, key: string): Flag | undefined;
 }
 
-/** What is known of the sources that have not answered since the start. */
+/** The sources that have not answered since the start. */
 export interface UnreadSources {
   /** True if a flag that is not served may exist all the same among those of a selection. */
   mayLack(selection: { readonly takesSource: (source: string) => boolean }): boolean;

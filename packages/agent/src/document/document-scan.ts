@@ -6,7 +6,7 @@ import { JsonScanner, ScanError } from "./json-scanner.js";
 import { isSameSlice, parseSlice, type Slice } from "./slice.js";
 
 export interface ScanOptions {
-  /** Called with the heap that all flags read so far would take, in bytes. Throws to stop the scan. */
+  /** Called with the heap, in bytes, of the flags read so far, without those taken over unread. Throws to stop the scan. */
   readonly onWeight: (weight: number) => void;
   /** How deep objects and lists of one flag may be nested. */
   readonly maxDepth: number;
@@ -26,6 +26,7 @@ export interface ScanOptions {
  */
 export class DocumentScan {
   readonly previousRows: number[] = [];
+  /** Rows of flags that are new, or differ from those of the previous document. */
   readonly changedRows: number[] = [];
   readonly #scanner: JsonScanner;
   readonly #previous: DocumentIndex | undefined;
@@ -36,7 +37,9 @@ export class DocumentScan {
   /** Rows by id, for flags that the previous document does not have. */
   readonly #newRows = new Map<string, number>();
   #previousById: ReadonlyMap<string, number> | undefined;
+  /** The row of the previous document that is expected next. */
   #cursor = 0;
+  /** Rows that the next comparison tries at once: twice as many as the last one found equal, and at least one. */
   #run = 64;
   #hasFlags = false;
   #list: Slice | undefined;
@@ -52,6 +55,7 @@ export class DocumentScan {
     this.#met = new Uint8Array(previous?.entries.size ?? 0);
   }
 
+  /** To be called once. */
   run(): DocumentIndex {
     this.#readDocument();
     if (!this.#hasFlags) throw new ScanError(`it has no "flags"${this.#manifestHint()}`, 0);

@@ -27,6 +27,17 @@ const usualShapes = [
   "one long text with an emoji",
 ];
 
+function storeIn(heapBytes: number): FlagStore {
+  return new FlagStore({
+    sources: [{ uri: "" }],
+    budget: new HeapBudget(heapBytes),
+    context: {
+      logger: createLogger({ format: "json", debug: false }, { write: () => undefined }),
+      metrics: noStoreMetrics,
+    },
+  });
+}
+
 describe("HeapBudget", () => {
   it("says how large the document is, how much memory there is for it, and what to do", () => {
     const budget = new HeapBudget(35 * megabyte);
@@ -50,14 +61,7 @@ describe("HeapBudget", () => {
     const flags = Object.fromEntries(Array.from({ length: 1_000 }, (_, index) => [`flag-${index}`, {}]));
     const withMetadata = (bytes: number): Buffer =>
       Buffer.from(JSON.stringify({ flags, metadata: { note: "x".repeat(bytes) } }));
-    const store = new FlagStore({
-      sources: [{ uri: "" }],
-      budget: new HeapBudget(32 * megabyte),
-      context: {
-        logger: createLogger({ format: "json", debug: false }, { write: () => undefined }),
-        metrics: noStoreMetrics,
-      },
-    });
+    const store = storeIn(32 * megabyte);
     store.replace(0, withMetadata(1_000));
     expect(() => store.replace(0, withMetadata(100_000))).to.throw(AgentError, "need at least");
     expect(store.flag("", "flag-1")?.metadata).to.deep.equal({ note: "x".repeat(1_000) });
@@ -66,14 +70,7 @@ describe("HeapBudget", () => {
   it("counts the set's metadata once for each flag with metadata of its own: each has a copy", () => {
     const document = Buffer.from(shapes["many flags with copies of the set's metadata"]?.(200_000, 1) ?? "");
     const withoutCopies = Buffer.from(document.toString().replaceAll('{"metadata":{"own":1}}', "{}"));
-    const store = new FlagStore({
-      sources: [{ uri: "" }],
-      budget: new HeapBudget(32 * megabyte),
-      context: {
-        logger: createLogger({ format: "json", debug: false }, { write: () => undefined }),
-        metrics: noStoreMetrics,
-      },
-    });
+    const store = storeIn(32 * megabyte);
     store.replace(0, withoutCopies);
     expect(() => store.replace(0, document)).to.throw(AgentError, "of heap beside the");
     expect(store.flags().length).to.be.greaterThan(4_000);

@@ -2,7 +2,7 @@ import { onNextTurn } from "@bunting/runtime";
 
 /** What may have been released since the last collection: a part of what a container of 64 MiB has beside the heap. */
 const everyBytes = 6 * 1024 * 1024;
-/** What may be released in one turn of the event loop until it is collected within the turn. */
+/** Bytes that may be released in one turn of the event loop until they are collected within the turn. */
 const everyBytesInTurn = 2 * everyBytes;
 
 let releasedBytes = 0;

@@ -9,7 +9,7 @@ interface ConfigMapEntry {
   readonly bytes: Buffer;
 }
 
-/** What was found in an entry. */
+/** Counts and findings of an entry. */
 interface LintedEntry {
   readonly documents: number;
   readonly flags: number;

@@ -7,7 +7,7 @@ import { asksForLate, limited, type StatusQuery } from "./status-query.js";
 const head = ["BEHIND", "ADDRESS", "PROGRAM", "TOPIC", "HOLDS", "MISSING", "FOR", "NOW"];
 const isRight = [false, false, false, false, false, true, true, false];
 
-/** Who is behind, and who has gone without the newest version. */
+/** The table of subscribers that are behind, or have gone without the newest version; empty if there are none. */
 export function lateLines(
   { late, leftBehind }: ReportedStatus,
   query: StatusQuery,

@@ -12,7 +12,7 @@ export const onlyChoices = [
   "live",
 ] as const;
 
-/** What of a status is to be shown. */
+/** The part of a status that is to be shown. */
 export interface StatusQuery {
   readonly only: (typeof onlyChoices)[number];
   /** A part of the name of a topic, or of what a subscriber is called. */

@@ -31,17 +31,23 @@ export const copyFileSuffix = ".flags";
 /** Copies that could not be used. */
 export const refusedSuffix = ".refused";
 const magic = "bunting-last-known-good 2";
-/** Written by earlier versions of the agent: without a version, and with a checksum of the document alone. */
+/** Written by earlier versions of the agent: without a version, and with a checksum of the document alone. As long as `magic`: both are cut off alike. */
 const magicWithoutVersion = "bunting-last-known-good 1";
 /** A longer version is not written: no valid version is that long, and the header must stay short. */
 const maxVersionBytes = 1024;
 const maxHeaderBytes = 2048;
-/** What the second process in a row writes into the marker that the first has left, empty. */
+/** Content that the second process in a row writes into the marker which the first has left empty. */
 const secondMark = "2";
 
 /**
  * The last-known-good copy of one source's document, in a file of its own: a header line with format, source, length, checksum and version,
  * then the document as it came.
+ *
+ * The marker beside it, which stays if a load fails until `setAside`, tells whether processes survive loading the copy:
+ *
+ * - absent: no load is under way, or the last one ended well;
+ * - empty: one load did not end;
+ * - with `secondMark`: two in a row did not, and the copy is refused before it is read.
  */
 export class CopyFile<Version extends EncodedVersion> {
   readonly path: string;

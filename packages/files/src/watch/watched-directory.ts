@@ -50,7 +50,9 @@ export class WatchedDirectory implements Runnable {
   readonly #path: string;
   readonly #tree: FileTree;
   readonly #files = new Map<string, TrackedFile>();
+  /** Files that have changed, or are missing, until they have been so for a while. */
   readonly #resting = new Set<TrackedFile>();
+  /** Files of which an event is to be made. */
   readonly #ready = new Set<TrackedFile>();
   /** The ready files, the first last; undefined if there are others by now. */
   #order: TrackedFile[] | undefined;
@@ -60,11 +62,12 @@ export class WatchedDirectory implements Runnable {
   #lost: string | undefined;
   /** The last scan could not read a directory: files below it may be gone with it. */
   #wasUnreadable = false;
-  /** The files of the first scan, until they were handled. */
+  /** The files of the first scan that are not handled yet; undefined before that scan. */
   #unreported: Set<TrackedFile> | undefined;
   #syncByMs = Infinity;
   #hasSynced = false;
   #rescanMs = -Infinity;
+  /** On the system's clock, whatever the clock of the options is: it spares the thread of this process. */
   #idleUntilMs = -Infinity;
   #wake: () => void = () => undefined;
 

@@ -149,7 +149,7 @@ function needsCluster(options: AccessOptions): boolean {
   return needsReviews(options) || options.authJwksFile === "";
 }
 
-/** The source may need no cluster: then nothing else says what this one is for. */
+/** A source of files needs no cluster, so the error must say that access control does. */
 function withoutCluster(options: AccessOptions, error: unknown): unknown {
   if (!(error instanceof KubeError)) return error;
   const instead = needsReviews(options)

@@ -31,9 +31,10 @@ export interface CallPacingOptions {
 /**
  * Limits how many short calls are begun each second, so that connections that do nothing else do not take the processor from all others.
  *
- * Each connection has an allowance, which a call uses when it *ends*: streams that stay open cost nothing, however many there are, but only
- * so many begin within a second. While anything is left of it, calls begin at once. After that they take from what all connections share,
- * and if nothing is left there, they wait, connections in rotation. No call is refused for that: while one waits, nothing is read from its connection.
+ * Each connection has an allowance. While anything is left of it, calls begin at once, and each of them uses it when the call *ends*: streams
+ * that stay open cost nothing, however many there are, but only so many begin within a second. Further calls take from what all connections
+ * share, and use nothing of their own; if nothing is left there, they wait, connections in rotation. No call is refused for that: while one
+ * waits, nothing is read from its connection.
  */
 export class CallPacing implements TransportHandler {
   readonly #options: CallPacingOptions;

@@ -4,9 +4,9 @@ import type { ChangeType, FlagChange } from "../../store/flag-change.js";
 import type { CurrentFlags } from "../backend.js";
 import type { Selection } from "../selection.js";
 
-/** What all entries may take, in bytes. */
+/** Limit of all entries together, in bytes. */
 const maxBytes = 1024 * 1024;
-/** What an entry takes beside its text, in bytes. */
+/** Size of an entry beside its text, in bytes. */
 const entryBytes = 160;
 
 interface Recent {
@@ -16,11 +16,12 @@ interface Recent {
 }
 
 /**
- * What a client may have missed that opens a stream now: it cached answers of a stream before, perhaps of another agent process, and nobody told
- * it of changes between the two. While the agent is young, that may be any flag; later, those that changed lately.
+ * Flags whose changes a new stream's client may have missed. The client may hold answers that it cached during an earlier stream, perhaps to
+ * another agent process, and nobody told it of changes between the two streams. While the agent is young, these are all flags; later, the flags
+ * that changed lately.
  *
- * Memory is bounded. When there is no room for a change, all flags count as changed for as long as it would be kept. That covers all flags but
- * those that are gone: of these the oldest are forgotten.
+ * Memory is bounded. When there is no room for a change, all flags count as changed for as long as the change would be kept. That covers every
+ * flag that is served; of those that are gone, the oldest are forgotten.
  */
 export class RecentChanges {
   readonly #clock: Clock;
@@ -119,10 +120,8 @@ export class RecentChanges {
   }
 
   #forgetOldest(): void {
-    for (const id of this.#changed.keys()) {
-      this.#forget(id);
-      break;
-    }
+    const [oldest] = this.#changed.keys();
+    if (oldest !== undefined) this.#forget(oldest);
   }
 
   #forget(id: string): void {

@@ -22,7 +22,7 @@ export class SharedFetches {
   readonly #reader: FlagReader;
   /** By the selector's text. Only selectors of flags that exist: clients may invent any number of others. */
   readonly #frames = new Map<string, WeakRef<Buffer>>();
-  /** Those that calls have not taken yet, by the selector's text. */
+  /** Frames that calls have not taken yet, by the selector's text. */
   readonly #held = new Map<string, HeldFrame>();
   readonly #etags = new WeakMap<Buffer, string>();
 

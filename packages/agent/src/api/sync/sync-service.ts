@@ -35,7 +35,7 @@ export interface SyncFlags {
   readonly selections: Selections;
 }
 
-/** What is sent beside them. */
+/** Metadata that is sent beside the flags. */
 export interface SyncMetadata {
   /** `--context-value`: sent as `sync_context`. */
   readonly contextValues: Readonly<Record<string, string>>;
