@@ -13,7 +13,7 @@ import { TempDirectory } from "../support/temp-directory.js";
 /** A case of h2spec, as "section title". */
 type Case = string;
 
-/** Cases that don't pass, or depend on which of two things happens first, with the reason; all others must pass. */
+/** Cases that never pass, with the reason; all others must. */
 type Exceptions = Readonly<Record<Case, string>>;
 
 const http1Answer: Exceptions = {
@@ -32,21 +32,14 @@ const refusedCall: Exceptions = {
     "each stream has ended before the next one comes, because it was refused",
 };
 
-const answeredAtOnce = "the answer does not wait for the request's end, which may come after it";
+const grpcOnly: Exceptions = { ...http1Answer, ...refusedCall };
 
-/** Faults in what follows the head of a request that is refused. */
-const lateFaults: Exceptions = Object.fromEntries(
-  [
-    "http2/8.1.2.1 Sends a HEADERS frame that contains a pseudo-header field as trailers",
-    'http2/8.1.2.6 Sends a HEADERS frame with the "content-length" header field which does not equal the DATA frame payload length',
-    'http2/8.1.2.6 Sends a HEADERS frame with the "content-length" header field which does not equal the sum of the multiple DATA frames payload length',
-    "http2/6.9.1 Sends a WINDOW_UPDATE frame with a flow control window increment of 0 on a stream",
-    "http2/6.9 Sends a WINDOW_UPDATE frame with a flow control window increment of 0 on a stream",
-  ].map((one) => [one, answeredAtOnce]),
-);
-
-const grpcOnly: Exceptions = { ...http1Answer, ...refusedCall, ...lateFaults };
-const withHttp1: Exceptions = { ...http1Answer, ...lateFaults };
+/**
+ * h2spec asks for a path that is answered at once. Where the answer is complete before the fault that a case sends after the head, h2spec takes
+ * the answer for the outcome: which comes first depends on the machine. A fault that is not noticed is never answered rightly, however
+ * often it is sent.
+ */
+const attempts = 12;
 
 interface Outcome {
   readonly passed: readonly Case[];
@@ -97,11 +90,12 @@ describe("HTTP/2 as h2spec judges it", function () {
     directory.remove();
   });
 
-  async function judge(address: string, tls: boolean): Promise<Outcome> {
+  /** @param sections such as "http2/5.1"; none: all */
+  async function judge(address: string, tls: boolean, sections: readonly string[] = []): Promise<Outcome> {
     const report = directory.file(`report-${address.replace(/\W+/g, "-")}.xml`);
     const port = address.slice(address.lastIndexOf(":") + 1);
     // A longer timeout only makes the cases slower that await silence.
-    const args = ["--strict", "--timeout", "3", "--port", port, "--junit-report", report];
+    const args = [...sections, "--strict", "--timeout", "3", "--port", port, "--junit-report", report];
     await new Promise<void>((resolve) => {
       // It ends with 1 if a case fails.
       execFile(h2spec, tls ? [...args, "--tls", "--insecure"] : args, () => resolve());
@@ -122,19 +116,23 @@ describe("HTTP/2 as h2spec judges it", function () {
   const ports: readonly [string, () => string, boolean, Exceptions][] = [
     ["the proxy's port for flags", () => proxy.sync, false, grpcOnly],
     ["the proxy's port for flags, with TLS", () => secureProxy.sync, true, grpcOnly],
-    ["the proxy's management port", () => proxy.management, false, withHttp1],
-    ["the agent's port for evaluations", () => agent.evaluation, false, withHttp1],
-    ["the agent's port for evaluations, with TLS", () => secureAgent.evaluation, true, withHttp1],
+    ["the proxy's management port", () => proxy.management, false, http1Answer],
+    ["the agent's port for evaluations", () => agent.evaluation, false, http1Answer],
+    ["the agent's port for evaluations, with TLS", () => secureAgent.evaluation, true, http1Answer],
     ["the agent's port for flags", () => agent.sync, false, grpcOnly],
     ["the agent's port for flags, with TLS", () => secureAgent.sync, true, grpcOnly],
-    ["the agent's management port", () => agent.management, false, withHttp1],
+    ["the agent's management port", () => agent.management, false, http1Answer],
   ];
   for (const [what, address, tls, exceptions] of ports)
     it(`holds on ${what}`, async () => {
       const { passed, failed } = await judge(address(), tls);
-      expect(
-        [...failed].filter(([name]) => !(name in exceptions)).map((lines) => lines.join("\n")),
-      ).to.deep.equal([]);
-      expect(passed.length).to.be.greaterThan(130);
+      const left = new Map([...failed].filter(([name]) => !(name in exceptions)));
+      const total = passed.length + left.size;
+      for (let attempt = 2; attempt <= attempts && left.size > 0; attempt++) {
+        const sections = new Set(Array.from(left.keys(), (name) => name.slice(0, name.indexOf(" "))));
+        for (const name of (await judge(address(), tls, [...sections])).passed) left.delete(name);
+      }
+      expect(Array.from(left, (lines) => lines.join("\n"))).to.deep.equal([]);
+      expect(total).to.be.greaterThan(135);
     });
 });
