@@ -24,6 +24,7 @@ const stages = {
   rpc: ["call", "services"],
   proxy: ["source", "snapshot", "topic", "access", "subscriber", "service", "management"],
   agent: ["document", "sync", "store", "api", "management", "telemetry"],
+  operator: ["api", "sources", "pod", "desired", "certificates", "admission", "controllers"],
 };
 
 /** For each stage: no import of a later one, nor of the wiring. */
@@ -208,8 +209,16 @@ module.exports = {
     {
       name: "services-never-meet",
       severity: "error",
-      from: { path: "^packages/(proxy|agent|cli)/" },
-      to: { path: "^packages/(proxy|agent|cli)/", pathNot: "^packages/$1/" },
+      from: { path: "^packages/(proxy|agent|operator|cli)/" },
+      to: { path: "^packages/(proxy|agent|operator|cli)/", pathNot: "^packages/$1/" },
+    },
+    {
+      name: "operator-decides-without-a-cluster",
+      comment:
+        "What a source becomes is computed from objects alone, so that every decision is tested by a table.",
+      severity: "error",
+      from: { path: "^packages/operator/src/(api|sources|pod|desired)/", pathNot: tests },
+      to: { path: "^packages/(kube|server)/", dependencyTypesNot: ["type-only"] },
     },
     {
       name: "nothing-imports-the-cli",

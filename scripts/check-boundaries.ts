@@ -162,6 +162,16 @@ const violations: readonly { readonly rule: string; readonly at: string; readonl
     code: 'export * from "./http/poll-document.js";',
   },
   {
+    rule: "operator-decides-without-a-cluster",
+    at: "packages/operator/src/pod",
+    code: 'export * from "@bunting/kube";',
+  },
+  {
+    rule: "operator-pod-imports-upstream-only",
+    at: "packages/operator/src/pod",
+    code: 'export * from "../desired/desired-object.js";',
+  },
+  {
     rule: "nothing-imports-the-cli",
     at: "packages/kube/src",
     code: 'export * from "../../cli/src/cli-error.js";',

@@ -4,13 +4,17 @@ import { lineCount, type ProductFile } from "./product-file.js";
 /** A longer file is asked why. */
 export const mostFileLines = 350;
 
-/** How many lines the product has, how long its longest file is, and how many files are too long. */
+/** The operator's lines are not those of the data plane, whose size the bound is about. */
+const isDataPlane = (file: string): boolean => !file.startsWith("packages/operator/");
+
+/** How many lines the product has without the operator, how long its longest file is, and how many files are too long. */
 export function fileLengths(files: readonly ProductFile[]): Figure[] {
   const lengths = files.map(({ file, text }) => ({ file, lines: lineCount(text) }));
   lengths.sort((a, b) => b.lines - a.lines);
   const places = lengths.map(({ file, lines }): Offender => ({ file, line: 1, text: `${lines} lines` }));
+  const ofDataPlane = lengths.filter(({ file }) => isDataPlane(file));
   return [
-    { name: "product lines", now: lengths.reduce((sum, { lines }) => sum + lines, 0), offenders: [] },
+    { name: "product lines", now: ofDataPlane.reduce((sum, { lines }) => sum + lines, 0), offenders: [] },
     { name: "longest file", now: lengths[0]?.lines ?? 0, offenders: places.slice(0, 1) },
     countOf(
       `files over ${mostFileLines} lines`,

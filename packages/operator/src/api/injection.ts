@@ -1,0 +1,51 @@
+import type { EnvironmentVariable } from "@bunting/featureflags/resources";
+import type { Container, Volume, VolumeMount } from "./pod-manifest.js";
+
+/** The compiled results for one namespace. Admission looks up the text of a Pod's annotation and patches the Pod with what it finds. */
+export interface Injection {
+  readonly apiVersion: "bunting.dev/v1alpha1";
+  readonly kind: "Injection";
+  readonly metadata: { readonly name: typeof injectionName; readonly namespace: string };
+  readonly spec: InjectionSpec;
+}
+
+/** The name of the only Injection of a namespace. */
+export const injectionName = "bunting";
+
+export const injectionType = { group: "bunting.dev", version: "v1alpha1", plural: "injections" } as const;
+
+/** The form of the entries. The policy skips an Injection of another format, and the webhook injects instead. */
+export const injectionFormat = 1;
+
+export interface InjectionSpec {
+  readonly format: typeof injectionFormat;
+  /** By the text of the annotation `openfeature.dev/featureflagsource`, exactly as Pods carry it. */
+  readonly sources: Readonly<Record<string, InjectionEntry>>;
+  /** By the text of the annotation `openfeature.dev/inprocessconfiguration`. */
+  readonly inProcess?: Readonly<Record<string, InjectionEntry>>;
+}
+
+/**
+ * What a Pod gets. Everything is complete: admission neither merges nor looks anything up.
+ *
+ * An entry without a container is for applications that evaluate flags in process: they get variables only.
+ */
+export interface InjectionEntry {
+  /** SHA-256 of the entry's canonical JSON without this field, the first 16 hex digits. */
+  readonly digest: string;
+  /** The value of the label `bunting.dev/agent`: the image's tag or digest as a label value. Empty if there is no sidecar. */
+  readonly revision: string;
+  readonly container?: Container;
+  /** The same sidecar with limits equal to its requests, for Pods of the class Guaranteed. */
+  readonly guaranteed?: Container;
+  /** Volumes of the Pod. */
+  readonly volumes: readonly Volume[];
+  /** Variables for each container of the application that does not have one of the name. */
+  readonly env: readonly EnvironmentVariable[];
+  /** Mounts for each container of the application that has none at the path. */
+  readonly mounts: readonly VolumeMount[];
+  /** Names of Secrets that the Pod needs to pull the sidecar's image. */
+  readonly imagePullSecrets: readonly string[];
+  /** Annotations that the Pod gets, beside `bunting.dev/injected`. */
+  readonly annotations: Readonly<Record<string, string>>;
+}

@@ -1,0 +1,37 @@
+/** Annotations of the open-feature-operator, on Pods. */
+export const annotations = Object.freeze({
+  /** "true": the Pod wants flags. Without it, nothing else is read. */
+  enabled: "openfeature.dev/enabled",
+  /** FeatureFlagSources, in the order in which they are merged: `name` or `namespace/name`, separated by commas. */
+  source: "openfeature.dev/featureflagsource",
+  /** InProcessConfigurations, in the same form; they win over FeatureFlagSources. */
+  inProcess: "openfeature.dev/inprocessconfiguration",
+  /** "true" on Pods whose sidecar watches FeatureFlags itself. */
+  allowKubernetesSync: "openfeature.dev/allowkubernetessync",
+});
+
+/** Annotations of Bunting's own. */
+export const buntingAnnotations = Object.freeze({
+  /** `required` on a Pod: it must not start without a sidecar. The same name is a label of namespaces. */
+  injection: "bunting.dev/injection",
+  /** On a Pod, written by us: `policy DIGEST` or `webhook DIGEST`. */
+  injected: "bunting.dev/injected",
+  /** On a Pod, written by us: why it has no sidecar. */
+  notInjected: "bunting.dev/not-injected",
+  /** On FeatureFlags and FeatureFlagSources: the namespaces that may use them, separated by commas; `*`: all. */
+  readers: "bunting.dev/readers",
+  /** On FeatureFlags and namespaces: `strict`, `errors` or `warn`. */
+  validation: "bunting.dev/validation",
+});
+
+/** A label of injected Pods; its value is the revision of the sidecar. */
+export const agentLabel = "bunting.dev/agent";
+
+/** How the open-feature-operator marks what it made, and recognises it. */
+export const managedBy = Object.freeze({
+  label: "app.kubernetes.io/managed-by",
+  value: "open-feature-operator",
+});
+
+/** The sidecar's name in Pods. */
+export const sidecarName = "flagd";
