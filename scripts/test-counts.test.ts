@@ -111,6 +111,7 @@ describe("the results of several test runs", function () {
     // Killed after its last test, in a run of which a test passed the second time.
     const resolved = { ...run, failed: 0, failures: [{ ...failure, passedAgain: true }] };
     expect(failedFor([resolved, killed], ["test"])).to.deep.equal(["test"]);
+    expect(failureLines([resolved, killed], ["test"])[2]).to.contain("did not end after its last test");
   });
 
   it("are the sum alone where nothing failed", () => {

@@ -62,9 +62,20 @@ export function failureLines(runs: readonly TestRun[], failedSteps: readonly str
       `    ${failure.error}`,
     ]),
   );
-  const named = new Set(runs.filter(({ failures }) => failures.length > 0).map(({ step }) => step));
+  const ended = runs.filter(({ failed, failures }) => failed > 0 && failures.length === 0);
+  const outside = ended.map(
+    ({ step, failed }) =>
+      `${step}: ${failed} of its failures is a mocha that crashed, or that did not end after its last test: see its output`,
+  );
+  const named = new Set(
+    runs.filter(({ failed, failures }) => failed > 0 || failures.length > 0).map(({ step }) => step),
+  );
   const others = failedSteps.filter((step) => !named.has(step));
-  return [...tests, ...others.map((step) => `${step}: failed, but not in a test: see its output`)];
+  return [
+    ...tests,
+    ...outside,
+    ...others.map((step) => `${step}: failed, but not in a test: see its output`),
+  ];
 }
 
 function remarkOn({ passedAgain, unstableSince }: TestFailure): string {
