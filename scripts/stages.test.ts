@@ -64,9 +64,19 @@ describe("stages of the gate", () => {
   it("end with a table of their minutes, in which failures are seen", async () => {
     const { results } = await run("fine | | 0 | true\nlonger-name | | 0 | false");
     expect(stageTable(results).slice(1)).to.deep.equal([
-      "  fine          0.0 to  0.0:  0.0",
-      "  longer-name   0.0 to  0.0:  0.0  FAILED",
+      "  fine          0.0 to  0.0:  0.0, computed  0.0",
+      "  longer-name   0.0 to  0.0:  0.0, computed  0.0  FAILED",
+      "computed in all:  0.0",
     ]);
+  });
+
+  it("say how long their processes computed", async () => {
+    const { results } = await run(
+      "computes | | 0 | sh -c 'i=0; while [ $i -lt 100000 ]; do i=$((i + 1)); done'",
+    );
+    expect(results[0]?.cpuMs).to.be.greaterThan(0);
+    const minute = results.map((result) => ({ ...result, cpuMs: 90_000 }));
+    expect(stageTable(minute).at(-1)).to.equal("computed in all:  1.5");
   });
 
   it("are refused if one waits for what is not above it, or is none", () => {

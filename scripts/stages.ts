@@ -24,6 +24,8 @@ export interface StageResult {
   /** When it started and ended, in milliseconds from the start of all stages. */
   readonly startedMs: number;
   readonly endedMs: number;
+  /** Time that its processes computed, in milliseconds; 0 if a signal ended it. What it left running is not in it. */
+  readonly cpuMs: number;
 }
 
 /**
@@ -123,15 +125,18 @@ export class Stages {
     const startedMs = this.#now();
     if (this.#abandoned !== undefined) {
       const output = `not started: ${this.#abandoned}\n`;
-      return { stage, code: 1, output, startedMs, endedMs: startedMs };
+      return { stage, code: 1, output, startedMs, endedMs: startedMs, cpuMs: 0 };
     }
     const file = openSync(this.#fileOf(stage.name), "w");
-    const child = spawn("nice", ["-n", String(stage.nice), "bash", "-c", stage.command], {
-      stdio: ["ignore", file, file],
+    const cpu = openSync(this.#fileOf(stage.name, "cpu"), "w");
+    const command = `trap 'times >&3' EXIT\n${stage.command}`;
+    const child = spawn("nice", ["-n", String(stage.nice), "bash", "-c", command], {
+      stdio: ["ignore", file, file, cpu],
       // A group of its own, that `kill` reaches as a whole.
       detached: true,
     });
     closeSync(file);
+    closeSync(cpu);
     this.#running.set(stage.name, { child, startedMs });
     // A stage that a signal ended has no code.
     const code = await new Promise<number>((resolve, reject) => {
@@ -139,7 +144,15 @@ export class Stages {
       child.once("exit", (status) => resolve(status ?? 1));
     });
     this.#running.delete(stage.name);
-    const result = { stage, code, output: this.#outputOf(stage.name), startedMs, endedMs: this.#now() };
+    const cpuMs = computedMs(readFileSync(this.#fileOf(stage.name, "cpu"), "utf8"));
+    const result = {
+      stage,
+      code,
+      output: this.#outputOf(stage.name),
+      startedMs,
+      endedMs: this.#now(),
+      cpuMs,
+    };
     this.#ended.set(stage.name, result);
     return result;
   }
@@ -152,21 +165,31 @@ export class Stages {
     return readFileSync(this.#fileOf(name), "utf8");
   }
 
-  #fileOf(name: string): string {
-    return path.join(this.#directory, `${name.replaceAll(/[^\w-]/g, "-")}.log`);
+  #fileOf(name: string, extension = "log"): string {
+    return path.join(this.#directory, `${name.replaceAll(/[^\w-]/g, "-")}.${extension}`);
   }
+}
+
+/** The sum of what bash's `times` prints: the user and system time of the shell, and of its children. */
+function computedMs(times: string): number {
+  const parts = [...times.matchAll(/(\d+)m([\d.]+)s/g)];
+  return parts.reduce(
+    (sum, [, wholeMinutes, seconds]) => sum + Number(wholeMinutes) * 60_000 + Number(seconds) * 1_000,
+    0,
+  );
 }
 
 /** Minutes by stage, for who wants to make the gate shorter: what the last one waited for is its way through the table. */
 export function stageTable(results: readonly StageResult[]): string[] {
   const width = Math.max(...results.map(({ stage }) => stage.name.length));
   return [
-    "minutes by stage (from the first stage's start):",
+    "minutes by stage (from the first stage's start), and of all its processors:",
     ...results.map(
-      ({ stage, code, startedMs, endedMs }) =>
+      ({ stage, code, startedMs, endedMs, cpuMs }) =>
         `  ${stage.name.padEnd(width)}  ${minutes(startedMs)} to ${minutes(endedMs)}: ${minutes(endedMs - startedMs)}` +
-        (code === 0 ? "" : "  FAILED"),
+        `, computed ${minutes(cpuMs)}${code === 0 ? "" : "  FAILED"}`,
     ),
+    `computed in all: ${minutes(results.reduce((sum, { cpuMs }) => sum + cpuMs, 0))}`,
   ];
 }
 
