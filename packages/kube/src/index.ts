@@ -30,7 +30,7 @@ export {
 } from "./informer/label-selector.js";
 export { ObjectTracker, type AbsenceVerdict, type OfferVerdict } from "./informer/object-tracker.js";
 export { keyOf, ObjectStore, type IndexFunction } from "./informer/object-store.js";
-export { KubeError } from "./kube-error.js";
+export { KubeError, type StatusCause } from "./kube-error.js";
 export { LeaderElection, type LeaderElectionOptions } from "./leader/leader-election.js";
 export { setCondition, type Condition } from "./objects/conditions.js";
 export {

@@ -36,6 +36,15 @@ export type KubeErrorCode =
   | "SERVER_ERROR"
   | "ABORTED";
 
+/** One of the reasons of a refusal, as `metav1.StatusCause`; undefined where the API server left a part out. */
+export interface StatusCause {
+  /** What kind of fault it is: `FieldManagerConflict`, `FieldValueInvalid`, … */
+  readonly reason: string | undefined;
+  readonly message: string | undefined;
+  /** The path of a field; its form depends on the reason. */
+  readonly field: string | undefined;
+}
+
 export interface KubeErrorOptions extends ErrorOptions {
   /** The HTTP status, or the code of a Status within a watch. */
   readonly status?: number;
@@ -43,6 +52,8 @@ export interface KubeErrorOptions extends ErrorOptions {
   readonly reason?: string;
   /** The server's Retry-After, in ms. */
   readonly retryAfterMs?: number;
+  /** The causes of a Status object; none if absent. */
+  readonly causes?: readonly StatusCause[];
 }
 
 /** The only error of this package. Its message is a sentence for an operator, and names the remedy where there is one. */
@@ -51,11 +62,13 @@ export class KubeError extends CodedError<KubeErrorCode> {
   readonly status: number | undefined;
   readonly reason: string | undefined;
   readonly retryAfterMs: number | undefined;
+  readonly causes: readonly StatusCause[];
 
   constructor(code: KubeErrorCode, message: string, options: KubeErrorOptions = {}) {
     super(code, message, options.cause === undefined ? undefined : { cause: options.cause });
     this.status = options.status;
     this.reason = options.reason;
     this.retryAfterMs = options.retryAfterMs;
+    this.causes = options.causes ?? [];
   }
 }

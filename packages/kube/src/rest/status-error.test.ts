@@ -44,6 +44,22 @@ describe("statusError", () => {
     });
   }
 
+  it("has the causes, whatever is in their place", () => {
+    const causes = [
+      { reason: "FieldManagerConflict", message: 'conflict with "argocd"', field: ".spec.replicas" },
+      { reason: "Other", message: 1 },
+      null,
+    ];
+    const body = statusOf(409, "Conflict", { details: { causes } });
+    expect(statusError({ status: 409, headers: {}, body }, nowMs).causes).to.deep.equal([
+      causes[0],
+      { reason: "Other", message: undefined, field: undefined },
+      { reason: undefined, message: undefined, field: undefined },
+    ]);
+    const without = statusOf(409, "Conflict", { details: { causes: "none" } });
+    expect(statusError({ status: 409, headers: {}, body: without }, nowMs).causes).to.deep.equal([]);
+  });
+
   it("reads plain text, as a deleted CRD leaves it", () => {
     const error = statusError({ status: 404, headers: {}, body: "404 page not found\n" }, nowMs);
     expect(error).to.include({

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from "node:http";
-import { KubeError, type KubeErrorCode, type KubeErrorOptions } from "../kube-error.js";
+import { KubeError, type KubeErrorCode, type KubeErrorOptions, type StatusCause } from "../kube-error.js";
 
 /** An error answer; at most `maxErrorBytes` of its body are read. */
 export interface ErrorAnswer {
@@ -69,8 +69,19 @@ export function errorOfStatus(
       ...(code === undefined ? {} : { status: code }),
       ...(reason === undefined ? {} : { reason }),
       ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+      causes: causesOf(status),
     },
   );
+}
+
+function causesOf({ details }: StatusObject): StatusCause[] {
+  const causes: unknown[] = Array.isArray(details?.causes) ? details.causes : [];
+  return causes.map((cause) => {
+    const parts = typeof cause === "object" && cause !== null ? (cause as Record<string, unknown>) : {};
+    const textOf = (name: string): string | undefined =>
+      typeof parts[name] === "string" ? parts[name] : undefined;
+    return { reason: textOf("reason"), message: textOf("message"), field: textOf("field") };
+  });
 }
 
 function codeOf(status: number | undefined, reason: string | undefined): KubeErrorCode {
@@ -90,15 +101,8 @@ function codeOfHttpStatus(status: number): KubeErrorCode {
 }
 
 /** It comes as 504 Timeout with a cause of its own; servers before 1.16 sent only the sentence. */
-function isVersionTooLarge({ details }: StatusObject, message: string): boolean {
-  const causes: unknown[] = Array.isArray(details?.causes) ? details.causes : [];
-  const isNamed = causes.some(
-    (cause) =>
-      typeof cause === "object" &&
-      cause !== null &&
-      "reason" in cause &&
-      cause.reason === "ResourceVersionTooLarge",
-  );
+function isVersionTooLarge(status: StatusObject, message: string): boolean {
+  const isNamed = causesOf(status).some(({ reason }) => reason === "ResourceVersionTooLarge");
   return isNamed || message.includes("Too large resource version");
 }
 
