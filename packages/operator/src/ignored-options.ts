@@ -1,0 +1,39 @@
+import { option, text, toggle, type OptionSpec } from "@bunting/runtime";
+
+const ignored = "Accepted and ignored";
+
+const noFlagd = "objects of the kind Flagd are not served yet";
+const ownLog = "the log is set by --log-format and --debug";
+const plaintext = "metrics are served without TLS";
+
+/** The settings of the open-feature-operator that have no effect here: deployments that set them start, with a warning. */
+export const ignoredOptionTable = {
+  verbose: ignoredSwitch(ownLog),
+  zapDevel: ignoredSwitch(ownLog),
+  zapEncoder: ignoredText(ownLog),
+  zapLogLevel: ignoredText(ownLog),
+  zapStacktraceLevel: ignoredText(ownLog),
+  zapTimeEncoding: ignoredText(ownLog),
+  metricsSecure: ignoredSwitch(plaintext),
+  metricsCertPath: ignoredText(plaintext),
+  metricsCertName: ignoredText(plaintext),
+  metricsCertKey: ignoredText(plaintext),
+  enableHttp2: ignoredSwitch("the API server calls webhooks over HTTP/1.1"),
+  flagdImage: ignoredText(noFlagd, "FLAGD_IMAGE"),
+  flagdTag: ignoredText(noFlagd, "FLAGD_TAG"),
+  flagdPort: ignoredText(noFlagd, "FLAGD_PORT"),
+  flagdOfrepPort: ignoredText(noFlagd, "FLAGD_OFREP_PORT"),
+  flagdSyncPort: ignoredText(noFlagd, "FLAGD_SYNC_PORT"),
+  flagdManagementPort: ignoredText(noFlagd, "FLAGD_MANAGEMENT_PORT"),
+  flagdDebugLogging: ignoredText(noFlagd, "FLAGD_DEBUG_LOGGING"),
+} as const;
+
+function ignoredText(why: string, ...env: readonly string[]): OptionSpec<string> {
+  const describe = "A setting of the open-feature-operator.";
+  return option({ type: text, default: "", describe, group: ignored, env, ignoredBecause: why });
+}
+
+function ignoredSwitch(why: string): OptionSpec<boolean> {
+  const describe = "A setting of the open-feature-operator.";
+  return option({ type: toggle, default: false, describe, group: ignored, env: [], ignoredBecause: why });
+}

@@ -1,0 +1,174 @@
+import { choice, kubeconfigOptions, option, port, text, toggle, type OptionsOf } from "@bunting/runtime";
+import { ignoredOptionTable } from "./ignored-options.js";
+import { inProcessOptionTable } from "./in-process-options.js";
+import { bindAddress } from "./option-values.js";
+import { deployedProxyOptionTable } from "./proxy-options.js";
+import { sidecarOptionTable } from "./sidecar-options.js";
+
+const listening = "Listening";
+const replicas = "Replicas";
+const consent = "Who may use what";
+const pods = "Pods";
+const webhooks = "Webhooks";
+const cluster = "Reaching the cluster";
+const general = "General";
+
+/** Every option of `bunting-operator start`; docs/reference/operator-options.md and `--help` are rendered from here. */
+export const operatorOptionTable = {
+  healthProbeBindAddress: option({
+    type: bindAddress,
+    default: { port: 8081 },
+    describe: "Address of /healthz, /readyz and /metrics; port 0 takes a free one.",
+    group: listening,
+    env: ["BUNTING_HEALTH_PROBE_BIND_ADDRESS"],
+  }),
+  metricsBindAddress: option({
+    type: bindAddress,
+    default: { port: 8080 },
+    describe: "A second address of the same pages, where the open-feature-operator has its metrics; 0: none.",
+    group: listening,
+    env: ["BUNTING_METRICS_BIND_ADDRESS"],
+  }),
+  webhookPort: option({
+    type: port,
+    default: 9443,
+    describe: "Port of the admission webhooks, HTTPS only; 0 takes a free one.",
+    group: listening,
+    env: ["BUNTING_WEBHOOK_PORT"],
+  }),
+  leaderElect: option({
+    type: toggle,
+    default: true,
+    describe:
+      "One of several replicas is elected, and it alone writes to the cluster. Without election, nothing but the number of replicas keeps two from doing so.",
+    group: replicas,
+    env: ["BUNTING_LEADER_ELECT"],
+  }),
+  takeover: option({
+    type: toggle,
+    default: false,
+    describe:
+      "Begins although another operator, such as the open-feature-operator, is still there. Without it, nothing is written until that is gone.",
+    group: replicas,
+    env: ["BUNTING_TAKEOVER"],
+  }),
+  namespace: option({
+    type: text,
+    default: "open-feature-operator-system",
+    describe: "Namespace of the operator, and of all that it deploys for the whole cluster.",
+    group: replicas,
+    env: ["POD_NAMESPACE"],
+  }),
+  podName: option({
+    type: text,
+    default: "",
+    describe: "Name of the operator's Pod, by which its Deployment is found. If empty, the host's name.",
+    group: replicas,
+    env: ["POD_NAME"],
+  }),
+  crossNamespace: option({
+    type: choice("consent", "legacy", "deny"),
+    default: "consent",
+    describe:
+      "Whether Pods may use a FeatureFlagSource or an InProcessConfiguration of another namespace: consent if its annotation bunting.dev/readers names theirs; legacy always, as with the open-feature-operator; deny never.",
+    group: consent,
+    env: ["BUNTING_CROSS_NAMESPACE"],
+  }),
+  providerKubernetes: option({
+    type: choice("proxy", "direct"),
+    default: "proxy",
+    describe:
+      "How sources with the provider kubernetes are served: proxy by the proxy, so that workloads need no permission; direct by a watch of each sidecar, whose ServiceAccount has to be able to read FeatureFlags.",
+    group: consent,
+    env: ["BUNTING_PROVIDER_KUBERNETES"],
+  }),
+  ...deployedProxyOptionTable,
+  ...sidecarOptionTable,
+  ...inProcessOptionTable,
+  missedPods: option({
+    type: choice("report", "evict"),
+    default: "report",
+    describe:
+      "What is done about Pods that ask for flags and have no sidecar: report says so in an event and a metric; evict also evicts them, one of a workload in 30 s, so that they start anew.",
+    group: pods,
+    env: ["BUNTING_MISSED_PODS"],
+  }),
+  flagsValidation: option({
+    type: toggle,
+    default: true,
+    describe: "FeatureFlags are checked by a webhook when they are written.",
+    group: webhooks,
+    env: ["FLAGS_VALIDATION_ENABLED"],
+  }),
+  certificates: option({
+    type: choice("own", "files", "cert-manager"),
+    default: "own",
+    describe:
+      "Where the certificate of the webhooks comes from: own makes an authority; files and cert-manager read it from --webhook-cert-path, where files leaves caBundle to whoever made it, and cert-manager to its CA injector.",
+    group: webhooks,
+    env: ["BUNTING_CERTIFICATES"],
+  }),
+  webhookCertPath: option({
+    type: text,
+    default: "",
+    describe: "Directory of the certificate, unless the authority is our own.",
+    group: webhooks,
+    env: ["BUNTING_WEBHOOK_CERT_PATH"],
+  }),
+  webhookCertName: option({
+    type: text,
+    default: "tls.crt",
+    describe: "File of the certificate in that directory.",
+    group: webhooks,
+    env: ["BUNTING_WEBHOOK_CERT_NAME"],
+  }),
+  webhookCertKey: option({
+    type: text,
+    default: "tls.key",
+    describe: "File of its key.",
+    group: webhooks,
+    env: ["BUNTING_WEBHOOK_CERT_KEY"],
+  }),
+  webhookService: option({
+    type: text,
+    default: "open-feature-operator-webhook-service",
+    describe: "The Service of the webhooks, whose names the certificate is for.",
+    group: webhooks,
+    env: ["BUNTING_WEBHOOK_SERVICE"],
+  }),
+  ...kubeconfigOptions(cluster),
+  serviceAccountDirectory: option({
+    type: text,
+    default: "",
+    describe:
+      "Directory with token, ca.crt and namespace of the Pod's ServiceAccount; if not given, /var/run/secrets/kubernetes.io/serviceaccount.",
+    group: cluster,
+    env: ["BUNTING_SERVICE_ACCOUNT_DIRECTORY"],
+  }),
+  logFormat: option({
+    type: choice("json", "console"),
+    default: "json",
+    describe: "json is one object per line, console is for people; both on stderr.",
+    group: general,
+    env: ["BUNTING_LOG_FORMAT"],
+  }),
+  debug: option({
+    type: toggle,
+    default: false,
+    short: "x",
+    describe: "Also log at debug level.",
+    group: general,
+    env: ["BUNTING_DEBUG"],
+  }),
+  config: option({
+    type: text,
+    default: "",
+    describe:
+      "A JSON, YAML or TOML file of options, with keys named as the flags; $HOME/.agent.yaml is read if it exists.",
+    group: general,
+    env: [],
+  }),
+  ...ignoredOptionTable,
+} as const;
+
+export type OperatorOptions = OptionsOf<typeof operatorOptionTable>;

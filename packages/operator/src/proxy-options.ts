@@ -1,0 +1,87 @@
+import { choice, integer, mapping, option, port, text, toggle } from "@bunting/runtime";
+
+const proxy = "The proxy";
+
+/** The options of the proxy that the operator deploys. */
+export const deployedProxyOptionTable = {
+  proxy: option({
+    type: choice("auto", "always", "never"),
+    default: "auto",
+    describe:
+      "When the proxy is deployed: auto while something uses it, always, or never, for a cluster whose proxy is installed by other means.",
+    group: proxy,
+    env: ["BUNTING_PROXY"],
+  }),
+  proxyImage: option({
+    type: text,
+    default: "ghcr.io/bunting/bunting-proxy",
+    describe: "Image of the proxy, with or without a digest.",
+    group: proxy,
+    env: ["FLAGD_PROXY_IMAGE"],
+  }),
+  proxyTag: option({
+    type: text,
+    default: "",
+    describe: "Its tag. If empty, and the image has no digest, the operator's own version.",
+    group: proxy,
+    env: ["FLAGD_PROXY_TAG"],
+  }),
+  proxyReplicaCount: option({
+    type: integer({ min: 1, max: 1_000 }),
+    default: 2,
+    describe: "How many replicas the proxy has, unless something else scales it.",
+    group: proxy,
+    env: ["FLAGD_PROXY_REPLICA_COUNT"],
+  }),
+  proxyPort: option({
+    type: port,
+    default: 8015,
+    describe: "Port of the proxy and of its Service.",
+    group: proxy,
+    env: ["FLAGD_PROXY_PORT"],
+  }),
+  proxyManagementPort: option({
+    type: port,
+    default: 8016,
+    describe: "Port of the proxy's probes and metrics.",
+    group: proxy,
+    env: ["FLAGD_PROXY_MANAGEMENT_PORT", "FLAGD_PROXY_METRICS_PORT"],
+  }),
+  proxyDebugLogging: option({
+    type: toggle,
+    default: false,
+    describe: "The proxy also logs at debug level.",
+    group: proxy,
+    env: ["FLAGD_PROXY_DEBUG_LOGGING"],
+  }),
+  proxyOption: option({
+    type: mapping,
+    default: {},
+    describe: "Further options of the proxy by their names without dashes, such as deletion-policy=empty.",
+    group: proxy,
+    env: ["BUNTING_PROXY_OPTION"],
+  }),
+  proxyServiceAccount: option({
+    type: text,
+    default: "open-feature-operator-flagd-proxy",
+    describe:
+      "ServiceAccount of the proxy, in the operator's namespace. It has to be there, and has to be able to read FeatureFlags.",
+    group: proxy,
+    env: ["BUNTING_PROXY_SERVICE_ACCOUNT"],
+  }),
+  clusterDomain: option({
+    type: text,
+    default: "cluster.local",
+    describe: "Domain of the cluster, for the address by which sidecars reach the proxy.",
+    group: proxy,
+    env: ["FLAGD_CLUSTER_DOMAIN", "CLUSTER_DOMAIN"],
+  }),
+  drift: option({
+    type: choice("repair", "enforce"),
+    default: "repair",
+    describe:
+      "What is done about changes that others make to the proxy's objects: repair takes back edits, and leaves fields to those who apply them (Argo CD, Flux); enforce takes those back as well.",
+    group: proxy,
+    env: ["BUNTING_DRIFT"],
+  }),
+} as const;
