@@ -5,6 +5,7 @@ import { agentOptionTable } from "@bunting/agent/internal/options.js";
 import { agentPrometheusMetrics as agentMetrics } from "@bunting/agent/internal/management/prometheus-metrics.js";
 import { usageOf } from "@bunting/cli/internal/command.js";
 import { commands as cliCommands } from "@bunting/cli/internal/commands.js";
+import { operatorOptionTable } from "@bunting/operator/internal/options.js";
 import { proxyOptionTable } from "@bunting/proxy/internal/options.js";
 import { proxyMetrics } from "@bunting/proxy/internal/proxy-metrics.js";
 import { renderFlagdParity } from "./flagd-parity.js";
@@ -43,6 +44,12 @@ rmSync(reference, { recursive: true, force: true });
 mkdirSync(reference, { recursive: true });
 write("proxy-options.md", "Options of bunting-proxy", precedence, renderOptionsReference(proxyOptionTable));
 write("agent-options.md", "Options of bunting-agent", precedence, renderOptionsReference(agentOptionTable));
+write(
+  "operator-options.md",
+  "Options of bunting-operator",
+  precedence,
+  renderOptionsReference(operatorOptionTable),
+);
 write("cli.md", "Commands of bunting", cliReference());
 write("proxy-metrics.md", "Metrics of bunting-proxy", await metricsOf(proxyMetrics, processOfProxy));
 write(

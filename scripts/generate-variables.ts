@@ -2,6 +2,7 @@
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { agentOptionTable } from "@bunting/agent/internal/options.js";
+import { operatorOptionTable } from "@bunting/operator/internal/options.js";
 import { proxyOptionTable } from "@bunting/proxy/internal/options.js";
 import type { OptionTable } from "@bunting/runtime";
 
@@ -11,7 +12,7 @@ const named = /\bBUNTING_[A-Z\d_]*[A-Z\d]\b/g;
 /** Tests make up names as well. */
 const readByTest = /(?<=\benv(?:\.|\["))BUNTING_[A-Z\d_]+/g;
 
-const tables: readonly OptionTable[] = [agentOptionTable, proxyOptionTable];
+const tables: readonly OptionTable[] = [agentOptionTable, operatorOptionTable, proxyOptionTable];
 const variables = new Set(tables.flatMap((table) => Object.values(table).flatMap(({ env }) => env)));
 for (const folder of [".ci", "packages", "test", "scripts", "bench", "examples"])
   for (const file of sourcesIn(path.join(root, folder)))
