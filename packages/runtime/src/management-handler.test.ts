@@ -30,6 +30,18 @@ describe("managementHandler", () => {
     expect((await fetch(`${base}/readyz?verbose`)).status).to.equal(200);
   });
 
+  it("answers /healthz with 412 and the reason while the program still starts, if it says so", async () => {
+    let reason: string | undefined = "waiting for flags";
+    const registry = createRegistry(false);
+    const handler = managementHandler(() => readiness, registry, { notStarted: () => reason });
+    server.removeAllListeners("request").on("request", handler);
+    const early = await fetch(`${base}/healthz`);
+    expect([early.status, await early.text()]).to.deep.equal([412, "waiting for flags\n"]);
+    reason = undefined;
+    const later = await fetch(`${base}/healthz`);
+    expect([later.status, await later.text()]).to.deep.equal([200, "ok\n"]);
+  });
+
   it("serves metrics as Prometheus reads them", async () => {
     const response = await fetch(`${base}/metrics`);
     expect(response.headers.get("content-type")).to.contain("text/plain; version=0.0.4");

@@ -16,6 +16,7 @@ export interface Readiness {
 /**
  * Serves /healthz, /readyz and /metrics as flagd and flagd-proxy do: 412 means not ready. /healthz answers as long as the event loop runs.
  *
+ * @param options.notStarted why /healthz answers 412 as well, which only a program that still starts may say; undefined once it has started.
  * @param options.pages further pages by path, for GET and HEAD only.
  * @param options.onMetrics called when metrics were written to a response, with their size: it may be minutes until the client has read them.
  * @param options.guardMetrics makes, of what serves /metrics, what serves it only to those who may read it.
@@ -24,6 +25,7 @@ export function managementHandler(
   readiness: () => Readiness,
   registry: Registry,
   options: {
+    readonly notStarted?: () => string | undefined;
     readonly pages?: ReadonlyMap<string, RequestListener>;
     readonly onMetrics?: (response: ServerResponse, bytes: number) => void;
     readonly guardMetrics?: (serve: RequestListener) => RequestListener;
@@ -70,7 +72,8 @@ export function managementHandler(
     } else if (page !== undefined) {
       page(request, response);
     } else if (path === "/healthz") {
-      answer(response, 200, "ok\n");
+      const reason = options.notStarted?.();
+      answer(response, reason === undefined ? 200 : 412, `${reason ?? "ok"}\n`);
     } else if (path === "/readyz") {
       const { isReady, reason } = readiness();
       answer(response, isReady ? 200 : 412, `${reason}\n`);
