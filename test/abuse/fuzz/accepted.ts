@@ -20,6 +20,11 @@ const answers: readonly Accepted[] = [
       /^agent-evaluation .* status 500 \{"code":"data_loss","message":"Error parsing input or configuration"\}/,
     reason: "as flagd does, a flag whose rule can't be evaluated is DATA_LOSS, which Connect maps to 500",
   },
+  {
+    pattern:
+      /^agent-(evaluation|ofrep|sync) .* status 503 .*a source that may have the flag has not answered yet/,
+    reason: "the hostile proxies answer nothing that can be read, and may have any flag that isn't found",
+  },
 ];
 
 /** Matched against `<process> <message> <error>`. */

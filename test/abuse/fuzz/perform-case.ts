@@ -9,6 +9,8 @@ import type { Subjects } from "./subjects.js";
 /** How long a connection without an answer is kept: many cases must be done in a second. */
 const quietMs = 25;
 const maxMs = 400;
+/** Of what is said about an answer. An error repeats the key of its flag, which is as long as a path may be. */
+const maxTextLength = 20_000;
 const internalError = constants.NGHTTP2_INTERNAL_ERROR;
 /** UNKNOWN and INTERNAL. */
 const ourFault = new Set(["2", "13"]);
@@ -135,7 +137,7 @@ function performHttp(
       response.on("data", (chunk: Buffer) => (text += chunk.toString("latin1")));
       response.on("error", () => undefined);
       response.on("end", () => {
-        if (statusCode >= 500) problem = `status ${statusCode} ${text.slice(0, 300)}`;
+        if (statusCode >= 500) problem = `status ${statusCode} ${text.slice(0, maxTextLength)}`;
       });
     });
     request.on("close", () => {
