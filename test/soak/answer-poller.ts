@@ -1,29 +1,44 @@
 import { Agent, request } from "node:http";
+import { Client, credentials } from "@grpc/grpc-js";
+import { evaluationV1 } from "@bunting/protocol";
+import type { VersionJudge, Way } from "./version-judge.js";
 
 const everyMs = 200;
-/** How long a poll may fail after an excuse has ended: connections of before are reset then. */
+const patienceMs = 2_000;
+/** How long a poll may fail after the agent is back: connections of before are reset then. */
 const graceMs = 5_000;
 
-/** Asks an agent for the flag `version` over OFREP, again and again, and judges each answer. */
+export interface PolledPorts {
+  /** With its scheme. */
+  readonly ofrep: string;
+  readonly evaluation: string;
+}
+
+interface VersionAnswer {
+  readonly value: number;
+  readonly reason: string;
+  readonly variant: string;
+}
+
+/** Asks an agent for the flag `version`, over OFREP and gRPC in turns, again and again, and judges each answer. */
 export class AnswerPoller {
-  answers = 0;
-  /** Polls that failed while the agent was excused. */
+  /** Polls that failed while the agent was away. */
   failures = 0;
-  /** The version of the last answer. */
-  newest = 0;
+  readonly #judge: VersionJudge;
+  readonly #agentWay: Way;
   readonly #report: (problem: string) => void;
   readonly #connections = new Agent({ keepAlive: true, maxSockets: 1 });
-  #address: string;
-  #expectedMs = 0;
+  #ports: PolledPorts;
+  #client: Client;
   #running: Promise<void> | undefined;
   #hasEnded = false;
 
-  /**
-   * @param address of the OFREP port, with its scheme.
-   * @param report is called for an answer that goes back, and for a poll that fails without an excuse.
-   */
-  constructor(address: string, report: (problem: string) => void) {
-    this.#address = address;
+  /** @param report is called for an answer that is wrong, and for a poll that fails while the agent is there. */
+  constructor(ports: PolledPorts, judge: VersionJudge, agentWay: Way, report: (problem: string) => void) {
+    this.#ports = ports;
+    this.#client = clientOf(ports);
+    this.#judge = judge;
+    this.#agentWay = agentWay;
     this.#report = report;
   }
 
@@ -35,56 +50,56 @@ export class AnswerPoller {
     this.#hasEnded = true;
     await this.#running;
     this.#connections.destroy();
+    this.#client.close();
   }
 
-  /** The agent is about to be ended or frozen. */
-  excuse(): void {
-    this.#expectedMs = Infinity;
-  }
-
-  expect(): void {
-    this.#expectedMs = performance.now() + graceMs;
-  }
-
-  /** Another process answers, which begins with what the proxy or its cache has. */
-  moveTo(address: string): void {
-    this.#address = address;
-    this.newest = 0;
+  /** Another process answers, on other ports. */
+  moveTo(ports: PolledPorts): void {
+    this.#client.close();
+    this.#client = clientOf(ports);
+    this.#ports = ports;
+    this.#judge.beginAgain();
   }
 
   async #poll(): Promise<void> {
-    while (!this.#hasEnded) {
-      const asked = this.#address;
-      const answer = await this.#ask().catch((error: unknown) => error as Error);
-      if (typeof answer === "number") this.#judge(answer, asked);
-      else if (performance.now() < this.#expectedMs) this.failures++;
-      else this.#report(`no answer: ${answer.message}`);
+    for (let turn = 0; !this.#hasEnded; turn++) {
+      const [asked, askedMs] = [this.#ports, performance.now()];
+      try {
+        const answer = await (turn % 2 === 0 ? this.#askOfrep() : this.#askGrpc());
+        // What another process had answered says nothing of this one.
+        if (asked === this.#ports) this.#take(answer, askedMs);
+      } catch (error) {
+        this.#fail((error as Error).message);
+      }
       await new Promise((resolve) => setTimeout(resolve, everyMs));
     }
   }
 
-  #judge(version: number, asked: string): void {
-    this.answers++;
-    if (asked !== this.#address) return;
-    if (version < this.newest) this.#report(`answered ${version} after ${this.newest}`);
-    this.newest = version;
+  #take({ value, reason, variant }: VersionAnswer, askedMs: number): void {
+    if (reason !== "STATIC" || variant !== "now") this.#report(`answered by ${reason}, variant ${variant}`);
+    this.#judge.take(value, askedMs);
   }
 
-  #ask(): Promise<number> {
+  #fail(message: string): void {
+    if (performance.now() < this.#agentWay.awayUntilMs + graceMs) this.failures++;
+    else this.#report(`no answer: ${message}`);
+  }
+
+  #askOfrep(): Promise<VersionAnswer> {
     return new Promise((resolve, reject) => {
       const asking = request(
-        `${this.#address}/ofrep/v1/evaluate/flags/version`,
+        `${this.#ports.ofrep}/ofrep/v1/evaluate/flags/version`,
         {
           method: "POST",
           agent: this.#connections,
-          timeout: 2_000,
+          timeout: patienceMs,
           headers: { "content-type": "application/json" },
         },
         (response) => {
           let text = "";
           response.setEncoding("utf8").on("data", (part: string) => (text += part));
           response.on("error", reject).on("end", () => {
-            if (response.statusCode === 200) resolve((JSON.parse(text) as { value: number }).value);
+            if (response.statusCode === 200) resolve(JSON.parse(text) as VersionAnswer);
             else reject(new Error(`${response.statusCode}: ${text}`));
           });
         },
@@ -93,4 +108,29 @@ export class AnswerPoller {
       asking.end('{"context":{}}');
     });
   }
+
+  #askGrpc(): Promise<VersionAnswer> {
+    return new Promise((resolve, reject) => {
+      this.#client.makeUnaryRequest(
+        "/flagd.evaluation.v1.Service/ResolveInt",
+        (asked: evaluationV1.ResolveIntRequest) =>
+          Buffer.from(evaluationV1.ResolveIntRequest.encode(asked).finish()),
+        (bytes: Buffer) => evaluationV1.ResolveIntResponse.decode(bytes),
+        { flagKey: "version", context: {} },
+        { deadline: Date.now() + patienceMs },
+        (error, answer) => {
+          if (error === null && answer !== undefined) resolve({ ...answer, value: Number(answer.value) });
+          else reject(error ?? new Error("no message"));
+        },
+      );
+    });
+  }
+}
+
+function clientOf({ evaluation }: PolledPorts): Client {
+  return new Client(evaluation, credentials.createInsecure(), {
+    "grpc.use_local_subchannel_pool": 1,
+    "grpc.initial_reconnect_backoff_ms": 100,
+    "grpc.max_reconnect_backoff_ms": 500,
+  });
 }
