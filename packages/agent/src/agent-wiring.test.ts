@@ -108,6 +108,8 @@ const rows: { readonly [Name in keyof AgentOptions]: Row | "read before" | "igno
   },
   cacheDir: { value: "/cache", reaches: (made) => made.one("LastKnownGood").given[0].directory },
   staleAfter: { value: 4711, reaches: (made) => made.one("SourceFreshness").given[0].staleAfterMs },
+  startWait: { value: 4711, reaches: (made) => made.one("StartLimits").given[0].startWaitMs },
+  readyAfter: { value: 4711, reaches: (made) => made.one("StartLimits").given[0].readyAfterMs },
   serviceAccountDirectory: { value: "/sa", reaches: (made) => sources(made).pod?.serviceAccountDirectory },
   deletionPolicy: { value: "empty", reaches: (made) => sources(made).deletionPolicy },
   deletionGrace: { value: 4711, reaches: (made) => sources(made).deletionGraceMs },
@@ -231,7 +233,11 @@ const rows: { readonly [Name in keyof AgentOptions]: Row | "read before" | "igno
 };
 
 /** An agent whose parts work, but that opens no port when it runs. */
-async function useAgent(changes: Partial<AgentOptions> = {}): Promise<{ made: Made; read: Set<string> }> {
+async function useAgent(
+  changes: Partial<AgentOptions> = {},
+  clock = new ManualClock(),
+  onReady?: () => void,
+): Promise<{ made: Made; read: Set<string> }> {
   const { options } = await readOptions(agentOptionTable, { argv: ["--uri", "file:/flags.json"], env: {} });
   const made: Made = new RecordedParts(agentParts, { runComponents: () => Promise.resolve() });
   const logger = createLogger({ format: "json", debug: false }, { write: () => undefined });
@@ -245,7 +251,7 @@ async function useAgent(changes: Partial<AgentOptions> = {}): Promise<{ made: Ma
       },
     },
   );
-  await createAgent(watched, logger, new ManualClock(), made.parts).run(new AbortController().signal);
+  await createAgent(watched, logger, clock, made.parts).run(new AbortController().signal, onReady);
   return { made, read };
 }
 
@@ -273,6 +279,7 @@ describe("createAgent", () => {
     const tls = { serverCertPath: "/tls.crt", serverKeyPath: "/tls.key" };
     const { made } = await useAgent({ ...tls, authTokenFile: "/tokens", syncHttpEnabled: true });
     expect(made.one("runComponents").given[0].map(({ name }) => name)).to.deep.equal([
+      "start-limits",
       "tls",
       "caller-tokens",
       "management",
@@ -302,6 +309,30 @@ describe("createAgent", () => {
     await last?.stop();
     expect(readiness.check().isReady).to.equal(false);
     expect(told).to.deep.equal(["NOT_SERVING", "SERVING", "NOT_SERVING"]);
+  });
+
+  it("is ready without its sources when the time for that has come, and not ready again when they answer", async () => {
+    const clock = new ManualClock();
+    let timesReady = 0;
+    const { made } = await useAgent({ readyAfter: 30_000 }, clock, () => timesReady++);
+    const health = made.one("ReadinessHealth").made;
+    const told: unknown[] = [];
+    health.onChange(() => told.push(health.statusOf("")));
+    const components = made.one("runComponents").given[0];
+    for (const component of [components[0], components.at(-1)])
+      await component?.start(() => undefined, new AbortController().signal);
+    clock.advance(30_000);
+    made.one("createSources").given[1].receiver.answered(0);
+    expect(told).to.deep.equal(["NOT_SERVING", "SERVING", "SERVING"]);
+    expect(timesReady).to.equal(1);
+  });
+
+  it("answers /healthz only when the start has waited for flags, if that is asked for", async () => {
+    const { made } = await useAgent({ startWait: 5_000 });
+    const { notStarted } = made.one("managementHandler").given[2] ?? {};
+    expect(notStarted?.()).to.match(/^starting: waiting for the first flags of /);
+    made.one("createSources").given[1].receiver.answered(0);
+    expect(notStarted?.()).to.equal(undefined);
   });
 
   it("ends what clients have open on each port when it stops, and writes the copies of flags out", async () => {

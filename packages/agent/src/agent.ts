@@ -30,7 +30,7 @@ export interface Agent {
   /**
    * Runs until the signal aborts. Rejects with the error that kept it from starting.
    *
-   * @param onReady called once, when every source has answered and applications can connect.
+   * @param onReady called once, when every source has answered, or `readyAfter` is over, and applications can connect.
    */
   run(signal: AbortSignal, onReady?: () => void): Promise<void>;
 }
@@ -70,8 +70,14 @@ export function createAgent(
   const firstAnswers = new FirstAnswers(configs);
   const services = servicesOf(wiring, { store, evaluator, unread: firstAnswers, telemetry });
 
-  const readiness = new parts.AgentReadiness({
+  const start = new parts.StartLimits({
     firstAnswers,
+    startWaitMs: options.startWait,
+    readyAfterMs: options.readyAfter,
+    clock,
+  });
+  const readiness = new parts.AgentReadiness({
+    start,
     status: () => sources.map((source) => source.status()),
     servesFlags: (sourceIndex) => store.servesFlags(sourceIndex),
     isStale: (sourceIndex) => freshness.isStale(sourceIndex),
@@ -80,10 +86,7 @@ export function createAgent(
   });
   const health = new parts.ReadinessHealth(() => readiness.check());
   const ready = new Signal();
-  const becameReady = (): void => {
-    health.changed();
-    if (readiness.check().isReady) ready.emit();
-  };
+  const becameReady = tellReady(readiness, { health, ready });
   answered.listen((sourceIndex) => {
     if (!firstAnswers.answered(sourceIndex)) return;
     if (firstAnswers.isComplete) services.sync.release();
@@ -94,11 +97,12 @@ export function createAgent(
   const limits = portLimits(wiring);
   const { callers, components: callerComponents } = parts.callerTokens(options, context);
   const tls = parts.serverTls(options, logger);
-  const management = agentManagementPort(wiring, { readiness, health, registry, limits });
+  const management = agentManagementPort(wiring, { start, readiness, health, registry, limits });
   const ports = applicationPorts(wiring, { services, limits, callers, tls: tls.termination });
   const serving = servingComponents(wiring, { management, ports, services });
 
   const components: Component[] = [
+    start.component(becameReady),
     ...tls.components,
     ...callerComponents,
     serving.management,
@@ -118,6 +122,21 @@ export function createAgent(
       if (onReady !== undefined) ready.listen(onReady);
       return parts.runComponents(components, signal, { stopTimeoutMs: 5_000 });
     },
+  };
+}
+
+/** Tells those who watch the agent's health what it may be now, and once that the agent is ready. */
+function tellReady(
+  readiness: AgentReadiness,
+  { health, ready }: { readonly health: { changed(): void }; readonly ready: Signal },
+): () => void {
+  let wasReady = false;
+  return () => {
+    health.changed();
+    // Sources may answer after the agent became ready without them.
+    if (wasReady || !readiness.check().isReady) return;
+    wasReady = true;
+    ready.emit();
   };
 }
 

@@ -77,6 +77,22 @@ export const sourceOptions = {
     group: sourceGroup,
     env: ["BUNTING_STALE_AFTER"],
   }),
+  startWait: option({
+    type: duration({ minMs: 1, maxMs: longestMs, zero: "off" }),
+    default: 0,
+    describe:
+      "How long /healthz answers 412 while sources have not answered. As the startup probe of a sidecar it has applications start with flags; a source that is away delays them by this time, and no longer. With 0, /healthz answers 200 from the start.",
+    group: sourceGroup,
+    env: ["BUNTING_START_WAIT"],
+  }),
+  readyAfter: option({
+    type: duration({ minMs: 1, maxMs: longestMs, zero: "off" }),
+    default: 0,
+    describe:
+      "After how long /readyz answers 200 although sources have not answered, and says so, so that an outage blocks no rollout. With 0, the agent is not ready before every source has answered.",
+    group: sourceGroup,
+    env: ["BUNTING_READY_AFTER"],
+  }),
   serviceAccountDirectory: option({
     type: text,
     default: "",

@@ -1,8 +1,10 @@
 import { systemClock } from "@bunting/runtime";
+import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { expect } from "chai";
 import type { SourceStatus } from "../sync/sync-source.js";
 import { FirstAnswers } from "../sync/first-answers.js";
 import { AgentReadiness } from "./agent-readiness.js";
+import { StartLimits } from "./start-limits.js";
 
 function status(over: Partial<SourceStatus>): SourceStatus {
   const now = systemClock.now();
@@ -22,6 +24,11 @@ function status(over: Partial<SourceStatus>): SourceStatus {
   };
 }
 
+/** The limits of an agent that waits for its sources for as long as they take. */
+function unlimited(firstAnswers: FirstAnswers): StartLimits {
+  return new StartLimits({ firstAnswers, startWaitMs: 0, readyAfterMs: 0, clock: systemClock });
+}
+
 interface Checked {
   readonly readiness: AgentReadiness;
   readonly answered: (sourceIndex: number) => void;
@@ -35,7 +42,7 @@ function readinessOf(...sources: SourceStatus[]): Checked {
 function readinessWith(stale: readonly number[], ...sources: SourceStatus[]): Checked {
   const firstAnswers = new FirstAnswers(sources);
   const readiness = new AgentReadiness({
-    firstAnswers,
+    start: unlimited(firstAnswers),
     status: () => sources,
     servesFlags: (sourceIndex) => sources[sourceIndex]?.lastUpdate !== undefined,
     isStale: (sourceIndex) => stale.includes(sourceIndex),
@@ -75,9 +82,8 @@ describe("AgentReadiness", () => {
   });
 
   it("is not ready until applications can connect", () => {
-    const firstAnswers = new FirstAnswers([]);
     const readiness = new AgentReadiness({
-      firstAnswers,
+      start: unlimited(new FirstAnswers([])),
       status: () => [],
       servesFlags: () => true,
       isStale: () => false,
@@ -90,6 +96,32 @@ describe("AgentReadiness", () => {
     });
     readiness.listening();
     expect(readiness.check().isReady).to.equal(true);
+  });
+
+  it("is ready without flags when the time for that has come, says so, and describes its sources as ever once they answer", async () => {
+    const clock = new ManualClock();
+    const away = status({ state: "disconnected", error: "refused", lastUpdate: undefined });
+    const firstAnswers = new FirstAnswers([away]);
+    const start = new StartLimits({ firstAnswers, startWaitMs: 0, readyAfterMs: 30_000, clock });
+    const readiness = new AgentReadiness({
+      start,
+      status: () => [away],
+      servesFlags: () => false,
+      isStale: () => false,
+      documentName: () => undefined,
+      clock,
+    });
+    await start.component(() => undefined).start(() => undefined, new AbortController().signal);
+    readiness.listening();
+    clock.advance(29_999);
+    expect(readiness.check()).to.have.property("isReady", false);
+    clock.advance(1);
+    expect(readiness.check().isReady).to.equal(true);
+    expect(readiness.check().reason).to.match(
+      /^ready, but without the first flags of proxy:8015, which did not come within 30 s of the start\nsource 0 .* no flags yet: unreachable: refused$/,
+    );
+    firstAnswers.answered(0);
+    expect(readiness.check().reason).to.match(/^ready, but flags may be stale\n/);
   });
 
   it("stays ready when a source is lost, and says in the body which one and why", () => {

@@ -1,18 +1,18 @@
 import type { Clock, Readiness } from "@bunting/runtime";
 import type { DocumentName } from "../sync/current-document.js";
-import type { FirstAnswers } from "../sync/first-answers.js";
 import { shownUri } from "../sync/shown-uri.js";
 import type { SourceStatus } from "../sync/sync-source.js";
+import type { StartLimits } from "./start-limits.js";
 
 /**
  * Whether the agent is ready: as soon as every source has answered, with a document, even one that is refused, or with the message that there is
- * none, or its last-known-good copy was loaded, and applications can connect. From then on, only shutting down makes it unready. A missing FeatureFlag, a refused document, an
+ * none, or its last-known-good copy was loaded, or the time limit for that is over, and applications can connect. From then on, only shutting down makes it unready. A missing FeatureFlag, a refused document, an
  * unreachable source and stale flags are reported in the body and as metrics: if they took the agent out of service, one misspelt name would
  * block every rollout, and an outage of one proxy would take every workload down with it.
  */
 export class AgentReadiness {
   readonly #clock: Clock;
-  readonly #firstAnswers: FirstAnswers;
+  readonly #start: StartLimits;
   readonly #status: () => readonly SourceStatus[];
   readonly #servesFlags: (sourceIndex: number) => boolean;
   readonly #isStale: (sourceIndex: number) => boolean;
@@ -21,7 +21,7 @@ export class AgentReadiness {
   #isStopping = false;
 
   constructor(options: {
-    readonly firstAnswers: FirstAnswers;
+    readonly start: StartLimits;
     readonly status: () => readonly SourceStatus[];
     /** Whether a source has flags that are served. */
     readonly servesFlags: (sourceIndex: number) => boolean;
@@ -36,7 +36,7 @@ export class AgentReadiness {
     this.#servesFlags = options.servesFlags;
     this.#isStale = options.isStale;
     this.#documentName = options.documentName;
-    this.#firstAnswers = options.firstAnswers;
+    this.#start = options.start;
   }
 
   /** All ports for applications are open. */
@@ -58,16 +58,14 @@ export class AgentReadiness {
         name: this.#documentName(source.sourceIndex),
       }),
     );
-    if (!this.#firstAnswers.isComplete) {
-      const missing = Array.from(this.#firstAnswers.awaited(), ([, uri]) => shownUri(uri));
-      return {
-        isReady: false,
-        reason: [`waiting for the first flags of ${missing.join(", ")}`, ...lines].join("\n"),
-      };
+    const readyWithout = this.#start.readyWithout();
+    if (!this.#start.firstAnswers.isComplete && readyWithout === undefined) {
+      const reason = [`waiting for the first flags of ${this.#start.awaited()}`, ...lines].join("\n");
+      return { isReady: false, reason };
     }
     if (!this.#isListening)
       return { isReady: false, reason: ["the ports for applications are not open yet", ...lines].join("\n") };
-    return { isReady: true, reason: [this.#headline(sources), ...lines].join("\n") };
+    return { isReady: true, reason: [readyWithout ?? this.#headline(sources), ...lines].join("\n") };
   }
 
   #headline(sources: readonly SourceStatus[]): string {

@@ -17,6 +17,7 @@ import { loggedEvaluations } from "../management/logged-evaluations.js";
 import type { agentPrometheusMetrics } from "../management/prometheus-metrics.js";
 import { serverTls } from "../management/server-tls.js";
 import { servingComponent } from "../management/serving-component.js";
+import { StartLimits } from "../management/start-limits.js";
 import type { AgentOptions } from "../options.js";
 import { FlagStore } from "../store/flag-store.js";
 import { LastKnownGood } from "../store/last-known-good.js";
@@ -42,6 +43,7 @@ export const agentParts = {
   EventStreams,
   SseStreams,
   SyncService,
+  StartLimits,
   AgentReadiness,
   ReadinessHealth,
   PeerMemory,

@@ -2,10 +2,12 @@ import { healthService, type ReadinessHealth } from "@bunting/rpc";
 import { chargeAnswer, type PortListener } from "@bunting/server";
 import type { Registry } from "@bunting/runtime";
 import type { AgentReadiness } from "../management/agent-readiness.js";
+import type { StartLimits } from "../management/start-limits.js";
 import type { AgentWiring } from "./agent-parts.js";
 import { grpcCalls, type PortLimits } from "./port-limits.js";
 
 export interface AgentManagementParts {
+  readonly start: StartLimits;
   readonly readiness: AgentReadiness;
   readonly health: ReadinessHealth;
   readonly registry: Registry;
@@ -15,7 +17,7 @@ export interface AgentManagementParts {
 /** The port of probes and metrics. */
 export function agentManagementPort(
   wiring: AgentWiring,
-  { readiness, health, registry, limits }: AgentManagementParts,
+  { start, readiness, health, registry, limits }: AgentManagementParts,
 ): PortListener {
   const { options, parts } = wiring;
   return new parts.PortListener({
@@ -24,6 +26,9 @@ export function agentManagementPort(
     // Of its own, so that probes are answered while the other ports are under attack, and always with room for them.
     memory: new parts.PeerMemory(limits.memory.budgetBytes / 8, "any"),
     grpc: grpcCalls(wiring, healthService(health)),
-    http: parts.managementHandler(() => readiness.check(), registry, { onMetrics: chargeAnswer }),
+    http: parts.managementHandler(() => readiness.check(), registry, {
+      onMetrics: chargeAnswer,
+      notStarted: () => start.notStarted(),
+    }),
   });
 }
