@@ -1,4 +1,5 @@
 import type { Registry } from "@bunting/runtime";
+import { applyMetrics } from "./controllers/apply/apply-metrics.js";
 import { controllerMetrics } from "./controllers/controller-metrics.js";
 
 /**
@@ -9,5 +10,6 @@ import { controllerMetrics } from "./controllers/controller-metrics.js";
 export function operatorMetrics(registry?: Registry) {
   return {
     ...controllerMetrics.create(registry),
+    ...applyMetrics.create(registry),
   };
 }

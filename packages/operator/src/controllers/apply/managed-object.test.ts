@@ -1,0 +1,96 @@
+import { readFileSync } from "node:fs";
+import path from "node:path";
+import type { KubeObject, ManagedFieldsEntry } from "@bunting/kube";
+import { expect } from "chai";
+import { adoption, fieldManager, isOurs, isScaledByOthers } from "./managed-object.js";
+
+const recorded = path.join(
+  import.meta.dirname,
+  "../../../../../test/fixtures/stock-operator/proxy-objects-managed-fields.json",
+);
+
+function objectWith(metadata: object): KubeObject {
+  return { metadata: { name: "flagd-proxy", resourceVersion: "7", ...metadata } };
+}
+
+const marked = { labels: { "app.kubernetes.io/managed-by": "open-feature-operator" } };
+const applied = { managedFields: [{ manager: fieldManager, operation: "Apply" }] };
+const ownedBy = (kind: string) => ({ ownerReferences: [{ apiVersion: "x/v1", kind, name: "a", uid: "b" }] });
+const desired = { metadata: { name: "flagd-proxy", ...ownedBy("Deployment") } };
+
+describe("isOurs", () => {
+  for (const [what, metadata, expected] of [
+    ["has the label of the open-feature-operator", marked, true],
+    ["we have applied, though it has lost the label", applied, true],
+    ["belongs to the operator", { ...marked, ...ownedBy("Deployment") }, true],
+    ["belongs to another kind, and is marked", { ...marked, ...ownedBy("Flagd") }, false],
+    ["belongs to another kind, and was applied by us", { ...applied, ...ownedBy("Flagd") }, false],
+    ["has nothing of ours", { labels: { app: "flagd-proxy" } }, false],
+    ["is managed by Helm", { labels: { "app.kubernetes.io/managed-by": "Helm" } }, false],
+    ["has a field manager of our name that updates", updatedAs(fieldManager), false],
+    [
+      "has a field manager of our name for a subresource",
+      { managedFields: [{ manager: fieldManager, operation: "Apply", subresource: "status" }] },
+      false,
+    ],
+  ] as const) {
+    it(`is ${expected} for an object that ${what}`, () => {
+      expect(isOurs(objectWith(metadata), desired)).to.equal(expected);
+    });
+  }
+
+  it("does not ask for an owner where we have none", () => {
+    const ownerless = { metadata: { name: "flagd-proxy" } };
+    expect(isOurs(objectWith({ ...marked, ...ownedBy("Deployment") }), ownerless)).to.equal(true);
+  });
+});
+
+describe("adoption", () => {
+  it("makes all fields ours that the open-feature-operator wrote, and no others", () => {
+    const { items } = JSON.parse(readFileSync(recorded, "utf8")) as { items: readonly KubeObject[] };
+    expect(items.map((object) => adoption(object)?.[0]?.value)).to.have.lengthOf(3);
+    for (const object of items) {
+      const { managedFields } = object.metadata as unknown as { managedFields: ManagedFieldsEntry[] };
+      const [first, ...others] = managedFields;
+      const [ours, ...rest] = adoption(object)?.[0]?.value as ManagedFieldsEntry[];
+      expect(ours).to.deep.include({ manager: fieldManager, operation: "Apply", fieldsV1: first?.fieldsV1 });
+      expect(rest).to.deep.equal(others);
+    }
+  });
+
+  it("leaves what others wrote", () => {
+    for (const managedFields of [
+      [{ manager: "kubectl-edit", operation: "Update", fieldsV1: {} }],
+      [{ manager: "manager", operation: "Apply", fieldsV1: {} }],
+      [],
+    ]) {
+      expect(adoption(objectWith({ managedFields }))).to.equal(undefined);
+    }
+  });
+});
+
+describe("isScaledByOthers", () => {
+  const replicas = { "f:spec": { "f:replicas": {} } };
+  for (const [who, entry, expected] of [
+    ["an HPA", { manager: "kube-controller-manager", operation: "Update", subresource: "scale" }, true],
+    ["an apply of others", { manager: "argocd", operation: "Apply" }, true],
+    ["us", { manager: fieldManager, operation: "Apply" }, false],
+  ] as const) {
+    it(`is ${expected} where ${who} owns the replicas`, () => {
+      const managedFields = [{ ...entry, fieldsV1: replicas }];
+      expect(isScaledByOthers(objectWith({ managedFields }))).to.equal(expected);
+    });
+  }
+
+  it("is false where others own other fields only", () => {
+    const fieldsV1 = { "f:spec": { "f:paused": {} }, "f:replicas": {} };
+    expect(isScaledByOthers(objectWith({ managedFields: [{ manager: "kubectl", fieldsV1 }] }))).to.equal(
+      false,
+    );
+    expect(isScaledByOthers(objectWith({}))).to.equal(false);
+  });
+});
+
+function updatedAs(manager: string): object {
+  return { managedFields: [{ manager, operation: "Update" }] };
+}

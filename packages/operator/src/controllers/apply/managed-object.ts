@@ -1,0 +1,61 @@
+import {
+  takeOverFields,
+  type FieldSet,
+  type KubeObject,
+  type ManagedFieldsEntry,
+  type OwnerReference,
+} from "@bunting/kube";
+import { managedBy } from "../../api/names.js";
+import type { DesiredObject } from "../../desired/desired-object.js";
+
+/** The name under which we apply. It never changes: fields that were applied under another one would stay for ever. */
+export const fieldManager = "bunting-operator";
+
+/**
+ * True if the object may be applied over this one: it has the label by which the open-feature-operator marks its own, or we have applied it
+ * before, and it belongs to an owner of the same kind, if to any. All others have the name by accident, and belong to somebody.
+ */
+export function isOurs(live: KubeObject, desired: Pick<DesiredObject, "metadata">): boolean {
+  const isMarked = live.metadata.labels?.[managedBy.label] === managedBy.value;
+  if (!isMarked && !entriesOf(live).some(isApplied)) return false;
+  const [owners, wanted] = [ownersOf(live), ownersOf(desired)];
+  if (owners.length === 0 || wanted.length === 0) return true;
+  return owners.some(({ kind }) => wanted.some((owner) => owner.kind === kind));
+}
+
+/**
+ * A patch that makes the fields ours that the open-feature-operator wrote: else those that we do not apply would stay for ever. Its manager is
+ * called as its binary.
+ *
+ * @returns undefined if there are none
+ */
+export function adoption(live: KubeObject): ReturnType<typeof takeOverFields> {
+  return takeOverFields(
+    live,
+    fieldManager,
+    ({ manager, operation }) => manager === "manager" && operation === "Update",
+  );
+}
+
+/** True if another manager owns the replicas: an HPA, `kubectl scale` or another apply. */
+export function isScaledByOthers(live: KubeObject): boolean {
+  return entriesOf(live).some((entry) => !isApplied(entry) && has(entry.fieldsV1, ["f:spec", "f:replicas"]));
+}
+
+function isApplied({ manager, operation, subresource }: ManagedFieldsEntry): boolean {
+  return manager === fieldManager && operation === "Apply" && subresource === undefined;
+}
+
+function has(fields: FieldSet | undefined, [first, ...rest]: readonly string[]): boolean {
+  if (first === undefined) return true;
+  const inner = fields?.[first];
+  return inner !== undefined && has(inner, rest);
+}
+
+function entriesOf({ metadata }: KubeObject): readonly ManagedFieldsEntry[] {
+  return (metadata as { readonly managedFields?: readonly ManagedFieldsEntry[] }).managedFields ?? [];
+}
+
+function ownersOf({ metadata }: Pick<DesiredObject, "metadata">): readonly Pick<OwnerReference, "kind">[] {
+  return (metadata.ownerReferences ?? []) as readonly Pick<OwnerReference, "kind">[];
+}
