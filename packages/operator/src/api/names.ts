@@ -35,3 +35,11 @@ export const managedBy = Object.freeze({
 
 /** The sidecar's name in Pods. */
 export const sidecarName = "flagd";
+
+/** Annotations of the Deployment of the proxy, written by us. */
+export const proxyAnnotations = Object.freeze({
+  /** The last image with which all replicas were available: what is gone back to. */
+  availableImage: "bunting.dev/available-image",
+  /** The image that did not become available, and is not tried again while it is the one that is asked for. */
+  refusedImage: "bunting.dev/refused-image",
+});

@@ -13,7 +13,7 @@ export function withoutField<T extends object>(object: T, path: string): T | und
   const copy = structuredClone(object);
   const place = placeOf(copy, path);
   if (place === undefined) return undefined;
-  if ("key" in place) delete place.in[place.key];
+  if ("key" in place) Reflect.deleteProperty(place.in, place.key);
   else place.in.splice(place.index, 1);
   return copy;
 }

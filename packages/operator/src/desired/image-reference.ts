@@ -1,0 +1,18 @@
+/** `IMAGE:TAG`, or `IMAGE@sha256:…` if the tag is a digest; the image as it is if there is no tag. */
+export function imageReference(image: string, tag: string): string {
+  if (tag === "") return image;
+  return tag.startsWith("sha256:") ? `${image}@${tag}` : `${image}:${tag}`;
+}
+
+/** The longest value of a label. */
+const maxLabelLength = 63;
+
+/** The tag or digest of an image as the value of a label. */
+export function imageRevision(image: string): string {
+  const [name = "", digest] = image.split("@", 2);
+  const tag = /:([^:/]+)$/.exec(name)?.[1];
+  return (digest ?? tag ?? "latest")
+    .replace(/[^-\w.]/g, "-")
+    .slice(0, maxLabelLength)
+    .replace(/^[^a-zA-Z0-9]+|[^a-zA-Z0-9]+$/g, "");
+}

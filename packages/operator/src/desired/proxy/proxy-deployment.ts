@@ -1,0 +1,128 @@
+import { duration, longestMs } from "@bunting/runtime";
+import type { DesiredObject } from "../desired-object.js";
+import { imageRevision } from "../image-reference.js";
+import {
+  deploymentSelector,
+  managedLabels,
+  podSelector,
+  portNames,
+  proxyNames,
+  type ProxySettings,
+} from "./proxy-settings.js";
+
+const versionLabel = "app.kubernetes.io/version";
+const defaultSyncPort = 8015;
+/** After this time without a new available Pod, the API server says that the rollout has failed. */
+const progressDeadlineSeconds = 300;
+/** Of the proxy's options for its end, and their defaults. */
+const drainMs = { "drain-delay": 3_000, "drain-window": 5_000 };
+
+/** The Deployment of the proxy: Pods as those of the Helm chart, under the names and labels of the open-feature-operator. */
+export function proxyDeployment(
+  settings: ProxySettings,
+  image: string,
+  annotations: Readonly<Record<string, string>>,
+): DesiredObject {
+  const { namespace, replicas, pod } = settings;
+  const labels = { ...deploymentSelector, ...managedLabels, [versionLabel]: imageRevision(image) };
+  return {
+    apiVersion: "apps/v1",
+    kind: "Deployment",
+    metadata: { name: proxyNames.deployment, namespace, labels, ...some({ annotations }) },
+    spec: {
+      replicas,
+      progressDeadlineSeconds,
+      selector: { matchLabels: deploymentSelector },
+      strategy: { type: "RollingUpdate", rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } },
+      template: {
+        metadata: {
+          // Those of the operator's options can't take the Pods away from their Deployment and Service.
+          labels: { ...pod.labels, ...labels, ...podSelector },
+          ...some({ annotations: pod.annotations }),
+        },
+        spec: podSpec(settings, image),
+      },
+    },
+  };
+}
+
+function podSpec({ pod, options, ...settings }: ProxySettings, image: string): object {
+  return {
+    serviceAccountName: pod.serviceAccountName,
+    automountServiceAccountToken: true,
+    // Variables such as BUNTING_PORT=tcp://…, which a Service called `bunting` would make, must not be taken for options.
+    enableServiceLinks: false,
+    terminationGracePeriodSeconds: gracePeriodSeconds(options),
+    ...some({ imagePullSecrets: pod.imagePullSecrets.map((name) => ({ name })) }),
+    securityContext: {
+      runAsNonRoot: true,
+      runAsUser: 65532,
+      runAsGroup: 65532,
+      seccompProfile: { type: "RuntimeDefault" },
+    },
+    topologySpreadConstraints: [
+      {
+        maxSkew: 1,
+        topologyKey: "kubernetes.io/hostname",
+        // Not DoNotSchedule: with it an update hangs wherever a node is cordoned.
+        whenUnsatisfiable: "ScheduleAnyway",
+        labelSelector: { matchLabels: podSelector },
+        matchLabelKeys: ["pod-template-hash"],
+      },
+    ],
+    containers: [container({ options, ...settings }, image)],
+  };
+}
+
+function container(settings: Omit<ProxySettings, "pod">, image: string): object {
+  const { ports } = settings;
+  const get = (path: string): object => ({ path, port: portNames.management });
+  return {
+    name: proxyNames.container,
+    image,
+    imagePullPolicy: "IfNotPresent",
+    args: proxyArguments(settings),
+    ports: [
+      { name: portNames.sync, containerPort: ports.sync, protocol: "TCP" },
+      { name: portNames.management, containerPort: ports.management, protocol: "TCP" },
+    ],
+    readinessProbe: { httpGet: get("/readyz"), periodSeconds: 2, timeoutSeconds: 1 },
+    livenessProbe: { httpGet: get("/healthz"), periodSeconds: 10, timeoutSeconds: 5, failureThreshold: 6 },
+    resources: { requests: { cpu: "100m", memory: "128Mi" }, limits: { memory: "512Mi" } },
+    securityContext: {
+      allowPrivilegeEscalation: false,
+      readOnlyRootFilesystem: true,
+      capabilities: { drop: ["ALL"] },
+    },
+  };
+}
+
+/** Those of the open-feature-operator, which also its own proxy takes, then what differs from the proxy's defaults. */
+function proxyArguments({
+  ports,
+  debugLogging,
+  options,
+}: Pick<ProxySettings, "ports" | "debugLogging" | "options">): readonly string[] {
+  const further = Object.entries(options).sort(([a], [b]) => (a < b ? -1 : 1));
+  return [
+    ...["start", "--management-port", String(ports.management)],
+    ...(ports.sync === defaultSyncPort ? [] : ["--port", String(ports.sync)]),
+    ...(debugLogging ? ["--debug"] : []),
+    ...further.map(([name, value]) => `--${name}=${value}`),
+  ];
+}
+
+/** The field unless it is empty: the API server stores none that is, so that it would seem to differ for ever. */
+function some<Field extends Readonly<Record<string, object>>>(field: Field): Partial<Field> {
+  return Object.values(field).every((value) => Object.keys(value).length === 0) ? {} : field;
+}
+
+/** The time in which connections are ended, 1 s for peers that do not read, and some slack. */
+function gracePeriodSeconds(options: Readonly<Record<string, string>>): number {
+  const type = duration({ minMs: 0, maxMs: longestMs, zero: "off" });
+  const sumMs = Object.entries(drainMs).reduce((sum, [name, defaultMs]) => {
+    const text = options[name];
+    return sum + (text === undefined ? defaultMs : type.fromTexts([text]));
+  }, 0);
+  return Math.ceil(sumMs / 1_000) + 7;
+}

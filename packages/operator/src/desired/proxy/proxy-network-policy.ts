@@ -1,0 +1,42 @@
+import type { DesiredObject } from "../desired-object.js";
+import { managedLabels, podSelector, portNames, proxyNames, type ProxySettings } from "./proxy-settings.js";
+
+const namespaceCalled = (name: string): object => ({
+  namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": name } },
+});
+const tcp = (port: string | number): object => ({ port, protocol: "TCP" });
+
+/** Options with which the proxy calls more than the API server: which addresses that may be, only they say. */
+const callingOptions = ["backplane", "source"];
+
+/**
+ * Who reaches the proxy, and whom it reaches. Flags are for every Pod of the cluster; metrics are for the namespace `monitoring` and for our own,
+ * where the operator reads how many subscribers there are. Probes come from the kubelet of the Pod's own node, which no policy keeps out.
+ */
+export function proxyNetworkPolicy({ namespace, options }: ProxySettings): DesiredObject {
+  const callsOthers = callingOptions.some((name) => options[name] !== undefined);
+  return {
+    apiVersion: "networking.k8s.io/v1",
+    kind: "NetworkPolicy",
+    metadata: { name: proxyNames.networkPolicy, namespace, labels: managedLabels },
+    spec: {
+      podSelector: { matchLabels: podSelector },
+      policyTypes: callsOthers ? ["Ingress"] : ["Ingress", "Egress"],
+      ingress: [
+        { from: [{ namespaceSelector: {} }], ports: [tcp(portNames.sync)] },
+        {
+          from: [namespaceCalled("monitoring"), namespaceCalled(namespace)],
+          ports: [tcp(portNames.management)],
+        },
+      ],
+      ...(callsOthers ? {} : { egress: [toNameServers, toApiServer] }),
+    },
+  };
+}
+
+const toNameServers = {
+  to: [namespaceCalled("kube-system")],
+  ports: [{ port: 53, protocol: "UDP" }, tcp(53)],
+};
+/** Where the API server stands differs from cluster to cluster, mostly outside of every namespace, so only its ports can be named. */
+const toApiServer = { ports: [tcp(443), tcp(6443)] };

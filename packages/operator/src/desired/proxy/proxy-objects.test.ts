@@ -1,0 +1,203 @@
+import { readFileSync } from "node:fs";
+import path from "node:path";
+import { baseManifest } from "@bunting/test/support/base-manifest.js";
+import { expect } from "chai";
+import type { DesiredObject } from "../desired-object.js";
+import { proxyObjects } from "./proxy-objects.js";
+import type { ProxySettings } from "./proxy-settings.js";
+
+const root = path.join(import.meta.dirname, "../../../../..");
+
+const settings: ProxySettings = {
+  namespace: "flags",
+  image: "registry.example/proxy:v7",
+  replicas: 2,
+  ports: { sync: 8015, management: 8016 },
+  debugLogging: false,
+  options: {},
+  pod: {
+    serviceAccountName: "open-feature-operator-flagd-proxy",
+    labels: {},
+    annotations: {},
+    imagePullSecrets: [],
+  },
+  hasNetworkPolicy: true,
+};
+const owner = { apiVersion: "apps/v1", kind: "Deployment", name: "operator", uid: "u" };
+
+interface Spec {
+  readonly [field: string]: unknown;
+}
+
+/** By kind. */
+function objectsOf(
+  change: Partial<ProxySettings> = {},
+  annotations = {},
+): Readonly<Record<string, DesiredObject & { readonly spec: Spec }>> {
+  const image = change.image ?? settings.image;
+  const { deployment, others } = proxyObjects({ ...settings, ...change }, { image, annotations }, owner);
+  return Object.fromEntries(
+    [deployment, ...others].map((object) => [object.kind, object as DesiredObject & { spec: Spec }]),
+  );
+}
+
+function podOf(change: Partial<ProxySettings> = {}): {
+  readonly metadata: { readonly labels: object; readonly annotations?: object };
+  readonly spec: Spec & { readonly containers: readonly [Spec] };
+} {
+  return objectsOf(change)["Deployment"]?.spec["template"] as ReturnType<typeof podOf>;
+}
+
+const argumentsOf = (change: Partial<ProxySettings>): unknown => podOf(change).spec.containers[0]["args"];
+
+/** With the names of ports and labels that the open-feature-operator's objects have. */
+function withStockNames(spec: unknown): unknown {
+  return JSON.parse(
+    JSON.stringify(spec)
+      .replaceAll('"app.kubernetes.io/name":"bunting-proxy"', JSON.stringify(selector).slice(1, -1))
+      .replaceAll('"port":"sync"', '"port":"port"')
+      .replaceAll('"port":"management"', '"port":"management-port"')
+      .replaceAll('"name":"sync"', '"name":"port","protocol":"TCP"')
+      .replaceAll('"name":"management"', '"name":"management-port","protocol":"TCP"')
+      .replaceAll('"name":"proxy"', '"imagePullPolicy":"IfNotPresent","name":"flagd-proxy"'),
+  ) as unknown;
+}
+
+const selector = {
+  "app.kubernetes.io/name": "flagd-proxy",
+  "app.kubernetes.io/managed-by": "open-feature-operator",
+};
+
+describe("the objects of the proxy", () => {
+  it("have the names, labels and selectors of the open-feature-operator's", () => {
+    const fixture = path.join(root, "test/fixtures/stock-operator/proxy-objects-managed-fields.json");
+    const { items } = JSON.parse(readFileSync(fixture, "utf8")) as { items: readonly DesiredObject[] };
+    expect(items.map(({ kind }) => kind)).to.deep.equal(["Deployment", "Service", "PodDisruptionBudget"]);
+    for (const stock of items) {
+      const ours = objectsOf({ image: "registry.example/proxy:v0.9.4" })[stock.kind];
+      const [stockSpec, spec] = [stock["spec"] as Spec, ours?.spec ?? {}];
+      expect(ours?.apiVersion).to.equal(stock.apiVersion);
+      expect(ours?.metadata.name).to.equal(stock.metadata.name);
+      expect(ours?.metadata.labels).to.deep.equal(stock.metadata.labels);
+      expect(spec["selector"]).to.deep.equal(stockSpec["selector"]);
+      expect(spec["ports"]).to.deep.equal(stockSpec["ports"]);
+      const [stockPod, pod] = [stockSpec["template"], spec["template"]] as ReturnType<typeof podOf>[];
+      expect(pod?.metadata.labels).to.deep.equal(stockPod?.metadata.labels);
+      for (const field of ["name", "args", "ports"])
+        expect(pod?.spec.containers[0][field]).to.deep.equal(stockPod?.spec.containers[0][field]);
+      expect(pod?.spec["serviceAccountName"]).to.equal(stockPod?.spec["serviceAccountName"]);
+    }
+  });
+
+  it("belong to the operator's Deployment, in its namespace", () => {
+    const objects = Object.values(objectsOf());
+    expect(objects).to.have.lengthOf(4);
+    for (const { metadata } of objects)
+      expect(metadata).to.deep.include({ namespace: "flags", ownerReferences: [owner] });
+    const { deployment } = proxyObjects(settings, { image: "p", annotations: {} }, undefined);
+    expect(deployment.metadata).to.not.have.property("ownerReferences");
+  });
+
+  it("have Pods as those of the Helm chart and of deploy/kustomize", () => {
+    const chart = withStockNames(baseManifest("deployment.yaml").spec) as ReturnType<typeof podOf> & Spec;
+    const { template, strategy, replicas } = chart as unknown as Readonly<Record<string, unknown>>;
+    const pod = (template as ReturnType<typeof podOf>).spec;
+    const [container] = pod.containers;
+    const ours = podOf();
+    const [ourContainer] = ours.spec.containers;
+    // Which image, what the arguments are and whose token it has is decided elsewhere.
+    const deciding = { image: container["image"], args: container["args"] };
+    expect({ ...ourContainer, ...deciding }).to.deep.equal(container);
+    const { serviceAccountName } = pod;
+    expect({ ...ours.spec, serviceAccountName, containers: [] }).to.deep.equal({ ...pod, containers: [] });
+    expect(objectsOf()["Deployment"]?.spec).to.deep.include({ strategy, replicas });
+  });
+
+  it("let in and out what those of deploy/kustomize do, and the operator to the metrics", () => {
+    const expected = withStockNames(baseManifest("network-policy.yaml").spec) as {
+      readonly ingress: readonly { readonly from: object[] }[];
+    };
+    expected.ingress[1]?.from.push({
+      namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": "flags" } },
+    });
+    expect(objectsOf()["NetworkPolicy"]?.spec).to.deep.equal(expected);
+  });
+
+  it("leave the way out open where options name others to call", () => {
+    for (const options of [{ backplane: "redis://r:6379/0" }, { source: "upstream:other:8015" }]) {
+      const spec = objectsOf({ options })["NetworkPolicy"]?.spec;
+      expect(spec).to.deep.include({ policyTypes: ["Ingress"] });
+      expect(spec).to.not.have.property("egress");
+    }
+  });
+
+  it("have no NetworkPolicy where none is asked for, and say which that would be", () => {
+    const change = { ...settings, hasNetworkPolicy: false };
+    const { others, unwanted } = proxyObjects(change, { image: "p", annotations: {} }, owner);
+    expect(others.map(({ kind }) => kind)).to.deep.equal(["Service", "PodDisruptionBudget"]);
+    expect(unwanted.map(({ kind, metadata: { name } }) => `${kind} ${name}`)).to.deep.equal([
+      "NetworkPolicy flagd-proxy",
+    ]);
+    expect(proxyObjects(settings, { image: "p", annotations: {} }, owner).unwanted).to.deep.equal([]);
+  });
+
+  it("pass on the ports, in arguments only where they are not the proxy's own", () => {
+    const ports = { sync: 9015, management: 9016 };
+    expect(argumentsOf({ ports })).to.deep.equal(["start", "--management-port", "9016", "--port", "9015"]);
+    expect(podOf({ ports }).spec.containers[0]["ports"]).to.deep.equal([
+      { name: "port", containerPort: 9015, protocol: "TCP" },
+      { name: "management-port", containerPort: 9016, protocol: "TCP" },
+    ]);
+    expect(objectsOf({ ports })["Service"]?.spec["ports"]).to.deep.equal([
+      { name: "flagd-proxy", port: 9015, targetPort: 9015, protocol: "TCP", appProtocol: "grpc" },
+    ]);
+  });
+
+  it("pass on debug and further options, in the order of their names", () => {
+    const options = { "log-format": "json", "deletion-policy": "empty" };
+    expect(argumentsOf({ debugLogging: true, options })).to.deep.equal([
+      ...["start", "--management-port", "8016", "--debug"],
+      ...["--deletion-policy=empty", "--log-format=json"],
+    ]);
+  });
+
+  it("have as much time to end as the options for that take", () => {
+    const graceOf = (options: Readonly<Record<string, string>>): unknown =>
+      podOf({ options }).spec["terminationGracePeriodSeconds"];
+    expect(graceOf({})).to.equal(15);
+    expect(graceOf({ "drain-delay": "0", "drain-window": "1m500ms" })).to.equal(68);
+    expect(() => graceOf({ "drain-delay": "soon" })).to.throw("expected a duration");
+  });
+
+  it("have the labels, annotations and secrets of all the operator's Pods, but select by their own", () => {
+    const pod = podOf({
+      pod: {
+        serviceAccountName: "proxy",
+        labels: { team: "flags", app: "other", "app.kubernetes.io/name": "other" },
+        annotations: { "example.org/a": "b" },
+        imagePullSecrets: ["one", "two"],
+      },
+    });
+    expect(pod.metadata).to.deep.equal({
+      labels: { team: "flags", app: "flagd-proxy", ...selector, "app.kubernetes.io/version": "v7" },
+      annotations: { "example.org/a": "b" },
+    });
+    expect(pod.spec).to.deep.include({
+      serviceAccountName: "proxy",
+      imagePullSecrets: [{ name: "one" }, { name: "two" }],
+    });
+  });
+
+  it("keep half of the replicas while nodes are drained", () => {
+    const kept = [1, 2, 5].map(
+      (replicas) => objectsOf({ replicas })["PodDisruptionBudget"]?.spec["minAvailable"],
+    );
+    expect(kept).to.deep.equal([0, 1, 2]);
+  });
+
+  it("have the annotations of the rollout, if there are some", () => {
+    const annotations = { "bunting.dev/available-image": "p:1" };
+    expect(objectsOf({}, annotations)["Deployment"]?.metadata.annotations).to.deep.equal(annotations);
+    expect(objectsOf()["Deployment"]?.metadata).to.not.have.property("annotations");
+  });
+});

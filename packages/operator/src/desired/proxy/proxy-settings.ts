@@ -1,0 +1,56 @@
+import { managedBy } from "../../api/names.js";
+
+/** What the operator decides about the proxy. */
+export interface ProxySettings {
+  /** The operator's own namespace. */
+  readonly namespace: string;
+  /** With its tag or digest. */
+  readonly image: string;
+  /** At least 1; other managers may scale the Deployment. */
+  readonly replicas: number;
+  readonly ports: ProxyPorts;
+  readonly debugLogging: boolean;
+  /** Further options of the proxy by their names without dashes, other than port, management-port and debug. */
+  readonly options: Readonly<Record<string, string>>;
+  readonly pod: ProxyPodSettings;
+  /** Whether only Pods of the cluster reach the proxy. */
+  readonly hasNetworkPolicy: boolean;
+}
+
+export interface ProxyPorts {
+  readonly sync: number;
+  readonly management: number;
+}
+
+/** What all Pods that the operator makes have in common, and the proxy's ServiceAccount. */
+export interface ProxyPodSettings {
+  /** It has to exist; the operator grants nothing. */
+  readonly serviceAccountName: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly annotations: Readonly<Record<string, string>>;
+  readonly imagePullSecrets: readonly string[];
+}
+
+/** The names of the open-feature-operator's objects, so that it finds them on the way back. */
+export const proxyNames = Object.freeze({
+  deployment: "flagd-proxy",
+  container: "flagd-proxy",
+  service: "flagd-proxy-svc",
+  disruptionBudget: "flagd-proxy-pdb",
+  networkPolicy: "flagd-proxy",
+});
+
+/** By which the open-feature-operator recognises its objects: it must be on all of them. */
+export const managedLabels = Object.freeze({ [managedBy.label]: managedBy.value });
+
+/** Of the Deployment, and immutable. */
+export const deploymentSelector = Object.freeze({ app: proxyNames.deployment });
+
+/** Of everything else that selects the proxy's Pods. */
+export const podSelector = Object.freeze({
+  "app.kubernetes.io/name": proxyNames.deployment,
+  ...managedLabels,
+});
+
+/** The names of container ports, which probes refer to. */
+export const portNames = Object.freeze({ sync: "port", management: "management-port" });
