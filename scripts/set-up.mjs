@@ -26,6 +26,7 @@ unlessUnchanged("install", "installing dependencies", manifests(), tools, () => 
 if (process.argv.includes("--build")) {
   const binaries = [
     "packages/proxy/dist/bunting-proxy.cjs",
+    "packages/operator/dist/bunting-operator.cjs",
     "packages/agent/dist/bunting-agent.cjs",
     "packages/agent/dist/start-agent.cjs",
     "packages/cli/dist/bundle/bunting.mjs",

@@ -14,7 +14,7 @@ WORKDIR /src
 COPY package.json pnpm-lock.yaml pnpm-workspace.yaml ./
 RUN npx --yes pnpm@10.34.9 fetch
 COPY . .
-RUN npx --yes pnpm@10.34.9 install --offline --frozen-lockfile && node --import=tsx scripts/bundle.ts agent proxy
+RUN npx --yes pnpm@10.34.9 install --offline --frozen-lockfile && node --import=tsx scripts/bundle.ts agent proxy operator
 # The maps of the chunks would be a third of the image. The bundle's own stays.
 RUN mkdir /agent && cp -r LICENSE packages/agent/dist/bunting-agent.* packages/agent/dist/start-agent.cjs packages/agent/dist/chunks /agent/ && find /agent/chunks -name '*.map' -delete
 # V8's code cache, by the node that will read it. If that can't run here (another architecture), there is none, and the agent starts more slowly.

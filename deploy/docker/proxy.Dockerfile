@@ -10,7 +10,7 @@ WORKDIR /src
 COPY package.json pnpm-lock.yaml pnpm-workspace.yaml ./
 RUN npx --yes pnpm@10.34.9 fetch
 COPY . .
-RUN npx --yes pnpm@10.34.9 install --offline --frozen-lockfile && node --import=tsx scripts/bundle.ts agent proxy
+RUN npx --yes pnpm@10.34.9 install --offline --frozen-lockfile && node --import=tsx scripts/bundle.ts agent proxy operator
 # The CLI is for `kubectl exec`.
 RUN node --import=tsx scripts/bundle-cli.ts && mkdir /proxy && \
     cp -r LICENSE packages/proxy/dist/bunting-proxy.* packages/proxy/dist/chunks /proxy/ && cp -r packages/cli/dist/bundle /proxy/cli

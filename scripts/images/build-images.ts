@@ -1,5 +1,5 @@
 /**
- * `npm run images`: builds both images from the last commit, as on a machine that reaches a registry, but on base images made here
+ * `npm run images`: builds the images from the last commit, as on a machine that reaches a registry, but on base images made here
  * (base-images.ts). What has not changed since the last time is not built again. Others import `buildImages`.
  */
 import { createHash } from "node:crypto";
@@ -13,14 +13,15 @@ import { buildah, imageCache, missingForImages, report, run, whileNoOtherBuilds 
 import { readOciImage, type OciBlob, type OciImage } from "./oci-image.js";
 
 const root = path.resolve(import.meta.dirname, "../..");
-const services = ["agent", "proxy"] as const;
+const services = ["agent", "proxy", "operator"] as const;
 /** How long what a killed build has left is kept. */
 const keptMs = 24 * 60 * 60_000;
 
 export interface BuiltImages {
   readonly agent: OciImage;
   readonly proxy: OciImage;
-  /** What both are based on: node without a shell. */
+  readonly operator: OciImage;
+  /** What they are based on: node without a shell. */
   readonly runtime: OciImage;
   /** The commit that they were built from. */
   readonly revision: string;
@@ -42,7 +43,8 @@ export function buildImages(
     return entry.getSync((unfinished) => build(architecture, revision, runtime, unfinished));
   });
   const read = (name: string): OciImage => readOciImage(layout, name);
-  return { agent: read("agent"), proxy: read("proxy"), runtime: read("runtime"), revision };
+  const [agent, proxy, operator] = [read("agent"), read("proxy"), read("operator")];
+  return { agent, proxy, operator, runtime: read("runtime"), revision };
 }
 
 /** The layers that an image adds to its base. */
@@ -58,7 +60,7 @@ export function ownSizes(image: OciImage, base: OciImage): readonly [packed: num
 }
 
 function build(architecture: Architecture, revision: string, runtime: string, layout: string): void {
-  report(`building both images for ${architecture}`);
+  report(`building the images for ${architecture}`);
   const checkout = mkdtempSync(path.join(imageCache, "checkout-"));
   try {
     const archive = path.join(checkout, "archive.tar");

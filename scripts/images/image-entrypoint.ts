@@ -11,7 +11,7 @@ export interface ImageEntrypoint {
 }
 
 /** Reads ENTRYPOINT and ENV of the last stage of a Dockerfile. */
-export function imageEntrypoint(dockerfile: "agent.Dockerfile" | "proxy.Dockerfile"): ImageEntrypoint {
+export function imageEntrypoint(dockerfile: `${"agent" | "operator" | "proxy"}.Dockerfile`): ImageEntrypoint {
   const stages = readFileSync(path.join(dockerFolder, dockerfile), "utf8").split(/^FROM /m);
   const stage = stages.at(-1) ?? "";
   const entrypoint = /^ENTRYPOINT (\[.*\])$/m.exec(stage)?.[1];

@@ -16,7 +16,7 @@ const root = path.resolve(import.meta.dirname, "../..");
 const otherArchitecture = hostArchitecture === "amd64" ? "arm64" : "amd64";
 /** `e_machine` of an ELF file. */
 const elfMachines = { amd64: 62, arm64: 183 };
-const services = ["agent", "proxy"] as const;
+const services = ["agent", "proxy", "operator"] as const;
 
 function built(images: ReturnType<typeof buildImages>): BuiltImages {
   if ("missing" in images) throw new Error(images.missing);
@@ -57,11 +57,19 @@ describe("the images", function () {
         expect([architecture, os]).to.deep.equal([hostArchitecture, "linux"]);
         expect(config.User).to.equal("65532:65532");
         expect(config.Entrypoint?.at(0)).to.equal("/nodejs/bin/node");
-        const script = { agent: "/app/start-agent.cjs", proxy: "/app/bunting-proxy.cjs" }[service];
+        const script = {
+          agent: "/app/start-agent.cjs",
+          proxy: "/app/bunting-proxy.cjs",
+          operator: "/app/bunting-operator.cjs",
+        }[service];
         expect(config.Entrypoint?.at(-1)).to.equal(script);
         expect(config.Cmd).to.deep.equal(["start"]);
         expect(config.Env).to.include("SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt");
-        const ports = { agent: [8013, 8014, 8015, 8016], proxy: [8015, 8016] }[service];
+        const ports = {
+          agent: [8013, 8014, 8015, 8016],
+          proxy: [8015, 8016],
+          operator: [8080, 8081, 9443],
+        }[service];
         expect(Object.keys(config.ExposedPorts ?? {}).sort()).to.deep.equal(
           ports.map((port) => `${port}/tcp`),
         );
@@ -210,6 +218,33 @@ describe("the images", function () {
       });
       expect(await container.exit, container.output.join("\n")).to.equal(0);
       expect(container.output.join("\n")).to.contain("true");
+    });
+
+    it("the operator answers probes as PID 1 while its API server is away, and ends with 0 on SIGTERM", async () => {
+      const cluster = { server: "https://127.0.0.1:9" };
+      const kubeconfig = {
+        clusters: [{ name: "away", cluster }],
+        contexts: [{ name: "away", context: { cluster: "away", user: "away" } }],
+        users: [{ name: "away", user: { token: "t" } }],
+        "current-context": "away",
+      };
+      directory.replace("kubeconfig", JSON.stringify(kubeconfig));
+      rootFileSystem = new RootFileSystem(images.operator);
+      container = new Container(rootFileSystem, {
+        args: [
+          "start",
+          "--kubeconfig=/flags/kubeconfig",
+          "--health-probe-bind-address=127.0.0.1:0",
+          "--metrics-bind-address=0",
+          "--webhook-port=0",
+        ],
+        mounts: { "/flags": directory.path },
+      });
+      const ports = await container.ports(1);
+      expectUnprivileged();
+      const answer = await fetch(`http://127.0.0.1:${ports.get("management") ?? 0}/healthz`);
+      expect(answer.status).to.equal(200);
+      expect(await container.stop()).to.equal(0);
     });
 
     it("the agent's has a code cache that its node takes", async () => {

@@ -37,7 +37,7 @@ function packagesInMaps(dist: string): Set<string> {
 }
 
 describe("the bill of materials", () => {
-  for (const service of ["agent", "proxy"]) {
+  for (const service of ["agent", "proxy", "operator"]) {
     const dist = path.join(root, `packages/${service}/dist`);
     const read = (file: string): string => readFileSync(path.join(dist, file), "utf8");
 

@@ -10,12 +10,14 @@ const root = path.dirname(path.dirname(import.meta.dirname));
 export const binaries = {
   proxy: path.join(root, "packages/proxy/dist/bunting-proxy.cjs"),
   agent: path.join(root, "packages/agent/dist/start-agent.cjs"),
+  operator: path.join(root, "packages/operator/dist/bunting-operator.cjs"),
   cli: path.join(root, "packages/cli/dist/bundle/bunting.mjs"),
 };
 
 /** How the images start the binaries: the `image` of a process. */
 export const agentImage = imageEntrypoint("agent.Dockerfile");
 export const proxyImage = imageEntrypoint("proxy.Dockerfile");
+export const operatorImage = imageEntrypoint("operator.Dockerfile");
 
 export interface LogLine {
   readonly level: string;

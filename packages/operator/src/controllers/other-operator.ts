@@ -1,0 +1,132 @@
+import { KubeError, type KubeObject, type ResourceType, type RestClient } from "@bunting/kube";
+import { isAborted, sleep, type Context } from "@bunting/runtime";
+
+/** The Lease by which replicas of the open-feature-operator elect their leader. */
+const otherLease = "131bf64c.openfeature.dev";
+/** The name of its Deployment, unless users rename it. */
+const otherDeployment = "open-feature-operator-controller-manager";
+
+const leaseType: ResourceType = { group: "coordination.k8s.io", version: "v1", plural: "leases" };
+const deploymentType: ResourceType = { group: "apps", version: "v1", plural: "deployments" };
+
+/** Interval of looks while another operator runs. */
+const lookMs = 5_000;
+/** Interval of looks while none does. */
+const lookAgainMs = 30_000;
+/** A Lease renewed longer ago than this, by the wall clock, has no holder: no two clocks of a cluster differ by so much. */
+const surelyOverMs = 600_000;
+
+interface OtherLease extends KubeObject {
+  readonly spec?: {
+    readonly holderIdentity?: string;
+    readonly leaseDurationSeconds?: number;
+    readonly renewTime?: string;
+  };
+}
+
+interface OtherDeployment extends KubeObject {
+  readonly status?: { readonly readyReplicas?: number };
+}
+
+export interface OtherOperatorOptions {
+  readonly client: Pick<RestClient, "get">;
+  /** Of this operator; other namespaces are not looked at. */
+  readonly namespace: string;
+  /** The uid of this operator's own Deployment, which may have the other's name; undefined if it has none. */
+  readonly ownUid: (signal: AbortSignal) => Promise<string | undefined>;
+  readonly context: Pick<Context, "clock" | "logger">;
+  /** Called with a sentence when another operator is seen, and with undefined when none is any more. */
+  readonly onSeen: (what: string | undefined) => void;
+}
+
+/** Result of the last look; "unknown" before the first. */
+type Sight = "unknown" | "alone" | { readonly other: string };
+
+/**
+ * Looks whether the open-feature-operator runs in our namespace: two operators would undo each other's writes. Its Lease is live as long
+ * as it is renewed, and its Deployment as long as a Pod of it is ready.
+ */
+export class OtherOperator {
+  readonly #options: OtherOperatorOptions;
+  #sight: Sight = "unknown";
+  #lease: { readonly resourceVersion: string | undefined; readonly sinceMs: number } | undefined;
+
+  constructor(options: OtherOperatorOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Does the work whenever no other operator runs, until the signal aborts.
+   *
+   * @param work must end soon after its signal aborts. If it ends by itself, it is begun again; if it rejects, so does this.
+   */
+  async workInAbsence(work: (signal: AbortSignal) => Promise<void>, signal: AbortSignal): Promise<void> {
+    while (!isAborted(signal)) {
+      await this.#look(signal);
+      if (isAborted(signal)) return;
+      if (this.#sight === "alone") await this.#workUntilSeen(work, signal);
+      else await sleep(lookMs, signal, this.#options.context.clock);
+    }
+  }
+
+  async #workUntilSeen(work: (signal: AbortSignal) => Promise<void>, signal: AbortSignal): Promise<void> {
+    const stop = new AbortController();
+    const either = AbortSignal.any([signal, stop.signal]);
+    const working = work(either).finally(() => stop.abort());
+    // It is awaited below, and until then a rejection would end the process.
+    working.catch(() => undefined);
+    while (!isAborted(either) && this.#sight === "alone") {
+      await sleep(lookAgainMs, either, this.#options.context.clock);
+      if (!isAborted(either)) await this.#look(either);
+    }
+    stop.abort();
+    await working;
+  }
+
+  /** What can't be seen remains as it was. */
+  async #look(signal: AbortSignal): Promise<void> {
+    const { context, onSeen } = this.#options;
+    try {
+      const other = (await this.#liveLease(signal)) ?? (await this.#liveDeployment(signal));
+      const before = typeof this.#sight === "object" ? this.#sight.other : undefined;
+      this.#sight = other === undefined ? "alone" : { other };
+      if (other !== before) onSeen(other);
+    } catch (error) {
+      if (!signal.aborted) context.logger.warn({ error }, "it can't be seen whether another operator runs");
+    }
+  }
+
+  /** Times of other processes are never compared with ours, but for a Lease that nobody has renewed for long. */
+  async #liveLease(signal: AbortSignal): Promise<string | undefined> {
+    const { clock } = this.#options.context;
+    const lease: OtherLease | undefined = await this.#get(leaseType, otherLease, signal);
+    const { holderIdentity = "", leaseDurationSeconds = 15, renewTime = "" } = lease?.spec ?? {};
+    const resourceVersion = lease?.metadata.resourceVersion;
+    const nowMs = clock.monotonicMs();
+    if (this.#lease === undefined || this.#lease.resourceVersion !== resourceVersion)
+      this.#lease = { resourceVersion, sinceMs: nowMs };
+    const isOver =
+      holderIdentity === "" ||
+      nowMs - this.#lease.sinceMs >= leaseDurationSeconds * 1_000 ||
+      clock.now() - Date.parse(renewTime) > surelyOverMs;
+    return isOver ? undefined : `${holderIdentity} renews the Lease ${otherLease}`;
+  }
+
+  async #liveDeployment(signal: AbortSignal): Promise<string | undefined> {
+    const deployment: OtherDeployment | undefined = await this.#get(deploymentType, otherDeployment, signal);
+    if (deployment === undefined || (deployment.status?.readyReplicas ?? 0) === 0) return undefined;
+    if (deployment.metadata.uid === (await this.#options.ownUid(signal))) return undefined;
+    return `Pods of the Deployment ${otherDeployment} are ready`;
+  }
+
+  /** Undefined if there is none. */
+  async #get(type: ResourceType, name: string, signal: AbortSignal): Promise<KubeObject | undefined> {
+    const { client, namespace } = this.#options;
+    try {
+      return await client.get({ type, namespace, name }, signal);
+    } catch (error) {
+      if (error instanceof KubeError && error.code === "NOT_FOUND") return undefined;
+      throw error;
+    }
+  }
+}

@@ -1,0 +1,14 @@
+import { CodedError } from "@bunting/runtime";
+
+/**
+ * The errors of the operator.
+ *
+ * - OPTION_INVALID: an option has an invalid value, or a required one is missing.
+ * - PORT_UNUSABLE: a port can't be listened on.
+ */
+export type OperatorErrorCode = "OPTION_INVALID" | "PORT_UNUSABLE";
+
+/** The only error class of this package. The message says what to do about it, where something can be done. */
+export class OperatorError extends CodedError<OperatorErrorCode> {
+  override readonly name = "OperatorError";
+}

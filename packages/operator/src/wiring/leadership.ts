@@ -1,0 +1,78 @@
+import { randomUUID } from "node:crypto";
+import type { EventRecorder } from "@bunting/kube";
+import type { Component, Runnable } from "@bunting/runtime";
+import type { OtherOperator } from "../controllers/other-operator.js";
+import type { OperatorWiring } from "./operator-parts.js";
+
+/** The Lease of this operator; the open-feature-operator has another. */
+const leaseName = "bunting-operator";
+/**
+ * Another replica leads within 17 s after the leader was killed, and 2 s after it was stopped: a replica that does not lead tries up to a fifth
+ * later than this.
+ */
+const retryMs = 1_500;
+const stopTimeoutMs = 5_000;
+
+export interface LeadershipParts {
+  readonly events: EventRecorder;
+  /** The uid of our own Deployment; undefined if there is none. */
+  readonly ownUid: (signal: AbortSignal) => Promise<string | undefined>;
+  /** Makes what runs on the leader alone, in the order of its start: for each time that this process leads. */
+  readonly work: () => readonly Component[];
+}
+
+/** Runs the work of the leader while this process leads, and no other operator runs. */
+export function leadership(wiring: OperatorWiring, leading: LeadershipParts): Runnable {
+  const { options, parts, context, cluster, instance } = wiring;
+  const other = options.takeover ? undefined : otherOperator(wiring, leading);
+  const work = (signal: AbortSignal): Promise<void> =>
+    parts.runComponents(leading.work(), signal, { stopTimeoutMs });
+  const lead = async (signal: AbortSignal): Promise<void> => {
+    context.metrics.leads(true);
+    try {
+      await (other === undefined ? work(signal) : other.workInAbsence(work, signal));
+    } finally {
+      context.metrics.leads(false);
+      context.metrics.isHeldBack(false);
+    }
+  };
+  if (!options.leaderElect) return { name: "the leader's work", run: lead };
+  return new parts.LeaderElection({
+    client: cluster.client,
+    claim: { namespace: options.namespace, name: leaseName, identity: `${instance}_${randomUUID()}` },
+    lead,
+    context,
+    timing: { retryMs },
+  });
+}
+
+/** Looks for another operator, and says so to users. */
+function otherOperator(
+  { options, parts, context, cluster, instance }: OperatorWiring,
+  leading: LeadershipParts,
+): OtherOperator {
+  const { namespace } = options;
+  const { logger, metrics } = context;
+  return new parts.OtherOperator({
+    client: cluster.client,
+    namespace,
+    ownUid: leading.ownUid,
+    context,
+    onSeen: (what) => {
+      metrics.isHeldBack(what !== undefined);
+      if (what === undefined) {
+        logger.info("the other operator is gone: this one begins to write");
+        return;
+      }
+      const note = `another operator runs (${what}): this one writes nothing until that is gone; --takeover begins all the same`;
+      logger.warn({ reason: "OtherOperator" }, note);
+      leading.events.record({
+        regarding: { apiVersion: "v1", kind: "Pod", namespace, name: instance },
+        type: "Warning",
+        reason: "OtherOperator",
+        action: "Wait",
+        note,
+      });
+    },
+  });
+}
