@@ -1,6 +1,6 @@
 import { flagName, publicOptions, type OptionSpec, type OptionTable } from "@bunting/runtime";
 
-/** An option of the proxy as a value of the chart, under the name of its flag. */
+/** An option as a value of a chart, under the name of its flag. */
 export interface ChartOption {
   readonly name: string;
   readonly spec: OptionSpec<unknown>;
@@ -17,26 +17,17 @@ interface OptionCheck {
   readonly allowsZero?: boolean;
 }
 
-/** Set by the chart itself, or without sense in a Pod. */
-const notInChart = [
-  "port",
-  "management-port",
-  "host",
-  "config",
-  "kubeconfig",
-  "kube-context",
-  "service-account-directory",
-  "allow-file-selectors",
-];
-
-export function chartOptions(table: OptionTable): ChartOption[] {
-  const all = publicOptions(table).map(([key, spec]) => ({
-    name: flagName(key, spec),
-    spec,
-    check: checkOf(spec),
-  }));
+/**
+ * The options that users of a chart may set.
+ *
+ * @param notInChart names of those that the chart sets itself, or that make no sense in a Pod
+ */
+export function chartOptions(table: OptionTable, notInChart: readonly string[]): ChartOption[] {
+  const all = publicOptions(table)
+    .filter(([, spec]) => spec.ignoredBecause === undefined)
+    .map(([key, spec]) => ({ name: flagName(key, spec), spec, check: checkOf(spec) }));
   const unknown = notInChart.filter((name) => !all.some((option) => option.name === name));
-  if (unknown.length > 0) throw new Error(`the proxy has no option ${unknown.join(", ")}`);
+  if (unknown.length > 0) throw new Error(`there is no option ${unknown.join(", ")}`);
   return all.filter(({ name }) => !notInChart.includes(name));
 }
 
@@ -73,6 +64,10 @@ function typeOf({ type }: OptionSpec<unknown>): object {
     case "duration":
     case "bytes":
       return { type: ["string", "integer"] };
+    case "port":
+      return { type: "integer", minimum: 0, maximum: 65_535 };
+    case "quantity":
+      return { type: ["string", "number"] };
     default:
       return { type: "string" };
   }
