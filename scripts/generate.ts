@@ -27,6 +27,7 @@ await import("./generate-access-matrix.js");
 await import("./generate-dashboards.js");
 // After the dashboards, of which the chart has copies.
 await import("./generate-chart.js");
+await import("./generate-operator-chart.js");
 await import("./generate-status-page.js");
 
 /** buf finds its plugin, protoc-gen-ts_proto, by PATH. */

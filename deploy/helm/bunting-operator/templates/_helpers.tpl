@@ -1,0 +1,117 @@
+{{- define "bunting-operator.fullname" -}}
+{{- if .Values.fullnameOverride -}}
+{{- .Values.fullnameOverride | trunc 63 | trimSuffix "-" -}}
+{{- else -}}
+{{- $name := default .Chart.Name .Values.nameOverride -}}
+{{- ternary .Release.Name (printf "%s-%s" .Release.Name $name) (contains $name .Release.Name) | trunc 51 | trimSuffix "-" -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Names of objects outside of the release's namespace, which must not be those of another release. */}}
+{{- define "bunting-operator.wideName" -}}
+{{- $name := include "bunting-operator.fullname" . -}}
+{{- ternary $name (printf "%s-%s" .Release.Namespace $name) (has .Release.Namespace (list "bunting-system" "open-feature-operator-system")) -}}
+{{- end -}}
+
+{{- define "bunting-operator.serviceAccountName" -}}
+{{- if .Values.serviceAccount.create -}}
+{{- default (include "bunting-operator.fullname" .) .Values.serviceAccount.name -}}
+{{- else -}}
+{{- required "serviceAccount.name: name the ServiceAccount to use, because serviceAccount.create is false" .Values.serviceAccount.name -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "bunting-operator.proxyServiceAccountName" -}}
+{{- if .Values.proxyServiceAccount.create -}}
+{{- default (printf "%s-flagd-proxy" (include "bunting-operator.fullname" .)) .Values.proxyServiceAccount.name -}}
+{{- else -}}
+{{- required "proxyServiceAccount.name: name the ServiceAccount to use, because proxyServiceAccount.create is false" .Values.proxyServiceAccount.name -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "bunting-operator.serviceName" -}}
+{{- default (include "bunting-operator.fullname" .) .Values.service.name -}}
+{{- end -}}
+
+{{- define "bunting-operator.image" -}}
+{{- if .Values.image.digest -}}
+{{- printf "%s@%s" .Values.image.repository .Values.image.digest -}}
+{{- else -}}
+{{- printf "%s:%s" .Values.image.repository (default .Chart.AppVersion .Values.image.tag) -}}
+{{- end -}}
+{{- end -}}
+
+{{/* What never changes in the life of a release: selectors of a Deployment are immutable. */}}
+{{- define "bunting-operator.selectorLabels" -}}
+{{- if .Values.selectorLabels -}}
+{{- toYaml .Values.selectorLabels -}}
+{{- else -}}
+app.kubernetes.io/name: bunting-operator
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end -}}
+{{- end -}}
+
+{{/* The chart's labels win over those of values. */}}
+{{- define "bunting-operator.labels" -}}
+{{- $own := include "bunting-operator.selectorLabels" . | fromYaml -}}
+{{- $_ := set $own "app.kubernetes.io/part-of" "bunting" -}}
+{{- $_ := set $own "app.kubernetes.io/version" .Chart.AppVersion -}}
+{{- $_ := set $own "app.kubernetes.io/managed-by" .Release.Service -}}
+{{- $_ := set $own "helm.sh/chart" (printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_") -}}
+{{- toYaml (merge $own .Values.commonLabels) -}}
+{{- end -}}
+
+{{/* Without versions: the Pods of an unchanged template stay when only the chart changes. */}}
+{{- define "bunting-operator.podLabels" -}}
+{{- $own := include "bunting-operator.selectorLabels" . | fromYaml -}}
+{{- $_ := set $own "app.kubernetes.io/part-of" "bunting" -}}
+{{- toYaml (merge $own .Values.podLabels .Values.commonLabels) -}}
+{{- end -}}
+
+{{/* All options of the operator as a JSON object: those of `options`, and what the chart itself says. */}}
+{{- define "bunting-operator.options" -}}
+{{- $own := dict "proxy-service-account" (include "bunting-operator.proxyServiceAccountName" .) "webhook-service" (include "bunting-operator.serviceName" .) -}}
+{{- if ne .Values.certificates.mode "own" -}}
+{{- $_ := set $own "certificates" .Values.certificates.mode -}}
+{{- $_ := set $own "webhook-cert-path" "/etc/bunting/webhook" -}}
+{{- end -}}
+{{- merge $own .Values.options | toJson -}}
+{{- end -}}
+
+{{/* The arguments of the operator as a JSON array, in the order of their names. */}}
+{{- define "bunting-operator.args" -}}
+{{- $args := list "start" -}}
+{{- range $name, $value := include "bunting-operator.options" . | fromJson -}}
+{{- $args = append $args (printf "--%s=%s" $name (include "bunting-operator.text" $value)) -}}
+{{- end -}}
+{{- concat $args .Values.extraArgs | toJson -}}
+{{- end -}}
+
+{{/* YAML numbers are floats here; whole ones would be written with an exponent from a million on. */}}
+{{- define "bunting-operator.text" -}}
+{{- if and (kindIs "float64" .) (eq (floor .) .) }}{{ . | int64 }}{{ else }}{{ . }}{{ end -}}
+{{- end -}}
+
+{{/* Takes (list $ scope): the rules of a role as YAML, of what the options need. */}}
+{{- define "bunting-operator.rules" -}}
+{{- $root := index . 0 -}}
+{{- $scope := index . 1 -}}
+{{- $table := $root.Files.Get "files/options.json" | fromJson -}}
+{{- $rules := list -}}
+{{- range $root.Files.Get "files/permissions.json" | fromJsonArray -}}
+{{- $isNeeded := eq .scope $scope -}}
+{{- if .onlyIf -}}
+{{- $default := get (get $table .onlyIf.option) "default" -}}
+{{- $value := ternary (get $root.Values.options .onlyIf.option | toString) $default (hasKey $root.Values.options .onlyIf.option) -}}
+{{- $isNeeded = and $isNeeded (eq $value .onlyIf.is) -}}
+{{- end -}}
+{{- if $isNeeded -}}
+{{- $rule := dict "apiGroups" (list .apiGroup) "resources" .resources "verbs" .verbs -}}
+{{- if .names -}}
+{{- $_ := set $rule "resourceNames" .names -}}
+{{- end -}}
+{{- $rules = append $rules $rule -}}
+{{- end -}}
+{{- end -}}
+{{- toYaml $rules -}}
+{{- end -}}
