@@ -77,9 +77,10 @@ export const featureFlagSourceDefaults = Object.freeze({
   debugLogging: false,
 });
 
-export type DefaultedFeatureFlagSource = FeatureFlagSourceSpec & typeof featureFlagSourceDefaults;
+export type DefaultedFeatureFlagSource = FeatureFlagSourceSpec &
+  Required<Pick<FeatureFlagSourceSpec, keyof typeof featureFlagSourceDefaults>>;
 
 /** The spec with the defaults of the CRD, which the API server fills in when an object is stored: older objects may lack them. */
 export function defaultedFeatureFlagSource(spec: FeatureFlagSourceSpec): DefaultedFeatureFlagSource {
-  return { ...featureFlagSourceDefaults, ...definedFields(spec) } as DefaultedFeatureFlagSource;
+  return { ...featureFlagSourceDefaults, ...definedFields(spec) };
 }
