@@ -1,0 +1,63 @@
+import {
+  inProcessConfigurationDefaults,
+  mergeInProcessConfigurations,
+  type DefaultedInProcessConfiguration,
+  type InProcessConfiguration,
+  type InProcessConfigurationSpec,
+} from "@bunting/featureflags/resources";
+import { readersOfMetadata } from "@bunting/protocol";
+import { askConsent, type CrossNamespace } from "./consent.js";
+import { disarmSpec } from "./disarm-spec.js";
+import { addressKey, parseObjectNames, type ObjectAddress } from "./object-names.js";
+import type { SourceProblem } from "./source-problem.js";
+
+export interface InProcessRules {
+  /** Where the Pods are. */
+  readonly namespace: string;
+  readonly crossNamespace: CrossNamespace;
+  /** What InProcessConfigurations are merged into: the operator's own settings. */
+  readonly inProcessDefaults: InProcessConfigurationSpec;
+}
+
+export type InProcessPlanning =
+  | {
+      readonly kind: "planned";
+      readonly spec: DefaultedInProcessConfiguration;
+      readonly problems: readonly SourceProblem[];
+    }
+  | { readonly kind: "refused"; readonly problems: readonly SourceProblem[] };
+
+/**
+ * Merges the InProcessConfigurations that a text names, as the open-feature-operator does.
+ *
+ * @param configuration by `namespace/name`
+ */
+export function planInProcess(
+  text: string,
+  configuration: (key: string) => InProcessConfiguration | undefined,
+  { namespace, crossNamespace, inProcessDefaults }: InProcessRules,
+): InProcessPlanning {
+  const names = parseObjectNames(text, namespace);
+  if ("reason" in names) return { kind: "refused", problems: [names] };
+  const problems: SourceProblem[] = [];
+  let spec: InProcessConfigurationSpec = { ...inProcessConfigurationDefaults, ...inProcessDefaults };
+  for (const object of names as readonly ObjectAddress[]) {
+    const key = addressKey(object);
+    const found = configuration(key);
+    const readers = readersOfMetadata(found?.metadata);
+    const question = { kind: "InProcessConfiguration", object, readers, namespace, crossNamespace } as const;
+    const { isAllowed, problem } = askConsent(question);
+    if (!isAllowed && problem !== undefined) return { kind: "refused", problems: [problem] };
+    if (found === undefined) {
+      const message = `there is no InProcessConfiguration ${key}; create it, or correct the annotation`;
+      return { kind: "refused", problems: [{ reason: "NotFound", message }] };
+    }
+    const isForeign = object.namespace !== namespace && crossNamespace !== "legacy";
+    const usable = isForeign
+      ? disarmSpec(found.spec, `the InProcessConfiguration ${key}`)
+      : { spec: found.spec, problems: [] };
+    problems.push(...(problem === undefined ? [] : [problem]), ...usable.problems);
+    spec = mergeInProcessConfigurations(spec, usable.spec);
+  }
+  return { kind: "planned", spec: spec as DefaultedInProcessConfiguration, problems };
+}

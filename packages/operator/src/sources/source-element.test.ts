@@ -1,0 +1,117 @@
+import type { SourceEntry } from "@bunting/featureflags/resources";
+import { expect } from "chai";
+import { proxyAddress, resolveSource, type ProviderRules, type ResolvedSource } from "./source-element.js";
+
+const rules: ProviderRules = {
+  namespace: "shop",
+  proxyAddress: proxyAddress({ namespace: "flags", clusterDomain: "cluster.local", port: 8015 }),
+  providerKubernetes: "proxy",
+};
+const resolve = (entry: SourceEntry, defaultProvider?: string, over: Partial<ProviderRules> = {}) =>
+  resolveSource(entry, defaultProvider, { ...rules, ...over });
+/** As it is in `--sources`: with the keys in their order. */
+const json = (entry: SourceEntry, defaultProvider?: string, over?: Partial<ProviderRules>): string =>
+  JSON.stringify((resolve(entry, defaultProvider, over) as ResolvedSource).element);
+
+const viaProxy =
+  '{"uri":"flagd-proxy-svc.flags.svc.cluster.local:8015","provider":"grpc","selector":"core.openfeature.dev/team/limits"}';
+/** All fields of a source, of which each provider has its own. */
+const all = {
+  httpSyncBearerToken: "secret",
+  certPath: "/ca.crt",
+  tls: true,
+  providerID: "me",
+  selector: "s",
+  interval: 7,
+};
+const none = {
+  httpSyncBearerToken: "",
+  certPath: "",
+  tls: false,
+  providerID: "",
+  selector: "",
+  interval: 0,
+};
+
+describe("resolveSource", () => {
+  for (const [what, entry, expected] of [
+    ["flagd-proxy", { source: "team/limits", provider: "flagd-proxy", ...all }, viaProxy],
+    ["kubernetes", { source: "team/limits", provider: "kubernetes", ...all }, viaProxy],
+    [
+      "file",
+      { source: "team/limits", provider: "file", ...all },
+      '{"uri":"/etc/flagd/team_limits/team_limits.flagd.json","provider":"file"}',
+    ],
+    [
+      "http",
+      { source: "https://a.example/f.json", provider: "http", ...all },
+      '{"uri":"https://a.example/f.json","provider":"http","bearerToken":"secret","interval":7}',
+    ],
+    [
+      "http without anything else",
+      { source: "https://a.example", provider: "http", ...none },
+      '{"uri":"https://a.example","provider":"http"}',
+    ],
+    [
+      "grpc",
+      { source: "flags.example:443", provider: "grpc", ...all },
+      '{"uri":"flags.example:443","provider":"grpc","certPath":"/ca.crt","tls":true,"providerID":"me","selector":"s"}',
+    ],
+    [
+      "grpc without anything else",
+      { source: "flags.example:443", provider: "grpc", ...none },
+      '{"uri":"flags.example:443","provider":"grpc"}',
+    ],
+    ...["gcs", "azblob", "s3"].map((provider) => [
+      provider,
+      { source: `${provider}://bucket/f.json`, provider, ...all },
+      `{"uri":"${provider}://bucket/f.json","provider":"${provider}","interval":7}`,
+    ]),
+  ] as const)
+    it(`writes the element of ${what as string}`, () => {
+      expect(json(entry as SourceEntry)).to.equal(expected);
+    });
+
+  it("names a FeatureFlag without a namespace in that of the Pods", () => {
+    expect(json({ source: "limits", provider: "flagd-proxy" })).to.contain(
+      "core.openfeature.dev/shop/limits",
+    );
+  });
+
+  it("takes the default provider where an entry has none, and kubernetes without that", () => {
+    const entry = { source: "team/limits" };
+    const way = (given: SourceEntry, provider?: string): unknown => resolve(given, provider);
+    expect(way(entry, "file")).to.have.property("way", "file");
+    expect(way({ ...entry, provider: "" }, "file")).to.have.property("way", "file");
+    expect(way(entry)).to.include({ way: "proxy", provider: "kubernetes" });
+    expect(way(entry, "")).to.have.property("provider", "kubernetes");
+    expect(way({ ...entry, provider: "flagd-proxy" }, "file")).to.have.property("provider", "flagd-proxy");
+  });
+
+  it("has sidecars watch FeatureFlags of the provider kubernetes themselves, if that is set", () => {
+    const entry = { source: "team/limits", provider: "kubernetes" };
+    expect(json(entry, "", { providerKubernetes: "direct" })).to.equal(
+      '{"uri":"team/limits","provider":"kubernetes"}',
+    );
+    const proxied = { ...entry, provider: "flagd-proxy" };
+    expect(json(proxied, "", { providerKubernetes: "direct" })).to.equal(viaProxy);
+  });
+
+  it("says which FeatureFlag has to be readable, and where none has", () => {
+    const flag = { namespace: "team", name: "limits" };
+    for (const provider of ["flagd-proxy", "kubernetes", "file"])
+      expect(resolve({ source: "team/limits", provider })).to.deep.include({ flag });
+    expect(resolve({ source: "team/limits", provider: "grpc" })).to.not.have.property("flag");
+  });
+
+  for (const [what, entry, reason] of [
+    ["another provider", { source: "a", provider: "consul" }, "UnknownProvider"],
+    ["a name with two slashes", { source: "a/b/c", provider: "flagd-proxy" }, "InvalidName"],
+    ["an empty name", { source: "", provider: "kubernetes" }, "InvalidName"],
+    ["a path out of its directory", { source: "a/..", provider: "file" }, "InvalidName"],
+    ["no address", { source: "", provider: "http" }, "InvalidName"],
+  ] as const)
+    it(`refuses ${what}`, () => {
+      expect(resolve(entry)).to.have.property("reason", reason);
+    });
+});

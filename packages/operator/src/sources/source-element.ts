@@ -1,0 +1,119 @@
+import type { SourceEntry, SourceProvider } from "@bunting/featureflags/resources";
+import { quoted } from "@bunting/protocol";
+import { addressKey, parseObjectName, type ObjectAddress } from "./object-names.js";
+import type { SourceProblem } from "./source-problem.js";
+
+/** An element of the sidecar's `--sources`, with the fields that flagd knows, in the open-feature-operator's order. */
+export interface SourceElement {
+  readonly uri: string;
+  readonly provider: string;
+  readonly bearerToken?: string;
+  readonly certPath?: string;
+  readonly tls?: boolean;
+  readonly providerID?: string;
+  readonly selector?: string;
+  /** In seconds. */
+  readonly interval?: number;
+}
+
+/** A source as the sidecar reads it, and what has to be there for it. */
+export interface ResolvedSource {
+  readonly element: SourceElement;
+  /** By what way the sidecar gets the flags. */
+  readonly way: "proxy" | "direct" | "file" | "remote";
+  /** The FeatureFlag, unless the way is remote. */
+  readonly flag?: ObjectAddress;
+  readonly provider: SourceProvider;
+}
+
+export interface ProviderRules {
+  /** Where the Pods are. */
+  readonly namespace: string;
+  /** `host:port` of the proxy. */
+  readonly proxyAddress: string;
+  /** Whether sources of the provider kubernetes are served by the proxy, or by a watch of the sidecar itself. */
+  readonly providerKubernetes: "proxy" | "direct";
+}
+
+/** The address of the proxy as the open-feature-operator gives it to sidecars. */
+export function proxyAddress(proxy: {
+  readonly namespace: string;
+  readonly clusterDomain: string;
+  readonly port: number;
+}): string {
+  return `flagd-proxy-svc.${proxy.namespace}.svc.${proxy.clusterDomain}:${proxy.port}`;
+}
+
+/** What a sidecar is told about a source. An entry without a provider has the default one, and without that, kubernetes. */
+export function resolveSource(
+  entry: SourceEntry,
+  defaultProvider: string | undefined,
+  rules: ProviderRules,
+): ResolvedSource | SourceProblem {
+  const provider = given(entry.provider) ?? given(defaultProvider) ?? "kubernetes";
+  switch (provider) {
+    case "kubernetes":
+    case "file":
+    case "flagd-proxy":
+      return ofFeatureFlag(entry.source, provider, rules);
+    case "http":
+      return remote(entry, provider, { bearerToken: entry.httpSyncBearerToken, interval: entry.interval });
+    case "grpc": {
+      const { certPath, tls, providerID, selector } = entry;
+      return remote(entry, provider, { certPath, tls, providerID, selector });
+    }
+    case "gcs":
+    case "azblob":
+    case "s3":
+      return remote(entry, provider, { interval: entry.interval });
+    default: {
+      const message = `the source ${quoted(entry.source)} has the provider ${quoted(provider)}; write kubernetes, file, http, grpc, gcs, azblob, s3 or flagd-proxy`;
+      return { reason: "UnknownProvider", message };
+    }
+  }
+}
+
+function ofFeatureFlag(
+  source: string,
+  provider: "kubernetes" | "file" | "flagd-proxy",
+  { namespace, proxyAddress: address, providerKubernetes }: ProviderRules,
+): ResolvedSource | SourceProblem {
+  const flag = parseObjectName(source, namespace);
+  if (flag === undefined) {
+    const message = `the source ${quoted(source)} of the provider ${provider} can't be the name of a FeatureFlag; write a name, or namespace/name`;
+    return { reason: "InvalidName", message };
+  }
+  const key = addressKey(flag);
+  if (provider === "file")
+    return { element: { uri: flagFilePath(flag), provider: "file" }, way: "file", flag, provider };
+  if (provider === "kubernetes" && providerKubernetes === "direct")
+    return { element: { uri: key, provider }, way: "direct", flag, provider };
+  const element = { uri: address, provider: "grpc", selector: `core.openfeature.dev/${key}` };
+  return { element, way: "proxy", flag, provider };
+}
+
+/** Where a FeatureFlag is in a sidecar that reads it as a file. */
+export function flagFilePath({ namespace, name }: ObjectAddress): string {
+  const base = `${namespace}_${name}`;
+  return `/etc/flagd/${base}/${base}.flagd.json`;
+}
+
+function remote(
+  { source }: SourceEntry,
+  provider: "http" | "grpc" | "gcs" | "azblob" | "s3",
+  fields: { readonly [Field in keyof SourceElement]?: SourceElement[Field] | undefined },
+): ResolvedSource | SourceProblem {
+  if (source === "")
+    return {
+      reason: "InvalidName",
+      message: `a source of the provider ${provider} has no address; write one in its field source`,
+    };
+  // Empty, false and 0 are absent, as in Go.
+  const present = Object.entries(fields).filter(([, value]) => Boolean(value));
+  const element = { uri: source, provider, ...(Object.fromEntries(present) as Partial<SourceElement>) };
+  return { element, way: "remote", provider };
+}
+
+function given(text: string | undefined): string | undefined {
+  return text === "" ? undefined : text;
+}

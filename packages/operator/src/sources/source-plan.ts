@@ -1,0 +1,116 @@
+import {
+  featureFlagSourceDefaults,
+  mergeFeatureFlagSources,
+  type DefaultedFeatureFlagSource,
+  type FeatureFlagSource,
+  type FeatureFlagSourceSpec,
+} from "@bunting/featureflags/resources";
+import { readersOfMetadata } from "@bunting/protocol";
+import { askConsent, type CrossNamespace } from "./consent.js";
+import { disarmSpec } from "./disarm-spec.js";
+import { addressKey, parseObjectNames, type ObjectAddress } from "./object-names.js";
+import { resolveSource, type ProviderRules, type ResolvedSource } from "./source-element.js";
+import type { SourceProblem } from "./source-problem.js";
+
+/** What is known of the cluster where a text is planned. */
+export interface SourceCatalogue {
+  /** By `namespace/name`. */
+  readonly featureFlagSource: (key: string) => FeatureFlagSource | undefined;
+  /** The value of the annotation `bunting.dev/readers` of a FeatureFlag; undefined if there is none, or no such FeatureFlag. */
+  readonly flagReaders: (key: string) => unknown;
+}
+
+/** What the operator decides about sources, for Pods of one namespace. */
+export interface SourceRules extends ProviderRules {
+  readonly crossNamespace: CrossNamespace;
+  /** What FeatureFlagSources are merged into: the operator's own settings. */
+  readonly defaults: Omit<FeatureFlagSourceSpec, "sources">;
+}
+
+/** What the Pods with a text get. */
+export interface SourcePlan {
+  /** The FeatureFlagSources in one. */
+  readonly spec: DefaultedFeatureFlagSource;
+  /** In the order of `spec.sources`. */
+  readonly sources: readonly ResolvedSource[];
+  /** Sources and settings that are left out, or won't be served for ever. */
+  readonly problems: readonly SourceProblem[];
+}
+
+export type SourcePlanning =
+  | { readonly kind: "planned"; readonly plan: SourcePlan }
+  | { readonly kind: "refused"; readonly problems: readonly SourceProblem[] };
+
+/**
+ * Merges the FeatureFlagSources that a text names, as the open-feature-operator does, and resolves their sources. A source that can't be
+ * served is left out, since the others are of use without it; a FeatureFlagSource that can't be used refuses the whole text, since what it says
+ * about the sidecar is unknown.
+ */
+export function planSources(text: string, catalogue: SourceCatalogue, rules: SourceRules): SourcePlanning {
+  const names = parseObjectNames(text, rules.namespace);
+  if (!isNames(names)) return { kind: "refused", problems: [names] };
+  const problems: SourceProblem[] = [];
+  let spec: FeatureFlagSourceSpec = { ...featureFlagSourceDefaults, ...rules.defaults, sources: [] };
+  for (const name of names) {
+    const usable = usableSpec(name, catalogue, rules);
+    problems.push(...usable.problems);
+    if (usable.spec === undefined) return { kind: "refused", problems: usable.problems };
+    spec = mergeFeatureFlagSources(spec, usable.spec);
+  }
+  const sources: ResolvedSource[] = [];
+  for (const entry of spec.sources) {
+    const resolved = resolveSource(entry, spec.defaultSyncProvider, rules);
+    const { isAllowed, problem } =
+      "reason" in resolved ? { isAllowed: false, problem: resolved } : mayRead(resolved, catalogue, rules);
+    if (problem !== undefined) problems.push(problem);
+    if (isAllowed && !("reason" in resolved)) sources.push(resolved);
+  }
+  if (sources.length === 0) {
+    const message = "no source is left from which flags could be read";
+    return { kind: "refused", problems: [...problems, { reason: "NoSources", message }] };
+  }
+  return {
+    kind: "planned",
+    plan: { spec: spec as DefaultedFeatureFlagSource, sources, problems: distinct(problems) },
+  };
+}
+
+function usableSpec(
+  name: ObjectAddress,
+  { featureFlagSource }: SourceCatalogue,
+  { namespace, crossNamespace }: SourceRules,
+): { readonly spec?: FeatureFlagSourceSpec; readonly problems: readonly SourceProblem[] } {
+  const key = addressKey(name);
+  const object = featureFlagSource(key);
+  const readers = readersOfMetadata(object?.metadata);
+  const question = { kind: "FeatureFlagSource", object: name, readers, namespace, crossNamespace } as const;
+  const { isAllowed, problem } = askConsent(question);
+  const problems = problem === undefined ? [] : [problem];
+  if (!isAllowed) return { problems };
+  if (object === undefined) {
+    const message = `there is no FeatureFlagSource ${key}; create it, or correct the annotation`;
+    return { problems: [{ reason: "NotFound", message }] };
+  }
+  if (name.namespace === namespace || crossNamespace === "legacy") return { spec: object.spec, problems };
+  const disarmed = disarmSpec(object.spec, `the FeatureFlagSource ${key}`);
+  return { spec: disarmed.spec, problems: [...problems, ...disarmed.problems] };
+}
+
+function mayRead(
+  { flag }: ResolvedSource,
+  { flagReaders }: SourceCatalogue,
+  { namespace, crossNamespace }: SourceRules,
+): ReturnType<typeof askConsent> {
+  if (flag === undefined) return { isAllowed: true };
+  const readers = flagReaders(addressKey(flag));
+  return askConsent({ kind: "FeatureFlag", object: flag, readers, namespace, crossNamespace });
+}
+
+function isNames(names: readonly ObjectAddress[] | SourceProblem): names is readonly ObjectAddress[] {
+  return Array.isArray(names);
+}
+
+/** Each sentence once: a source may be named by several FeatureFlagSources. */
+function distinct(problems: readonly SourceProblem[]): readonly SourceProblem[] {
+  return [...new Map(problems.map((problem) => [problem.message, problem])).values()];
+}

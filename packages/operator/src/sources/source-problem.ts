@@ -1,0 +1,33 @@
+/** Why an annotation, a source or a setting is not served, or is served otherwise than it is written. One word a cause, for conditions, events and metrics. */
+export type SourceProblemReason =
+  /** The text of the annotation names nothing. */
+  | "NothingNamed"
+  /** The text names more objects than can be merged, or is too long. */
+  | "TooMany"
+  /** A name that Kubernetes would not accept. */
+  | "InvalidName"
+  | "NotFound"
+  /** An object of another namespace, whose owner does not share it, or that does not exist: nobody is told which. */
+  | "NotShared"
+  /** The operator serves no objects of other namespaces. */
+  | "CrossNamespaceDenied"
+  | "UnknownProvider"
+  /** A setting with which the sidecar would not start, or the Pod would be refused. */
+  | "InvalidSetting"
+  /** No source is left. */
+  | "NoSources"
+  /** Served although the owner of another namespace has not shared it. */
+  | "CrossNamespaceLegacy"
+  /** The namespace has more, or larger, entries than an object can hold. */
+  | "TooLarge";
+
+export interface SourceProblem {
+  readonly reason: SourceProblemReason;
+  /** A sentence for a person: what is wrong, where, and what to do. It has no full stop. */
+  readonly message: string;
+}
+
+/** Several problems as one text. */
+export function sentencesOf(problems: readonly SourceProblem[]): string {
+  return problems.map(({ message }) => message).join("; ");
+}
