@@ -1,0 +1,302 @@
+import type {
+  FeatureFlagSource,
+  FeatureFlagSourceSpec,
+  InProcessConfiguration,
+  InProcessConfigurationSpec,
+} from "@bunting/featureflags/resources";
+import { expect } from "chai";
+import type { InjectionEntry } from "../api/injection.js";
+import type { Container } from "../api/pod-manifest.js";
+import type { SourceRules } from "../sources/source-plan.js";
+import { compileInjection, type CompiledInjection, type InjectionInputs } from "./injection.js";
+import type { SidecarSettings } from "./sidecar-settings.js";
+
+const settings: SidecarSettings = {
+  image: "registry.example/agent:1.2",
+  resources: { requests: { cpu: "20m", memory: "32Mi" }, limits: { memory: "64Mi" } },
+  imagePullSecrets: ["pull"],
+  applicationEnv: "connection",
+  proxySecurity: "off",
+};
+const rules: SourceRules & InjectionInputs["rules"] = {
+  namespace: "shop",
+  crossNamespace: "consent",
+  providerKubernetes: "proxy",
+  proxyAddress: "proxy:8015",
+  defaults: {},
+  inProcessDefaults: {},
+};
+const proxied = { sources: [{ source: "limits", provider: "flagd-proxy" }] };
+
+interface Given {
+  readonly sources?: Readonly<Record<string, FeatureFlagSourceSpec>>;
+  readonly inProcess?: Readonly<Record<string, InProcessConfigurationSpec>>;
+  readonly settings?: Partial<SidecarSettings>;
+  readonly rules?: Partial<SourceRules>;
+  readonly annotations?: Readonly<Record<string, string>>;
+  readonly texts?: readonly string[];
+}
+
+function compile(given: Given): CompiledInjection {
+  const metadata = { namespace: "shop", name: "" };
+  const apiVersion = "core.openfeature.dev/v1beta1" as const;
+  const source = (key: string): FeatureFlagSource | undefined => {
+    const spec = given.sources?.[key.replace("shop/", "")];
+    return spec && { apiVersion, kind: "FeatureFlagSource", metadata, spec };
+  };
+  const inProcess = (key: string): InProcessConfiguration | undefined => {
+    const spec = given.inProcess?.[key.replace("shop/", "")];
+    return spec && { apiVersion, kind: "InProcessConfiguration", metadata, spec };
+  };
+  return compileInjection(
+    {
+      namespace: { name: "shop", annotations: given.annotations ?? {} },
+      catalogue: {
+        featureFlagSource: source,
+        flagReaders: () => undefined,
+        inProcessConfiguration: inProcess,
+      },
+      rules: { ...rules, ...given.rules },
+      settings: { ...settings, ...given.settings },
+    },
+    {
+      sources: given.texts ?? Object.keys(given.sources ?? {}),
+      inProcess: Object.keys(given.inProcess ?? {}),
+    },
+  );
+}
+
+/** The entry of one FeatureFlagSource with these fields. */
+function entryOf(spec: Partial<FeatureFlagSourceSpec> = {}, over: Given = {}): InjectionEntry {
+  const entry = compile({ ...over, sources: { a: { ...proxied, ...spec } } }).injection?.spec.sources["a"];
+  if (entry === undefined) throw new Error("no entry");
+  return entry;
+}
+
+function containerOf(spec: Partial<FeatureFlagSourceSpec> = {}, over: Given = {}): Container {
+  const { container } = entryOf(spec, over);
+  if (container === undefined) throw new Error("no container");
+  return container;
+}
+
+describe("compileInjection", () => {
+  it("makes one object of a namespace with an entry for each text, in order", () => {
+    const { injection, sources } = compile({ sources: { b: proxied, a: proxied }, inProcess: { c: {} } });
+    expect(injection).to.deep.include({
+      apiVersion: "bunting.dev/v1alpha1",
+      kind: "Injection",
+      metadata: { name: "bunting", namespace: "shop" },
+    });
+    expect(injection?.spec.format).to.equal(1);
+    expect(Object.keys(injection?.spec.sources ?? {})).to.deep.equal(["a", "b"]);
+    expect(Object.keys(injection?.spec.inProcess ?? {})).to.deep.equal(["c"]);
+    expect([...sources.keys()]).to.deep.equal(["b", "a"]);
+    expect(sources.get("a")?.plan?.sources.map(({ way }) => way)).to.deep.equal(["proxy"]);
+  });
+
+  it("makes none where no text has an entry", () => {
+    expect(compile({}).injection).to.equal(undefined);
+    const { injection, sources } = compile({ texts: ["a"] });
+    expect(injection).to.equal(undefined);
+    expect(sources.get("a")?.problems.map(({ reason }) => reason)).to.deep.equal(["NotFound"]);
+  });
+
+  it("compiles texts that name several sources, exactly as they are written", () => {
+    const { injection } = compile({
+      sources: { a: proxied, b: { ...proxied, port: 1 } },
+      texts: ["a , b", "a"],
+    });
+    expect(Object.keys(injection?.spec.sources ?? {})).to.deep.equal(["a", "a , b"]);
+    expect(injection?.spec.sources["a , b"]?.container?.args?.slice(3, 5)).to.deep.equal(["--port", "1"]);
+  });
+
+  it("has a whole sidecar in each entry", () => {
+    const { container, guaranteed, ...rest } = entryOf();
+    expect(container).to.deep.include({
+      name: "flagd",
+      image: "registry.example/agent:1.2",
+      imagePullPolicy: "IfNotPresent",
+      restartPolicy: "Always",
+      ports: [
+        { name: "management", containerPort: 8014 },
+        { name: "flagd", containerPort: 8013 },
+      ],
+      resources: settings.resources,
+      securityContext: {
+        capabilities: { drop: ["ALL"] },
+        privileged: false,
+        runAsUser: 65532,
+        runAsGroup: 65532,
+        runAsNonRoot: true,
+        readOnlyRootFilesystem: true,
+        allowPrivilegeEscalation: false,
+        seccompProfile: { type: "RuntimeDefault" },
+      },
+      startupProbe: {
+        httpGet: { path: "/healthz", port: 8014, scheme: "HTTP" },
+        periodSeconds: 1,
+        failureThreshold: 30,
+      },
+      readinessProbe: { httpGet: { path: "/readyz", port: 8014, scheme: "HTTP" }, periodSeconds: 2 },
+      livenessProbe: { httpGet: { path: "/healthz", port: 8014, scheme: "HTTP" } },
+      volumeMounts: [{ name: "bunting-cache", mountPath: "/var/cache/bunting" }],
+    });
+    expect(container?.args?.[0]).to.equal("start");
+    expect(container?.env?.map(({ name }) => name)).to.include("BUNTING_START_WAIT");
+    const limits = { cpu: "20m", memory: "64Mi" };
+    expect(guaranteed).to.deep.equal({ ...container, resources: { requests: limits, limits } });
+    expect(rest).to.deep.include({
+      revision: "1.2",
+      volumes: [{ name: "bunting-cache", emptyDir: { sizeLimit: "64Mi" } }],
+      mounts: [],
+      imagePullSecrets: ["pull"],
+      annotations: {},
+    });
+    expect(rest.env.map(({ name }) => name)).to.deep.equal(["FLAGD_RESOLVER", "FLAGD_HOST", "FLAGD_PORT"]);
+  });
+
+  it("has no probes where a source wants none", () => {
+    const probes = Object.keys(containerOf({ probesEnabled: false })).filter((name) =>
+      name.endsWith("Probe"),
+    );
+    expect(probes).to.deep.equal([]);
+  });
+
+  it("leaves the user to OpenShift where it chooses one", () => {
+    const annotations = { "openshift.io/sa.scc.uid-range": "1000/10000" };
+    const { securityContext } = containerOf({}, { annotations });
+    expect(securityContext).to.not.have.any.keys("runAsUser", "runAsGroup");
+    expect(securityContext).to.have.property("runAsNonRoot", true);
+  });
+
+  it("gives the sidecar an identity where the proxy wants one, and only if it is asked", () => {
+    const secured = { settings: { proxySecurity: "mixed" } } as const;
+    const volumes = (entry: InjectionEntry): unknown => entry.volumes.map(({ name }) => name);
+    expect(volumes(entryOf({}, secured))).to.deep.equal(["bunting-cache", "bunting-identity"]);
+    expect(containerOf({}, secured).env?.map(({ name }) => name)).to.include("BUNTING_TOKEN_FILE");
+    const remote = { sources: [{ source: "https://flags.example/f.json", provider: "http" }] };
+    expect(volumes(entryOf(remote, secured))).to.deep.equal(["bunting-cache"]);
+  });
+
+  it("serves the port alone where the socket can't be, and says so", () => {
+    const { sources } = compile({ sources: { a: { ...proxied, socketPath: "/tmp/flagd.sock" } } });
+    const { entry, problems } = sources.get("a") ?? {};
+    expect(entry?.mounts).to.deep.equal([]);
+    expect(JSON.stringify(entry)).to.not.contain("SOCKET_PATH");
+    expect(problems?.[0]?.message).to.contain("/tmp/flagd.sock");
+    expect(entryOf({ socketPath: "/run/of/s.sock" }).mounts).to.deep.equal([
+      { name: "bunting-socket", mountPath: "/run/of" },
+    ]);
+  });
+
+  it("marks Pods whose sources have the provider kubernetes, also if the proxy serves them", () => {
+    const sources = [{ source: "limits", provider: "kubernetes" }];
+    for (const providerKubernetes of ["proxy", "direct"] as const)
+      expect(entryOf({ sources }, { rules: { providerKubernetes } }).annotations).to.deep.equal({
+        "openfeature.dev/allowkubernetessync": "true",
+      });
+  });
+
+  it("mounts FeatureFlags that are read as files", () => {
+    const { volumes, container } = entryOf({ sources: [{ source: "limits", provider: "file" }] });
+    expect(volumes.map(({ name }) => name)).to.deep.equal(["bunting-cache", "limits"]);
+    expect(container?.volumeMounts?.map(({ mountPath }) => mountPath)).to.include("/etc/flagd/shop_limits");
+  });
+
+  for (const [what, spec, says] of [
+    ["two services on one port", { port: 8014 }, "managementPort: 8014 is port as well"],
+    ["a port of flagd.sync", { ofrepPort: 8015 }, "ofrepPort: 8015 is the port of flagd.sync as well"],
+    ["a port that is none", { managementPort: 70_000 }, "managementPort: 70000 is no port"],
+  ] as const)
+    it(`refuses a text with ${what}, with which no container behind the sidecar would start`, () => {
+      const { injection, sources } = compile({ sources: { a: { ...proxied, ...spec } } });
+      expect(injection).to.equal(undefined);
+      expect(sources.get("a")?.problems[0]?.message).to.contain(says);
+      expect(sources.get("a")?.plan).to.equal(undefined);
+    });
+
+  it("needs no port of its own for evaluations where there is a socket", () => {
+    expect(containerOf({ port: 8014, socketPath: "/run/of/s.sock" }).name).to.equal("flagd");
+  });
+
+  it("collects the problems of every stage", () => {
+    const spec = {
+      sources: [...proxied.sources, { source: "x", provider: "consul" }],
+      logFormat: "xml",
+      resources: { limits: { gpu: "1" } },
+      socketPath: "/tmp/s",
+    };
+    const { problems } = compile({ sources: { a: spec } }).sources.get("a") ?? {};
+    expect(problems).to.have.length(4);
+  });
+
+  describe("the digest", () => {
+    it("is the same for equal entries, whatever the order of fields, and another for others", () => {
+      const { digest } = entryOf({ contextValues: { a: "1", b: "2" }, port: 7 });
+      expect(digest).to.match(/^[0-9a-f]{16}$/);
+      expect(entryOf({ port: 7, contextValues: { b: "2", a: "1" } }).digest).to.equal(digest);
+      expect(entryOf({ port: 7 }).digest).to.not.equal(digest);
+      expect(entryOf({}, { settings: { image: "agent:2" } }).digest).to.not.equal(entryOf().digest);
+      expect(entryOf({}, { settings: { imagePullSecrets: [] } }).digest).to.not.equal(entryOf().digest);
+    });
+  });
+
+  describe("in process", () => {
+    const env = (spec: InProcessConfigurationSpec): unknown =>
+      compile({ inProcess: { a: spec } }).injection?.spec.inProcess?.["a"]?.env;
+
+    it("gives variables only, in the open-feature-operator's order", () => {
+      const entry = compile({ inProcess: { a: {} } }).injection?.spec.inProcess?.["a"];
+      expect(entry).to.not.have.any.keys("container", "guaranteed");
+      expect(entry).to.deep.include({ revision: "", volumes: [], mounts: [], imagePullSecrets: [] });
+      expect(entry?.env.map(({ name, value }) => `${name}=${value}`)).to.deep.equal([
+        "FLAGD_HOST=localhost",
+        "FLAGD_PORT=8015",
+        "FLAGD_TLS=false",
+        "FLAGD_CACHE=lru",
+        "FLAGD_MAX_CACHE_SIZE=1000",
+        "FLAGD_RESOLVER=in-process",
+      ]);
+    });
+
+    it("puts a source's own variables first, the last of them foremost", () => {
+      const spec = {
+        envVarPrefix: "MY",
+        envVars: [
+          { name: "name1", value: "value1" },
+          { name: "name2", value: "value2" },
+        ],
+        socketPath: "/s",
+        offlineFlagSourcePath: "/f.json",
+        selector: "core.openfeature.dev/shop/limits",
+      };
+      const variables = env(spec) as readonly { readonly name: string }[];
+      expect(variables.map(({ name }) => name)).to.deep.equal([
+        "MY_name2",
+        "MY_name1",
+        ...["MY_HOST", "MY_PORT", "MY_TLS", "MY_CACHE", "MY_MAX_CACHE_SIZE", "MY_RESOLVER"],
+        ...["MY_SOCKET_PATH", "MY_OFFLINE_FLAG_SOURCE_PATH", "MY_SOURCE_SELECTOR"],
+      ]);
+    });
+  });
+
+  describe("of many texts", () => {
+    it("compiles the first 200, and says of the others who serves them", () => {
+      const names = Array.from({ length: 202 }, (_, index) => `s${index}`);
+      const { injection, sources } = compile({
+        sources: Object.fromEntries(names.map((name) => [name, proxied])),
+      });
+      expect(Object.keys(injection?.spec.sources ?? {})).to.have.members(names.slice(0, 200));
+      for (const name of names.slice(200)) {
+        expect(sources.get(name)?.problems.map(({ reason }) => reason)).to.deep.equal(["TooLarge"]);
+        expect(sources.get(name)?.plan, "the proxy is still needed").to.not.equal(undefined);
+      }
+    });
+
+    it("compiles no more than an object can hold, and what is smaller after what is too large", () => {
+      const large = { ...proxied, contextValues: { a: "x".repeat(300_000) } };
+      const { injection } = compile({ sources: { a: large, b: large, c: proxied } });
+      expect(Object.keys(injection?.spec.sources ?? {})).to.deep.equal(["a", "c"]);
+    });
+  });
+});

@@ -1,0 +1,107 @@
+import type { InProcessConfiguration } from "@bunting/featureflags/resources";
+import { injectionFormat, injectionName, type Injection, type InjectionEntry } from "../api/injection.js";
+import { planInProcess, type InProcessRules } from "../sources/in-process-plan.js";
+import {
+  planSources,
+  type SourceCatalogue,
+  type SourcePlan,
+  type SourceRules,
+} from "../sources/source-plan.js";
+import type { SourceProblem } from "../sources/source-problem.js";
+import { inProcessEntry } from "./in-process-entry.js";
+import { sidecarEntry, type PodNamespace } from "./sidecar-entry.js";
+import type { SidecarSettings } from "./sidecar-settings.js";
+
+/** The state that entries of one namespace are compiled from. */
+export interface InjectionInputs {
+  readonly namespace: PodNamespace;
+  readonly catalogue: SourceCatalogue & {
+    /** By `namespace/name`. */
+    readonly inProcessConfiguration: (key: string) => InProcessConfiguration | undefined;
+  };
+  readonly rules: SourceRules & InProcessRules;
+  readonly settings: SidecarSettings;
+}
+
+/** The texts of annotations, the most important first: an Injection has room for so many. */
+export interface InjectionTexts {
+  readonly sources: readonly string[];
+  readonly inProcess: readonly string[];
+}
+
+/** What became of a text. */
+export interface TextOutcome {
+  /** Undefined if it is refused: then Pods with the text get nothing. */
+  readonly entry: InjectionEntry | undefined;
+  /** Undefined for refused texts, and those of InProcessConfigurations. */
+  readonly plan: SourcePlan | undefined;
+  /** Why it is refused, or what of it is not served. */
+  readonly problems: readonly SourceProblem[];
+}
+
+export interface CompiledInjection {
+  /** Undefined if no text has an entry. */
+  readonly injection: Injection | undefined;
+  readonly sources: ReadonlyMap<string, TextOutcome>;
+  readonly inProcess: ReadonlyMap<string, TextOutcome>;
+}
+
+/** etcd takes 1.5 MB, and every admission of a Pod reads the object. */
+const maxBytes = 900_000;
+const maxTexts = 200;
+
+/** Compiles what Pods of a namespace get. Texts for which there is no room are left to the webhook. */
+export function compileInjection(inputs: InjectionInputs, texts: InjectionTexts): CompiledInjection {
+  const room = { texts: maxTexts, bytes: maxBytes };
+  const compile = (of: readonly string[], outcomeOf: (text: string) => TextOutcome) =>
+    new Map([...new Set(of)].map((text) => [text, fitted(text, outcomeOf(text), room)]));
+  const sources = compile(texts.sources, (text) => compileSources(text, inputs));
+  const inProcess = compile(texts.inProcess, (text) => compileInProcess(text, inputs));
+  const injection: Injection = {
+    apiVersion: "bunting.dev/v1alpha1",
+    kind: "Injection",
+    metadata: { name: injectionName, namespace: inputs.namespace.name },
+    spec: { format: injectionFormat, sources: entriesOf(sources), inProcess: entriesOf(inProcess) },
+  };
+  const isEmpty = room.texts === maxTexts;
+  return { injection: isEmpty ? undefined : injection, sources, inProcess };
+}
+
+/** What Pods with this text of `openfeature.dev/featureflagsource` get. */
+export function compileSources(
+  text: string,
+  { namespace, catalogue, rules, settings }: InjectionInputs,
+): TextOutcome {
+  const planned = planSources(text, catalogue, rules);
+  if (planned.kind === "refused") return { entry: undefined, plan: undefined, problems: planned.problems };
+  const result = sidecarEntry(planned.plan, settings, namespace);
+  if (result.kind === "refused") return { entry: undefined, plan: undefined, problems: result.problems };
+  return { entry: result.entry, plan: planned.plan, problems: result.problems };
+}
+
+/** What Pods with this text of `openfeature.dev/inprocessconfiguration` get. */
+export function compileInProcess(text: string, { catalogue, rules }: InjectionInputs): TextOutcome {
+  const planned = planInProcess(text, catalogue.inProcessConfiguration, rules);
+  if (planned.kind === "refused") return { entry: undefined, plan: undefined, problems: planned.problems };
+  const { entry, problems } = inProcessEntry(planned.spec);
+  return { entry, plan: undefined, problems: [...planned.problems, ...problems] };
+}
+
+function fitted(text: string, outcome: TextOutcome, room: { texts: number; bytes: number }): TextOutcome {
+  if (outcome.entry === undefined) return outcome;
+  const bytes = Buffer.byteLength(JSON.stringify({ [text]: outcome.entry }));
+  if (room.texts > 0 && bytes <= room.bytes) {
+    room.texts--;
+    room.bytes -= bytes;
+    return outcome;
+  }
+  const message = `the namespace has more than ${maxTexts} texts of annotations, or ${maxBytes / 1_000} KB of what they stand for: Pods with this one get their sidecar from the webhook only`;
+  return { ...outcome, entry: undefined, problems: [...outcome.problems, { reason: "TooLarge", message }] };
+}
+
+function entriesOf(outcomes: ReadonlyMap<string, TextOutcome>): Readonly<Record<string, InjectionEntry>> {
+  const entries = [...outcomes].flatMap(([text, { entry }]) =>
+    entry === undefined ? [] : [[text, entry] as const],
+  );
+  return Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : 1)));
+}

@@ -1,0 +1,112 @@
+import type { DefaultedFeatureFlagSource } from "@bunting/featureflags/resources";
+import type { InjectionEntry } from "../api/injection.js";
+import { annotations } from "../api/names.js";
+import type { SourcePlan } from "../sources/source-plan.js";
+import type { SourceProblem } from "../sources/source-problem.js";
+import { withDigest } from "./entry-digest.js";
+import { imageRevision } from "./image-reference.js";
+import { sidecarArguments } from "./sidecar-arguments.js";
+import { sidecarContainer } from "./sidecar-container.js";
+import { sidecarEnvironment } from "./sidecar-environment.js";
+import { sidecarResources } from "./sidecar-resources.js";
+import type { SidecarSettings } from "./sidecar-settings.js";
+import { sidecarVolumes, socketProblem } from "./sidecar-volumes.js";
+
+/** A namespace, of which admission may depend on annotations. */
+export interface PodNamespace {
+  readonly name: string;
+  readonly annotations: Readonly<Record<string, string>>;
+}
+
+export type EntryResult =
+  | { readonly kind: "compiled"; readonly entry: InjectionEntry; readonly problems: readonly SourceProblem[] }
+  | { readonly kind: "refused"; readonly problems: readonly SourceProblem[] };
+
+const openShiftUsers = "openshift.io/sa.scc.uid-range";
+/** Of flagd.sync, which no argument of the open-feature-operator sets. */
+const syncPort = 8015;
+
+/** What Pods of the namespace get that have the plan's text: a sidecar with its volumes, and variables for the application. */
+export function sidecarEntry(
+  plan: SourcePlan,
+  settings: SidecarSettings,
+  namespace: PodNamespace,
+): EntryResult {
+  const portProblem = problemOfPorts(plan.spec);
+  if (portProblem !== undefined) return { kind: "refused", problems: [...plan.problems, portProblem] };
+  const { spec, problems: socketProblems } = withUsableSocket(plan.spec);
+  const { socketPath = "" } = spec;
+  const hasIdentity = settings.proxySecurity !== "off" && plan.sources.some(({ way }) => way === "proxy");
+  const {
+    resources,
+    guaranteed,
+    problems: resourceProblems,
+  } = sidecarResources(spec.resources, settings.resources);
+  const environment = sidecarEnvironment(spec, settings.applicationEnv, hasIdentity);
+  const files = plan.sources.flatMap(({ way, flag }) => (way === "file" && flag !== undefined ? [flag] : []));
+  const volumes = sidecarVolumes({ hasIdentity, socketPath, files, namespace: namespace.name });
+  const parts = {
+    image: settings.image,
+    args: sidecarArguments(
+      spec,
+      plan.sources.map(({ element }) => element),
+    ),
+    env: environment.agent,
+    volumeMounts: volumes.agentMounts,
+    ports: { management: spec.managementPort, flagd: spec.port },
+    traits: {
+      hasProbes: spec.probesEnabled,
+      choosesUser: namespace.annotations[openShiftUsers] === undefined,
+    },
+  };
+  const watches = plan.sources.some(({ provider }) => provider === "kubernetes");
+  return {
+    kind: "compiled",
+    entry: withDigest({
+      revision: imageRevision(settings.image),
+      container: sidecarContainer(parts, resources),
+      guaranteed: sidecarContainer(parts, guaranteed),
+      volumes: volumes.volumes,
+      env: environment.application,
+      mounts: volumes.applicationMounts,
+      imagePullSecrets: settings.imagePullSecrets,
+      annotations: watches ? { [annotations.allowKubernetesSync]: "true" } : {},
+    }),
+    problems: [...plan.problems, ...socketProblems, ...resourceProblems, ...environment.problems],
+  };
+}
+
+/** With two services on one port, or on none, the sidecar ends, and the containers that wait for it never start. */
+function problemOfPorts({
+  port,
+  managementPort,
+  ofrepPort,
+  socketPath = "",
+}: DefaultedFeatureFlagSource): SourceProblem | undefined {
+  const ports = { ...(socketPath === "" ? { port } : {}), managementPort, ofrepPort };
+  const given = Object.entries(ports);
+  const wrong = given.find(([, value]) => !Number.isInteger(value) || value < 1 || value > 65_535);
+  if (wrong !== undefined)
+    return { reason: "InvalidSetting", message: `${wrong[0]}: ${wrong[1]} is no port; write 1 to 65535` };
+  const taken = new Map<number, string>([[syncPort, "the port of flagd.sync"]]);
+  for (const [name, value] of given) {
+    const other = taken.get(value);
+    if (other !== undefined)
+      return {
+        reason: "InvalidSetting",
+        message: `${name}: ${value} is ${other} as well, and the sidecar would not start; choose another one`,
+      };
+    taken.set(value, name);
+  }
+  return undefined;
+}
+
+/** Without the socket, applications connect to the port. */
+function withUsableSocket(spec: DefaultedFeatureFlagSource): {
+  readonly spec: DefaultedFeatureFlagSource;
+  readonly problems: readonly SourceProblem[];
+} {
+  const { socketPath = "", ...rest } = spec;
+  const problem = socketPath === "" ? undefined : socketProblem(socketPath);
+  return problem === undefined ? { spec, problems: [] } : { spec: rest, problems: [problem] };
+}

@@ -1,0 +1,15 @@
+import type { ResourceRequirements } from "@bunting/featureflags/resources";
+
+/** What the operator decides about all sidecars. */
+export interface SidecarSettings {
+  /** With its tag or digest. */
+  readonly image: string;
+  /** For sources that say nothing of their own. */
+  readonly resources: ResourceRequirements;
+  /** Names of Secrets of the Pod's namespace. */
+  readonly imagePullSecrets: readonly string[];
+  /** Which variables containers of applications get: what they need to connect, or all that the open-feature-operator gives them. */
+  readonly applicationEnv: "connection" | "stock";
+  /** Whether sidecars prove to the proxy who they are, and speak TLS with it; `mixed` is for the time in which others do not. */
+  readonly proxySecurity: "off" | "mixed" | "on";
+}

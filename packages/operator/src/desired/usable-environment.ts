@@ -1,0 +1,45 @@
+import type { EnvironmentValueSource, EnvironmentVariable } from "@bunting/featureflags/resources";
+import type { SourceProblem } from "../sources/source-problem.js";
+
+/** Of which fields a variable may be. */
+const podFields =
+  /^(?:metadata\.(?:name|namespace|uid)|metadata\.(?:labels|annotations)\['[^']+'\]|spec\.(?:nodeName|serviceAccountName)|status\.(?:hostIPs?|podIPs?))$/;
+const resourceFields = /^(?:limits|requests)\.(?:cpu|memory|ephemeral-storage|hugepages-[0-9A-Za-z.]+)$/;
+
+/**
+ * The variables with which Kubernetes accepts a Pod, each with one value: of `value` and `valueFrom`, `value` counts, as in the
+ * open-feature-operator. One that is not right would have every Pod refused that uses the source.
+ */
+export function usableEnvironment(variables: readonly EnvironmentVariable[]): {
+  readonly variables: readonly EnvironmentVariable[];
+  readonly problems: readonly SourceProblem[];
+} {
+  const problems: SourceProblem[] = [];
+  const usable = variables.flatMap((variable) => {
+    const { name, value, valueFrom } = variable;
+    const isPlain = value !== undefined && value !== "";
+    const isRight =
+      /^[ -<>-~]+$/.test(name) && (isPlain || valueFrom === undefined || isUsableReference(valueFrom));
+    if (!isRight)
+      problems.push({
+        reason: "InvalidSetting",
+        message: `the variable ${JSON.stringify(name)} is left out: Kubernetes would refuse the Pod; give it a name without "=", and a value or one reference that is whole`,
+      });
+    if (!isRight) return [];
+    return [isPlain || valueFrom === undefined ? { name, value: value ?? "" } : { name, valueFrom }];
+  });
+  return { variables: usable, problems };
+}
+
+function isUsableReference(valueFrom: EnvironmentValueSource): boolean {
+  const { configMapKeyRef, secretKeyRef, fieldRef, resourceFieldRef } = valueFrom;
+  const given = [configMapKeyRef, secretKeyRef, fieldRef, resourceFieldRef].filter(
+    (ref) => ref !== undefined,
+  );
+  if (given.length !== 1) return false;
+  if (fieldRef !== undefined)
+    return [undefined, "v1"].includes(fieldRef.apiVersion) && podFields.test(fieldRef.fieldPath);
+  if (resourceFieldRef !== undefined) return resourceFields.test(resourceFieldRef.resource);
+  const key = configMapKeyRef ?? secretKeyRef;
+  return (key?.name ?? "") !== "" && /^[-._a-zA-Z0-9]{1,253}$/.test(key?.key ?? "");
+}
