@@ -22,7 +22,7 @@ export { requestPeer } from "./port/request-peer.js";
 export { sameEndpoint } from "./port/same-endpoint.js";
 export { serverMetrics } from "./port/server-metrics.js";
 export { ClientAuthorities } from "./tls/client-authorities.js";
-export { TlsCertificate } from "./tls/tls-certificate.js";
+export { TlsCertificate, type CertificatePair } from "./tls/tls-certificate.js";
 export { tlsMetrics, type TlsMetrics } from "./tls/tls-metrics.js";
 export { TlsTermination } from "./tls/tls-termination.js";
 // The engine, as services see it, without calls.

@@ -32,7 +32,7 @@ export interface TlsTimes {
 }
 
 export interface TlsTerminationOptions {
-  readonly certificate: TlsCertificate;
+  readonly certificate: Pick<TlsCertificate, "onPair">;
   /** Clients are asked for a certificate. One that is presented has to be valid; if it is required, one has to be presented. */
   readonly clients?: { readonly authorities: ClientAuthorities; readonly isRequired: boolean } | undefined;
   /** Serves clients that speak plaintext, too: their first byte tells them from those that speak TLS. */
