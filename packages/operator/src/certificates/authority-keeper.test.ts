@@ -1,0 +1,158 @@
+import { X509Certificate } from "node:crypto";
+import { KubeError, type ObjectScope, type ResourceScope } from "@bunting/kube";
+import { ManualClock } from "@bunting/test/support/manual-clock.js";
+import { eventually, recordingLogger } from "@bunting/test/support/grpc-port.js";
+import { expect } from "chai";
+import { AuthorityKeeper } from "./authority-keeper.js";
+import { authoritiesOfSecret, type SecretObject } from "./authority-secret.js";
+import { bundleOf } from "./bundle.js";
+
+const dayMs = 86_400_000;
+
+/** An API server with one Secret, in which others may write between a read and a write. */
+class Secrets {
+  secret: SecretObject | undefined;
+  writes = 0;
+  beforeWrite: (() => void) | undefined;
+  #version = 0;
+
+  get(_scope: ObjectScope): Promise<SecretObject> {
+    if (this.secret === undefined) return Promise.reject(new KubeError("NOT_FOUND", "there is none"));
+    return Promise.resolve(this.secret);
+  }
+
+  create(_scope: ResourceScope, object: object): Promise<SecretObject> {
+    this.#interfere();
+    if (this.secret !== undefined) return Promise.reject(new KubeError("CONFLICT", "there is one"));
+    return Promise.resolve(this.put(object as SecretObject));
+  }
+
+  update(_scope: ObjectScope, object: object): Promise<SecretObject> {
+    this.#interfere();
+    const { resourceVersion } = (object as SecretObject).metadata;
+    if (resourceVersion !== this.secret?.metadata.resourceVersion)
+      return Promise.reject(new KubeError("CONFLICT", "it has changed"));
+    return Promise.resolve(this.put(object as SecretObject));
+  }
+
+  put(object: SecretObject): SecretObject {
+    this.writes++;
+    const metadata = { ...object.metadata, resourceVersion: String(++this.#version) };
+    return (this.secret = { ...object, metadata });
+  }
+
+  #interfere(): void {
+    const { beforeWrite } = this;
+    this.beforeWrite = undefined;
+    beforeWrite?.();
+  }
+}
+
+describe("AuthorityKeeper", () => {
+  let secrets: Secrets;
+  let clock: ManualClock;
+  let abort: AbortController;
+  let logger: ReturnType<typeof recordingLogger>;
+  let running: Promise<void>;
+
+  beforeEach(() => {
+    secrets = new Secrets();
+    clock = new ManualClock();
+    abort = new AbortController();
+    logger = recordingLogger();
+  });
+
+  afterEach(async () => {
+    abort.abort();
+    await running;
+    expect(clock.pendingTimers).to.equal(0);
+  });
+
+  function start(): AuthorityKeeper {
+    const metrics = { notAfter: () => undefined, issued: () => undefined };
+    const keeper = new AuthorityKeeper({
+      client: secrets,
+      namespace: "bunting",
+      context: { clock, logger, metrics },
+    });
+    running = keeper.run(abort.signal);
+    return keeper;
+  }
+
+  function stored(): ReturnType<typeof authoritiesOfSecret> {
+    try {
+      return authoritiesOfSecret(secrets.secret ?? { metadata: { name: "none" } });
+    } catch {
+      return [];
+    }
+  }
+
+  it("makes an authority, which is good for a year, an hour ago included", async () => {
+    start();
+    await eventually(() => stored().length === 1);
+    const [authority] = stored();
+    const { validFrom, validTo, ca } = new X509Certificate(authority?.cert ?? "");
+    expect(Date.parse(validFrom)).to.equal(Math.floor(clock.now() / 1_000) * 1_000 - 3_600_000);
+    expect(Date.parse(validTo)).to.be.closeTo(clock.now() + 365 * dayMs, 1_000);
+    expect(ca).to.equal(true);
+    expect(secrets.secret?.data?.["ca.crt"]).to.equal(Buffer.from(bundleOf(stored())).toString("base64"));
+    expect(JSON.stringify(logger.lines)).to.not.contain("PRIVATE");
+  });
+
+  it("fills a Secret that was made without data, and keeps what others wrote to it", async () => {
+    secrets.put({
+      metadata: { name: "bunting-operator-ca", labels: { team: "platform" } },
+      data: { note: "eA==" },
+    });
+    start();
+    await eventually(() => stored().length === 1);
+    expect(secrets.secret?.metadata.labels).to.deep.equal({ team: "platform" });
+    expect(secrets.secret?.data).to.include({ note: "eA==" });
+  });
+
+  it("takes over what another process stored in the meantime, instead of its own", async () => {
+    const other = new Secrets();
+    const context = { clock, logger, metrics: { notAfter: () => undefined, issued: () => undefined } };
+    const first = new AuthorityKeeper({ client: other, namespace: "bunting", context }).run(abort.signal);
+    await eventually(() => other.secret !== undefined);
+    secrets.beforeWrite = () => {
+      if (other.secret !== undefined) secrets.put(other.secret);
+    };
+    start();
+    await eventually(() => logger.lines.some(({ message }) => message.includes("can't be kept")));
+    clock.advance(1_000);
+    await eventually(() => secrets.secret?.data?.["ca.crt"] === other.secret?.data?.["ca.crt"]);
+    expect(secrets.writes).to.equal(1);
+    abort.abort();
+    await first;
+  });
+
+  it("writes when a bundle was applied, and then nothing until it is time", async () => {
+    const keeper = start();
+    await eventually(() => stored().length === 1);
+    keeper.bundleApplied(bundleOf(stored()));
+    await eventually(() => stored()[0]?.trustedMs === clock.now());
+    for (let i = 0; i < 10; i++) {
+      clock.advance(dayMs);
+      await new Promise(setImmediate);
+    }
+    expect(secrets.writes).to.equal(2);
+  });
+
+  it("begins again if the Secret is lost or spoilt, with the old authority in the bundle", async () => {
+    const keeper = start();
+    await eventually(() => stored().length === 1);
+    const [old] = stored();
+    secrets.secret = undefined;
+    keeper.look();
+    await eventually(() => stored().length === 2);
+    expect(stored()[0]?.cert).to.equal(old?.cert);
+    expect(stored()[0]).to.not.have.property("key");
+    secrets.put({ ...(secrets.secret ?? { metadata: { name: "" } }), data: { "authorities.json": "e30=" } });
+    keeper.look();
+    await eventually(() => stored().length === 3);
+    expect(logger.lines.map(({ message }) => message)).to.include(
+      "the Secret can't be read: it is made anew",
+    );
+  });
+});

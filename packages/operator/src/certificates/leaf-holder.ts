@@ -1,0 +1,72 @@
+import type { CertificatePair } from "@bunting/server";
+import { Signal, WorkQueue, type Context, type Runnable, type WorkResult } from "@bunting/runtime";
+import type { AuthorityWatch } from "./authority-watch.js";
+import type { CertificateMetrics } from "./certificate-metrics.js";
+import type { CertificateSource } from "./certificate-source.js";
+import { issueLeaf } from "./issue-certificate.js";
+import { leafDueMs, nextLeaf, type Leaf } from "./leaf.js";
+
+export interface LeafHolderOptions {
+  readonly authorities: Pick<AuthorityWatch, "authorities" | "onChange">;
+  /** DNS names by which API servers reach this replica. */
+  readonly dnsNames: readonly string[];
+  readonly context: Context<Pick<CertificateMetrics, "notAfter" | "issued">>;
+}
+
+/** The wall clock may be set: no wait is longer. */
+const longestWaitMs = 600_000;
+
+/** Holds the certificate of this replica's server: it is made here, by the operator's authority, and its key stays in memory. */
+export class LeafHolder implements Runnable, CertificateSource {
+  readonly name = "certificate";
+  readonly #options: LeafHolderOptions;
+  readonly #pairs = new Signal<CertificatePair>();
+  readonly #queue: WorkQueue<"leaf">;
+  #leaf: Leaf | undefined;
+
+  constructor(options: LeafHolderOptions) {
+    const { clock, logger } = options.context;
+    this.#options = options;
+    this.#queue = new WorkQueue({
+      name: this.name,
+      work: () => Promise.resolve(this.#look()),
+      backoff: { firstMs: 1_000, capMs: 60_000 },
+      clock,
+      onError: (_key, error, retryMs) => logger.error({ error, retryMs }, "no certificate can be made"),
+    });
+    options.authorities.onChange(() => this.#queue.add("leaf"));
+  }
+
+  onPair(listener: (pair: CertificatePair) => void): void {
+    this.#pairs.listen(listener);
+  }
+
+  /** True once there is a certificate that has not expired. */
+  get isValid(): boolean {
+    return this.#leaf !== undefined && this.#options.context.clock.now() < this.#leaf.validToMs;
+  }
+
+  run(signal: AbortSignal): Promise<void> {
+    this.#queue.add("leaf");
+    return this.#queue.run(signal);
+  }
+
+  #look(): WorkResult {
+    const { context, dnsNames, authorities: watch } = this.#options;
+    const { clock, logger, metrics } = context;
+    const nowMs = clock.now();
+    const { authorities } = watch;
+    const leaf = nextLeaf(authorities, this.#leaf, nowMs, (authority, validity) => {
+      metrics.issued("leaf");
+      return issueLeaf(authority, dnsNames, validity);
+    });
+    if (leaf !== undefined && leaf !== this.#leaf) {
+      this.#leaf = leaf;
+      const { validToMs } = leaf;
+      metrics.notAfter("leaf", validToMs);
+      this.#pairs.emit({ cert: Buffer.from(leaf.cert), key: Buffer.from(leaf.key), validToMs });
+      logger.info({ validTo: new Date(validToMs).toISOString() }, "there is a new certificate for admission");
+    }
+    return { requeueAfterMs: Math.min(leafDueMs(authorities, leaf, nowMs) - nowMs, longestWaitMs) };
+  }
+}

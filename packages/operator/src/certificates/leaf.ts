@@ -1,0 +1,70 @@
+import {
+  clockSkewMs,
+  leafLifeMs,
+  renewalShare,
+  settledIssuer,
+  settleMs,
+  type Authorities,
+  type Authority,
+} from "./authority.js";
+import type { IssuedPair, Validity } from "./issue-certificate.js";
+
+/** The certificate that this replica serves with. Its key is never stored. */
+export interface Leaf extends IssuedPair {
+  /** The certificate of the authority that issued it. */
+  readonly issuer: string;
+  readonly validToMs: number;
+  /** When it is to be replaced. */
+  readonly renewMs: number;
+}
+
+/** Issues a certificate of this replica; `issueLeaf` with its names. */
+export type IssueLeaf = (authority: IssuedPair, validity: Validity) => IssuedPair;
+
+/**
+ * The certificate to serve with from now on: the one that is held, as long as it is good, or a new one. Undefined while there is no authority
+ * to issue one.
+ *
+ * | an authority that everybody knows may issue | held | then |
+ * | --- | --- | --- |
+ * | yes | of it, and not due | held |
+ * | yes | anything else | a new one of it |
+ * | no | of a known authority, not due | held |
+ * | no | of a known authority, due, and it may issue | a new one of it |
+ * | no | of a known authority that issues no more, and valid | held |
+ * | no | nothing, or of no use | a new one of the oldest that can issue: those who verify know it first |
+ */
+export function nextLeaf(
+  authorities: Authorities,
+  held: Leaf | undefined,
+  nowMs: number,
+  issue: IssueLeaf,
+): Leaf | undefined {
+  const settled = settledIssuer(authorities, nowMs);
+  if (settled !== undefined) {
+    const isGood = held?.issuer === settled.cert && nowMs < held.renewMs;
+    return isGood ? held : newLeaf(settled, nowMs, issue);
+  }
+  const issuer = authorities.find(({ cert }) => cert === held?.issuer);
+  if (held !== undefined && issuer !== undefined && nowMs < held.validToMs) {
+    const isDue = nowMs >= held.renewMs && issuer.key !== undefined;
+    return isDue ? newLeaf(issuer, nowMs, issue) : held;
+  }
+  const first = authorities.find(({ key, validToMs }) => key !== undefined && nowMs < validToMs);
+  return first === undefined ? held : newLeaf(first, nowMs, issue);
+}
+
+/** The next time at which another certificate may be due; Infinity: only when the authorities change. */
+export function leafDueMs(authorities: Authorities, held: Leaf | undefined, nowMs: number): number {
+  const settling = authorities.map(({ trustedMs = Infinity }) => trustedMs + settleMs);
+  const ends = [held?.renewMs ?? Infinity, held?.validToMs ?? Infinity];
+  return Math.min(...[...settling, ...ends].filter((at) => at > nowMs));
+}
+
+/** @param authority one that has its key */
+function newLeaf({ cert, key = "", validToMs }: Authority, nowMs: number, issue: IssueLeaf): Leaf {
+  const fromMs = nowMs - clockSkewMs;
+  const toMs = Math.min(nowMs + leafLifeMs, validToMs);
+  const pair = issue({ cert, key }, { fromMs, toMs });
+  return { ...pair, issuer: cert, validToMs: toMs, renewMs: nowMs + (toMs - nowMs) * renewalShare };
+}
