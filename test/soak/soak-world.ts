@@ -2,7 +2,8 @@ import { mkdirSync } from "node:fs";
 import { startAgent, type AgentProcess } from "../support/agent-process.js";
 import { freePort } from "../support/free-port.js";
 import { MemoryCgroup } from "../support/memory-cgroup.js";
-import { binaries, proxyImage, ServiceProcess } from "../support/service-process.js";
+import { eventually } from "../support/event-queue.js";
+import { binaries, proxyImage, ServiceProcess, type LogLine } from "../support/service-process.js";
 import { TempDirectory } from "../support/temp-directory.js";
 import { AnswerPoller } from "./answer-poller.js";
 import { InProcessProvider } from "./in-process-provider.js";
@@ -102,7 +103,7 @@ export class SoakWorld {
     member.way.isAway();
     await member.process.stop(signal);
     member.process = proxyProcess(member);
-    await member.process.nextLog("listening");
+    await isListening(member.process);
     member.way.isBack();
   }
 
@@ -126,7 +127,7 @@ export class SoakWorld {
     const management = `http://127.0.0.1:${managementPort}`;
     const member = { ...started, management, process: proxyProcess({ group, port, management, source }) };
     this.proxies.push(member);
-    await member.process.nextLog("listening");
+    await isListening(member.process);
     return member;
   }
 
@@ -159,6 +160,12 @@ export class SoakWorld {
       report(`its stream ended with ${end}`),
     );
   }
+}
+
+/** The management port opens before the other. */
+function isListening({ logs }: ServiceProcess): Promise<void> {
+  const isSync = ({ msg, service }: LogLine): boolean => msg === "listening" && service === "sync";
+  return eventually(() => logs.some(isSync), "the sync port");
 }
 
 function proxyProcess(member: Pick<ProxyMember, "group" | "port" | "management" | "source">): ServiceProcess {

@@ -148,6 +148,7 @@ class SoakRun {
     const signal = this.#random() < 0.5 ? "SIGTERM" : "SIGKILL";
     const victim = kind.endsWith("proxy") ? proxy : agent;
     await this.#frozen.get(victim);
+    this.#options.onLine(`${kind}: ${victim.name}`);
     if (kind === "crowd") await this.#visits(40);
     else if (kind === "restart") await this.world.restartAgent(agent, signal);
     else if (kind === "restart a proxy") await this.world.restartProxy(proxy, signal);

@@ -46,7 +46,10 @@ export class Visitors {
     const client = new StockSyncClient(address);
     const subscription = client.subscribe({ selector });
     try {
-      const message = await subscription.messages.nextEvent("flags for a visitor");
+      const ended = subscription.ended.then(({ code, details }) => {
+        throw new Error(`its stream ended with ${code}: ${details}`);
+      });
+      const message = await Promise.race([ended, subscription.messages.nextEvent("flags for a visitor")]);
       this.#judge(document, ways, name).take(versionIn(message), askedMs);
     } catch (error) {
       this.#fail(name, ways, error as Error);
