@@ -22,7 +22,7 @@ import { leadership } from "./wiring/leadership.js";
 import { managementPorts } from "./wiring/management-ports.js";
 import { operatorParts, type OperatorWiring } from "./wiring/operator-parts.js";
 
-export interface Operator {
+export interface OperatorProgram {
   /** Runs until the signal aborts. Rejects with the error that prevented the start or ended it. */
   run(signal: AbortSignal): Promise<void>;
 }
@@ -39,7 +39,7 @@ export async function createOperator(
   logger: Logger,
   clock: Clock = systemClock,
   parts = operatorParts,
-): Promise<Operator> {
+): Promise<OperatorProgram> {
   const registry = createRegistry(false);
   processMetrics(registry);
   buildInfo(registry, "bunting_operator_build_info", version);
