@@ -1,0 +1,81 @@
+import type { EventDetails, EventRecorder } from "@bunting/kube";
+import type { Logger } from "@bunting/runtime";
+import type { DesiredObject } from "../../desired/desired-object.js";
+import type { Applied } from "./applier.js";
+import type { FieldConflict } from "./field-conflict.js";
+
+/** Says in events and in the log what came of applying an object. */
+export class AppliedEvents {
+  readonly #events: Pick<EventRecorder, "record">;
+  readonly #logger: Pick<Logger, "info" | "warn">;
+
+  constructor(events: Pick<EventRecorder, "record">, logger: Pick<Logger, "info" | "warn">) {
+    this.#events = events;
+    this.#logger = logger;
+  }
+
+  report(desired: DesiredObject, applied: Applied): void {
+    const { kind, metadata } = desired;
+    const object = `${kind} ${metadata.namespace ?? ""}/${metadata.name}`;
+    if (applied.kind === "nameTaken") {
+      this.#record(desired, applied, "NameTaken", nameTaken(desired));
+      return;
+    }
+    const { change, overruled, overridden } = applied;
+    if (change !== "none") this.#logger.info({ object, change }, "applied");
+    if (change === "created")
+      this.#record(desired, applied, "Created", `The operator has created the ${kind}.`);
+    if (change === "adopted") {
+      this.#record(
+        desired,
+        applied,
+        "Adopted",
+        `The operator has taken over the ${kind} of the open-feature-operator.`,
+      );
+    }
+    if (overruled.length > 0) {
+      const note = `Fields that others had changed are put back: ${fieldsOf(overruled)}.`;
+      this.#record(desired, applied, "DriftRepaired", note);
+    }
+    if (overridden.length > 0) {
+      const note = `Fields stay as others apply them: ${fieldsOf(overridden)}. --drift=enforce would take them back.`;
+      this.#record(desired, applied, "Overridden", note);
+    }
+  }
+
+  #record(
+    { apiVersion, kind, metadata }: DesiredObject,
+    { object }: Applied,
+    reason: Reason,
+    note: string,
+  ): void {
+    const { namespace, name } = metadata;
+    const { uid } = object.metadata;
+    const details: EventDetails = {
+      regarding: {
+        apiVersion,
+        kind,
+        name,
+        ...(namespace === undefined ? {} : { namespace }),
+        ...(uid === undefined ? {} : { uid }),
+      },
+      type: isNormal.has(reason) ? "Normal" : "Warning",
+      reason,
+      action: "Apply",
+      note,
+    };
+    this.#events.record(details);
+  }
+}
+
+type Reason = "NameTaken" | "Created" | "Adopted" | "DriftRepaired" | "Overridden";
+const isNormal: ReadonlySet<Reason> = new Set(["Created", "Adopted"]);
+
+/** Why an object was not applied, for events and conditions. */
+export function nameTaken({ kind, metadata: { namespace = "", name } }: DesiredObject): string {
+  return `the ${kind} ${namespace}/${name} is not the operator's, so it is left as it is; rename or delete it, or let the operator have it by the label app.kubernetes.io/managed-by=open-feature-operator`;
+}
+
+function fieldsOf(conflicts: readonly FieldConflict[]): string {
+  return conflicts.map(({ field, manager }) => `${field} (${manager})`).join(", ");
+}

@@ -1,0 +1,46 @@
+import type { KubeObject } from "@bunting/kube";
+import type { DesiredObject } from "../../desired/desired-object.js";
+import { proxyObjects } from "../../desired/proxy/proxy-objects.js";
+import { proxyRollout, type LiveDeployment } from "../../desired/proxy/proxy-rollout.js";
+import type { ProxySettings } from "../../desired/proxy/proxy-settings.js";
+import { nameTaken, type AppliedEvents } from "../apply/applied-events.js";
+import { isOurs } from "../apply/managed-object.js";
+import { liveProxy, recordProxyEvent, type ProxyCluster } from "./proxy-cluster.js";
+import { proxyStateOf, type ProxyState } from "./proxy-state.js";
+
+/**
+ * Applies the objects of the proxy. At an object that is not ours it ends, since a part of the proxy is of no use.
+ *
+ * @throws KubeError
+ */
+export async function deployProxy(
+  settings: ProxySettings,
+  cluster: ProxyCluster,
+  news: AppliedEvents,
+  signal: AbortSignal,
+): Promise<ProxyState> {
+  const { client, applier, events, owner } = cluster;
+  const before = await liveProxy(client, settings.namespace, signal);
+  const rollout = proxyRollout(settings.image, before);
+  const { deployment, others, unwanted } = proxyObjects(settings, rollout, await owner(signal));
+  const leave = (desired: DesiredObject, object: KubeObject): ProxyState => {
+    news.report(desired, { kind: "nameTaken", object });
+    return { kind: "nameTaken", message: nameTaken(desired) };
+  };
+  // Before anything else is made.
+  if (before !== undefined && !isOurs(before, deployment)) return leave(deployment, before);
+  for (const object of others) {
+    const applied = await applier.apply(object, signal);
+    if (applied.kind === "nameTaken") return leave(object, applied.object);
+    news.report(object, applied);
+  }
+  for (const former of unwanted) await applier.remove(former, signal);
+  const applied = await applier.apply(deployment, signal);
+  if (applied.kind === "nameTaken") return leave(deployment, applied.object);
+  news.report(deployment, applied);
+  if (rollout.refusedImage !== undefined) {
+    const note = `The image ${rollout.refusedImage} did not become available in 5 minutes: ${rollout.image} runs again.`;
+    recordProxyEvent(events, applied.object, { type: "Warning", reason: "RolledBack", note });
+  }
+  return proxyStateOf(applied.object as LiveDeployment, rollout);
+}

@@ -1,0 +1,48 @@
+import {
+  KubeError,
+  type EventRecorder,
+  type KubeObject,
+  type OwnerReference,
+  type RestClient,
+} from "@bunting/kube";
+import type { LiveDeployment } from "../../desired/proxy/proxy-rollout.js";
+import { proxyNames } from "../../desired/proxy/proxy-settings.js";
+import type { Applier } from "../apply/applier.js";
+import { resourceTypes } from "../apply/resource-types.js";
+import type { ProxySubscribers } from "./proxy-subscribers.js";
+
+/** What deploying the proxy needs of the cluster. */
+export interface ProxyCluster {
+  readonly client: Pick<RestClient, "get">;
+  readonly applier: Pick<Applier, "apply" | "remove">;
+  readonly events: Pick<EventRecorder, "record">;
+  /** The operator's own Deployment, to which the objects belong; undefined if there is none. */
+  readonly owner: (signal: AbortSignal) => Promise<OwnerReference | undefined>;
+  readonly subscribers: Pick<ProxySubscribers, "count">;
+}
+
+/** The Deployment of the proxy as it is; undefined if there is none. */
+export async function liveProxy(
+  client: ProxyCluster["client"],
+  namespace: string,
+  signal: AbortSignal,
+): Promise<(KubeObject & LiveDeployment) | undefined> {
+  try {
+    const scope = { type: resourceTypes.Deployment, namespace, name: proxyNames.deployment };
+    return (await client.get(scope, signal)) as KubeObject & LiveDeployment;
+  } catch (error) {
+    if (error instanceof KubeError && error.code === "NOT_FOUND") return undefined;
+    throw error;
+  }
+}
+
+/** Records an event of the Deployment. */
+export function recordProxyEvent(
+  events: ProxyCluster["events"],
+  { metadata }: KubeObject,
+  event: { readonly type: "Normal" | "Warning"; readonly reason: string; readonly note: string },
+): void {
+  const { namespace = "", name, uid = "" } = metadata;
+  const regarding = { apiVersion: "apps/v1", kind: "Deployment", namespace, name, uid };
+  events.record({ regarding, action: "Reconcile", ...event });
+}
