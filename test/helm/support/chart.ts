@@ -6,6 +6,7 @@ import { runTool, type ToolResult } from "./tool.js";
 
 export const root = path.resolve(import.meta.dirname, "../../..");
 export const chartFolder = path.join(root, "deploy/helm/bunting");
+export const operatorChartFolder = path.join(root, "deploy/helm/bunting-operator");
 
 /** An object of Kubernetes, as far as tests of the chart look at all of them. */
 export interface Manifest {
@@ -49,8 +50,9 @@ export async function render(
   values: unknown = {},
   release = "bunting",
   namespace = "bunting-system",
+  chart = chartFolder,
 ): Promise<Manifest[]> {
-  const { code, stdout, stderr } = await helm(["template", release, chartFolder, "--namespace", namespace], {
+  const { code, stdout, stderr } = await helm(["template", release, chart, "--namespace", namespace], {
     values,
   });
   if (code !== 0) throw new Error(stderr);
@@ -58,8 +60,8 @@ export async function render(
 }
 
 /** The error with which Helm refuses these values. */
-export async function refusal(values: unknown): Promise<string> {
-  const { code, stdout, stderr } = await helm(["template", "bunting", chartFolder], { values });
+export async function refusal(values: unknown, chart = chartFolder): Promise<string> {
+  const { code, stdout, stderr } = await helm(["template", "bunting", chart], { values });
   if (code === 0) throw new Error(`the chart accepted the values and rendered ${stdout.length} characters`);
   return stderr;
 }

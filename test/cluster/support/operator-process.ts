@@ -1,0 +1,54 @@
+import { binaries, operatorImage, ServiceProcess, type LogLine } from "../../support/service-process.js";
+import type { ServiceAccount } from "./service-account.js";
+
+export interface OperatorProcessOptions {
+  /** As the token of its Pod. */
+  readonly account: Pick<ServiceAccount, "namespace" | "directory" | "environment">;
+  /** Name of its Pod. */
+  readonly pod: string;
+  readonly args?: readonly string[];
+}
+
+/** The operator as its image starts it, in a Pod of the account's namespace. Every test must await `stop`. */
+export class OperatorProcess {
+  readonly process: ServiceProcess;
+
+  private constructor(process: ServiceProcess) {
+    this.process = process;
+  }
+
+  static start({ account, pod, args = [] }: OperatorProcessOptions): OperatorProcess {
+    const process = new ServiceProcess(binaries.operator, {
+      image: operatorImage,
+      args: [
+        "start",
+        `--service-account-directory=${account.directory}`,
+        "--health-probe-bind-address=127.0.0.1:0",
+        "--metrics-bind-address=0",
+        "--webhook-port=0",
+        ...args,
+      ],
+      env: { ...account.environment, POD_NAMESPACE: account.namespace, POD_NAME: pod },
+    });
+    return new OperatorProcess(process);
+  }
+
+  /** The port of probes and metrics, once it is open. */
+  async management(): Promise<string> {
+    const isManagement = (line: LogLine): boolean =>
+      line.msg === "listening" && line["service"] === "management";
+    const open = this.process.logs.find(isManagement);
+    const { port } = open ?? (await this.process.nextLog("listening"));
+    return `http://127.0.0.1:${String(port)}`;
+  }
+
+  /** Resolves when it leads. */
+  async leads(withinMs?: number): Promise<void> {
+    await this.process.nextLog("this process leads", withinMs);
+  }
+
+  /** Ends it, in any case. Resolves with its exit code. */
+  stop(signal: NodeJS.Signals = "SIGTERM"): Promise<number | null> {
+    return this.process.stop(signal);
+  }
+}

@@ -1,0 +1,319 @@
+import { expect } from "chai";
+import { readFileSync } from "node:fs";
+import path from "node:path";
+import { operatorOptionTable } from "@bunting/operator/internal/options.js";
+import { permissions } from "@bunting/operator/internal/permissions.js";
+import { flagName, publicOptions, readOptions } from "@bunting/runtime";
+import { parse } from "yaml";
+import { helm, one, operatorChartFolder, refusal, render, type Manifest } from "./support/chart.js";
+import { operatorChart } from "./support/operator-chart.js";
+import { skipWithout } from "./support/tool.js";
+import { TempDirectory } from "../support/temp-directory.js";
+
+/** What the chart makes of these values, as release `bunting-operator` in the namespace `bunting-system`. */
+const rendered = (
+  values: unknown = {},
+  release = "bunting-operator",
+  namespace = "bunting-system",
+): Promise<Manifest[]> => render(values, release, namespace, operatorChartFolder);
+
+interface PodSpec {
+  readonly serviceAccountName: string;
+  readonly containers: readonly {
+    readonly image: string;
+    readonly args: readonly string[];
+    readonly env: readonly { readonly name: string }[];
+    readonly volumeMounts?: unknown;
+  }[];
+  readonly volumes?: unknown;
+}
+
+function podOf(manifests: readonly Manifest[]): PodSpec {
+  return (one(manifests, "Deployment").spec as { template: { spec: PodSpec } }).template.spec;
+}
+
+function argsOf(manifests: readonly Manifest[]): readonly string[] {
+  return podOf(manifests).containers[0]?.args ?? [];
+}
+
+/** `apiGroup/resource[/name] verb`, one of each. */
+function grants(rules: unknown): string[] {
+  return (
+    rules as { apiGroups: string[]; resources: string[]; resourceNames?: string[]; verbs: string[] }[]
+  ).flatMap(({ apiGroups, resources, resourceNames = [""], verbs }) =>
+    apiGroups.flatMap((group) =>
+      resources.flatMap((resource) =>
+        resourceNames.flatMap((name) => verbs.map((verb) => `${group}/${resource}/${name} ${verb}`)),
+      ),
+    ),
+  );
+}
+
+const named = (manifests: readonly Manifest[], kind: string, name: string): Manifest =>
+  one(
+    manifests.filter(({ metadata }) => metadata.name === name),
+    kind,
+  );
+
+/** A value of each option of the chart other than its default, as one would write it in YAML. */
+const changedOptions: Readonly<Record<string, unknown>> = {
+  "leader-elect": false,
+  takeover: true,
+  "cross-namespace": "deny",
+  "provider-kubernetes": "direct",
+  proxy: "never",
+  "proxy-image": "registry.example/p",
+  "proxy-tag": "v7",
+  "proxy-replica-count": 3,
+  "proxy-port": 9015,
+  "proxy-management-port": 9016,
+  "proxy-debug-logging": true,
+  "proxy-option": "deletion-policy=empty",
+  "cluster-domain": "example.org",
+  drift: "enforce",
+  "sidecar-image": "registry.example/a",
+  "sidecar-tag": "v8",
+  "sidecar-port": 9013,
+  "sidecar-management-port": 9014,
+  "sidecar-socket-path": "/flagd/flagd.sock",
+  "sidecar-evaluator": "other",
+  "sidecar-provider-args": "a=1",
+  "sidecar-sync-provider": "flagd-proxy",
+  "sidecar-log-format": "console",
+  "sidecar-env-var-prefix": "MY",
+  "sidecar-probes-enabled": false,
+  "sidecar-cpu-request": "30m",
+  "sidecar-cpu-limit": 0.5,
+  "sidecar-ram-request": "40Mi",
+  "sidecar-ram-limit": "80Mi",
+  "image-pull-secrets": "one,two",
+  labels: "team:flags",
+  annotations: "example.org/a:b",
+  "application-env": "stock",
+  "in-process-host": "flags.example",
+  "in-process-port": 9017,
+  "in-process-socket-path": "/sync.sock",
+  "in-process-tls": true,
+  "in-process-offline-flag-source-path": "/flags.json",
+  "in-process-selector": "a/b",
+  "in-process-cache": "disabled",
+  "in-process-cache-max-size": 1_000_000,
+  "in-process-env-var-prefix": "OTHER",
+  "missed-pods": "evict",
+  "flags-validation": false,
+  "log-format": "console",
+  debug: true,
+};
+
+describe("the operator's Helm chart", () => {
+  skipWithout("BUNTING_HELM");
+
+  it("passes helm lint --strict", async () => {
+    const takeover = parse(
+      readFileSync(path.join(operatorChartFolder, "values-takeover.yaml"), "utf8"),
+    ) as object;
+    for (const values of [{}, takeover]) {
+      const { code, stdout, stderr } = await helm(["lint", "--strict", operatorChartFolder], { values });
+      expect(stdout + stderr)
+        .to.contain("0 chart(s) failed")
+        .and.not.contain("[WARNING]");
+      expect(code).to.equal(0);
+    }
+  });
+
+  it("passes each option to the operator, as the operator reads it", async () => {
+    const schema = JSON.parse(readFileSync(path.join(operatorChartFolder, "values.schema.json"), "utf8")) as {
+      properties: { options: { properties: object } };
+    };
+    expect(Object.keys(schema.properties.options.properties)).to.have.members(Object.keys(changedOptions));
+    const [command, ...argv] = argsOf(
+      await rendered({ options: changedOptions, extraArgs: ["--pod-name=x"] }),
+    );
+    expect(command).to.equal("start");
+    const { options, warnings } = await readOptions(operatorOptionTable, {
+      argv,
+      env: {},
+      readsConfig: false,
+    });
+    expect(warnings).to.deep.equal([]);
+    for (const [key, spec] of publicOptions(operatorOptionTable)) {
+      if (!(flagName(key, spec) in changedOptions)) continue;
+      expect(options[key as keyof typeof options], key).to.not.deep.equal(spec.default);
+    }
+    expect(options).to.deep.include({
+      podName: "x",
+      sidecarCpuLimit: "0.5",
+      inProcessCacheMaxSize: 1_000_000,
+      imagePullSecrets: ["one", "two"],
+      proxyOption: { "deletion-policy": "empty" },
+      proxyServiceAccount: "bunting-operator-flagd-proxy",
+      webhookService: "bunting-operator",
+    });
+  });
+
+  it("refuses what it does not know", async () => {
+    const refused = (values: object): Promise<string> => refusal(values, operatorChartFolder);
+    expect(await refused({ options: { "cross-namespaces": "deny" } })).to.contain("cross-namespaces");
+    expect(await refused({ options: { "cross-namespace": "maybe" } })).to.contain("cross-namespace");
+    expect(await refused({ options: { "webhook-port": 1 } })).to.contain("webhook-port");
+    expect(await refused({ replica: 1 })).to.contain("replica");
+    expect(await refused({ serviceAccount: { create: false } })).to.contain("serviceAccount.name");
+    expect(await refused({ certificates: { mode: "cert-manager" } })).to.contain(
+      "certificates.issuerRef.name",
+    );
+  });
+
+  it("installs the operator for two replicas that restart one after the other", async () => {
+    const manifests = await rendered();
+    const { replicas, strategy } = one(manifests, "Deployment").spec as {
+      replicas: number;
+      strategy: unknown;
+    };
+    expect(replicas).to.equal(2);
+    expect(strategy).to.deep.equal({
+      type: "RollingUpdate",
+      rollingUpdate: { maxSurge: 1, maxUnavailable: 0 },
+    });
+    expect(one(manifests, "PodDisruptionBudget").spec).to.deep.include({ maxUnavailable: 1 });
+    const [container] = podOf(manifests).containers;
+    expect(container?.image).to.equal("ghcr.io/bunting/bunting-operator:0.1.0");
+    expect(container?.env.map(({ name }) => name)).to.deep.equal(["POD_NAMESPACE", "POD_NAME"]);
+  });
+
+  it("grants exactly what the code's table says that these options need", async () => {
+    const tableOf = (scope: string, isOn: (option: string, is: string) => boolean): string[] =>
+      grants(
+        permissions
+          .filter((each) => each.scope === scope)
+          .filter(({ onlyIf }) => onlyIf === undefined || isOn(onlyIf.option, onlyIf.is))
+          .map(({ apiGroup, names, ...rest }) => ({
+            ...rest,
+            apiGroups: [apiGroup],
+            ...(names === undefined ? {} : { resourceNames: names }),
+          })),
+      );
+    const defaults = Object.fromEntries(
+      publicOptions(operatorOptionTable).map(([key, spec]) => [
+        flagName(key, spec),
+        spec.type.show(spec.default),
+      ]),
+    );
+    for (const options of [
+      {},
+      { takeover: true },
+      { "leader-elect": false },
+      { "missed-pods": "evict" },
+    ] as const) {
+      const values: Record<string, string> = { ...defaults };
+      for (const [name, value] of Object.entries(options)) values[name] = String(value);
+      const isOn = (option: string, is: string): boolean => values[option] === is;
+      const manifests = await rendered({ options });
+      const rulesOf = (kind: string): string[] => grants(named(manifests, kind, "bunting-operator")["rules"]);
+      expect(rulesOf("Role"), JSON.stringify(options)).to.deep.equal(tableOf("namespace", isOn));
+      expect(rulesOf("ClusterRole"), JSON.stringify(options)).to.deep.equal(tableOf("cluster", isOn));
+    }
+  });
+
+  it("lets the proxy read FeatureFlags and nothing else", async () => {
+    const manifests = await rendered();
+    const role = named(manifests, "ClusterRole", "bunting-operator-flagd-proxy");
+    expect(grants(role["rules"])).to.deep.equal(
+      ["get", "list", "watch"].map((verb) => `core.openfeature.dev/featureflags/ ${verb}`),
+    );
+    expect(named(manifests, "ClusterRoleBinding", "bunting-operator-flagd-proxy")["subjects"]).to.deep.equal([
+      { kind: "ServiceAccount", name: "bunting-operator-flagd-proxy", namespace: "bunting-system" },
+    ]);
+  });
+
+  it("keeps the resource types when it is uninstalled, unless told otherwise", async () => {
+    const policiesOf = async (values: object): Promise<(string | undefined)[]> =>
+      (await rendered(values))
+        .filter(({ kind }) => kind === "CustomResourceDefinition")
+        .map(({ metadata }) => metadata.annotations?.["helm.sh/resource-policy"]);
+    const kept = await policiesOf({});
+    expect(kept.length).to.be.greaterThan(3);
+    expect(new Set(kept)).to.deep.equal(new Set(["keep"]));
+    expect(new Set(await policiesOf({ crds: { keep: false } }))).to.deep.equal(new Set([undefined]));
+    expect(await policiesOf({ crds: { install: false } })).to.deep.equal([]);
+  });
+
+  it("mounts a certificate that is not of the operator's own authority, and has cert-manager make it", async () => {
+    const issuerRef = { name: "internal" };
+    const manifests = await rendered({
+      certificates: { mode: "cert-manager", secretName: "hook", issuerRef },
+    });
+    expect(one(manifests, "Certificate").spec).to.deep.include({
+      secretName: "hook",
+      dnsNames: ["bunting-operator.bunting-system.svc", "bunting-operator.bunting-system.svc.cluster.local"],
+    });
+    expect(podOf(manifests).volumes).to.deep.equal([{ name: "webhook", secret: { secretName: "hook" } }]);
+    expect(argsOf(manifests)).to.include.members([
+      "--certificates=cert-manager",
+      "--webhook-cert-path=/etc/bunting/webhook",
+    ]);
+    const own = await rendered();
+    expect(podOf(own).volumes).to.equal(undefined);
+    expect(own.some(({ kind }) => kind === "Certificate")).to.equal(false);
+  });
+});
+
+describe("the operator's Helm chart in place of the open-feature-operator's", () => {
+  skipWithout("BUNTING_HELM", "BUNTING_CLUSTER_BIN");
+  let directory: TempDirectory;
+  let stock: readonly Manifest[];
+  let ours: readonly Manifest[];
+
+  before(async function () {
+    this.timeout(120_000);
+    directory = new TempDirectory();
+    const chart = await operatorChart(directory.path);
+    if (chart === undefined) {
+      this.skip();
+      return;
+    }
+    const [release, namespace] = ["open-feature-operator", "open-feature-operator-system"];
+    const values = parse(
+      readFileSync(path.join(operatorChartFolder, "values-takeover.yaml"), "utf8"),
+    ) as object;
+    stock = await render({}, release, namespace, chart);
+    ours = await rendered(values, release, namespace);
+  });
+  after(() => directory.remove());
+
+  it("has the Deployment's name and selector, which can't be changed, so that what it owns stays", () => {
+    const [theirs, own] = [one(stock, "Deployment"), one(ours, "Deployment")];
+    expect(own.metadata.name).to.equal(theirs.metadata.name);
+    const selectorOf = ({ spec }: Manifest): unknown => (spec as { selector: unknown }).selector;
+    expect(selectorOf(own)).to.deep.equal(selectorOf(theirs));
+    const { labels } = (own.spec as { template: { metadata: { labels: object } } }).template.metadata;
+    expect(labels).to.include((selectorOf(own) as { matchLabels: object }).matchLabels);
+  });
+
+  it("has its resource types, ServiceAccounts and the Service of its webhooks, so that Helm deletes none of them", () => {
+    const kinds = ["CustomResourceDefinition", "ServiceAccount"];
+    const namesOf = (manifests: readonly Manifest[]): string[] =>
+      manifests
+        .filter(({ kind }) => kinds.includes(kind))
+        .map(({ kind, metadata }) => `${kind} ${metadata.name}`);
+    expect(namesOf(ours)).to.include.members(namesOf(stock));
+    const service = named(stock, "Service", "open-feature-operator-webhook-service");
+    const own = named(ours, "Service", "open-feature-operator-webhook-service");
+    expect((own.spec as { selector: unknown }).selector).to.deep.equal(
+      (service.spec as { selector: unknown }).selector,
+    );
+  });
+
+  it("keeps the binding by which running sidecars read FeatureFlags, and lets Pods be as they were", () => {
+    const binding = "open-feature-operator-flagd-kubernetes-sync";
+    expect(named(ours, "ClusterRole", binding)["rules"]).to.deep.equal(
+      named(stock, "ClusterRole", binding)["rules"],
+    );
+    expect(named(ours, "ClusterRoleBinding", binding)["roleRef"]).to.deep.include({ name: binding });
+    expect(argsOf(ours)).to.include.members([
+      "--application-env=stock",
+      "--cross-namespace=legacy",
+      "--provider-kubernetes=direct",
+      "--proxy-service-account=open-feature-operator-flagd-proxy",
+    ]);
+  });
+});
