@@ -5,10 +5,12 @@ import { agentOptionTable } from "@bunting/agent/internal/options.js";
 import { agentPrometheusMetrics as agentMetrics } from "@bunting/agent/internal/management/prometheus-metrics.js";
 import { usageOf } from "@bunting/cli/internal/command.js";
 import { commands as cliCommands } from "@bunting/cli/internal/commands.js";
+import { operatorMetrics } from "@bunting/operator/internal/operator-metrics.js";
 import { operatorOptionTable } from "@bunting/operator/internal/options.js";
 import { proxyOptionTable } from "@bunting/proxy/internal/options.js";
 import { proxyMetrics } from "@bunting/proxy/internal/proxy-metrics.js";
 import { renderFlagdParity } from "./flagd-parity.js";
+import { renderPermissions } from "./render-permissions.js";
 import {
   createRegistry,
   renderMetricsReference,
@@ -32,13 +34,18 @@ const errorFiles = [
   "packages/backplane/src/backplane-error.ts",
   "packages/proxy/src/proxy-error.ts",
   "packages/agent/src/agent-error.ts",
+  "packages/operator/src/operator-error.ts",
   "packages/cli/src/cli-error.ts",
 ];
 
 const processOfProxy =
   "Beside these: CPU, memory, event loop and garbage collection of the process, as prom-client names them (`process_…`, `nodejs_…`).";
-const processOfAgent =
-  "Beside these: CPU, memory, open files and event loop of the process, as prom-client names them (`process_…`, `nodejs_…`). All are read at each scrape; the proxy also has `nodejs_gc_duration_seconds` and percentiles of `nodejs_eventloop_lag_seconds`, for which a process would have to be observed all the time.";
+const processAtScrape =
+  "Beside these: CPU, memory, open files and event loop of the process, as prom-client names them (`process_…`, `nodejs_…`).";
+const processOfAgent = [
+  processAtScrape,
+  "All are read at each scrape; the proxy also has `nodejs_gc_duration_seconds` and percentiles of `nodejs_eventloop_lag_seconds`, for which a process would have to be observed all the time.",
+].join(" ");
 
 rmSync(reference, { recursive: true, force: true });
 mkdirSync(reference, { recursive: true });
@@ -57,6 +64,17 @@ write(
   "Metrics of bunting-agent",
   "The label `source` is the place of a source among those of `--uri` and then `--sources`, beginning with 0.",
   await metricsOf((registry) => agentMetrics(registry).watches(), processOfAgent),
+);
+write(
+  "operator-metrics.md",
+  "Metrics of bunting-operator",
+  await metricsOf(operatorMetrics, processAtScrape),
+);
+write(
+  "operator-permissions.md",
+  "Permissions of bunting-operator",
+  "What the roles of the [chart](../../deploy/helm/bunting-operator/README.md) grant. A test compares them with what an API server saw the operator do.",
+  renderPermissions(),
 );
 write(
   "errors.md",

@@ -22,6 +22,7 @@ const notInChart = [
   "webhook-cert-path",
   "webhook-cert-name",
   "webhook-cert-key",
+  "webhook-ca-name",
   "config",
   "kubeconfig",
   "kube-context",

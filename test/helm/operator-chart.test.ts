@@ -69,6 +69,7 @@ const changedOptions: Readonly<Record<string, unknown>> = {
   "proxy-management-port": 9016,
   "proxy-debug-logging": true,
   "proxy-option": "deletion-policy=empty",
+  "proxy-network-policy": false,
   "cluster-domain": "example.org",
   drift: "enforce",
   "sidecar-image": "registry.example/a",
@@ -259,7 +260,7 @@ describe("the operator's Helm chart", () => {
 
 describe("the operator's Helm chart in place of the open-feature-operator's", () => {
   skipWithout("BUNTING_HELM", "BUNTING_CLUSTER_BIN");
-  let directory: TempDirectory;
+  let directory: TempDirectory | undefined;
   let stock: readonly Manifest[];
   let ours: readonly Manifest[];
 
@@ -278,7 +279,7 @@ describe("the operator's Helm chart in place of the open-feature-operator's", ()
     stock = await render({}, release, namespace, chart);
     ours = await rendered(values, release, namespace);
   });
-  after(() => directory.remove());
+  after(() => directory?.remove());
 
   it("has the Deployment's name and selector, which can't be changed, so that what it owns stays", () => {
     const [theirs, own] = [one(stock, "Deployment"), one(ours, "Deployment")];

@@ -1,4 +1,4 @@
-import { integer, option, port, text, toggle } from "@bunting/runtime";
+import { choice, integer, option, port, text, toggle } from "@bunting/runtime";
 
 const inProcess = "Evaluation in process";
 
@@ -47,9 +47,9 @@ export const inProcessOptionTable = {
     env: ["IN_PROCESS_SELECTOR"],
   }),
   inProcessCache: option({
-    type: text,
+    type: choice("lru", "disabled"),
     default: "lru",
-    describe: "Cache of the provider: lru or disabled.",
+    describe: "Cache of the provider.",
     group: inProcess,
     env: ["IN_PROCESS_CACHE"],
   }),

@@ -5,7 +5,6 @@
  */
 import { hostname } from "node:os";
 import {
-  buildInfo,
   createRegistry,
   processMetrics,
   runnableComponent,
@@ -14,10 +13,12 @@ import {
   type Component,
   type Logger,
 } from "@bunting/runtime";
+import { operatorMetrics } from "./operator-metrics.js";
 import { OperatorReadiness } from "./operator-readiness.js";
 import type { OperatorOptions } from "./options.js";
-import { processOfOperatorMetrics } from "./process-of-operator-metrics.js";
+import { reflectorMetrics } from "./process-of-operator-metrics.js";
 import { version } from "./version.js";
+import { certificatesOf } from "./wiring/certificates.js";
 import { leadership } from "./wiring/leadership.js";
 import { managementPorts } from "./wiring/management-ports.js";
 import { operatorParts, type OperatorWiring } from "./wiring/operator-parts.js";
@@ -42,12 +43,13 @@ export async function createOperator(
 ): Promise<OperatorProgram> {
   const registry = createRegistry(false);
   processMetrics(registry);
-  buildInfo(registry, "bunting_operator_build_info", version);
-  const context = { clock, logger, metrics: processOfOperatorMetrics.create(registry) };
+  const context = { clock, logger, metrics: operatorMetrics(registry) };
   const program = `bunting-operator/${version}`;
   const cluster = await parts.connectCluster(options, { program, clock, env: process.env });
   const instance = options.podName === "" ? hostname() : options.podName;
-  const wiring: OperatorWiring = { options, parts, context, cluster, instance };
+  const watchContext = { clock, logger, metrics: reflectorMetrics(context.metrics) };
+  const watches = new parts.ClusterWatches({ client: cluster.client, context: watchContext });
+  const wiring: OperatorWiring = { options, parts, context, cluster, watches, instance };
 
   const events = new parts.EventRecorder({
     client: cluster.client,
@@ -56,13 +58,24 @@ export async function createOperator(
     context,
     onDropped: () => context.metrics.eventDropped(),
   });
+  const certificates = certificatesOf(wiring);
   const readiness = new OperatorReadiness([]);
   const components: Component[] = [
     ...managementPorts(wiring, { readiness, registry }),
     runnableComponent(cluster.connections, "outlive all that ask the API server"),
     runnableComponent(events, "are written until nothing can happen any more"),
+    ...certificates.runnables.map((each) =>
+      runnableComponent(each, "are there before the first call of a webhook, and until after the last"),
+    ),
     runnableComponent(
-      leadership(wiring, { events, ownUid: () => Promise.resolve(undefined), work: () => [] }),
+      leadership(wiring, {
+        events,
+        ownUid: () => Promise.resolve(undefined),
+        work: () =>
+          certificates.keeper === undefined
+            ? []
+            : [runnableComponent(certificates.keeper, "makes the certificates that others wait for")],
+      }),
       "is the last to start, because everything has to be there for the leader, and the first to stop, so that another replica leads at once",
     ),
   ];

@@ -104,7 +104,7 @@ export const operatorOptionTable = {
     type: choice("own", "files", "cert-manager"),
     default: "own",
     describe:
-      "Where the certificate of the webhooks comes from: own makes an authority; files and cert-manager read it from --webhook-cert-path, where files leaves caBundle to whoever made it, and cert-manager to its CA injector.",
+      "Where the certificate of the webhooks comes from: own makes an authority; files and cert-manager read it from --webhook-cert-path. API servers are told of the authority by the operator, but with cert-manager by that.",
     group: webhooks,
     env: ["BUNTING_CERTIFICATES"],
   }),
@@ -128,6 +128,14 @@ export const operatorOptionTable = {
     describe: "File of its key.",
     group: webhooks,
     env: ["BUNTING_WEBHOOK_CERT_KEY"],
+  }),
+  webhookCaName: option({
+    type: text,
+    default: "ca.crt",
+    describe:
+      "File of its authority's certificate, for --certificates=files; empty: somebody else tells API servers of it.",
+    group: webhooks,
+    env: ["BUNTING_WEBHOOK_CA_NAME"],
   }),
   webhookService: option({
     type: text,

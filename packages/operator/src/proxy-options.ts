@@ -69,6 +69,14 @@ export const deployedProxyOptionTable = {
     group: proxy,
     env: ["BUNTING_PROXY_SERVICE_ACCOUNT"],
   }),
+  proxyNetworkPolicy: option({
+    type: toggle,
+    default: true,
+    describe:
+      "A NetworkPolicy lets only Pods of the cluster reach the proxy, its metrics only those of the namespace monitoring and the operator's own, and the proxy only DNS and the API server.",
+    group: proxy,
+    env: ["BUNTING_PROXY_NETWORK_POLICY"],
+  }),
   clusterDomain: option({
     type: text,
     default: "cluster.local",

@@ -7,9 +7,10 @@ import {
 } from "@bunting/kube";
 import { managementHandler, runComponents, type Context } from "@bunting/runtime";
 import { PeerMemory, PortListener } from "@bunting/server";
+import { servingCertificates } from "../certificates/serving-certificates.js";
 import { OtherOperator } from "../controllers/other-operator.js";
+import type { OperatorMetrics } from "../operator-metrics.js";
 import type { OperatorOptions } from "../options.js";
-import type { ProcessOfOperatorMetrics } from "../process-of-operator-metrics.js";
 
 /** What an operator is made of. The wiring takes its parts from here, so that its test can see what each of them is given. */
 export const operatorParts = {
@@ -18,6 +19,7 @@ export const operatorParts = {
   EventRecorder,
   LeaderElection,
   OtherOperator,
+  servingCertificates,
   PeerMemory,
   PortListener,
   managementHandler,
@@ -30,8 +32,9 @@ export type OperatorParts = typeof operatorParts;
 export interface OperatorWiring {
   readonly options: OperatorOptions;
   readonly parts: OperatorParts;
-  readonly context: Context<ProcessOfOperatorMetrics>;
+  readonly context: Context<OperatorMetrics>;
   readonly cluster: ConnectedCluster;
+  readonly watches: ClusterWatches;
   /** Of this process: the Pod's name. */
   readonly instance: string;
 }

@@ -1,0 +1,171 @@
+import { readOptions } from "@bunting/runtime";
+import { expect } from "chai";
+import { operatorOptionTable, type OperatorOptions } from "./options.js";
+import { proxySettings, sidecarSettings, sourceSettings } from "./settings.js";
+
+const read = async (...argv: string[]): Promise<OperatorOptions> =>
+  (await readOptions(operatorOptionTable, { argv, env: { POD_NAMESPACE: "flags" }, readsConfig: false }))
+    .options;
+
+describe("the settings of the operator's parts", () => {
+  it("are, by default, those of a new installation", async () => {
+    const options = await read();
+    expect(proxySettings(options, "1.2.3")).to.deep.equal({
+      namespace: "flags",
+      image: "ghcr.io/bunting/bunting-proxy:1.2.3",
+      replicas: 2,
+      ports: { sync: 8015, management: 8016 },
+      debugLogging: false,
+      options: {},
+      pod: {
+        serviceAccountName: "open-feature-operator-flagd-proxy",
+        labels: {},
+        annotations: {},
+        imagePullSecrets: [],
+      },
+      hasNetworkPolicy: true,
+    });
+    expect(sidecarSettings(options, "1.2.3")).to.deep.equal({
+      image: "ghcr.io/bunting/bunting-agent:1.2.3",
+      resources: { requests: { cpu: "20m", memory: "32Mi" }, limits: { memory: "64Mi" } },
+      imagePullSecrets: [],
+      applicationEnv: "connection",
+      proxySecurity: "off",
+    });
+    expect(sourceSettings(options)).to.deep.equal({
+      crossNamespace: "consent",
+      providerKubernetes: "proxy",
+      proxyAddress: "flagd-proxy-svc.flags.svc.cluster.local:8015",
+      defaults: {
+        port: 8013,
+        managementPort: 8014,
+        evaluator: "json",
+        defaultSyncProvider: "kubernetes",
+        logFormat: "json",
+        envVarPrefix: "FLAGD",
+        probesEnabled: true,
+      },
+      inProcessDefaults: {
+        host: "localhost",
+        port: 8015,
+        tls: false,
+        cache: "lru",
+        cacheMaxSize: 1_000,
+        envVarPrefix: "FLAGD",
+      },
+    });
+  });
+
+  it("name an image by its tag, by a digest in place of one, or as it is if it has a digest", async () => {
+    const digest = `sha256:${"0".repeat(64)}`;
+    const imagesOf = async (image: string, tag: string): Promise<string[]> => {
+      const options = await read(
+        `--proxy-image=${image}`,
+        `--proxy-tag=${tag}`,
+        `--sidecar-image=${image}`,
+        `--sidecar-tag=${tag}`,
+      );
+      return [proxySettings(options, "1.2.3").image, sidecarSettings(options, "1.2.3").image];
+    };
+    expect(await imagesOf("r.example/i", "v7")).to.deep.equal(Array(2).fill("r.example/i:v7"));
+    expect(await imagesOf("r.example/i", digest)).to.deep.equal(Array(2).fill(`r.example/i@${digest}`));
+    expect(await imagesOf(`r.example/i@${digest}`, "")).to.deep.equal(Array(2).fill(`r.example/i@${digest}`));
+  });
+
+  it("follow each option of the proxy", async () => {
+    const options = await read(
+      "--proxy-replica-count=5",
+      "--proxy-port=9015",
+      "--proxy-management-port=9016",
+      "--proxy-debug-logging",
+      "--proxy-option=deletion-policy=empty",
+      "--proxy-service-account=flags",
+      "--proxy-network-policy=false",
+      "--labels=team:a",
+      "--annotations=note:b",
+      "--image-pull-secrets=one",
+      "--cluster-domain=example.org",
+    );
+    expect(proxySettings(options, "1.2.3")).to.deep.include({
+      replicas: 5,
+      ports: { sync: 9015, management: 9016 },
+      debugLogging: true,
+      options: { "deletion-policy": "empty" },
+      pod: {
+        serviceAccountName: "flags",
+        labels: { team: "a" },
+        annotations: { note: "b" },
+        imagePullSecrets: ["one"],
+      },
+      hasNetworkPolicy: false,
+    });
+    expect(sourceSettings(options).proxyAddress).to.equal("flagd-proxy-svc.flags.svc.example.org:9015");
+  });
+
+  it("follow each option of sidecars and sources", async () => {
+    const options = await read(
+      "--sidecar-port=1",
+      "--sidecar-management-port=2",
+      "--sidecar-socket-path=/s",
+      "--sidecar-evaluator=e",
+      "--sidecar-provider-args=a=1",
+      "--sidecar-sync-provider=flagd-proxy",
+      "--sidecar-log-format=console",
+      "--sidecar-env-var-prefix=P",
+      "--sidecar-probes-enabled=false",
+      "--sidecar-cpu-request=",
+      "--sidecar-cpu-limit=1",
+      "--sidecar-ram-request=2Mi",
+      "--sidecar-ram-limit=3Mi",
+      "--image-pull-secrets=one",
+      "--application-env=stock",
+      "--cross-namespace=deny",
+      "--provider-kubernetes=direct",
+    );
+    expect(sourceSettings(options)).to.deep.include({
+      crossNamespace: "deny",
+      providerKubernetes: "direct",
+      defaults: {
+        port: 1,
+        managementPort: 2,
+        socketPath: "/s",
+        evaluator: "e",
+        syncProviderArgs: ["a=1"],
+        defaultSyncProvider: "flagd-proxy",
+        logFormat: "console",
+        envVarPrefix: "P",
+        probesEnabled: false,
+      },
+    });
+    expect(sidecarSettings(options, "1.2.3")).to.deep.include({
+      resources: { requests: { memory: "2Mi" }, limits: { cpu: "1", memory: "3Mi" } },
+      imagePullSecrets: ["one"],
+      applicationEnv: "stock",
+    });
+  });
+
+  it("follow each option of applications that evaluate in process", async () => {
+    const options = await read(
+      "--in-process-host=h",
+      "--in-process-port=1",
+      "--in-process-socket-path=/s",
+      "--in-process-tls",
+      "--in-process-offline-flag-source-path=/f",
+      "--in-process-selector=a/b",
+      "--in-process-cache=disabled",
+      "--in-process-cache-max-size=2",
+      "--in-process-env-var-prefix=P",
+    );
+    expect(sourceSettings(options).inProcessDefaults).to.deep.equal({
+      host: "h",
+      port: 1,
+      socketPath: "/s",
+      tls: true,
+      offlineFlagSourcePath: "/f",
+      selector: "a/b",
+      cache: "disabled",
+      cacheMaxSize: 2,
+      envVarPrefix: "P",
+    });
+  });
+});

@@ -1,0 +1,108 @@
+import type {
+  FeatureFlagSourceSpec,
+  InProcessConfigurationSpec,
+  ResourceRequirements,
+} from "@bunting/featureflags/resources";
+import { imageReference } from "./desired/image-reference.js";
+import type { ProxySettings } from "./desired/proxy/proxy-settings.js";
+import type { SidecarSettings } from "./desired/sidecar-settings.js";
+import type { OperatorOptions } from "./options.js";
+import type { InProcessRules } from "./sources/in-process-plan.js";
+import { proxyAddress } from "./sources/source-element.js";
+import type { SourceRules } from "./sources/source-plan.js";
+
+/** What the operator's options decide about sources, wherever the Pods are. */
+export type SourceSettings = Omit<SourceRules & InProcessRules, "namespace">;
+
+/**
+ * The proxy, as the options have it.
+ *
+ * @param version the tag of images that name none
+ */
+export function proxySettings(options: OperatorOptions, version: string): ProxySettings {
+  return {
+    namespace: options.namespace,
+    image: imageOf(options.proxyImage, options.proxyTag, version),
+    replicas: options.proxyReplicaCount,
+    ports: { sync: options.proxyPort, management: options.proxyManagementPort },
+    debugLogging: options.proxyDebugLogging,
+    options: options.proxyOption,
+    pod: {
+      serviceAccountName: options.proxyServiceAccount,
+      labels: options.labels,
+      annotations: options.annotations,
+      imagePullSecrets: options.imagePullSecrets,
+    },
+    hasNetworkPolicy: options.proxyNetworkPolicy,
+  };
+}
+
+/** The sidecars, as the options have them. */
+export function sidecarSettings(options: OperatorOptions, version: string): SidecarSettings {
+  return {
+    image: imageOf(options.sidecarImage, options.sidecarTag, version),
+    resources: resourcesOf(options),
+    imagePullSecrets: options.imagePullSecrets,
+    applicationEnv: options.applicationEnv,
+    proxySecurity: "off",
+  };
+}
+
+/** What is decided about sources, and what FeatureFlagSources and InProcessConfigurations are merged into. */
+export function sourceSettings(options: OperatorOptions): SourceSettings {
+  const { namespace, clusterDomain, proxyPort: port, crossNamespace, providerKubernetes } = options;
+  return {
+    crossNamespace,
+    providerKubernetes,
+    proxyAddress: proxyAddress({ namespace, clusterDomain, port }),
+    defaults: sourceDefaults(options),
+    inProcessDefaults: inProcessDefaults(options),
+  };
+}
+
+function sourceDefaults(options: OperatorOptions): Omit<FeatureFlagSourceSpec, "sources"> {
+  return {
+    port: options.sidecarPort,
+    managementPort: options.sidecarManagementPort,
+    ...some("socketPath", options.sidecarSocketPath),
+    evaluator: options.sidecarEvaluator,
+    ...(options.sidecarProviderArgs.length === 0 ? {} : { syncProviderArgs: options.sidecarProviderArgs }),
+    defaultSyncProvider: options.sidecarSyncProvider,
+    logFormat: options.sidecarLogFormat,
+    envVarPrefix: options.sidecarEnvVarPrefix,
+    probesEnabled: options.sidecarProbesEnabled,
+  };
+}
+
+function inProcessDefaults(options: OperatorOptions): InProcessConfigurationSpec {
+  return {
+    host: options.inProcessHost,
+    port: options.inProcessPort,
+    ...some("socketPath", options.inProcessSocketPath),
+    tls: options.inProcessTls,
+    ...some("offlineFlagSourcePath", options.inProcessOfflineFlagSourcePath),
+    ...some("selector", options.inProcessSelector),
+    cache: options.inProcessCache,
+    cacheMaxSize: options.inProcessCacheMaxSize,
+    envVarPrefix: options.inProcessEnvVarPrefix,
+  };
+}
+
+function resourcesOf(options: OperatorOptions): ResourceRequirements {
+  const requests = {
+    ...some("cpu", options.sidecarCpuRequest),
+    ...some("memory", options.sidecarRamRequest),
+  };
+  const limits = { ...some("cpu", options.sidecarCpuLimit), ...some("memory", options.sidecarRamLimit) };
+  return { requests, limits };
+}
+
+/** An image that names a digest needs no tag. */
+function imageOf(image: string, tag: string, version: string): string {
+  return imageReference(image, tag === "" && !image.includes("@") ? version : tag);
+}
+
+/** The field, unless the text is empty, which is the same as absent. */
+function some<Name extends string>(name: Name, text: string): Partial<Record<Name, string>> {
+  return text === "" ? {} : ({ [name]: text } as Partial<Record<Name, string>>);
+}
