@@ -5,7 +5,16 @@ import { operatorOptionTable } from "@bunting/operator/internal/options.js";
 import { permissions } from "@bunting/operator/internal/permissions.js";
 import { flagName, publicOptions, readOptions } from "@bunting/runtime";
 import { parse } from "yaml";
-import { helm, one, operatorChartFolder, refusal, render, type Manifest } from "./support/chart.js";
+import {
+  helm,
+  one,
+  operatorChartFolder,
+  parseManifests,
+  refusal,
+  render,
+  root,
+  type Manifest,
+} from "./support/chart.js";
 import { operatorChart } from "./support/operator-chart.js";
 import { skipWithout } from "./support/tool.js";
 import { TempDirectory } from "../support/temp-directory.js";
@@ -213,6 +222,28 @@ describe("the operator's Helm chart", () => {
       expect(rulesOf("Role"), JSON.stringify(options)).to.deep.equal(tableOf("namespace", isOn));
       expect(rulesOf("ClusterRole"), JSON.stringify(options)).to.deep.equal(tableOf("cluster", isOn));
     }
+  });
+
+  it("makes the same objects as deploy/kustomize", async () => {
+    const manifests = await rendered();
+    const files = ["service-accounts", "rbac", "deployment", "service", "disruption-budget"];
+    const written = files.flatMap((file) =>
+      parseManifests(readFileSync(path.join(root, `deploy/kustomize/operator/${file}.yaml`), "utf8")),
+    );
+    // Labels are the overlay's; the chart's objects are told apart by their release.
+    const plain = ({ metadata, ...rest }: Manifest): unknown =>
+      JSON.parse(
+        JSON.stringify({ ...rest, name: metadata.name })
+          .replaceAll(',"app.kubernetes.io/instance":"bunting-operator"', "")
+          .replaceAll('"app.kubernetes.io/instance":"bunting-operator",', ""),
+      );
+    const isInChart = ({ kind, metadata }: Manifest): boolean =>
+      written.some((one) => one.kind === kind && one.metadata.name === metadata.name);
+    expect(manifests.filter((each) => !isInChart(each)).map(({ kind }) => kind)).to.deep.equal(
+      manifests.filter(({ kind }) => kind === "CustomResourceDefinition").map(({ kind }) => kind),
+    );
+    for (const object of written)
+      expect(plain(named(manifests, object.kind, object.metadata.name))).to.deep.equal(plain(object));
   });
 
   it("lets the proxy read FeatureFlags and nothing else", async () => {
