@@ -182,7 +182,6 @@ describe("the resource types on a real API server", () => {
         metadata: { flagSetId: "storefront" },
       });
       const table = await cluster().kubectl(["get", "ff", "printed", "-n", namespace]);
-      expect(table.split("\n")[0]?.split(/\s{2,}/)).to.deep.equal(["NAME", "FLAG SET", "AGE"]);
       expect(table).to.match(/^printed\s+storefront\s/m);
     });
   });
@@ -213,7 +212,7 @@ describe("the resource types on a real API server", () => {
         sources: [
           {
             source: "grpc.example:8015",
-            provider: "anything at all",
+            provider: "grpc",
             httpSyncBearerToken: "t",
             tls: true,
             certPath: "/certificate",
@@ -221,7 +220,7 @@ describe("the resource types on a real API server", () => {
             selector: "flagSetId=a",
             interval: 4_000_000,
           },
-          { source: "" },
+          { source: "Anything, without a provider of its own" },
         ],
         // 0 means "not set" where sources are merged.
         port: 0,
@@ -257,8 +256,31 @@ describe("the resource types on a real API server", () => {
         contextValues: { region: "north" },
         headerToContextMappings: { "X-User": "targetingKey" },
         cors: ["*"],
+        keepAliveMinTime: "1m30.5s",
+        keepAlivePermitWithoutStream: false,
       };
       expect((await tryCreate("full", full))["spec"]).to.deep.equal(full);
+    });
+
+    it("keeps sources of every provider", async () => {
+      const every = [
+        { source: "limits", provider: "kubernetes" },
+        { source: "team/limits.v2", provider: "flagd-proxy" },
+        { source: "a/b", provider: "file" },
+        { source: "https://flags.example/f.json", provider: "http" },
+        { source: "gs://bucket/f.json", provider: "gcs" },
+        { source: "azblob://container/f.json", provider: "azblob" },
+        { source: "s3://bucket/f.json", provider: "s3" },
+        { source: "team/limits", provider: "" },
+      ];
+      const created = await tryCreate("providers", { sources: every });
+      expect(created["spec"]).to.have.deep.property("sources", every);
+    });
+
+    it("lets one port be taken twice where a socket takes its place", async () => {
+      const socketPath = "/run/openfeature/flagd.sock";
+      const { spec } = await tryCreate("socket", { sources, port: 8014, socketPath });
+      expect(spec).to.include({ port: 8014, managementPort: 8014, socketPath });
     });
 
     for (const [what, spec, says] of [
@@ -290,6 +312,46 @@ describe("the resource types on a real API server", () => {
         "spec.sources[0].interval: Invalid value: -5: an interval is a number of seconds",
       ],
       [
+        "a source of no name and no address",
+        { sources: [{ source: "" }] },
+        'spec.sources[0].source: Invalid value: "": a source has a name or an address',
+      ],
+      [
+        "another provider",
+        { sources: [...sources, { source: "a/b", provider: "consul" }] },
+        "spec.sources[1].provider: Invalid value: there is no such provider; write kubernetes, file,",
+      ],
+      [
+        "a source of flagd-proxy that is no FeatureFlag",
+        { sources: [{ source: "grpc://a:8015", provider: "flagd-proxy" }] },
+        "spec.sources[0].source: Invalid value: the provider reads a FeatureFlag; write its name, or namespace/name",
+      ],
+      [
+        "two services on one port",
+        { sources, port: 8014 },
+        "spec.managementPort: Invalid value: port and managementPort must differ",
+      ],
+      [
+        "OFREP on the port of evaluations",
+        { sources, port: 8016 },
+        "spec.ofrepPort: Invalid value: port and ofrepPort must differ",
+      ],
+      [
+        "OFREP on the port of probes, though there is a socket",
+        { sources, ofrepPort: 8014, socketPath: "/run/of/s" },
+        "spec.ofrepPort: Invalid value: managementPort and ofrepPort must differ",
+      ],
+      [
+        "a socket without an absolute path",
+        { sources, socketPath: "flagd.sock" },
+        'spec.socketPath: Invalid value: "flagd.sock": the path of a socket begins with a slash',
+      ],
+      [
+        "an interval of pings that is none",
+        { sources, keepAliveMinTime: "30" },
+        'spec.keepAliveMinTime: Invalid value: "30": an interval of pings is a duration such as 30s or 1m30s',
+      ],
+      [
         "a quantity that is none",
         { sources, resources: { limits: { cpu: "much" } } },
         "spec.resources.limits.cpu",
@@ -306,6 +368,83 @@ describe("the resource types on a real API server", () => {
         expect(error.message).to.contain(says);
       });
     }
+  });
+
+  describe("a status", () => {
+    const condition = {
+      type: "Accepted",
+      status: "True",
+      reason: "Valid",
+      message: "It is.",
+      lastTransitionTime: "2026-01-01T00:00:00Z",
+      observedGeneration: 1,
+    };
+    const kinds = [
+      [
+        "FeatureFlag",
+        "featureflags",
+        { flagSpec: { flags: {} } },
+        {
+          flags: 2,
+          digest: "d",
+          agents: { total: 3, current: 2, refusing: 1 },
+          remote: { lastFetched: "2026-01-01T00:00:00Z", keys: 7, etag: "e" },
+        },
+      ],
+      [
+        "FeatureFlagSource",
+        "featureflagsources",
+        { sources: [{ source: "default/flags", provider: "flagd-proxy" }] },
+        { usedBy: 4, digest: "d" },
+      ],
+      ["Flagd", "flagds", { featureFlagSource: "s" }, {}],
+      ["InProcessConfiguration", "inprocessconfigurations", {}, {}],
+    ] as const;
+    for (const [kind, plural, spec, fields] of kinds)
+      it(`of ${kind} keeps what the operator writes, has one condition of a type, and is no edit`, async () => {
+        await create(kind, plural, "told", spec);
+        const path = `${collection(plural)}/told/status`;
+        const status = { ...fields, conditions: [condition] };
+        const written = await cluster().api.patch(path, { status: { ...status, other: 1 } });
+        expect(written["status"]).to.deep.equal(status);
+        expect(written.metadata.generation).to.equal(1);
+        const twice = { status: { conditions: [condition, condition] } };
+        const error = await failureOf(cluster().api.patch(path, twice));
+        expect(error.message).to.contain("Duplicate value");
+      });
+
+    const tables = [
+      ["ff", "NAME FLAG SET FLAGS AGENTS CURRENT READY AGE"],
+      ["ffs", "NAME FIRST SOURCE USED BY READY AGE"],
+      ["flagds", "NAME SOURCE REPLICAS SERVICE READY AGE"],
+      ["inprocessconfigurations", "NAME HOST PORT TLS READY AGE"],
+    ] as const;
+    for (const [type, head] of tables)
+      it(`is listed by kubectl get ${type}`, async () => {
+        const table = await cluster().kubectl(["get", type, "-n", namespace]);
+        expect(
+          table
+            .split("\n")[0]
+            ?.split(/\s{2,}/)
+            .join(" "),
+        ).to.equal(head);
+      });
+  });
+
+  describe("Injection", () => {
+    const path = (): string => `/apis/bunting.dev/v1alpha1/namespaces/${namespace}/injections`;
+
+    it("keeps every field that a later operator may write", async () => {
+      const spec = { format: 7, sources: { "a, b/c": { container: { anything: [1, { at: "all" }] } } } };
+      const body = {
+        apiVersion: "bunting.dev/v1alpha1",
+        kind: "Injection",
+        metadata: { name: "bunting" },
+        spec,
+      };
+      const created = await cluster().api.create(path(), body);
+      expect(created["spec"]).to.deep.equal(spec);
+    });
   });
 
   describe("Flagd", () => {

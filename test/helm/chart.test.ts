@@ -105,6 +105,7 @@ describe("the Helm chart", () => {
       "CustomResourceDefinition featureflags.core.openfeature.dev",
       "CustomResourceDefinition featureflagsources.core.openfeature.dev",
       "CustomResourceDefinition flagds.core.openfeature.dev",
+      "CustomResourceDefinition injections.bunting.dev",
       "CustomResourceDefinition inprocessconfigurations.core.openfeature.dev",
       "Deployment bunting-proxy",
       "NetworkPolicy bunting-proxy",

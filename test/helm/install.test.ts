@@ -59,9 +59,11 @@ describe("the Helm chart on a real API server", () => {
     ) as Manifest;
   const argsOf = ({ spec }: Manifest): string[] =>
     (spec as { template: { spec: { containers: [{ args: string[] }] } } }).template.spec.containers[0].args;
-  const crds = ["featureflags", "featureflagsources", "flagds", "inprocessconfigurations"].map(
-    (plural) => `CustomResourceDefinition/${plural}.core.openfeature.dev`,
-  );
+  const crds = [
+    ...["featureflags", "featureflagsources", "flagds"].map((plural) => `${plural}.core.openfeature.dev`),
+    "injections.bunting.dev",
+    "inprocessconfigurations.core.openfeature.dev",
+  ].map((name) => `CustomResourceDefinition/${name}`);
   let kinds: string[] = [];
   const flagSpec = { flags: { f: { state: "ENABLED", variants: { on: true }, defaultVariant: "on" } } };
 
@@ -146,6 +148,8 @@ describe("the Helm chart on a real API server", () => {
     expect(await present()).to.include.members(
       before.filter((name) => name.startsWith("CustomResourceDefinition")),
     );
+    // A type whose definition has changed is served anew.
+    await cluster().untilServed();
     expect((await cluster().listFeatureFlags("default")).items).to.have.length(1);
   });
 
