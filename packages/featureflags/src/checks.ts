@@ -1,4 +1,4 @@
 export { checkDocument, type CheckedDocument, type CheckOptions } from "./check/check-document.js";
-export { checkFeatureFlag } from "./check/check-feature-flag.js";
+export { checkFeatureFlag, checkingFeatureFlag } from "./check/check-feature-flag.js";
 export { kindOfError, kindOfWarning } from "./check/finding-kinds.js";
 export type { Finding, FindingKind, Severity } from "./check/finding.js";

@@ -1,7 +1,9 @@
 import { evaluatorsOf, metadataOf } from "@bunting/evaluation";
 import {
+  atOnce,
   encodeDocument,
   isJsonObject,
+  type DocumentWork,
   type FlagDocument,
   type JsonObject,
   type JsonValue,
@@ -27,10 +29,15 @@ export interface CheckedDocument {
 }
 
 /** Findings about a document that the proxy serves, flag by flag as agents read it. Paths begin at the document. */
-export function checkDocument(
+export function checkDocument(checked: CheckedDocument, options: CheckOptions): readonly Finding[] {
+  return atOnce(checkingDocument(checked, options));
+}
+
+/** `checkDocument` in steps of a flag each. */
+export function* checkingDocument(
   { document, written, topic }: CheckedDocument,
   { maxDocumentBytes, limitOption }: CheckOptions,
-): readonly Finding[] {
+): DocumentWork<readonly Finding[]> {
   const findings: Finding[] = [];
   const bytes = Buffer.byteLength(encodeDocument(document));
   if (bytes > maxDocumentBytes) {
@@ -52,6 +59,7 @@ export function checkDocument(
     for (const finding of checkFlag({ key, definition, written: flag, path }, set)) findings.push(finding);
     const rule = isJsonObject(definition) ? (definition["targeting"] ?? null) : null;
     walkRule({ rule, path: [] }, evaluators, (name, args) => name === "$ref" && used.add(args));
+    yield;
   }
   for (const name of Object.keys(evaluators)) {
     if (used.has(name)) continue;

@@ -1,6 +1,6 @@
 import type { JsonObject } from "@bunting/protocol";
 import { expect } from "chai";
-import { checkFeatureFlag } from "./check-feature-flag.js";
+import { checkFeatureFlag, checkingFeatureFlag } from "./check-feature-flag.js";
 import type { Finding } from "./finding.js";
 
 const options = { maxDocumentBytes: 1_000_000 };
@@ -88,6 +88,28 @@ describe("checkFeatureFlag", () => {
     expect(finding?.message).to.match(/^the document team\/shop has \d+ bytes, more than 20: split it/);
     const [named] = checkFeatureFlag(object, { maxDocumentBytes: 20, limitOption: "--max" });
     expect(named?.message).to.contain("more than 20 (--max): split it");
+  });
+
+  it("reads first, and checks a flag in each step, so that others have their turn between two", () => {
+    const flags = { a: flag, b: { ...flag, state: "ON" }, c: flag };
+    const work = checkingFeatureFlag(featureFlag({ flags }), options);
+    const steps = [1, 2, 3, 4].map(() => work.next());
+    expect(steps.map(({ done }) => done)).to.deep.equal([false, false, false, false]);
+    expect(work.next()).to.deep.equal({
+      done: true,
+      value: checkFeatureFlag(featureFlag({ flags }), options),
+    });
+  });
+
+  it("names twenty variants at most, however many a flag has", () => {
+    const variants = Object.fromEntries(Array.from({ length: 21 }, (_, i) => [`v${i}`, i]));
+    const messageOf = (of: JsonObject): string => {
+      const a = { ...flag, variants: of, defaultVariant: "v0", targeting: { if: [true, "old"] } };
+      return checkFeatureFlag(featureFlag({ flags: { a } }), options)[0]?.message ?? "";
+    };
+    expect(messageOf(variants)).to.contain('"v19", ...)');
+    const { v20: _, ...twenty } = variants;
+    expect(messageOf(twenty)).to.contain('"v18", "v19")');
   });
 
   it("leaves out warnings about a field that is an error", () => {

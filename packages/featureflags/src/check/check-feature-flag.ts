@@ -1,7 +1,7 @@
-import type { JsonObject } from "@bunting/protocol";
+import { atOnce, type DocumentWork, type JsonObject } from "@bunting/protocol";
 import { readFeatureFlag } from "../manifest/read-feature-flag.js";
 import { openFeatureApiVersion } from "../resource/custom-resource.js";
-import { checkDocument, type CheckOptions } from "./check-document.js";
+import { checkingDocument, type CheckOptions } from "./check-document.js";
 import { kindOfError, kindOfWarning } from "./finding-kinds.js";
 import type { Finding } from "./finding.js";
 
@@ -10,6 +10,14 @@ import type { Finding } from "./finding.js";
  * at the object. What only a text shows, such as numbers that lost their zeros, is not found.
  */
 export function checkFeatureFlag(object: JsonObject, options: CheckOptions): readonly Finding[] {
+  return atOnce(checkingFeatureFlag(object, options));
+}
+
+/** `checkFeatureFlag` in steps of a flag each, the first of which reads all of it. */
+export function* checkingFeatureFlag(
+  object: JsonObject,
+  options: CheckOptions,
+): DocumentWork<readonly Finding[]> {
   const read = readFeatureFlag(object);
   if (read === undefined) {
     const message = `expected a FeatureFlag of ${openFeatureApiVersion}`;
@@ -24,6 +32,8 @@ export function checkFeatureFlag(object: JsonObject, options: CheckOptions): rea
     }));
   }
   const { flags, warnings } = read;
+  yield;
+  const ofDocument = yield* checkingDocument(flags, options);
   return withoutEchoes([
     ...warnings.map(({ kind, message, path }): Finding => ({
       severity: "warning",
@@ -40,7 +50,7 @@ export function checkFeatureFlag(object: JsonObject, options: CheckOptions): rea
         path: [...flags.path, ...path],
       })),
     ),
-    ...checkDocument(flags, options).map((finding) => ({
+    ...ofDocument.map((finding) => ({
       ...finding,
       path: [...flags.path, ...finding.path],
     })),

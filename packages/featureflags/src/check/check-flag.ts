@@ -24,6 +24,8 @@ export interface FlagPart {
 
 const servedFields = new Set(["state", "variants", "defaultVariant", "targeting", "metadata"]);
 const states = ["ENABLED", "DISABLED"];
+/** How many variants of a flag are named in a message, and for how many unknown operators of it a known one is sought. */
+const maxNamed = 20;
 
 /** What is to be said about one flag. */
 export function checkFlag(part: FlagPart, set: FlagSetContext): readonly Finding[] {
@@ -99,7 +101,12 @@ function checkRule({ written, path }: FlagPart, flag: Flag, evaluators: JsonObje
   ): void => {
     findings.push({ severity, kind, message, flag: flag.key, path: at });
   };
-  const problems = new Map(targetingProblems(flag).map((each) => [each.operator, withHint(each)]));
+  const problems = new Map(
+    targetingProblems(flag).map((each, index) => [
+      each.operator,
+      index < maxNamed ? withHint(each) : each.message,
+    ]),
+  );
   walkRule(start, evaluators, (name, args, at) => {
     const problem = problems.get(name);
     const isReference = name === "$ref";
@@ -144,8 +151,10 @@ function unknownVariants(
   start: RulePart,
   evaluators: JsonObject,
 ): readonly { readonly path: readonly string[]; readonly message: string }[] {
-  const variants = [...flag.variants.keys()].map((name) => quoted(name)).join(", ") || "it has none";
-  const ofFlag = `the variants of flag ${quoted(flag.key)} (${variants})`;
+  // A flag may have thousands of variants, and a rule thousands of results that are none: the text of each finding must not have all.
+  const names = [...flag.variants.keys()].slice(0, maxNamed + 1).map((name) => quoted(name));
+  const variants = (names.length > maxNamed ? names.with(maxNamed, "...") : names).join(", ");
+  const ofFlag = `the variants of flag ${quoted(flag.key)} (${variants || "it has none"})`;
   const unknown = new RuleResults(evaluators).of(start).filter(({ value }) => {
     const name = variantName(value);
     return name !== undefined && !flag.variants.has(name);
