@@ -64,7 +64,7 @@ function certificatesOfFiles(
     clock,
     onReload: (isUsed: boolean) => metrics.tls.reload("certificate", isUsed ? "used" : "refused"),
   };
-  const options = { certOption: "--tls-cert-path", keyOption: "--tls-key-path" };
+  const options = { certOption: "--webhook-cert-name", keyOption: "--webhook-cert-key" };
   const certificate = new TlsCertificate({ certPath, keyPath, ...options, ...reload });
   certificate.onPair(({ validToMs }) => metrics.notAfter("leaf", validToMs));
   const bundle = caPath === undefined ? undefined : new BundleFile(caPath, reload);
