@@ -1,0 +1,80 @@
+import { expect } from "chai";
+import { webhookConfigurations, type WebhookSettings } from "./webhook-configurations.js";
+
+const settings: WebhookSettings = {
+  namespace: "bunting",
+  address: { service: { namespace: "bunting", name: "webhooks" } },
+  validatesFlags: true,
+};
+
+interface Entry {
+  readonly name: string;
+  readonly failurePolicy: string;
+  readonly timeoutSeconds: number;
+  readonly sideEffects: string;
+  readonly reinvocationPolicy?: string;
+  readonly clientConfig: { readonly caBundle?: string; readonly url?: string; readonly service?: object };
+  readonly namespaceSelector?: {
+    readonly matchExpressions: readonly object[];
+    readonly matchLabels?: object;
+  };
+  readonly rules: readonly object[];
+}
+
+function entriesOf(changes: Partial<WebhookSettings> = {}): Entry[] {
+  return webhookConfigurations({ ...settings, ...changes }).flatMap((each) => each["webhooks"] as Entry[]);
+}
+
+/** What an API server makes of them is tried in test/cluster/operator-admission.test.ts. */
+describe("webhookConfigurations", () => {
+  it("are called as those of the open-feature-operator, so that they take their place", () => {
+    const [mutating, validating] = webhookConfigurations(settings);
+    expect(mutating?.metadata.name).to.equal("open-feature-operator-mutating-webhook-configuration");
+    expect(validating?.metadata.name).to.equal("open-feature-operator-validating-webhook-configuration");
+    expect(entriesOf().map(({ name }) => name)).to.include.members([
+      "mutate.openfeature.dev",
+      "vfeatureflag.kb.io",
+    ]);
+    expect(webhookConfigurations({ ...settings, validatesFlags: false })).to.deep.equal([mutating]);
+  });
+
+  it("let everything pass while the operator is away, but for Pods whose owner requires it", () => {
+    const failing = entriesOf().filter(({ failurePolicy }) => failurePolicy === "Fail");
+    expect(failing.map(({ name }) => name)).to.deep.equal([
+      "required-pod.bunting.dev",
+      "required-namespace.bunting.dev",
+    ]);
+    expect(failing[1]?.namespaceSelector?.matchLabels).to.deep.equal({ "bunting.dev/injection": "required" });
+    for (const each of entriesOf()) expect(each).to.include({ timeoutSeconds: 3, sideEffects: "None" });
+  });
+
+  it("show no Pod of the operator's own namespace, nor of kube-system", () => {
+    const ofPods = entriesOf().filter(({ reinvocationPolicy }) => reinvocationPolicy === "IfNeeded");
+    expect(ofPods).to.have.length(3);
+    for (const { namespaceSelector, rules } of ofPods) {
+      expect(namespaceSelector?.matchExpressions).to.deep.equal([
+        { key: "kubernetes.io/metadata.name", operator: "NotIn", values: ["kube-system", "bunting"] },
+      ]);
+      expect(rules).to.deep.equal([
+        { apiGroups: [""], apiVersions: ["v1"], operations: ["CREATE"], resources: ["pods"] },
+      ]);
+    }
+  });
+
+  it("reach the operator by its Service, or by a URL, and verify it by the bundle if there is one", () => {
+    expect(entriesOf()[0]?.clientConfig).to.deep.equal({
+      service: { namespace: "bunting", name: "webhooks", path: "/mutate-v1-pod", port: 443 },
+    });
+    for (const { clientConfig } of entriesOf({ caBundle: "PEM", address: { url: "https://localhost:1" } }))
+      expect(clientConfig).to.include({ caBundle: "UEVN" });
+    expect(entriesOf({ address: { url: "https://localhost:1" } })[0]?.clientConfig).to.deep.equal({
+      url: "https://localhost:1/mutate-v1-pod",
+    });
+  });
+
+  it("show only Pods of the labels that are asked for", () => {
+    const objectSelector = { matchLabels: { team: "shop" } };
+    for (const each of entriesOf({ objectSelector, validatesFlags: false }))
+      expect(each).to.deep.include({ objectSelector });
+  });
+});

@@ -1,0 +1,142 @@
+import { annotations, buntingAnnotations, sidecarName } from "../api/names.js";
+import { webhookConfigurationNames, webhookPaths } from "../api/webhooks.js";
+import type { DesiredObject } from "./desired-object.js";
+
+/** How API servers reach the webhooks: by a Service, or, for an operator outside of the cluster, by the beginning of a URL. */
+export type WebhookAddress =
+  { readonly service: { readonly namespace: string; readonly name: string } } | { readonly url: string };
+
+export interface WebhookSettings {
+  /** The operator's own namespace, whose Pods must start without it. */
+  readonly namespace: string;
+  readonly address: WebhookAddress;
+  /** FeatureFlags and FeatureFlagSources are checked when they are written. */
+  readonly validatesFlags: boolean;
+  /** Only Pods of these labels are shown; absent: all that want flags. */
+  readonly objectSelector?: object;
+  /** Certificates to verify the webhooks by, in PEM. Absent: somebody else puts them in. */
+  readonly caBundle?: string;
+}
+
+/** The API server gives up on a webhook after this time: nobody waits longer for a Pod. */
+const timeoutSeconds = 3;
+const systemNamespace = "kube-system";
+const admissionVersion = "admissionregistration.k8s.io/v1";
+
+/** The configurations of the webhooks: they see only what they can do something about, and may be away, unless an object's owner says otherwise. */
+export function webhookConfigurations(settings: WebhookSettings): readonly DesiredObject[] {
+  const mutating: DesiredObject = {
+    apiVersion: admissionVersion,
+    kind: "MutatingWebhookConfiguration",
+    metadata: { name: webhookConfigurationNames.mutating },
+    webhooks: podWebhooks(settings),
+  };
+  if (!settings.validatesFlags) return [mutating];
+  const validating: DesiredObject = {
+    apiVersion: admissionVersion,
+    kind: "ValidatingWebhookConfiguration",
+    metadata: { name: webhookConfigurationNames.validating },
+    webhooks: validatingWebhooks(settings),
+  };
+  return [mutating, validating];
+}
+
+/** In this order: Pods that could be injected are not shown to those that refuse. */
+function podWebhooks(settings: WebhookSettings): readonly object[] {
+  const { namespace, objectSelector } = settings;
+  // The operator must be able to start without itself.
+  const elsewhere = {
+    key: "kubernetes.io/metadata.name",
+    operator: "NotIn",
+    values: [systemNamespace, namespace],
+  };
+  const common = {
+    rules: [{ apiGroups: [""], apiVersions: ["v1"], operations: ["CREATE"], resources: ["pods"] }],
+    namespaceSelector: { matchExpressions: [elsewhere] },
+    ...(objectSelector === undefined ? {} : { objectSelector }),
+    reinvocationPolicy: "IfNeeded",
+  };
+  const requiredLabel = { matchLabels: { [buntingAnnotations.injection]: "required" } };
+  return [
+    {
+      ...entry("mutate.openfeature.dev", webhookPaths.pod, settings),
+      ...common,
+      failurePolicy: "Ignore",
+      matchConditions: [isEnabled, isNotOfPolicy],
+    },
+    {
+      ...entry("required-pod.bunting.dev", webhookPaths.requiredPod, settings),
+      ...common,
+      failurePolicy: "Fail",
+      matchConditions: [isEnabled, isRequired, isNotInjected],
+    },
+    {
+      ...entry("required-namespace.bunting.dev", webhookPaths.requiredPod, settings),
+      ...common,
+      namespaceSelector: { ...requiredLabel, matchExpressions: [elsewhere] },
+      failurePolicy: "Fail",
+      matchConditions: [isEnabled, isNotInjected],
+    },
+  ];
+}
+
+/** They may be away, so that an incident can be ended by an edit while the operator is down. */
+function validatingWebhooks(settings: WebhookSettings): readonly object[] {
+  const of = (name: string, path: string, plural: string): object => ({
+    ...entry(name, path, settings),
+    rules: [
+      {
+        apiGroups: ["core.openfeature.dev"],
+        apiVersions: ["v1beta1"],
+        operations: ["CREATE", "UPDATE"],
+        resources: [plural],
+      },
+    ],
+    failurePolicy: "Ignore",
+  });
+  return [
+    of("vfeatureflag.kb.io", webhookPaths.featureFlag, "featureflags"),
+    of("vfeatureflagsource.kb.io", webhookPaths.featureFlagSource, "featureflagsources"),
+  ];
+}
+
+function entry(name: string, path: string, { address, caBundle }: WebhookSettings): object {
+  const where =
+    "url" in address
+      ? { url: `${address.url}${path}` }
+      : { service: { ...address.service, path, port: 443 } };
+  return {
+    name,
+    admissionReviewVersions: ["v1"],
+    sideEffects: "None",
+    timeoutSeconds,
+    clientConfig: {
+      ...where,
+      ...(caBundle === undefined ? {} : { caBundle: Buffer.from(caBundle).toString("base64") }),
+    },
+  };
+}
+
+/** The annotation of a Pod in CEL, empty without it. */
+function annotation(name: string): string {
+  return `object.metadata.?annotations[?'${name}'].orValue('')`;
+}
+
+const hasSidecar = `object.spec.?initContainers.orValue([]).exists(c, c.name == '${sidecarName}')`;
+const isInProcess = `${annotation(annotations.source)} == '' && ${annotation(annotations.inProcess)} != ''`;
+
+const isEnabled = { name: "enabled", expression: `${annotation(annotations.enabled)} == 'true'` };
+const isRequired = {
+  name: "required",
+  expression: `${annotation(buntingAnnotations.injection)} == 'required'`,
+};
+/** The policy completes the Pods that it has injected. What the webhook has injected it sees again, to complete them. */
+const isNotOfPolicy = {
+  name: "not-injected-by-policy",
+  expression: `!(${annotation(buntingAnnotations.injected)}.startsWith('policy ') && (${hasSidecar} || (${isInProcess})))`,
+};
+/** A mark alone may have been copied from another Pod. */
+const isNotInjected = {
+  name: "not-injected",
+  expression: `!(${annotation(buntingAnnotations.injected)} != '' && (${hasSidecar} || (${isInProcess})))`,
+};
