@@ -26,6 +26,9 @@ export interface PodSpec {
   readonly serviceAccountName?: string;
   readonly hostNetwork?: boolean;
   readonly os?: { readonly name: string };
+  readonly nodeSelector?: Readonly<Record<string, string>>;
+  /** What all containers may take together; without it, each has its own. */
+  readonly resources?: ResourceRequirements;
   readonly [field: string]: unknown;
 }
 

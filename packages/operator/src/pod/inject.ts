@@ -1,0 +1,127 @@
+import type { InjectionEntry } from "../api/injection.js";
+import { agentLabel, buntingAnnotations, sidecarName } from "../api/names.js";
+import type { Container, PodManifest, PodMetadata, PodSpec } from "../api/pod-manifest.js";
+import { sidecarPlace } from "./place.js";
+import { completePullSecrets, completeVolumes } from "./pod-volumes.js";
+import { sidecarFor } from "./quality-of-service.js";
+import type { NotInjectedReason } from "./reasons.js";
+import { portsCollide } from "./sidecar-ports.js";
+
+/** Who changes the Pod: the API server by itself, or our webhook. */
+export type InjectionWay = "policy" | "webhook";
+
+export type InjectionResult =
+  | { readonly kind: "injected"; readonly pod: PodManifest }
+  | { readonly kind: "not-injected"; readonly reason: NotInjectedReason };
+
+/**
+ * The Pod with everything of its entry. deploy/policies/inject.yaml does the same in the API server, and a test holds them to equal Pods: whoever
+ * changes one changes both.
+ *
+ * Injecting a Pod again changes nothing, except that containers which were added in between get what they lack. Variables and mounts that a
+ * container has of its own stay as they are.
+ */
+export function inject(pod: PodManifest, entry: InjectionEntry, way: InjectionWay): InjectionResult {
+  const hasSidecar = hasOurSidecar(pod);
+  const reason = reasonAgainst(pod, entry, hasSidecar);
+  if (reason !== undefined) return { kind: "not-injected", reason };
+  const sidecar = hasSidecar ? undefined : sidecarFor(pod.spec, entry);
+  const isNew = sidecar !== undefined || injectedMark(pod) === undefined;
+  return {
+    kind: "injected",
+    pod: {
+      ...pod,
+      ...(isNew ? { metadata: marked(pod.metadata, entry, way) } : {}),
+      spec: completeContainers(
+        {
+          ...pod.spec,
+          ...(sidecar === undefined ? {} : { initContainers: withSidecar(pod.spec, sidecar) }),
+          ...completeVolumes(pod.spec, entry),
+          ...completePullSecrets(pod.spec, entry),
+        },
+        entry,
+      ),
+    },
+  };
+}
+
+/** The Pod with an annotation that says why it was not injected. Pods that mirror static ones must stay as they are. */
+export function markNotInjected(pod: PodManifest, reason: NotInjectedReason): PodManifest {
+  if (isMirror(pod)) return pod;
+  const annotations = { ...pod.metadata.annotations, [buntingAnnotations.notInjected]: reason };
+  return { ...pod, metadata: { ...pod.metadata, annotations } };
+}
+
+function reasonAgainst(
+  pod: PodManifest,
+  { container }: InjectionEntry,
+  hasSidecar: boolean,
+): NotInjectedReason | undefined {
+  const { containers, initContainers = [], hostNetwork, os, nodeSelector } = pod.spec;
+  if (isMirror(pod)) return "MirrorPod";
+  if (container === undefined || hasSidecar) return undefined;
+  if (hostNetwork === true) return "HostNetwork";
+  if (os?.name === "windows" || nodeSelector?.["kubernetes.io/os"] === "windows") return "Windows";
+  if ([...containers, ...initContainers].some(({ name }) => name === sidecarName)) return "OwnContainer";
+  return portsCollide(pod.spec, container) ? "PortTaken" : undefined;
+}
+
+function isMirror({ metadata }: PodManifest): boolean {
+  return metadata.annotations?.["kubernetes.io/config.mirror"] !== undefined;
+}
+
+/** True if an earlier injection added the sidecar. A container of its name without our annotation was made by somebody else. */
+function hasOurSidecar(pod: PodManifest): boolean {
+  const { initContainers = [] } = pod.spec;
+  return injectedMark(pod) !== undefined && initContainers.some(({ name }) => name === sidecarName);
+}
+
+function injectedMark({ metadata }: PodManifest): string | undefined {
+  return metadata.annotations?.[buntingAnnotations.injected];
+}
+
+function withSidecar({ initContainers = [] }: PodSpec, sidecar: Container): Container[] {
+  return initContainers.toSpliced(sidecarPlace(initContainers), 0, sidecar);
+}
+
+function marked(metadata: PodMetadata, entry: InjectionEntry, way: InjectionWay): PodMetadata {
+  const { labels, annotations = {} } = metadata;
+  // The annotation of an earlier Pod, whose manifest this one was copied from.
+  const { [buntingAnnotations.notInjected]: _, ...kept } = annotations;
+  return {
+    ...metadata,
+    ...(entry.container === undefined ? {} : { labels: { ...labels, [agentLabel]: entry.revision } }),
+    annotations: {
+      ...kept,
+      ...entry.annotations,
+      [buntingAnnotations.injected]: `${way} ${entry.digest}`,
+    },
+  };
+}
+
+/** Init containers that run before the sidecar have no use for its variables. */
+function completeContainers(spec: PodSpec, entry: InjectionEntry): PodSpec {
+  const { containers, initContainers } = spec;
+  const complete = (container: Container): Container => completed(container, entry);
+  if (initContainers === undefined) return { ...spec, containers: containers.map(complete) };
+  const sidecar = initContainers.findIndex(({ name }) => name === sidecarName);
+  const first = entry.container !== undefined && sidecar !== -1 ? sidecar + 1 : sidecarPlace(initContainers);
+  return {
+    ...spec,
+    initContainers: initContainers.map((each, index) => (index < first ? each : complete(each))),
+    containers: containers.map(complete),
+  };
+}
+
+function completed(container: Container, entry: InjectionEntry): Container {
+  const { env = [], volumeMounts = [] } = container;
+  const missingEnv = entry.env.filter(({ name }) => !env.some((of) => of.name === name));
+  const missingMounts = entry.mounts.filter(
+    ({ mountPath }) => !volumeMounts.some((of) => of.mountPath === mountPath),
+  );
+  return {
+    ...container,
+    ...(missingEnv.length === 0 ? {} : { env: [...env, ...missingEnv] }),
+    ...(missingMounts.length === 0 ? {} : { volumeMounts: [...volumeMounts, ...missingMounts] }),
+  };
+}

@@ -1,0 +1,21 @@
+/** Why a Pod that asks for flags does not get what it asks for. Warnings, events, metrics and the annotation of the Pod use the same word. */
+export type NotInjectedReason = keyof typeof notInjectedReasons;
+
+/** A sentence for the owner of the Pod for each reason: what is so, and what can be done. */
+export const notInjectedReasons = Object.freeze({
+  HostNetwork:
+    "the Pod uses the network of its node, where the ports of a sidecar would be open to others: set hostNetwork to false, or use an InProcessConfiguration",
+  Windows:
+    "the sidecar runs on Linux only, and the Pod asks for Windows: use an InProcessConfiguration in place of a FeatureFlagSource",
+  MirrorPod: "the Pod mirrors a static Pod of a node, which cannot be changed: give the static Pod a sidecar",
+  OwnContainer:
+    "the Pod has a container named flagd already: remove it, or remove the annotation openfeature.dev/enabled",
+  PortTaken:
+    "a container declares a port that the sidecar listens on: choose other ports in the FeatureFlagSource",
+  NoSource:
+    "the Pod has neither the annotation openfeature.dev/featureflagsource nor openfeature.dev/inprocessconfiguration",
+  UnknownSource: "the Pod names a FeatureFlagSource or an InProcessConfiguration that does not exist",
+  NotShared:
+    "the Pod names an object of another namespace that is not shared with this one: its annotation bunting.dev/readers must name this namespace",
+  InvalidSource: "the FeatureFlagSource or InProcessConfiguration is not accepted: its conditions say why",
+} as const satisfies Readonly<Record<string, string>>);

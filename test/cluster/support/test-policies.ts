@@ -1,0 +1,69 @@
+import { randomBytes } from "node:crypto";
+import { readFileSync } from "node:fs";
+import path from "node:path";
+import { parseAllDocuments } from "yaml";
+import type { Cluster } from "./cluster.js";
+
+const directory = path.resolve(import.meta.dirname, "../../../deploy/policies");
+const operatorName = "system:serviceaccount:bunting-system:bunting-operator";
+
+interface PolicyObject {
+  readonly kind: string;
+  readonly metadata: { readonly name: string };
+  readonly spec: Readonly<Record<string, unknown>>;
+}
+
+/**
+ * Policies of deploy/policies that hold only in namespaces of one test, because all files of a run share the cluster: they have names of their
+ * own, and their bindings select a label.
+ */
+export class TestPolicies {
+  readonly #cluster: Cluster;
+  readonly #id = randomBytes(4).toString("hex");
+  readonly #paths: string[] = [];
+
+  constructor(cluster: Cluster) {
+    this.#cluster = cluster;
+  }
+
+  /**
+   * @param file the file's name: `inject.yaml`
+   * @param operator the user that counts as the operator
+   */
+  async install(file: string, operator = operatorName): Promise<void> {
+    const text = readFileSync(path.join(directory, file), "utf8").replaceAll(operatorName, operator);
+    for (const document of parseAllDocuments(text)) {
+      const object = this.#own(document.toJS() as PolicyObject);
+      const plural = object.kind.replace(/y$/, "ie").toLowerCase();
+      const at = `/apis/admissionregistration.k8s.io/v1/${plural}s/${object.metadata.name}`;
+      await this.#cluster.api.apply(at, object);
+      this.#paths.push(at);
+    }
+  }
+
+  /** A namespace in which they hold. */
+  async createNamespace(labels: Readonly<Record<string, string>> = {}): Promise<string> {
+    const name = await this.#cluster.createNamespace();
+    await this.#cluster.api.patch(`/api/v1/namespaces/${name}`, {
+      metadata: { labels: { ...labels, "test-policies": this.#id } },
+    });
+    return name;
+  }
+
+  async remove(): Promise<void> {
+    for (const at of this.#paths.splice(0)) await this.#cluster.api.delete(at);
+  }
+
+  #own({ metadata, spec, ...object }: PolicyObject): PolicyObject {
+    const isBinding = object.kind.endsWith("Binding");
+    const { policyName } = spec as { readonly policyName?: string };
+    const namespaceSelector = { matchLabels: { "test-policies": this.#id } };
+    return {
+      ...object,
+      metadata: { ...metadata, name: `${metadata.name}.${this.#id}` },
+      spec: isBinding
+        ? { ...spec, policyName: `${policyName ?? ""}.${this.#id}`, matchResources: { namespaceSelector } }
+        : spec,
+    };
+  }
+}
