@@ -4,11 +4,12 @@ import { eventually } from "./event-queue.js";
 import { FaultyApiServer } from "./faulty-api-server/index.js";
 import { FlowingEdits } from "./flowing-edits.js";
 import { Replica, type ReplicaOptions } from "./replica.js";
+import { scaled } from "./scale.js";
 import { SyncClients, type ClientReport } from "./sync-clients.js";
 import { TcpSwitch } from "./tcp-switch.js";
 
-/** 1,000 with BUNTING_TEST_SUBSCRIBERS=1000. */
-const subscribers = Number(process.env["BUNTING_TEST_SUBSCRIBERS"] ?? 198);
+/** Far more than there are replicas and topics. */
+const subscribers = scaled(999, 66);
 
 export interface WorldOptions extends Pick<ReplicaOptions, "backplane" | "args"> {
   /** How wrong the clock of the first replica is, in ms. */

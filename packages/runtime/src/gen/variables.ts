@@ -134,7 +134,6 @@ export const variables: readonly string[] = [
   "BUNTING_TEST_SEED",
   "BUNTING_TEST_SLACK_MS",
   "BUNTING_TEST_SLOT",
-  "BUNTING_TEST_SUBSCRIBERS",
   "BUNTING_TEST_TIMES",
   "BUNTING_TIMEOUT",
   "BUNTING_TLS",
