@@ -1,7 +1,7 @@
 import type { KubeObject } from "@bunting/kube";
 import type { DesiredObject } from "../../desired/desired-object.js";
 import { proxyObjects } from "../../desired/proxy/proxy-objects.js";
-import { proxyRollout, type LiveDeployment } from "../../desired/proxy/proxy-rollout.js";
+import { proxyRollout } from "../../desired/proxy/proxy-rollout.js";
 import type { ProxySettings } from "../../desired/proxy/proxy-settings.js";
 import { nameTaken, type AppliedEvents } from "../apply/applied-events.js";
 import { isOurs } from "../apply/managed-object.js";
@@ -42,5 +42,5 @@ export async function deployProxy(
     const note = `The image ${rollout.refusedImage} did not become available in 5 minutes: ${rollout.image} runs again.`;
     recordProxyEvent(events, applied.object, { type: "Warning", reason: "RolledBack", note });
   }
-  return proxyStateOf(applied.object as LiveDeployment, rollout);
+  return proxyStateOf(applied.object, rollout);
 }

@@ -29,7 +29,7 @@ export async function liveProxy(
 ): Promise<(KubeObject & LiveDeployment) | undefined> {
   try {
     const scope = { type: resourceTypes.Deployment, namespace, name: proxyNames.deployment };
-    return (await client.get(scope, signal)) as KubeObject & LiveDeployment;
+    return await client.get(scope, signal);
   } catch (error) {
     if (error instanceof KubeError && error.code === "NOT_FOUND") return undefined;
     throw error;

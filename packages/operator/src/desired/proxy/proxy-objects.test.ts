@@ -25,9 +25,7 @@ const settings: ProxySettings = {
 };
 const owner = { apiVersion: "apps/v1", kind: "Deployment", name: "operator", uid: "u" };
 
-interface Spec {
-  readonly [field: string]: unknown;
-}
+type Spec = Readonly<Record<string, unknown>>;
 
 /** By kind. */
 function objectsOf(
