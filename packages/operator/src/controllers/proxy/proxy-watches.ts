@@ -1,6 +1,7 @@
 import { formatLabelSelector, type ClusterWatches } from "@bunting/kube";
 import type { Runnable } from "@bunting/runtime";
-import { managedLabels, proxyNames } from "../../desired/proxy/proxy-settings.js";
+import { managedLabels } from "../../desired/managed-labels.js";
+import { proxyNames } from "../../desired/proxy/proxy-settings.js";
 import { resourceTypes } from "../apply/resource-types.js";
 
 const kinds = ["Deployment", "Service", "PodDisruptionBudget", "NetworkPolicy"] as const;

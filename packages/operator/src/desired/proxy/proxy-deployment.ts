@@ -1,9 +1,10 @@
 import { duration, longestMs } from "@bunting/runtime";
 import type { DesiredObject } from "../desired-object.js";
+import { managedLabels } from "../managed-labels.js";
 import { imageRevision } from "../image-reference.js";
+import { unlessEmpty } from "../unless-empty.js";
 import {
   deploymentSelector,
-  managedLabels,
   podSelector,
   portNames,
   proxyNames,
@@ -28,7 +29,7 @@ export function proxyDeployment(
   return {
     apiVersion: "apps/v1",
     kind: "Deployment",
-    metadata: { name: proxyNames.deployment, namespace, labels, ...some({ annotations }) },
+    metadata: { name: proxyNames.deployment, namespace, labels, ...unlessEmpty({ annotations }) },
     spec: {
       replicas,
       progressDeadlineSeconds,
@@ -38,7 +39,7 @@ export function proxyDeployment(
         metadata: {
           // Those of the operator's options can't take the Pods away from their Deployment and Service.
           labels: { ...pod.labels, ...labels, ...podSelector },
-          ...some({ annotations: pod.annotations }),
+          ...unlessEmpty({ annotations: pod.annotations }),
         },
         spec: podSpec(settings, image),
       },
@@ -53,7 +54,7 @@ function podSpec({ pod, options, ...settings }: ProxySettings, image: string): o
     // Variables such as BUNTING_PORT=tcp://…, which a Service called `bunting` would make, must not be taken for options.
     enableServiceLinks: false,
     terminationGracePeriodSeconds: gracePeriodSeconds(options),
-    ...some({ imagePullSecrets: pod.imagePullSecrets.map((name) => ({ name })) }),
+    ...unlessEmpty({ imagePullSecrets: pod.imagePullSecrets.map((name) => ({ name })) }),
     securityContext: {
       runAsNonRoot: true,
       runAsUser: 65532,
@@ -110,11 +111,6 @@ function proxyArguments({
     ...(debugLogging ? ["--debug"] : []),
     ...further.map(([name, value]) => `--${name}=${value}`),
   ];
-}
-
-/** The field unless it is empty: the API server stores none that is, so that it would seem to differ for ever. */
-function some<Field extends Readonly<Record<string, object>>>(field: Field): Partial<Field> {
-  return Object.values(field).every((value) => Object.keys(value).length === 0) ? {} : field;
 }
 
 /** The time in which connections are ended, 1 s for peers that do not read, and some slack. */

@@ -1,5 +1,6 @@
 import type { DesiredObject } from "../desired-object.js";
-import { managedLabels, podSelector, proxyNames, type ProxySettings } from "./proxy-settings.js";
+import { managedLabels } from "../managed-labels.js";
+import { podSelector, proxyNames, type ProxySettings } from "./proxy-settings.js";
 
 /** Half of the replicas stay while nodes are drained. A single one does not keep its node: agents serve on without it. */
 export function proxyDisruptionBudget({ namespace, replicas }: ProxySettings): DesiredObject {

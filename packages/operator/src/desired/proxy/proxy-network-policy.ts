@@ -1,5 +1,6 @@
 import type { DesiredObject } from "../desired-object.js";
-import { managedLabels, podSelector, portNames, proxyNames, type ProxySettings } from "./proxy-settings.js";
+import { managedLabels } from "../managed-labels.js";
+import { podSelector, portNames, proxyNames, type ProxySettings } from "./proxy-settings.js";
 
 const namespaceCalled = (name: string): object => ({
   namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": name } },

@@ -1,5 +1,6 @@
 import type { DesiredObject } from "../desired-object.js";
-import { managedLabels, podSelector, proxyNames, type ProxySettings } from "./proxy-settings.js";
+import { managedLabels } from "../managed-labels.js";
+import { podSelector, proxyNames, type ProxySettings } from "./proxy-settings.js";
 
 /** The Service by which sidecars reach the proxy. The management port is in none: what is read there is read of one Pod. */
 export function proxyService({ namespace, ports }: ProxySettings): DesiredObject {

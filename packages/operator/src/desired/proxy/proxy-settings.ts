@@ -1,4 +1,4 @@
-import { managedBy } from "../../api/names.js";
+import { managedLabels } from "../managed-labels.js";
 
 /** What the operator decides about the proxy. */
 export interface ProxySettings {
@@ -39,9 +39,6 @@ export const proxyNames = Object.freeze({
   disruptionBudget: "flagd-proxy-pdb",
   networkPolicy: "flagd-proxy",
 });
-
-/** By which the open-feature-operator recognises its objects: it must be on all of them. */
-export const managedLabels = Object.freeze({ [managedBy.label]: managedBy.value });
 
 /** Of the Deployment, and immutable. */
 export const deploymentSelector = Object.freeze({ app: proxyNames.deployment });

@@ -1,0 +1,131 @@
+import { defaultedFlagd, type DefaultedFeatureFlagSource, type Flagd } from "@bunting/featureflags/resources";
+import type { Container, ContainerPort, Volume } from "../../api/pod-manifest.js";
+import type { SourcePlan } from "../../sources/source-plan.js";
+import type { SourceProblem } from "../../sources/source-problem.js";
+import type { DesiredObject } from "../desired-object.js";
+import { sidecarArguments } from "../sidecar-arguments.js";
+import { sidecarContainer } from "../sidecar-container.js";
+import { sidecarEnvironment } from "../sidecar-environment.js";
+import { sidecarResources } from "../sidecar-resources.js";
+import { cacheVolume, sidecarVolumes } from "../sidecar-volumes.js";
+import { unlessEmpty } from "../unless-empty.js";
+import { flagdLabels, flagdMetadata, flagdSelector, type FlagdSettings } from "./flagd-settings.js";
+
+/** Of flagd, which the open-feature-operator passes no argument for. */
+const defaultSyncPort = 8015;
+
+export interface FlagdPods {
+  readonly flagd: Flagd;
+  /** Of its FeatureFlagSource. */
+  readonly plan: SourcePlan;
+  readonly settings: FlagdSettings;
+  /** OpenShift chooses the users of a namespace itself. */
+  readonly choosesUser: boolean;
+}
+
+/** The Deployment of a Flagd, and what of its FeatureFlagSource is not served. */
+export function flagdDeployment(pods: FlagdPods): {
+  readonly deployment: DesiredObject;
+  readonly problems: readonly SourceProblem[];
+} {
+  const { flagd, settings } = pods;
+  const { replicas, serviceAccountName } = defaultedFlagd(flagd.spec);
+  const { pod } = settings;
+  const { container, volumes, problems } = flagdContainer(pods);
+  const deployment = {
+    apiVersion: "apps/v1",
+    kind: "Deployment",
+    metadata: flagdMetadata(flagd, settings),
+    spec: {
+      replicas,
+      selector: { matchLabels: flagdSelector(flagd) },
+      template: {
+        metadata: {
+          labels: { ...pod.labels, ...flagdLabels(flagd, settings) },
+          ...unlessEmpty({ annotations: pod.annotations }),
+        },
+        spec: {
+          ...(serviceAccountName === undefined || serviceAccountName === "" ? {} : { serviceAccountName }),
+          ...unlessEmpty({ imagePullSecrets: pod.imagePullSecrets.map((name) => ({ name })) }),
+          containers: [container],
+          ...unlessEmpty({ volumes }),
+        },
+      },
+    },
+  };
+  return { deployment, problems };
+}
+
+/** The container of a sidecar, at the ports of the Service. It has no variables of ours: its list is the open-feature-operator's. */
+function flagdContainer({ plan, settings, choosesUser, flagd }: FlagdPods): {
+  readonly container: Container;
+  readonly volumes: readonly Volume[];
+  readonly problems: readonly SourceProblem[];
+} {
+  const { spec, problems } = withoutSocket(plan.spec);
+  const { ports, image } = settings;
+  const environment = sidecarEnvironment(spec, "stock", false);
+  const { resources, problems: resourceProblems } = sidecarResources(spec.resources, settings.resources);
+  const files = plan.sources.flatMap(({ way, flag }) => (way === "file" && flag !== undefined ? [flag] : []));
+  const { namespace } = flagd.metadata;
+  const volumes = sidecarVolumes({ hasIdentity: false, socketPath: "", files, namespace });
+  const isFile = ({ name }: { readonly name: string }): boolean => name !== cacheVolume.name;
+  const atPorts = {
+    ...spec,
+    port: ports.evaluation,
+    managementPort: ports.management,
+    ofrepPort: ports.ofrep,
+  };
+  const {
+    restartPolicy,
+    volumeMounts = [],
+    ...container
+  } = sidecarContainer(
+    {
+      image,
+      args: [
+        ...sidecarArguments(
+          atPorts,
+          plan.sources.map(({ element }) => element),
+        ),
+        ...(ports.sync === defaultSyncPort ? [] : ["--sync-port", String(ports.sync)]),
+      ],
+      env: environment.agent.filter(({ name }) => !name.startsWith("BUNTING_")),
+      volumeMounts: volumes.agentMounts.filter(isFile),
+      ports: { management: ports.management, flagd: ports.evaluation },
+      traits: { hasProbes: spec.probesEnabled, choosesUser },
+    },
+    resources,
+  );
+  return {
+    container: {
+      ...container,
+      ports: [
+        containerPort("management", ports.management),
+        containerPort("flagd", ports.evaluation),
+        containerPort("ofrep", ports.ofrep),
+        containerPort("sync", ports.sync),
+      ],
+      ...unlessEmpty({ volumeMounts }),
+    },
+    volumes: volumes.volumes.filter(isFile),
+    problems: [...plan.problems, ...problems, ...resourceProblems, ...environment.problems],
+  };
+}
+
+const containerPort = (name: string, port: number): ContainerPort => ({
+  name,
+  containerPort: port,
+  protocol: "TCP",
+});
+
+/** Applications in other Pods can't reach a socket, and with one there is no port. */
+function withoutSocket(given: DefaultedFeatureFlagSource): {
+  readonly spec: DefaultedFeatureFlagSource;
+  readonly problems: readonly SourceProblem[];
+} {
+  const { socketPath = "", ...spec } = given;
+  if (socketPath === "") return { spec, problems: [] };
+  const message = `socketPath: ${socketPath} is left out, because a Flagd serves by its Service`;
+  return { spec, problems: [{ reason: "InvalidSetting", message }] };
+}
