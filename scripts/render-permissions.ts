@@ -19,6 +19,7 @@ function rowOf({ apiGroup, resources, names, verbs, onlyIf, why }: Permission): 
     .map((resource) => `\`${resource}${apiGroup === "" ? "" : `.${apiGroup}`}\``)
     .join(", ");
   const only = names === undefined ? "" : `: ${names.map((name) => `\`${name}\``).join(", ")}`;
-  const needs = onlyIf === undefined ? "" : `\`--${onlyIf.option}=${onlyIf.is}\``;
+  const needs =
+    onlyIf === undefined ? "" : onlyIf.is.map((value) => `\`--${onlyIf.option}=${value}\``).join(", ");
   return `| ${kinds}${only} | ${verbs.join(" ")} | ${needs} | ${why} |`;
 }

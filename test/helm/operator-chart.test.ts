@@ -191,7 +191,7 @@ describe("the operator's Helm chart", () => {
   });
 
   it("grants exactly what the code's table says that these options need", async () => {
-    const tableOf = (scope: string, isOn: (option: string, is: string) => boolean): string[] =>
+    const tableOf = (scope: string, isOn: (option: string, is: readonly string[]) => boolean): string[] =>
       grants(
         permissions
           .filter((each) => each.scope === scope)
@@ -216,7 +216,7 @@ describe("the operator's Helm chart", () => {
     ] as const) {
       const values: Record<string, string> = { ...defaults };
       for (const [name, value] of Object.entries(options)) values[name] = String(value);
-      const isOn = (option: string, is: string): boolean => values[option] === is;
+      const isOn = (option: string, is: readonly string[]): boolean => is.includes(values[option] ?? "");
       const manifests = await rendered({ options });
       const rulesOf = (kind: string): string[] => grants(named(manifests, kind, "bunting-operator")["rules"]);
       expect(rulesOf("Role"), JSON.stringify(options)).to.deep.equal(tableOf("namespace", isOn));
@@ -225,11 +225,13 @@ describe("the operator's Helm chart", () => {
   });
 
   it("makes the same objects as deploy/kustomize", async () => {
-    const manifests = await rendered();
-    const files = ["service-accounts", "rbac", "deployment", "service", "disruption-budget"];
-    const written = files.flatMap((file) =>
-      parseManifests(readFileSync(path.join(root, `deploy/kustomize/operator/${file}.yaml`), "utf8")),
-    );
+    const manifests = await rendered({ policies: { injection: "always" } });
+    const files = ["service-accounts", "rbac", "deployment", "service", "disruption-budget", "webhooks"];
+    const policies = ["inject", "notice", "feature-flags", "operator"];
+    const written = [
+      ...files.map((file) => `kustomize/operator/${file}.yaml`),
+      ...policies.map((file) => `policies/${file}.yaml`),
+    ].flatMap((file) => parseManifests(readFileSync(path.join(root, "deploy", file), "utf8")));
     // Labels are the overlay's; the chart's objects are told apart by their release.
     const plain = ({ metadata, ...rest }: Manifest): unknown =>
       JSON.parse(
@@ -237,13 +239,63 @@ describe("the operator's Helm chart", () => {
           .replaceAll(',"app.kubernetes.io/instance":"bunting-operator"', "")
           .replaceAll('"app.kubernetes.io/instance":"bunting-operator",', ""),
       );
-    const isInChart = ({ kind, metadata }: Manifest): boolean =>
+    const isWritten = ({ kind, metadata }: Manifest): boolean =>
       written.some((one) => one.kind === kind && one.metadata.name === metadata.name);
-    expect(manifests.filter((each) => !isInChart(each)).map(({ kind }) => kind)).to.deep.equal(
-      manifests.filter(({ kind }) => kind === "CustomResourceDefinition").map(({ kind }) => kind),
-    );
+    const others = manifests.filter((each) => !isWritten(each)).map(({ kind }) => kind);
+    expect(new Set(others)).to.deep.equal(new Set(["CustomResourceDefinition"]));
     for (const object of written)
       expect(plain(named(manifests, object.kind, object.metadata.name))).to.deep.equal(plain(object));
+  });
+
+  it("names its own namespace, Service and ServiceAccount to the webhooks and policies", async () => {
+    const values = {
+      fullnameOverride: "flags",
+      serviceAccount: { name: "someone" },
+      policies: { injection: "always" },
+    };
+    const manifests = await rendered(values, "bunting-operator", "elsewhere");
+    const { webhooks } = one(manifests, "MutatingWebhookConfiguration") as unknown as {
+      webhooks: {
+        clientConfig: { service: object };
+        namespaceSelector: { matchExpressions: { values: string[] }[] };
+      }[];
+    };
+    for (const { clientConfig, namespaceSelector } of webhooks) {
+      expect(clientConfig.service).to.include({ name: "flags", namespace: "elsewhere" });
+      expect(namespaceSelector.matchExpressions[0]?.values).to.deep.equal(["kube-system", "elsewhere"]);
+    }
+    const text = JSON.stringify(manifests.filter(({ kind }) => kind.startsWith("ValidatingAdmissionPolicy")));
+    expect(text).to.contain("system:serviceaccount:elsewhere:someone").and.not.contain("bunting-system");
+  });
+
+  it("injects by a policy only where the API server can, unless told otherwise", async () => {
+    const kindsOf = async (values: object, ...flags: string[]): Promise<string[]> => {
+      const { stdout } = await helm(["template", "o", operatorChartFolder, ...flags], { values });
+      return parseManifests(stdout).map(({ kind }) => kind);
+    };
+    const served = ["--api-versions", "admissionregistration.k8s.io/v1/MutatingAdmissionPolicy"];
+    expect(await kindsOf({}, ...served)).to.include.members([
+      "MutatingAdmissionPolicy",
+      "MutatingAdmissionPolicyBinding",
+    ]);
+    expect(await kindsOf({})).to.not.include("MutatingAdmissionPolicy");
+    expect(await kindsOf({ policies: { injection: "never" } }, ...served)).to.not.include(
+      "MutatingAdmissionPolicy",
+    );
+    expect(await kindsOf({ policies: { injection: "never" } })).to.include("ValidatingAdmissionPolicy");
+  });
+
+  it("has no webhook for FeatureFlags if they are not to be checked, and lets cert-manager fill the others if asked", async () => {
+    const issuerRef = { name: "internal" };
+    const manifests = await rendered({
+      options: { "flags-validation": false },
+      certificates: { mode: "cert-manager", issuerRef },
+    });
+    expect(manifests.some(({ kind }) => kind === "ValidatingWebhookConfiguration")).to.equal(false);
+    const { metadata } = one(manifests, "MutatingWebhookConfiguration");
+    expect(metadata.annotations).to.deep.equal({
+      "cert-manager.io/inject-ca-from": "bunting-system/bunting-operator",
+    });
   });
 
   it("lets the proxy read FeatureFlags and nothing else", async () => {

@@ -1,5 +1,6 @@
 import { buildInfo, type Registry } from "@bunting/runtime";
 import { tlsMetrics } from "@bunting/server";
+import { admissionMetrics } from "./admission/admission-metrics.js";
 import { certificateMetrics } from "./certificates/certificate-metrics.js";
 import { applyMetrics } from "./controllers/apply/apply-metrics.js";
 import { controllerMetrics } from "./controllers/controller-metrics.js";
@@ -20,6 +21,7 @@ export function operatorMetrics(registry?: Registry) {
     ...controllerMetrics.create(registry),
     ...applyMetrics.create(registry),
     ...certificateMetrics.create(registry),
+    ...admissionMetrics.create(registry),
     tls: tlsMetrics("bunting_operator_webhook").create(registry),
   };
 }

@@ -19,9 +19,12 @@ import type { OperatorOptions } from "./options.js";
 import { reflectorMetrics } from "./process-of-operator-metrics.js";
 import { version } from "./version.js";
 import { certificatesOf } from "./wiring/certificates.js";
+import { deployedProxy } from "./wiring/deployed-proxy.js";
 import { leadership } from "./wiring/leadership.js";
 import { managementPorts } from "./wiring/management-ports.js";
 import { operatorParts, type OperatorWiring } from "./wiring/operator-parts.js";
+import { ownDeploymentOf } from "./wiring/own-deployment.js";
+import { webhookBundles } from "./wiring/webhook-bundles.js";
 
 export interface OperatorProgram {
   /** Runs until the signal aborts. Rejects with the error that prevented the start or ended it. */
@@ -58,7 +61,11 @@ export async function createOperator(
     context,
     onDropped: () => context.metrics.eventDropped(),
   });
+  const owner = ownDeploymentOf(wiring);
   const certificates = certificatesOf(wiring);
+  const use = new parts.ProxyUse(options.proxy);
+  const bundles = webhookBundles(wiring, certificates);
+  const proxy = deployedProxy(wiring, { events, use, owner, onState: () => undefined });
   const readiness = new OperatorReadiness([]);
   const components: Component[] = [
     ...managementPorts(wiring, { readiness, registry }),
@@ -70,11 +77,8 @@ export async function createOperator(
     runnableComponent(
       leadership(wiring, {
         events,
-        ownUid: () => Promise.resolve(undefined),
-        work: () =>
-          certificates.keeper === undefined
-            ? []
-            : [runnableComponent(certificates.keeper, "makes the certificates that others wait for")],
+        ownUid: async (signal) => (await owner(signal))?.uid,
+        work: () => [...bundles(), ...proxy()],
       }),
       "is the last to start, because everything has to be there for the leader, and the first to stop, so that another replica leads at once",
     ),

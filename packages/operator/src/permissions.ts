@@ -1,3 +1,7 @@
+import { leaseName, otherLeaseName } from "./api/leases.js";
+import { webhookConfigurationNames } from "./api/webhooks.js";
+import { authoritySecretName } from "./certificates/authority-secret.js";
+
 /** Something that the operator may do. The chart's roles and docs/reference/operator-permissions.md are made of these. */
 export interface Permission {
   /** Where it is granted: in the whole cluster, or in the operator's namespace alone. */
@@ -8,21 +12,50 @@ export interface Permission {
   /** Only objects of these names. */
   readonly names?: readonly string[];
   readonly verbs: readonly string[];
-  /** The option that needs it, and its value; absent: it is always granted. */
-  readonly onlyIf?: { readonly option: string; readonly is: string };
+  /** The option that needs it, and the values with which it does; absent: it is always granted. */
+  readonly onlyIf?: { readonly option: string; readonly is: readonly string[] };
   /** What it is for. */
   readonly why: string;
 }
 
+const onlyWithElection = { option: "leader-elect", is: ["true"] } as const;
+const withOwnAuthority = { option: "certificates", is: ["own"] } as const;
+const unlessOthersTell = { option: "certificates", is: ["own", "files"] } as const;
+
 /** All that the operator may do. A test compares this with what an API server saw it do: neither may be more. */
 export const permissions: readonly Permission[] = Object.freeze([
+  {
+    scope: "cluster",
+    apiGroup: "admissionregistration.k8s.io",
+    resources: ["mutatingwebhookconfigurations"],
+    names: [webhookConfigurationNames.mutating],
+    verbs: ["list", "watch", "patch"],
+    onlyIf: unlessOthersTell,
+    why: "tells API servers of the authority by which they verify the webhooks",
+  },
+  {
+    scope: "cluster",
+    apiGroup: "admissionregistration.k8s.io",
+    resources: ["validatingwebhookconfigurations"],
+    names: [webhookConfigurationNames.validating],
+    verbs: ["list", "watch", "patch"],
+    onlyIf: unlessOthersTell,
+    why: "likewise",
+  },
+  {
+    scope: "cluster",
+    apiGroup: "events.k8s.io",
+    resources: ["events"],
+    verbs: ["create", "patch"],
+    why: "tells people what was done, and what could not be done",
+  },
   {
     scope: "namespace",
     apiGroup: "coordination.k8s.io",
     resources: ["leases"],
-    names: ["bunting-operator"],
+    names: [leaseName],
     verbs: ["get", "update"],
-    onlyIf: { option: "leader-elect", is: "true" },
+    onlyIf: onlyWithElection,
     why: "elects the replica that leads",
   },
   {
@@ -30,16 +63,68 @@ export const permissions: readonly Permission[] = Object.freeze([
     apiGroup: "coordination.k8s.io",
     resources: ["leases"],
     verbs: ["create"],
-    onlyIf: { option: "leader-elect", is: "true" },
+    onlyIf: onlyWithElection,
     why: "makes the Lease of that election: a name can't be required of what is created",
   },
   {
     scope: "namespace",
     apiGroup: "coordination.k8s.io",
     resources: ["leases"],
-    names: ["131bf64c.openfeature.dev"],
+    names: [otherLeaseName],
     verbs: ["get"],
-    onlyIf: { option: "takeover", is: "false" },
+    onlyIf: { option: "takeover", is: ["false"] },
     why: "sees whether the open-feature-operator runs",
+  },
+  {
+    scope: "namespace",
+    apiGroup: "",
+    resources: ["pods"],
+    verbs: ["get", "list"],
+    why: "finds its own Deployment by its Pod, and the proxies, which it asks how many subscribers they have before it removes them",
+  },
+  {
+    scope: "namespace",
+    apiGroup: "apps",
+    resources: ["deployments"],
+    verbs: ["get", "list", "watch", "create", "patch", "delete"],
+    why: "deploys the proxy, puts back what others change of it, and removes it",
+  },
+  {
+    scope: "namespace",
+    apiGroup: "",
+    resources: ["services"],
+    verbs: ["get", "list", "watch", "create", "patch", "delete"],
+    why: "likewise",
+  },
+  {
+    scope: "namespace",
+    apiGroup: "policy",
+    resources: ["poddisruptionbudgets"],
+    verbs: ["get", "list", "watch", "create", "patch", "delete"],
+    why: "likewise",
+  },
+  {
+    scope: "namespace",
+    apiGroup: "networking.k8s.io",
+    resources: ["networkpolicies"],
+    verbs: ["get", "list", "watch", "create", "patch", "delete"],
+    why: "likewise",
+  },
+  {
+    scope: "namespace",
+    apiGroup: "",
+    resources: ["secrets"],
+    names: [authoritySecretName],
+    verbs: ["get", "list", "watch", "update"],
+    onlyIf: withOwnAuthority,
+    why: "keeps the authority of the webhooks, with its key",
+  },
+  {
+    scope: "namespace",
+    apiGroup: "",
+    resources: ["secrets"],
+    verbs: ["create"],
+    onlyIf: withOwnAuthority,
+    why: "makes that Secret: a name can't be required of what is created",
   },
 ]);

@@ -11,7 +11,9 @@ export async function permissionsOf(args: readonly string[]): Promise<readonly P
   const { options } = await readOptions(operatorOptionTable, { argv: args, env: {}, readsConfig: false });
   const entries = Object.entries(operatorOptionTable) as [keyof typeof options, OptionSpec<unknown>][];
   const texts = new Map(entries.map(([key, spec]) => [flagName(key, spec), spec.type.show(options[key])]));
-  return permissions.filter(({ onlyIf }) => onlyIf === undefined || texts.get(onlyIf.option) === onlyIf.is);
+  return permissions.filter(
+    ({ onlyIf }) => onlyIf === undefined || onlyIf.is.includes(texts.get(onlyIf.option) ?? ""),
+  );
 }
 
 /** Grants the account these permissions, as the chart does, and nothing else; resolves once they count. */

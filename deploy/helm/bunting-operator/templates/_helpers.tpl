@@ -97,13 +97,14 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- $root := index . 0 -}}
 {{- $scope := index . 1 -}}
 {{- $table := $root.Files.Get "files/options.json" | fromJson -}}
+{{- $given := merge (dict "certificates" $root.Values.certificates.mode) $root.Values.options -}}
 {{- $rules := list -}}
 {{- range $root.Files.Get "files/permissions.json" | fromJsonArray -}}
 {{- $isNeeded := eq .scope $scope -}}
 {{- if .onlyIf -}}
-{{- $default := get (get $table .onlyIf.option) "default" -}}
-{{- $value := ternary (get $root.Values.options .onlyIf.option | toString) $default (hasKey $root.Values.options .onlyIf.option) -}}
-{{- $isNeeded = and $isNeeded (eq $value .onlyIf.is) -}}
+{{- $option := .onlyIf.option -}}
+{{- $value := hasKey $given $option | ternary (get $given $option | toString) (get (default dict (get $table $option)) "default") -}}
+{{- $isNeeded = and $isNeeded (has $value .onlyIf.is) -}}
 {{- end -}}
 {{- if $isNeeded -}}
 {{- $rule := dict "apiGroups" (list .apiGroup) "resources" .resources "verbs" .verbs -}}
@@ -114,4 +115,22 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end -}}
 {{- end -}}
 {{- toYaml $rules -}}
+{{- end -}}
+
+{{/* Takes (list $ injects): the policies, which name the operator's ServiceAccount, with those that inject or without. */}}
+{{- define "bunting-operator.policies" -}}
+{{- $root := index . 0 -}}
+{{- $injects := index . 1 -}}
+{{- $user := printf "system:serviceaccount:%s:%s" $root.Release.Namespace (include "bunting-operator.serviceAccountName" $root) -}}
+{{- range $path, $_ := $root.Files.Glob "files/policies/*.yaml" -}}
+{{- $text := $root.Files.Get $path | replace "system:serviceaccount:bunting-system:bunting-operator" $user -}}
+{{- range regexSplit "(?m)^---$" $text -1 -}}
+{{- $policy := fromYaml . -}}
+{{- if or $injects (not (hasPrefix "Mutating" $policy.kind)) -}}
+{{- $_ := set $policy.metadata "labels" (include "bunting-operator.labels" $root | fromYaml) }}
+---
+{{ toYaml $policy }}
+{{- end -}}
+{{- end -}}
+{{- end -}}
 {{- end -}}

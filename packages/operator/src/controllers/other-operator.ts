@@ -1,8 +1,7 @@
 import { KubeError, type KubeObject, type ResourceType, type RestClient } from "@bunting/kube";
 import { isAborted, sleep, type Context } from "@bunting/runtime";
+import { otherLeaseName } from "../api/leases.js";
 
-/** The Lease by which replicas of the open-feature-operator elect their leader. */
-const otherLease = "131bf64c.openfeature.dev";
 /** The name of its Deployment, unless users rename it. */
 const otherDeployment = "open-feature-operator-controller-manager";
 
@@ -99,7 +98,7 @@ export class OtherOperator {
   /** Times of other processes are never compared with ours, but for a Lease that nobody has renewed for long. */
   async #liveLease(signal: AbortSignal): Promise<string | undefined> {
     const { clock } = this.#options.context;
-    const lease: OtherLease | undefined = await this.#get(leaseType, otherLease, signal);
+    const lease: OtherLease | undefined = await this.#get(leaseType, otherLeaseName, signal);
     const { holderIdentity = "", leaseDurationSeconds = 15, renewTime = "" } = lease?.spec ?? {};
     const resourceVersion = lease?.metadata.resourceVersion;
     const nowMs = clock.monotonicMs();
@@ -109,7 +108,7 @@ export class OtherOperator {
       holderIdentity === "" ||
       nowMs - this.#lease.sinceMs >= leaseDurationSeconds * 1_000 ||
       clock.now() - Date.parse(renewTime) > surelyOverMs;
-    return isOver ? undefined : `${holderIdentity} renews the Lease ${otherLease}`;
+    return isOver ? undefined : `${holderIdentity} renews the Lease ${otherLeaseName}`;
   }
 
   async #liveDeployment(signal: AbortSignal): Promise<string | undefined> {

@@ -1,11 +1,10 @@
 import { randomUUID } from "node:crypto";
 import type { EventRecorder } from "@bunting/kube";
 import type { Component, Runnable } from "@bunting/runtime";
+import { leaseName } from "../api/leases.js";
 import type { OtherOperator } from "../controllers/other-operator.js";
 import type { OperatorWiring } from "./operator-parts.js";
 
-/** The Lease of this operator; the open-feature-operator has another. */
-const leaseName = "bunting-operator";
 /**
  * Another replica leads within 17 s after the leader was killed, and 2 s after it was stopped: a replica that does not lead tries up to a fifth
  * later than this.

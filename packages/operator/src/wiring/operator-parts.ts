@@ -7,8 +7,19 @@ import {
 } from "@bunting/kube";
 import { managementHandler, runComponents, type Context } from "@bunting/runtime";
 import { PeerMemory, PortListener } from "@bunting/server";
+import { AdmissionHandler } from "../admission/admission-handler.js";
+import { AdmissionServer } from "../admission/admission-server.js";
+import { podWebhook } from "../admission/mutate-pod.js";
+import { featureFlagWebhook } from "../admission/validate-feature-flag.js";
 import { servingCertificates } from "../certificates/serving-certificates.js";
+import { Applier } from "../controllers/apply/applier.js";
 import { OtherOperator } from "../controllers/other-operator.js";
+import { ownDeployment } from "../controllers/own-deployment.js";
+import { ProxyController } from "../controllers/proxy/proxy-controller.js";
+import { ProxySubscribers } from "../controllers/proxy/proxy-subscribers.js";
+import { ProxyUse } from "../controllers/proxy/proxy-use.js";
+import { proxyWatches } from "../controllers/proxy/proxy-watches.js";
+import { WebhookConfigurations } from "../controllers/webhook-configurations.js";
 import type { OperatorMetrics } from "../operator-metrics.js";
 import type { OperatorOptions } from "../options.js";
 
@@ -20,6 +31,17 @@ export const operatorParts = {
   LeaderElection,
   OtherOperator,
   servingCertificates,
+  ownDeployment,
+  Applier,
+  ProxyUse,
+  ProxySubscribers,
+  ProxyController,
+  proxyWatches,
+  podWebhook,
+  featureFlagWebhook,
+  AdmissionHandler,
+  AdmissionServer,
+  WebhookConfigurations,
   PeerMemory,
   PortListener,
   managementHandler,

@@ -1,0 +1,60 @@
+import { RateLimitedLog, type Component } from "@bunting/runtime";
+import type { Webhook } from "../admission/admission-handler.js";
+import type { EntryLookup } from "../admission/entry-lookup.js";
+import { featureFlagSourceWebhook } from "../admission/validate-feature-flag-source.js";
+import { webhookPaths } from "../api/webhooks.js";
+import type { ServingCertificates } from "../certificates/serving-certificates.js";
+import { OperatorError } from "../operator-error.js";
+import type { OperatorWiring } from "./operator-parts.js";
+
+export interface AdmissionParts {
+  readonly certificates: ServingCertificates;
+  readonly lookup: EntryLookup;
+  /** The annotation `bunting.dev/validation` of a namespace. */
+  readonly levelOfNamespace: (namespace: string) => string | undefined;
+}
+
+/** What the API server stores in one object. */
+const maxDocumentBytes = 1.5 * 1024 * 1024;
+
+/** The port of the webhooks, on every replica. */
+export function admission(
+  wiring: OperatorWiring,
+  { certificates, lookup, levelOfNamespace }: AdmissionParts,
+): Component {
+  const { options, parts, context } = wiring;
+  const { clock, logger, metrics } = context;
+  const pods = (isRequired: boolean): Webhook => parts.podWebhook({ lookup, isRequired, metrics });
+  const flags = parts.featureFlagWebhook({ maxDocumentBytes, levelOfNamespace, clock });
+  const webhooks = new Map([
+    [webhookPaths.pod, pods(false)],
+    [webhookPaths.requiredPod, pods(true)],
+    ...(options.flagsValidation
+      ? ([
+          [webhookPaths.featureFlag, flags],
+          [webhookPaths.featureFlagSource, featureFlagSourceWebhook],
+        ] as const)
+      : []),
+  ]);
+  const handler = new parts.AdmissionHandler({ webhooks, context, log: new RateLimitedLog(logger, clock) });
+  const endpoint = { port: options.webhookPort };
+  const server = new parts.AdmissionServer({ endpoint, certificate: certificates.source, handler, context });
+  const abort = new AbortController();
+  let running = Promise.resolve();
+  return {
+    name: server.name,
+    reason:
+      "opens when all that it looks up can be there, and stays open until API servers have heard that this replica goes",
+    start: async (fail) => {
+      await server.listen().catch((cause: unknown) => {
+        throw new OperatorError("PORT_UNUSABLE", (cause as Error).message, { cause });
+      });
+      logger.info({ service: "webhook", port: server.port }, "listening");
+      running = server.run(abort.signal).catch(fail);
+    },
+    stop: () => {
+      abort.abort();
+      return running;
+    },
+  };
+}

@@ -1,0 +1,44 @@
+import type { EventRecorder, OwnerReference } from "@bunting/kube";
+import { runnableComponent, type Component } from "@bunting/runtime";
+import type { ProxyState } from "../controllers/proxy/proxy-state.js";
+import type { ProxyUse } from "../controllers/proxy/proxy-use.js";
+import { proxySettings } from "../settings.js";
+import { version } from "../version.js";
+import type { OperatorWiring } from "./operator-parts.js";
+
+export interface DeployedProxyParts {
+  readonly events: EventRecorder;
+  readonly use: ProxyUse;
+  /** The operator's own Deployment; undefined if there is none. */
+  readonly owner: (signal: AbortSignal) => Promise<OwnerReference | undefined>;
+  /** Called when the state of the proxy has changed. */
+  readonly onState: (state: ProxyState) => void;
+}
+
+/** The proxy: what the leader runs to deploy it, in the order of the start. */
+export function deployedProxy(
+  wiring: OperatorWiring,
+  deployed: DeployedProxyParts,
+): () => readonly Component[] {
+  const { options, parts, context, cluster, watches } = wiring;
+  const { client } = cluster;
+  const { events, owner, use, onState } = deployed;
+  const settings = proxySettings(options, version);
+  const applier = new parts.Applier({ client, drift: options.drift, metrics: context.metrics });
+  const subscribers = new parts.ProxySubscribers(client, settings, context);
+  const controller = new parts.ProxyController({
+    settings,
+    use,
+    cluster: { client, applier, events, owner, subscribers },
+    context,
+    onState,
+  });
+  return () => [
+    ...parts
+      .proxyWatches(watches, options.namespace, () => controller.changed())
+      .map((watch) =>
+        runnableComponent(watch, "tell the controller of the proxy what others do to its objects"),
+      ),
+    runnableComponent(controller, "applies what the proxy should be, and waits for what its watches say"),
+  ];
+}

@@ -1,0 +1,31 @@
+import { runnableComponent, type Component } from "@bunting/runtime";
+import type { ServingCertificates } from "../certificates/serving-certificates.js";
+import type { OperatorWiring } from "./operator-parts.js";
+
+/** The certificates of the webhooks as the leader sees to them: it makes the authority, and tells API servers of it. */
+export function webhookBundles(
+  wiring: OperatorWiring,
+  { keeper, bundle }: ServingCertificates,
+): () => readonly Component[] {
+  const { options, parts, context, cluster, watches } = wiring;
+  const address = { service: { namespace: options.namespace, name: options.webhookService } };
+  const configurations =
+    bundle === undefined
+      ? undefined
+      : new parts.WebhookConfigurations({
+          client: cluster.client,
+          watches,
+          bundle,
+          address,
+          onApplied: (applied) => keeper?.bundleApplied(applied),
+          context,
+        });
+  return () => [
+    ...(keeper === undefined
+      ? []
+      : [runnableComponent(keeper, "makes the authority that all others wait for")]),
+    ...(configurations === undefined
+      ? []
+      : [runnableComponent(configurations, "tells API servers of the authority, which counts only then")]),
+  ];
+}
