@@ -50,6 +50,24 @@ describe("the operator", function () {
     expect(await metric(third, "bunting_operator_leader")).to.equal(1);
   });
 
+  it("deploys the proxy, and puts back what was deleted of it", async () => {
+    const operator = start("operator-1", "--proxy=always");
+    const { namespace } = account;
+    const paths = [
+      `/apis/apps/v1/namespaces/${namespace}/deployments/flagd-proxy`,
+      `/api/v1/namespaces/${namespace}/services/flagd-proxy-svc`,
+      `/apis/policy/v1/namespaces/${namespace}/poddisruptionbudgets/flagd-proxy-pdb`,
+    ];
+    const areThere = async (): Promise<boolean> => {
+      const answers = await Promise.all(paths.map((path) => cluster().api.request("GET", path)));
+      return answers.every(({ status }) => status === 200);
+    };
+    await eventually(areThere, `the proxy is deployed; ${operator.process.output}`);
+    for (const path of paths) await cluster().api.delete(path);
+    await eventually(areThere, "the proxy is deployed again");
+    expect(await operator.stop()).to.equal(0);
+  });
+
   async function lease(): Promise<LeaseTimes> {
     const path = `/apis/coordination.k8s.io/v1/namespaces/${account.namespace}/leases/bunting-operator`;
     return (await cluster().api.get(path))["spec"] as LeaseTimes;
