@@ -54,16 +54,16 @@ export function markNotInjected(pod: PodManifest, reason: NotInjectedReason): Po
 
 function reasonAgainst(
   pod: PodManifest,
-  { container }: InjectionEntry,
+  entry: InjectionEntry,
   hasSidecar: boolean,
 ): NotInjectedReason | undefined {
   const { containers, initContainers = [], hostNetwork, os, nodeSelector } = pod.spec;
   if (isMirror(pod)) return "MirrorPod";
-  if (container === undefined || hasSidecar) return undefined;
+  if (entry.container === undefined || hasSidecar) return undefined;
   if (hostNetwork === true) return "HostNetwork";
   if (os?.name === "windows" || nodeSelector?.["kubernetes.io/os"] === "windows") return "Windows";
   if ([...containers, ...initContainers].some(({ name }) => name === sidecarName)) return "OwnContainer";
-  return portsCollide(pod.spec, container) ? "PortTaken" : undefined;
+  return portsCollide(pod.spec, entry) ? "PortTaken" : undefined;
 }
 
 function isMirror({ metadata }: PodManifest): boolean {

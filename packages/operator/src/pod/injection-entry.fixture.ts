@@ -81,6 +81,22 @@ export const fullEntry: InjectionEntry = {
   annotations: { "openfeature.dev/allowkubernetessync": "true" },
 };
 
+const isSocket = ({ name }: { readonly name: string }): boolean => name === "bunting-socket";
+const socketless = ({ volumeMounts = [], ...rest }: Container): Container => ({
+  ...rest,
+  volumeMounts: volumeMounts.filter((of) => !isSocket(of)),
+});
+
+/** Of applications that connect to the sidecar's port, for want of a socket. */
+export const portEntry: InjectionEntry = {
+  ...fullEntry,
+  digest: "0000000000008013",
+  container: socketless(container),
+  guaranteed: socketless(fullEntry.guaranteed ?? container),
+  volumes: fullEntry.volumes.filter((of) => !isSocket(of)),
+  mounts: [],
+};
+
 /** As little as a sidecar's entry may have. */
 export const bareEntry: InjectionEntry = {
   digest: "fedcba9876543210",

@@ -1,0 +1,341 @@
+import { expect } from "chai";
+import type { InjectionEntry } from "@bunting/operator/internal/api/injection.js";
+import type {
+  Container,
+  PodManifest,
+  PodMetadata,
+  PodSpec,
+} from "@bunting/operator/internal/api/pod-manifest.js";
+import { inject, markNotInjected } from "@bunting/operator/internal/pod/inject.js";
+import {
+  bareEntry,
+  fullEntry,
+  inProcessEntry,
+  portEntry,
+} from "@bunting/operator/internal/pod/injection-entry.fixture.js";
+import { entryOf, injectionRequest } from "@bunting/operator/internal/pod/injection-request.js";
+import { eventually } from "../support/event-queue.js";
+import { modelSeeds } from "../support/seed.js";
+import { seededRandom } from "../support/seeded-random.js";
+import { randomPod } from "./support/random-pod.js";
+import { InjectionWorlds, restrictedSpec, type InjectionWorld } from "./support/injection-world.js";
+import { sharedCluster } from "./support/use-cluster.js";
+
+const app: Container = { name: "app", image: "shop.example/app" };
+const whole = { limits: { cpu: "1", memory: "1Gi" } };
+const entries = {
+  format: 1 as const,
+  sources: { full: fullEntry, ports: portEntry, bare: bareEntry },
+  inProcess: { variables: inProcessEntry, full: { ...inProcessEntry, digest: "other" } },
+};
+
+/** What a test says of a Pod; the rest is as of any Pod. */
+interface Case {
+  readonly spec?: Partial<PodSpec>;
+  readonly metadata?: PodMetadata;
+  /** The FeatureFlagSource; `full` unless it matters. */
+  readonly source?: "full" | "ports";
+}
+
+const mirror = { "kubernetes.io/config.mirror": "4f5e" };
+const cases: Readonly<Record<string, Case>> = {
+  "a Pod of one container": {},
+  "a Pod with a ServiceAccount": { spec: { serviceAccountName: "shop" } },
+  "two containers": { spec: { containers: [app, { ...app, name: "second" }] } },
+  "a name that the API server makes": { metadata: { generateName: "app-", labels: { app: "shop" } } },
+  "an init container": { spec: { initContainers: [{ ...app, name: "migrate" }] } },
+  "a mesh that leads": {
+    spec: {
+      initContainers: [
+        { ...app, name: "istio-validation" },
+        { ...app, name: "istio-proxy", restartPolicy: "Always" },
+        { ...app, name: "migrate" },
+      ],
+    },
+  },
+  "init containers of a mesh alone": {
+    spec: {
+      initContainers: ["linkerd-init", "linkerd-network-validator", "linkerd-proxy"].map((name) => ({
+        ...app,
+        name,
+      })),
+    },
+  },
+  "a mesh that is not in front": {
+    spec: { initContainers: ["first", "istio-init"].map((name) => ({ ...app, name })) },
+  },
+  "the class Guaranteed": { spec: { containers: [{ ...app, resources: whole }] } },
+  "the class Guaranteed, in other words": {
+    spec: {
+      containers: [
+        {
+          ...app,
+          resources: {
+            limits: { cpu: "1000m", memory: "1Gi" },
+            requests: { cpu: "1", memory: "1073741824" },
+          },
+        },
+      ],
+    },
+  },
+  "one container of two without limits": {
+    spec: {
+      containers: [
+        { ...app, resources: whole },
+        { ...app, name: "second" },
+      ],
+    },
+  },
+  "an init container without limits": {
+    spec: { containers: [{ ...app, resources: whole }], initContainers: [{ ...app, name: "migrate" }] },
+  },
+  "requests below the limits": {
+    spec: { containers: [{ ...app, resources: { ...whole, requests: { cpu: "500m" } } }] },
+  },
+  "a limit of nothing": {
+    spec: { containers: [{ ...app, resources: { limits: { cpu: "0", memory: "1Gi" } } }] },
+  },
+  "resources of the whole Pod": { spec: { resources: { limits: { cpu: "1", memory: "32Mi" } } } },
+  "requests of the whole Pod": {
+    spec: {
+      resources: { requests: { cpu: "10m" } },
+      containers: [{ ...app, resources: { requests: { cpu: "10m" } } }],
+    },
+  },
+  "variables that the application has": {
+    spec: {
+      containers: [
+        {
+          ...app,
+          env: [
+            { name: "FLAGD_HOST", value: "elsewhere" },
+            { name: "OTHER", valueFrom: { fieldRef: { fieldPath: "metadata.name" } } },
+          ],
+        },
+      ],
+    },
+  },
+  "all variables": {
+    spec: {
+      containers: [
+        { ...app, env: [...fullEntry.env, ...inProcessEntry.env.slice(1)].map(({ name }) => ({ name })) },
+      ],
+    },
+  },
+  "a mount at the same path": {
+    spec: {
+      volumes: [{ name: "own", emptyDir: {} }],
+      containers: [
+        {
+          ...app,
+          volumeMounts: [
+            { name: "own", mountPath: "/run/openfeature" },
+            { name: "own", mountPath: "/other", readOnly: true },
+          ],
+        },
+      ],
+    },
+  },
+  "a volume of the same name": {
+    spec: {
+      volumes: [
+        { name: "bunting-socket", emptyDir: {} },
+        { name: "config", configMap: { name: "c", defaultMode: 256 } },
+      ],
+    },
+  },
+  "Secrets for registries": { spec: { imagePullSecrets: [{ name: "own" }] } },
+  "the same Secret": { spec: { imagePullSecrets: [{ name: "registry" }] } },
+  "a port of its own": { spec: { containers: [{ ...app, ports: [{ containerPort: 8080, name: "http" }] }] } },
+  "a port that the sidecar has not, because of its socket": {
+    spec: { containers: [{ ...app, ports: [{ containerPort: 8013 }] }] },
+  },
+  "the sidecar's port by UDP": {
+    spec: { containers: [{ ...app, ports: [{ containerPort: 8013, protocol: "UDP" }] }] },
+    source: "ports",
+  },
+  "the sidecar's port": {
+    spec: { containers: [{ ...app, ports: [{ containerPort: 8013 }] }] },
+    source: "ports",
+  },
+  "the sidecar's port for OFREP": { spec: { containers: [{ ...app, ports: [{ containerPort: 8016 }] }] } },
+  "the sidecar's port for synchronisation": {
+    spec: { initContainers: [{ ...app, name: "early", ports: [{ containerPort: 8015 }] }] },
+  },
+  "the network of the node": { spec: { hostNetwork: true } },
+  Windows: { spec: { os: { name: "windows" } } },
+  "nodes with Windows": { spec: { nodeSelector: { "kubernetes.io/os": "windows" } } },
+  "nodes with Linux": { spec: { nodeSelector: { "kubernetes.io/os": "linux" }, os: { name: "linux" } } },
+  "a container flagd of its own": { spec: { containers: [app, { ...app, name: "flagd" }] } },
+  "an init container flagd of its own": {
+    spec: { initContainers: [{ ...app, name: "flagd", restartPolicy: "Always" }] },
+  },
+  "the marks of a Pod that it was copied from": {
+    metadata: {
+      annotations: {
+        "bunting.dev/injected": "webhook old",
+        "bunting.dev/not-injected": "HostNetwork",
+        other: "x",
+      },
+      labels: { "bunting.dev/agent": "old" },
+    },
+  },
+  "a Pod that mirrors a static one": { spec: { nodeName: "node" }, metadata: { annotations: mirror } },
+};
+
+describe("injection by the API server's policy and by inject()", function () {
+  this.timeout(120_000);
+  const cluster = sharedCluster();
+  let worlds: InjectionWorlds;
+  let world: InjectionWorld;
+
+  before(async () => {
+    worlds = await InjectionWorlds.create(cluster());
+    world = await worlds.world(entries);
+  });
+  after(() => worlds.policies.remove());
+
+  /** The Pod with the annotations that ask for an entry. */
+  function asking(annotation: string, text: string, { spec = {}, metadata = {} }: Case): PodManifest {
+    const annotations = {
+      ...metadata.annotations,
+      "openfeature.dev/enabled": "true",
+      [`openfeature.dev/${annotation}`]: text,
+    };
+    const name = metadata.generateName === undefined ? { name: "app" } : {};
+    return {
+      metadata: { ...name, ...metadata, annotations },
+      spec: { containers: [app], ...spec },
+    };
+  }
+
+  /** The Pod that our webhook would make. */
+  function admitted(pod: PodManifest): PodManifest {
+    const request = injectionRequest(pod.metadata);
+    const entry: InjectionEntry | undefined = request && entryOf(entries, request);
+    if (entry === undefined) return pod;
+    const result = inject(pod, entry, "policy");
+    return result.kind === "injected" ? result.pod : markNotInjected(pod, result.reason);
+  }
+
+  /** Both ways make the same Pod, which is returned. */
+  async function expectEqualWays(pod: PodManifest, { injecting, plain } = world): Promise<PodManifest> {
+    const [byPolicy, defaulted] = await Promise.all([
+      worlds.create(injecting, pod),
+      worlds.create(plain, pod),
+    ]);
+    const byWebhook = await worlds.create(plain, admitted(defaulted));
+    expect(byPolicy).to.deep.equal(byWebhook);
+    return byPolicy;
+  }
+
+  for (const [what, each] of Object.entries(cases)) {
+    it(`makes the same of ${what}, and nothing more of the result`, async () => {
+      for (const pod of [
+        asking("featureflagsource", each.source ?? "full", each),
+        asking("inprocessconfiguration", "variables", each),
+      ]) {
+        const made = await expectEqualWays(pod);
+        expect(await expectEqualWays(made)).to.deep.equal(made);
+        expect(admitted(made)).to.deep.equal(made);
+      }
+    });
+  }
+
+  const later: Container = { ...app, name: "later" };
+  it("completes containers that came after the sidecar", async () => {
+    const made = await expectEqualWays(asking("featureflagsource", "full", {}));
+    const { containers, initContainers = [] } = made.spec;
+    const mesh: Container = { ...app, name: "istio-proxy", restartPolicy: "Always" };
+    const grown = {
+      ...made,
+      spec: {
+        ...made.spec,
+        containers: [later, ...containers],
+        initContainers: [mesh, ...initContainers, { ...later, name: "last" }],
+      },
+    };
+    const { spec } = await expectEqualWays(grown);
+    const variables = [...(spec.initContainers ?? []), ...spec.containers].map(
+      ({ name, env = [] }) => `${name} ${env.length}`,
+    );
+    expect(variables).to.deep.equal(["istio-proxy 0", "flagd 3", "last 4", "later 4", "app 4"]);
+  });
+
+  it("leaves a Pod that asks for both to its FeatureFlagSource", async () => {
+    const annotations = { "openfeature.dev/inprocessconfiguration": "full" };
+    const made = await expectEqualWays(asking("featureflagsource", "full", { metadata: { annotations } }));
+    expect(made.metadata.annotations?.["bunting.dev/injected"]).to.equal(`policy ${fullEntry.digest}`);
+  });
+
+  it("takes texts as they are", async () => {
+    for (const text of ["", " full", "full,bare", "toString", "__proto__"]) {
+      const made = await expectEqualWays(asking("featureflagsource", text, {}));
+      expect(made.spec.initContainers).to.equal(undefined);
+      expect(made.metadata.annotations).to.not.have.property("bunting.dev/injected");
+    }
+  });
+
+  it("leaves Pods alone that are not enabled by the very word", async () => {
+    for (const word of ["True", "yes", ""]) {
+      const annotations = { "openfeature.dev/enabled": word, "openfeature.dev/featureflagsource": "full" };
+      const pod = { metadata: { name: "app", annotations }, spec: { containers: [app] } };
+      const { injecting, plain } = world;
+      expect(await worlds.create(injecting, pod)).to.deep.equal(await worlds.create(plain, pod));
+    }
+  });
+
+  it("makes Pods that a namespace of the standard `restricted` accepts", async () => {
+    const restricted = await worlds.world(entries, { "pod-security.kubernetes.io/enforce": "restricted" });
+    for (const [annotation, text] of [
+      ["featureflagsource", "full"],
+      ["inprocessconfiguration", "variables"],
+    ] as const) {
+      const made = await expectEqualWays(asking(annotation, text, { spec: restrictedSpec }), restricted);
+      expect(made.metadata.annotations?.["bunting.dev/injected"]).to.match(/^policy /);
+    }
+  });
+
+  it("leaves an Injection of another format to the webhook", async () => {
+    const other = await worlds.world(entries);
+    const pod = asking("featureflagsource", "full", {});
+    const withFormat = async (format: number): Promise<void> => {
+      await cluster().api.patch(
+        `/apis/bunting.dev/v1alpha1/namespaces/${other.injecting}/injections/bunting`,
+        { spec: { format } },
+      );
+    };
+    const isInjected = async (): Promise<boolean> =>
+      (await worlds.create(other.injecting, pod)).spec.initContainers !== undefined;
+    expect(await isInjected()).to.equal(true);
+    await withFormat(2);
+    await eventually(async () => !(await isInjected()), "the policy skips the Injection");
+    await withFormat(1);
+    await eventually(isInjected, "the policy obeys the Injection");
+  });
+
+  for (const seed of modelSeeds(2)) {
+    it(`makes the same of any Pod (seed ${seed})`, async () => {
+      const random = seededRandom(seed);
+      const seen = new Set<string>();
+      for (let step = 0; step < 100; step++) {
+        const [annotation, text] =
+          random() < 0.8
+            ? ["featureflagsource", ["full", "ports", "bare"][Math.floor(random() * 3)] ?? ""]
+            : ["inprocessconfiguration", "variables"];
+        const pod = asking(annotation, text, randomPod(random));
+        const made = await expectEqualWays(pod).catch((error: unknown) => {
+          throw new Error(`step ${step}: ${JSON.stringify(pod)}`, { cause: error });
+        });
+        expect(admitted(made), `step ${step}`).to.deep.equal(made);
+        const { annotations = {} } = made.metadata;
+        seen.add(annotations["bunting.dev/not-injected"] ?? annotations["bunting.dev/injected"] ?? "");
+      }
+      // The model is not one of Pods that are all left alone.
+      expect([...seen].sort()).to.include.members([
+        ...["HostNetwork", "OwnContainer", "PortTaken", "Windows", "webhook earlier"],
+        ...[`policy ${fullEntry.digest}`, `policy ${portEntry.digest}`, `policy ${inProcessEntry.digest}`],
+      ]);
+    });
+  }
+});
