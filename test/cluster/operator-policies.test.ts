@@ -137,8 +137,9 @@ describe("the policies on a real API server", function () {
       const bad = { ...flag, defaultVariant: "On" };
       const { status, message } = await create("no", { flags: { a: flag, first: bad, second: bad } });
       expect(status).to.equal(422);
-      expect(message).to.contain(
-        "the default variant of these flags is not one of their variants: first, second",
+      // The policy language reads a map in no order.
+      expect(message).to.match(
+        /the default variant of these flags is not one of their variants: (first, second|second, first)/,
       );
       const many = Object.fromEntries(Array.from({ length: 40 }, (_, index) => [`flag-${index}`, bad]));
       expect((await create("no", { flags: many })).message).to.match(/variants: (flag-\d+, ){10}…/);
@@ -215,7 +216,6 @@ describe("the policies on a real API server", function () {
     before(async () => {
       policies = new TestPolicies(cluster());
       namespace = await policies.createNamespace();
-      await InjectionWorlds.installType(cluster());
       const account = await cluster().createServiceAccountToken(namespace, "operator");
       token = account.token;
       await policies.install("operator.yaml", `system:serviceaccount:${namespace}:operator`);
@@ -252,6 +252,14 @@ describe("the policies on a real API server", function () {
 
     describe("the operator's own changes of Pods", () => {
       let at: string;
+      async function patch(operations: readonly object[], suffix = ""): Promise<Answer> {
+        const contentType = "application/json-patch+json";
+        const options = { body: operations, contentType, token };
+        return answerOf(await cluster().api.request("PATCH", `${at}${suffix}?dryRun=All`, options));
+      }
+      const replace = (field: string, value: unknown): object => ({ op: "replace", path: field, value });
+      const add = (field: string, value: unknown): object => ({ op: "add", path: field, value });
+
       before(async () => {
         at = `${pods()}/held`;
         await cluster().api.create(pods(), {
@@ -269,15 +277,10 @@ describe("the policies on a real API server", function () {
             ],
           },
         });
+        const isHeld = async (): Promise<boolean> =>
+          (await patch([replace("/spec/containers/0/image", "evil:1")])).status === 422;
+        await eventually(isHeld, "the policy is obeyed");
       });
-
-      async function patch(operations: readonly object[], suffix = ""): Promise<Answer> {
-        const contentType = "application/json-patch+json";
-        const options = { body: operations, contentType, token };
-        return answerOf(await cluster().api.request("PATCH", `${at}${suffix}?dryRun=All`, options));
-      }
-      const replace = (field: string, value: unknown): object => ({ op: "replace", path: field, value });
-      const add = (field: string, value: unknown): object => ({ op: "add", path: field, value });
 
       it("may be of the sidecar's image and our annotations", async () => {
         const { status } = await patch([

@@ -1,12 +1,8 @@
-import path from "node:path";
 import { injectionFormat, type InjectionSpec } from "@bunting/operator/internal/api/injection.js";
 import type { PodManifest } from "@bunting/operator/internal/api/pod-manifest.js";
 import { eventually } from "../../support/event-queue.js";
-import { applyType } from "./apply-type.js";
 import type { Cluster } from "./cluster.js";
 import { TestPolicies } from "./test-policies.js";
-
-const crd = path.resolve(import.meta.dirname, "../../../deploy/crds/injections.yaml");
 
 /** Two namespaces with the same rules for Pods. In one, the API server injects by policy what its Injection says; in the other nobody does. */
 export interface InjectionWorld {
@@ -24,13 +20,7 @@ export class InjectionWorlds {
     this.policies = new TestPolicies(cluster);
   }
 
-  /** The type of Injections. */
-  static async installType(cluster: Cluster): Promise<void> {
-    await applyType(cluster, crd);
-  }
-
   static async create(cluster: Cluster): Promise<InjectionWorlds> {
-    await InjectionWorlds.installType(cluster);
     const worlds = new InjectionWorlds(cluster);
     await worlds.policies.install("inject.yaml");
     return worlds;
