@@ -10,7 +10,7 @@ import { Controller } from "./controller.js";
 
 export interface WebhookConfigurationsOptions {
   readonly client: Pick<RestClient, "apply">;
-  readonly watches: ClusterWatches;
+  readonly watches: Pick<ClusterWatches, "inform">;
   readonly bundle: BundleSource;
   /** How API servers reach us: other webhooks in these configurations are not ours. */
   readonly address: WebhookAddress;

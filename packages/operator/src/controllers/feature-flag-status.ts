@@ -1,0 +1,191 @@
+import {
+  KubeError,
+  setCondition,
+  type ClusterWatches,
+  type EventRecorder,
+  type ObjectScope,
+  type ResourceScope,
+  type RestClient,
+} from "@bunting/kube";
+import { featureFlagType, type JsonObject } from "@bunting/protocol";
+import { openFeatureApiVersion } from "@bunting/featureflags/resources";
+import {
+  runInSlices,
+  sleep,
+  TokenBucket,
+  type Context,
+  type Runnable,
+  type WorkResult,
+} from "@bunting/runtime";
+import { Controller } from "./controller.js";
+import type { ControllerMetrics } from "./controller-metrics.js";
+import { judgingFeatureFlag, type FeatureFlagVerdict } from "./feature-flag-verdict.js";
+import {
+  acceptedCondition,
+  acceptedOf,
+  FeatureFlagWatch,
+  type StoredFeatureFlag,
+} from "./feature-flag-watch.js";
+
+export interface FeatureFlagStatusOptions {
+  readonly client: Pick<RestClient, "get" | "apply">;
+  readonly watches: Pick<ClusterWatches, "watch">;
+  readonly events: Pick<EventRecorder, "record">;
+  /** Absent: of the whole cluster. */
+  readonly namespace?: string;
+  readonly rules: FeatureFlagRules;
+  readonly context: Context<ControllerMetrics>;
+}
+
+/** By what FeatureFlags are judged: the same as where they are admitted. */
+export interface FeatureFlagRules {
+  /** Maximum size of a document as JSON, in bytes. */
+  readonly maxDocumentBytes: number;
+  /** The annotation `bunting.dev/validation` of a namespace, from memory. */
+  readonly levelOfNamespace: (namespace: string) => string | undefined;
+}
+
+/** Fields of the status that others write, such as numbers of agents, are applied under other names: an apply takes back what it leaves out. */
+const statusManager = "bunting-operator-checks";
+/** A write is a new version of the object, and some sidecars read all flags again with each. */
+const objectPauseMs = 10_000;
+const writesOfAll = { burst: 5, perSecond: 5 };
+/** After this time it is tried again whether the type has a status. */
+const outdatedMs = 600_000;
+
+/**
+ * Checks the FeatureFlags that were stored without being seen by the webhook, and says in their status what is so: the condition Accepted, the
+ * number of flags, and the digest. Objects go by and are not kept; each that has to be checked is read alone. Only the leader runs it.
+ */
+export class FeatureFlagStatus implements Runnable {
+  readonly name = "FeatureFlag checks";
+  readonly #options: FeatureFlagStatusOptions;
+  readonly #controller: Controller;
+  readonly #watch: FeatureFlagWatch;
+  readonly #writes: TokenBucket;
+  /** When the status of an object was written last. */
+  readonly #writtenMs = new Map<string, number>();
+  #outdatedUntilMs = -Infinity;
+
+  constructor(options: FeatureFlagStatusOptions) {
+    this.#options = options;
+    this.#writes = new TokenBucket(options.context.clock, writesOfAll);
+    this.#controller = new Controller({
+      name: "featureflag",
+      reconcile: (key, signal) => this.#reconcile(key, signal),
+      context: options.context,
+    });
+    this.#watch = new FeatureFlagWatch(
+      (key) => this.#controller.add(key),
+      (key) => this.#writtenMs.delete(key),
+    );
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    const { watches, namespace } = this.#options;
+    const scope: ResourceScope = { type: featureFlagType, ...(namespace === undefined ? {} : { namespace }) };
+    const watch = watches.watch({ scope, handler: this.#watch });
+    await Promise.all([this.#controller.run(signal), watch.run(signal)]);
+    this.#watch.clear();
+    this.#writtenMs.clear();
+  }
+
+  async #reconcile(key: string, signal: AbortSignal): Promise<WorkResult | undefined> {
+    const { context } = this.#options;
+    const waitMs = (this.#writtenMs.get(key) ?? -Infinity) + objectPauseMs - context.clock.monotonicMs();
+    if (waitMs > 0) return { requeueAfterMs: waitMs };
+    const [namespace = "", name = ""] = key.split("/");
+    const scope = { type: featureFlagType, namespace, name };
+    const object = await this.#read(scope, signal);
+    if (object === undefined) return undefined;
+    const { levelOfNamespace, ...limits } = this.#options.rules;
+    const work = judgingFeatureFlag(object as unknown as JsonObject, levelOfNamespace(namespace), limits);
+    const verdict = await runInSlices(work);
+    const status = this.#statusOf(object, verdict);
+    if (status === undefined) return undefined;
+    if (context.clock.monotonicMs() >= this.#outdatedUntilMs) {
+      const { waitMs: pauseMs } = this.#writes;
+      if (pauseMs > 0) await sleep(pauseMs, signal, context.clock);
+      signal.throwIfAborted();
+      this.#writes.take();
+      await this.#write(scope, object, status, signal);
+    }
+    if (!verdict.isAccepted) this.#tell(object, verdict);
+    return undefined;
+  }
+
+  async #read(scope: ObjectScope, signal: AbortSignal): Promise<StoredFeatureFlag | undefined> {
+    try {
+      return await this.#options.client.get(scope, signal);
+    } catch (error) {
+      if (error instanceof KubeError && error.code === "NOT_FOUND") return undefined;
+      throw error;
+    }
+  }
+
+  /** What is to be written; undefined if it is written already. */
+  #statusOf(object: StoredFeatureFlag, verdict: FeatureFlagVerdict): object | undefined {
+    const { isAccepted, reason, message, flags, digest } = verdict;
+    const before = acceptedOf(object);
+    const conditions = setCondition(
+      before === undefined ? [] : [before],
+      {
+        type: acceptedCondition,
+        status: isAccepted ? "True" : "False",
+        reason,
+        message,
+        observedGeneration: object.metadata.generation ?? 0,
+      },
+      this.#options.context.clock.now(),
+    );
+    const isSame =
+      conditions[0] === before && object.status?.flags === flags && object.status.digest === digest;
+    return isSame ? undefined : { conditions, flags, ...(digest === undefined ? {} : { digest }) };
+  }
+
+  async #write(
+    scope: ObjectScope & { readonly namespace: string },
+    { metadata: { uid } }: StoredFeatureFlag,
+    status: object,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { client, context } = this.#options;
+    const { namespace, name } = scope;
+    const metadata = { namespace, name, uid };
+    const object = { apiVersion: openFeatureApiVersion, kind: "FeatureFlag", metadata, status };
+    const options = { fieldManager: statusManager, force: true, subresource: "status" };
+    try {
+      await client.apply(scope, object, options, signal);
+      this.#writtenMs.set(`${namespace}/${name}`, context.clock.monotonicMs());
+    } catch (error) {
+      if (!(error instanceof KubeError)) throw error;
+      // It was deleted, and perhaps made again: the watch says so.
+      if (error.code === "NOT_FOUND" || error.code === "CONFLICT") return;
+      if (!error.message.includes("field not declared in schema")) throw error;
+      this.#outdatedUntilMs = context.clock.monotonicMs() + outdatedMs;
+      context.logger.warn(
+        { error },
+        "the type FeatureFlag of this cluster has no status (CrdOutdated): install the CRDs of this version",
+      );
+    }
+  }
+
+  #tell(
+    { metadata: { namespace, name, uid } }: StoredFeatureFlag,
+    { reason, message }: FeatureFlagVerdict,
+  ): void {
+    this.#options.events.record({
+      regarding: {
+        apiVersion: openFeatureApiVersion,
+        kind: "FeatureFlag",
+        name,
+        ...(namespace === undefined ? {} : { namespace }),
+        ...(uid === undefined ? {} : { uid }),
+      },
+      type: "Warning",
+      reason,
+      action: "Check",
+      note: message,
+    });
+  }
+}

@@ -1,0 +1,94 @@
+import {
+  keyOf,
+  type Condition,
+  type ConsistentRead,
+  type KubeObject,
+  type ReflectorHandler,
+} from "@bunting/kube";
+import type { JsonObject } from "@bunting/protocol";
+import { annotationOf } from "../admission/validate-feature-flag.js";
+
+/** A FeatureFlag as the API server has it; of its status, what the check writes. */
+export interface StoredFeatureFlag extends KubeObject {
+  readonly status?: {
+    readonly flags?: number;
+    readonly digest?: string;
+    readonly conditions?: readonly Condition[];
+  };
+}
+
+/** The condition that says whether a FeatureFlag is served as it is written. */
+export const acceptedCondition = "Accepted";
+
+export function acceptedOf({ status }: StoredFeatureFlag): Condition | undefined {
+  return status?.conditions?.find(({ type }) => type === acceptedCondition);
+}
+
+/**
+ * Sees FeatureFlags go by, keeps none of them, and says which are to be checked: those whose condition is about another generation, and those
+ * whose annotation has changed. What is remembered of each is a few words.
+ */
+export class FeatureFlagWatch implements ReflectorHandler {
+  readonly #onUnchecked: (key: string) => void;
+  readonly #onGone: (key: string) => void;
+  /** By key: uid, generation and the level of validation. */
+  readonly #seen = new Map<string, string>();
+
+  constructor(onUnchecked: (key: string) => void, onGone: (key: string) => void) {
+    this.#onUnchecked = onUnchecked;
+    this.#onGone = onGone;
+  }
+
+  beginRead(): ConsistentRead {
+    const read = new Set<string>();
+    return {
+      add: (object) => {
+        read.add(keyOf(object));
+        this.#see(object);
+      },
+      remove: (object) => void read.delete(keyOf(object)),
+      complete: () => {
+        for (const key of [...this.#seen.keys()]) if (!read.has(key)) this.#forget(key);
+      },
+    };
+  }
+
+  event({ type, object }: Parameters<ReflectorHandler["event"]>[0]): void {
+    if (type === "DELETED") this.#forget(keyOf(object));
+    else this.#see(object);
+  }
+
+  resumed(): void {
+    // Nothing was missed.
+  }
+
+  interrupted(): void {
+    // What changes meanwhile is read afterwards.
+  }
+
+  failed(): void {
+    // As above.
+  }
+
+  /** Forgets everything: what goes by next is new. */
+  clear(): void {
+    this.#seen.clear();
+  }
+
+  #see(object: StoredFeatureFlag): void {
+    const key = keyOf(object);
+    const { uid = "", generation = 0 } = object.metadata;
+    const level = annotationOf(object as unknown as JsonObject);
+    const stamp = `${uid} ${generation} ${typeof level === "string" ? level.slice(0, 16) : ""}`;
+    const before = this.#seen.get(key);
+    if (before === stamp) return;
+    this.#seen.set(key, stamp);
+    const isChecked = acceptedOf(object)?.observedGeneration === generation;
+    if (before === undefined && isChecked) return;
+    this.#onUnchecked(key);
+  }
+
+  #forget(key: string): void {
+    if (this.#seen.delete(key)) this.#onGone(key);
+  }
+}
