@@ -22,7 +22,8 @@ export type EntryResult =
   | { readonly kind: "compiled"; readonly entry: InjectionEntry; readonly problems: readonly SourceProblem[] }
   | { readonly kind: "refused"; readonly problems: readonly SourceProblem[] };
 
-const openShiftUsers = "openshift.io/sa.scc.uid-range";
+/** OpenShift's, on namespaces whose Pods get their users from it. */
+export const openShiftUsers = "openshift.io/sa.scc.uid-range";
 /** Of flagd.sync, which no argument of the open-feature-operator sets. */
 const syncPort = 8015;
 

@@ -22,7 +22,10 @@ export interface ConsentQuestion {
   readonly crossNamespace: CrossNamespace;
 }
 
-export type ConsentAnswer = { readonly isAllowed: boolean; readonly problem?: SourceProblem };
+export interface ConsentAnswer {
+  readonly isAllowed: boolean;
+  readonly problem?: SourceProblem;
+}
 
 /** Whether Pods of a namespace may use an object. What is allowed only by `legacy` is a problem as well, though the Pods get it. */
 export function askConsent(question: ConsentQuestion): ConsentAnswer {

@@ -8,7 +8,7 @@ import {
 import { readersOfMetadata } from "@bunting/protocol";
 import { askConsent, type CrossNamespace } from "./consent.js";
 import { disarmSpec } from "./disarm-spec.js";
-import { addressKey, parseObjectNames, type ObjectAddress } from "./object-names.js";
+import { addressKey, parseObjectNames } from "./object-names.js";
 import type { SourceProblem } from "./source-problem.js";
 
 export interface InProcessRules {
@@ -41,7 +41,7 @@ export function planInProcess(
   if ("reason" in names) return { kind: "refused", problems: [names] };
   const problems: SourceProblem[] = [];
   let spec: InProcessConfigurationSpec = { ...inProcessConfigurationDefaults, ...inProcessDefaults };
-  for (const object of names as readonly ObjectAddress[]) {
+  for (const object of names) {
     const key = addressKey(object);
     const found = configuration(key);
     const readers = readersOfMetadata(found?.metadata);

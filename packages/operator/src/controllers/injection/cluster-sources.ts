@@ -1,0 +1,184 @@
+import { featureFlagSourceType, inProcessConfigurationType } from "@bunting/featureflags/resources";
+import type { ClusterWatches, KubeObject, RunningInformer } from "@bunting/kube";
+import { featureFlagType, parseReaders } from "@bunting/protocol";
+import { SetMultimap, Signal, type Runnable } from "@bunting/runtime";
+import type { InjectionInputs } from "../../desired/injection.js";
+import type { TextOrigins } from "./namespace-texts.js";
+import type { TextList } from "./seen-texts.js";
+import {
+  readersOf,
+  storedNamespace,
+  storedReaders,
+  storedConfiguration,
+  storedSource,
+  type StoredConfiguration,
+  type StoredSource,
+} from "./stored-objects.js";
+
+/** What is the same for all namespaces. */
+export interface CompileSettings {
+  readonly rules: Omit<InjectionInputs["rules"], "namespace">;
+  readonly sidecar: InjectionInputs["settings"];
+}
+
+const namespaceType = { group: "", version: "v1", plural: "namespaces" } as const;
+
+type SourceIndex = "namespace" | "reader";
+
+/**
+ * What Injections are compiled from: FeatureFlagSources and InProcessConfigurations as they are, of FeatureFlags and namespaces only what decides
+ * who may use what. Every replica watches them: admission compiles what is not compiled yet.
+ */
+export class ClusterSources implements Runnable {
+  readonly name = "sources";
+  readonly #settings: CompileSettings;
+  readonly #sources: RunningInformer<StoredSource, SourceIndex>;
+  readonly #configurations: RunningInformer<StoredConfiguration, SourceIndex>;
+  readonly #flags: RunningInformer<KubeObject, never>;
+  readonly #namespaces: RunningInformer<KubeObject, never>;
+  readonly #changed = new Signal<string>();
+  /** By `namespace/name` of what texts name, or sources read: the namespaces whose Injections depend on it. */
+  readonly #dependents = new SetMultimap<string, string>();
+
+  constructor(watches: ClusterWatches, settings: CompileSettings) {
+    this.#settings = settings;
+    const indexes = {
+      namespace: ({ metadata }: KubeObject) => [metadata.namespace ?? ""],
+      reader: (object: KubeObject) => [...readersIn(object)],
+    };
+    const handler = {
+      changed: (key: string, object: KubeObject | undefined, before: KubeObject | undefined) =>
+        this.#objectChanged(key, object, before),
+    };
+    this.#sources = watches.inform<StoredSource, SourceIndex>(
+      { type: featureFlagSourceType },
+      {
+        indexes,
+        handler,
+        transform: storedSource,
+      },
+    );
+    this.#configurations = watches.inform<StoredConfiguration, SourceIndex>(
+      { type: inProcessConfigurationType },
+      {
+        indexes,
+        handler,
+        transform: storedConfiguration,
+      },
+    );
+    this.#flags = watches.inform(
+      { type: featureFlagType, isMetadataOnly: true },
+      {
+        transform: storedReaders,
+        handler: { changed: (key, now, before) => this.#flagChanged(key, now, before) },
+      },
+    );
+    this.#namespaces = watches.inform(
+      { type: namespaceType, isMetadataOnly: true },
+      { transform: storedNamespace, handler: { changed: (name) => this.#changed.emit(name) } },
+    );
+  }
+
+  /** Resolves when everything has been read once. */
+  get whenSynced(): Promise<void> {
+    const all = [this.#sources, this.#configurations, this.#flags, this.#namespaces];
+    return Promise.all(all.map(({ informer }) => informer.whenSynced)).then(() => undefined);
+  }
+
+  get hasSynced(): boolean {
+    return [this.#sources, this.#configurations, this.#flags, this.#namespaces].every(
+      ({ informer }) => informer.hasSynced,
+    );
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    await Promise.all(
+      [this.#sources, this.#configurations, this.#flags, this.#namespaces].map((each) => each.run(signal)),
+    );
+  }
+
+  /** Calls back with each namespace whose Injection may have to change, until the returned function is called. */
+  listen(listener: (namespace: string) => void): () => void {
+    return this.#changed.listen(listener);
+  }
+
+  /** The namespaces that have something of their own, or that something is shared with. */
+  namespaces(): ReadonlySet<string> {
+    const objects = [...this.#sources.informer.store.list(), ...this.#configurations.informer.store.list()];
+    return new Set(objects.flatMap((object) => [object.metadata.namespace, ...readersIn(object)]));
+  }
+
+  /** True if the namespace exists, and objects can be made in it. */
+  isOpen(namespace: string): boolean {
+    const found = this.#namespaces.informer.store.get(namespace);
+    return found !== undefined && found.metadata["deletionTimestamp"] === undefined;
+  }
+
+  /** What Pods of the namespace can name of one kind. */
+  origins(namespace: string, list: TextList, seen: readonly string[]): TextOrigins {
+    const { store } = list === "sources" ? this.#sources.informer : this.#configurations.informer;
+    const own = store.by("namespace", namespace).map(({ metadata }) => metadata.name);
+    const shared = store
+      .by("reader", namespace)
+      .filter(({ metadata }) => metadata.namespace !== namespace)
+      .map(({ metadata }) => `${metadata.namespace}/${metadata.name}`);
+    const { crossNamespace } = this.#settings.rules;
+    return { own, shared: crossNamespace === "deny" ? [] : shared, seen };
+  }
+
+  /** The object that a condition is about. */
+  object(list: TextList, key: string): StoredSource | StoredConfiguration | undefined {
+    return (list === "sources" ? this.#sources : this.#configurations).informer.store.get(key);
+  }
+
+  /** What the entries of a namespace are compiled from. What is asked for is noted: `listen` hears when it changes. */
+  inputs(namespace: string): InjectionInputs {
+    const annotations = this.#namespaces.informer.store.get(namespace)?.metadata.annotations ?? {};
+    const noted =
+      <Result>(find: (key: string) => Result) =>
+      (key: string): Result => {
+        this.#dependents.add(key, namespace);
+        return find(key);
+      };
+    return {
+      namespace: { name: namespace, annotations },
+      catalogue: {
+        featureFlagSource: noted((key) => this.#sources.informer.store.get(key)),
+        inProcessConfiguration: noted((key) => this.#configurations.informer.store.get(key)),
+        flagReaders: noted((key) => readersOf(this.#flags.informer.store.get(key))),
+      },
+      rules: { ...this.#settings.rules, namespace },
+      settings: this.#settings.sidecar,
+    };
+  }
+
+  #objectChanged(key: string, object: KubeObject | undefined, before: KubeObject | undefined): void {
+    if (object !== undefined && before !== undefined && isSameToPods(object, before)) return;
+    const given = [object, before].filter((each) => each !== undefined);
+    const concerned = given.flatMap((each) => [each.metadata.namespace ?? "", ...readersIn(each)]);
+    this.#emit([...concerned, ...this.#dependents.take(key)]);
+  }
+
+  #flagChanged(key: string, object: KubeObject | undefined, before: KubeObject | undefined): void {
+    if (readersOf(object) !== readersOf(before)) this.#emit(this.#dependents.take(key));
+  }
+
+  #emit(namespaces: Iterable<string>): void {
+    for (const namespace of new Set(namespaces)) this.#changed.emit(namespace);
+  }
+}
+
+/** True if only what is said about the object has changed. */
+function isSameToPods(object: KubeObject, before: KubeObject): boolean {
+  const { uid, generation } = object.metadata;
+  return (
+    uid === before.metadata.uid &&
+    generation === before.metadata.generation &&
+    readersOf(object) === readersOf(before)
+  );
+}
+
+function readersIn(object: KubeObject): ReadonlySet<string> {
+  const readers = parseReaders(readersOf(object)).readers ?? [];
+  return new Set([...readers].filter((reader) => !reader.includes("/")));
+}

@@ -1,0 +1,214 @@
+import {
+  KubeError,
+  type ClusterWatches,
+  type KubeObject,
+  type RestClient,
+  type RunningInformer,
+} from "@bunting/kube";
+import { aborted, isAborted, type Context, type Runnable, type WorkResult } from "@bunting/runtime";
+import { injectionName, injectionType, type Injection } from "../../api/injection.js";
+import { compileInjection, type CompiledInjection, type TextOutcome } from "../../desired/injection.js";
+import { fieldManager } from "../apply/managed-object.js";
+import { Controller } from "../controller.js";
+import type { ControllerMetrics } from "../controller-metrics.js";
+import type { ClusterSources } from "./cluster-sources.js";
+import { textsOf } from "./namespace-texts.js";
+import type { SeenTexts, TextList } from "./seen-texts.js";
+import { storedMetadata } from "./stored-objects.js";
+
+export interface InjectionControllerOptions {
+  readonly client: Pick<RestClient, "get" | "apply" | "delete">;
+  readonly watches: ClusterWatches;
+  readonly sources: ClusterSources;
+  readonly seen: SeenTexts;
+  readonly context: Context<ControllerMetrics>;
+  readonly news: CompileNews;
+}
+
+/** Hears what was compiled. */
+export interface CompileNews {
+  /** A text was compiled that names one object of the namespace. */
+  compiled(list: TextList, key: string, outcome: TextOutcome): void;
+  /** Whether sidecars of the namespace are to ask the proxy. */
+  usesProxy(namespace: string, isUsing: boolean): void;
+  /** All namespaces that there were at the start have been compiled. */
+  complete(): void;
+}
+
+/** What was last written to a namespace. */
+interface Written {
+  readonly atMs: number;
+  readonly spec: string;
+  readonly resourceVersion: string | undefined;
+}
+
+/** The shortest time between two writes of an Injection. */
+const pauseMs = 1_000;
+/** Namespaces that are compiled at a time. */
+const concurrency = 4;
+/** When this process began to lead: the API server's copies of objects are pruned by what it knew of their type when it read them. */
+const touchedAnnotation = "bunting.dev/touched";
+
+/**
+ * Keeps, in each namespace, the Injection that admission reads. A namespace without anything to inject has none.
+ *
+ * Each Injection is written once after the start, even if it is as it should be.
+ */
+export class InjectionController implements Runnable {
+  readonly name = "injection controller";
+  readonly #options: InjectionControllerOptions;
+  readonly #controller: Controller;
+  readonly #written = new Map<string, Written>();
+  /** Namespaces of the start that are not compiled yet; undefined until all are known. */
+  #awaited: Set<string> | undefined;
+  #injections: RunningInformer<KubeObject, never> | undefined;
+  #touched = "";
+
+  constructor(options: InjectionControllerOptions) {
+    this.#options = options;
+    this.#controller = new Controller({
+      name: "injection",
+      reconcile: (namespace, signal) => this.#reconcile(namespace, signal),
+      concurrency,
+      context: options.context,
+    });
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    const { sources, seen, watches, context } = this.#options;
+    this.#written.clear();
+    this.#touched = new Date(context.clock.now()).toISOString();
+    const add = (namespace: string): void => this.#controller.add(namespace);
+    const injections = watches.inform(
+      { type: injectionType, isMetadataOnly: true },
+      { transform: storedMetadata, handler: { changed: (key) => add(key.split("/")[0] ?? "") } },
+    );
+    this.#injections = injections;
+    const stops = [sources.listen(add), seen.listen(add)];
+    try {
+      await Promise.all([injections.run(signal), this.#work(injections, signal)]);
+    } finally {
+      for (const stop of stops) stop();
+      this.#awaited = undefined;
+    }
+  }
+
+  async #work({ informer }: RunningInformer<KubeObject, never>, signal: AbortSignal): Promise<void> {
+    const { sources } = this.#options;
+    await Promise.race([Promise.all([sources.whenSynced, informer.whenSynced]), aborted(signal)]);
+    if (isAborted(signal)) return;
+    const held = Array.from(informer.store.list(), ({ metadata }) => metadata.namespace ?? "");
+    const awaited = new Set([...sources.namespaces(), ...held]);
+    this.#awaited = awaited;
+    for (const namespace of awaited) this.#controller.add(namespace);
+    this.#finished("");
+    await this.#controller.run(signal);
+  }
+
+  async #reconcile(namespace: string, signal: AbortSignal): Promise<WorkResult | undefined> {
+    const { sources, seen, news } = this.#options;
+    if (!sources.isOpen(namespace)) {
+      this.#written.delete(namespace);
+      seen.forget(namespace);
+      news.usesProxy(namespace, false);
+      this.#finished(namespace);
+      return undefined;
+    }
+    if (!this.#written.has(namespace)) await this.#recall(namespace, signal);
+    const compiled = this.#compile(namespace);
+    const result = await this.#write(namespace, compiled.injection, signal);
+    this.#tell(namespace, compiled);
+    this.#finished(namespace);
+    return result;
+  }
+
+  /** Texts that were seen on Pods by an earlier leader are in the Injection only. */
+  async #recall(namespace: string, signal: AbortSignal): Promise<void> {
+    const { client, seen } = this.#options;
+    if (this.#live(namespace) === undefined) return;
+    try {
+      const scope = { type: injectionType, namespace, name: injectionName };
+      const { spec } = (await client.get(scope, signal)) as Partial<Injection>;
+      for (const list of ["sources", "inProcess"] as const)
+        for (const text of Object.keys(spec?.[list] ?? {}))
+          if (!isPlainName(text)) seen.add(namespace, list, text);
+    } catch (error) {
+      if (!isNotFound(error)) throw error;
+    }
+  }
+
+  #compile(namespace: string): CompiledInjection {
+    const { sources, seen } = this.#options;
+    const [ofSources, ofInProcess] = (["sources", "inProcess"] as const).map((list) =>
+      sources.origins(namespace, list, seen.of(namespace, list)),
+    );
+    const none = { own: [], shared: [], seen: [] };
+    return compileInjection(sources.inputs(namespace), textsOf(ofSources ?? none, ofInProcess ?? none));
+  }
+
+  async #write(
+    namespace: string,
+    injection: Injection | undefined,
+    signal: AbortSignal,
+  ): Promise<WorkResult | undefined> {
+    const { client, context } = this.#options;
+    const live = this.#live(namespace);
+    const written = this.#written.get(namespace);
+    const spec = injection === undefined ? "" : JSON.stringify(injection.spec);
+    const isAsWritten = written?.spec === spec && written.resourceVersion === live?.metadata.resourceVersion;
+    if (isAsWritten || (injection === undefined && live === undefined)) return undefined;
+    const nowMs = context.clock.monotonicMs();
+    const sinceMs = written === undefined ? Infinity : nowMs - written.atMs;
+    if (sinceMs < pauseMs) return { requeueAfterMs: pauseMs - sinceMs };
+    const scope = { type: injectionType, namespace, name: injectionName };
+    let resourceVersion: string | undefined;
+    if (injection === undefined) {
+      await client.delete(scope, signal).catch((error: unknown) => {
+        if (!isNotFound(error)) throw error;
+      });
+    } else {
+      const metadata = { ...injection.metadata, annotations: { [touchedAnnotation]: this.#touched } };
+      const how = { fieldManager, force: true };
+      resourceVersion = (await client.apply(scope, { ...injection, metadata }, how, signal)).metadata
+        .resourceVersion;
+    }
+    this.#written.set(namespace, { atMs: nowMs, spec, resourceVersion });
+    return undefined;
+  }
+
+  #tell(namespace: string, { sources, inProcess }: CompiledInjection): void {
+    const { news } = this.#options;
+    for (const [list, outcomes] of [
+      ["sources", sources],
+      ["inProcess", inProcess],
+    ] as const)
+      for (const [text, outcome] of outcomes)
+        if (isPlainName(text)) news.compiled(list, `${namespace}/${text}`, outcome);
+    const usesProxy = [...sources.values()].some(({ plan }) =>
+      plan?.sources.some(({ way }) => way === "proxy"),
+    );
+    news.usesProxy(namespace, usesProxy);
+  }
+
+  /** A namespace of the start is done; with the last of them, all are. */
+  #finished(namespace: string): void {
+    if (this.#awaited === undefined) return;
+    this.#awaited.delete(namespace);
+    if (this.#awaited.size > 0) return;
+    this.#awaited = undefined;
+    this.#options.news.complete();
+  }
+
+  #live(namespace: string): KubeObject | undefined {
+    return this.#injections?.informer.store.get(`${namespace}/${injectionName}`);
+  }
+}
+
+/** True for a text that names one object of the Pods' namespace. */
+function isPlainName(text: string): boolean {
+  return !/[,/\s]/.test(text);
+}
+
+function isNotFound(error: unknown): boolean {
+  return error instanceof KubeError && error.code === "NOT_FOUND";
+}

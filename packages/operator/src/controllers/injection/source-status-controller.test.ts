@@ -1,0 +1,124 @@
+import { KubeError, type KubeObject, type ObjectScope } from "@bunting/kube";
+import { nextTurn } from "@bunting/runtime";
+import { recordingLogger } from "@bunting/test/support/grpc-port.js";
+import { ManualClock } from "@bunting/test/support/manual-clock.js";
+import { expect } from "chai";
+import type { TextOutcome } from "../../desired/injection.js";
+import { operatorMetrics } from "../../operator-metrics.js";
+import { SourceStatusController } from "./source-status-controller.js";
+import type { StoredSource } from "./stored-objects.js";
+
+const outcome = (digest: string): TextOutcome => ({
+  entry: { digest } as TextOutcome["entry"],
+  plan: undefined,
+  problems: [],
+});
+
+describe("SourceStatusController", () => {
+  let clock: ManualClock;
+  /** The object as it is in the store. */
+  let object: StoredSource | undefined;
+  let written: { readonly scope: ObjectScope; readonly body: KubeObject }[];
+  let fails: KubeError | undefined;
+  let controller: SourceStatusController;
+  let abort: AbortController;
+  let running: Promise<void>;
+
+  beforeEach(() => {
+    clock = new ManualClock();
+    object = {
+      apiVersion: "core.openfeature.dev/v1beta1",
+      kind: "FeatureFlagSource",
+      metadata: { namespace: "shop", name: "a", generation: 3 },
+      spec: { sources: [] },
+    };
+    written = [];
+    fails = undefined;
+    controller = new SourceStatusController({
+      // The faults of an API server, and its objects as the watch brings them back.
+      client: {
+        apply: (scope, body) => {
+          if (fails !== undefined) return Promise.reject(fails);
+          written.push({ scope, body: body as KubeObject });
+          if (object !== undefined) object = { ...object, status: (body as StoredSource).status ?? {} };
+          return Promise.resolve(body as KubeObject);
+        },
+      },
+      sources: { object: () => object },
+      context: { clock, logger: recordingLogger(), metrics: operatorMetrics() },
+    });
+    abort = new AbortController();
+    running = controller.run(abort.signal);
+  });
+
+  afterEach(async () => {
+    abort.abort();
+    await running;
+    expect(clock.pendingTimers).to.equal(0);
+  });
+
+  async function compiled(digest: string): Promise<void> {
+    controller.compiled("sources", "shop/a", outcome(digest));
+    await nextTurn();
+  }
+
+  async function advance(ms: number): Promise<void> {
+    clock.advance(ms);
+    await nextTurn();
+  }
+
+  const digests = (): unknown => written.map(({ body }) => (body as StoredSource).status?.digest);
+
+  it("writes what became of an object, of its kind and with its generation", async () => {
+    await compiled("d1");
+    expect(written[0]?.scope).to.deep.include({ namespace: "shop", name: "a" });
+    expect(written[0]?.scope.type.plural).to.equal("featureflagsources");
+    expect(written[0]?.body).to.deep.include({
+      kind: "FeatureFlagSource",
+      metadata: { namespace: "shop", name: "a" },
+    });
+    const [accepted] = (written[0]?.body as StoredSource).status?.conditions ?? [];
+    expect(accepted).to.include({ type: "Accepted", status: "True", observedGeneration: 3 });
+  });
+
+  it("writes nothing that the object says already", async () => {
+    await compiled("d1");
+    await compiled("d1");
+    await advance(60_000);
+    expect(digests()).to.deep.equal(["d1"]);
+  });
+
+  it("writes an object's status at most once in 10 s, and the last one then", async () => {
+    await compiled("d1");
+    await compiled("d2");
+    await compiled("d3");
+    await advance(9_999);
+    expect(digests()).to.deep.equal(["d1"]);
+    await advance(1);
+    expect(digests()).to.deep.equal(["d1", "d3"]);
+  });
+
+  it("lets an object go that was deleted, and tries again where the API server fails", async () => {
+    fails = new KubeError("NOT_FOUND", "gone");
+    await compiled("d1");
+    expect(clock.pendingTimers, "no other attempt").to.equal(0);
+    const kept = object;
+    object = undefined;
+    fails = new KubeError("SERVER_ERROR", "away");
+    await compiled("d2");
+    expect(clock.pendingTimers, "nothing to write").to.equal(0);
+    object = kept;
+    await compiled("d3");
+    expect(clock.pendingTimers).to.equal(1);
+    fails = undefined;
+    await advance(1_000);
+    expect(digests()).to.deep.equal(["d3"]);
+  });
+
+  it("names InProcessConfigurations as what they are", async () => {
+    controller.compiled("inProcess", "shop/a", outcome("d1"));
+    await nextTurn();
+    expect(written[0]?.body.kind).to.equal("InProcessConfiguration");
+    expect((written[0]?.body as StoredSource).status).to.not.have.property("digest");
+  });
+});
