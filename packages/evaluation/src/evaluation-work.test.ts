@@ -81,7 +81,19 @@ const tooMuchTogether: readonly (readonly [string, JsonValue, JsonObject, number
   ],
   ["read the whole context", { "!!": [{ var: "" }] }, wide, 5],
   ["run data as a rule", { if: [true, { var: "v" }] }, { v: { var: version } }, 5],
+  ["copy an object", { "!!": [{ set: [{ var: "v" }, "a", 1] }] }, { v: wide }, 2],
 ];
+
+/** Rules that list the members of an object of the context. */
+const listing: Readonly<Record<string, JsonValue>> = {
+  "set a property of it": { "!!": [{ set: [{ var: "v" }, "a", 1] }] },
+  "give it as their result": { var: "v" },
+  "give it as a branch's result": { if: [true, { var: "v" }] },
+  "look for what it names": { missing: [{ var: "v" }] },
+  "filter by it": { "!!": [{ filter: [[1], { "==": [{ var: "v" }, 1] }] }] },
+  "look for it in items": { some: [[{}], { "==": [{ var: "v" }, 1] }] },
+  "compare it with each item": { all: [{ var: "items" }, { "==": [{ var: "v" }, 1] }] },
+};
 
 /** A hundred flags or more, with each of the rules in turn. */
 function resolveAll(count: number, rules: readonly JsonValue[], context: JsonObject): readonly Resolution[] {
@@ -156,6 +168,18 @@ describe("the work of all evaluations of one request", () => {
       const resolutions = resolveAll(100, [rule], context);
       const tooLong = resolutions.filter(({ errorCode }) => errorCode === "PARSE_ERROR").length;
       expect(100 - tooLong).to.be.at.most(most);
+    });
+  }
+
+  for (const [what, rule] of Object.entries(listing)) {
+    it(`bounds how often a large object is listed where a thousand flags ${what}`, () => {
+      let listed = 0;
+      const countLists: ProxyHandler<JsonObject> = {
+        ownKeys: (object) => (listed++, Reflect.ownKeys(object)),
+      };
+      const v = new Proxy(wide, countLists);
+      resolveAll(1_000, [rule], { v, items: [{ v }] });
+      expect(listed).to.be.within(1, 10);
     });
   }
 

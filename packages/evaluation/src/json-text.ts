@@ -37,8 +37,9 @@ export function requireWritable(value: Value, scope: Scope): void {
   if (typeof value === "number") requireFinite(value);
   else if (typeof value === "string") scope.charge(value.length);
   else if (typeof value === "object" && value !== null) {
+    if (isList(value)) scope.charge(1 + value.length);
+    else scope.chargeMembers(value);
     const members = Object.entries(value) as readonly (readonly [string, Value])[];
-    scope.charge(1 + members.length);
     // Names are compared with each other to be sorted.
     const comparisons = Math.ceil(Math.log2(members.length + 1));
     for (const [key, member] of members) {

@@ -23,7 +23,7 @@ const maxWork = 1 << 21;
 /** The work that each evaluation may do whatever others of the same request did, so that large sets of ordinary rules never meet the limit. */
 const workPerFlag = 1 << 10;
 
-/** The work of copying one member of the context when a rule reads all of it. */
+/** The work of listing or copying one member of an object. */
 const workPerMember = 16;
 
 /** How deep data that is run as a rule may be nested. The engine of flagd has no such limit, and crashes. */
@@ -46,8 +46,8 @@ export class Scope {
   #sharedWork = maxWork;
   /** What the evaluation may still do: its own share, and what is left of the shared work. */
   #workLeft = maxWork;
-  /** Counted when a rule first reads the whole context. */
-  #contextMembers: number | undefined;
+  /** How many members objects have, which takes V8 as long to count as to list. Each is counted once a request. */
+  #memberCounts: WeakMap<ValueMap, number> | undefined;
   #dataRules = 0;
   /** The data around the list whose items are being visited; see operators/shadowed-variable.ts. */
   outer: Value = null;
@@ -60,7 +60,7 @@ export class Scope {
   beginRequest(): void {
     this.#sharedWork = maxWork;
     this.#workLeft = maxWork;
-    this.#contextMembers = undefined;
+    this.#memberCounts = undefined;
   }
 
   begin(context: EvaluationContext, flagKey: string): this {
@@ -87,8 +87,7 @@ export class Scope {
   /** The data as a rule sees it that reads all of it. */
   whole(data: Value): Value {
     if (!this.isContext(data)) return data;
-    this.#contextMembers ??= Object.keys(this.#context).length;
-    this.charge(workPerMember * this.#contextMembers);
+    this.chargeMembers(this.#context);
     return { ...this.#context, [flagdProperty]: this.flagd() };
   }
 
@@ -128,6 +127,14 @@ export class Scope {
   /** Charges a text each of whose characters takes some nanoseconds: it is hashed, or parsed as a number or a version. */
   chargeReading(text: string): void {
     this.charge(text.length >> 1);
+  }
+
+  /** Charges an object whose members are about to be listed or copied. */
+  chargeMembers(object: ValueMap): void {
+    this.#memberCounts ??= new WeakMap();
+    const count = this.#memberCounts.get(object) ?? Object.keys(object).length;
+    this.#memberCounts.set(object, count);
+    this.charge(workPerMember * count);
   }
 
   /** @throws RuleFailure if data that is run as a rule is nested too deep */

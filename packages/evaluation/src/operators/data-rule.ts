@@ -33,6 +33,8 @@ export function chargeAsRule(value: Value, scope: Scope): void {
   scope.charge(workPerNode);
   if (typeof value === "string") scope.charge(workPerCharacter * value.length);
   if (typeof value !== "object" || value === null) return;
+  if (isList(value)) scope.charge(value.length);
+  else scope.chargeMembers(value);
   for (const [key, member] of Object.entries(value) as readonly (readonly [string, Value])[]) {
     scope.chargeText(key);
     chargeAsRule(member, scope);

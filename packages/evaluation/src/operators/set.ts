@@ -12,7 +12,7 @@ export const set: Operator = (args, compile) => {
     if (property === undefined || value === undefined || !isMap(object)) return object;
     if (typeof property !== "string") return fail("the name of a property must be a string");
     scope.chargeText(property);
-    scope.charge(Object.keys(object).length);
+    scope.chargeMembers(object);
     return { ...object, [property]: runAsRule(value, data, scope, compile) };
   };
 };

@@ -14,6 +14,7 @@ export function substituteVariables(rule: Value, data: Value, scope: Scope, comp
   chargeAsRule(typeof rule === "object" ? null : rule, scope);
   if (isList(rule)) return rule.map((item) => substituteVariables(item, data, scope, compile));
   if (!isMap(rule)) return rule;
+  scope.chargeMembers(rule);
   const members: [string, Value][] = [];
   for (const [key, member] of Object.entries(rule)) {
     if (key === "var") {
