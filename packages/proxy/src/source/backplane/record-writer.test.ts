@@ -1,5 +1,6 @@
 import { BackplaneError, type Lease, type Records, type StoredRecord } from "@bunting/backplane";
-import { systemClock } from "@bunting/runtime";
+import type { TopicKey } from "@bunting/protocol";
+import { nextTurn, systemClock } from "@bunting/runtime";
 import { eventually } from "@bunting/test/support/event-queue.js";
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { ScriptedSource } from "@bunting/test/support/scripted-source.js";
@@ -15,7 +16,7 @@ const lease: Lease = { name: "namespace/demo", holder: "replica", fence: 7, unti
 
 let stop: () => Promise<void>;
 
-/** The writer of a replica that owns a topic, and a Redis that answers each write when it is told to. */
+/** The writer of a replica that owns topics, and a Redis that answers each write when it is told to. */
 function useWriter() {
   const clock = new ManualClock();
   const source = new ScriptedSource(clock);
@@ -25,6 +26,7 @@ function useWriter() {
   const redis = {
     holdsTheSame: false,
     holdsNewer: false,
+    isUp: true,
     reads: 0,
     stored: undefined as StoredRecord | undefined,
   };
@@ -37,20 +39,29 @@ function useWriter() {
       }
       return new Promise((resolve) => waiting.push(resolve));
     },
-    confirm: (confirmed) => Promise.resolve(redis.holdsTheSame ? [] : confirmed.map(({ topic }) => topic)),
-    read: () => {
+    confirm: async (confirmed) => {
+      await nextTurn();
+      if (!redis.isUp) throw new BackplaneError("REDIS_TIMEOUT", "Redis does not answer");
+      return redis.holdsTheSame ? [] : confirmed.map(({ topic }) => topic);
+    },
+    read: async () => {
       redis.reads++;
-      return Promise.resolve(redis.stored);
+      await nextTurn();
+      return redis.stored;
     },
   };
   const ignore = (): void => undefined;
   const failures: Error[] = [];
+  const failed = new Set<TopicKey>();
   const writer = new RecordWriter({
     records,
     keeper: { held: () => lease },
     context: { clock: systemClock, metrics: { backplaneWritten: ignore, backplaneWriteFailed: ignore } },
     onFenced: ignore,
-    onFailed: (_, error) => failures.push(error),
+    onFailed: (topic, error) => {
+      failures.push(error);
+      failed.add(topic.key);
+    },
   });
   const abort = new AbortController();
   const running = writer.run(abort.signal);
@@ -59,23 +70,27 @@ function useWriter() {
     for (const answer of waiting) answer();
     await running;
   };
-  const topic = new ReplicatedTopic(
-    key,
-    { name: lease.name, lease, isPrewarming: false },
-    {
-      ...{
-        source,
-        context: { clock, metrics: { backplaneRecordRefused: ignore } },
-        follower: { follow: ignore },
+  const topicOf = (topicKey: TopicKey, unit: string): ReplicatedTopic => {
+    const created = new ReplicatedTopic(
+      topicKey,
+      { name: unit, lease, isPrewarming: false },
+      {
+        ...{
+          source,
+          context: { clock, metrics: { backplaneRecordRefused: ignore } },
+          follower: { follow: ignore },
+        },
+        ...{ usesRedis: () => true, times: { answerMs: 7_000, freshMs: 45_000 } },
+        events: {
+          onAnswered: (answered) => queueMicrotask(() => writer.changed(answered)),
+          ...{ onStale: ignore, onFollowed: ignore, onRefused: ignore },
+        },
       },
-      ...{ usesRedis: () => true, times: { answerMs: 7_000, freshMs: 45_000 } },
-      events: {
-        onAnswered: (answered) => queueMicrotask(() => writer.changed(answered)),
-        ...{ onStale: ignore, onFollowed: ignore, onRefused: ignore },
-      },
-    },
-  );
-  topic.attach(new RecordingSink(), undefined);
+    );
+    created.attach(new RecordingSink(), undefined);
+    return created;
+  };
+  const topic = topicOf(key, lease.name);
   const change = (resourceVersion: string): void => {
     source.publish(key, documentOf(resourceVersion), { resourceVersion });
     writer.changed(topic);
@@ -84,7 +99,18 @@ function useWriter() {
     await eventually(() => written.at(-1) === resourceVersion && waiting.length > 0, resourceVersion);
     waiting.shift()?.();
   };
-  return { writer, topic, written, failures, redis, change, answer };
+  const answerAll = (): void => {
+    for (const write of waiting.splice(0)) write();
+  };
+  /** Topics of four units, each with a version that Redis does not hold. */
+  const changeFourUnits = (): void => {
+    for (const unit of ["a", "b", "c", "d"]) {
+      const changed = topicOf(`${unit}/flags`, `namespace/${unit}`);
+      source.publish(changed.key, documentOf(unit), { resourceVersion: unit });
+      writer.changed(changed);
+    }
+  };
+  return { writer, topic, written, failures, failed, redis, change, answer, answerAll, changeFourUnits };
 }
 
 describe("RecordWriter", () => {
@@ -156,5 +182,59 @@ describe("RecordWriter", () => {
     writer.confirm(unit);
     await writer.settled();
     expect(written).to.deep.equal(["1", "1"]);
+  });
+
+  it("settles once the topics of all units are written, whose comparisons wait for one another", async () => {
+    const { writer, written, answerAll, changeFourUnits } = useWriter();
+    changeFourUnits();
+    const settling = { isOver: false };
+    const settled = writer.settled().then(() => (settling.isOver = true));
+    for (const unit of ["a", "b", "c", "d"]) {
+      await eventually(() => written.includes(unit), `the write of ${unit}`);
+      expect(settling.isOver, `before ${unit} is written`).to.equal(false);
+    }
+    answerAll();
+    await settled;
+  });
+
+  it("settles once no topic of any unit can be written", async () => {
+    const { writer, redis, failed, changeFourUnits } = useWriter();
+    redis.isUp = false;
+    changeFourUnits();
+    await writer.settled();
+    expect([...failed]).to.have.members(["a/flags", "b/flags", "c/flags", "d/flags"]);
+  });
+
+  it("settles once a state is written that followed the one of its call, although another follows", async () => {
+    const { writer, written, change, answer } = useWriter();
+    change("1");
+    await eventually(() => written.length === 1, "the first write");
+    change("2");
+    const settled = writer.settled();
+    change("3");
+    await answer("1");
+    await eventually(() => written.at(-1) === "3", "the second write");
+    change("4");
+    await answer("3");
+    await settled;
+    await answer("4");
+  });
+
+  it("settles at once when nothing is written any more", async () => {
+    const { writer, change } = useWriter();
+    await stop();
+    change("1");
+    await writer.settled();
+  });
+
+  it("settles what it has begun to write when it ends", async () => {
+    const { writer, written, change } = useWriter();
+    change("1");
+    await eventually(() => written.length === 1, "the first write");
+    change("2");
+    const settled = writer.settled();
+    await stop();
+    await settled;
+    expect(written).to.deep.equal(["1"]);
   });
 });

@@ -1,9 +1,10 @@
 import { BackplaneError, type LeaseKeeper, type Records } from "@bunting/backplane";
-import { errorCode, nextTurn, SetMultimap, WorkQueue, type Context, type Runnable } from "@bunting/runtime";
+import { errorCode, SetMultimap, WorkQueue, type Context, type Runnable } from "@bunting/runtime";
 import type { BackplaneMetrics } from "./backplane-metrics.js";
 import { storedRecordOf } from "./known.js";
 import type { ReplicatedTopic } from "./replicated-topic.js";
 import type { OwnershipUnit } from "./ownership-unit.js";
+import { Settling } from "./settling.js";
 
 export interface RecordWriterOptions {
   readonly records: Pick<Records, "write" | "confirm" | "read">;
@@ -33,7 +34,11 @@ export class RecordWriter implements Runnable {
   /** Units with such topics. One unit at a time, in few large commands, because a take-over brings thousands of topics. */
   readonly #comparisons: WorkQueue<string>;
   readonly #writes: WorkQueue<ReplicatedTopic>;
-  readonly #commands = new Set<Promise<unknown>>();
+  /** Topics whose state is on its way to Redis. */
+  readonly #unsettled = new Set<ReplicatedTopic>();
+  /** What calls of `settled` wait for. */
+  readonly #settlings = new Set<Settling>();
+  #isRunning = false;
 
   constructor(options: RecordWriterOptions) {
     const { clock } = options.context;
@@ -54,14 +59,17 @@ export class RecordWriter implements Runnable {
 
   /** Writes until the signal aborts. Reports that come before wait for this call. */
   async run(signal: AbortSignal): Promise<void> {
+    this.#isRunning = true;
     await Promise.all([this.#comparisons.run(signal), this.#writes.run(signal)]);
+    this.#isRunning = false;
+    for (const settling of this.#settlings) settling.giveUp();
   }
 
   /** The state of the topic has changed, or is to be announced again. */
   changed(topic: ReplicatedTopic): void {
     const lease = this.#options.keeper.held(topic.ownershipUnit.name);
     if (lease === undefined || topic.current === undefined) return;
-    if (topic.basedOn === lease.fence) this.#writes.add(topic);
+    if (topic.basedOn === lease.fence) this.#queueWrite(topic);
     else this.#queueComparison(topic);
   }
 
@@ -76,27 +84,27 @@ export class RecordWriter implements Runnable {
    * for: with a slow Redis and many edits there is always one more. Never rejects.
    */
   async settled(): Promise<void> {
-    // Up to three commands of a topic: the comparison with Redis, the read, and the write.
-    for (let commands = 0; commands < 3; commands++) {
-      // Work in this turn of the event loop may be about to send a command.
-      await nextTurn();
-      await Promise.allSettled(this.#commands);
-    }
+    if (!this.#isRunning) return;
+    const settling = new Settling(this.#unsettled);
+    this.#settlings.add(settling);
+    await settling.over;
+    this.#settlings.delete(settling);
   }
 
-  /** Sends a command that `settled` waits for. */
-  async #command<Answer>(send: () => Promise<Answer>): Promise<Answer> {
-    const command = send();
-    this.#commands.add(command);
-    try {
-      return await command;
-    } finally {
-      this.#commands.delete(command);
-    }
+  /** The command for this state of the topic has ended, and no other follows for it. */
+  #ended(topic: ReplicatedTopic, known = topic.current): void {
+    if (topic.current === known) this.#unsettled.delete(topic);
+    for (const settling of this.#settlings) settling.ended(topic, known);
+  }
+
+  #queueWrite(topic: ReplicatedTopic): void {
+    this.#unsettled.add(topic);
+    this.#writes.add(topic);
   }
 
   #queueComparison(topic: ReplicatedTopic): void {
     const { name } = topic.ownershipUnit;
+    this.#unsettled.add(topic);
     this.#toCompare.add(name, topic);
     this.#comparisons.add(name);
   }
@@ -105,28 +113,31 @@ export class RecordWriter implements Runnable {
     const { records, keeper, context } = this.#options;
     const topics = [...this.#toCompare.take(unit)];
     const lease = keeper.held(unit);
-    if (lease === undefined) return;
     const toConfirm = topics.flatMap((topic) => {
       const known = topic.current;
-      return known === undefined ? [] : [{ topic, known }];
+      if (known !== undefined && lease !== undefined) return [{ topic, known }];
+      this.#ended(topic);
+      return [];
     });
     const [first] = toConfirm;
-    if (first === undefined) return;
+    if (first === undefined || lease === undefined) return;
     try {
       const confirmed = toConfirm.map(({ topic, known }) => ({ ...known, topic: topic.key }));
-      const others = new Set(await this.#command(() => records.confirm(confirmed, lease)));
+      const others = new Set(await records.confirm(confirmed, lease));
       context.metrics.backplaneWritten("confirm", toConfirm.length - others.size);
       for (const { topic, known } of toConfirm)
         if (!others.has(topic.key)) {
           topic.basedOn = lease.fence;
           const hasChanged = topic.current !== undefined && topic.current !== known;
           if (hasChanged || topic.isAsked) this.changed(topic);
+          else this.#ended(topic);
         } else if (!this.#writes.has(topic)) {
           topic.basedOn = undefined;
-          this.#writes.add(topic);
+          this.#queueWrite(topic);
         }
     } catch (error) {
       // The command failed for all topics alike: one log line is enough.
+      for (const { topic } of toConfirm) this.#ended(topic);
       this.#fail(first.topic, error);
     }
   }
@@ -136,18 +147,24 @@ export class RecordWriter implements Runnable {
     const { records, keeper, context } = this.#options;
     const lease = keeper.held(topic.ownershipUnit.name);
     const known = topic.current;
-    if (lease === undefined || known === undefined) return;
+    if (lease === undefined || known === undefined) {
+      this.#ended(topic);
+      return;
+    }
+    for (const settling of this.#settlings) settling.begun(topic, known);
     try {
       if (topic.basedOn !== lease.fence) {
         await this.#read(topic, lease.fence);
         this.#writes.add(topic);
         return;
       }
-      await this.#command(() => records.write(storedRecordOf(topic.key, known), lease));
+      await records.write(storedRecordOf(topic.key, known), lease);
       topic.isAsked = false;
       context.metrics.backplaneWritten("write", 1);
+      this.#ended(topic, known);
     } catch (error) {
       topic.basedOn = undefined;
+      this.#ended(topic, known);
       if (errorCode(error) === "VERSION_OLDER") throw error;
       this.#fail(topic, error);
     }
@@ -156,7 +173,7 @@ export class RecordWriter implements Runnable {
   /** Reads the record in Redis, which decides the position of the present state in the history. */
   async #read(topic: ReplicatedTopic, fence: number): Promise<void> {
     try {
-      const stored = await this.#command(() => this.#options.records.read(topic.key));
+      const stored = await this.#options.records.read(topic.key);
       if (stored === undefined) topic.anchor(fence);
       else topic.rebase(stored);
     } catch (error) {
