@@ -75,15 +75,21 @@ export class OperatorWorld {
     return this.connected.client.get(scope, this.signal).catch(() => undefined);
   }
 
-  /** Waits until the object is as it should be, and resolves with it. */
+  /**
+   * Waits until the object is as it should be, and resolves with it.
+   *
+   * @param nudge called before each look
+   */
   async until(
     type: ResourceType,
     name: string,
     isSo: (object: KubeObject) => boolean,
     what: string,
+    nudge: () => void = () => undefined,
   ): Promise<KubeObject> {
     const found: KubeObject[] = [];
     await eventually(async () => {
+      nudge();
       const object = await this.find(type, name);
       if (object === undefined || !isSo(object)) return false;
       found.push(object);

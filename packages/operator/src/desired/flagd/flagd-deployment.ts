@@ -76,11 +76,7 @@ function flagdContainer({ plan, settings, choosesUser, flagd }: FlagdPods): {
     managementPort: ports.management,
     ofrepPort: ports.ofrep,
   };
-  const {
-    restartPolicy,
-    volumeMounts = [],
-    ...container
-  } = sidecarContainer(
+  const { volumeMounts = [], ...sidecar } = sidecarContainer(
     {
       image,
       args: [
@@ -99,7 +95,7 @@ function flagdContainer({ plan, settings, choosesUser, flagd }: FlagdPods): {
   );
   return {
     container: {
-      ...container,
+      ...withoutRestartPolicy(sidecar),
       ports: [
         containerPort("management", ports.management),
         containerPort("flagd", ports.evaluation),
@@ -111,6 +107,12 @@ function flagdContainer({ plan, settings, choosesUser, flagd }: FlagdPods): {
     volumes: volumes.volumes.filter(isFile),
     problems: [...plan.problems, ...problems, ...resourceProblems, ...environment.problems],
   };
+}
+
+/** Which is for sidecars. */
+function withoutRestartPolicy(container: Container): Container {
+  const fields = Object.entries(container).filter(([field]) => field !== "restartPolicy");
+  return Object.fromEntries(fields) as unknown as Container;
 }
 
 const containerPort = (name: string, port: number): ContainerPort => ({

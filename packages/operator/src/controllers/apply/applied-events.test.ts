@@ -1,0 +1,70 @@
+import type { EventDetails } from "@bunting/kube";
+import { recordingLogger } from "@bunting/test/support/grpc-port.js";
+import { expect } from "chai";
+import { AppliedEvents } from "./applied-events.js";
+import type { Applied } from "./applier.js";
+
+const desired = {
+  apiVersion: "apps/v1",
+  kind: "Deployment",
+  metadata: { name: "proxy", namespace: "flags" },
+};
+const object = { metadata: { name: "proxy", namespace: "flags", uid: "u" } };
+const nothing = { kind: "applied", object, change: "none", overruled: [], overridden: [] } as const;
+
+describe("AppliedEvents", () => {
+  let recorded: EventDetails[];
+  let logger: ReturnType<typeof recordingLogger>;
+
+  function report(applied: Applied): void {
+    recorded = [];
+    logger = recordingLogger();
+    new AppliedEvents({ record: (event) => recorded.push(event) }, logger).report(desired, applied);
+  }
+
+  it("say nothing where nothing has changed", () => {
+    report(nothing);
+    expect(recorded).to.deep.equal([]);
+    expect(logger.lines).to.deep.equal([]);
+  });
+
+  for (const change of ["created", "adopted"] as const) {
+    it(`tell that an object was ${change}`, () => {
+      report({ ...nothing, change });
+      const [event] = recorded;
+      expect(event).to.include({ type: "Normal", reason: change === "created" ? "Created" : "Adopted" });
+      expect(event?.regarding).to.deep.equal({
+        ...{ apiVersion: "apps/v1", kind: "Deployment", namespace: "flags", name: "proxy", uid: "u" },
+      });
+      expect(logger.lines.map(({ fields }) => fields)).to.deep.equal([
+        { object: "Deployment flags/proxy", change },
+      ]);
+    });
+  }
+
+  it("log a change of our own only", () => {
+    report({ ...nothing, change: "changed" });
+    expect(recorded).to.deep.equal([]);
+    expect(logger.lines).to.have.lengthOf(1);
+  });
+
+  it("name the fields of others, and who wrote them", () => {
+    const conflict = { field: ".spec.image", manager: "kubectl-edit", operation: "Update" } as const;
+    const other = { field: ".spec.replicas", manager: "argocd", operation: "Apply" } as const;
+    report({ ...nothing, overruled: [conflict], overridden: [other] });
+    expect(recorded.map(({ reason, type }) => `${type} ${reason}`)).to.deep.equal([
+      "Warning DriftRepaired",
+      "Warning Overridden",
+    ]);
+    expect(recorded[0]?.note).to.contain(".spec.image (kubectl-edit)");
+    expect(recorded[1]?.note).to.contain(".spec.replicas (argocd)");
+  });
+
+  it("warn of somebody else's object, and say what helps", () => {
+    report({ kind: "nameTaken", object });
+    expect(recorded[0]).to.include({ type: "Warning", reason: "NameTaken" });
+    expect(recorded[0]?.note)
+      .to.contain("the Deployment flags/proxy is not the operator's")
+      .and.contain("app.kubernetes.io/managed-by=open-feature-operator");
+  });
+});

@@ -1,0 +1,64 @@
+import { flagdType, openFeatureApiVersion, type Flagd } from "@bunting/featureflags/resources";
+import { KubeError, type Condition, type KubeObject, type RestClient } from "@bunting/kube";
+import type { Context } from "@bunting/runtime";
+import { flagdConditions } from "./flagd-conditions.js";
+import type { FlagdOutcome } from "./flagd-outcome.js";
+
+/** A Flagd with its status. */
+export type StoredFlagd = Flagd &
+  KubeObject & { readonly status?: { readonly conditions?: readonly Condition[] } };
+
+/** Of its own, beside that of the other fields we apply: what one of the two does not apply would go otherwise. */
+const fieldManager = "bunting-operator-flagd";
+/** The shortest time between two writes of an object's status: each is a new version, which is sent to all who watch it. */
+const pauseMs = 10_000;
+
+/** Writes the status of Flagds. */
+export class FlagdStatus {
+  readonly #client: Pick<RestClient, "apply">;
+  readonly #context: Pick<Context, "clock">;
+  /** By `namespace/name`. */
+  readonly #writtenMs = new Map<string, number>();
+
+  constructor(client: Pick<RestClient, "apply">, context: Pick<Context, "clock">) {
+    this.#client = client;
+    this.#context = context;
+  }
+
+  /**
+   * Writes what became of the Flagd, if that is news.
+   *
+   * @returns after how long it must be called again, in ms; undefined if all is written
+   * @throws KubeError
+   */
+  async write(flagd: StoredFlagd, outcome: FlagdOutcome, signal: AbortSignal): Promise<number | undefined> {
+    const { clock } = this.#context;
+    const { name, namespace, generation } = flagd.metadata;
+    const key = `${namespace}/${name}`;
+    const before = flagd.status?.conditions ?? [];
+    const conditions = flagdConditions(before, outcome, { generation, nowMs: clock.now() });
+    if (conditions === before) return undefined;
+    const nowMs = clock.monotonicMs();
+    const leftMs = (this.#writtenMs.get(key) ?? -Infinity) + pauseMs - nowMs;
+    if (leftMs > 0) return leftMs;
+    this.#writtenMs.set(key, nowMs);
+    const object = {
+      apiVersion: openFeatureApiVersion,
+      kind: "Flagd",
+      metadata: { name, namespace },
+      status: { conditions },
+    };
+    try {
+      const options = { fieldManager, force: true, subresource: "status" };
+      await this.#client.apply({ type: flagdType, namespace, name }, object, options, signal);
+    } catch (error) {
+      // It was deleted in the meantime.
+      if (!(error instanceof KubeError) || error.code !== "NOT_FOUND") throw error;
+    }
+    return undefined;
+  }
+
+  forget(key: string): void {
+    this.#writtenMs.delete(key);
+  }
+}

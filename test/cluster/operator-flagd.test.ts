@@ -1,0 +1,353 @@
+import { featureFlagSourceType, flagdType, type FeatureFlagSource } from "@bunting/featureflags/resources";
+import { Discovery, type KubeObject } from "@bunting/kube";
+import { resourceTypes } from "@bunting/operator/internal/controllers/apply/resource-types.js";
+import {
+  FlagdController,
+  type FlagdSources,
+} from "@bunting/operator/internal/controllers/flagd/flagd-controller.js";
+import type { FlagdSettings } from "@bunting/operator/internal/desired/flagd/flagd-settings.js";
+import { Signal, systemClock } from "@bunting/runtime";
+import { expect } from "chai";
+import { eventually } from "../support/event-queue.js";
+import { ManualClock } from "../support/manual-clock.js";
+import { OperatorWorld } from "./support/operator-world.js";
+import { sharedCluster } from "./support/use-cluster.js";
+
+const { Deployment, Service, Ingress, HTTPRoute } = resourceTypes;
+const customResources = { group: "apiextensions.k8s.io", version: "v1", plural: "customresourcedefinitions" };
+const name = "flagd-sample";
+
+/** A type of that name, without the rules of the real one. */
+const routeDefinition = {
+  apiVersion: "apiextensions.k8s.io/v1",
+  kind: "CustomResourceDefinition",
+  metadata: {
+    name: "httproutes.gateway.networking.k8s.io",
+    annotations: { "api-approved.kubernetes.io": "unapproved, for a test" },
+  },
+  spec: {
+    group: HTTPRoute.group,
+    scope: "Namespaced",
+    names: { kind: "HTTPRoute", plural: "httproutes", singular: "httproute" },
+    versions: [
+      {
+        ...{ name: "v1", served: true, storage: true },
+        schema: { openAPIV3Schema: { type: "object", "x-kubernetes-preserve-unknown-fields": true } },
+      },
+    ],
+  },
+};
+
+interface Container {
+  readonly image: string;
+  readonly args: readonly string[];
+}
+
+describe("Flagds on a real API server", function () {
+  this.timeout(120_000);
+  const cluster = sharedCluster();
+  const settings: FlagdSettings = {
+    image: "registry.example/flagd:v7",
+    ports: { evaluation: 8013, ofrep: 8016, sync: 8015, management: 8014 },
+    resources: {},
+    pod: { labels: {}, annotations: {}, imagePullSecrets: [] },
+  };
+  let world: OperatorWorld;
+  let clock: ManualClock;
+  let controller: FlagdController;
+
+  beforeEach(async () => {
+    world = await OperatorWorld.start(cluster());
+    clock = new ManualClock();
+    start();
+  });
+
+  afterEach(() => world.stop());
+
+  /** FeatureFlagSources as the API server has them. */
+  function watchedSources(): FlagdSources {
+    const changed = new Signal<string>();
+    const watch = world.watches.inform(
+      { type: featureFlagSourceType, namespace: world.namespace },
+      { handler: { changed: () => changed.emit(world.namespace) } },
+    );
+    world.run(watch);
+    const { store, whenSynced } = watch.informer;
+    return {
+      whenSynced,
+      listen: (listener) => changed.listen(listener),
+      inputs: (namespace) => ({
+        namespace: { name: namespace, annotations: {} },
+        catalogue: {
+          featureFlagSource: (key) => store.get(key) as unknown as FeatureFlagSource | undefined,
+          inProcessConfiguration: () => undefined,
+          flagReaders: () => undefined,
+        },
+        rules: {
+          namespace,
+          proxyAddress: "proxy:8015",
+          providerKubernetes: "proxy",
+          crossNamespace: "deny",
+          defaults: {},
+          inProcessDefaults: {},
+        },
+      }),
+    };
+  }
+
+  function start(): void {
+    const { connected, events, watches, logger, metrics } = world;
+    controller = new FlagdController({
+      settings,
+      sources: watchedSources(),
+      watches,
+      cluster: {
+        client: connected.client,
+        applier: world.applier(),
+        events,
+        discovery: new Discovery({ client: connected.client, clock: systemClock, ttlMs: 0 }),
+      },
+      context: { clock, logger, metrics },
+    });
+    world.run(controller);
+  }
+
+  const put = (
+    type: typeof flagdType | typeof featureFlagSourceType,
+    kind: string,
+    object: string,
+    spec: object,
+  ) =>
+    world.connected.client.apply(
+      { type, namespace: world.namespace, name: object },
+      {
+        apiVersion: "core.openfeature.dev/v1beta1",
+        ...{ kind, metadata: { name: object, namespace: world.namespace }, spec },
+      },
+      { fieldManager: "kubectl", force: true },
+      world.signal,
+    );
+
+  const putSource = (spec: object = {}): Promise<KubeObject> =>
+    put(featureFlagSourceType, "FeatureFlagSource", "end-to-end", {
+      sources: [{ source: "featureflag-sample", provider: "kubernetes" }],
+      ...spec,
+    });
+
+  const putFlagd = (spec: object = {}): Promise<KubeObject> =>
+    put(flagdType, "Flagd", name, {
+      featureFlagSource: "end-to-end",
+      serviceAccountName: "default",
+      ...spec,
+    });
+
+  const containerOf = (object: KubeObject): Container | undefined =>
+    (object as { spec?: { template: { spec: { containers: Container[] } } } }).spec?.template.spec
+      .containers[0];
+
+  const deployed = (isSo: (object: KubeObject) => boolean = () => true): Promise<KubeObject> =>
+    world.until(Deployment, name, isSo, "the Deployment is as it should be");
+
+  const conditionOf = (
+    object: KubeObject,
+    type: string,
+  ): { status: string; reason: string; message: string } | undefined =>
+    (
+      object as {
+        status?: { conditions?: { type: string; status: string; reason: string; message: string }[] };
+      }
+    ).status?.conditions?.find((condition) => condition.type === type);
+
+  /** Statuses are written some time after each other. */
+  async function untilCondition(type: string, status: string, reason: string): Promise<string> {
+    const flagd = await world.until(
+      flagdType,
+      name,
+      (object) => {
+        const condition = conditionOf(object, type);
+        const isSo = condition?.status === status && condition.reason === reason;
+        if (!isSo) clock.advance(10_000);
+        return isSo;
+      },
+      `${type} is ${status} because of ${reason}`,
+    );
+    return conditionOf(flagd, type)?.message ?? "";
+  }
+
+  it("get a Deployment and a Service that belong to them, with the ports and variables that upstream's suite asserts", async () => {
+    await putSource({ port: 8888, managementPort: 9999, evaluator: "json" });
+    const { metadata } = await putFlagd();
+    const deployment = await deployed();
+    const service = await world.until(Service, name, () => true, "there is a Service");
+    const owner = { apiVersion: "core.openfeature.dev/v1beta1", kind: "Flagd", name, uid: metadata.uid };
+    for (const made of [deployment, service]) {
+      expect(made.metadata["ownerReferences"]).to.deep.equal([owner]);
+      expect(made.metadata.labels).to.include({
+        app: name,
+        "app.kubernetes.io/managed-by": "open-feature-operator",
+        "app.kubernetes.io/name": name,
+      });
+    }
+    expect(containerOf(deployment)).to.deep.include({
+      ports: [
+        { containerPort: 8014, name: "management", protocol: "TCP" },
+        { containerPort: 8013, name: "flagd", protocol: "TCP" },
+        { containerPort: 8016, name: "ofrep", protocol: "TCP" },
+        { containerPort: 8015, name: "sync", protocol: "TCP" },
+      ],
+      env: [
+        { name: "FLAGD_MANAGEMENT_PORT", value: "9999" },
+        { name: "FLAGD_PORT", value: "8888" },
+        { name: "FLAGD_EVALUATOR", value: "json" },
+        { name: "FLAGD_LOG_FORMAT", value: "json" },
+        { name: "FLAGD_RESOLVER", value: "rpc" },
+      ],
+    });
+    expect(deployment).to.have.nested.property("spec.replicas", 1);
+    expect(deployment).to.have.nested.property("spec.template.spec.serviceAccount", "default");
+    const ports = (
+      service as unknown as { spec: { ports: { name: string; port: number; targetPort: number }[] } }
+    ).spec.ports;
+    expect(ports.map((port) => [port.name, port.port, port.targetPort])).to.deep.equal([
+      ["flagd", 8013, 8013],
+      ["ofrep", 8016, 8016],
+      ["sync", 8015, 8015],
+      ["metrics", 8014, 8014],
+    ]);
+    await untilCondition("Progressing", "True", "Deploying");
+    await untilCondition("Available", "False", "NoReplicas");
+  });
+
+  it("follow their FeatureFlagSource, also one that comes later", async () => {
+    await putFlagd();
+    expect(await untilCondition("Progressing", "False", "NotFound")).to.contain("end-to-end");
+    await putSource();
+    await deployed();
+    await putSource({ debugLogging: true });
+    await deployed((object) => containerOf(object)?.args.includes("--debug") === true);
+  });
+
+  it("keep what they have while their FeatureFlagSource can't be used", async () => {
+    await putSource();
+    await putFlagd();
+    const { metadata } = await deployed();
+    await putFlagd({ featureFlagSource: "gone" });
+    await untilCondition("Progressing", "False", "NotFound");
+    expect((await deployed()).metadata.resourceVersion).to.equal(metadata.resourceVersion);
+    await eventually(async () => (await world.reasons()).includes("NotFound"), "an event says so");
+  });
+
+  it("are available when their Deployment is", async () => {
+    await putSource();
+    await putFlagd();
+    const { generation } = (await deployed()).metadata;
+    const status = {
+      observedGeneration: generation,
+      replicas: 1,
+      updatedReplicas: 1,
+      readyReplicas: 1,
+      availableReplicas: 1,
+    };
+    const scope = { type: Deployment, namespace: world.namespace, name };
+    await world.connected.client.patch(scope, "merge", { status }, world.signal, { subresource: "status" });
+    await untilCondition("Available", "True", "Available");
+    await untilCondition("Progressing", "True", "Complete");
+  });
+
+  it("are put back when they are edited or deleted", async () => {
+    await putSource();
+    await putFlagd();
+    await deployed();
+    const template = { spec: { containers: [{ name: "flagd", image: "registry.example/other:1" }] } };
+    await world.edit(Deployment, name, { spec: { template } });
+    await deployed((object) => containerOf(object)?.image === settings.image);
+    const before = await world.until(Service, name, () => true, "there is a Service");
+    await world.connected.client.delete({ type: Service, namespace: world.namespace, name }, world.signal);
+    await world.until(
+      Service,
+      name,
+      ({ metadata }) => metadata.uid !== before.metadata.uid,
+      "it is made again",
+    );
+  });
+
+  it("get an Ingress while it is enabled", async () => {
+    await putSource();
+    const ingress = { enabled: true, hosts: [name], ingressClassName: "nginx" };
+    await putFlagd({ ingress });
+    const made = await world.until(Ingress, name, () => true, "there is an Ingress");
+    expect(made).to.have.nested.property("spec.ingressClassName", "nginx");
+    expect(made).to.have.nested.property("spec.rules[0].http.paths").with.lengthOf(3);
+    await putFlagd({ ingress: { ...ingress, enabled: false } });
+    await world.untilGone(Ingress, name);
+    expect(await world.find(Service, name)).to.not.equal(undefined);
+  });
+
+  it("get an HTTPRoute where the cluster serves that, and say so where it does not", async () => {
+    const { client } = world.connected;
+    const scope = { type: customResources, name: routeDefinition.metadata.name };
+    await putSource();
+    const gatewayApiRoutes = { enabled: true, hosts: [name], parentRefs: [{ name: "gateway" }] };
+    await putFlagd({ gatewayApiRoutes });
+    await deployed();
+    expect(await untilCondition("Progressing", "True", "RoutesNotServed")).to.contain("Gateway API");
+    await client.create({ type: customResources }, routeDefinition, world.signal);
+    try {
+      const route = await world.until(
+        HTTPRoute,
+        name,
+        () => true,
+        "there is an HTTPRoute",
+        () => clock.advance(60_000),
+      );
+      expect(route).to.have.nested.property("spec.hostnames[0]", name);
+      await client.delete({ type: HTTPRoute, namespace: world.namespace, name }, world.signal);
+      await world.until(
+        HTTPRoute,
+        name,
+        ({ metadata }) => metadata.uid !== route.metadata.uid,
+        "it is made again",
+      );
+      await putFlagd({ gatewayApiRoutes: { ...gatewayApiRoutes, enabled: false } });
+      await world.untilGone(HTTPRoute, name);
+    } finally {
+      await client.delete(scope, world.signal);
+    }
+  });
+
+  it("leave objects of their name that are not theirs", async () => {
+    const metadata = { name, namespace: world.namespace };
+    const service = { apiVersion: "v1", kind: "Service", metadata, spec: { ports: [{ port: 1 }] } };
+    const scope = { type: Service, namespace: world.namespace };
+    const before = await world.connected.client.create(scope, service, world.signal);
+    await putSource();
+    await putFlagd();
+    expect(await untilCondition("Progressing", "True", "NameTaken")).to.contain(
+      `The Service ${world.namespace}/${name}`,
+    );
+    expect((await world.find(Service, name))?.metadata.resourceVersion).to.equal(
+      before.metadata.resourceVersion,
+    );
+  });
+
+  it("say what the API server refuses, and are tried again", async () => {
+    await putSource();
+    await putFlagd({ serviceType: "ExternalName" });
+    await untilCondition("Progressing", "False", "ApplyFailed");
+    await putFlagd({ serviceType: "ClusterIP" });
+    await world.until(Service, name, () => true, "there is a Service");
+  });
+
+  it("come to rest: their own writes cause no more", async () => {
+    await putSource();
+    await putFlagd();
+    await deployed();
+    await untilCondition("Progressing", "True", "Deploying");
+    const runs = (): number => world.metrics.reconciled.read("flagd", "succeeded");
+    await eventually(() => controller.isIdle, "there is nothing to do");
+    const before = runs();
+    const edited = await world.edit(Deployment, name, { metadata: { annotations: { touched: "yes" } } });
+    await eventually(() => runs() > before && controller.isIdle, "the change was worked on");
+    expect((await deployed()).metadata.resourceVersion).to.equal(edited.metadata.resourceVersion);
+  });
+});
