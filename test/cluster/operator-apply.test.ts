@@ -127,8 +127,14 @@ describe("applying objects of the operator to a real API server", function () {
       image: "proxy:1",
       resources: { limits: { cpu: "1" } },
     });
-    expect(drifted).to.deep.equal(["flagd-proxy kubectl-edit"]);
+    expect(drifted).to.deep.equal(["Deployment kubectl-edit"]);
     expect(await apply()).to.include({ change: "none" });
+    await edit({ replicas: 3, ...container({ image: "proxy:edited" }) }, "a name of their own");
+    await apply();
+    expect(drifted, "others may have any name").to.deep.equal([
+      "Deployment kubectl-edit",
+      "Deployment other",
+    ]);
   });
 
   it("puts back a field that was removed, and its label", async () => {

@@ -206,7 +206,7 @@ describe("the operator's proxy on a real API server", function () {
       "the label is back",
     );
     await eventually(async () => (await world.reasons()).includes("DriftRepaired"), "an event says so");
-    expect(world.metrics.drifted.read("flagd-proxy", "kubectl-edit")).to.equal(1);
+    expect(world.metrics.drifted.read("Deployment", "kubectl-edit")).to.equal(1);
   });
 
   it("comes to rest: its own writes cause no more", async () => {

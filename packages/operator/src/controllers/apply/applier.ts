@@ -1,6 +1,6 @@
 import { KubeError, type KubeObject, type ObjectScope, type RestClient } from "@bunting/kube";
 import type { DesiredObject } from "../../desired/desired-object.js";
-import type { ApplyMetrics } from "./apply-metrics.js";
+import { managerLabel, type ApplyMetrics } from "./apply-metrics.js";
 import { fieldConflicts, type FieldConflict } from "./field-conflict.js";
 import { withoutField } from "./field-path.js";
 import { adoption, fieldManager, isOurs, isScaledByOthers } from "./managed-object.js";
@@ -126,7 +126,7 @@ export class Applier {
     const { resourceVersion } = attempt.live?.metadata ?? {};
     const forced = { ...body, metadata: { ...metadata, resourceVersion } };
     const object = await client.apply(attempt.scope, forced, { fieldManager, force: true }, signal);
-    for (const { manager } of conflicts) metrics.drifted(attempt.scope.name, manager);
+    for (const { manager } of conflicts) metrics.drifted(attempt.desired.kind, managerLabel(manager));
     return { ...applied(attempt, object), overruled, overridden };
   }
 
