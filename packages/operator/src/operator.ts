@@ -18,8 +18,11 @@ import { OperatorReadiness } from "./operator-readiness.js";
 import type { OperatorOptions } from "./options.js";
 import { reflectorMetrics } from "./process-of-operator-metrics.js";
 import { version } from "./version.js";
+import { admissionPort } from "./wiring/admission.js";
 import { certificatesOf } from "./wiring/certificates.js";
+import { compiledInjections } from "./wiring/compiled-injections.js";
 import { deployedProxy } from "./wiring/deployed-proxy.js";
+import { featureFlagChecks } from "./wiring/feature-flag-checks.js";
 import { leadership } from "./wiring/leadership.js";
 import { managementPorts } from "./wiring/management-ports.js";
 import { operatorParts, type OperatorWiring } from "./wiring/operator-parts.js";
@@ -64,9 +67,15 @@ export async function createOperator(
   const owner = ownDeploymentOf(wiring);
   const certificates = certificatesOf(wiring);
   const use = new parts.ProxyUse(options.proxy);
+  const injections = compiledInjections(wiring, use);
   const bundles = webhookBundles(wiring, certificates);
+  const checks = featureFlagChecks(wiring, { events, levelOfNamespace: injections.levelOfNamespace });
   const proxy = deployedProxy(wiring, { events, use, owner, onState: () => undefined });
-  const readiness = new OperatorReadiness([]);
+  const webhooks = admissionPort(wiring, { ...injections, certificates });
+  const readiness = new OperatorReadiness([
+    { what: "the certificate of the webhooks", isMet: webhooks.hasCertificate },
+    { what: "the first read of all sources", isMet: injections.hasSynced },
+  ]);
   const components: Component[] = [
     ...managementPorts(wiring, { readiness, registry }),
     runnableComponent(cluster.connections, "outlive all that ask the API server"),
@@ -74,14 +83,24 @@ export async function createOperator(
     ...certificates.runnables.map((each) =>
       runnableComponent(each, "are there before the first call of a webhook, and until after the last"),
     ),
+    injections.everywhere,
+    webhooks.component,
     runnableComponent(
       leadership(wiring, {
         events,
         ownUid: async (signal) => (await owner(signal))?.uid,
-        work: () => [...bundles(), ...proxy()],
+        work: {
+          own: bundles.authority,
+          shared: () => [...bundles.configurations(), ...injections.leading(), ...checks(), ...proxy()],
+        },
       }),
       "is the last to start, because everything has to be there for the leader, and the first to stop, so that another replica leads at once",
     ),
   ];
-  return { run: (signal) => parts.runComponents(components, signal, { stopTimeoutMs }) };
+  return {
+    run: (signal) => {
+      signal.addEventListener("abort", () => readiness.stopping(), { once: true });
+      return parts.runComponents(components, signal, { stopTimeoutMs });
+    },
+  };
 }

@@ -19,11 +19,63 @@ export interface Permission {
 }
 
 const onlyWithElection = { option: "leader-elect", is: ["true"] } as const;
+const withChecks = { option: "flags-validation", is: ["true"] } as const;
 const withOwnAuthority = { option: "certificates", is: ["own"] } as const;
 const unlessOthersTell = { option: "certificates", is: ["own", "files"] } as const;
 
 /** All that the operator may do. A test compares this with what an API server saw it do: neither may be more. */
 export const permissions: readonly Permission[] = Object.freeze([
+  {
+    scope: "cluster",
+    apiGroup: "core.openfeature.dev",
+    resources: ["featureflagsources", "inprocessconfigurations"],
+    verbs: ["list", "watch"],
+    why: "compiles what Pods get of them",
+  },
+  {
+    scope: "cluster",
+    apiGroup: "core.openfeature.dev",
+    resources: ["featureflagsources/status", "inprocessconfigurations/status"],
+    verbs: ["patch"],
+    why: "says in their status what became of them",
+  },
+  {
+    scope: "cluster",
+    apiGroup: "core.openfeature.dev",
+    resources: ["featureflags"],
+    verbs: ["list", "watch"],
+    why: "reads with whom they are shared",
+  },
+  {
+    scope: "cluster",
+    apiGroup: "core.openfeature.dev",
+    resources: ["featureflags"],
+    verbs: ["get"],
+    onlyIf: withChecks,
+    why: "checks those that were stored while no replica could be asked",
+  },
+  {
+    scope: "cluster",
+    apiGroup: "core.openfeature.dev",
+    resources: ["featureflags/status"],
+    verbs: ["patch"],
+    onlyIf: withChecks,
+    why: "says in their status what is wrong with them",
+  },
+  {
+    scope: "cluster",
+    apiGroup: "",
+    resources: ["namespaces"],
+    verbs: ["list", "watch"],
+    why: "reads the annotations that decide about Pods and FeatureFlags of a namespace, and which namespaces there are",
+  },
+  {
+    scope: "cluster",
+    apiGroup: "bunting.dev",
+    resources: ["injections"],
+    verbs: ["get", "list", "watch", "create", "patch", "delete"],
+    why: "stores what it has compiled, one object a namespace",
+  },
   {
     scope: "cluster",
     apiGroup: "admissionregistration.k8s.io",

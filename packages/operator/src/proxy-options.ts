@@ -1,4 +1,4 @@
-import { choice, integer, mapping, option, port, text, toggle } from "@bunting/runtime";
+import { choice, duration, integer, mapping, option, port, text, toggle } from "@bunting/runtime";
 
 const proxy = "The proxy";
 
@@ -60,6 +60,14 @@ export const deployedProxyOptionTable = {
     describe: "Further options of the proxy by their names without dashes, such as deletion-policy=empty.",
     group: proxy,
     env: ["BUNTING_PROXY_OPTION"],
+  }),
+  proxyLinger: option({
+    type: duration({ minMs: 0, maxMs: 86_400_000, zero: "off" }),
+    default: 600_000,
+    describe: "How long the proxy stays after its last use.",
+    group: proxy,
+    env: [],
+    isInternal: true,
   }),
   proxyServiceAccount: option({
     type: text,

@@ -1,3 +1,4 @@
+import { eventually } from "../../support/event-queue.js";
 import { binaries, operatorImage, ServiceProcess, type LogLine } from "../../support/service-process.js";
 import type { ServiceAccount } from "./service-account.js";
 
@@ -33,13 +34,14 @@ export class OperatorProcess {
     return new OperatorProcess(process);
   }
 
-  /** The port of probes and metrics, once it is open. */
+  /** Where probes and metrics are, once they are there. */
   async management(): Promise<string> {
-    const isManagement = (line: LogLine): boolean =>
-      line.msg === "listening" && line["service"] === "management";
-    const open = this.process.logs.find(isManagement);
-    const { port } = open ?? (await this.process.nextLog("listening"));
-    return `http://127.0.0.1:${String(port)}`;
+    return `http://127.0.0.1:${await this.#portOf("management")}`;
+  }
+
+  /** The port of the webhooks, once it is open. */
+  webhookPort(): Promise<number> {
+    return this.#portOf("webhook");
   }
 
   /** Resolves when it leads. */
@@ -50,5 +52,14 @@ export class OperatorProcess {
   /** Ends it, in any case. Resolves with its exit code. */
   stop(signal: NodeJS.Signals = "SIGTERM"): Promise<number | null> {
     return this.process.stop(signal);
+  }
+
+  async #portOf(service: string): Promise<number> {
+    const isIt = ({ msg, service: of }: LogLine): boolean => msg === "listening" && of === service;
+    await eventually(
+      () => this.process.logs.some(isIt),
+      `the port of ${service} is open; ${this.process.output}`,
+    );
+    return this.process.logs.find(isIt)?.["port"] as number;
   }
 }

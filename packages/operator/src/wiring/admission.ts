@@ -1,5 +1,6 @@
 import { RateLimitedLog, type Component } from "@bunting/runtime";
 import type { Webhook } from "../admission/admission-handler.js";
+import type { AdmissionServer } from "../admission/admission-server.js";
 import type { EntryLookup } from "../admission/entry-lookup.js";
 import { featureFlagSourceWebhook } from "../admission/validate-feature-flag-source.js";
 import { webhookPaths } from "../api/webhooks.js";
@@ -15,13 +16,19 @@ export interface AdmissionParts {
 }
 
 /** What the API server stores in one object. */
-const maxDocumentBytes = 1.5 * 1024 * 1024;
+export const maxDocumentBytes = 1.5 * 1024 * 1024;
+
+export interface AdmissionPort {
+  readonly component: Component;
+  /** True once there is a certificate to serve with. */
+  readonly hasCertificate: () => boolean;
+}
 
 /** The port of the webhooks, on every replica. */
-export function admission(
+export function admissionPort(
   wiring: OperatorWiring,
   { certificates, lookup, levelOfNamespace }: AdmissionParts,
-): Component {
+): AdmissionPort {
   const { options, parts, context } = wiring;
   const { clock, logger, metrics } = context;
   const pods = (isRequired: boolean): Webhook => parts.podWebhook({ lookup, isRequired, metrics });
@@ -39,6 +46,14 @@ export function admission(
   const handler = new parts.AdmissionHandler({ webhooks, context, log: new RateLimitedLog(logger, clock) });
   const endpoint = { port: options.webhookPort };
   const server = new parts.AdmissionServer({ endpoint, certificate: certificates.source, handler, context });
+  let hasCertificate = false;
+  certificates.source.onPair(() => {
+    hasCertificate = true;
+  });
+  return { component: serverComponent(server, wiring), hasCertificate: () => hasCertificate };
+}
+
+function serverComponent(server: AdmissionServer, { context }: OperatorWiring): Component {
   const abort = new AbortController();
   let running = Promise.resolve();
   return {
@@ -49,7 +64,7 @@ export function admission(
       await server.listen().catch((cause: unknown) => {
         throw new OperatorError("PORT_UNUSABLE", (cause as Error).message, { cause });
       });
-      logger.info({ service: "webhook", port: server.port }, "listening");
+      context.logger.info({ service: "webhook", port: server.port }, "listening");
       running = server.run(abort.signal).catch(fail);
     },
     stop: () => {

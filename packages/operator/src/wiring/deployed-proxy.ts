@@ -31,6 +31,7 @@ export function deployedProxy(
     use,
     cluster: { client, applier, events, owner, subscribers },
     context,
+    lingerMs: options.proxyLinger,
     onState,
   });
   return () => [

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { EventRecorder } from "@bunting/kube";
-import type { Component, Runnable } from "@bunting/runtime";
+import { runnableComponent, type Component, type Runnable } from "@bunting/runtime";
 import { leaseName } from "../api/leases.js";
 import type { OtherOperator } from "../controllers/other-operator.js";
 import type { OperatorWiring } from "./operator-parts.js";
@@ -16,20 +16,32 @@ export interface LeadershipParts {
   readonly events: EventRecorder;
   /** The uid of our own Deployment; undefined if there is none. */
   readonly ownUid: (signal: AbortSignal) => Promise<string | undefined>;
-  /** Makes what runs on the leader alone, in the order of its start: for each time that this process leads. */
-  readonly work: () => readonly Component[];
+  /**
+   * Makes what runs on the leader alone, in the order of its start, for each time that this process leads: `own` writes only what no other operator
+   * has, `shared` everything else.
+   */
+  readonly work: { readonly own: () => readonly Component[]; readonly shared: () => readonly Component[] };
 }
 
 /** Runs the work of the leader while this process leads, and no other operator runs. */
 export function leadership(wiring: OperatorWiring, leading: LeadershipParts): Runnable {
   const { options, parts, context, cluster, instance } = wiring;
   const other = options.takeover ? undefined : otherOperator(wiring, leading);
-  const work = (signal: AbortSignal): Promise<void> =>
-    parts.runComponents(leading.work(), signal, { stopTimeoutMs });
+  const { own, shared } = leading.work;
+  const run = (components: readonly Component[], signal: AbortSignal): Promise<void> =>
+    parts.runComponents(components, signal, { stopTimeoutMs });
+  const inAbsence = (absence: OtherOperator): Component =>
+    runnableComponent(
+      {
+        name: "shared work",
+        run: (signal) => absence.workInAbsence((until) => run(shared(), until), signal),
+      },
+      "waits for other operators to go, while this one is made ready to take their place",
+    );
   const lead = async (signal: AbortSignal): Promise<void> => {
     context.metrics.leads(true);
     try {
-      await (other === undefined ? work(signal) : other.workInAbsence(work, signal));
+      await run([...own(), ...(other === undefined ? shared() : [inAbsence(other)])], signal);
     } finally {
       context.metrics.leads(false);
       context.metrics.isHeldBack(false);

@@ -13,6 +13,11 @@ import { podWebhook } from "../admission/mutate-pod.js";
 import { featureFlagWebhook } from "../admission/validate-feature-flag.js";
 import { servingCertificates } from "../certificates/serving-certificates.js";
 import { Applier } from "../controllers/apply/applier.js";
+import { FeatureFlagStatus } from "../controllers/feature-flag-status.js";
+import { ClusterSources } from "../controllers/injection/cluster-sources.js";
+import { InjectionController } from "../controllers/injection/injection-controller.js";
+import { SeenTexts } from "../controllers/injection/seen-texts.js";
+import { SourceStatusController } from "../controllers/injection/source-status-controller.js";
 import { OtherOperator } from "../controllers/other-operator.js";
 import { ownDeployment } from "../controllers/own-deployment.js";
 import { ProxyController } from "../controllers/proxy/proxy-controller.js";
@@ -31,6 +36,11 @@ export const operatorParts = {
   LeaderElection,
   OtherOperator,
   servingCertificates,
+  ClusterSources,
+  SeenTexts,
+  InjectionController,
+  SourceStatusController,
+  FeatureFlagStatus,
   ownDeployment,
   Applier,
   ProxyUse,

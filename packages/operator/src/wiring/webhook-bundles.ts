@@ -2,11 +2,18 @@ import { runnableComponent, type Component } from "@bunting/runtime";
 import type { ServingCertificates } from "../certificates/serving-certificates.js";
 import type { OperatorWiring } from "./operator-parts.js";
 
-/** The certificates of the webhooks as the leader sees to them: it makes the authority, and tells API servers of it. */
+/** The certificates of the webhooks as the leader sees to them. */
+export interface WebhookBundles {
+  /** Makes the authority. */
+  readonly authority: () => readonly Component[];
+  /** Tells API servers of it. */
+  readonly configurations: () => readonly Component[];
+}
+
 export function webhookBundles(
   wiring: OperatorWiring,
   { keeper, bundle }: ServingCertificates,
-): () => readonly Component[] {
+): WebhookBundles {
   const { options, parts, context, cluster, watches } = wiring;
   const address = { service: { namespace: options.namespace, name: options.webhookService } };
   const configurations =
@@ -20,12 +27,12 @@ export function webhookBundles(
           onApplied: (applied) => keeper?.bundleApplied(applied),
           context,
         });
-  return () => [
-    ...(keeper === undefined
-      ? []
-      : [runnableComponent(keeper, "makes the authority that all others wait for")]),
-    ...(configurations === undefined
-      ? []
-      : [runnableComponent(configurations, "tells API servers of the authority, which counts only then")]),
-  ];
+  return {
+    authority: () =>
+      keeper === undefined ? [] : [runnableComponent(keeper, "makes the authority that all others wait for")],
+    configurations: () =>
+      configurations === undefined
+        ? []
+        : [runnableComponent(configurations, "tells API servers of the authority, which counts only then")],
+  };
 }

@@ -2,6 +2,7 @@ import { featureFlagSourceType, inProcessConfigurationType } from "@bunting/feat
 import type { ClusterWatches, KubeObject, RunningInformer } from "@bunting/kube";
 import { featureFlagType, parseReaders } from "@bunting/protocol";
 import { SetMultimap, Signal, type Runnable } from "@bunting/runtime";
+import { buntingAnnotations } from "../../api/names.js";
 import type { InjectionInputs } from "../../desired/injection.js";
 import type { TextOrigins } from "./namespace-texts.js";
 import type { TextList } from "./seen-texts.js";
@@ -112,6 +113,13 @@ export class ClusterSources implements Runnable {
   isOpen(namespace: string): boolean {
     const found = this.#namespaces.informer.store.get(namespace);
     return found !== undefined && found.metadata["deletionTimestamp"] === undefined;
+  }
+
+  /** The annotation `bunting.dev/validation` of a namespace. */
+  validationOf(namespace: string): string | undefined {
+    return this.#namespaces.informer.store.get(namespace)?.metadata.annotations?.[
+      buntingAnnotations.validation
+    ];
   }
 
   /** What Pods of the namespace can name of one kind. */

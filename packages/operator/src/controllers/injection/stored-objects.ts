@@ -5,6 +5,7 @@ import {
 } from "@bunting/featureflags/resources";
 import type { Condition, KubeObject, ObjectMeta } from "@bunting/kube";
 import { readersAnnotation, readersOfMetadata } from "@bunting/protocol";
+import { buntingAnnotations } from "../../api/names.js";
 import { openShiftUsers } from "../../desired/sidecar-entry.js";
 
 /** What is kept of objects that are watched: whatever is not read takes memory for nothing. */
@@ -54,7 +55,7 @@ export function storedNamespace({ metadata }: KubeObject): KubeObject {
   const { deletionTimestamp } = metadata;
   return {
     metadata: {
-      ...essential(metadata, [openShiftUsers]),
+      ...essential(metadata, [openShiftUsers, buntingAnnotations.validation]),
       ...(deletionTimestamp === undefined ? {} : { deletionTimestamp }),
     },
   };

@@ -14,14 +14,14 @@ export interface ProxyControllerOptions {
   readonly use: ProxyUse;
   readonly cluster: ProxyCluster;
   readonly context: Context<ControllerMetrics>;
+  /** How long the proxy stays after its last use: a source that is replaced does not take the proxy with it. Default 10 min. */
+  readonly lingerMs?: number;
   /** Called when the state has changed. */
   readonly onState: (state: ProxyState) => void;
 }
 
 /** There is one proxy, so there is one key. */
 const key = "proxy";
-/** How long the proxy stays after its last use: a source that is replaced does not take the proxy with it. */
-const lingerMs = 600_000;
 /** Interval of looks whether the last subscriber has gone. */
 const lookMs = 60_000;
 /** Interval of looks at an object that is not ours: those are not watched. */
@@ -89,7 +89,7 @@ export class ProxyController implements Runnable {
   }
 
   async #removeAfterLinger(signal: AbortSignal): Promise<WorkResult | undefined> {
-    const { settings, use, cluster, context } = this.#options;
+    const { settings, use, cluster, context, lingerMs = 600_000 } = this.#options;
     const nowMs = context.clock.monotonicMs();
     this.#unusedSinceMs ??= nowMs;
     const leftMs = this.#unusedSinceMs + lingerMs - nowMs;
