@@ -12,7 +12,7 @@ import { fieldManager } from "../apply/managed-object.js";
 import { Controller } from "../controller.js";
 import type { ControllerMetrics } from "../controller-metrics.js";
 import type { ClusterSources } from "./cluster-sources.js";
-import { textsOf } from "./namespace-texts.js";
+import { isPlainName, textsOf } from "./namespace-texts.js";
 import type { SeenTexts, TextList } from "./seen-texts.js";
 import { storedMetadata } from "./stored-objects.js";
 
@@ -202,11 +202,6 @@ export class InjectionController implements Runnable {
   #live(namespace: string): KubeObject | undefined {
     return this.#injections?.informer.store.get(`${namespace}/${injectionName}`);
   }
-}
-
-/** True for a text that names one object of the Pods' namespace. */
-function isPlainName(text: string): boolean {
-  return !/[,/\s]/.test(text);
 }
 
 function isNotFound(error: unknown): boolean {

@@ -21,3 +21,8 @@ export function textsOf(sources: TextOrigins, inProcess: TextOrigins): Injection
 function inOrder({ own, shared, seen }: TextOrigins): readonly string[] {
   return [...new Set([own, shared, seen].flatMap((texts) => texts.toSorted()))];
 }
+
+/** True for a text that names one object of the Pods' own namespace: those are compiled before any Pod has them. */
+export function isPlainName(text: string): boolean {
+  return !/[,/\s]/.test(text);
+}
