@@ -32,6 +32,8 @@ interface Leading {
   readonly seen: SeenTexts;
   /** Namespaces that use the proxy; with `complete` once all have been heard of. */
   readonly proxyUsers: Set<string>;
+  /** By namespace, the names of FeatureFlags that are read as files. */
+  readonly files: Map<string, readonly string[]>;
   readonly stop: () => Promise<void>;
 }
 
@@ -88,6 +90,7 @@ describe("Injections on a real API server", function () {
     });
     const seen = new SeenTexts();
     const proxyUsers = new Set<string>();
+    const files = new Map<string, readonly string[]>();
     const context = { clock, logger, metrics };
     const status = new SourceStatusController({ client: connected.client, sources, context });
     const controller = new InjectionController({
@@ -102,6 +105,11 @@ describe("Injections on a real API server", function () {
           if (isUsing) proxyUsers.add(user);
           else proxyUsers.delete(user);
         },
+        needs: (user, needs) =>
+          files.set(
+            user,
+            needs.files.map(({ name }) => name),
+          ),
         complete: () => proxyUsers.add("complete"),
       },
     });
@@ -113,7 +121,7 @@ describe("Injections on a real API server", function () {
       leaving.abort();
       await work;
     };
-    return { seen, proxyUsers, stop };
+    return { seen, proxyUsers, files, stop };
   }
 
   const path = (plural: string, name = "", of = namespace): string =>
@@ -175,8 +183,10 @@ describe("Injections on a real API server", function () {
       `[{"uri":"flagd-proxy-svc.flags.svc.cluster.local:8015","provider":"grpc","selector":"core.openfeature.dev/${namespace}/limits"}]`,
     );
     expect(leading.proxyUsers).to.include(namespace).and.to.include("complete");
-    await put("FeatureFlagSource", "a", { ...proxied, port: 9013 });
+    const sources = [...proxied.sources, { source: "on-disk", provider: "file" }];
+    await put("FeatureFlagSource", "a", { sources, port: 9013 });
     await until(({ spec }) => spec.sources["a"]?.container?.args.includes("9013") === true, "the edit");
+    await eventually(() => leading.files.get(namespace)?.join() === "on-disk", "the file is asked for");
     await cluster().api.delete(path("featureflagsources", "a"));
     await until((object) => texts(object) === "", "the source is gone");
     await cluster().api.delete(path("inprocessconfigurations", "c"));

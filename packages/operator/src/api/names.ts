@@ -18,7 +18,7 @@ export const buntingAnnotations = Object.freeze({
   injected: "bunting.dev/injected",
   /** On a Pod, written by us: why it has no sidecar. */
   notInjected: "bunting.dev/not-injected",
-  /** On FeatureFlags and FeatureFlagSources: the namespaces that may use them, separated by commas; `*`: all. */
+  /** On FeatureFlags, FeatureFlagSources and InProcessConfigurations: the namespaces that may use them, separated by commas. */
   readers: "bunting.dev/readers",
   /** On FeatureFlags and namespaces: `strict`, `errors` or `warn`. */
   validation: "bunting.dev/validation",

@@ -6,6 +6,7 @@ const rules: ProviderRules = {
   namespace: "shop",
   proxyAddress: proxyAddress({ namespace: "flags", clusterDomain: "cluster.local", port: 8015 }),
   providerKubernetes: "proxy",
+  crossNamespace: "consent",
 };
 const resolve = (entry: SourceEntry, defaultProvider?: string, over: Partial<ProviderRules> = {}) =>
   resolveSource(entry, defaultProvider, { ...rules, ...over });
@@ -90,7 +91,12 @@ describe("resolveSource", () => {
 
   it("has sidecars watch FeatureFlags of the provider kubernetes themselves, if that is set", () => {
     const entry = { source: "team/limits", provider: "kubernetes" };
-    expect(json(entry, "", { providerKubernetes: "direct" })).to.equal(
+    const direct = { providerKubernetes: "direct" } as const;
+    expect(json({ ...entry, source: "limits" }, "", direct)).to.equal(
+      '{"uri":"shop/limits","provider":"kubernetes"}',
+    );
+    expect(json(entry, "", direct), "its owner shares this one, not all of the namespace").to.equal(viaProxy);
+    expect(json(entry, "", { ...direct, crossNamespace: "legacy" })).to.equal(
       '{"uri":"team/limits","provider":"kubernetes"}',
     );
     const proxied = { ...entry, provider: "flagd-proxy" };

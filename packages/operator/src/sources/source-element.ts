@@ -1,5 +1,6 @@
 import type { SourceEntry, SourceProvider } from "@bunting/featureflags/resources";
 import { quoted } from "@bunting/protocol";
+import type { CrossNamespace } from "./consent.js";
 import { addressKey, parseObjectName, type ObjectAddress } from "./object-names.js";
 import type { SourceProblem } from "./source-problem.js";
 
@@ -31,8 +32,9 @@ export interface ProviderRules {
   readonly namespace: string;
   /** `host:port` of the proxy. */
   readonly proxyAddress: string;
-  /** Whether sources of the provider kubernetes are served by the proxy, or by a watch of the sidecar itself. */
+  /** Whether sources of the provider kubernetes are served by the proxy, or by a watch of the sidecar itself, where it may. */
   readonly providerKubernetes: "proxy" | "direct";
+  readonly crossNamespace: CrossNamespace;
 }
 
 /** The address of the proxy as the open-feature-operator gives it to sidecars. */
@@ -76,7 +78,7 @@ export function resolveSource(
 function ofFeatureFlag(
   source: string,
   provider: "kubernetes" | "file" | "flagd-proxy",
-  { namespace, proxyAddress: address, providerKubernetes }: ProviderRules,
+  { namespace, proxyAddress: address, providerKubernetes, crossNamespace }: ProviderRules,
 ): ResolvedSource | SourceProblem {
   const flag = parseObjectName(source, namespace);
   if (flag === undefined) {
@@ -86,7 +88,9 @@ function ofFeatureFlag(
   const key = addressKey(flag);
   if (provider === "file")
     return { element: { uri: flagFilePath(flag), provider: "file" }, way: "file", flag, provider };
-  if (provider === "kubernetes" && providerKubernetes === "direct")
+  // Who may watch one FeatureFlag of a namespace may watch all of them, which is more than the owner of one consents to: the proxy serves it.
+  const mayWatch = flag.namespace === namespace || crossNamespace === "legacy";
+  if (provider === "kubernetes" && providerKubernetes === "direct" && mayWatch)
     return { element: { uri: key, provider }, way: "direct", flag, provider };
   const element = { uri: address, provider: "grpc", selector: `core.openfeature.dev/${key}` };
   return { element, way: "proxy", flag, provider };

@@ -6,7 +6,7 @@ import {
   type FeatureFlagSourceSpec,
 } from "@bunting/featureflags/resources";
 import { readersOfMetadata } from "@bunting/protocol";
-import { askConsent, type CrossNamespace } from "./consent.js";
+import { askConsent } from "./consent.js";
 import { disarmSpec } from "./disarm-spec.js";
 import { addressKey, parseObjectNames, type ObjectAddress } from "./object-names.js";
 import { resolveSource, type ProviderRules, type ResolvedSource } from "./source-element.js";
@@ -22,7 +22,6 @@ export interface SourceCatalogue {
 
 /** What the operator decides about sources, for Pods of one namespace. */
 export interface SourceRules extends ProviderRules {
-  readonly crossNamespace: CrossNamespace;
   /** What FeatureFlagSources are merged into: the operator's own settings. */
   readonly defaults: Omit<FeatureFlagSourceSpec, "sources">;
 }

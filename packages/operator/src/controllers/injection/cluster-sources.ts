@@ -38,6 +38,7 @@ export class ClusterSources implements Runnable {
   readonly #flags: RunningInformer<KubeObject, never>;
   readonly #namespaces: RunningInformer<KubeObject, never>;
   readonly #changed = new Signal<string>();
+  readonly #flagWritten = new Signal<string>();
   /** By `namespace/name` of what texts name, or sources read: the namespaces whose Injections depend on it. */
   readonly #dependents = new SetMultimap<string, string>();
 
@@ -101,6 +102,11 @@ export class ClusterSources implements Runnable {
   /** Calls back with each namespace whose Injection may have to change, until the returned function is called. */
   listen(listener: (namespace: string) => void): () => void {
     return this.#changed.listen(listener);
+  }
+
+  /** Calls back with the key of each FeatureFlag that was written or deleted, until the returned function is called. */
+  listenToFlags(listener: (key: string) => void): () => void {
+    return this.#flagWritten.listen(listener);
   }
 
   /** The namespaces that have something of their own, or that something is shared with. */
@@ -168,6 +174,7 @@ export class ClusterSources implements Runnable {
   }
 
   #flagChanged(key: string, object: KubeObject | undefined, before: KubeObject | undefined): void {
+    this.#flagWritten.emit(key);
     if (readersOf(object) !== readersOf(before)) this.#emit(this.#dependents.take(key));
   }
 

@@ -7,6 +7,7 @@ import {
 } from "@bunting/kube";
 import { aborted, isAborted, type Context, type Runnable, type WorkResult } from "@bunting/runtime";
 import { injectionName, injectionType, type Injection } from "../../api/injection.js";
+import { accessNeeds, type AccessNeeds } from "../../desired/access.js";
 import { compileInjection, type CompiledInjection, type TextOutcome } from "../../desired/injection.js";
 import { fieldManager } from "../apply/managed-object.js";
 import { Controller } from "../controller.js";
@@ -31,6 +32,8 @@ export interface CompileNews {
   compiled(list: TextList, key: string, outcome: TextOutcome): void;
   /** Whether sidecars of the namespace are to ask the proxy. */
   usesProxy(namespace: string, isUsing: boolean): void;
+  /** What else has to be there for the sidecars of the namespace. */
+  needs?(namespace: string, needs: AccessNeeds): void;
   /** All namespaces that there were at the start have been compiled. */
   complete(): void;
 }
@@ -111,6 +114,7 @@ export class InjectionController implements Runnable {
       this.#written.delete(namespace);
       seen.forget(namespace);
       news.usesProxy(namespace, false);
+      news.needs?.(namespace, accessNeeds([]));
       this.#finished(namespace);
       return undefined;
     }
@@ -184,10 +188,12 @@ export class InjectionController implements Runnable {
     ] as const)
       for (const [text, outcome] of outcomes)
         if (isPlainName(text)) news.compiled(list, `${namespace}/${text}`, outcome);
-    const usesProxy = [...sources.values()].some(({ plan }) =>
-      plan?.sources.some(({ way }) => way === "proxy"),
+    const plans = [...sources.values()].flatMap(({ plan }) => (plan === undefined ? [] : [plan]));
+    news.usesProxy(
+      namespace,
+      plans.some((plan) => plan.sources.some(({ way }) => way === "proxy")),
     );
-    news.usesProxy(namespace, usesProxy);
+    news.needs?.(namespace, accessNeeds(plans));
   }
 
   /** A namespace of the start is done; with the last of them, all are. */

@@ -1,0 +1,167 @@
+import { ClusterWatches, connectCluster, type ConnectedCluster } from "@bunting/kube";
+import { AccessController } from "@bunting/operator/internal/controllers/access/access-controller.js";
+import { ClusterSources } from "@bunting/operator/internal/controllers/injection/cluster-sources.js";
+import { operatorMetrics } from "@bunting/operator/internal/operator-metrics.js";
+import { createLogger, createRegistry, systemClock } from "@bunting/runtime";
+import { expect } from "chai";
+import { EventQueue, eventually } from "../support/event-queue.js";
+import type { ApiObject } from "./support/api-client.js";
+import { featureFlagPath } from "./support/cluster.js";
+import { sharedCluster } from "./support/use-cluster.js";
+
+const flags = (name: string) => ({
+  flags: { [name]: { state: "ENABLED", variants: { on: true }, defaultVariant: "on" } },
+});
+
+describe("what sidecars need that ask no proxy, on a real API server", function () {
+  this.timeout(120_000);
+  const cluster = sharedCluster();
+  let namespace: string;
+  let connected: ConnectedCluster;
+  let abort: AbortController;
+  let running: Promise<unknown>[];
+  let lines: EventQueue<{ readonly reason?: string; readonly msg: string }>;
+  let controller: AccessController;
+
+  beforeEach(async () => {
+    namespace = await cluster().createNamespace();
+    const choice = { kubeconfig: cluster().kubeconfig, kubeContext: "", serviceAccountDirectory: "" };
+    connected = await connectCluster(choice, { program: "bunting-test/0.0.0", clock: systemClock, env: {} });
+    abort = new AbortController();
+    lines = new EventQueue();
+    const logger = createLogger(
+      { format: "json", debug: false },
+      { write: (line) => lines.push(JSON.parse(line) as { msg: string }) },
+    );
+    const reflected = { relist: () => undefined, event: () => undefined, error: () => undefined };
+    const watches = new ClusterWatches({
+      client: connected.client,
+      context: { clock: systemClock, logger, metrics: reflected },
+    });
+    const sources = new ClusterSources(watches, {
+      rules: {
+        crossNamespace: "consent",
+        providerKubernetes: "direct",
+        proxyAddress: "proxy:8015",
+        defaults: {},
+        inProcessDefaults: {},
+      },
+      sidecar: {
+        image: "agent:1",
+        resources: {},
+        imagePullSecrets: [],
+        applicationEnv: "connection",
+        proxySecurity: "off",
+      },
+    });
+    const context = { clock: systemClock, logger, metrics: operatorMetrics(createRegistry(false)) };
+    const { client } = connected;
+    controller = new AccessController({ client, watches, sources, flagReaderRole: "flag-reader", context });
+    running = [connected.connections, sources, controller].map((each) => each.run(abort.signal));
+  });
+
+  afterEach(async () => {
+    abort.abort();
+    await Promise.all(running);
+  });
+
+  const configMapPath = (name: string): string => `/api/v1/namespaces/${namespace}/configmaps/${name}`;
+  const bindings = async (): Promise<readonly ApiObject[]> =>
+    (
+      await cluster().api.list(
+        `/apis/rbac.authorization.k8s.io/v1/namespaces/${namespace}/rolebindings?labelSelector=bunting.dev/access`,
+      )
+    ).items;
+
+  async function data(name: string): Promise<Readonly<Record<string, string>>> {
+    const { status, text } = await cluster().api.request("GET", configMapPath(name));
+    return status === 404 ? {} : (JSON.parse(text) as { data: Readonly<Record<string, string>> }).data;
+  }
+
+  const file = (): string => `${namespace}_limits.flagd.json`;
+  const untilData = (text: string, what: string): Promise<void> =>
+    eventually(async () => (await data("limits"))[file()]?.includes(text) === true, what);
+
+  it("a file follows each edit of its FeatureFlag, and is put back", async () => {
+    await cluster().putFeatureFlag(namespace, "limits", flags("first"));
+    controller.needs(namespace, { files: [{ namespace, name: "limits" }], watched: [] });
+    await untilData("first", "the file");
+    await cluster().putFeatureFlag(namespace, "limits", flags("second"));
+    await untilData("second", "the edit");
+    await cluster().api.patch(configMapPath("limits"), { data: { [file()]: "{}" } });
+    await untilData("second", "it is put back");
+    await cluster().api.delete(configMapPath("limits"));
+    await untilData("second", "it is made again");
+    const { metadata } = await cluster().api.get(configMapPath("limits"));
+    expect(metadata["ownerReferences"]).to.have.nested.property("[0].kind", "FeatureFlag");
+  });
+
+  it("a file comes when its FeatureFlag does", async () => {
+    controller.needs(namespace, { files: [{ namespace, name: "limits" }], watched: [] });
+    await cluster().putFeatureFlag(namespace, "limits", flags("late"));
+    await untilData("late", "the file");
+  });
+
+  it("a file of another namespace goes when it is no longer shared, and one of the Pods' own stays", async () => {
+    const owner = await cluster().createNamespace();
+    await cluster().putFeatureFlag(owner, "limits", flags("theirs"));
+    await cluster().putFeatureFlag(namespace, "limits", flags("own"));
+    const own = { namespace, name: "limits" };
+    controller.needs(namespace, { files: [own, { namespace: owner, name: "limits" }], watched: [] });
+    const foreign = async (): Promise<readonly ApiObject[]> => {
+      const { items } = await cluster().api.list(
+        `/api/v1/namespaces/${namespace}/configmaps?labelSelector=bunting.dev/access`,
+      );
+      return items.filter(({ metadata }) => metadata.name !== "limits");
+    };
+    await eventually(async () => (await foreign()).length === 1, "the other's file");
+    await untilData("own", "the own file");
+    controller.needs(namespace, { files: [], watched: [] });
+    await eventually(async () => (await foreign()).length === 0, "it is gone");
+    expect((await data("limits"))[file()]).to.contain("own");
+  });
+
+  it("a ConfigMap of the open-feature-operator is taken over, and one of somebody else is left alone", async () => {
+    await cluster().putFeatureFlag(namespace, "limits", flags("new"));
+    const annotations = { "openfeature.dev/featureflag": "limits" };
+    const stock = { metadata: { name: "limits", annotations }, data: { [file()]: "{}" } };
+    await cluster().api.create(`/api/v1/namespaces/${namespace}/configmaps`, stock);
+    await cluster().putFeatureFlag(namespace, "taken", flags("ours"));
+    const users = { metadata: { name: "taken" }, data: { mine: "yes" } };
+    await cluster().api.create(`/api/v1/namespaces/${namespace}/configmaps`, users);
+    const files = ["limits", "taken"].map((name) => ({ namespace, name }));
+    controller.needs(namespace, { files, watched: [] });
+    await untilData("new", "it is taken over");
+    const { msg } = await lines.nextMatching(
+      ({ reason }) => reason === "NameTaken",
+      "a word about the other",
+    );
+    expect(msg).to.contain(`the ConfigMap ${namespace}/taken is somebody else's`);
+    expect(await data("taken")).to.deep.equal({ mine: "yes" });
+  });
+
+  it("a binding lets the ServiceAccounts of the Pods' namespace watch FeatureFlags while they need it", async () => {
+    await cluster().api.apply("/apis/rbac.authorization.k8s.io/v1/clusterroles/flag-reader", {
+      apiVersion: "rbac.authorization.k8s.io/v1",
+      kind: "ClusterRole",
+      metadata: { name: "flag-reader" },
+      rules: [
+        {
+          apiGroups: ["core.openfeature.dev"],
+          resources: ["featureflags"],
+          verbs: ["get", "list", "watch"],
+        },
+      ],
+    });
+    await cluster().putFeatureFlag(namespace, "limits", flags("f"));
+    const { token } = await cluster().createServiceAccountToken(namespace, "app");
+    const status = async (): Promise<number> =>
+      (await cluster().api.request("GET", featureFlagPath(namespace, "limits"), { token })).status;
+    expect(await status()).to.equal(403);
+    controller.needs(namespace, { files: [], watched: [{ namespace, name: "limits" }] });
+    await eventually(async () => (await status()) === 200, "it may");
+    controller.needs(namespace, { files: [], watched: [] });
+    await eventually(async () => (await bindings()).length === 0, "the binding is gone");
+    await eventually(async () => (await status()) === 403, "it may no longer");
+  });
+});
