@@ -69,18 +69,20 @@ export class InjectionWorlds {
   /** The Pod as a dry run would store it, without what each creation makes anew. */
   async create(namespace: string, pod: PodManifest): Promise<PodManifest> {
     const created = await this.#cluster.api.create(`/api/v1/namespaces/${namespace}/pods?dryRun=All`, pod);
-    const { status: _, ...stored } = created;
-    const {
-      uid: _1,
-      creationTimestamp: _2,
-      managedFields: _3,
-      namespace: _4,
-      ...metadata
-    } = created.metadata;
-    if (metadata["generateName"] === undefined) return { ...stored, metadata } as unknown as PodManifest;
-    const { name: _5, ...unnamed } = metadata;
-    return { ...stored, metadata: unnamed } as unknown as PodManifest;
+    const generated = created.metadata["generateName"] === undefined ? [] : ["name"];
+    const metadata = without(created.metadata, [
+      "uid",
+      "creationTimestamp",
+      "managedFields",
+      "namespace",
+      ...generated,
+    ]);
+    return { ...without(created, ["status"]), metadata } as unknown as PodManifest;
   }
+}
+
+function without(object: object, names: readonly string[]): object {
+  return Object.fromEntries(Object.entries(object).filter(([name]) => !names.includes(name)));
 }
 
 /** Accepted by the Pod Security Standard `restricted`. */

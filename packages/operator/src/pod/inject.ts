@@ -87,12 +87,12 @@ function withSidecar({ initContainers = [] }: PodSpec, sidecar: Container): Cont
 function marked(metadata: PodMetadata, entry: InjectionEntry, way: InjectionWay): PodMetadata {
   const { labels, annotations = {} } = metadata;
   // The annotation of an earlier Pod, whose manifest this one was copied from.
-  const { [buntingAnnotations.notInjected]: _, ...kept } = annotations;
+  const kept = Object.entries(annotations).filter(([name]) => name !== buntingAnnotations.notInjected);
   return {
     ...metadata,
     ...(entry.container === undefined ? {} : { labels: { ...labels, [agentLabel]: entry.revision } }),
     annotations: {
-      ...kept,
+      ...Object.fromEntries(kept),
       ...entry.annotations,
       [buntingAnnotations.injected]: `${way} ${entry.digest}`,
     },

@@ -17,7 +17,7 @@ function applied(value: unknown, operations: readonly PatchOperation[]): unknown
       parent.splice(Number(last), removed, ...(operation.op === "remove" ? [] : [operation.value]));
     } else {
       const record = parent as Record<string, unknown>;
-      if (operation.op === "remove") delete record[last];
+      if (operation.op === "remove") Reflect.deleteProperty(record, last);
       else record[last === "" ? "root" : last] = operation.value;
     }
   }

@@ -10,11 +10,13 @@ import { nanoUnits } from "./quantity.js";
  */
 export function sidecarFor(spec: PodSpec, { container, guaranteed }: InjectionEntry): Container | undefined {
   if (container === undefined) return undefined;
-  if (hasOwnResources(spec)) {
-    const { resources: _, ...rest } = container;
-    return rest;
-  }
+  if (hasOwnResources(spec)) return withoutResources(container);
   return isGuaranteed(spec) ? (guaranteed ?? container) : container;
+}
+
+function withoutResources(container: Container): Container {
+  const fields = Object.entries(container).filter(([field]) => field !== "resources");
+  return { ...Object.fromEntries(fields), name: container.name };
 }
 
 function hasOwnResources({ resources: { limits = {}, requests = {} } = {} }: PodSpec): boolean {
