@@ -1,0 +1,31 @@
+import type { KubeObject, ObjectMeta } from "@bunting/kube";
+import { buntingAnnotations, sidecarName } from "../../api/names.js";
+import type { Container, PodManifest } from "../../api/pod-manifest.js";
+import { injectionRequest } from "../../pod/injection-request.js";
+
+/** True if the metadata of a Pod that wants flags says nothing of what became of that. Only the whole Pod tells whether it has a sidecar all the same. */
+export function mayBeMissed({ annotations = {}, deletionTimestamp }: ObjectMeta): boolean {
+  const isMirror = annotations["kubernetes.io/config.mirror"] !== undefined;
+  const isMarked =
+    annotations[buntingAnnotations.injected] !== undefined ||
+    annotations[buntingAnnotations.notInjected] !== undefined;
+  return !isMarked && !isMirror && deletionTimestamp === undefined;
+}
+
+/**
+ * True for a Pod that runs, or will, without the flags that it wants. The open-feature-operator marks no Pods: what it has injected is told by the
+ * container, and without one by the variable that every in-process provider gets.
+ */
+export function isMissed(pod: KubeObject): boolean {
+  const { metadata, spec, status } = pod as KubeObject &
+    PodManifest & { readonly status?: { readonly phase?: string } };
+  const isOver = status?.phase === "Succeeded" || status?.phase === "Failed";
+  if (isOver || !mayBeMissed(metadata)) return false;
+  const all = [...spec.containers, ...(spec.initContainers ?? [])];
+  if (all.some(({ name }) => name === sidecarName)) return false;
+  return injectionRequest(metadata)?.list !== "inProcess" || !all.some(evaluatesInProcess);
+}
+
+function evaluatesInProcess({ env = [] }: Container): boolean {
+  return env.some(({ name, value }) => name.endsWith("RESOLVER") && value === "in-process");
+}

@@ -1,0 +1,17 @@
+import { counter, defineMetrics, gauge, label, type MetricsOf } from "@bunting/runtime";
+
+export const missedPodsMetrics = defineMetrics({
+  missedPods: gauge(
+    "bunting_operator_missed_pods",
+    "Running Pods that ask for flags and were given none, because neither the policy nor the webhook was there when they were created.",
+    label<string>("namespace"),
+  ),
+  evicted: counter(
+    "bunting_operator_evictions_total",
+    "Evictions of such Pods, by result: evicted, held back (by a PodDisruptionBudget), failed.",
+    label("result", "evicted", "held-back", "failed"),
+  ),
+});
+
+/** What missed Pods count; a test replaces what it looks at. */
+export type MissedPodsMetrics = MetricsOf<typeof missedPodsMetrics>;

@@ -1,0 +1,66 @@
+import { ClusterWatches, Epochs, type KubeClient, type KubeObject } from "@bunting/kube";
+import { recordingLogger } from "@bunting/test/support/grpc-port.js";
+import { ManualClock } from "@bunting/test/support/manual-clock.js";
+import { expect } from "chai";
+import { PodStream } from "./pod-stream.js";
+
+describe("PodStream", () => {
+  const epoch = new Epochs(() => undefined).current;
+  let heard: string[];
+  let stream: PodStream;
+
+  const pod = (name: string, enabled = "true"): KubeObject => ({
+    metadata: { namespace: "shop", name, annotations: { "openfeature.dev/enabled": enabled } },
+  });
+  const event = (type: "ADDED" | "MODIFIED" | "DELETED", object: KubeObject): void =>
+    stream.event({ type, object, resourceVersion: "1" });
+  function read(...pods: readonly KubeObject[]): void {
+    const reading = stream.beginRead();
+    for (const each of pods) reading.add(each, "1");
+    reading.complete("1", epoch);
+  }
+
+  beforeEach(() => {
+    heard = [];
+    const metrics = { relist: () => undefined, event: () => undefined, error: () => undefined };
+    const watches = new ClusterWatches({
+      client: {} as KubeClient,
+      context: { clock: new ManualClock(), logger: recordingLogger(), metrics },
+    });
+    stream = new PodStream(watches, [
+      { seen: (key) => heard.push(`seen ${key}`), gone: (key) => heard.push(`gone ${key}`) },
+    ]);
+  });
+
+  it("tells of Pods that want flags, and of no others", () => {
+    read(pod("a"), pod("b", "false"), { metadata: { namespace: "shop", name: "c" } });
+    event("ADDED", pod("d"));
+    event("MODIFIED", pod("a"));
+    event("DELETED", pod("b"));
+    expect(heard).to.deep.equal(["seen shop/a", "seen shop/d", "seen shop/a"]);
+  });
+
+  it("tells of Pods that are gone, or want flags no longer, once", () => {
+    read(pod("a"), pod("b"));
+    heard = [];
+    event("MODIFIED", pod("a", "false"));
+    event("DELETED", pod("a", "false"));
+    event("DELETED", pod("b"));
+    expect(heard).to.deep.equal(["gone shop/a", "gone shop/b"]);
+  });
+
+  it("tells after a read of Pods that went while the connection was down", () => {
+    read(pod("a"), pod("b"), pod("c"));
+    heard = [];
+    const reading = stream.beginRead();
+    reading.add(pod("b"), "2");
+    reading.add(pod("c"), "2");
+    reading.remove(pod("c"));
+    expect(heard, "nothing is gone before the read is complete").to.not.include("gone shop/a");
+    reading.complete("2", epoch);
+    expect(heard.filter((each) => each.startsWith("gone")).sort()).to.deep.equal([
+      "gone shop/a",
+      "gone shop/c",
+    ]);
+  });
+});

@@ -1,0 +1,89 @@
+import {
+  keyOf,
+  type ClusterWatches,
+  type ConsistentRead,
+  type KubeObject,
+  type ObjectEvent,
+  type ObjectMeta,
+  type ReflectorHandler,
+  type RunningWatch,
+} from "@bunting/kube";
+import type { Runnable } from "@bunting/runtime";
+import { wantsFlags } from "../../pod/injection-request.js";
+
+export const podType = { group: "", version: "v1", plural: "pods" } as const;
+
+/** Hears of Pods that want flags. Nothing but their metadata is known. */
+export interface PodObserver {
+  /** The Pod is there, or has changed; it may be told again without a change. */
+  seen(key: string, metadata: ObjectMeta): void;
+  /** The Pod was seen, and is gone or wants no flags any more. */
+  gone(key: string): void;
+}
+
+/**
+ * Watches the metadata of all Pods of the cluster, and tells its observers of those that want flags. It keeps their keys and nothing else: Pods
+ * are many, and most have nothing to do with us.
+ */
+export class PodStream implements Runnable, ReflectorHandler {
+  readonly name: string;
+  readonly #watch: RunningWatch;
+  readonly #observers: readonly PodObserver[];
+  readonly #known = new Set<string>();
+
+  constructor(watches: ClusterWatches, observers: readonly PodObserver[]) {
+    this.#watch = watches.watch({ scope: { type: podType, isMetadataOnly: true }, handler: this });
+    this.#observers = observers;
+    this.name = this.#watch.name;
+  }
+
+  run(signal: AbortSignal): Promise<void> {
+    return this.#watch.run(signal);
+  }
+
+  beginRead(): ConsistentRead {
+    const read = new Set<string>();
+    return {
+      add: (pod) => {
+        read.add(keyOf(pod));
+        this.#seen(pod);
+      },
+      remove: (pod) => this.#gone(keyOf(pod)),
+      complete: () => {
+        for (const key of this.#known) if (!read.has(key)) this.#gone(key);
+      },
+    };
+  }
+
+  event({ type, object }: ObjectEvent): void {
+    if (type === "DELETED") this.#gone(keyOf(object));
+    else this.#seen(object);
+  }
+
+  resumed(): void {
+    // Nothing was missed.
+  }
+
+  interrupted(): void {
+    // What is known stays as it is until the next read.
+  }
+
+  failed(): void {
+    // The reflector has counted it, and tries again.
+  }
+
+  #seen(pod: KubeObject): void {
+    const key = keyOf(pod);
+    if (!wantsFlags(pod.metadata)) {
+      this.#gone(key);
+      return;
+    }
+    this.#known.add(key);
+    for (const observer of this.#observers) observer.seen(key, pod.metadata);
+  }
+
+  #gone(key: string): void {
+    if (!this.#known.delete(key)) return;
+    for (const observer of this.#observers) observer.gone(key);
+  }
+}
