@@ -1,0 +1,121 @@
+import type { ClusterWatches, EventRecorder, RestClient, RunningInformer } from "@bunting/kube";
+import { aborted, isAborted, type Context, type Runnable, type WorkResult } from "@bunting/runtime";
+import { injectionName, injectionType } from "../../api/injection.js";
+import { Controller } from "../controller.js";
+import type { ControllerMetrics } from "../controller-metrics.js";
+import { restartWorkloads } from "./restart-workloads.js";
+import {
+  planRollout,
+  rolledOutAnnotation,
+  storedDigests,
+  type Digests,
+  type StoredDigests,
+} from "./rolled-out.js";
+
+export interface RolloutOnChangeOptions {
+  readonly client: Pick<RestClient, "readPage" | "patch" | "apply">;
+  readonly watches: ClusterWatches;
+  readonly events: Pick<EventRecorder, "record">;
+  /** True if workloads with this text are to be restarted when what it stands for changes (`rolloutOnChange`). */
+  readonly restarts: (namespace: string, text: string) => boolean;
+  /** Resolves when `restarts` knows all sources. */
+  readonly ready: Promise<void>;
+  readonly context: Context<ControllerMetrics>;
+}
+
+/** An edit is often followed by another one, in ms. */
+const settleMs = 3_000;
+
+/**
+ * Restarts workloads when what their Pods would get has changed, if their FeatureFlagSource says so. The digests that workloads run with are written
+ * on the Injection: a start of the operator restarts nothing, and a change that was compiled by a leader which ended then is not lost.
+ */
+export class RolloutOnChange implements Runnable {
+  readonly name = "rollout on change";
+  readonly #options: RolloutOnChangeOptions;
+  readonly #controller: Controller;
+  #injections: RunningInformer<StoredDigests, never> | undefined;
+  /** Restarts that have begun, by namespace: what is tried again must not restart twice. */
+  readonly #begun = new Map<string, { readonly next: string; readonly at: string }>();
+
+  constructor(options: RolloutOnChangeOptions) {
+    this.#options = options;
+    this.#controller = new Controller({
+      name: "rollout",
+      reconcile: (namespace, signal) => this.#reconcile(namespace, signal),
+      context: options.context,
+    });
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    const { watches, ready } = this.#options;
+    const injections = watches.inform<StoredDigests>(
+      { type: injectionType },
+      {
+        transform: storedDigests,
+        handler: {
+          changed: (_key, object) => {
+            if (object !== undefined) this.#controller.after(object.metadata.namespace ?? "", settleMs);
+          },
+        },
+      },
+    );
+    this.#injections = injections;
+    const work = async (): Promise<void> => {
+      await Promise.race([ready, aborted(signal)]);
+      if (!isAborted(signal)) await this.#controller.run(signal);
+    };
+    await Promise.all([injections.run(signal), work()]);
+  }
+
+  async #reconcile(namespace: string, signal: AbortSignal): Promise<WorkResult | undefined> {
+    const stored = this.#injections?.informer.store.get(`${namespace}/${injectionName}`);
+    if (stored === undefined) return undefined;
+    const { client, restarts } = this.#options;
+    const { changed, next } = planRollout(stored, (text) => restarts(namespace, text));
+    const written = JSON.stringify(next);
+    if (written === JSON.stringify(sorted(stored.rolledOut))) return undefined;
+    if (changed.size > 0) await this.#restart(namespace, changed, written, signal);
+    const scope = { type: injectionType, namespace, name: injectionName };
+    const annotations = { [rolledOutAnnotation]: written };
+    const { uid } = stored.metadata;
+    const object = {
+      ...{ apiVersion: "bunting.dev/v1alpha1", kind: "Injection" },
+      metadata: { name: injectionName, namespace, uid, annotations },
+    };
+    await client.apply(scope, object, { fieldManager: "bunting-operator-rollout", force: true }, signal);
+    this.#begun.delete(namespace);
+    return undefined;
+  }
+
+  async #restart(
+    namespace: string,
+    texts: ReadonlySet<string>,
+    next: string,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { client, events, context } = this.#options;
+    const before = this.#begun.get(namespace);
+    const now = new Date(context.clock.now()).toISOString().replace(/\.\d+Z$/, "Z");
+    const at = before?.next === next ? before.at : now;
+    this.#begun.set(namespace, { next, at });
+    for (const { kind, name, uid, text } of await restartWorkloads(
+      client,
+      { namespace, texts, at },
+      signal,
+    )) {
+      events.record({
+        regarding: { apiVersion: "apps/v1", kind, namespace, name, uid },
+        type: "Normal",
+        reason: "RolledOut",
+        action: "Restart",
+        note: `What the FeatureFlagSource ${text} stands for has changed, so its Pods are replaced.`,
+      });
+    }
+  }
+}
+
+function sorted(digests: Digests | undefined): Digests | undefined {
+  if (digests === undefined) return undefined;
+  return Object.fromEntries(Object.entries(digests).sort(([one], [other]) => (one < other ? -1 : 1)));
+}

@@ -1,0 +1,258 @@
+import { expect } from "chai";
+import {
+  ClusterWatches,
+  connectCluster,
+  KubeError,
+  type ConnectedCluster,
+  type EventDetails,
+} from "@bunting/kube";
+import { MissedPods } from "@bunting/operator/internal/controllers/pods/missed-pods.js";
+import { missedPodsMetrics } from "@bunting/operator/internal/controllers/pods/missed-pods-metrics.js";
+import { PodStream } from "@bunting/operator/internal/controllers/pods/pod-stream.js";
+import {
+  RolloutOnChange,
+  type RolloutOnChangeOptions,
+} from "@bunting/operator/internal/controllers/rollout/rollout-on-change.js";
+import { operatorMetrics } from "@bunting/operator/internal/operator-metrics.js";
+import { fullEntry } from "@bunting/operator/internal/pod/injection-entry.fixture.js";
+import { createLogger, systemClock, type Clock, type Runnable } from "@bunting/runtime";
+import { eventually } from "../support/event-queue.js";
+import type { ApiObject } from "./support/api-client.js";
+import { sharedCluster } from "./support/use-cluster.js";
+
+const annotations = { "openfeature.dev/enabled": "true", "openfeature.dev/featureflagsource": "shop" };
+const app = { name: "app", image: "shop.example/app" };
+const injections = (namespace: string): string =>
+  `/apis/bunting.dev/v1alpha1/namespaces/${namespace}/injections`;
+
+describe("what the operator does about Pods and workloads, on a real API server", function () {
+  this.timeout(60_000);
+  const cluster = sharedCluster();
+  let namespace: string;
+  let connected: ConnectedCluster;
+  let watches: ClusterWatches;
+  let life: AbortController;
+  let living: Promise<unknown>;
+  /** Of what the leader runs. */
+  let abort: AbortController;
+  let running: Promise<unknown>[];
+  let recorded: EventDetails[];
+  const metrics = { ...operatorMetrics(), ...missedPodsMetrics.create() };
+  const logger = createLogger({ format: "json", debug: false }, { write: () => undefined });
+  const events = { record: (event: EventDetails) => void recorded.push(event) };
+  /** Waits of seconds take a fiftieth of that. */
+  const hurried: Clock = {
+    now: () => systemClock.now(),
+    monotonicMs: () => systemClock.monotonicMs() * 50,
+    after: (ms, callback) => systemClock.after(ms / 50, callback),
+  };
+
+  beforeEach(async () => {
+    namespace = await cluster().createNamespace();
+    recorded = [];
+    const choice = { kubeconfig: cluster().kubeconfig, kubeContext: "", serviceAccountDirectory: "" };
+    connected = await connectCluster(choice, { program: "bunting-test/0.0.0", clock: systemClock, env: {} });
+    const ofWatches = { relist: () => undefined, event: () => undefined, error: () => undefined };
+    watches = new ClusterWatches({
+      client: connected.client,
+      context: { clock: systemClock, logger, metrics: ofWatches },
+    });
+    life = new AbortController();
+    living = connected.connections.run(life.signal);
+    abort = new AbortController();
+    running = [];
+  });
+
+  afterEach(async () => {
+    await stop();
+    life.abort();
+    await living;
+  });
+
+  async function stop(): Promise<void> {
+    abort.abort();
+    await Promise.all(running.splice(0));
+  }
+
+  function run(...parts: readonly Runnable[]): void {
+    running.push(...parts.map((part) => part.run(abort.signal)));
+  }
+
+  const context = { clock: hurried, logger, metrics };
+  const ofNamespace = (): EventDetails[] =>
+    recorded.filter(({ regarding }) => regarding.namespace === namespace);
+
+  describe("missed Pods", () => {
+    const pods = (): string => `/api/v1/namespaces/${namespace}/pods`;
+    const owner = { apiVersion: "apps/v1", kind: "StatefulSet", name: "db", uid: "4f5e", controller: true };
+
+    async function create(name: string, spec: object = {}, metadata: object = {}): Promise<ApiObject> {
+      return cluster().api.create(pods(), {
+        metadata: { name, annotations, ownerReferences: [owner], labels: { app: "db" }, ...metadata },
+        spec: {
+          containers: [app],
+          automountServiceAccountToken: false,
+          terminationGracePeriodSeconds: 0,
+          ...spec,
+        },
+      });
+    }
+
+    function start(policy: "report" | "evict"): void {
+      const lookup = (): typeof fullEntry => fullEntry;
+      const missed = new MissedPods({ client: connected.client, events, lookup, policy, context });
+      run(missed, new PodStream(watches, [missed]));
+    }
+    const missedNow = (): number => metrics.missedPods.read(namespace);
+    const namesNow = async (): Promise<string[]> =>
+      (await cluster().api.list(pods())).items.map(({ metadata }) => metadata.name).sort();
+
+    it("are found at the start and later, by metadata alone until one is suspicious", async () => {
+      await create("before");
+      await create("stock", { initContainers: [{ ...app, name: "flagd", restartPolicy: "Always" }] });
+      await create("marked", {}, { annotations: { ...annotations, "bunting.dev/injected": "policy 1" } });
+      await create("other", {}, { annotations: {} });
+      start("report");
+      await eventually(() => missedNow() === 1, "one Pod was missed");
+      await create("later");
+      await eventually(() => missedNow() === 2, "another one was missed");
+      expect(
+        ofNamespace().map(({ regarding, related }) => `${regarding.name} ${related?.name}`),
+      ).to.deep.equal(["db before", "db later"]);
+      await cluster().api.delete(`${pods()}/before?gracePeriodSeconds=0`);
+      await eventually(() => missedNow() === 1, "one of them is gone");
+    });
+
+    it("are evicted one by one, and stay where a budget holds them", async () => {
+      for (const name of ["a", "b"]) await create(name);
+      await create("held", {}, { labels: { app: "held" }, ownerReferences: [{ ...owner, name: "held" }] });
+      // Only a running Pod is held by a budget; nothing here counts how many of it may go, so none may.
+      await cluster().api.patch(`${pods()}/held/status`, {
+        status: { phase: "Running", conditions: [{ type: "Ready", status: "True" }] },
+      });
+      await cluster().api.create(`/apis/policy/v1/namespaces/${namespace}/poddisruptionbudgets`, {
+        metadata: { name: "held" },
+        spec: { minAvailable: 1, selector: { matchLabels: { app: "held" } } },
+      });
+      start("evict");
+      await eventually(async () => (await namesNow()).join() === "held", "all but one are evicted");
+      await eventually(() => metrics.evicted.read("held-back") > 0, "a budget holds one back");
+      await cluster().api.delete(`/apis/policy/v1/namespaces/${namespace}/poddisruptionbudgets/held`);
+      await eventually(async () => (await namesNow()).length === 0, "it is evicted when it may be");
+      expect(missedNow()).to.equal(0);
+      expect(ofNamespace().filter(({ reason }) => reason === "Evicted")).to.have.lengthOf(3);
+    });
+  });
+
+  describe("a rollout on change", () => {
+    const workloads = (plural: string): string => `/apis/apps/v1/namespaces/${namespace}/${plural}`;
+
+    async function createWorkload(kind: string, name: string, of: object): Promise<void> {
+      await cluster().api.create(workloads(`${kind.toLowerCase()}s`), {
+        ...{ apiVersion: "apps/v1", kind },
+        metadata: { name },
+        spec: {
+          selector: { matchLabels: { app: name } },
+          ...(kind === "StatefulSet" ? { serviceName: name } : {}),
+          template: { metadata: { labels: { app: name }, annotations: of }, spec: { containers: [app] } },
+        },
+      });
+    }
+
+    /** Restarts of each workload: its generation. */
+    async function generations(): Promise<Readonly<Record<string, number>>> {
+      const plurals = ["deployments", "statefulsets", "daemonsets"];
+      const lists = await Promise.all(plurals.map((plural) => cluster().api.list(workloads(plural))));
+      const objects = lists.flatMap(({ items }) => items);
+      return Object.fromEntries(objects.map(({ metadata }) => [metadata.name, metadata.generation ?? 0]));
+    }
+
+    async function compile(digests: Readonly<Record<string, string>>): Promise<void> {
+      const sources = Object.fromEntries(
+        Object.entries(digests).map(([text, digest]) => [text, { ...fullEntry, digest }]),
+      );
+      await cluster().api.apply(`${injections(namespace)}/bunting`, {
+        ...{ apiVersion: "bunting.dev/v1alpha1", kind: "Injection" },
+        metadata: { name: "bunting" },
+        spec: { format: 1, sources },
+      });
+    }
+    const rolledOut = async (): Promise<unknown> => {
+      const { metadata } = await cluster().api.get(`${injections(namespace)}/bunting`);
+      const { "bunting.dev/rolled-out": text } = (metadata["annotations"] ?? {}) as Record<string, string>;
+      return text === undefined ? undefined : JSON.parse(text);
+    };
+    const isRolledOut = (digests: object) => async (): Promise<boolean> =>
+      JSON.stringify(await rolledOut()) === JSON.stringify(digests);
+
+    const start = (parts: Partial<RolloutOnChangeOptions> = {}): RolloutOnChange =>
+      new RolloutOnChange({
+        ...{ client: connected.client, watches, events, context, ready: Promise.resolve() },
+        restarts: (_namespace, text) => text !== "calm",
+        ...parts,
+      });
+
+    it("restarts nothing twice if it can't write down at once that it has", async () => {
+      await createWorkload("Deployment", "web", annotations);
+      await compile({ shop: "1" });
+      let faults = 0;
+      const { client } = connected;
+      const faulty: RolloutOnChangeOptions["client"] = {
+        readPage: (...args) => client.readPage(...args),
+        patch: (...args) => client.patch(...args),
+        apply: (...args) =>
+          faults-- > 0 ? Promise.reject(new KubeError("CONNECTION_LOST", "lost")) : client.apply(...args),
+      };
+      let now = Date.now();
+      const forgetful: Clock = { ...hurried, now: () => (now += 60_000) };
+      run(start({ client: faulty, context: { ...context, clock: forgetful } }));
+      await eventually(isRolledOut({ shop: "1" }), "the digest is remembered");
+      faults = 2;
+      await compile({ shop: "2" });
+      await eventually(isRolledOut({ shop: "2" }), "the change is rolled out");
+      expect(faults).to.equal(-1);
+      expect(await generations()).to.deep.equal({ web: 2 });
+    });
+
+    it("restarts what names the source, in every kind, once a change, and nothing at a start", async () => {
+      await createWorkload("Deployment", "web", annotations);
+      await createWorkload("StatefulSet", "db", annotations);
+      await createWorkload("DaemonSet", "log", annotations);
+      await createWorkload("Deployment", "both", {
+        ...annotations,
+        "openfeature.dev/featureflagsource": "shop,base",
+      });
+      await createWorkload("Deployment", "calm", {
+        ...annotations,
+        "openfeature.dev/featureflagsource": "calm",
+      });
+      await createWorkload("Deployment", "off", { ...annotations, "openfeature.dev/enabled": "false" });
+      const untouched = { web: 1, db: 1, log: 1, both: 1, calm: 1, off: 1 };
+      await compile({ shop: "1", "shop,base": "1", calm: "1" });
+      run(start());
+      await eventually(isRolledOut({ shop: "1", "shop,base": "1" }), "the digests are remembered");
+      expect(await generations()).to.deep.equal(untouched);
+
+      await compile({ shop: "2", "shop,base": "1", calm: "2" });
+      await eventually(isRolledOut({ shop: "2", "shop,base": "1" }), "the change is rolled out");
+      const restarted = { ...untouched, web: 2, db: 2, log: 2 };
+      expect(await generations()).to.deep.equal(restarted);
+      expect(ofNamespace().map(({ regarding: { kind, name } }) => `${kind} ${name}`)).to.deep.equal([
+        "Deployment web",
+        "StatefulSet db",
+        "DaemonSet log",
+      ]);
+      const { spec } = await cluster().api.get(`${workloads("deployments")}/web`);
+      const { template } = spec as { template: { metadata: { annotations: Record<string, string> } } };
+      expect(template.metadata.annotations["kubectl.kubernetes.io/restartedAt"]).to.match(/^\d{4}-.*:\d\dZ$/);
+
+      // What was compiled while nobody led is rolled out by the next leader.
+      await stop();
+      abort = new AbortController();
+      await compile({ shop: "2", "shop,base": "2", calm: "3" });
+      run(start());
+      await eventually(isRolledOut({ shop: "2", "shop,base": "2" }), "the other change is rolled out");
+      expect(await generations()).to.deep.equal({ ...restarted, both: 2 });
+    });
+  });
+});
