@@ -25,4 +25,5 @@ export {
   encodeUnsubscribe,
   versionOfDigest,
 } from "./encode-sync-request.js";
+export { causeOf } from "./failure-cause.js";
 export { asBuffer, MalformedMessageError, readFields } from "./message-fields.js";

@@ -1,9 +1,10 @@
+import { causeOf } from "@bunting/sync-client/messages";
 import { cut, RateLimitedLog, singleLine, type Context } from "@bunting/runtime";
 import type { DeliveryResult, SourceStatus, DocumentReceiver } from "./sync-source.js";
 import type { SourceConfig } from "./source-config.js";
 import type { SyncMetrics } from "./sync-metrics.js";
 import { shownUri } from "./shown-uri.js";
-import { causeOf, ofProxy, withLastFlags, withoutFlags, type SourceCause } from "./source-cause.js";
+import { ofProxy, withLastFlags, withoutFlags, type SourceCause } from "./source-cause.js";
 import type { SyncProtocol } from "./sync-protocol.js";
 
 export interface SourceStateOptions {

@@ -1,5 +1,5 @@
-import { statusCode } from "@bunting/rpc";
-import type { StaleCause } from "@bunting/sync-client/messages";
+import { statusName } from "@bunting/sync-client";
+import { causeOf, type StaleCause } from "@bunting/sync-client/messages";
 import type { ProxyErrorCode } from "../../proxy-error.js";
 
 /** Why an upstream's topic can't be followed. */
@@ -22,20 +22,10 @@ export function codeOfCause(cause: StaleCause | undefined): SourceErrorCode {
 
 /** Of the gRPC status with which the upstream refuses a topic. */
 export function codeOfStatus(code: number): SourceErrorCode {
-  switch (code) {
-    case statusCode.UNAUTHENTICATED:
-    case statusCode.PERMISSION_DENIED:
-      return "SOURCE_REFUSED";
-    case statusCode.INVALID_ARGUMENT:
-    case statusCode.UNIMPLEMENTED:
-      return "SOURCE_MISCONFIGURED";
-    default:
-      return "SOURCE_UNREADABLE";
-  }
+  return codeOfEnd(statusName(code));
 }
 
 /** Of the reason for which a stream of an upstream ended. */
 export function codeOfEnd(reason: string): SourceErrorCode {
-  const code = statusCode[reason.toUpperCase() as keyof typeof statusCode] as number | undefined;
-  return code === undefined ? "SOURCE_UNREADABLE" : codeOfStatus(code);
+  return byCause[causeOf(reason)];
 }

@@ -272,6 +272,7 @@ describe("UpstreamTopic", () => {
     expect(codeAfter(freshness(true, "away"))).to.equal("SOURCE_UNREADABLE");
     expect(codeAfter(refusal(7, "not yours"))).to.equal("SOURCE_REFUSED");
     expect(codeAfter(refusal(3, "a selector?"))).to.equal("SOURCE_MISCONFIGURED");
+    expect(codeAfter(refusal(12, "no such service"))).to.equal("SOURCE_MISCONFIGURED");
     expect(codeAfter(refusal(14, "draining"))).to.equal("SOURCE_UNREADABLE");
   });
 
