@@ -104,7 +104,10 @@ describe("an agent that watches its FeatureFlag itself", function () {
     // A watch that is open stays open: what counts is the next one.
     path.tcp.cut();
     await eventually(
-      async () => (await readiness()).includes(`allow the Pod's ServiceAccount to get, list and watch`),
+      async () =>
+        (await readiness()).includes(
+          "the credentials are those of the Pod's ServiceAccount; allow this user to get, list and watch",
+        ),
       "the missing permission",
     );
     await put(2);

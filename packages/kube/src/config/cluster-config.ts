@@ -33,14 +33,16 @@ export interface Credentials {
   close?(): void;
 }
 
+/** What to add to answers of an API server that refuse a request, by their code: that depends on where the credentials come from. */
+export type RefusedAdvice = Readonly<Record<"UNAUTHORIZED" | "FORBIDDEN", string>>;
+
 /** The address of an API server, and the user. */
 export interface ClusterConfig {
   /** `https://10.0.0.1:443`, or `http://…`; its path is a prefix of the path of every request. */
   readonly server: URL;
   readonly tls: TlsMaterialSource;
   readonly credentials: Credentials;
-  /** What to do where the API server does not accept the credentials: that depends on where they come from. */
-  readonly refusedAdvice?: string;
+  readonly refusedAdvice?: RefusedAdvice;
   /** The namespace of this Pod, or of the kubeconfig's context. */
   readonly namespace: string | undefined;
 }

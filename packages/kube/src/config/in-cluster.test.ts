@@ -29,7 +29,10 @@ describe("the configuration in a cluster", () => {
   describe("inClusterConfig", () => {
     it("names the server, the namespace, the authority and the token of the mount", async () => {
       const config = await inClusterConfig({ env, directory: directory.path });
-      expect(config.refusedAdvice).to.contain(
+      expect(config.refusedAdvice?.FORBIDDEN).to.equal(
+        "the credentials are those of the Pod's ServiceAccount",
+      );
+      expect(config.refusedAdvice?.UNAUTHORIZED).to.contain(
         `ServiceAccount still exists and its token is mounted in ${directory.path}`,
       );
       expect(config.server.href).to.equal("https://10.0.0.1/");

@@ -45,7 +45,10 @@ export async function inClusterConfig(options: InClusterOptions): Promise<Cluste
   const tls = new ClusterTlsFiles({ caFile: path.join(directory, "ca.crt") });
   const credentials = new ClusterTokenFile(path.join(directory, "token"), clock);
   await Promise.all([tls.read(), credentials.headers()]);
-  const refusedAdvice = `check that the Pod's ServiceAccount still exists and its token is mounted in ${directory}`;
+  const refusedAdvice = {
+    UNAUTHORIZED: `check that the Pod's ServiceAccount still exists and its token is mounted in ${directory}`,
+    FORBIDDEN: "the credentials are those of the Pod's ServiceAccount",
+  };
   return {
     server: new URL(origin),
     tls,

@@ -71,7 +71,9 @@ describe("the configuration of a kubeconfig", () => {
     ];
     for (const [user, advice] of advices) {
       const { refusedAdvice } = await load(user);
-      expect(refusedAdvice).to.contain(directory.file("config")).and.match(advice);
+      const origin = `the credentials are those of the kubeconfig ${directory.file("config")}`;
+      expect(refusedAdvice?.UNAUTHORIZED).to.contain(`${origin}: `).and.match(advice);
+      expect(refusedAdvice?.FORBIDDEN).to.equal(origin);
     }
   });
 

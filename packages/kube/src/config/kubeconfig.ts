@@ -39,7 +39,11 @@ export async function kubeconfigConfig(options: KubeconfigOptions): Promise<Clus
     fixed: fixedMaterial(selection),
   });
   await tls.read();
-  const refusedAdvice = `the credentials are those of the kubeconfig ${options.path}: ${refusedAdviceOf(selection)}`;
+  const origin = `the credentials are those of the kubeconfig ${options.path}`;
+  const refusedAdvice = {
+    UNAUTHORIZED: `${origin}: ${unauthorizedAdviceOf(selection)}`,
+    FORBIDDEN: origin,
+  };
   return { server, namespace, refusedAdvice, ...identity(selection, tls, options.clock ?? systemClock) };
 }
 
@@ -69,7 +73,7 @@ function identity(
 }
 
 /** In the order of `identity`. */
-function refusedAdviceOf({ user, tokenFile }: KubeconfigSelection): string {
+function unauthorizedAdviceOf({ user, tokenFile }: KubeconfigSelection): string {
   const name = user?.name ?? "";
   if (tokenFile !== undefined) return `check the token of its user ${name} in ${tokenFile}`;
   if (text(user?.token) !== undefined)

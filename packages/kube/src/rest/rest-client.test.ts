@@ -54,8 +54,11 @@ describe("RestClient", () => {
     return error as KubeError;
   }
 
-  it("says with a 401, and with nothing else, what to do about the credentials", async () => {
-    client = new RestClient(transport, { clock, refusedAdvice: "renew the token" });
+  it("says with a 401 what to do about the credentials, with a 403 whose they are, and nothing of them with others", async () => {
+    client = new RestClient(transport, {
+      clock,
+      refusedAdvice: { UNAUTHORIZED: "renew the token", FORBIDDEN: "the credentials are those of the Pod" },
+    });
     const call = (): Promise<unknown> => client.list(scope, {}, abort.signal);
     const status = JSON.stringify({
       kind: "Status",
@@ -68,7 +71,10 @@ describe("RestClient", () => {
       status: 401,
       message: "the API server answered 401 Unauthorized: Unauthorized; renew the token",
     });
-    expect((await refused(call(), 403, "no")).message).to.not.contain("renew");
+    const forbidden = await refused(call(), 403, "no");
+    expect(forbidden.message).to.not.contain("renew");
+    expect(forbidden.message).to.match(/; the credentials are those of the Pod$/);
+    expect((await refused(call(), 404, "no")).message).to.not.match(/renew|credentials/);
   });
 
   it("lists a page, with the name as field selector", async () => {

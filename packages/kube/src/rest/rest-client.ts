@@ -1,5 +1,6 @@
 import type { Readable } from "node:stream";
 import { nextTurn, Semaphore, systemClock, type Clock } from "@bunting/runtime";
+import type { RefusedAdvice } from "../config/cluster-config.js";
 import { KubeError } from "../kube-error.js";
 import { abortedError } from "../transport/foreign-error.js";
 import type { KubeRequest, KubeResponse, KubeTransport } from "../transport/kube-transport.js";
@@ -55,8 +56,8 @@ export interface RestClientOptions {
   /** The most calls under way at once, 16 by default; watches do not count. */
   readonly maxConcurrentCalls?: number;
   readonly clock?: Clock;
-  /** What to do where the API server does not accept the credentials. */
-  readonly refusedAdvice?: string | undefined;
+  /** What to add where the API server refuses the credentials, or what they may do. */
+  readonly refusedAdvice?: RefusedAdvice | undefined;
 }
 
 /** An object list may have any number of bytes (`readPage`); other answers are short. */
@@ -83,7 +84,7 @@ export class RestClient implements KubeClient {
   readonly #transport: KubeTransport;
   readonly #calls: Semaphore;
   readonly #clock: Clock;
-  readonly #refusedAdvice: string | undefined;
+  readonly #refusedAdvice: RefusedAdvice | undefined;
 
   constructor(transport: KubeTransport, options: RestClientOptions = {}) {
     this.#transport = transport;
@@ -287,8 +288,9 @@ export class RestClient implements KubeClient {
     const beginning = await readBeginning(body, limits);
     if (signal.aborted) return abortedError(signal.reason);
     const error = statusError({ status, headers, body: beginning }, this.#clock.now());
-    const advice = this.#refusedAdvice;
-    if (error.code !== "UNAUTHORIZED" || advice === undefined) return error;
+    const { code } = error;
+    const advice = code === "UNAUTHORIZED" || code === "FORBIDDEN" ? this.#refusedAdvice?.[code] : undefined;
+    if (advice === undefined) return error;
     return new KubeError(error.code, `${error.message}; ${advice}`, { cause: error, status });
   }
 }

@@ -130,7 +130,7 @@ class FeatureFlagWatch implements ReflectorHandler {
     const { namespace } = this.#parts.config;
     switch (code) {
       case "FORBIDDEN":
-        return `; allow the Pod's ServiceAccount to get, list and watch featureflags in the namespace ${namespace}, or let bunting-proxy watch them and name it as provider grpc, which needs no permission`;
+        return `; allow this user to get, list and watch featureflags in the namespace ${namespace}, or let bunting-proxy watch them and name it as provider grpc, which needs no permission`;
       case "NOT_FOUND":
         return "; install the CustomResourceDefinition featureflags.core.openfeature.dev";
       default:

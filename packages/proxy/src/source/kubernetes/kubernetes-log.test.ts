@@ -20,8 +20,7 @@ describe("KubernetesLog", () => {
   }
 
   it("says what to allow, or what else to choose, where a fixed watch scope is refused", () => {
-    const allow =
-      "featureflags is forbidden; allow the proxy's ServiceAccount to get, list and watch featureflags";
+    const allow = "featureflags is forbidden; allow this user to get, list and watch featureflags";
     expect(reasonFor("auto")).to.equal(allow);
     expect(reasonFor("namespace")).to.contain(
       `${allow} in whole namespaces, or start the proxy with --watch-scope=auto`,

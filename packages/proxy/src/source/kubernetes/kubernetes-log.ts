@@ -173,7 +173,7 @@ function shown(path: readonly string[]): string {
 function remedyOf({ code }: KubeError, watchScope: WatchScope): string {
   switch (code) {
     case "FORBIDDEN":
-      return `; allow the proxy's ServiceAccount to get, list and watch featureflags${places[watchScope]}`;
+      return `; allow this user to get, list and watch featureflags${places[watchScope]}`;
     case "NOT_FOUND":
       return "; install the CustomResourceDefinition featureflags.core.openfeature.dev";
     default:

@@ -671,7 +671,7 @@ describe("KubernetesSource", function () {
       bench.subscribe("ns/a");
       await bench.until(() => bench.logged(outage).length === 1, "the line");
       expect(bench.logged(outage)[0]?.reason).to.contain(
-        "allow the proxy's ServiceAccount to get, list and watch featureflags",
+        "allow this user to get, list and watch featureflags",
       );
     });
   });
