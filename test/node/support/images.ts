@@ -32,7 +32,7 @@ export async function imagesOfPods(directory: string): Promise<ReadonlyMap<strin
       ),
     ],
   ]);
-  for (const name of ["agent", "proxy"]) {
+  for (const name of ["agent", "proxy", "operator"]) {
     const image = readOciImage(environment("BUNTING_IMAGES"), name);
     images.set(`${name}:1`, image);
     // Two tags of one image would be reported under one name.

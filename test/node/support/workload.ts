@@ -18,6 +18,23 @@ export interface WorkloadOptions {
   readonly edit?: (pod: WorkloadPod) => void;
 }
 
+export interface BareWorkloadOptions {
+  readonly namespace: string;
+  readonly name: string;
+  /** The text of the annotation. */
+  readonly source: string;
+}
+
+/** A Pod template with the application and the annotations by which it asks for flags. */
+export function bareTemplate(source: string): { readonly metadata: object; readonly spec: object } {
+  return {
+    metadata: {
+      annotations: { "openfeature.dev/enabled": "true", "openfeature.dev/featureflagsource": source },
+    },
+    spec: { containers: [{ name: "app", image: `${registryName}/application:1` }] },
+  };
+}
+
 /** The Pod as the stock operator makes it: test/fixtures/stock-operator/workload-pod.json with our images, and the source that it was asked for. */
 export interface WorkloadPod {
   readonly metadata: { readonly name: string; readonly namespace: string };
@@ -43,7 +60,7 @@ export class Workload {
   readonly name: string;
   readonly #node: Node;
 
-  private constructor(node: Node, { namespace, name }: WorkloadOptions) {
+  private constructor(node: Node, { namespace, name }: Pick<WorkloadOptions, "namespace" | "name">) {
     this.#node = node;
     this.namespace = namespace;
     this.name = name;
@@ -55,6 +72,19 @@ export class Workload {
     options.edit?.(pod);
     await untilPodsAreAdmitted(node, options.namespace);
     await node.cluster.api.create(`/api/v1/namespaces/${options.namespace}/pods`, pod);
+    return new Workload(node, options);
+  }
+
+  /**
+   * Creates a Pod with nothing but the application and the annotation that names FeatureFlagSources, and does not wait for it: what else it
+   * has is an operator's doing.
+   */
+  static async createBare(node: Node, options: BareWorkloadOptions): Promise<Workload> {
+    await untilPodsAreAdmitted(node, options.namespace);
+    await node.cluster.api.create(`/api/v1/namespaces/${options.namespace}/pods`, {
+      metadata: { name: options.name, ...bareTemplate(options.source).metadata },
+      spec: bareTemplate(options.source).spec,
+    });
     return new Workload(node, options);
   }
 
