@@ -22,9 +22,8 @@ function placeOf(value: unknown, path: string): Place | undefined {
   if (Array.isArray(value)) return placeInList(value, path);
   if (typeof value !== "object" || value === null || !path.startsWith(".")) return undefined;
   const fields = value as Record<string, unknown>;
-  // Of `a` and `a.b`, the longer one is tried first; the other may still be meant, if it has a field `b`.
-  const keys = Object.keys(fields).sort((a, b) => b.length - a.length);
-  for (const key of keys) {
+  // Of `a.b`, the first field may be `a` or `a.b`.
+  for (const key of Object.keys(fields)) {
     const rest = restAfter(path, `.${key}`);
     if (rest === undefined) continue;
     const place = rest === "" ? { in: fields, key } : placeOf(fields[key], rest);

@@ -31,6 +31,7 @@ class ScriptedCluster implements ProxyCluster {
   fault: KubeError | undefined;
   streams: number | undefined = 0;
   counted = 0;
+  removals = 0;
   status: object = {};
   readonly client = {
     get: (): Promise<KubeObject> => {
@@ -49,7 +50,10 @@ class ScriptedCluster implements ProxyCluster {
       this.objects.set(kind, desired);
       return Promise.resolve({ kind: "applied", object, change, overruled: [], overridden: [] });
     },
-    remove: ({ kind }: DesiredObject): Promise<boolean> => Promise.resolve(this.objects.delete(kind)),
+    remove: ({ kind }: DesiredObject): Promise<boolean> => {
+      this.removals++;
+      return Promise.resolve(this.objects.delete(kind));
+    },
   };
   readonly events = { record: (event: EventDetails) => void this.recorded.push(event) };
   readonly owner = () => Promise.resolve(undefined);
@@ -128,9 +132,11 @@ describe("ProxyController", () => {
   }
 
   it("waits until it is known whether the proxy is used", async () => {
+    cluster.objects.set("NetworkPolicy", {} as DesiredObject);
     await settle();
     await settle(60 * minute);
-    expect(cluster.kinds).to.deep.equal([]);
+    expect(cluster.kinds, "nothing is made or removed").to.deep.equal(["NetworkPolicy"]);
+    cluster.objects.clear();
     use.set("shop", true);
     await settle();
     expect(cluster.kinds).to.deep.equal(all);
@@ -191,14 +197,18 @@ describe("ProxyController", () => {
     use.set("shop", true);
     end(0);
     await settle();
+    expect(cluster.removals, "not even for a moment").to.equal(0);
     expect(cluster.kinds).to.deep.equal(all);
   });
 
   it("removes what another operator left, once it is known that nothing uses it", async () => {
     cluster.objects.set("Deployment", {} as DesiredObject);
+    await settle(9 * minute);
     use.complete();
     await settle();
-    await settle(10 * minute);
+    await settle(9 * minute);
+    expect(cluster.kinds, "the time in which nobody knew does not count").to.deep.equal(["Deployment"]);
+    await settle(minute);
     expect(cluster.kinds).to.deep.equal([]);
     expect(cluster.counted).to.equal(1);
   });
