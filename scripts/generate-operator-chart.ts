@@ -23,6 +23,7 @@ const notInChart = [
   "namespace",
   "pod-name",
   "proxy-service-account",
+  "flag-reader-role",
   "certificates",
   "webhook-cert-path",
   "webhook-cert-name",
@@ -96,8 +97,12 @@ function rulesOf(scope: Permission["scope"]): object[] {
       apiGroups: [group],
       resources,
       verbs,
-      ...(names === undefined ? {} : { resourceNames: names }),
+      ...(names === undefined ? {} : { resourceNames: names.map(nameOf) }),
     }));
+}
+
+function nameOf(name: string): string {
+  return name.startsWith("{") ? (defaults.get(name.slice(1, -1)) ?? "") : name;
 }
 
 /** A role, and its binding to the ServiceAccount of the same name. */

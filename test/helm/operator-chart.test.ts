@@ -110,6 +110,14 @@ const changedOptions: Readonly<Record<string, unknown>> = {
   "in-process-cache-max-size": 1_000_000,
   "in-process-env-var-prefix": "OTHER",
   "missed-pods": "evict",
+  "rollout-on-change": true,
+  flagd: true,
+  "flagd-image": "registry.example/f",
+  "flagd-tag": "v9",
+  "flagd-port": 9018,
+  "flagd-ofrep-port": 9019,
+  "flagd-sync-port": 9020,
+  "flagd-management-port": 9021,
   "flags-validation": false,
   "log-format": "console",
   debug: true,
@@ -199,7 +207,13 @@ describe("the operator's Helm chart", () => {
           .map(({ apiGroup, names, ...rest }) => ({
             ...rest,
             apiGroups: [apiGroup],
-            ...(names === undefined ? {} : { resourceNames: names }),
+            ...(names === undefined
+              ? {}
+              : {
+                  resourceNames: names.map((name) =>
+                    name.replace("{flag-reader-role}", "bunting-operator-flagd-proxy"),
+                  ),
+                }),
           })),
       );
     const defaults = Object.fromEntries(
@@ -212,7 +226,7 @@ describe("the operator's Helm chart", () => {
       {},
       { takeover: true },
       { "leader-elect": false },
-      { "missed-pods": "evict" },
+      { "missed-pods": "evict", flagd: true, "rollout-on-change": true, "provider-kubernetes": "direct" },
     ] as const) {
       const values: Record<string, string> = { ...defaults };
       for (const [name, value] of Object.entries(options)) values[name] = String(value);

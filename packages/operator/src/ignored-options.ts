@@ -2,7 +2,6 @@ import { option, text, toggle, type OptionSpec } from "@bunting/runtime";
 
 const ignored = "Accepted and ignored";
 
-const noFlagd = "objects of the kind Flagd are not served yet";
 const ownLog = "the log is set by --log-format and --debug";
 const plaintext = "metrics are served without TLS";
 
@@ -19,13 +18,7 @@ export const ignoredOptionTable = {
   metricsCertName: ignoredText(plaintext),
   metricsCertKey: ignoredText(plaintext),
   enableHttp2: ignoredSwitch("the API server calls webhooks over HTTP/1.1"),
-  flagdImage: ignoredText(noFlagd, "FLAGD_IMAGE"),
-  flagdTag: ignoredText(noFlagd, "FLAGD_TAG"),
-  flagdPort: ignoredText(noFlagd, "FLAGD_PORT"),
-  flagdOfrepPort: ignoredText(noFlagd, "FLAGD_OFREP_PORT"),
-  flagdSyncPort: ignoredText(noFlagd, "FLAGD_SYNC_PORT"),
-  flagdManagementPort: ignoredText(noFlagd, "FLAGD_MANAGEMENT_PORT"),
-  flagdDebugLogging: ignoredText(noFlagd, "FLAGD_DEBUG_LOGGING"),
+  flagdDebugLogging: ignoredText("the open-feature-operator does not use it either", "FLAGD_DEBUG_LOGGING"),
 } as const;
 
 function ignoredText(why: string, ...env: readonly string[]): OptionSpec<string> {

@@ -4,6 +4,7 @@ import { admissionMetrics } from "./admission/admission-metrics.js";
 import { certificateMetrics } from "./certificates/certificate-metrics.js";
 import { applyMetrics } from "./controllers/apply/apply-metrics.js";
 import { controllerMetrics } from "./controllers/controller-metrics.js";
+import { missedPodsMetrics } from "./controllers/pods/missed-pods-metrics.js";
 import { processOfOperatorMetrics } from "./process-of-operator-metrics.js";
 import { version } from "./version.js";
 
@@ -22,6 +23,7 @@ export function operatorMetrics(registry?: Registry) {
     ...applyMetrics.create(registry),
     ...certificateMetrics.create(registry),
     ...admissionMetrics.create(registry),
+    ...missedPodsMetrics.create(registry),
     tls: tlsMetrics("bunting_operator_webhook").create(registry),
   };
 }

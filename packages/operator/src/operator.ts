@@ -23,10 +23,13 @@ import { certificatesOf } from "./wiring/certificates.js";
 import { compiledInjections } from "./wiring/compiled-injections.js";
 import { deployedProxy } from "./wiring/deployed-proxy.js";
 import { featureFlagChecks } from "./wiring/feature-flag-checks.js";
+import { flagds } from "./wiring/flagds.js";
 import { leadership } from "./wiring/leadership.js";
 import { managementPorts } from "./wiring/management-ports.js";
 import { operatorParts, type OperatorWiring } from "./wiring/operator-parts.js";
 import { ownDeploymentOf } from "./wiring/own-deployment.js";
+import { rollouts } from "./wiring/rollouts.js";
+import { watchedPods } from "./wiring/watched-pods.js";
 import { webhookBundles } from "./wiring/webhook-bundles.js";
 
 export interface OperatorProgram {
@@ -69,12 +72,17 @@ export async function createOperator(
   const use = new parts.ProxyUse(options.proxy);
   const injections = compiledInjections(wiring, use);
   const bundles = webhookBundles(wiring, certificates);
-  const checks = featureFlagChecks(wiring, { events, levelOfNamespace: injections.levelOfNamespace });
+  const { sources, lookup } = injections;
+  const levelOfNamespace = (namespace: string): string | undefined => sources.validationOf(namespace);
+  const checks = featureFlagChecks(wiring, { events, levelOfNamespace });
+  const pods = watchedPods(wiring, { events, injections });
+  const restarts = rollouts(wiring, { events, sources });
+  const agents = flagds(wiring, { events, sources });
   const proxy = deployedProxy(wiring, { events, use, owner, onState: () => undefined });
-  const webhooks = admissionPort(wiring, { ...injections, certificates });
+  const webhooks = admissionPort(wiring, { lookup, levelOfNamespace, certificates });
   const readiness = new OperatorReadiness([
     { what: "the certificate of the webhooks", isMet: webhooks.hasCertificate },
-    { what: "the first read of all sources", isMet: injections.hasSynced },
+    { what: "the first read of all sources", isMet: () => sources.hasSynced },
   ]);
   const components: Component[] = [
     ...managementPorts(wiring, { readiness, registry }),
@@ -91,7 +99,10 @@ export async function createOperator(
         ownUid: async (signal) => (await owner(signal))?.uid,
         work: {
           own: bundles.authority,
-          shared: () => [...bundles.configurations(), ...injections.leading(), ...checks(), ...proxy()],
+          shared: () =>
+            [bundles.configurations, injections.leading, pods, restarts, checks, agents, proxy].flatMap(
+              (make) => make(),
+            ),
         },
       }),
       "is the last to start, because everything has to be there for the leader, and the first to stop, so that another replica leads at once",

@@ -34,6 +34,12 @@ const stockVariables: Readonly<
   FLAGD_PROXY_DEBUG_LOGGING: ["true", "proxyDebugLogging", true],
   FLAGD_CLUSTER_DOMAIN: ["example.org", "clusterDomain", "example.org"],
   CLUSTER_DOMAIN: ["example.com", "clusterDomain", "example.com"],
+  FLAGD_IMAGE: ["registry.example/f", "flagdImage", "registry.example/f"],
+  FLAGD_TAG: ["v9", "flagdTag", "v9"],
+  FLAGD_PORT: ["9021", "flagdPort", 9021],
+  FLAGD_OFREP_PORT: ["9022", "flagdOfrepPort", 9022],
+  FLAGD_SYNC_PORT: ["9023", "flagdSyncPort", 9023],
+  FLAGD_MANAGEMENT_PORT: ["9024", "flagdManagementPort", 9024],
   FLAGS_VALIDATION_ENABLED: ["false", "flagsValidation", false],
   SIDECAR_ENV_VAR_PREFIX: ["MY", "sidecarEnvVarPrefix", "MY"],
   SIDECAR_MANAGEMENT_PORT: ["9014", "sidecarManagementPort", 9014],
@@ -106,7 +112,7 @@ describe("the options of the operator", () => {
       "--verbose",
     ];
     const { warnings } = await read(argv, {
-      FLAGD_IMAGE: "registry.example/flagd",
+      FLAGD_DEBUG_LOGGING: "true",
       FLAGD_PORT: "tcp://10.0.0.1:80",
     });
     expect(warnings).to.have.length(6);
@@ -114,7 +120,7 @@ describe("the options of the operator", () => {
       "--zap-log-level is accepted and ignored: the log is set by --log-format and --debug",
     );
     expect(warnings).to.include(
-      "FLAGD_IMAGE is accepted and ignored: objects of the kind Flagd are not served yet",
+      "FLAGD_DEBUG_LOGGING is accepted and ignored: the open-feature-operator does not use it either",
     );
   });
 

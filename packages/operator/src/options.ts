@@ -1,4 +1,5 @@
 import { choice, kubeconfigOptions, option, port, text, toggle, type OptionsOf } from "@bunting/runtime";
+import { flagdOptionTable } from "./flagd-options.js";
 import { ignoredOptionTable } from "./ignored-options.js";
 import { inProcessOptionTable } from "./in-process-options.js";
 import { bindAddress } from "./option-values.js";
@@ -78,13 +79,21 @@ export const operatorOptionTable = {
     type: choice("proxy", "direct"),
     default: "proxy",
     describe:
-      "How sources with the provider kubernetes are served: proxy by the proxy, so that workloads need no permission; direct by a watch of each sidecar, whose ServiceAccount has to be able to read FeatureFlags.",
+      "How sources with the provider kubernetes are served: proxy by the proxy, so that workloads need no permission; direct by a watch of each sidecar, which RoleBindings permit to all ServiceAccounts of its namespace, for the namespaces of such FeatureFlags.",
     group: consent,
     env: ["BUNTING_PROVIDER_KUBERNETES"],
+  }),
+  flagReaderRole: option({
+    type: text,
+    default: "bunting-operator-flagd-proxy",
+    describe: "The ClusterRole of these RoleBindings, which may read FeatureFlags. It has to be there.",
+    group: consent,
+    env: ["BUNTING_FLAG_READER_ROLE"],
   }),
   ...deployedProxyOptionTable,
   ...sidecarOptionTable,
   ...inProcessOptionTable,
+  ...flagdOptionTable,
   missedPods: option({
     type: choice("report", "evict"),
     default: "report",
@@ -92,6 +101,14 @@ export const operatorOptionTable = {
       "What is done about Pods that ask for flags and have no sidecar: report says so in an event and a metric; evict also evicts them, one of a workload in 30 s, so that they start anew.",
     group: pods,
     env: ["BUNTING_MISSED_PODS"],
+  }),
+  rolloutOnChange: option({
+    type: toggle,
+    default: false,
+    describe:
+      "Obeys rolloutOnChange of FeatureFlagSources: workloads are restarted when what their Pods get has changed. The operator has to be permitted to patch the Deployments, StatefulSets and DaemonSets of all namespaces.",
+    group: pods,
+    env: ["BUNTING_ROLLOUT_ON_CHANGE"],
   }),
   flagsValidation: option({
     type: toggle,

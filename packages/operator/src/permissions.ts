@@ -9,7 +9,7 @@ export interface Permission {
   /** Empty for the core group. */
   readonly apiGroup: string;
   readonly resources: readonly string[];
-  /** Only objects of these names. */
+  /** Only objects of these names; `{option}` stands for the value of an option. */
   readonly names?: readonly string[];
   readonly verbs: readonly string[];
   /** The option that needs it, and the values with which it does; absent: it is always granted. */
@@ -20,6 +20,8 @@ export interface Permission {
 
 const onlyWithElection = { option: "leader-elect", is: ["true"] } as const;
 const withChecks = { option: "flags-validation", is: ["true"] } as const;
+const withDirectWatches = { option: "provider-kubernetes", is: ["direct"] } as const;
+const withFlagds = { option: "flagd", is: ["true"] } as const;
 const withOwnAuthority = { option: "certificates", is: ["own"] } as const;
 const unlessOthersTell = { option: "certificates", is: ["own", "files"] } as const;
 
@@ -51,8 +53,7 @@ export const permissions: readonly Permission[] = Object.freeze([
     apiGroup: "core.openfeature.dev",
     resources: ["featureflags"],
     verbs: ["get"],
-    onlyIf: withChecks,
-    why: "checks those that were stored while no replica could be asked",
+    why: "checks those that were stored while no replica could be asked, and makes files of them",
   },
   {
     scope: "cluster",
@@ -75,6 +76,101 @@ export const permissions: readonly Permission[] = Object.freeze([
     resources: ["injections"],
     verbs: ["get", "list", "watch", "create", "patch", "delete"],
     why: "stores what it has compiled, one object a namespace",
+  },
+  {
+    scope: "cluster",
+    apiGroup: "",
+    resources: ["pods"],
+    verbs: ["get", "list", "watch"],
+    why: "finds Pods that ask for flags and have none; nothing but metadata is read of all others",
+  },
+  {
+    scope: "cluster",
+    apiGroup: "",
+    resources: ["pods/eviction"],
+    verbs: ["create"],
+    onlyIf: { option: "missed-pods", is: ["evict"] },
+    why: "has such Pods replaced",
+  },
+  {
+    scope: "cluster",
+    apiGroup: "",
+    resources: ["configmaps"],
+    verbs: ["get", "list", "watch", "create", "patch", "delete"],
+    why: "makes files of FeatureFlags for sources of the provider file, and keeps them current",
+  },
+  {
+    scope: "cluster",
+    apiGroup: "rbac.authorization.k8s.io",
+    resources: ["rolebindings"],
+    verbs: ["get", "list", "watch", "create", "patch", "delete"],
+    onlyIf: withDirectWatches,
+    why: "lets sidecars read the FeatureFlags that they watch",
+  },
+  {
+    scope: "cluster",
+    apiGroup: "rbac.authorization.k8s.io",
+    resources: ["clusterroles"],
+    names: ["{flag-reader-role}"],
+    verbs: ["bind"],
+    onlyIf: withDirectWatches,
+    why: "may bind that role in these, and no other",
+  },
+  {
+    scope: "cluster",
+    apiGroup: "apps",
+    resources: ["deployments", "statefulsets", "daemonsets"],
+    verbs: ["list", "patch"],
+    onlyIf: { option: "rollout-on-change", is: ["true"] },
+    why: "restarts workloads whose FeatureFlagSource says so",
+  },
+  {
+    scope: "cluster",
+    apiGroup: "core.openfeature.dev",
+    resources: ["flagds"],
+    verbs: ["list", "watch"],
+    onlyIf: withFlagds,
+    why: "deploys Flagds",
+  },
+  {
+    scope: "cluster",
+    apiGroup: "core.openfeature.dev",
+    resources: ["flagds/status"],
+    verbs: ["patch"],
+    onlyIf: withFlagds,
+    why: "likewise",
+  },
+  {
+    scope: "cluster",
+    apiGroup: "apps",
+    resources: ["deployments"],
+    verbs: ["get", "list", "watch", "create", "patch"],
+    onlyIf: withFlagds,
+    why: "likewise",
+  },
+  {
+    scope: "cluster",
+    apiGroup: "",
+    resources: ["services"],
+    verbs: ["get", "list", "watch", "create", "patch"],
+    onlyIf: withFlagds,
+    why: "likewise",
+  },
+  {
+    scope: "cluster",
+    apiGroup: "networking.k8s.io",
+    resources: ["ingresses"],
+    verbs: ["get", "list", "watch", "create", "patch", "delete"],
+    onlyIf: withFlagds,
+    why: "likewise",
+  },
+  {
+    scope: "cluster",
+    apiGroup: "gateway.networking.k8s.io",
+    resources: ["httproutes"],
+    verbs: ["get", "list", "watch", "create", "patch", "delete"],
+    onlyIf: withFlagds,
+    why: "likewise",
   },
   {
     scope: "cluster",

@@ -1,7 +1,7 @@
 import { readOptions } from "@bunting/runtime";
 import { expect } from "chai";
 import { operatorOptionTable, type OperatorOptions } from "./options.js";
-import { proxySettings, sidecarSettings, sourceSettings } from "./settings.js";
+import { flagdSettings, proxySettings, sidecarSettings, sourceSettings } from "./settings.js";
 
 const read = async (...argv: string[]): Promise<OperatorOptions> =>
   (await readOptions(operatorOptionTable, { argv, env: { POD_NAMESPACE: "flags" }, readsConfig: false }))
@@ -142,6 +142,28 @@ describe("the settings of the operator's parts", () => {
       imagePullSecrets: ["one"],
       applicationEnv: "stock",
     });
+  });
+
+  it("follow each option of Flagds, which have the resources of sidecars", async () => {
+    const options = await read(
+      "--flagd-image=registry.example/f",
+      "--flagd-tag=v9",
+      "--flagd-port=1",
+      "--flagd-ofrep-port=2",
+      "--flagd-sync-port=3",
+      "--flagd-management-port=4",
+      "--sidecar-ram-limit=3Mi",
+      "--labels=team:a",
+      "--annotations=note:b",
+      "--image-pull-secrets=one",
+    );
+    expect(flagdSettings(options, "1.2.3")).to.deep.equal({
+      image: "registry.example/f:v9",
+      ports: { evaluation: 1, ofrep: 2, sync: 3, management: 4 },
+      resources: { requests: { cpu: "20m", memory: "32Mi" }, limits: { memory: "3Mi" } },
+      pod: { labels: { team: "a" }, annotations: { note: "b" }, imagePullSecrets: ["one"] },
+    });
+    expect(flagdSettings(await read(), "1.2.3").image).to.equal("ghcr.io/bunting/bunting-agent:1.2.3");
   });
 
   it("follow each option of applications that evaluate in process", async () => {

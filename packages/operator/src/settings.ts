@@ -3,6 +3,7 @@ import type {
   InProcessConfigurationSpec,
   ResourceRequirements,
 } from "@bunting/featureflags/resources";
+import type { FlagdSettings } from "./desired/flagd/flagd-settings.js";
 import { imageReference } from "./desired/image-reference.js";
 import type { ProxySettings } from "./desired/proxy/proxy-settings.js";
 import type { SidecarSettings } from "./desired/sidecar-settings.js";
@@ -45,6 +46,25 @@ export function sidecarSettings(options: OperatorOptions, version: string): Side
     imagePullSecrets: options.imagePullSecrets,
     applicationEnv: options.applicationEnv,
     proxySecurity: "off",
+  };
+}
+
+/** The agents that stand by themselves, as the options have them. */
+export function flagdSettings(options: OperatorOptions, version: string): FlagdSettings {
+  return {
+    image: imageOf(options.flagdImage, options.flagdTag, version),
+    ports: {
+      evaluation: options.flagdPort,
+      ofrep: options.flagdOfrepPort,
+      sync: options.flagdSyncPort,
+      management: options.flagdManagementPort,
+    },
+    resources: resourcesOf(options),
+    pod: {
+      labels: options.labels,
+      annotations: options.annotations,
+      imagePullSecrets: options.imagePullSecrets,
+    },
   };
 }
 

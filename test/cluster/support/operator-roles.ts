@@ -11,8 +11,13 @@ export async function permissionsOf(args: readonly string[]): Promise<readonly P
   const { options } = await readOptions(operatorOptionTable, { argv: args, env: {}, readsConfig: false });
   const entries = Object.entries(operatorOptionTable) as [keyof typeof options, OptionSpec<unknown>][];
   const texts = new Map(entries.map(([key, spec]) => [flagName(key, spec), spec.type.show(options[key])]));
-  return permissions.filter(
+  const nameOf = (name: string): string =>
+    name.startsWith("{") ? (texts.get(name.slice(1, -1)) ?? "") : name;
+  const granted = permissions.filter(
     ({ onlyIf }) => onlyIf === undefined || onlyIf.is.includes(texts.get(onlyIf.option) ?? ""),
+  );
+  return granted.map((each) =>
+    each.names === undefined ? each : { ...each, names: each.names.map(nameOf) },
   );
 }
 

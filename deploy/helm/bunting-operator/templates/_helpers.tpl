@@ -70,7 +70,7 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 
 {{/* All options of the operator as a JSON object: those of `options`, and what the chart itself says. */}}
 {{- define "bunting-operator.options" -}}
-{{- $own := dict "proxy-service-account" (include "bunting-operator.proxyServiceAccountName" .) "webhook-service" (include "bunting-operator.serviceName" .) -}}
+{{- $own := dict "flag-reader-role" (printf "%s-flagd-proxy" (include "bunting-operator.wideName" .)) "proxy-service-account" (include "bunting-operator.proxyServiceAccountName" .) "webhook-service" (include "bunting-operator.serviceName" .) -}}
 {{- if ne .Values.certificates.mode "own" -}}
 {{- $_ := set $own "certificates" .Values.certificates.mode -}}
 {{- $_ := set $own "webhook-cert-path" "/etc/bunting/webhook" -}}
@@ -97,7 +97,7 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- $root := index . 0 -}}
 {{- $scope := index . 1 -}}
 {{- $table := $root.Files.Get "files/options.json" | fromJson -}}
-{{- $given := merge (dict "certificates" $root.Values.certificates.mode) $root.Values.options -}}
+{{- $given := merge (dict "certificates" $root.Values.certificates.mode) (include "bunting-operator.options" $root | fromJson) -}}
 {{- $rules := list -}}
 {{- range $root.Files.Get "files/permissions.json" | fromJsonArray -}}
 {{- $isNeeded := eq .scope $scope -}}
@@ -109,7 +109,11 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- if $isNeeded -}}
 {{- $rule := dict "apiGroups" (list .apiGroup) "resources" .resources "verbs" .verbs -}}
 {{- if .names -}}
-{{- $_ := set $rule "resourceNames" .names -}}
+{{- $names := list -}}
+{{- range .names -}}
+{{- $names = append $names (ternary (get $given (trimAll "{}" .)) . (hasPrefix "{" .)) -}}
+{{- end -}}
+{{- $_ := set $rule "resourceNames" $names -}}
 {{- end -}}
 {{- $rules = append $rules $rule -}}
 {{- end -}}

@@ -13,17 +13,23 @@ import { podWebhook } from "../admission/mutate-pod.js";
 import { featureFlagWebhook } from "../admission/validate-feature-flag.js";
 import { servingCertificates } from "../certificates/serving-certificates.js";
 import { Applier } from "../controllers/apply/applier.js";
+import { AccessController } from "../controllers/access/access-controller.js";
 import { FeatureFlagStatus } from "../controllers/feature-flag-status.js";
+import { FlagdController } from "../controllers/flagd/flagd-controller.js";
+import { compilingLookup } from "../controllers/injection/compiling-lookup.js";
 import { ClusterSources } from "../controllers/injection/cluster-sources.js";
 import { InjectionController } from "../controllers/injection/injection-controller.js";
 import { SeenTexts } from "../controllers/injection/seen-texts.js";
 import { SourceStatusController } from "../controllers/injection/source-status-controller.js";
 import { OtherOperator } from "../controllers/other-operator.js";
 import { ownDeployment } from "../controllers/own-deployment.js";
+import { MissedPods } from "../controllers/pods/missed-pods.js";
+import { PodStream } from "../controllers/pods/pod-stream.js";
 import { ProxyController } from "../controllers/proxy/proxy-controller.js";
 import { ProxySubscribers } from "../controllers/proxy/proxy-subscribers.js";
 import { ProxyUse } from "../controllers/proxy/proxy-use.js";
 import { proxyWatches } from "../controllers/proxy/proxy-watches.js";
+import { RolloutOnChange } from "../controllers/rollout/rollout-on-change.js";
 import { WebhookConfigurations } from "../controllers/webhook-configurations.js";
 import type { OperatorMetrics } from "../operator-metrics.js";
 import type { OperatorOptions } from "../options.js";
@@ -40,6 +46,12 @@ export const operatorParts = {
   SeenTexts,
   InjectionController,
   SourceStatusController,
+  AccessController,
+  compilingLookup,
+  PodStream,
+  MissedPods,
+  RolloutOnChange,
+  FlagdController,
   FeatureFlagStatus,
   ownDeployment,
   Applier,

@@ -27,8 +27,8 @@ export interface AccessControllerOptions {
   readonly client: Pick<RestClient, "get" | "apply" | "delete">;
   readonly watches: ClusterWatches;
   readonly sources: Pick<ClusterSources, "listenToFlags">;
-  /** A ClusterRole that may read FeatureFlags. */
-  readonly flagReaderRole: string;
+  /** A ClusterRole that may read FeatureFlags; undefined if sidecars do not watch any themselves: then no RoleBindings are made, or looked at. */
+  readonly flagReaderRole: string | undefined;
   readonly context: Context<ControllerMetrics>;
 }
 
@@ -51,7 +51,7 @@ export class AccessController implements Runnable {
   readonly #needs = new Map<string, AccessNeeds>();
   /** By the key of a FeatureFlag: the namespaces whose sidecars read it as a file. */
   readonly #readers = new SetMultimap<string, string>();
-  #live: Readonly<Record<AccessKind, RunningInformer<KubeObject, "access">>> | undefined;
+  #live: Readonly<Partial<Record<AccessKind, RunningInformer<KubeObject, "access">>>> = {};
 
   constructor(options: AccessControllerOptions) {
     this.#options = options;
@@ -75,7 +75,10 @@ export class AccessController implements Runnable {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const live = { ConfigMap: this.#watch("ConfigMap"), RoleBinding: this.#watch("RoleBinding") };
+    const ofFiles = { ConfigMap: this.#watch("ConfigMap") };
+    const { flagReaderRole } = this.#options;
+    const live =
+      flagReaderRole === undefined ? ofFiles : { ...ofFiles, RoleBinding: this.#watch("RoleBinding") };
     this.#live = live;
     const stop = this.#options.sources.listenToFlags((key) => {
       for (const namespace of this.#readers.get(key)) this.#controller.add(namespace);
@@ -120,7 +123,9 @@ export class AccessController implements Runnable {
     const needs = this.#needs.get(namespace);
     // Nobody has said yet what it needs.
     if (needs === undefined) return;
-    const bindings = flagReaderBindings(namespace, needs.watched, this.#options.flagReaderRole);
+    const { flagReaderRole } = this.#options;
+    const bindings =
+      flagReaderRole === undefined ? [] : flagReaderBindings(namespace, needs.watched, flagReaderRole);
     for (const binding of bindings) await this.#apply("RoleBinding", binding, signal);
     const configMaps = (await this.#configMaps(namespace, needs, signal)).filter(
       (each) => each !== undefined,
@@ -167,7 +172,7 @@ export class AccessController implements Runnable {
     signal: AbortSignal,
   ): Promise<void> {
     const wanted = new Set(desired.map(({ metadata }) => `${metadata.namespace}/${metadata.name}`));
-    for (const { metadata } of this.#live?.[kind].informer.store.by("access", podNamespace) ?? []) {
+    for (const { metadata } of this.#live[kind]?.informer.store.by("access", podNamespace) ?? []) {
       const { namespace = "", name, uid, annotations = {} } = metadata;
       const isForeign = kind === "RoleBinding" || annotations[flagAnnotation]?.includes("/") === true;
       if (!isForeign || wanted.has(`${namespace}/${name}`)) continue;

@@ -1,0 +1,22 @@
+import type { EventRecorder } from "@bunting/kube";
+import { runnableComponent, type Component } from "@bunting/runtime";
+import type { ClusterSources } from "../controllers/injection/cluster-sources.js";
+import { planSources } from "../sources/source-plan.js";
+import type { OperatorWiring } from "./operator-parts.js";
+
+/** Restarts of workloads whose FeatureFlagSource has changed, as the leader makes them; none unless the options ask for them. */
+export function rollouts(
+  { options, parts, context, cluster, watches }: OperatorWiring,
+  { events, sources }: { readonly events: EventRecorder; readonly sources: ClusterSources },
+): () => readonly Component[] {
+  if (!options.rolloutOnChange) return () => [];
+  const { client } = cluster;
+  const restarts = (namespace: string, text: string): boolean => {
+    const { catalogue, rules } = sources.inputs(namespace);
+    const planned = planSources(text, catalogue, rules);
+    return planned.kind === "planned" && planned.plan.spec.rolloutOnChange;
+  };
+  const ready = sources.whenSynced;
+  const controller = new parts.RolloutOnChange({ client, watches, events, restarts, ready, context });
+  return () => [runnableComponent(controller, "follows what was compiled")];
+}
