@@ -215,6 +215,12 @@ describe("compileInjection", () => {
       expect(sources.get("a")?.plan).to.equal(undefined);
     });
 
+  it("takes every port that there is", () => {
+    expect(containerOf({ port: 1, managementPort: 65_535 }).name).to.equal("flagd");
+    const { sources } = compile({ sources: { a: proxied }, rules: { defaults: { port: 0 } } });
+    expect(sources.get("a")?.problems[0]?.message).to.contain("port: 0 is no port");
+  });
+
   it("needs no port of its own for evaluations where there is a socket", () => {
     expect(containerOf({ port: 8014, socketPath: "/run/of/s.sock" }).name).to.equal("flagd");
   });

@@ -27,7 +27,7 @@ describe("sidecarArguments", () => {
       ofrepPort: 3,
       debugLogging: true,
       otelCollectorUri: "collector:4317",
-      contextValues: { tier: "gold", region: "eu" },
+      contextValues: { tier: "gold", region: "eu", stage: "test" },
       headerToContextMappings: { "x-b": "b", "x-a": "a" },
       cors: ["https://b.example", "https://a.example"],
     };
@@ -35,7 +35,7 @@ describe("sidecarArguments", () => {
       "start",
       ...["--management-port", "2", "--port", "1", "--sources", json, "--debug"],
       ...["--metrics-exporter", "otel", "--otel-collector-uri", "collector:4317"],
-      ...["--context-value", "region=eu", "--context-value", "tier=gold"],
+      ...["--context-value", "region=eu", "--context-value", "stage=test", "--context-value", "tier=gold"],
       ...["--context-from-header", "x-a=a", "--context-from-header", "x-b=b"],
       ...["--cors-origin", "https://b.example", "--cors-origin", "https://a.example"],
       ...["--ofrep-port", "3"],

@@ -22,7 +22,7 @@ export function sidecarArguments(
     ...pairsOf(spec.contextValues).flatMap((pair) => ["--context-value", pair]),
     ...pairsOf(spec.headerToContextMappings).flatMap((pair) => ["--context-from-header", pair]),
     ...cors.flatMap((origin) => ["--cors-origin", origin]),
-    ...(ofrepPort === 0 ? [] : ["--ofrep-port", String(ofrepPort)]),
+    ...["--ofrep-port", String(ofrepPort)],
   ];
 }
 

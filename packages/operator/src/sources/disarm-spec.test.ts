@@ -43,6 +43,17 @@ describe("disarmSpec", () => {
     expect(disarmSpec({ envVars: [secret] }, "it").spec).to.deep.equal({});
   });
 
+  it("leaves everything else as it is", () => {
+    const spec = {
+      sources: [{ source: "a", tls: true, interval: 7 }],
+      port: 1,
+      probesEnabled: false,
+      socketPath: null as unknown as string,
+      envVars: [{ name: "A" }],
+    };
+    expect(disarmSpec(spec, "it")).to.deep.equal({ spec, problems: [] });
+  });
+
   it("has Kubernetes expand nothing, in values and keys, at any depth", () => {
     const piece = fc.constantFrom("$", "(", ")", "SECRET", "$(SECRET)", "a");
     const text = fc.array(piece, { maxLength: 8 }).map((pieces) => pieces.join(""));

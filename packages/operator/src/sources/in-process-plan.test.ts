@@ -47,6 +47,7 @@ describe("planInProcess", () => {
   ] as const)
     it(`refuses ${what}`, () => {
       const result = plan(text, { "team/a": {} });
+      expect(result.kind).to.equal("refused");
       expect(result).to.have.nested.property("problems[0].reason", reason);
     });
 

@@ -1,5 +1,5 @@
 import { expect } from "chai";
-import { parseObjectName, parseObjectNames } from "./object-names.js";
+import { addressKey, parseObjectName, parseObjectNames } from "./object-names.js";
 
 describe("parseObjectNames", () => {
   const parse = (text: string): unknown => parseObjectNames(text, "shop");
@@ -28,7 +28,15 @@ describe("parseObjectNames", () => {
       expect(parse(text)).to.have.property("reason", reason);
     });
 
-  it("takes as many names as it says", () => {
+  it("makes keys that it reads as the same object", () => {
+    const address = { namespace: "team", name: "limits.v2" };
+    expect(addressKey(address)).to.equal("team/limits.v2");
+    expect(parseObjectName(addressKey(address), "shop")).to.deep.equal(address);
+  });
+
+  it("takes as many names as it says, and as long a text", () => {
+    const longest = Array.from({ length: 4 }, () => "a".repeat(253)).join();
+    expect(parse(longest.padEnd(1_024))).to.have.length(4);
     expect(parse(Array.from({ length: 16 }, () => "a").join())).to.have.length(16);
     expect(parseObjectName("x".repeat(254), "shop")).to.equal(undefined);
   });
