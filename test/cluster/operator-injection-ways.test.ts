@@ -19,6 +19,7 @@ import { modelSeeds } from "../support/seed.js";
 import { seededRandom } from "../support/seeded-random.js";
 import { randomPod } from "./support/random-pod.js";
 import { InjectionWorlds, restrictedSpec, type InjectionWorld } from "./support/injection-world.js";
+import type { PolicyObject } from "./support/test-policies.js";
 import { sharedCluster } from "./support/use-cluster.js";
 
 const app: Container = { name: "app", image: "shop.example/app" };
@@ -183,6 +184,27 @@ const cases: Readonly<Record<string, Case>> = {
   "a Pod that mirrors a static one": { spec: { nodeName: "node" }, metadata: { annotations: mirror } },
 };
 
+/** A policy that adds a container, as meshes do: nobody says whether it comes before or after ours. */
+function addingContainer(name: string): readonly PolicyObject[] {
+  const apiVersion = "admissionregistration.k8s.io/v1";
+  const resourceRules = [
+    { apiGroups: [""], apiVersions: ["v1"], operations: ["CREATE"], resources: ["pods"] },
+  ];
+  const expression = `object.spec.containers.exists(c, c.name == '${name}') ? [] : [JSONPatch{op: 'add',
+    path: '/spec/containers/-', value: Object.spec.containers.item{name: '${name}', image: 'shop.example/app'}}]`;
+  const mutations = [{ patchType: "JSONPatch", jsonPatch: { expression } }];
+  const spec = {
+    matchConstraints: { resourceRules },
+    failurePolicy: "Fail",
+    reinvocationPolicy: "IfNeeded",
+    mutations,
+  };
+  return [
+    { apiVersion, kind: "MutatingAdmissionPolicy", metadata: { name }, spec },
+    { apiVersion, kind: "MutatingAdmissionPolicyBinding", metadata: { name }, spec: { policyName: name } },
+  ];
+}
+
 describe("injection by the API server's policy and by inject()", function () {
   this.timeout(120_000);
   const cluster = sharedCluster();
@@ -260,6 +282,25 @@ describe("injection by the API server's policy and by inject()", function () {
       ({ name, env = [] }) => `${name} ${env.length}`,
     );
     expect(variables).to.deep.equal(["istio-proxy 0", "flagd 3", "last 4", "later 4", "app 4"]);
+  });
+
+  it("completes containers that others add after it, in the same request", async () => {
+    const others = await InjectionWorlds.create(cluster());
+    try {
+      const { injecting } = await others.world(entries);
+      for (const name of ["aa", "zz"])
+        for (const object of addingContainer(name)) await others.policies.add(object);
+      const pod = asking("featureflagsource", "full", {});
+      const variablesOf = async (): Promise<Readonly<Record<string, number>>> => {
+        const { containers } = (await others.create(injecting, pod)).spec;
+        return Object.fromEntries(containers.map(({ name, env = [] }) => [name, env.length]));
+      };
+      const isAdded = async (): Promise<boolean> => Object.keys(await variablesOf()).length === 3;
+      await eventually(isAdded, "others add their containers");
+      expect(await variablesOf()).to.deep.equal({ app: 4, aa: 4, zz: 4 });
+    } finally {
+      await others.policies.remove();
+    }
   });
 
   it("leaves a Pod that asks for both to its FeatureFlagSource", async () => {

@@ -7,7 +7,9 @@ import type { Cluster } from "./cluster.js";
 const directory = path.resolve(import.meta.dirname, "../../../deploy/policies");
 const operatorName = "system:serviceaccount:bunting-system:bunting-operator";
 
-interface PolicyObject {
+/** A policy or a binding. */
+export interface PolicyObject {
+  readonly apiVersion: string;
   readonly kind: string;
   readonly metadata: { readonly name: string };
   readonly spec: Readonly<Record<string, unknown>>;
@@ -32,13 +34,16 @@ export class TestPolicies {
    */
   async install(file: string, operator = operatorName): Promise<void> {
     const text = readFileSync(path.join(directory, file), "utf8").replaceAll(operatorName, operator);
-    for (const document of parseAllDocuments(text)) {
-      const object = this.#own(document.toJS() as PolicyObject);
-      const plural = object.kind.replace(/y$/, "ie").toLowerCase();
-      const at = `/apis/admissionregistration.k8s.io/v1/${plural}s/${object.metadata.name}`;
-      await this.#cluster.api.apply(at, object);
-      this.#paths.push(at);
-    }
+    for (const document of parseAllDocuments(text)) await this.add(document.toJS() as PolicyObject);
+  }
+
+  /** A policy or a binding of the test's own. */
+  async add(policy: PolicyObject): Promise<void> {
+    const object = this.#own(policy);
+    const plural = object.kind.replace(/y$/, "ie").toLowerCase();
+    const at = `/apis/admissionregistration.k8s.io/v1/${plural}s/${object.metadata.name}`;
+    await this.#cluster.api.apply(at, object);
+    this.#paths.push(at);
   }
 
   /** A namespace in which they hold. */
