@@ -12,12 +12,14 @@ import { missedPodsMetrics } from "./missed-pods-metrics.js";
 
 const second = 1_000;
 const minute = 60 * second;
+const named = { name: "" };
 const annotations = { "openfeature.dev/enabled": "true", "openfeature.dev/featureflagsource": "shop" };
 
 describe("MissedPods", () => {
   let clock: ManualClock;
   let pods: Map<string, KubeObject>;
   let reads: string[];
+  let whileReading: () => void;
   let evictions: string[];
   let fault: KubeError | undefined;
   let events: EventDetails[];
@@ -33,6 +35,7 @@ describe("MissedPods", () => {
   const client: MissedPodsOptions["client"] = {
     get: ({ namespace = "", name }) => {
       reads.push(`${namespace}/${name}`);
+      whileReading();
       const pod = pods.get(`${namespace}/${name}`);
       return pod === undefined ? Promise.reject(new KubeError("NOT_FOUND", "gone")) : Promise.resolve(pod);
     },
@@ -94,6 +97,7 @@ describe("MissedPods", () => {
   beforeEach(() => {
     pods = new Map();
     [reads, evictions, events] = [[], [], []];
+    whileReading = () => undefined;
     fault = undefined;
     lookup = () => fullEntry;
     start("report");
@@ -125,8 +129,9 @@ describe("MissedPods", () => {
     });
     expect(first?.note).to.contain("kubectl rollout restart");
     expect(other?.regarding).to.deep.include({ kind: "Pod", name: "b" });
-    missed.seen("shop/a", pods.get("shop/a")?.metadata ?? { name: "" });
-    await advance(minute);
+    missed.seen("shop/a", pods.get("shop/a")?.metadata ?? named);
+    await advance(11 * minute);
+    expect(reads.length, "they are read again now and then").to.equal(4);
     expect(events).to.have.lengthOf(2);
     remove("shop/a");
     remove("shop/b");
@@ -136,7 +141,7 @@ describe("MissedPods", () => {
   it("reads a Pod once that somebody else has injected, and says nothing", async () => {
     add("a", undefined, { spec: { containers: [{ name: "app" }], initContainers: [{ name: "flagd" }] } });
     await advance(0);
-    missed.seen("shop/a", pods.get("shop/a")?.metadata ?? { name: "" });
+    missed.seen("shop/a", pods.get("shop/a")?.metadata ?? named);
     await advance(60 * minute);
     expect([reads, events]).to.deep.equal([["shop/a"], []]);
     expect(metrics.missedPods.read("shop")).to.equal(0);
@@ -162,6 +167,25 @@ describe("MissedPods", () => {
     const other = { ...annotations, "bunting.dev/injected": "policy 1" };
     missed.seen("shop/b", { name: "b", namespace: "shop", uid: "another", annotations: other });
     expect(metrics.missedPods.read("shop")).to.equal(0);
+  });
+
+  it("counts one Pod where another one of its name was missed as well", async () => {
+    add("a");
+    await advance(0);
+    pods.set("shop/a", {
+      ...pods.get("shop/a"),
+      metadata: { ...(pods.get("shop/a")?.metadata ?? named), uid: "2" },
+    });
+    missed.seen("shop/a", pods.get("shop/a")?.metadata ?? named);
+    await advance(0);
+    expect([metrics.missedPods.read("shop"), events.length]).to.deep.equal([1, 2]);
+  });
+
+  it("forgets a Pod that goes while it is read", async () => {
+    whileReading = () => missed.gone("shop/a");
+    add("a");
+    await advance(minute);
+    expect([metrics.missedPods.read("shop"), reads, events]).to.deep.equal([0, ["shop/a"], []]);
   });
 
   it("says what keeps a Pod from being injected even now", async () => {
