@@ -303,6 +303,22 @@ describe("injection by the API server's policy and by inject()", function () {
     }
   });
 
+  const large = (containers: number, variables: number): Case => {
+    const env = Array.from({ length: variables }, (_, index) => ({ name: `V${index}` }));
+    const names = Array.from({ length: containers }, (_, index) => `app-${index}`);
+    return { spec: { containers: names.map((name) => ({ ...app, name, env })) } };
+  };
+  it("makes the same of a Pod that is larger than people write", async () => {
+    const { spec } = await expectEqualWays(asking("featureflagsource", "full", large(40, 100)));
+    expect(spec.containers.map(({ env = [] }) => env.length)).to.deep.equal(Array(40).fill(104));
+  });
+
+  it("does nothing by halves of a Pod that is too large to be checked, and leaves it to the webhook", async () => {
+    const pod = asking("featureflagsource", "full", large(100, 500));
+    const { injecting, plain } = world;
+    expect(await worlds.create(injecting, pod)).to.deep.equal(await worlds.create(plain, pod));
+  });
+
   it("leaves a Pod that asks for both to its FeatureFlagSource", async () => {
     const annotations = { "openfeature.dev/inprocessconfiguration": "full" };
     const made = await expectEqualWays(asking("featureflagsource", "full", { metadata: { annotations } }));
