@@ -108,8 +108,7 @@ describe("checkFeatureFlag", () => {
       return checkFeatureFlag(featureFlag({ flags: { a } }), options)[0]?.message ?? "";
     };
     expect(messageOf(variants)).to.contain('"v19", ...)');
-    const { v20: _, ...twenty } = variants;
-    expect(messageOf(twenty)).to.contain('"v18", "v19")');
+    expect(messageOf(Object.fromEntries(Object.entries(variants).slice(0, 20)))).to.contain('"v18", "v19")');
   });
 
   it("leaves out warnings about a field that is an error", () => {

@@ -101,12 +101,7 @@ function checkRule({ written, path }: FlagPart, flag: Flag, evaluators: JsonObje
   ): void => {
     findings.push({ severity, kind, message, flag: flag.key, path: at });
   };
-  const problems = new Map(
-    targetingProblems(flag).map((each, index) => [
-      each.operator,
-      index < maxNamed ? withHint(each) : each.message,
-    ]),
-  );
+  const problems = new Map(targetingProblems(flag).map((each, at) => [each.operator, withHint(each, at)]));
   walkRule(start, evaluators, (name, args, at) => {
     const problem = problems.get(name);
     const isReference = name === "$ref";
@@ -130,9 +125,9 @@ function checkRule({ written, path }: FlagPart, flag: Flag, evaluators: JsonObje
   return findings;
 }
 
-function withHint({ operator, message }: TargetingProblem): string {
-  const meant =
-    operator === undefined || operator === "$ref" ? undefined : nearestWord(operator, operatorNames);
+function withHint({ operator, message }: TargetingProblem, index: number): string {
+  if (operator === undefined || operator === "$ref" || index >= maxNamed) return message;
+  const meant = nearestWord(operator, operatorNames);
   return meant === undefined ? message : `${message} (did you mean ${quoted(meant)}?)`;
 }
 
