@@ -39,7 +39,7 @@ export function validationLevel(ofObject: unknown, ofNamespace: unknown): Valida
 export function levelProblem(ofObject: unknown): string | undefined {
   if (ofObject === undefined || isLevel(ofObject)) return undefined;
   const { validation } = buntingAnnotations;
-  return `the annotation ${validation} is ${quoted(String(ofObject))}, and counts for nothing: write strict, errors or warn`;
+  return `the annotation ${validation} is ${quoted(typeof ofObject === "string" ? ofObject : typeof ofObject)}, and counts for nothing: write strict, errors or warn`;
 }
 
 function isLevel(value: unknown): value is ValidationLevel {

@@ -16,7 +16,7 @@ class Secrets {
   beforeWrite: (() => void) | undefined;
   #version = 0;
 
-  get(_scope: ObjectScope): Promise<SecretObject> {
+  get(): Promise<SecretObject> {
     if (this.secret === undefined) return Promise.reject(new KubeError("NOT_FOUND", "there is none"));
     return Promise.resolve(this.secret);
   }
@@ -148,7 +148,7 @@ describe("AuthorityKeeper", () => {
     await eventually(() => stored().length === 2);
     expect(stored()[0]?.cert).to.equal(old?.cert);
     expect(stored()[0]).to.not.have.property("key");
-    secrets.put({ ...(secrets.secret ?? { metadata: { name: "" } }), data: { "authorities.json": "e30=" } });
+    secrets.put({ metadata: { name: "bunting-operator-ca" }, data: { "authorities.json": "e30=" } });
     keeper.look();
     await eventually(() => stored().length === 3);
     expect(logger.lines.map(({ message }) => message)).to.include(

@@ -98,7 +98,7 @@ export class AuthorityKeeper implements Runnable {
 
   async #read(signal: AbortSignal): Promise<SecretObject | undefined> {
     try {
-      return (await this.#options.client.get(this.#scope, signal)) as SecretObject;
+      return await this.#options.client.get(this.#scope, signal);
     } catch (error) {
       if (error instanceof KubeError && error.code === "NOT_FOUND") return undefined;
       throw error;

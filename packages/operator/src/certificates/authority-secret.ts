@@ -38,7 +38,12 @@ export function authoritiesOfSecret({ data = {} }: SecretObject): Authorities {
 
 /** The Secret's data for these authorities. */
 export function secretDataOf(authorities: Authorities): Readonly<Record<string, string>> {
-  const stored = authorities.map(({ validFromMs: _from, validToMs: _to, ...each }): StoredAuthority => each);
+  const stored = authorities.map(({ cert, key, trustedMs, retiredMs }) => ({
+    cert,
+    key,
+    trustedMs,
+    retiredMs,
+  }));
   return { [storedKey]: base64(JSON.stringify(stored)), [bundleKey]: base64(bundleOf(authorities)) };
 }
 

@@ -93,8 +93,9 @@ export function settledIssuer(authorities: Authorities, nowMs: number): Authorit
   );
 }
 
-function retired({ key: _key, ...authority }: Authority, nowMs: number): Authority {
-  return { ...authority, retiredMs: authority.retiredMs ?? nowMs };
+function retired(authority: Authority, nowMs: number): Authority {
+  const { cert, validFromMs, validToMs, trustedMs, retiredMs = nowMs } = authority;
+  return { cert, validFromMs, validToMs, retiredMs, ...(trustedMs === undefined ? {} : { trustedMs }) };
 }
 
 function newAuthority(nowMs: number, create: AuthorityView["create"]): Authority {

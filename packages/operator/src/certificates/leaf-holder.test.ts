@@ -76,6 +76,9 @@ describe("LeafHolder", () => {
     await change([authority]);
     expect(holder.isValid).to.equal(true);
     expect(pairs[0]?.subjectAltName).to.equal("DNS:bunting.svc");
+    let late = "";
+    holder.onPair(({ cert }) => (late = cert.toString()));
+    expect(late).to.equal(pairs[0]?.toString());
     await advance(4 * dayMs);
     expect(pairs).to.have.length(1);
     await advance(dayMs);

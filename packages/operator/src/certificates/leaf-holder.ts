@@ -37,8 +37,10 @@ export class LeafHolder implements Runnable, CertificateSource {
     options.authorities.onChange(() => this.#queue.add("leaf"));
   }
 
+  /** The listener is also called with the pair that there is already. */
   onPair(listener: (pair: CertificatePair) => void): void {
     this.#pairs.listen(listener);
+    if (this.#leaf !== undefined) listener(pairOf(this.#leaf));
   }
 
   /** True once there is a certificate that has not expired. */
@@ -62,11 +64,15 @@ export class LeafHolder implements Runnable, CertificateSource {
     });
     if (leaf !== undefined && leaf !== this.#leaf) {
       this.#leaf = leaf;
-      const { validToMs } = leaf;
-      metrics.notAfter("leaf", validToMs);
-      this.#pairs.emit({ cert: Buffer.from(leaf.cert), key: Buffer.from(leaf.key), validToMs });
-      logger.info({ validTo: new Date(validToMs).toISOString() }, "there is a new certificate for admission");
+      metrics.notAfter("leaf", leaf.validToMs);
+      this.#pairs.emit(pairOf(leaf));
+      const validTo = new Date(leaf.validToMs).toISOString();
+      logger.info({ validTo }, "there is a new certificate for admission");
     }
     return { requeueAfterMs: Math.min(leafDueMs(authorities, leaf, nowMs) - nowMs, longestWaitMs) };
   }
+}
+
+function pairOf({ cert, key, validToMs }: Leaf): CertificatePair {
+  return { cert: Buffer.from(cert), key: Buffer.from(key), validToMs };
 }
