@@ -1,8 +1,9 @@
 import { Agent, request as httpsRequest } from "node:https";
 import { connect, type TLSSocket } from "node:tls";
 import { once } from "node:events";
-import { RateLimitedLog, systemClock } from "@bunting/runtime";
+import { RateLimitedLog, systemClock, type Clock } from "@bunting/runtime";
 import { eventually, recordingLogger } from "@bunting/test/support/grpc-port.js";
+import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { Authority } from "@bunting/test/support/certificates.js";
 import { expect } from "chai";
 import type { CertificatePair } from "@bunting/server";
@@ -13,6 +14,9 @@ import { AdmissionServer } from "./admission-server.js";
 interface Answer {
   readonly status: number;
   readonly body: string;
+  /** Headers. */
+  readonly connection: string | undefined;
+  readonly keepAlive: unknown;
 }
 
 describe("AdmissionServer", () => {
@@ -38,6 +42,10 @@ describe("AdmissionServer", () => {
     handshakes = [];
     refused = 0;
     review = () => ({ isAllowed: true });
+    await start(systemClock, 0);
+  });
+
+  async function start(clock: Clock, lingerMs: number): Promise<void> {
     const kind = { group: "", version: "v1", kind: "Pod" };
     const webhook: Webhook = { name: "pod", kind, review: (...args) => review(...args) };
     const listeners: ((pair: CertificatePair) => void)[] = [];
@@ -47,11 +55,11 @@ describe("AdmissionServer", () => {
       certificate: { onPair: (listener) => void listeners.push(listener) },
       handler: new AdmissionHandler({
         webhooks: new Map([["/mutate-v1-pod", webhook]]),
-        context: { clock: systemClock, logger, metrics: { admission: () => undefined } },
-        log: new RateLimitedLog(logger, systemClock),
+        context: { clock, logger, metrics: { admission: () => undefined } },
+        log: new RateLimitedLog(logger, clock),
       }),
       context: {
-        clock: systemClock,
+        clock,
         logger,
         metrics: {
           admissionTook: () => undefined,
@@ -59,13 +67,13 @@ describe("AdmissionServer", () => {
           tls: { handshake: (result) => void handshakes.push(result) },
         },
       },
-      lingerMs: 0,
+      lingerMs,
     });
     await server.listen();
     abort = new AbortController();
     running = server.run(abort.signal);
     usePair(await issue());
-  });
+  }
 
   afterEach(async () => {
     agent.destroy();
@@ -82,7 +90,12 @@ describe("AdmissionServer", () => {
         const chunks: Buffer[] = [];
         response.on("data", (chunk: Buffer) => chunks.push(chunk));
         response.on("end", () =>
-          resolve({ status: response.statusCode ?? 0, body: Buffer.concat(chunks).toString() }),
+          resolve({
+            status: response.statusCode ?? 0,
+            body: Buffer.concat(chunks).toString(),
+            connection: response.headers.connection,
+            keepAlive: response.headers["keep-alive"],
+          }),
         );
       });
       sent.end(method === "GET" ? undefined : body);
@@ -92,12 +105,13 @@ describe("AdmissionServer", () => {
   it("answers reviews over HTTPS, with the query that API servers add", async () => {
     const answer = await send(reviewOf({}), "/mutate-v1-pod?timeout=3s");
     expect(answer.status).to.equal(200);
+    expect(answer.keepAlive, "longer than API servers keep idle connections").to.equal("timeout=120");
     expect(JSON.parse(answer.body)).to.have.nested.property("response.allowed", true);
   });
 
   it("answers everything else with a sentence", async () => {
     expect(await send("{")).to.deep.include({ status: 400 });
-    expect(await send(reviewOf({}), "/elsewhere")).to.deep.equal({
+    expect(await send(reviewOf({}), "/elsewhere")).to.deep.include({
       status: 404,
       body: "There is no webhook at this path.\n",
     });
@@ -151,7 +165,7 @@ describe("AdmissionServer", () => {
         host: "127.0.0.1",
         port: server.port,
         ca: authority.cert,
-        ALPNProtocols: ["http/1.1"],
+        ALPNProtocols: ["h2", "http/1.1"],
       });
       await once(socket, "secureConnect");
       return socket;
@@ -159,6 +173,7 @@ describe("AdmissionServer", () => {
     const old = await open();
     usePair(await issue());
     const next = await open();
+    expect(next.alpnProtocol).to.equal("http/1.1");
     expect(next.getPeerX509Certificate()?.serialNumber).to.not.equal(
       old.getPeerX509Certificate()?.serialNumber,
     );
@@ -171,6 +186,22 @@ describe("AdmissionServer", () => {
       socket.destroy();
     }
     expect(handshakes).to.deep.equal(["done", "done"]);
+  });
+
+  it("asks who calls it to leave while it stops, and answers them on new connections as well", async () => {
+    abort.abort();
+    await running;
+    const clock = new ManualClock();
+    await start(clock, 3_000);
+    expect((await send(reviewOf({}))).connection).to.not.equal("close");
+    abort.abort();
+    for (let i = 0; i < 3; i++) {
+      const { status, connection } = await send(reviewOf({}));
+      expect([status, connection]).to.deep.equal([200, "close"]);
+    }
+    expect(handshakes).to.deep.equal(["done", "resumed", "resumed"]);
+    clock.advance(3_000);
+    await running;
   });
 
   it("answers what is under way when it stops, and then accepts nobody", async () => {

@@ -35,13 +35,15 @@ const maxReviewBytes = 7 * 1024 * 1024;
 const defaultPeerMemoryBytes = 48 * 1024 * 1024;
 /** Time for reviews that are under way when it stops: more than the API server waits for them. */
 const drainMs = 4_000;
+/** API servers keep idle connections for 90 s. They must be the ones to close them: a review that they send meanwhile is lost, and a Pod with it. */
+const idleTimeoutMs = 120_000;
 /** Larger ones take turns. */
 const largeReviewBytes = 128 * 1024;
 const json = { "content-type": "application/json" };
 const text = { "content-type": "text/plain; charset=utf-8" };
 
 /**
- * The HTTPS port that API servers call. They speak HTTP/1.1 to it, over connections that they keep. Anybody in the cluster can connect: what is
+ * The HTTPS port that API servers call. They speak HTTP/1.1 to it, over connections that they keep: over HTTP/2 all would go to one replica. Anybody in the cluster can connect: what is
  * held for a connection is charged to it, and reviews change nothing, so there is nothing to gain by sending one.
  */
 export class AdmissionServer implements Runnable {
@@ -51,6 +53,7 @@ export class AdmissionServer implements Runnable {
   /** One large review of a webhook at a time: parsed, it takes many times its size. */
   readonly #largeReviews = new Map<Webhook, Semaphore>();
   readonly #exchangeMetrics: ExchangeMetrics;
+  #isStopping = false;
 
   constructor(options: AdmissionServerOptions) {
     const { endpoint, certificate, context, peerMemoryBytes = defaultPeerMemoryBytes } = options;
@@ -61,12 +64,14 @@ export class AdmissionServer implements Runnable {
       httpActiveRequests: () => undefined,
       requestRefused: () => metrics.admissionsRefused(),
     };
+    const onHandshake: TlsMetrics["handshake"] = (result) => metrics.tls.handshake(result);
     this.#listener = new PortListener({
       endpoint,
       optionName: "--webhook-port",
       logger,
-      tls: new TlsTermination({ certificate, onHandshake: (result) => metrics.tls.handshake(result) }),
+      tls: new TlsTermination({ certificate, onHandshake }, ["http/1.1"]),
       memory: new PeerMemory(peerMemoryBytes, "idle"),
+      idleTimeoutMs,
       http: (request, response) => this.#serve(request, response),
       onRefused: () => metrics.admissionsRefused(),
     });
@@ -82,9 +87,12 @@ export class AdmissionServer implements Runnable {
     return this.#listener.listen();
   }
 
-  /** Serves until the signal aborts, and some seconds longer. `listen` comes first. */
+  /**
+   * Serves until the signal aborts, and some seconds longer, in which it asks API servers to leave. `listen` comes first.
+   */
   async run(signal: AbortSignal): Promise<void> {
     await aborted(signal);
+    this.#isStopping = true;
     const { lingerMs = 3_000, context } = this.#options;
     await new Promise<void>((resolve) => context.clock.after(lingerMs, resolve));
     await within(drainMs, this.#listener.stopListening(), context.clock);
@@ -121,7 +129,8 @@ export class AdmissionServer implements Runnable {
     const startedMs = context.clock.monotonicMs() - exchange.elapsedMs;
     const review = async (): Promise<void> => {
       const { status, body: answer } = await handler.handle(webhook, body, startedMs);
-      exchange.reply(status, status === 200 ? json : text, answer);
+      const headers = status === 200 ? json : text;
+      exchange.reply(status, this.#isStopping ? { ...headers, ...exchange.closing() } : headers, answer);
       context.metrics.admissionTook(webhook.name, exchange.elapsedMs);
     };
     if (body.length <= largeReviewBytes) return review();

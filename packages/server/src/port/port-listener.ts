@@ -61,6 +61,8 @@ export interface PortListenerOptions {
   readonly headerTimeoutMs?: number;
   /** Time for an HTTP/1.1 request to arrive; default 30 s. */
   readonly requestTimeoutMs?: number;
+  /** Time that a connection over HTTP/1.1 may be idle; default 60 s. Where clients pool them, longer than they do: a request may be lost on one that is being closed. */
+  readonly idleTimeoutMs?: number;
   /** Drops connections whose peer vanished without closing: default PING after 60 s of silence, drop 20 s later. */
   readonly keepalive?: KeepaliveOptions | undefined;
   /** Ends streams and connections whose peer does not read: default after 60 s. */
@@ -128,7 +130,7 @@ export class PortListener {
   constructor(options: PortListenerOptions) {
     const { grpc, http, limits, memory, keepalive = defaultKeepalive, stall = defaultStall } = options;
     const { headerTimeoutMs = 3_000, requestTimeoutMs = 30_000, turns = new ReadFairness() } = options;
-    const { onDropped, onRefused, onStreamLimit, onReadingResumed } = options;
+    const { onDropped, onRefused, onStreamLimit, onReadingResumed, idleTimeoutMs } = options;
     const dropped = (reason: DropReason) => (): void => onDropped?.(reason);
     const { maxHeaderBytes = defaultTransportLimits.maxHeaderBytes } = limits ?? {};
     this.#options = options;
@@ -163,7 +165,7 @@ export class PortListener {
     this.#stallWatch = new StallWatch({ ...stall, onStreamStalled }, () => onDropped?.("stalled"));
     if (http !== undefined)
       this.#http1 = new Http1Server(http, {
-        times: { headerTimeoutMs, requestTimeoutMs },
+        times: { headerTimeoutMs, requestTimeoutMs, idleTimeoutMs },
         limits: { maxHeaderBytes, memory },
         wholeRequests: options.wholeRequests,
         stallClock: this.#stallWatch,

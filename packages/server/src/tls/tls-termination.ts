@@ -109,7 +109,8 @@ export class TlsTermination {
   #pair: CertificatePair | undefined;
   #ticketKeySinceMs = 0;
 
-  constructor(options: TlsTerminationOptions) {
+  /** @param protocols by ALPN. Clients that may choose take HTTP/2, so a port without it must not offer it. */
+  constructor(options: TlsTerminationOptions, protocols = ["h2", "http/1.1"]) {
     const { certificate, clients, maxHandshakes = 256 } = options;
     const { timeoutMs = 10_000 } = options.times ?? {};
     this.allowsPlaintext = options.allowsPlaintext === true;
@@ -124,7 +125,7 @@ export class TlsTermination {
     this.#maxHandshakes = maxHandshakes;
     // Never listens: connections are emitted to it.
     this.#server = createServer({
-      ALPNProtocols: ["h2", "http/1.1"],
+      ALPNProtocols: protocols,
       requestCert: clients !== undefined,
       // If it is only requested, node would refuse clients that present none.
       rejectUnauthorized: clients?.isRequired === true,
