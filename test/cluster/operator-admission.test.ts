@@ -1,0 +1,234 @@
+import { fullEntry } from "@bunting/operator/internal/pod/injection-entry.fixture.js";
+import { expect } from "chai";
+import { eventually } from "../support/event-queue.js";
+import { AdmissionWorld } from "./support/admission-world.js";
+import type { ApiResponse } from "./support/api-client.js";
+import { inParallel } from "./support/in-parallel.js";
+import { sharedCluster } from "./support/use-cluster.js";
+
+interface Container {
+  readonly name: string;
+  readonly env?: readonly { readonly name: string }[];
+}
+
+interface Pod {
+  readonly metadata: { readonly annotations: Readonly<Record<string, string>>; readonly labels?: object };
+  readonly spec: {
+    readonly containers: readonly Container[];
+    readonly initContainers?: readonly Container[];
+  };
+}
+
+function podOf({ status, text }: ApiResponse): Pod {
+  expect(status, text).to.equal(201);
+  return JSON.parse(text) as Pod;
+}
+
+function hasSidecar({ spec }: Pod): boolean {
+  return spec.initContainers?.some(({ name }) => name === "flagd") === true;
+}
+
+function messageOf({ status, text }: ApiResponse): string {
+  expect(status, text).to.be.greaterThan(399);
+  return (JSON.parse(text) as { message: string }).message;
+}
+
+const required = { "bunting.dev/injection": "required" };
+const gone = { "openfeature.dev/featureflagsource": "gone" };
+
+describe("admission by the operator, as a real API server asks for it", function () {
+  this.timeout(180_000);
+  const cluster = sharedCluster();
+  let world: AdmissionWorld;
+
+  before(async () => {
+    world = await AdmissionWorld.start(cluster());
+  });
+
+  after(() => world.stop());
+
+  beforeEach(() => {
+    world.reviews.length = 0;
+  });
+
+  it("injects the Pods that want flags, dry runs alike, and sees no others", async () => {
+    const stored = podOf(await world.createPod({ isDryRun: false }));
+    const tried = podOf(await world.createPod({}));
+    for (const pod of [stored, tried]) {
+      expect(hasSidecar(pod)).to.equal(true);
+      expect(pod.metadata.annotations["bunting.dev/injected"]).to.equal(`webhook ${fullEntry.digest}`);
+      expect(pod.metadata.labels).to.deep.include({ "bunting.dev/agent": fullEntry.revision });
+      expect(pod.spec.containers[0]?.env?.map(({ name }) => name)).to.include.members(
+        fullEntry.env.map(({ name }) => name),
+      );
+    }
+    expect(world.reviews).to.have.length(2);
+    const plain = podOf(await world.createPod({ annotations: { "openfeature.dev/enabled": "false" } }));
+    expect(hasSidecar(plain)).to.equal(false);
+    expect(world.reviews).to.have.length(2);
+  });
+
+  it("does not see Pods that the policy has injected, but does those that only say so", async () => {
+    const annotations = { "bunting.dev/injected": "policy 0123" };
+    const flagd = { name: "flagd", image: "agent", restartPolicy: "Always" };
+    podOf(await world.createPod({ annotations, spec: { initContainers: [flagd] } }));
+    expect(world.reviews).to.deep.equal([]);
+    expect(hasSidecar(podOf(await world.createPod({ annotations })))).to.equal(true);
+  });
+
+  it("never touches the operator's own namespace, required or not", async () => {
+    const pod = podOf(
+      await world.createPod({ annotations: { ...gone, ...required }, namespace: world.ownNamespace }),
+    );
+    expect(hasSidecar(pod)).to.equal(false);
+    expect(world.reviews).to.deep.equal([]);
+  });
+
+  it("admits a Pod whose source is unknown, with a warning that kubectl shows, and the reason on the Pod", async () => {
+    const answer = await world.createPod({ annotations: gone });
+    expect(podOf(answer).metadata.annotations["bunting.dev/not-injected"]).to.equal("UnknownSource");
+    expect(answer.headers.warning).to.contain("the Pod gets no flags: there is no FeatureFlagSource gone");
+  });
+
+  it("refuses it where its owner, or that of the namespace, requires flags", async () => {
+    const refused = await world.createPod({ annotations: { ...gone, ...required } });
+    expect(messageOf(refused)).to.match(
+      /"required-pod\.bunting\.dev" denied.*there is no FeatureFlagSource gone/,
+    );
+    world.reviews.length = 0;
+    expect(hasSidecar(podOf(await world.createPod({ annotations: required })))).to.equal(true);
+    expect(world.reviews.map(({ path }) => path)).to.deep.equal(["/mutate-v1-pod"]);
+    const path = `/api/v1/namespaces/${world.namespace}`;
+    await cluster().api.patch(path, { metadata: { labels: required } });
+    await eventually(
+      async () =>
+        (await world.createPod({ annotations: gone })).text.includes("required-namespace.bunting.dev"),
+      "the label of the namespace counts",
+    );
+    expect(hasSidecar(podOf(await world.createPod({})))).to.equal(true);
+    await cluster().api.patch(path, { metadata: { labels: { "bunting.dev/injection": null } } });
+    await eventually(
+      async () => (await world.createPod({ annotations: gone })).status === 201,
+      "it counts no more",
+    );
+  });
+
+  it("takes an annotation of 200 KB, which is what a Pod may have, and a Pod that has nothing else", async () => {
+    const answer = await world.createPod({ annotations: { note: "x".repeat(200_000), ...gone } });
+    expect(podOf(answer).metadata.annotations["bunting.dev/not-injected"]).to.equal("UnknownSource");
+    const long = await world.createPod({
+      annotations: { "openfeature.dev/featureflagsource": "x".repeat(250_000) },
+    });
+    expect(podOf(long).metadata.annotations["bunting.dev/not-injected"]).to.equal("UnknownSource");
+  });
+
+  it("completes a container that another webhook adds later", async () => {
+    await world.addMesh();
+    try {
+      let pod: Pod | undefined;
+      await eventually(async () => {
+        world.reviews.length = 0;
+        pod = podOf(await world.createPod({}));
+        return pod.spec.containers.length === 2;
+      }, "the other webhook is called");
+      const names = fullEntry.env.map(({ name }) => name);
+      expect(pod?.spec.containers.map(({ name }) => name)).to.deep.equal(["app", "mesh"]);
+      for (const { env = [] } of pod?.spec.containers ?? [])
+        expect(env.map(({ name }) => name)).to.include.members(names);
+      expect(pod?.spec.initContainers?.filter(({ name }) => name === "flagd")).to.have.length(1);
+      expect(world.reviews.map(({ containers }) => containers.join())).to.deep.equal(["app", "app,mesh"]);
+    } finally {
+      await world.removeMesh();
+    }
+  });
+
+  it("refuses a bad FeatureFlag with its fields, and accepts a good one, with warnings", async () => {
+    const bad = await world.writeFlag("bad", { defaultVariant: "of" });
+    expect(messageOf(bad)).to.match(
+      /"vfeatureflag\.kb\.io" denied the request: spec\.flagSpec\.flags\.a\.defaultVariant: /,
+    );
+    const { details } = JSON.parse(bad.text) as { details: { causes: { field: string }[] } };
+    expect(details.causes[0]?.field).to.equal("spec.flagSpec.flags.a.defaultVariant");
+    const good = await world.writeFlag("good", { targeting: { if: [{ $ref: "gone" }, "on", "off"] } });
+    expect(good.status, good.text).to.equal(201);
+    expect(good.headers.warning).to.contain('there is no evaluator \\"gone\\"');
+    const tried = await world.writeFlag("tried", {}, "?dryRun=All");
+    expect([tried.status, tried.headers.warning]).to.deep.equal([201, undefined]);
+  });
+
+  it("refuses a FeatureFlagSource with which no Pod could start", async () => {
+    const collection = `/apis/core.openfeature.dev/v1beta1/namespaces/${world.namespace}/featureflagsources`;
+    const create = (spec: object): Promise<ApiResponse> =>
+      cluster().api.request("POST", `${collection}?dryRun=All`, {
+        body: {
+          apiVersion: "core.openfeature.dev/v1beta1",
+          kind: "FeatureFlagSource",
+          metadata: { name: "source" },
+          spec: { sources: [{ source: "flags", provider: "flagd-proxy" }], ...spec },
+        },
+      });
+    expect((await create({})).status).to.equal(201);
+    const resources = { requests: { memory: "128Mi" }, limits: { memory: "64Mi" } };
+    expect(messageOf(await create({ resources }))).to.contain(
+      "spec.resources.requests.memory: 128Mi is more",
+    );
+  });
+
+  it("while it is away, Pods start, an edit of flags passes, and only Pods that require it wait", async () => {
+    expect((await world.writeFlag("incident", {})).status).to.equal(201);
+    await world.stopServing();
+    expect(hasSidecar(podOf(await world.createPod({})))).to.equal(false);
+    const waiting = await world.createPod({ annotations: required });
+    expect(messageOf(waiting)).to.match(/failed calling webhook "required-pod\.bunting\.dev"/);
+    podOf(await world.createPod({ annotations: { ...required, "openfeature.dev/enabled": "false" } }));
+    expect((await world.writeFlag("incident", { defaultVariant: "off" })).status).to.equal(200);
+    await world.serve();
+    await eventually(
+      async () => (await world.createPod({ annotations: required })).status === 201,
+      "the Pod that waited starts",
+    );
+  });
+
+  it("writes nothing of the configurations but the bundle, so that others see no drift", async () => {
+    const { object } = await world.configuration();
+    const { managedFields = [] } = object.metadata as {
+      managedFields?: readonly { manager: string; fieldsV1: Readonly<Record<string, unknown>> }[];
+    };
+    const ours = managedFields.filter(({ manager }) => manager === "bunting-operator");
+    const webhook = { ".": {}, "f:clientConfig": { "f:caBundle": {} }, "f:name": {} };
+    const names = ["mutate.openfeature.dev", "required-namespace.bunting.dev", "required-pod.bunting.dev"];
+    expect(ours.map(({ fieldsV1 }) => fieldsV1)).to.deep.equal([
+      { "f:webhooks": Object.fromEntries(names.map((name) => [`k:{"name":"${name}"}`, webhook])) },
+    ]);
+  });
+
+  it("loses none of 1,000 admissions while its authority is replaced", async () => {
+    await world.ageAuthority();
+    await world.untilCalled();
+    const authorities = async (): Promise<number> =>
+      (await world.configuration()).bundle.split("BEGIN CERTIFICATE").length - 1;
+    await eventually(async () => (await authorities()) === 2, "both authorities are in the bundle");
+    const before = await world.servedAuthority();
+    let admitted = 0;
+    let isShifted = false;
+    await inParallel(
+      Array.from({ length: 1_000 }, (_, i) => i),
+      async () => {
+        if (admitted >= 300 && !isShifted) {
+          isShifted = true;
+          world.clock.shiftMs += 61_000;
+          world.keep();
+        }
+        const pod = podOf(await world.createPod({}));
+        expect(hasSidecar(pod)).to.equal(true);
+        admitted++;
+      },
+    );
+    await eventually(
+      async () => (await world.servedAuthority()) !== before,
+      "the certificate is of the new authority",
+    );
+    expect(hasSidecar(podOf(await world.createPod({})))).to.equal(true);
+    expect(await authorities()).to.equal(2);
+  });
+});

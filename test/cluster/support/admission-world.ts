@@ -1,0 +1,379 @@
+import { once } from "node:events";
+import { createServer, type Server } from "node:https";
+import { connect } from "node:tls";
+import { ClusterWatches, connectCluster, type ConnectedCluster, type KubeObject } from "@bunting/kube";
+import { AdmissionHandler, type Webhook } from "@bunting/operator/internal/admission/admission-handler.js";
+import { admissionMetrics } from "@bunting/operator/internal/admission/admission-metrics.js";
+import { AdmissionServer } from "@bunting/operator/internal/admission/admission-server.js";
+import { podWebhook } from "@bunting/operator/internal/admission/mutate-pod.js";
+import { featureFlagSourceWebhook } from "@bunting/operator/internal/admission/validate-feature-flag-source.js";
+import { featureFlagWebhook } from "@bunting/operator/internal/admission/validate-feature-flag.js";
+import type { InjectionEntry } from "@bunting/operator/internal/api/injection.js";
+import { webhookConfigurationNames, webhookPaths } from "@bunting/operator/internal/api/webhooks.js";
+import { createAuthority } from "@bunting/operator/internal/certificates/issue-certificate.js";
+import {
+  authoritySecretName,
+  secretDataOf,
+} from "@bunting/operator/internal/certificates/authority-secret.js";
+import { servingCertificates } from "@bunting/operator/internal/certificates/serving-certificates.js";
+import { WebhookConfigurations } from "@bunting/operator/internal/controllers/webhook-configurations.js";
+import { webhookConfigurations } from "@bunting/operator/internal/desired/webhook-configurations.js";
+import { operatorMetrics } from "@bunting/operator/internal/operator-metrics.js";
+import { fullEntry } from "@bunting/operator/internal/pod/injection-entry.fixture.js";
+import { createLogger, RateLimitedLog, systemClock, type Clock } from "@bunting/runtime";
+import { Authority } from "../../support/certificates.js";
+import { eventually } from "../../support/event-queue.js";
+import { freePort } from "../../support/free-port.js";
+import type { ApiResponse } from "./api-client.js";
+import type { Cluster } from "./cluster.js";
+
+const dayMs = 86_400_000;
+const registration = "/apis/admissionregistration.k8s.io/v1";
+const configurationPaths = [
+  `${registration}/mutatingwebhookconfigurations/${webhookConfigurationNames.mutating}`,
+  `${registration}/validatingwebhookconfigurations/${webhookConfigurationNames.validating}`,
+];
+
+/** The clock of this machine, which a test moves on. */
+class ShiftedClock implements Clock {
+  shiftMs = 0;
+
+  now(): number {
+    return Date.now() + this.shiftMs;
+  }
+
+  monotonicMs(): number {
+    return systemClock.monotonicMs();
+  }
+
+  after(delayMs: number, callback: () => void): () => void {
+    return systemClock.after(delayMs, callback);
+  }
+}
+
+export interface Review {
+  readonly path: string;
+  readonly containers: readonly string[];
+}
+
+export interface PodWishes {
+  readonly annotations?: Readonly<Record<string, string>>;
+  readonly spec?: object;
+  readonly namespace?: string;
+  /** False: it is stored. */
+  readonly isDryRun?: boolean;
+}
+
+/** The admission of the operator, on a real API server that calls it over TLS: one replica, which leads. */
+export class AdmissionWorld {
+  readonly cluster: Cluster;
+  readonly namespace: string;
+  readonly ownNamespace: string;
+  readonly port: number;
+  readonly clock = new ShiftedClock();
+  /** What was compiled, by namespace and text. */
+  readonly entries = new Map<string, InjectionEntry>();
+  /** What the API server showed of Pods. */
+  readonly reviews: Review[] = [];
+  readonly #abort = new AbortController();
+  readonly #running: Promise<unknown>[] = [];
+  readonly #logger = createLogger({ format: "json", debug: false }, { write: () => undefined });
+  readonly #metrics = { ...operatorMetrics(), ...admissionMetrics.create() };
+  readonly #parts: ReturnType<typeof servingCertificates>;
+  #serving: { readonly abort: AbortController; readonly running: Promise<void> } | undefined;
+  #mesh: Server | undefined;
+
+  static async start(cluster: Cluster): Promise<AdmissionWorld> {
+    const [namespace, own] = [await cluster.createNamespace(), await cluster.createNamespace()];
+    for (const each of [namespace, own])
+      await cluster.api.create(`/api/v1/namespaces/${each}/serviceaccounts`, { metadata: { name: "web" } });
+    const choice = { kubeconfig: cluster.kubeconfig, kubeContext: "", serviceAccountDirectory: "" };
+    const program = "bunting-test/0.0.0";
+    const connected = await connectCluster(choice, { program, clock: systemClock, env: {} });
+    const world = new AdmissionWorld(cluster, connected, namespace, own, await freePort());
+    await world.#start();
+    return world;
+  }
+
+  private constructor(
+    cluster: Cluster,
+    connected: ConnectedCluster,
+    namespace: string,
+    ownNamespace: string,
+    port: number,
+  ) {
+    this.cluster = cluster;
+    this.namespace = namespace;
+    this.ownNamespace = ownNamespace;
+    this.port = port;
+    this.entries.set(`${namespace} end-to-end`, fullEntry);
+    const context = { clock: this.clock, logger: this.#logger, metrics: this.#metrics };
+    const silent = { relist: () => undefined, event: () => undefined, error: () => undefined };
+    const { client } = connected;
+    const watches = new ClusterWatches({
+      client,
+      context: { ...context, clock: systemClock, metrics: silent },
+    });
+    this.#parts = servingCertificates(
+      { kind: "own", dnsNames: ["localhost"] },
+      { client, watches, namespace: ownNamespace, context },
+    );
+    const { bundle, keeper, runnables } = this.#parts;
+    if (bundle === undefined || keeper === undefined) throw new Error("there is an authority of our own");
+    const configurations = new WebhookConfigurations({
+      client,
+      watches,
+      bundle,
+      address: { url: this.#url },
+      onApplied: (pem) => keeper.bundleApplied(pem),
+      context,
+    });
+    for (const each of [connected.connections, ...runnables, keeper, configurations])
+      this.#running.push(each.run(this.#abort.signal));
+  }
+
+  get #url(): string {
+    return `https://localhost:${this.port}`;
+  }
+
+  async #start(): Promise<void> {
+    await this.serve();
+    // As whoever installs the operator does.
+    const objects = webhookConfigurations({
+      namespace: this.ownNamespace,
+      address: { url: this.#url },
+      validatesFlags: true,
+    });
+    for (const [index, object] of objects.entries())
+      await this.cluster.api.apply(configurationPaths[index] ?? "", object);
+    await this.untilCalled();
+  }
+
+  /** Waits until the API server knows the webhooks, and can verify them. */
+  async untilCalled(): Promise<void> {
+    const isInjected = async (): Promise<boolean> =>
+      (await this.createPod({})).text.includes("bunting.dev/injected");
+    await eventually(isInjected, "a Pod is injected");
+    const isChecked = async (): Promise<boolean> =>
+      (await this.writeFlag("probe", { defaultVariant: "unknown" }, "?dryRun=All")).text.includes(
+        "vfeatureflag",
+      );
+    await eventually(isChecked, "a FeatureFlag is checked");
+  }
+
+  /** Listens at the port that the configurations name. */
+  async serve(): Promise<void> {
+    const context = { clock: this.clock, logger: this.#logger, metrics: this.#metrics };
+    const server = new AdmissionServer({
+      endpoint: { host: "127.0.0.1", port: this.port },
+      certificate: this.#parts.source,
+      handler: new AdmissionHandler({
+        webhooks: this.#webhooks(),
+        context,
+        log: new RateLimitedLog(this.#logger, this.clock),
+      }),
+      context,
+      lingerMs: 0,
+    });
+    await server.listen();
+    const abort = new AbortController();
+    this.#serving = { abort, running: server.run(abort.signal) };
+  }
+
+  /** Nobody listens any more. */
+  async stopServing(): Promise<void> {
+    this.#serving?.abort.abort();
+    await this.#serving?.running;
+    this.#serving = undefined;
+  }
+
+  #webhooks(): ReadonlyMap<string, Webhook> {
+    const pods = (path: string, isRequired: boolean): [string, Webhook] => {
+      const webhook = podWebhook({
+        lookup: (namespace, { text }) =>
+          this.entries.get(`${namespace} ${text}`) ?? {
+            reason: "UnknownSource",
+            message: `there is no FeatureFlagSource ${text}`,
+          },
+        isRequired,
+        metrics: this.#metrics,
+      });
+      const review: Webhook["review"] = (request, startedMs) => {
+        const { spec } = request.object as {
+          readonly spec: { readonly containers: readonly { name: string }[] };
+        };
+        this.reviews.push({ path, containers: spec.containers.map(({ name }) => name) });
+        return webhook.review(request, startedMs);
+      };
+      return [path, { ...webhook, review }];
+    };
+    return new Map([
+      pods(webhookPaths.pod, false),
+      pods(webhookPaths.requiredPod, true),
+      [
+        webhookPaths.featureFlag,
+        featureFlagWebhook({
+          maxDocumentBytes: 1_000_000,
+          levelOfNamespace: () => undefined,
+          clock: this.clock,
+        }),
+      ],
+      [webhookPaths.featureFlagSource, featureFlagSourceWebhook],
+    ]);
+  }
+
+  createPod({
+    annotations = {},
+    spec = {},
+    namespace = this.namespace,
+    isDryRun = true,
+  }: PodWishes): Promise<ApiResponse> {
+    return this.cluster.api.request(
+      "POST",
+      `/api/v1/namespaces/${namespace}/pods${isDryRun ? "?dryRun=All" : ""}`,
+      {
+        body: {
+          metadata: {
+            generateName: "web-",
+            annotations: {
+              "openfeature.dev/enabled": "true",
+              "openfeature.dev/featureflagsource": "end-to-end",
+              ...annotations,
+            },
+          },
+          spec: {
+            serviceAccountName: "web",
+            automountServiceAccountToken: false,
+            containers: [{ name: "app", image: "app" }],
+            ...spec,
+          },
+        },
+      },
+    );
+  }
+
+  /** Writes a FeatureFlag with one flag. */
+  writeFlag(name: string, flag: object, query = ""): Promise<ApiResponse> {
+    const collection = `/apis/core.openfeature.dev/v1beta1/namespaces/${this.namespace}/featureflags`;
+    const defaults = { state: "ENABLED", variants: { on: true, off: false }, defaultVariant: "on" };
+    return this.cluster.api.request(
+      "PATCH",
+      `${collection}/${name}${query === "" ? "?" : `${query}&`}fieldManager=test&force=true`,
+      {
+        contentType: "application/apply-patch+yaml",
+        body: {
+          apiVersion: "core.openfeature.dev/v1beta1",
+          kind: "FeatureFlag",
+          metadata: { name, namespace: this.namespace },
+          spec: { flagSpec: { flags: { a: { ...defaults, ...flag } } } },
+        },
+      },
+    );
+  }
+
+  /** Replaces the Secret by one whose authority is to be renewed. */
+  async ageAuthority(): Promise<void> {
+    const nowMs = Date.now();
+    const validity = { fromMs: nowMs - 300 * dayMs, toMs: nowMs + 65 * dayMs };
+    const old = {
+      ...createAuthority(validity),
+      validFromMs: validity.fromMs,
+      validToMs: validity.toMs,
+      trustedMs: validity.fromMs,
+    };
+    const path = `/api/v1/namespaces/${this.ownNamespace}/secrets/${authoritySecretName}`;
+    await this.cluster.api.patch(path, { data: secretDataOf([old]) });
+  }
+
+  /** How many authorities the API server verifies our webhooks by, and who wrote the configuration. */
+  async configuration(): Promise<{ readonly object: KubeObject; readonly bundle: string }> {
+    const object = (await this.cluster.api.get(configurationPaths[0] ?? "")) as unknown as KubeObject & {
+      readonly webhooks: readonly { readonly clientConfig: { readonly caBundle?: string } }[];
+    };
+    const { caBundle = "" } = object.webhooks[0]?.clientConfig ?? {};
+    return { object, bundle: Buffer.from(caBundle, "base64").toString() };
+  }
+
+  /** Who issued the certificate that a new connection gets. */
+  async servedAuthority(): Promise<string> {
+    const { bundle } = await this.configuration();
+    const socket = connect({ host: "127.0.0.1", port: this.port, servername: "localhost", ca: bundle });
+    await once(socket, "secureConnect");
+    const issuer = socket.getPeerX509Certificate()?.issuer ?? "";
+    socket.destroy();
+    return issuer;
+  }
+
+  /** Has the leader look at its authorities: the clock was moved. */
+  keep(): void {
+    this.#parts.keeper?.look();
+  }
+
+  /** Another mutating webhook, called after ours, which gives each Pod a container. */
+  async addMesh(): Promise<void> {
+    const authority = await Authority.create();
+    const { cert, key } = await authority.issue();
+    const server = createServer({ cert, key }, (request, response) => {
+      const chunks: Buffer[] = [];
+      request.on("data", (chunk: Buffer) => chunks.push(chunk));
+      request.on("end", () => {
+        const { uid, object } = (
+          JSON.parse(Buffer.concat(chunks).toString()) as {
+            request: { uid: string; object: { spec: { containers: { name: string }[] } } };
+          }
+        ).request;
+        const hasMesh = object.spec.containers.some(({ name }) => name === "mesh");
+        const patch = [{ op: "add", path: "/spec/containers/-", value: { name: "mesh", image: "mesh" } }];
+        response.end(
+          JSON.stringify({
+            apiVersion: "admission.k8s.io/v1",
+            kind: "AdmissionReview",
+            response: {
+              uid,
+              allowed: true,
+              ...(hasMesh
+                ? {}
+                : { patchType: "JSONPatch", patch: Buffer.from(JSON.stringify(patch)).toString("base64") }),
+            },
+          }),
+        );
+      });
+    });
+    this.#mesh = server;
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const { port } = server.address() as { port: number };
+    await this.cluster.api.apply(meshPath, {
+      apiVersion: "admissionregistration.k8s.io/v1",
+      kind: "MutatingWebhookConfiguration",
+      metadata: { name: "zz-mesh" },
+      webhooks: [
+        {
+          name: "mesh.example.com",
+          admissionReviewVersions: ["v1"],
+          sideEffects: "None",
+          rules: [{ apiGroups: [""], apiVersions: ["v1"], operations: ["CREATE"], resources: ["pods"] }],
+          namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": this.namespace } },
+          clientConfig: {
+            url: `https://localhost:${port}/`,
+            caBundle: Buffer.from(authority.cert).toString("base64"),
+          },
+        },
+      ],
+    });
+  }
+
+  async removeMesh(): Promise<void> {
+    await this.cluster.api.delete(meshPath);
+    this.#mesh?.closeAllConnections();
+    this.#mesh?.close();
+  }
+
+  async stop(): Promise<void> {
+    for (const each of configurationPaths) await this.cluster.api.delete(each);
+    await this.stopServing();
+    this.#abort.abort();
+    await Promise.all(this.#running);
+  }
+}
+
+const meshPath = `${registration}/mutatingwebhookconfigurations/zz-mesh`;
