@@ -19,6 +19,13 @@ interface Pod {
   };
 }
 
+interface Condition {
+  readonly type: string;
+  readonly status: string;
+  readonly reason: string;
+  readonly message: string;
+}
+
 function podOf({ status, text }: ApiResponse): Pod {
   expect(status, text).to.equal(201);
   return JSON.parse(text) as Pod;
@@ -189,6 +196,32 @@ describe("admission by the operator, as a real API server asks for it", function
     );
   });
 
+  it("finds what was stored while it was away, and says so in the status and by an event", async () => {
+    const path = `/apis/core.openfeature.dev/v1beta1/namespaces/${world.namespace}/featureflags/unseen`;
+    const accepted = async (): Promise<Condition | undefined> => {
+      const { status } = (await cluster().api.get(path)) as { status?: { conditions?: Condition[] } };
+      return status?.conditions?.find(({ type }) => type === "Accepted");
+    };
+    await world.stopServing();
+    expect((await world.writeFlag("unseen", { defaultVariant: "of" })).status).to.equal(201);
+    await eventually(async () => (await accepted())?.status === "False", "it is found");
+    const found = await accepted();
+    expect(found).to.include({ reason: "Flag", observedGeneration: 1 });
+    expect(found?.message).to.contain("spec.flagSpec.flags.a.defaultVariant: agents refuse it");
+    await world.serve();
+    await world.untilCalled();
+    const events = `/apis/events.k8s.io/v1/namespaces/${world.namespace}/events`;
+    await eventually(async () => {
+      const { items } = await cluster().api.list(events);
+      return items.some(({ reason, note }) => reason === "Flag" && note === found?.message);
+    }, "there is an event");
+    expect((await world.writeFlag("unseen", {})).status).to.equal(200);
+    await eventually(async () => (await accepted())?.status === "True", "it is accepted");
+    const { status } = (await cluster().api.get(path)) as { status?: { flags: number; digest: string } };
+    expect(status?.flags).to.equal(1);
+    expect(status?.digest).to.match(/^[0-9a-f]{64}$/);
+  });
+
   it("writes nothing of the configurations but the bundle, so that others see no drift", async () => {
     const { object } = await world.configuration();
     const { managedFields = [] } = object.metadata as {
@@ -200,6 +233,27 @@ describe("admission by the operator, as a real API server asks for it", function
     expect(ours.map(({ fieldsV1 }) => fieldsV1)).to.deep.equal([
       { "f:webhooks": Object.fromEntries(names.map((name) => [`k:{"name":"${name}"}`, webhook])) },
     ]);
+  });
+
+  it("puts the bundle back that somebody else has written over", async () => {
+    const { bundle } = await world.configuration();
+    await world.overwriteBundle();
+    await eventually(async () => (await world.configuration()).bundle === bundle, "the bundle is back");
+    await world.untilCalled();
+  });
+
+  it("knows by what an API server says that a type lacks a field of the status", async () => {
+    const path = `/apis/core.openfeature.dev/v1beta1/namespaces/${world.namespace}/featureflags/incident`;
+    const { text } = await cluster().api.request("PATCH", `${path}/status?fieldManager=test`, {
+      contentType: "application/apply-patch+yaml",
+      body: {
+        apiVersion: "core.openfeature.dev/v1beta1",
+        kind: "FeatureFlag",
+        metadata: { name: "incident" },
+        status: { unknown: 1 },
+      },
+    });
+    expect(text).to.contain("field not declared in schema");
   });
 
   it("loses none of 1,000 admissions while its authority is replaced", async () => {

@@ -1,7 +1,13 @@
 import { once } from "node:events";
 import { createServer, type Server } from "node:https";
 import { connect } from "node:tls";
-import { ClusterWatches, connectCluster, type ConnectedCluster, type KubeObject } from "@bunting/kube";
+import {
+  ClusterWatches,
+  connectCluster,
+  EventRecorder,
+  type ConnectedCluster,
+  type KubeObject,
+} from "@bunting/kube";
 import { AdmissionHandler, type Webhook } from "@bunting/operator/internal/admission/admission-handler.js";
 import { admissionMetrics } from "@bunting/operator/internal/admission/admission-metrics.js";
 import { AdmissionServer } from "@bunting/operator/internal/admission/admission-server.js";
@@ -16,6 +22,7 @@ import {
   secretDataOf,
 } from "@bunting/operator/internal/certificates/authority-secret.js";
 import { servingCertificates } from "@bunting/operator/internal/certificates/serving-certificates.js";
+import { FeatureFlagStatus } from "@bunting/operator/internal/controllers/feature-flag-status.js";
 import { WebhookConfigurations } from "@bunting/operator/internal/controllers/webhook-configurations.js";
 import { webhookConfigurations } from "@bunting/operator/internal/desired/webhook-configurations.js";
 import { operatorMetrics } from "@bunting/operator/internal/operator-metrics.js";
@@ -33,6 +40,8 @@ const configurationPaths = [
   `${registration}/mutatingwebhookconfigurations/${webhookConfigurationNames.mutating}`,
   `${registration}/validatingwebhookconfigurations/${webhookConfigurationNames.validating}`,
 ];
+
+const flagRules = { maxDocumentBytes: 1_000_000, levelOfNamespace: () => undefined };
 
 /** The clock of this machine, which a test moves on. */
 class ShiftedClock implements Clock {
@@ -128,7 +137,14 @@ export class AdmissionWorld {
       onApplied: (pem) => keeper.bundleApplied(pem),
       context,
     });
-    for (const each of [connected.connections, ...runnables, keeper, configurations])
+    const events = new EventRecorder({
+      client,
+      controller: "bunting.dev/operator",
+      instance: "operator-1",
+      context,
+    });
+    const status = new FeatureFlagStatus({ client, watches, events, namespace, rules: flagRules, context });
+    for (const each of [connected.connections, events, ...runnables, keeper, configurations, status])
       this.#running.push(each.run(this.#abort.signal));
   }
 
@@ -210,14 +226,7 @@ export class AdmissionWorld {
     return new Map([
       pods(webhookPaths.pod, false),
       pods(webhookPaths.requiredPod, true),
-      [
-        webhookPaths.featureFlag,
-        featureFlagWebhook({
-          maxDocumentBytes: 1_000_000,
-          levelOfNamespace: () => undefined,
-          clock: this.clock,
-        }),
-      ],
+      [webhookPaths.featureFlag, featureFlagWebhook({ ...flagRules, clock: this.clock })],
       [webhookPaths.featureFlagSource, featureFlagSourceWebhook],
     ]);
   }
@@ -292,6 +301,23 @@ export class AdmissionWorld {
     };
     const { caBundle = "" } = object.webhooks[0]?.clientConfig ?? {};
     return { object, bundle: Buffer.from(caBundle, "base64").toString() };
+  }
+
+  /** As a person with an editor, or another injector. */
+  async overwriteBundle(): Promise<void> {
+    const { cert } = await Authority.create();
+    const path = configurationPaths[0] ?? "";
+    const response = await this.cluster.api.request("PATCH", `${path}?fieldManager=editor`, {
+      contentType: "application/json-patch+json",
+      body: [
+        {
+          op: "replace",
+          path: "/webhooks/0/clientConfig/caBundle",
+          value: Buffer.from(cert).toString("base64"),
+        },
+      ],
+    });
+    if (response.status !== 200) throw new Error(response.text);
   }
 
   /** Who issued the certificate that a new connection gets. */
