@@ -4,7 +4,7 @@ import { AgentConnection } from "../support/agent-client.js";
 import { eventually } from "../support/event-queue.js";
 import type { ProxyProcess } from "../support/proxy-process.js";
 import { StockSyncClient, type SyncSubscription } from "../support/stock-sync-client.js";
-import { AccessWorld } from "./support/access-world.js";
+import { AccessWorld, podAddressOfMachine } from "./support/access-world.js";
 import { restartableCluster, sharedCluster } from "./support/use-cluster.js";
 
 /** So that nothing here waits for the usual 20 s between two looks. */
@@ -101,6 +101,49 @@ describe("what a caller may read, on a real API server", function () {
     const again = await endOf(client.subscribe({ selector: world.topic("own"), token: web }));
     expect(again.code).to.equal(grpcStatus.UNAUTHENTICATED);
     expect(hasEnded).to.equal(false);
+  });
+
+  it("ends with a deleted Pod where tokens are reviewed, also if another has its name", async () => {
+    await start("--auth=token", "--token-review");
+    await world.createPod("web", "10.9.8.7");
+    const [bound, unbound] = [await world.token("web", "bunting", "web"), await world.token("web")];
+    const stream = client.subscribe({ selector: world.topic("own"), token: bound });
+    const spared = client.subscribe({ selector: world.topic("own"), token: unbound });
+    for (const each of [stream, spared]) await each.messages.nextEvent("flags", withinMs);
+    await world.deletePod("web");
+    await world.createPod("web", "10.9.8.7");
+    expect((await endOf(stream)).code).to.equal(grpcStatus.UNAUTHENTICATED);
+    let hasEnded = false;
+    void spared.ended.then(() => (hasEnded = true));
+    const again = await endOf(client.subscribe({ selector: world.topic("own"), token: bound }));
+    expect(again.code).to.equal(grpcStatus.UNAUTHENTICATED);
+    expect(hasEnded).to.equal(false);
+    const ofTheNewOne = await world.token("web", "bunting", "web");
+    await client
+      .subscribe({ selector: world.topic("own"), token: ofTheNewOne })
+      .messages.nextEvent("flags of the other Pod", withinMs);
+  });
+
+  it("does not pass with an address to the Pod that has it next", async function () {
+    const address = podAddressOfMachine("IPv4");
+    if (address === undefined) {
+      console.log("      skipped: this machine has no address that a Pod could have");
+      this.skip();
+    }
+    await world.createPod("web", address);
+    proxy = await world.startProxy(["--auth=pod-ip", "--host", address, ...often]);
+    client = new StockSyncClient(`${address}:${proxy.sync.split(":")[1] ?? ""}`);
+    const stream = client.subscribe({ selector: world.topic("own") });
+    await stream.messages.nextEvent("flags", withinMs);
+    await world.deletePod("web");
+    await world.createPod("intruder", address, { namespace: world.teamB, account: "default" });
+    expect((await endOf(stream)).code).to.equal(grpcStatus.UNAUTHENTICATED);
+    const own = await endOf(client.subscribe({ selector: world.topic("own") }));
+    expect(own.code, own.details).to.equal(grpcStatus.PERMISSION_DENIED);
+    // What belongs to the next one it may read.
+    await client
+      .subscribe({ selector: world.topic("foreign") })
+      .messages.nextEvent("flags of the next Pod", withinMs);
   });
 
   it("costs the API server no read, and the proxy no topic, when names of other namespaces are guessed", async () => {

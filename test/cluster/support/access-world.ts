@@ -99,12 +99,17 @@ export class AccessWorld {
     await this.cluster.api.delete(`${this.#accounts}/${name}`);
   }
 
-  /** A token that the API server made for a ServiceAccount of team A. */
-  async token(name: string, audience = "bunting"): Promise<string> {
+  /** A token that the API server made for a ServiceAccount of team A, bound to one of its Pods if that is named. */
+  async token(name: string, audience = "bunting", pod?: string): Promise<string> {
+    const boundObjectRef = { apiVersion: "v1", kind: "Pod", name: pod };
     const answer = await this.cluster.api.create(`${this.#accounts}/${name}/token`, {
       apiVersion: "authentication.k8s.io/v1",
       kind: "TokenRequest",
-      spec: { audiences: [audience], expirationSeconds: 3600 },
+      spec: {
+        audiences: [audience],
+        expirationSeconds: 3600,
+        ...(pod === undefined ? {} : { boundObjectRef }),
+      },
     });
     return (answer["status"] as { token: string }).token;
   }
@@ -124,18 +129,18 @@ export class AccessWorld {
     await this.cluster.api.delete(`${rbac}/namespaces/${this.teamB}/roles/${name}`);
   }
 
-  /** A Pod of team A as it would run on a node: there are no nodes here, so this writes its status. */
+  /** A Pod of team A, or of another namespace, as it would run on a node: there are no nodes here, so this writes its status. */
   async createPod(
     name: string,
     address: string,
-    options: { readonly hostNetwork?: boolean } = {},
+    options: { readonly hostNetwork?: boolean; readonly namespace?: string; readonly account?: string } = {},
   ): Promise<void> {
-    const pods = `/api/v1/namespaces/${this.teamA}/pods`;
-    const { hostNetwork = false } = options;
+    const { hostNetwork = false, namespace = this.teamA, account = "web" } = options;
+    const pods = `/api/v1/namespaces/${namespace}/pods`;
     await this.cluster.api.create(pods, {
       metadata: { name },
       spec: {
-        serviceAccountName: "web",
+        serviceAccountName: account,
         automountServiceAccountToken: false,
         hostNetwork,
         containers: [{ name: "app", image: "app" }],
