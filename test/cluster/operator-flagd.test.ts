@@ -301,6 +301,15 @@ describe("Flagds on a real API server", function () {
         () => clock.advance(60_000),
       );
       expect(route).to.have.nested.property("spec.hostnames[0]", name);
+      await eventually(() => controller.isIdle, "there is nothing to do");
+      const before = world.metrics.reconciled.read("flagd", "succeeded");
+      let touches = 0;
+      await eventually(async () => {
+        const body = { metadata: { annotations: { touched: String(touches++) } } };
+        const scopeOfRoute = { type: HTTPRoute, namespace: world.namespace, name };
+        await client.patch(scopeOfRoute, "merge", body, world.signal);
+        return world.metrics.reconciled.read("flagd", "succeeded") > before;
+      }, "HTTPRoutes are watched");
       await client.delete({ type: HTTPRoute, namespace: world.namespace, name }, world.signal);
       await world.until(
         HTTPRoute,

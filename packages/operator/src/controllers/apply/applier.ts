@@ -107,8 +107,6 @@ export class Applier {
     } catch (error) {
       const conflicts = error instanceof KubeError ? fieldConflicts(error) : [];
       if (live === undefined || conflicts.length === 0) throw error;
-      // It was scaled after it was read.
-      if (conflicts.some(({ field }) => field === replicasField)) throw error;
       return this.#resolve(attempt, conflicts, signal);
     }
   }
@@ -122,7 +120,7 @@ export class Applier {
     const overridden = drift === "enforce" ? [] : conflicts.filter(({ operation }) => operation === "Apply");
     const overruled = conflicts.filter((conflict) => !overridden.includes(conflict));
     const { metadata, ...body } = overridden.reduce(leaving, attempt.desired);
-    // The conflicts are those of this version: with force, later ones would be overruled unseen.
+    // The conflicts are those of this version: with force, later ones would be overruled unseen, an HPA's replicas for instance.
     const { resourceVersion } = attempt.live?.metadata ?? {};
     const forced = { ...body, metadata: { ...metadata, resourceVersion } };
     const object = await client.apply(attempt.scope, forced, { fieldManager, force: true }, signal);
