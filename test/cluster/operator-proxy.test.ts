@@ -1,12 +1,18 @@
 import { readFileSync } from "node:fs";
 import path from "node:path";
+import { featureFlagSourceType } from "@bunting/featureflags/resources";
 import type { KubeObject } from "@bunting/kube";
 import { resourceTypes } from "@bunting/operator/internal/controllers/apply/resource-types.js";
 import { ownDeployment } from "@bunting/operator/internal/controllers/own-deployment.js";
 import { ProxyController } from "@bunting/operator/internal/controllers/proxy/proxy-controller.js";
+import {
+  ProxyReadyController,
+  type SourceWithStatus,
+} from "@bunting/operator/internal/controllers/proxy/proxy-ready-controller.js";
 import { ProxyUse } from "@bunting/operator/internal/controllers/proxy/proxy-use.js";
 import { proxyWatches } from "@bunting/operator/internal/controllers/proxy/proxy-watches.js";
 import type { ProxySettings } from "@bunting/operator/internal/desired/proxy/proxy-settings.js";
+import type { SourcePlan } from "@bunting/operator/internal/sources/source-plan.js";
 import { expect } from "chai";
 import { ManualClock } from "../support/manual-clock.js";
 import { eventually } from "../support/event-queue.js";
@@ -335,6 +341,58 @@ describe("the operator's proxy on a real API server", function () {
     const annotations = { "bunting.dev/refused-image": null };
     await world.edit(Deployment, "flagd-proxy", { metadata: { annotations } });
     await deployed();
+  });
+
+  it("is said to be ready by the sources that use it, beside what others say of them", async () => {
+    const { namespace, connected, logger, metrics, signal } = world;
+    const { client } = connected;
+    const scope = { type: featureFlagSourceType, namespace, name: "a" };
+    const metadata = { namespace, name: "a" };
+    const source = { apiVersion: "core.openfeature.dev/v1beta1", kind: "FeatureFlagSource", metadata };
+    const spec = { sources: [{ source: "a", provider: "flagd-proxy" }] };
+    await client.apply(scope, { ...source, spec }, { fieldManager: "kubectl" }, signal);
+    const accepted = {
+      ...{ type: "Accepted", status: "True", reason: "Accepted", message: "It is." },
+      lastTransitionTime: "2026-01-01T00:00:00Z",
+    };
+    const others = { ...source, status: { conditions: [accepted] } };
+    await client.apply(scope, others, { fieldManager: "others", subresource: "status" }, signal);
+    const watch = world.watches.inform<SourceWithStatus & KubeObject>(
+      { type: featureFlagSourceType, namespace },
+      {
+        transform: (object) => object as SourceWithStatus & KubeObject,
+        handler: { changed: () => undefined },
+      },
+    );
+    world.run(watch);
+    await watch.informer.whenSynced;
+    const ready = new ProxyReadyController({
+      client,
+      source: (key) => watch.informer.store.get(key),
+      context: { clock, logger, metrics },
+    });
+    world.run(ready);
+    const said = (reasons: string): Promise<KubeObject> =>
+      world.until(
+        featureFlagSourceType,
+        "a",
+        (object) => {
+          const { conditions = [] } = (object as SourceWithStatus).status ?? {};
+          return conditions.map(({ type, reason }) => `${type} ${reason}`).join() === reasons;
+        },
+        `the conditions are ${reasons}`,
+      );
+    ready.entered({ kind: "available" });
+    ready.compiled(`${namespace}/a`, { sources: [{ way: "proxy" }] } as unknown as SourcePlan);
+    await said("Accepted Accepted,ProxyReady Available");
+    await eventually(
+      () => watch.informer.store.get(`${namespace}/a`)?.status?.conditions?.length === 2,
+      "the watch has brought it",
+    );
+    ready.compiled(`${namespace}/a`, undefined);
+    await eventually(() => clock.pendingTimers > 0, "it pauses");
+    clock.advance(10_000);
+    await said("Accepted Accepted");
   });
 
   it("is removed ten minutes after its last use", async () => {

@@ -78,7 +78,7 @@ export async function createOperator(
   const pods = watchedPods(wiring, { events, injections });
   const restarts = rollouts(wiring, { events, sources });
   const agents = flagds(wiring, { events, sources });
-  const proxy = deployedProxy(wiring, { events, use, owner, onState: () => undefined });
+  const proxy = deployedProxy(wiring, { events, use, owner, onState: injections.proxyEntered });
   const webhooks = admissionPort(wiring, { lookup, levelOfNamespace, certificates });
   const readiness = new OperatorReadiness([
     { what: "the certificate of the webhooks", isMet: webhooks.hasCertificate },

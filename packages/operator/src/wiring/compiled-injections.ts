@@ -1,7 +1,9 @@
 import { runnableComponent, type Component } from "@bunting/runtime";
 import type { EntryLookup } from "../admission/entry-lookup.js";
 import type { ClusterSources } from "../controllers/injection/cluster-sources.js";
+import type { CompileNews } from "../controllers/injection/injection-controller.js";
 import type { SeenTexts } from "../controllers/injection/seen-texts.js";
+import type { ProxyState } from "../controllers/proxy/proxy-state.js";
 import type { ProxyUse } from "../controllers/proxy/proxy-use.js";
 import { sidecarSettings, sourceSettings } from "../settings.js";
 import { version } from "../version.js";
@@ -11,6 +13,8 @@ export interface CompiledInjections {
   readonly sources: ClusterSources;
   readonly seen: SeenTexts;
   readonly lookup: EntryLookup;
+  /** The state of the proxy has changed. */
+  readonly proxyEntered: (state: ProxyState) => void;
   /** What runs on every replica. */
   readonly everywhere: Component;
   /** What runs on the leader, in the order of the start. */
@@ -29,8 +33,16 @@ export function compiledInjections(wiring: OperatorWiring, use: ProxyUse): Compi
   const status = new parts.SourceStatusController({ client, sources, context });
   const flagReaderRole = options.providerKubernetes === "direct" ? options.flagReaderRole : undefined;
   const access = new parts.AccessController({ client, watches, sources, flagReaderRole, context });
-  const news = {
-    compiled: status.compiled.bind(status),
+  const proxyReady = new parts.ProxyReadyController({
+    client,
+    source: (key) => sources.object("sources", key),
+    context,
+  });
+  const news: CompileNews = {
+    compiled: (list, key, outcome) => {
+      status.compiled(list, key, outcome);
+      if (list === "sources") proxyReady.compiled(key, outcome.plan);
+    },
     usesProxy: use.set.bind(use),
     needs: access.needs.bind(access),
     complete: use.complete.bind(use),
@@ -40,12 +52,14 @@ export function compiledInjections(wiring: OperatorWiring, use: ProxyUse): Compi
     sources,
     seen,
     lookup: parts.compilingLookup(sources, seen),
+    proxyEntered: (state) => proxyReady.entered(state),
     everywhere: runnableComponent(
       sources,
       "are read before the first Pod is admitted: webhooks answer from memory",
     ),
     leading: () => [
       runnableComponent(status, "says in their status what the controller finds of sources"),
+      runnableComponent(proxyReady, "says in their status whether the proxy that they use is ready"),
       runnableComponent(access, "makes what sidecars need that ask no proxy"),
       runnableComponent(controller, "compiles what the policy injects, and tells the others what it found"),
     ],

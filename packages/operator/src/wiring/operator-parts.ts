@@ -26,6 +26,7 @@ import { ownDeployment } from "../controllers/own-deployment.js";
 import { MissedPods } from "../controllers/pods/missed-pods.js";
 import { PodStream } from "../controllers/pods/pod-stream.js";
 import { ProxyController } from "../controllers/proxy/proxy-controller.js";
+import { ProxyReadyController } from "../controllers/proxy/proxy-ready-controller.js";
 import { ProxySubscribers } from "../controllers/proxy/proxy-subscribers.js";
 import { ProxyUse } from "../controllers/proxy/proxy-use.js";
 import { proxyWatches } from "../controllers/proxy/proxy-watches.js";
@@ -58,6 +59,7 @@ export const operatorParts = {
   ProxyUse,
   ProxySubscribers,
   ProxyController,
+  ProxyReadyController,
   proxyWatches,
   podWebhook,
   featureFlagWebhook,

@@ -1,0 +1,147 @@
+import {
+  featureFlagSourceType,
+  openFeatureApiVersion,
+  type FeatureFlagSource,
+} from "@bunting/featureflags/resources";
+import { KubeError, setCondition, type Condition, type RestClient } from "@bunting/kube";
+import {
+  isAborted,
+  sleep,
+  TokenBucket,
+  type Context,
+  type Runnable,
+  type WorkResult,
+} from "@bunting/runtime";
+import type { SourcePlan } from "../../sources/source-plan.js";
+import { Controller } from "../controller.js";
+import type { ControllerMetrics } from "../controller-metrics.js";
+import { proxyReadyCondition, type ProxyState } from "./proxy-state.js";
+
+/** A FeatureFlagSource with the conditions that were last said of it. */
+export type SourceWithStatus = Pick<FeatureFlagSource, "metadata"> & {
+  readonly status?: { readonly conditions?: readonly Condition[] };
+};
+
+export interface ProxyReadyOptions {
+  readonly client: Pick<RestClient, "apply">;
+  /** By `namespace/name`; undefined if it was deleted. */
+  readonly source: (key: string) => SourceWithStatus | undefined;
+  readonly context: Context<ControllerMetrics>;
+}
+
+/** Of its own: the other conditions of a source are applied by another controller, and each takes away only what is its own. */
+const fieldManager = "bunting-operator-proxy";
+/** The shortest time between two writes of an object's status: each is a new version, which is sent to all who watch the object. */
+const pauseMs = 10_000;
+/** Writes in all: when the state of the proxy changes, it does for all sources at once. */
+const rate = { burst: 20, perSecond: 5 };
+
+/** Says in the status of FeatureFlagSources that use the proxy whether that is ready. */
+export class ProxyReadyController implements Runnable {
+  readonly name = "proxy ready controller";
+  readonly #options: ProxyReadyOptions;
+  readonly #controller: Controller;
+  readonly #budget: TokenBucket;
+  /** Sources that use the proxy. */
+  readonly #users = new Set<string>();
+  readonly #writtenMs = new Map<string, number>();
+  /** Undefined until it is known: a replica that begins to lead says nothing that it would take back. */
+  #state: ProxyState | undefined;
+
+  constructor(options: ProxyReadyOptions) {
+    const { context } = options;
+    this.#options = options;
+    this.#budget = new TokenBucket(context.clock, rate);
+    this.#controller = new Controller({
+      name: "proxy-ready",
+      reconcile: (key, signal) => this.#reconcile(key, signal),
+      context,
+    });
+  }
+
+  /** The state of the proxy has changed. */
+  entered(state: ProxyState): void {
+    this.#state = state;
+    for (const key of this.#users) this.#controller.add(key);
+  }
+
+  /**
+   * The source was compiled for the Pods of its namespace.
+   *
+   * @param plan undefined if Pods get nothing of it
+   */
+  compiled(key: string, plan: SourcePlan | undefined): void {
+    if (plan?.sources.some(({ way }) => way === "proxy") === true) this.#users.add(key);
+    else this.#users.delete(key);
+    this.#controller.add(key);
+  }
+
+  run(signal: AbortSignal): Promise<void> {
+    return this.#controller.run(signal);
+  }
+
+  async #reconcile(key: string, signal: AbortSignal): Promise<WorkResult | undefined> {
+    const { source, context } = this.#options;
+    const object = source(key);
+    if (object === undefined) {
+      this.#users.delete(key);
+      this.#writtenMs.delete(key);
+      return undefined;
+    }
+    const before = object.status?.conditions ?? [];
+    const conditions = this.#conditions(key, object, before);
+    if (conditions === before) return undefined;
+    const { clock } = context;
+    const leftMs = (this.#writtenMs.get(key) ?? -Infinity) + pauseMs - clock.monotonicMs();
+    if (leftMs > 0) return { requeueAfterMs: leftMs };
+    // There is one worker: the others wait behind it, instead of each coming back again and again.
+    while (!isAborted(signal) && this.#budget.waitMs > 0) await sleep(this.#budget.waitMs, signal, clock);
+    if (isAborted(signal)) return undefined;
+    this.#budget.take();
+    await this.#write(object, conditions, signal);
+    this.#writtenMs.set(key, clock.monotonicMs());
+    return undefined;
+  }
+
+  /** The same array if nothing has changed. */
+  #conditions(
+    key: string,
+    { metadata }: SourceWithStatus,
+    before: readonly Condition[],
+  ): readonly Condition[] {
+    const isSaid = before.some(({ type }) => type === "ProxyReady");
+    if (!this.#users.has(key)) return isSaid ? before.filter(({ type }) => type !== "ProxyReady") : before;
+    if (this.#state === undefined) return before;
+    const { generation: observedGeneration } = metadata;
+    const observed = observedGeneration === undefined ? {} : { observedGeneration };
+    const condition = { ...proxyReadyCondition(this.#state), ...observed };
+    return setCondition(before, condition, this.#options.context.clock.now());
+  }
+
+  async #write(
+    { metadata: { namespace, name } }: SourceWithStatus,
+    conditions: readonly Condition[],
+    signal: AbortSignal,
+  ): Promise<void> {
+    const ours = conditions.filter(({ type }) => type === "ProxyReady");
+    const metadata = { namespace, name };
+    const body = {
+      apiVersion: openFeatureApiVersion,
+      kind: "FeatureFlagSource",
+      metadata,
+      status: { conditions: ours },
+    };
+    try {
+      const options = { fieldManager, force: true, subresource: "status" };
+      await this.#options.client.apply(
+        { type: featureFlagSourceType, namespace, name },
+        body,
+        options,
+        signal,
+      );
+    } catch (error) {
+      // It was deleted in the meantime.
+      if (!(error instanceof KubeError) || error.code !== "NOT_FOUND") throw error;
+    }
+  }
+}
