@@ -21,6 +21,8 @@ const core = "/apis/core.openfeature.dev/v1beta1";
 const admission = "/apis/admissionregistration.k8s.io/v1";
 /** Where the operator of the story runs. */
 const home = "bunting-system";
+/** Where that with all options runs. */
+const homeOfAll = "bunting-all";
 
 /**
  * The operator runs as its image starts it, with the roles of its chart and no others, on an API server of its own, which writes down what
@@ -31,7 +33,8 @@ describe("the operator", function () {
   const directory = mkdtempSync(path.join(tmpdir(), "bunting-audit-"));
   const log = path.join(directory, "audit.log");
   const policy = path.join(directory, "policy.json");
-  writeFileSync(policy, JSON.stringify(auditPolicyOf(`system:serviceaccount:${home}:bunting-operator`)));
+  const userIn = (namespace: string): string => `system:serviceaccount:${namespace}:bunting-operator`;
+  writeFileSync(policy, JSON.stringify(auditPolicyOf(userIn(home), userIn(homeOfAll))));
   const cluster = freshCluster({
     apiServerFlags: [`--audit-policy-file=${policy}`, `--audit-log-path=${log}`],
   });
@@ -132,7 +135,6 @@ describe("the operator", function () {
       operator = start(account, "operator-1");
       await operator.leads();
       await eventually(() => isReady(operator), "it is ready");
-      await registerWebhooks(await operator.webhookPort());
       shop = await cluster().createNamespace();
     });
     after(stopAll);
@@ -158,15 +160,32 @@ describe("the operator", function () {
       }
     }
 
+    it("finds Pods that were created while no webhook was there", async () => {
+      await createPod("end-to-end");
+      await eventually(async () => {
+        const { items } = await cluster().api.list(`/apis/events.k8s.io/v1/namespaces/${shop}/events`);
+        return items.some(({ reason }) => reason === "Missed");
+      }, "an event tells of the Pod");
+      expect(await metric(operator, `bunting_operator_missed_pods{namespace="${shop}"}`)).to.equal(1);
+      await registerWebhooks(await operator.webhookPort());
+    });
+
+    it("makes files of FeatureFlags, also of those that another namespace shares", async () => {
+      const team = await cluster().createNamespace();
+      await cluster().putFeatureFlag(
+        team,
+        "limits",
+        { flags: {} },
+        { annotations: { "bunting.dev/readers": shop } },
+      );
+      await putSource("from-files", { source: `${team}/limits`, provider: "file" });
+      await eventually(async () => (await configMaps()).length === 1, "a ConfigMap is made");
+    });
+
     it("deploys the proxy while a source uses it", async () => {
       expect(await exists(proxyIn(home)[0] ?? "")).to.equal(false);
       await cluster().putFeatureFlag(shop, "checkout", { flags: {} });
-      await cluster().api.apply(`${core}/namespaces/${shop}/featureflagsources/end-to-end`, {
-        apiVersion: "core.openfeature.dev/v1beta1",
-        kind: "FeatureFlagSource",
-        metadata: { name: "end-to-end", namespace: shop },
-        spec: { sources: [{ source: `${shop}/checkout`, provider: "flagd-proxy" }] },
-      });
+      await putSource("end-to-end", { source: `${shop}/checkout`, provider: "flagd-proxy" });
       await eventually(() => exists(...proxyIn(home)), `the proxy is deployed; ${operator.process.output}`);
     });
 
@@ -186,8 +205,10 @@ describe("the operator", function () {
 
     it("compiles for the API server what Pods of the namespace get", async () => {
       const path = `/apis/bunting.dev/v1alpha1/namespaces/${shop}/injections/bunting`;
-      const { sources } = (await cluster().api.get(path))["spec"] as { sources: object };
-      expect(sources).to.have.property("end-to-end");
+      await eventually(async () => {
+        const { sources } = (await cluster().api.get(path))["spec"] as { sources: object };
+        return Object.hasOwn(sources, "end-to-end");
+      }, "its text is compiled");
     });
 
     it("refuses FeatureFlags that can't be served as they are meant", async () => {
@@ -242,14 +263,16 @@ describe("the operator", function () {
       await operator.leads();
       const injection = `/apis/bunting.dev/v1alpha1/namespaces/${shop}/injections/bunting`;
       expect(await exists(injection, ...proxyIn(home))).to.equal(true);
-      await cluster().api.delete(`${core}/namespaces/${shop}/featureflagsources/end-to-end`);
+      for (const name of ["end-to-end", "from-files"])
+        await cluster().api.delete(`${core}/namespaces/${shop}/featureflagsources/${name}`);
       await cluster().api.delete(`${core}/namespaces/${shop}/inprocessconfigurations/direct`);
       for (const path of [injection, ...proxyIn(home)])
         await eventually(async () => !(await exists(path)), `${path} is gone; ${operator.process.output}`);
+      await eventually(async () => (await configMaps()).length === 0, "the ConfigMap is gone");
     });
 
     it("needs no more than it is granted, and is granted no more than it needs", async () => {
-      const used = (): readonly UsedPermission[] => usedPermissions(log);
+      const used = (): readonly UsedPermission[] => usedPermissions(log, userIn(home));
       await eventually(() => unusedGrants(granted, used()).length === 0, "it has used all").catch(
         () => undefined,
       );
@@ -257,22 +280,126 @@ describe("the operator", function () {
       expect(used().filter(({ status }) => status === 401 || status === 403)).to.deep.equal([]);
     });
 
+    /** Those of ours: the API server or its controllers may make others. */
+    async function configMaps(): Promise<readonly ApiObject[]> {
+      const path = `/api/v1/namespaces/${shop}/configmaps?labelSelector=bunting.dev%2Faccess`;
+      return (await cluster().api.list(path)).items;
+    }
+
+    const putSource = (name: string, source: object): Promise<unknown> =>
+      putObject(shop, "FeatureFlagSource", name, { sources: [source] });
+
     async function createPod(source: string): Promise<InjectedPod> {
-      const created = await cluster().api.create(`/api/v1/namespaces/${shop}/pods`, {
-        metadata: {
-          generateName: "app-",
-          annotations: { "openfeature.dev/enabled": "true", "openfeature.dev/featureflagsource": source },
-        },
-        spec: { containers: [{ name: "app", image: "registry.example/app" }] },
-      });
-      return created as unknown as InjectedPod;
+      const pod = { metadata: { generateName: "app-", annotations: asking(source) }, spec: podSpec };
+      return (await cluster().api.create(`/api/v1/namespaces/${shop}/pods`, pod)) as unknown as InjectedPod;
     }
   });
+
+  describe("with all that may be switched on", () => {
+    const args = ["--flagd", "--rollout-on-change", "--missed-pods=evict", "--provider-kubernetes=direct"];
+    let granted: readonly Permission[];
+    let shop: string;
+
+    before("it runs", async () => {
+      await cluster().createNamespace(homeOfAll);
+      const account = await accountIn(homeOfAll, args);
+      granted = await permissionsOf(args);
+      shop = await cluster().createNamespace();
+      await cluster().putFeatureFlag(shop, "checkout", { flags: {} });
+      await putObject(shop, "FeatureFlagSource", "watched", {
+        sources: [{ source: "checkout", provider: "kubernetes" }],
+        rolloutOnChange: true,
+      });
+      const operator = start(account, "operator-1", ...args);
+      await operator.leads();
+      await eventually(() => isReady(operator), `it is ready; ${operator.process.output}`);
+    });
+    after(stopAll);
+
+    it("lets sidecars watch FeatureFlags, as long as a source says so", async () => {
+      const path = `/apis/rbac.authorization.k8s.io/v1/namespaces/${shop}/rolebindings`;
+      const bindings = async (): Promise<number> => (await cluster().api.list(path)).items.length;
+      await eventually(async () => (await bindings()) === 1, "there is a RoleBinding");
+      await putObject(shop, "FeatureFlagSource", "watched", {
+        sources: [{ source: "checkout", provider: "flagd-proxy" }],
+        rolloutOnChange: true,
+      });
+      await eventually(async () => (await bindings()) === 0, "there is none any more");
+    });
+
+    it("restarts workloads when their source has changed", async () => {
+      const path = `/apis/apps/v1/namespaces/${shop}/deployments/app`;
+      await cluster().api.apply(path, deploymentOf("app", shop, asking("watched")));
+      // Changes count from what was noted last: nothing is restarted because the operator starts.
+      await eventually(async () => {
+        const injection = await cluster().api.get(
+          `/apis/bunting.dev/v1alpha1/namespaces/${shop}/injections/bunting`,
+        );
+        const { metadata, spec } = injection as unknown as CompiledInjection;
+        const noted = metadata.annotations?.["bunting.dev/rolled-out"] ?? "{}";
+        return (JSON.parse(noted) as Record<string, string>)["watched"] === spec.sources["watched"]?.digest;
+      }, "what Pods get is noted");
+      const hasRestarted = async (): Promise<boolean> =>
+        JSON.stringify((await cluster().api.get(path))["spec"]).includes("kubectl.kubernetes.io/restartedAt");
+      await putObject(shop, "FeatureFlagSource", "watched", {
+        sources: [{ source: "checkout", provider: "flagd-proxy" }],
+        rolloutOnChange: true,
+        debugLogging: true,
+      });
+      await eventually(hasRestarted, "it is restarted");
+    });
+
+    it("deploys Flagds, and takes away what is disabled", async () => {
+      const ingress = { enabled: true, hosts: ["flags.example"] };
+      await putObject(shop, "Flagd", "alone", { featureFlagSource: "watched", ingress });
+      const paths = [
+        `/apis/apps/v1/namespaces/${shop}/deployments/alone`,
+        `/api/v1/namespaces/${shop}/services/alone`,
+        `/apis/networking.k8s.io/v1/namespaces/${shop}/ingresses/alone`,
+      ];
+      await eventually(() => exists(...paths), "it is deployed");
+      await putObject(shop, "Flagd", "alone", { featureFlagSource: "watched" });
+      await eventually(async () => !(await exists(paths[2] ?? "")), "the Ingress is gone");
+    });
+
+    it("evicts Pods without flags, so that they are replaced", async () => {
+      const owner = { apiVersion: "apps/v1", kind: "ReplicaSet", name: "app-1", uid: "0", controller: true };
+      const path = `/api/v1/namespaces/${shop}/pods`;
+      const metadata = { name: "missed", annotations: asking("watched"), ownerReferences: [owner] };
+      await cluster().api.create(path, { metadata, spec: podSpec });
+      await eventually(async () => !(await exists(`${path}/missed`)), "it is evicted");
+    });
+
+    it("needs no more than it is granted", () => {
+      const used = usedPermissions(log, userIn(homeOfAll));
+      expect(used.filter(({ status }) => status === 401 || status === 403)).to.deep.equal([]);
+      const conditional = granted.filter(({ onlyIf }) =>
+        args.some((arg) => arg.startsWith(`--${onlyIf?.option ?? "?"}`)),
+      );
+      // These are served where the Gateway API is installed; and nothing owned by us is rolled out but a Deployment.
+      const unseen = /httproutes|statefulsets|daemonsets|clusterroles/;
+      expect(unusedGrants(conditional, used).filter((each) => !unseen.test(each))).to.deep.equal([]);
+    });
+  });
+
+  async function putObject(namespace: string, kind: string, name: string, spec: object): Promise<void> {
+    await cluster().api.apply(`${core}/namespaces/${namespace}/${kind.toLowerCase()}s/${name}`, {
+      apiVersion: "core.openfeature.dev/v1beta1",
+      kind,
+      metadata: { name, namespace },
+      spec,
+    });
+  }
 });
 
 interface LeaseTimes {
   readonly acquireTime: string;
   readonly renewTime: string;
+}
+
+interface CompiledInjection {
+  readonly metadata: { readonly annotations?: Readonly<Record<string, string>> };
+  readonly spec: { readonly sources: Readonly<Record<string, { readonly digest: string }>> };
 }
 
 interface PodTemplated {
@@ -296,14 +423,23 @@ interface Webhooks {
   readonly webhooks: readonly { readonly clientConfig: { readonly caBundle?: string } }[];
 }
 
-function deploymentOf(name: string, namespace: string): object {
-  const labels = { "control-plane": "controller-manager" };
-  const spec = { containers: [{ name: "manager", image: "registry.example/other" }] };
+const podSpec = { containers: [{ name: "app", image: "registry.example/app" }] };
+
+/** The annotations of a Pod that asks for flags. */
+function asking(source: string): Readonly<Record<string, string>> {
+  return { "openfeature.dev/enabled": "true", "openfeature.dev/featureflagsource": source };
+}
+
+function deploymentOf(name: string, namespace: string, annotations: object = {}): object {
+  const labels = { app: name };
   return {
     apiVersion: "apps/v1",
     kind: "Deployment",
     metadata: { name, namespace },
-    spec: { selector: { matchLabels: labels }, template: { metadata: { labels }, spec } },
+    spec: {
+      selector: { matchLabels: labels },
+      template: { metadata: { labels, annotations }, spec: podSpec },
+    },
   };
 }
 

@@ -37,14 +37,14 @@ interface AuditLine {
   readonly responseStatus?: { readonly code?: number };
 }
 
-/** The requests for resources in an audit log. */
-export function usedPermissions(file: string): readonly UsedPermission[] {
+/** A user's requests for resources in an audit log. */
+export function usedPermissions(file: string, username: string): readonly UsedPermission[] {
   const lines = readFileSync(file, "utf8")
     .split("\n")
     .filter((line) => line !== "");
   return lines.flatMap((line) => {
-    const { verb, objectRef, requestURI, responseStatus } = JSON.parse(line) as AuditLine;
-    if (objectRef?.resource === undefined) return [];
+    const { verb, user, objectRef, requestURI, responseStatus } = JSON.parse(line) as AuditLine;
+    if (objectRef?.resource === undefined || user.username !== username) return [];
     const { apiGroup = "", resource, subresource, name, namespace = "" } = objectRef;
     // A list or watch of one name is authorized as if it were for that object.
     const selected = /[?&]fieldSelector=metadata\.name%3D([^&%]+)/.exec(requestURI)?.[1];
