@@ -233,7 +233,7 @@ describe("the operator", function () {
       const before = await imageOf();
       const edit = ["set", "image", "deployment/flagd-proxy", "flagd-proxy=registry.example/other"];
       // The second time its event becomes a series.
-      for (const _ of [1, 2]) {
+      for (let edits = 0; edits < 2; edits++) {
         await cluster().kubectl(["-n", home, ...edit]);
         await eventually(async () => (await imageOf()) === before, "the edit is taken back");
       }

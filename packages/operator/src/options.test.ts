@@ -2,10 +2,10 @@ import { readOptions, type OptionsOf } from "@bunting/runtime";
 import { expect } from "chai";
 import { operatorOptionTable, type OperatorOptions } from "./options.js";
 
-type Reading = {
+interface Reading {
   readonly options: OptionsOf<typeof operatorOptionTable>;
   readonly warnings: readonly string[];
-};
+}
 
 const read = (argv: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<Reading> =>
   readOptions(operatorOptionTable, { argv, env, refusesUnknownVariables: true, readsConfig: false });
@@ -163,8 +163,8 @@ describe("the options of the operator", () => {
   });
 
   it("show each default as it is written", () => {
-    const { show } = operatorOptionTable.healthProbeBindAddress.type;
-    expect([show({ port: 8081 }), show({ port: 1, host: "::1" }), show("off")]).to.deep.equal([
+    const { type } = operatorOptionTable.healthProbeBindAddress;
+    expect([type.show({ port: 8081 }), type.show({ port: 1, host: "::1" }), type.show("off")]).to.deep.equal([
       ":8081",
       "[::1]:1",
       "0",
