@@ -83,6 +83,7 @@ describe("sidecarEnvironment", () => {
       "keepAliveMinTime: soon is left out: the sidecar would not start; write a duration such as 30s",
     ]);
     expect(of({ keepAliveMinTime: "0" }).problems).to.deep.equal([]);
+    expect(texts(of({ logFormat: "console" }).agent)).to.include("FLAGD_LOG_FORMAT=console");
   });
 
   it("has each variable once, with the value that Kubernetes would take: that of the last", () => {
