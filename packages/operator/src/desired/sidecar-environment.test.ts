@@ -56,6 +56,7 @@ describe("sidecarEnvironment", () => {
       "FLAGD_SOCKET_PATH=/run/of/s.sock",
     ]);
     expect(texts(application)).to.not.include("FLAGD_SOCKET_PATH=/run/of/s.sock");
+    expect(texts(of({ envVarPrefix: "MY" }).agent).join()).to.not.contain("SOCKET_PATH");
   });
 
   it("gives the sidecar its identity by files, if it has one", () => {

@@ -81,16 +81,14 @@ function ownEnvironment(
   spec: DefaultedFeatureFlagSource,
   problems: SourceProblem[],
 ): readonly EnvironmentVariable[] {
-  const { envVarPrefix, socketPath = "", keepAliveMinTime = "", keepAlivePermitWithoutStream } = spec;
+  const { socketPath = "", keepAliveMinTime = "", keepAlivePermitWithoutStream } = spec;
   const isPace = keepAliveMinTime === "" || goDuration.test(keepAliveMinTime);
   if (!isPace) {
     const why = "the sidecar would not start; write a duration such as 30s";
     problems.push(left(`keepAliveMinTime: ${keepAliveMinTime}`, why));
   }
   return [
-    ...(envVarPrefix === ownPrefix || socketPath === ""
-      ? []
-      : [variable(ownPrefix, "SOCKET_PATH", socketPath)]),
+    ...(socketPath === "" ? [] : [variable(ownPrefix, "SOCKET_PATH", socketPath)]),
     ...(keepAliveMinTime === "" || !isPace
       ? []
       : [variable(ownPrefix, "KEEP_ALIVE_MIN_TIME", keepAliveMinTime)]),
