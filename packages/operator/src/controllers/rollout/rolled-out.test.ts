@@ -32,7 +32,15 @@ describe("planRollout", () => {
   it("restarts for digests that have changed", () => {
     const { changed, next } = plan({ a: "1", b: "new", c: "3" }, '{"a":"1","b":"2","gone":"9"}');
     expect([...changed]).to.deep.equal(["b"]);
-    expect(next).to.deep.equal({ a: "1", b: "new", c: "3" });
+    expect(JSON.stringify(next)).to.equal('{"a":"1","b":"new","c":"3","gone":"9"}');
+  });
+
+  it("restarts for what came back changed, but does not remember all that ever was", () => {
+    const { next } = plan({ a: "1" }, '{"b":"1","a":"1"}');
+    expect(JSON.stringify(next)).to.equal('{"a":"1","b":"1"}');
+    expect([...plan({ a: "1", b: "2" }, JSON.stringify(next)).changed]).to.deep.equal(["b"]);
+    const many = Object.fromEntries(Array.from({ length: 300 }, (_, index) => [`gone-${index}`, "1"]));
+    expect(Object.keys(plan({ a: "1" }, JSON.stringify(many)).next)).to.have.lengthOf(101);
   });
 
   it("has nothing to do with sources that do not ask for it", () => {

@@ -25,6 +25,9 @@ export function storedDigests(injection: KubeObject): StoredDigests {
   };
 }
 
+/** The most texts that are remembered although nothing is compiled of them any more. */
+const mostAbsent = 100;
+
 /** What is to be done where the digests are not those that are rolled out. */
 export interface RolloutPlan {
   /** Texts whose workloads are to be restarted. */
@@ -35,7 +38,7 @@ export interface RolloutPlan {
 
 /**
  * Compares the digests of texts whose workloads are to be restarted. One that is seen for the first time is only remembered: its Pods may have it
- * already.
+ * already. One that is gone stays remembered, because a source that is refused for a mistake comes back changed.
  */
 export function planRollout(
   { digests, rolledOut = {} }: StoredDigests,
@@ -43,10 +46,13 @@ export function planRollout(
 ): RolloutPlan {
   const texts = Object.keys(digests).filter(restarts);
   const changed = texts.filter((text) => Object.hasOwn(rolledOut, text) && rolledOut[text] !== digests[text]);
-  return {
-    changed: new Set(changed),
-    next: Object.fromEntries(texts.toSorted().map((text) => [text, digests[text] ?? ""])),
-  };
+  const absent = Object.entries(rolledOut).filter(([text]) => !Object.hasOwn(digests, text));
+  const next = [...absent.slice(0, mostAbsent), ...texts.map((text) => [text, digests[text] ?? ""] as const)];
+  return { changed: new Set(changed), next: sortedByText(next) };
+}
+
+function sortedByText(entries: readonly (readonly [text: string, digest: string])[]): Digests {
+  return Object.fromEntries(entries.toSorted(([one], [other]) => (one < other ? -1 : 1)));
 }
 
 function parsed(text: string | undefined): Digests | undefined {
@@ -54,7 +60,9 @@ function parsed(text: string | undefined): Digests | undefined {
   try {
     const value: unknown = JSON.parse(text);
     if (typeof value !== "object" || value === null) return undefined;
-    return Object.fromEntries(Object.entries(value).filter(([, digest]) => typeof digest === "string"));
+    return sortedByText(
+      Object.entries(value).filter((entry): entry is [string, string] => typeof entry[1] === "string"),
+    );
   } catch {
     return undefined;
   }

@@ -4,13 +4,7 @@ import { injectionName, injectionType } from "../../api/injection.js";
 import { Controller } from "../controller.js";
 import type { ControllerMetrics } from "../controller-metrics.js";
 import { restartWorkloads } from "./restart-workloads.js";
-import {
-  planRollout,
-  rolledOutAnnotation,
-  storedDigests,
-  type Digests,
-  type StoredDigests,
-} from "./rolled-out.js";
+import { planRollout, rolledOutAnnotation, storedDigests, type StoredDigests } from "./rolled-out.js";
 
 export interface RolloutOnChangeOptions {
   readonly client: Pick<RestClient, "readPage" | "patch" | "apply">;
@@ -74,7 +68,7 @@ export class RolloutOnChange implements Runnable {
     const { client, restarts } = this.#options;
     const { changed, next } = planRollout(stored, (text) => restarts(namespace, text));
     const written = JSON.stringify(next);
-    if (written === JSON.stringify(sorted(stored.rolledOut))) return undefined;
+    if (written === JSON.stringify(stored.rolledOut)) return undefined;
     if (changed.size > 0) await this.#restart(namespace, changed, written, signal);
     const scope = { type: injectionType, namespace, name: injectionName };
     const annotations = { [rolledOutAnnotation]: written };
@@ -113,9 +107,4 @@ export class RolloutOnChange implements Runnable {
       });
     }
   }
-}
-
-function sorted(digests: Digests | undefined): Digests | undefined {
-  if (digests === undefined) return undefined;
-  return Object.fromEntries(Object.entries(digests).sort(([one], [other]) => (one < other ? -1 : 1)));
 }
