@@ -171,6 +171,10 @@ const cases: Readonly<Record<string, Case>> = {
   "an init container flagd of its own": {
     spec: { initContainers: [{ ...app, name: "flagd", restartPolicy: "Always" }] },
   },
+  "a mark, and a container flagd between others": {
+    spec: { initContainers: ["first", "flagd", "last"].map((name) => ({ ...app, name })) },
+    metadata: { annotations: { "bunting.dev/injected": "policy old" } },
+  },
   "the marks of a Pod that it was copied from": {
     metadata: {
       annotations: {

@@ -71,7 +71,7 @@ describe("the policies on a real API server", function () {
         `this Pod gets no flags: is there a FeatureFlagSource none for the namespace ${namespace}, and does the operator of Bunting run?`,
       ]);
       expect(await warningsOf(direct("none"))).to.deep.equal([
-        `this Pod gets no flags: is there a InProcessConfiguration none for the namespace ${namespace}, and does the operator of Bunting run?`,
+        `this Pod gets no flags: is there an InProcessConfiguration none for the namespace ${namespace}, and does the operator of Bunting run?`,
       ]);
       expect(await warningsOf(enabled)).to.deep.equal([
         `this Pod gets no flags: ${notInjectedReasons.NoSource}`,
