@@ -23,7 +23,7 @@ describe("checkFeatureFlagSource", () => {
           { name: "B.c-d", valueFrom: { fieldRef: { fieldPath: "metadata.name" } } },
           { name: "EMPTY", value: "" },
         ],
-        resources: { requests: { cpu: "20m", memory: "32Mi" }, limits: { cpu: 0.5, memory: "64Mi" } },
+        resources: { requests: { cpu: "20m", memory: "64Mi" }, limits: { cpu: 0.5, memory: "65536Ki" } },
         contextValues: { region: "eu=1" },
         headerToContextMappings: { "X-User": "user" },
         cors: ["*", "https://shop.example:8443"],

@@ -67,7 +67,7 @@ function certificatesOfFiles(
   const options = { certOption: "--webhook-cert-name", keyOption: "--webhook-cert-key" };
   const certificate = new TlsCertificate({ certPath, keyPath, ...options, ...reload });
   certificate.onPair(({ validToMs }) => metrics.notAfter("leaf", validToMs));
-  const bundle = caPath === undefined ? undefined : new BundleFile(caPath, reload);
+  const bundle = caPath === undefined ? undefined : new BundleFile(caPath, { logger, clock });
   return {
     source: certificate,
     bundle,
@@ -83,9 +83,9 @@ class BundleFile implements Runnable, BundleSource {
   readonly #changes = new Signal();
   bundle: string | undefined;
 
-  constructor(path: string, reload: Pick<CertificateParts["context"], "logger" | "clock">) {
+  constructor(path: string, context: Pick<CertificateParts["context"], "logger" | "clock">) {
     this.#files = new WatchedFiles<Buffer>({
-      ...reload,
+      ...context,
       paths: [path],
       name: "authority's certificate",
       effect: "API servers are told of it",

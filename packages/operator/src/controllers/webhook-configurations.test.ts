@@ -1,0 +1,144 @@
+import type { InformerOptions, KubeObject, ResourceScope } from "@bunting/kube";
+import { createRegistry, nextTurn, Signal } from "@bunting/runtime";
+import { eventually, recordingLogger } from "@bunting/test/support/grpc-port.js";
+import { ManualClock } from "@bunting/test/support/manual-clock.js";
+import { expect } from "chai";
+import type { LiveWebhooks } from "../desired/ca-bundle.js";
+import { operatorMetrics } from "../operator-metrics.js";
+import { WebhookConfigurations } from "./webhook-configurations.js";
+
+type Live = KubeObject & LiveWebhooks;
+type Handler = InformerOptions<Live, never>["handler"];
+
+const service = { namespace: "bunting", name: "webhooks" };
+const metrics = operatorMetrics(createRegistry(false));
+
+/** What an API server does with applies of bundles is tried in test/cluster/operator-admission.test.ts. */
+describe("WebhookConfigurations", () => {
+  const handlers = new Map<string, Handler>();
+  const logger = recordingLogger();
+  let clock: ManualClock;
+  let applied: string[];
+  let told: string[];
+  let bundle: string | undefined;
+  let changes: Signal;
+  let abort: AbortController;
+  let running: Promise<void>;
+
+  beforeEach(() => {
+    clock = new ManualClock();
+    applied = [];
+    told = [];
+    bundle = "ONE";
+    changes = new Signal();
+    abort = new AbortController();
+    handlers.clear();
+    logger.lines.length = 0;
+    const configurations = new WebhookConfigurations({
+      client: {
+        apply: ({ type }, object) => {
+          const pem = bundleOf(object as Live);
+          applied.push(`${type.plural} ${pem}`);
+          show(type.plural, pem);
+          return Promise.resolve(object as KubeObject);
+        },
+      },
+      watches: {
+        inform: (scope: ResourceScope, { handler }: { readonly handler: Handler }) => {
+          handlers.set(scope.type.plural, handler);
+          return { run: () => Promise.resolve() } as never;
+        },
+      },
+      bundle: {
+        get bundle() {
+          return bundle;
+        },
+        onChange: (listener) => void changes.listen(listener),
+      },
+      address: { service },
+      onApplied: (pem) => told.push(pem),
+      context: { clock, logger, metrics },
+    });
+    running = configurations.run(abort.signal);
+  });
+
+  afterEach(async () => {
+    abort.abort();
+    await running;
+    expect(clock.pendingTimers).to.equal(0);
+  });
+
+  function bundleOf({ webhooks = [] }: LiveWebhooks): string {
+    return webhooks
+      .map(({ clientConfig }) => Buffer.from(clientConfig.caBundle ?? "", "base64").toString())
+      .join();
+  }
+
+  function show(type: string, caBundle?: string, annotations = {}): void {
+    const clientConfig = { service, ...(caBundle === undefined ? {} : { caBundle: btoa(caBundle) }) };
+    const object = { metadata: { name: type, annotations }, webhooks: [{ name: "a", clientConfig }] };
+    handlers.get(type)?.changed(type, object, undefined);
+  }
+
+  function synced(...types: readonly string[]): void {
+    for (const type of types) handlers.get(type)?.synced?.();
+  }
+
+  const [mutating, validating] = [
+    "mutatingwebhookconfigurations",
+    "validatingwebhookconfigurations",
+  ] as const;
+
+  it("says that a bundle counts when all configurations that there are have it, and not before", async () => {
+    show(mutating);
+    await eventually(() => applied.length === 1);
+    synced(mutating);
+    await nextTurn();
+    expect(told, "there may be another").to.deep.equal([]);
+    show(validating, "OLD");
+    synced(validating);
+    await eventually(() => told.includes("ONE"));
+    expect(applied).to.deep.equal([`${mutating} ONE`, `${validating} ONE`]);
+  });
+
+  it("needs only those that there are", async () => {
+    show(validating, "ONE");
+    synced(mutating, validating);
+    await eventually(() => told.includes("ONE"));
+    expect(applied).to.deep.equal([]);
+  });
+
+  it("does nothing while there is no authority, and puts the next bundle in when it changes", async () => {
+    bundle = undefined;
+    show(mutating);
+    synced(mutating, validating);
+    await nextTurn();
+    expect([applied, told]).to.deep.equal([[], []]);
+    bundle = "TWO";
+    changes.emit();
+    await eventually(() => told.includes("TWO"));
+    expect(applied).to.deep.equal([`${mutating} TWO`]);
+  });
+
+  it("answers whoever writes over the bundle once in a second", async () => {
+    show(mutating, "ONE");
+    synced(mutating, validating);
+    await eventually(() => told.length > 0);
+    for (let i = 0; i < 10; i++) show(mutating, "OTHER");
+    clock.advance(999);
+    await nextTurn();
+    expect(applied).to.deep.equal([]);
+    clock.advance(1);
+    await eventually(() => applied.length === 1);
+  });
+
+  it("leaves a configuration to cert-manager that asks for it, and says once that this can't be meant", async () => {
+    for (let i = 0; i < 3; i++) {
+      show(mutating, "OTHER", { "cert-manager.io/inject-ca-from": "a/b" });
+      clock.advance(1_000);
+      await nextTurn();
+    }
+    expect(applied).to.deep.equal([]);
+    expect(logger.lines.filter(({ level }) => level === "warn")).to.have.length(1);
+  });
+});
