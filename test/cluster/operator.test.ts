@@ -257,6 +257,14 @@ describe("the operator", function () {
         }, `${path} is accepted`);
     });
 
+    it("says of sources that use the proxy whether that is ready", async () => {
+      await eventually(async () => {
+        const source = await cluster().api.get(`${core}/namespaces/${shop}/featureflagsources/end-to-end`);
+        const { conditions = [] } = (source as WithConditions).status ?? {};
+        return conditions.some(({ type, reason }) => type === "ProxyReady" && reason === "Progressing");
+      }, "it says that no Pod of the proxy is available yet");
+    });
+
     it("goes on after a restart, and removes what nothing uses any more", async () => {
       await operator.stop();
       operator = start(account, "operator-2", "--proxy-linger=1ms");
@@ -409,7 +417,13 @@ interface PodTemplated {
 }
 
 interface WithConditions extends ApiObject {
-  readonly status?: { readonly conditions?: readonly { readonly type: string; readonly status: string }[] };
+  readonly status?: {
+    readonly conditions?: readonly {
+      readonly type: string;
+      readonly status: string;
+      readonly reason: string;
+    }[];
+  };
 }
 
 interface InjectedPod extends ApiObject {
