@@ -315,6 +315,7 @@ describe("createOperator", () => {
       "authority",
       "webhook configurations",
       "source status controller",
+      "proxy ready controller",
       "access controller",
       "injection controller",
       "missed pods",
