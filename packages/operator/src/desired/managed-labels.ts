@@ -1,4 +1,4 @@
 import { managedBy } from "../api/names.js";
 
-/** By which the open-feature-operator, and this one, recognise what they made: it must be on all objects. */
+/** The label by which the open-feature-operator, and this one, recognise what they made: all objects must have it. */
 export const managedLabels = Object.freeze({ [managedBy.label]: managedBy.value });

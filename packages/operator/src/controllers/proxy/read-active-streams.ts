@@ -1,9 +1,9 @@
 import { request } from "node:http";
 
-/** Of the proxy, and of the open-feature-operator's. */
+/** The metric of our proxy, and of the open-feature-operator's. */
 const metric = /^sync_active_streams(?:\{.*\})? (\d+)(?:\s|$)/;
 const withinMs = 5_000;
-/** More than all metrics of a proxy. */
+/** The longest answer that is read: more than all metrics of a proxy. */
 const maxBytes = 4 * 1024 * 1024;
 
 /**

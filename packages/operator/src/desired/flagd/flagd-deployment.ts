@@ -11,7 +11,7 @@ import { cacheVolume, sidecarVolumes } from "../sidecar-volumes.js";
 import { unlessEmpty } from "../unless-empty.js";
 import { flagdLabels, flagdMetadata, flagdSelector, type FlagdSettings } from "./flagd-settings.js";
 
-/** Of flagd, which the open-feature-operator passes no argument for. */
+/** The default of flagd, for which the open-feature-operator passes no argument. */
 const defaultSyncPort = 8015;
 
 export interface FlagdPods {
@@ -109,7 +109,7 @@ function flagdContainer({ plan, settings, choosesUser, flagd }: FlagdPods): {
   };
 }
 
-/** Which is for sidecars. */
+/** The container without what makes a sidecar of it. */
 function withoutRestartPolicy(container: Container): Container {
   const fields = Object.entries(container).filter(([field]) => field !== "restartPolicy");
   return Object.fromEntries(fields) as unknown as Container;
@@ -121,7 +121,7 @@ const containerPort = (name: string, port: number): ContainerPort => ({
   protocol: "TCP",
 });
 
-/** Applications in other Pods can't reach a socket, and with one there is no port. */
+/** The spec without a socket: applications in other Pods can't reach one, and with it there is no port. */
 function withoutSocket(given: DefaultedFeatureFlagSource): {
   readonly spec: DefaultedFeatureFlagSource;
   readonly problems: readonly SourceProblem[];

@@ -1,4 +1,4 @@
-/** Where a Flagd is reached by HTTP, unless it says otherwise. */
+/** Paths by which a Flagd is reached, unless it says otherwise. */
 export const flagdPaths = Object.freeze({
   evaluation: "/flagd.evaluation.v1.Service",
   ofrep: "/ofrep",

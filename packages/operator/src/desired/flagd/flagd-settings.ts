@@ -18,7 +18,7 @@ export interface FlagdSettings {
   };
 }
 
-/** Of the container and of the Service. The ports of a FeatureFlagSource are those of sidecars. */
+/** Ports of the container and of the Service. Those of a FeatureFlagSource are of sidecars. */
 export interface FlagdPorts {
   readonly evaluation: number;
   readonly ofrep: number;
@@ -26,7 +26,7 @@ export interface FlagdPorts {
   readonly management: number;
 }
 
-/** Of the Pods, and immutable: a Deployment's selector is. */
+/** The selector of the Pods; that of a Deployment is immutable. */
 export function flagdSelector({ metadata }: Flagd): Readonly<Record<string, string>> {
   return { app: metadata.name };
 }

@@ -15,7 +15,7 @@ const versionLabel = "app.kubernetes.io/version";
 const defaultSyncPort = 8015;
 /** After this time without a new available Pod, the API server says that the rollout has failed. */
 const progressDeadlineSeconds = 300;
-/** Of the proxy's options for its end, and their defaults. */
+/** The proxy's options for its end, and their defaults. */
 const drainMs = { "drain-delay": 3_000, "drain-window": 5_000 };
 
 /** The Deployment of the proxy: Pods as those of the Helm chart, under the names and labels of the open-feature-operator. */
@@ -98,7 +98,7 @@ function container(settings: Omit<ProxySettings, "pod">, image: string): object 
   };
 }
 
-/** Those of the open-feature-operator, which also its own proxy takes, then what differs from the proxy's defaults. */
+/** The open-feature-operator's arguments, which its own proxy takes as well, then what differs from the proxy's defaults. */
 function proxyArguments({
   ports,
   debugLogging,

@@ -11,7 +11,7 @@ const tcp = (port: string | number): object => ({ port, protocol: "TCP" });
 const callingOptions = ["backplane", "source"];
 
 /**
- * Who reaches the proxy, and whom it reaches. Flags are for every Pod of the cluster; metrics are for the namespace `monitoring` and for our own,
+ * The NetworkPolicy: who reaches the proxy, and whom it reaches. Flags are for every Pod of the cluster; metrics are for the namespace `monitoring` and for our own,
  * where the operator reads how many subscribers there are. Probes come from the kubelet of the Pod's own node, which no policy keeps out.
  */
 export function proxyNetworkPolicy({ namespace, options }: ProxySettings): DesiredObject {

@@ -10,9 +10,9 @@ import type { ProxySettings } from "./proxy-settings.js";
 /** The objects of the proxy. */
 export interface ProxyObjects {
   readonly deployment: DesiredObject;
-  /** The others, which are there before the Deployment. */
+  /** Other objects, which are there before the Deployment. */
   readonly others: readonly DesiredObject[];
-  /** Those that the settings ask not to have. */
+  /** Objects that the settings ask not to have. */
   readonly unwanted: readonly DesiredObject[];
 }
 

@@ -1,7 +1,7 @@
 import { proxyAnnotations } from "../../api/names.js";
 import { proxyNames } from "./proxy-settings.js";
 
-/** Of a Deployment in the cluster, what is read here. */
+/** A Deployment in the cluster, as far as it is read here. */
 export interface LiveDeployment {
   readonly metadata: {
     readonly generation?: number;
@@ -28,7 +28,7 @@ export interface DeploymentStatus {
   }[];
 }
 
-/** Which image the proxy gets now. */
+/** The image that the proxy gets now. */
 export interface ProxyRollout {
   readonly image: string;
   /** Of the Deployment: what the next decision needs to know. */

@@ -40,10 +40,10 @@ export const proxyNames = Object.freeze({
   networkPolicy: "flagd-proxy",
 });
 
-/** Of the Deployment, and immutable. */
+/** The selector of the Deployment, which is immutable. */
 export const deploymentSelector = Object.freeze({ app: proxyNames.deployment });
 
-/** Of everything else that selects the proxy's Pods. */
+/** The selector of everything else that is about the proxy's Pods. */
 export const podSelector = Object.freeze({
   "app.kubernetes.io/name": proxyNames.deployment,
   ...managedLabels,
