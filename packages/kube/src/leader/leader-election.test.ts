@@ -150,6 +150,25 @@ describe("LeaderElection", () => {
     expect(server.spec.renewTime).to.match(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/);
   });
 
+  it("renews its lease by one request, and reads only what somebody else has written since", async () => {
+    const { election } = candidate("a");
+    await settled();
+    const before = server.requests;
+    await pass(20_000);
+    expect(server.requests - before).to.equal(10);
+    const { metadata, spec } = server.lease ?? expect.fail("there is no lease");
+    server.lease = {
+      metadata: { ...metadata, resourceVersion: "edited", labels: { by: "somebody" } },
+      ...(spec && { spec }),
+    };
+    await pass(2_000);
+    expect(server.requests - before, "a conflict, a read and a write").to.equal(13);
+    await pass(2_000);
+    expect(server.requests - before).to.equal(14);
+    expect([heard, election.isLeading]).to.deep.equal([["a leads"], true]);
+    expect(server.lease.metadata.labels).to.deep.equal({ by: "somebody" });
+  });
+
   it("hands over within one retry period when the leader stops, after its work has ended", async () => {
     const first = candidate("a");
     await settled();

@@ -61,6 +61,8 @@ export class LeaderElection implements Runnable {
   readonly #renewDeadlineMs: number;
   readonly #retryMs: number;
   #observed: Observed | undefined;
+  /** While this process leads: the Lease as it was written last. */
+  #held: LeaseObject | undefined;
   /** While this process leads: the begin of the last successful renewal. */
   #renewedMs: number | undefined;
   /** The last known leader. */
@@ -129,6 +131,7 @@ export class LeaderElection implements Runnable {
     await outcome;
     const isStillOurs = this.isLeading;
     this.#renewedMs = undefined;
+    this.#held = undefined;
     if (isStillOurs) await this.#release();
     await work;
   }
@@ -161,6 +164,7 @@ export class LeaderElection implements Runnable {
   }
 
   async #acquire(signal: AbortSignal): Promise<boolean> {
+    if (this.#held !== undefined && (await this.#renew(this.#held, signal))) return true;
     const { client, claim, context } = this.#options;
     const lease = await this.#read(signal);
     if (lease === undefined) {
@@ -173,7 +177,7 @@ export class LeaderElection implements Runnable {
         metadata: { name, namespace },
         spec,
       };
-      this.#observe(await client.create(scope, body, signal));
+      this.#hold(await client.create(scope, body, signal));
       return true;
     }
     this.#observe(lease);
@@ -185,8 +189,27 @@ export class LeaderElection implements Runnable {
       unchangedMs < leaseDurationSeconds * 1_000
     )
       return false;
-    this.#observe(await client.update(this.#scope, { ...lease, spec: this.#specOf(lease.spec) }, signal));
+    this.#hold(await client.update(this.#scope, { ...lease, spec: this.#specOf(lease.spec) }, signal));
     return true;
+  }
+
+  /** The leader renews what it wrote last, without reading it. False if somebody else has written since. */
+  async #renew(held: LeaseObject, signal: AbortSignal): Promise<boolean> {
+    this.#held = undefined;
+    try {
+      const { client } = this.#options;
+      this.#hold(await client.update(this.#scope, { ...held, spec: this.#specOf(held.spec) }, signal));
+      return true;
+    } catch (error) {
+      if (error instanceof KubeError && (error.code === "CONFLICT" || error.code === "NOT_FOUND"))
+        return false;
+      throw error;
+    }
+  }
+
+  #hold(lease: LeaseObject): void {
+    this.#observe(lease);
+    this.#held = lease;
   }
 
   async #read(signal: AbortSignal): Promise<LeaseObject | undefined> {
