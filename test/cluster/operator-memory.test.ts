@@ -1,0 +1,69 @@
+import { expect } from "chai";
+import { eventually } from "../support/event-queue.js";
+import { inParallel } from "./support/in-parallel.js";
+import { OperatorProcess } from "./support/operator-process.js";
+import { grant, permissionsOf } from "./support/operator-roles.js";
+import { flagSpec } from "./support/proxy-under-test.js";
+import { rssBytes } from "./support/rss-bytes.js";
+import { freshCluster } from "./support/use-cluster.js";
+
+const pods = 2_000;
+const flags = 500;
+const sources = 100;
+/** 70 were seen. */
+const maxRssMiB = 96;
+
+describe("2,000 Pods, 500 FeatureFlags of 10 KB and 100 FeatureFlagSources", function () {
+  this.timeout(180_000);
+  const cluster = freshCluster();
+
+  it("cost the operator that leads at most 96 MiB in all", async () => {
+    const home = await cluster().createNamespace();
+    const shop = await cluster().createNamespace();
+    const numbers = (count: number): number[] => Array.from({ length: count }, (_, index) => index);
+    const spec = flagSpec(1, "x".repeat(10_000));
+    await inParallel(numbers(flags), (index) => cluster().putFeatureFlag(shop, `flag-${index}`, spec));
+    await inParallel(numbers(sources), (index) =>
+      cluster().api.apply(
+        `/apis/core.openfeature.dev/v1beta1/namespaces/${shop}/featureflagsources/source-${index}`,
+        {
+          apiVersion: "core.openfeature.dev/v1beta1",
+          kind: "FeatureFlagSource",
+          metadata: { name: `source-${index}`, namespace: shop },
+          spec: { sources: [{ source: `flag-${index}`, provider: "flagd-proxy" }] },
+        },
+      ),
+    );
+    await inParallel(numbers(pods), (index) =>
+      cluster().api.create(`/api/v1/namespaces/${shop}/pods`, {
+        metadata: {
+          name: `app-${index}`,
+          annotations: {
+            "openfeature.dev/enabled": "true",
+            "openfeature.dev/featureflagsource": `source-${index % sources}`,
+            "bunting.dev/injected": "policy 0123456789abcdef",
+          },
+        },
+        spec: { containers: [{ name: "app", image: "registry.example/app" }] },
+      }),
+    );
+    const account = await cluster().createServiceAccountToken(home, "bunting-operator");
+    await grant(cluster(), account, await permissionsOf([]));
+    const operator = OperatorProcess.start({ account, pod: "operator-1" });
+    try {
+      await operator.leads();
+      const isAccepted = async (index: number): Promise<boolean> => {
+        const path = `/apis/core.openfeature.dev/v1beta1/namespaces/${shop}/featureflags/flag-${index}`;
+        return JSON.stringify((await cluster().api.get(path))["status"] ?? "").includes("Accepted");
+      };
+      // Five are written in a second, so that one of the last tells that much was read by then.
+      await eventually(async () => {
+        const seen = await Promise.all(numbers(flags).map(isAccepted));
+        return seen.filter(Boolean).length > 60;
+      }, `FeatureFlags are checked; ${operator.process.output}`);
+      expect(rssBytes(operator.process.pid) / 2 ** 20).to.be.below(maxRssMiB);
+    } finally {
+      await operator.stop("SIGKILL");
+    }
+  });
+});
