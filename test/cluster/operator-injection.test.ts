@@ -3,6 +3,7 @@ import { ClusterSources } from "@bunting/operator/internal/controllers/injection
 import { InjectionController } from "@bunting/operator/internal/controllers/injection/injection-controller.js";
 import { SeenTexts } from "@bunting/operator/internal/controllers/injection/seen-texts.js";
 import { SourceStatusController } from "@bunting/operator/internal/controllers/injection/source-status-controller.js";
+import { SourceUsage } from "@bunting/operator/internal/controllers/injection/source-usage.js";
 import { operatorMetrics } from "@bunting/operator/internal/operator-metrics.js";
 import type { CrossNamespace } from "@bunting/operator/internal/sources/consent.js";
 import { createLogger, createRegistry, systemClock, type Clock } from "@bunting/runtime";
@@ -92,7 +93,12 @@ describe("Injections on a real API server", function () {
     const proxyUsers = new Set<string>();
     const files = new Map<string, readonly string[]>();
     const context = { clock, logger, metrics };
-    const status = new SourceStatusController({ client: connected.client, sources, context });
+    const status = new SourceStatusController({
+      client: connected.client,
+      sources,
+      usage: new SourceUsage(),
+      context,
+    });
     const controller = new InjectionController({
       client: connected.client,
       watches,
@@ -307,7 +313,7 @@ describe("Injections on a real API server", function () {
       await put("FeatureFlagSource", "a", spec);
       const lastTransitionTime = "2026-01-01T00:00:00Z";
       const other = {
-        type: "ProxyReady",
+        type: "Other",
         status: "True",
         reason: "Available",
         message: "",

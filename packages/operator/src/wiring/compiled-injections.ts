@@ -3,6 +3,7 @@ import type { EntryLookup } from "../admission/entry-lookup.js";
 import type { ClusterSources } from "../controllers/injection/cluster-sources.js";
 import type { CompileNews } from "../controllers/injection/injection-controller.js";
 import type { SeenTexts } from "../controllers/injection/seen-texts.js";
+import type { SourceUsage } from "../controllers/injection/source-usage.js";
 import type { ProxyState } from "../controllers/proxy/proxy-state.js";
 import type { ProxyUse } from "../controllers/proxy/proxy-use.js";
 import { sidecarSettings, sourceSettings } from "../settings.js";
@@ -12,6 +13,8 @@ import type { OperatorWiring } from "./operator-parts.js";
 export interface CompiledInjections {
   readonly sources: ClusterSources;
   readonly seen: SeenTexts;
+  /** Counts Pods. */
+  readonly usage: SourceUsage;
   readonly lookup: EntryLookup;
   /** The state of the proxy has changed. */
   readonly proxyEntered: (state: ProxyState) => void;
@@ -30,7 +33,8 @@ export function compiledInjections(wiring: OperatorWiring, use: ProxyUse): Compi
     sidecar: sidecarSettings(options, version),
   });
   const seen = new parts.SeenTexts();
-  const status = new parts.SourceStatusController({ client, sources, context });
+  const usage = new parts.SourceUsage();
+  const status = new parts.SourceStatusController({ client, sources, usage, context });
   const flagReaderRole = options.providerKubernetes === "direct" ? options.flagReaderRole : undefined;
   const access = new parts.AccessController({ client, watches, sources, flagReaderRole, context });
   const proxyReady = new parts.ProxyReadyController({
@@ -51,6 +55,7 @@ export function compiledInjections(wiring: OperatorWiring, use: ProxyUse): Compi
   return {
     sources,
     seen,
+    usage,
     lookup: parts.compilingLookup(sources, seen),
     proxyEntered: (state) => proxyReady.entered(state),
     everywhere: runnableComponent(

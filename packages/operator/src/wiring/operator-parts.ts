@@ -21,6 +21,7 @@ import { ClusterSources } from "../controllers/injection/cluster-sources.js";
 import { InjectionController } from "../controllers/injection/injection-controller.js";
 import { SeenTexts } from "../controllers/injection/seen-texts.js";
 import { SourceStatusController } from "../controllers/injection/source-status-controller.js";
+import { SourceUsage } from "../controllers/injection/source-usage.js";
 import { OtherOperator } from "../controllers/other-operator.js";
 import { ownDeployment } from "../controllers/own-deployment.js";
 import { MissedPods } from "../controllers/pods/missed-pods.js";
@@ -47,6 +48,7 @@ export const operatorParts = {
   SeenTexts,
   InjectionController,
   SourceStatusController,
+  SourceUsage,
   AccessController,
   compilingLookup,
   PodStream,

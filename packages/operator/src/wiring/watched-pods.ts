@@ -13,9 +13,9 @@ export function watchedPods(
   { events, injections }: { readonly events: EventRecorder; readonly injections: CompiledInjections },
 ): () => readonly Component[] {
   const { client } = cluster;
-  const { lookup, seen } = injections;
+  const { lookup, seen, usage } = injections;
   const missed = new parts.MissedPods({ client, events, lookup, policy: options.missedPods, context });
-  const stream = new parts.PodStream(watches, [missed, textObserver(seen)]);
+  const stream = new parts.PodStream(watches, [missed, textObserver(seen), usage]);
   return () => [
     runnableComponent(missed, "finds Pods without flags among those that are streamed"),
     runnableComponent(stream, "begins when all that hear of Pods run"),

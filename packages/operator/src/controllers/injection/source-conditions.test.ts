@@ -45,7 +45,7 @@ describe("sourceConditions", () => {
 
   it("keep conditions of others, and no message without end", () => {
     const other: Condition = {
-      type: "ProxyReady",
+      type: "Other",
       status: "True",
       reason: "Available",
       message: "",

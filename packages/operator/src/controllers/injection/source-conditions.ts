@@ -2,6 +2,16 @@ import { setCondition, type Condition } from "@bunting/kube";
 import type { TextOutcome } from "../../desired/injection.js";
 import { sentencesOf } from "../../sources/source-problem.js";
 
+/** What the conditions depend on beside the outcome. */
+export interface ConditionFacts {
+  /** Of the object. */
+  readonly generation: number | undefined;
+  readonly nowMs: number;
+}
+
+/** The types of the conditions; others are left as they are. */
+export const ownConditions: ReadonlySet<string> = new Set(["Accepted", "Compiled"]);
+
 type Verdict = Pick<Condition, "status" | "reason" | "message">;
 
 /** Longer messages of conditions are refused by no API server, but read by nobody. */
@@ -14,7 +24,7 @@ const maxMessageLength = 1_024;
 export function sourceConditions(
   conditions: readonly Condition[],
   { entry, problems }: Pick<TextOutcome, "entry" | "problems">,
-  { generation, nowMs }: { readonly generation: number | undefined; readonly nowMs: number },
+  { generation, nowMs }: ConditionFacts,
 ): readonly Condition[] {
   const observed = generation === undefined ? {} : { observedGeneration: generation };
   const [first] = problems;

@@ -6,6 +6,7 @@ import { expect } from "chai";
 import type { TextOutcome } from "../../desired/injection.js";
 import { operatorMetrics } from "../../operator-metrics.js";
 import { SourceStatusController } from "./source-status-controller.js";
+import { SourceUsage } from "./source-usage.js";
 import type { StoredSource } from "./stored-objects.js";
 
 const outcome = (digest: string): TextOutcome => ({
@@ -18,6 +19,8 @@ describe("SourceStatusController", () => {
   let clock: ManualClock;
   /** The object as it is in the store. */
   let object: StoredSource | undefined;
+  let objectOf: () => StoredSource | undefined;
+  let usage: SourceUsage;
   let written: { readonly scope: ObjectScope; readonly body: KubeObject }[];
   let fails: KubeError | undefined;
   let controller: SourceStatusController;
@@ -34,6 +37,8 @@ describe("SourceStatusController", () => {
     };
     written = [];
     fails = undefined;
+    usage = new SourceUsage();
+    objectOf = () => object;
     controller = new SourceStatusController({
       // The faults of an API server, and its objects as the watch brings them back.
       client: {
@@ -44,7 +49,8 @@ describe("SourceStatusController", () => {
           return Promise.resolve(body as KubeObject);
         },
       },
-      sources: { object: () => object },
+      sources: { object: () => objectOf() },
+      usage,
       context: { clock, logger: recordingLogger(), metrics: operatorMetrics() },
     });
     abort = new AbortController();
@@ -113,6 +119,43 @@ describe("SourceStatusController", () => {
     fails = undefined;
     await advance(1_000);
     expect(digests()).to.deep.equal(["d3"]);
+  });
+
+  it("writes how many Pods name the object once all Pods are known, at most once in a minute", async () => {
+    const see = (name: string): void =>
+      usage.seen(`shop/${name}`, { name, annotations: { "openfeature.dev/featureflagsource": "a" } });
+    const counts = (): unknown => written.map(({ body }) => (body as StoredSource).status?.usedBy);
+    see("1");
+    await compiled("d1");
+    expect(counts()).to.deep.equal([undefined]);
+    usage.read();
+    await advance(59_999);
+    see("2");
+    expect(counts()).to.deep.equal([undefined]);
+    await advance(1);
+    expect(counts()).to.deep.equal([undefined, 2]);
+    see("3");
+    await compiled("d2");
+    await advance(10_000);
+    expect(counts(), "with other news it is written earlier").to.deep.equal([undefined, 2, 3]);
+    await advance(60_000);
+  });
+
+  it("writes at most 5 statuses a second of all objects, after 20 at once", async () => {
+    const names = Array.from({ length: 30 }, (_, index) => `shop/s${index}`);
+    for (const name of names) controller.compiled("inProcess", name, outcome("d"));
+    object = undefined;
+    const one = {
+      apiVersion: "core.openfeature.dev/v1beta1",
+      kind: "FeatureFlagSource",
+      metadata: { namespace: "shop", name: "s" },
+      spec: { sources: [] },
+    } as const;
+    objectOf = () => one;
+    for (let turn = 0; turn < 100; turn++) await nextTurn();
+    expect(written).to.have.length(20);
+    for (let second = 0; second < 10; second++) await advance(200);
+    expect(written).to.have.length(30);
   });
 
   it("names InProcessConfigurations as what they are", async () => {

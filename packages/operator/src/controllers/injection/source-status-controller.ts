@@ -3,20 +3,24 @@ import {
   inProcessConfigurationType,
   openFeatureApiVersion,
 } from "@bunting/featureflags/resources";
-import type { RestClient } from "@bunting/kube";
-import { KubeError } from "@bunting/kube";
-import type { Context, Runnable, WorkResult } from "@bunting/runtime";
+import { KubeError, type Condition, type RestClient } from "@bunting/kube";
+import { sleep, TokenBucket, type Context, type Runnable, type WorkResult } from "@bunting/runtime";
 import type { TextOutcome } from "../../desired/injection.js";
 import { Controller } from "../controller.js";
 import type { ControllerMetrics } from "../controller-metrics.js";
 import type { ClusterSources } from "./cluster-sources.js";
 import type { TextList } from "./seen-texts.js";
-import { sourceConditions } from "./source-conditions.js";
+import { ownConditions, sourceConditions } from "./source-conditions.js";
+import type { SourceUsage } from "./source-usage.js";
 
 /** Of its own, beside that of other controllers: a field that one of them does not apply would go otherwise. */
 const fieldManager = "bunting-operator-sources";
 /** The shortest time between two writes of an object's status: each is a new version, which is sent to all who watch the object. */
 const pauseMs = 10_000;
+/** The same where only the number of Pods has changed. */
+const countPauseMs = 60_000;
+/** Of all objects together. */
+const rate = { burst: 20, perSecond: 5 };
 
 const kinds = {
   sources: { kind: "FeatureFlagSource", type: featureFlagSourceType },
@@ -26,20 +30,34 @@ const kinds = {
 export interface SourceStatusOptions {
   readonly client: Pick<RestClient, "apply">;
   readonly sources: Pick<ClusterSources, "object">;
+  readonly usage: Pick<SourceUsage, "countOf" | "listen">;
   readonly context: Context<ControllerMetrics>;
 }
 
-/** Writes, in the status of FeatureFlagSources and InProcessConfigurations, what became of them. */
+/** A status that an object does not have yet. */
+interface DueStatus {
+  readonly status: {
+    readonly conditions: readonly Condition[];
+    readonly digest?: string;
+    readonly usedBy?: number;
+  };
+  /** The shortest time since the last write. */
+  readonly pauseMs: number;
+}
+
+/** Writes, in the status of FeatureFlagSources and InProcessConfigurations, what became of them and who uses them. */
 export class SourceStatusController implements Runnable {
   readonly name = "source status controller";
   readonly #options: SourceStatusOptions;
   readonly #controller: Controller;
+  readonly #bucket: TokenBucket;
   /** By list, namespace and name: what became of the object's own text. */
-  readonly #outcomes = new Map<string, Pick<TextOutcome, "entry" | "problems">>();
+  readonly #outcomes = new Map<string, TextOutcome>();
   readonly #writtenMs = new Map<string, number>();
 
   constructor(options: SourceStatusOptions) {
     this.#options = options;
+    this.#bucket = new TokenBucket(options.context.clock, rate);
     this.#controller = new Controller({
       name: "source-status",
       reconcile: (key, signal) => this.#reconcile(key, signal),
@@ -48,36 +66,34 @@ export class SourceStatusController implements Runnable {
   }
 
   /** The text that names an object was compiled for the Pods of its own namespace. */
-  compiled(list: TextList, key: string, { entry, problems }: TextOutcome): void {
+  compiled(list: TextList, key: string, outcome: TextOutcome): void {
     const known = `${list}/${key}`;
-    this.#outcomes.set(known, { entry, problems });
+    this.#outcomes.set(known, outcome);
     this.#controller.add(known);
   }
 
   run(signal: AbortSignal): Promise<void> {
-    return this.#controller.run(signal);
+    const stop = this.#options.usage.listen((key) => {
+      const known = key === undefined ? this.#outcomes.keys() : [`sources/${key}`];
+      for (const each of known) this.#controller.after(each, countPauseMs);
+    });
+    return this.#controller.run(signal).finally(stop);
   }
 
   async #reconcile(known: string, signal: AbortSignal): Promise<WorkResult | undefined> {
-    const { client, sources, context } = this.#options;
-    const [list, namespace, name] = known.split("/") as [TextList, string, string];
-    const object = sources.object(list, `${namespace}/${name}`);
-    const outcome = this.#outcomes.get(known);
-    if (object === undefined || outcome === undefined) {
-      this.#outcomes.delete(known);
-      this.#writtenMs.delete(known);
-      return undefined;
-    }
-    const { conditions: before = [], digest: knownDigest = "" } = object.status ?? {};
-    const { generation } = object.metadata;
-    const conditions = sourceConditions(before, outcome, { generation, nowMs: context.clock.now() });
-    const { kind, type } = kinds[list];
-    const digest = list === "sources" ? (outcome.entry?.digest ?? "") : "";
-    if (conditions === before && digest === knownDigest) return undefined;
+    const { client, context } = this.#options;
+    const first = this.#due(known);
+    if (first === undefined) return undefined;
     const sinceMs = context.clock.monotonicMs() - (this.#writtenMs.get(known) ?? -Infinity);
-    if (sinceMs < pauseMs) return { requeueAfterMs: pauseMs - sinceMs };
-    const ours = conditions.filter(({ type: of }) => of === "Accepted" || of === "Compiled");
-    const status = { conditions: ours, ...(digest === "" ? {} : { digest }) };
+    if (sinceMs < first.pauseMs) return { requeueAfterMs: first.pauseMs - sinceMs };
+    const waitMs = this.#bucket.waitMs;
+    if (waitMs > 0) await sleep(waitMs, signal, context.clock);
+    const due = this.#due(known);
+    if (due === undefined || signal.aborted) return undefined;
+    this.#bucket.take();
+    const [list, namespace, name] = known.split("/") as [TextList, string, string];
+    const { kind, type } = kinds[list];
+    const { status } = due;
     const body = { apiVersion: openFeatureApiVersion, kind, metadata: { name, namespace }, status };
     try {
       const how = { fieldManager, force: true, subresource: "status" };
@@ -88,5 +104,34 @@ export class SourceStatusController implements Runnable {
       if (!(error instanceof KubeError && error.code === "NOT_FOUND")) throw error;
     }
     return undefined;
+  }
+
+  /** Undefined if the object has the status, or is gone. */
+  #due(known: string): DueStatus | undefined {
+    const { sources, usage, context } = this.#options;
+    const [list, ...rest] = known.split("/") as [TextList, ...string[]];
+    const key = rest.join("/");
+    const object = sources.object(list, key);
+    const outcome = this.#outcomes.get(known);
+    if (object === undefined || outcome === undefined) {
+      this.#outcomes.delete(known);
+      this.#writtenMs.delete(known);
+      return undefined;
+    }
+    const { conditions: before = [], digest: knownDigest, usedBy: knownCount } = object.status ?? {};
+    const { generation } = object.metadata;
+    const facts = { generation, nowMs: context.clock.now() };
+    const conditions = sourceConditions(before, outcome, facts);
+    const isSource = list === "sources";
+    const digest = isSource ? outcome.entry?.digest : undefined;
+    const usedBy = isSource ? (usage.countOf(key) ?? knownCount) : undefined;
+    const isNews = conditions !== before || digest !== knownDigest;
+    if (!isNews && usedBy === knownCount) return undefined;
+    const status = {
+      conditions: conditions.filter(({ type }) => ownConditions.has(type)),
+      ...(digest === undefined ? {} : { digest }),
+      ...(usedBy === undefined ? {} : { usedBy }),
+    };
+    return { status, pauseMs: isNews ? pauseMs : countPauseMs };
   }
 }

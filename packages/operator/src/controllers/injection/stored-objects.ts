@@ -13,6 +13,7 @@ import { openShiftUsers } from "../../desired/sidecar-entry.js";
 interface StoredStatus {
   readonly conditions?: readonly Condition[];
   readonly digest?: string;
+  readonly usedBy?: number;
 }
 
 interface Stored extends KubeObject {
@@ -35,10 +36,11 @@ export function storedConfiguration(object: KubeObject): StoredConfiguration {
 }
 
 function common(object: KubeObject): Pick<StoredSource, "apiVersion" | "metadata" | "status"> {
-  const { conditions, digest } = (object as Stored).status ?? {};
+  const { conditions, digest, usedBy } = (object as Stored).status ?? {};
   const status = {
     ...(conditions === undefined ? {} : { conditions }),
     ...(digest === undefined ? {} : { digest }),
+    ...(usedBy === undefined ? {} : { usedBy }),
   };
   const metadata = essential(object.metadata, [readersAnnotation]);
   const { namespace = "" } = metadata;

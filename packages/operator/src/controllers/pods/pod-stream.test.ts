@@ -40,6 +40,20 @@ describe("PodStream", () => {
     expect(heard).to.deep.equal(["seen shop/a", "seen shop/d", "seen shop/a"]);
   });
 
+  it("says when it has told of all that there are", () => {
+    const observer = {
+      seen: () => heard.push("seen"),
+      gone: () => heard.push("gone"),
+      read: () => heard.push("read"),
+    };
+    const metrics = { relist: () => undefined, event: () => undefined, error: () => undefined };
+    const context = { clock: new ManualClock(), logger: recordingLogger(), metrics };
+    stream = new PodStream(new ClusterWatches({ client: {} as KubeClient, context }), [observer]);
+    read(pod("a"));
+    read();
+    expect(heard).to.deep.equal(["seen", "read", "gone", "read"]);
+  });
+
   it("tells of Pods that are gone, or want flags no longer, once", () => {
     read(pod("a"), pod("b"));
     heard = [];

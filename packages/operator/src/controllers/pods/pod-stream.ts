@@ -19,6 +19,8 @@ export interface PodObserver {
   seen(key: string, metadata: ObjectMeta): void;
   /** The Pod was seen, and is gone or wants no flags any more. */
   gone(key: string): void;
+  /** All Pods that there are have been told of. */
+  read?(): void;
 }
 
 /**
@@ -51,6 +53,7 @@ export class PodStream implements Runnable, ReflectorHandler {
       remove: (pod) => this.#gone(keyOf(pod)),
       complete: () => {
         for (const key of this.#known) if (!read.has(key)) this.#gone(key);
+        for (const observer of this.#observers) observer.read?.();
       },
     };
   }

@@ -1,0 +1,58 @@
+import type { ObjectMeta } from "@bunting/kube";
+import { Signal } from "@bunting/runtime";
+import { injectionRequest } from "../../pod/injection-request.js";
+import { addressKey, parseObjectNames } from "../../sources/object-names.js";
+import type { PodObserver } from "../pods/pod-stream.js";
+
+/** Counts the Pods that name each FeatureFlagSource. */
+export class SourceUsage implements PodObserver {
+  /** By the key of a Pod, the text of its annotation. */
+  readonly #texts = new Map<string, string>();
+  readonly #counts = new Map<string, number>();
+  readonly #changed = new Signal<string | undefined>();
+  #isRead = false;
+
+  /** How many Pods name the FeatureFlagSource `namespace/name`; undefined until all Pods have been read. */
+  countOf(key: string): number | undefined {
+    return this.#isRead ? (this.#counts.get(key) ?? 0) : undefined;
+  }
+
+  /** Calls back with each FeatureFlagSource whose count has changed, with undefined if all may have, until the returned function is called. */
+  listen(listener: (key: string | undefined) => void): () => void {
+    return this.#changed.listen(listener);
+  }
+
+  seen(key: string, metadata: ObjectMeta): void {
+    const request = injectionRequest(metadata);
+    const text = request?.list === "sources" ? request.text : undefined;
+    if (text === this.#texts.get(key)) return;
+    this.gone(key);
+    if (text === undefined) return;
+    this.#texts.set(key, text);
+    this.#count(key, text, 1);
+  }
+
+  gone(key: string): void {
+    const text = this.#texts.get(key);
+    if (text === undefined) return;
+    this.#texts.delete(key);
+    this.#count(key, text, -1);
+  }
+
+  read(): void {
+    if (this.#isRead) return;
+    this.#isRead = true;
+    this.#changed.emit(undefined);
+  }
+
+  #count(pod: string, text: string, by: 1 | -1): void {
+    const names = parseObjectNames(text, pod.split("/")[0] ?? "");
+    if ("reason" in names) return;
+    for (const source of new Set(names.map(addressKey))) {
+      const count = (this.#counts.get(source) ?? 0) + by;
+      if (count === 0) this.#counts.delete(source);
+      else this.#counts.set(source, count);
+      this.#changed.emit(source);
+    }
+  }
+}
