@@ -299,6 +299,14 @@ describe("compileInjection", () => {
       }
     });
 
+    it("tries no more than 400, refused ones included", () => {
+      const names = Array.from({ length: 402 }, (_, index) => `s${index}`);
+      const { injection, sources } = compile({ sources: { s401: proxied }, texts: names });
+      expect(injection).to.equal(undefined);
+      const reasonOf = (name: string): unknown => sources.get(name)?.problems[0]?.reason;
+      expect(["s399", "s400", "s401"].map(reasonOf)).to.deep.equal(["NotFound", "TooLarge", "TooLarge"]);
+    });
+
     it("compiles no more than an object can hold, and what is smaller after what is too large", () => {
       const large = { ...proxied, contextValues: { a: "x".repeat(300_000) } };
       const { injection } = compile({ sources: { a: large, b: large, c: proxied } });

@@ -49,12 +49,19 @@ export interface CompiledInjection {
 /** etcd takes 1.5 MB, and every admission of a Pod reads the object. */
 const maxBytes = 900_000;
 const maxTexts = 200;
+/** Further ones are not even tried: a namespace may have thousands of sources, and the operator has other namespaces. */
+const maxTried = 400;
 
 /** Compiles what Pods of a namespace get. Texts for which there is no room are left to the webhook. */
 export function compileInjection(inputs: InjectionInputs, texts: InjectionTexts): CompiledInjection {
-  const room = { texts: maxTexts, bytes: maxBytes };
+  const room = { tries: maxTried, texts: maxTexts, bytes: maxBytes };
   const compile = (of: readonly string[], outcomeOf: (text: string) => TextOutcome) =>
-    new Map([...new Set(of)].map((text) => [text, fitted(text, outcomeOf(text), room)]));
+    new Map(
+      [...new Set(of)].map((text) => [
+        text,
+        room.tries-- > 0 ? fitted(text, outcomeOf(text), room) : untried,
+      ]),
+    );
   const sources = compile(texts.sources, (text) => compileSources(text, inputs));
   const inProcess = compile(texts.inProcess, (text) => compileInProcess(text, inputs));
   const injection: Injection = {
@@ -95,9 +102,14 @@ function fitted(text: string, outcome: TextOutcome, room: { texts: number; bytes
     room.bytes -= bytes;
     return outcome;
   }
-  const message = `the namespace has more than ${maxTexts} texts of annotations, or ${maxBytes / 1_000} KB of what they stand for: Pods with this one get their sidecar from the webhook only`;
-  return { ...outcome, entry: undefined, problems: [...outcome.problems, { reason: "TooLarge", message }] };
+  return { ...outcome, entry: undefined, problems: [...outcome.problems, tooLarge] };
 }
+
+const tooLarge: SourceProblem = {
+  reason: "TooLarge",
+  message: `the namespace has more than ${maxTexts} texts of annotations, or ${maxBytes / 1_000} KB of what they stand for: Pods with this one get their sidecar from the webhook only`,
+};
+const untried: TextOutcome = { entry: undefined, plan: undefined, problems: [tooLarge] };
 
 function entriesOf(outcomes: ReadonlyMap<string, TextOutcome>): Readonly<Record<string, InjectionEntry>> {
   const entries = [...outcomes].flatMap(([text, { entry }]) =>

@@ -13,7 +13,7 @@ export function addressKey({ namespace, name }: ObjectAddress): `${string}/${str
 }
 
 /** Longer texts are written by nobody; each is a key of an Injection, of which there is one for all Pods of the namespace. */
-const maxTextLength = 1_024;
+export const maxTextLength = 1_024;
 const maxNames = 16;
 
 /**

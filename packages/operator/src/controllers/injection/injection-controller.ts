@@ -40,12 +40,11 @@ export interface CompileNews {
 
 /** What was last written to a namespace. */
 interface Written {
-  readonly atMs: number;
   readonly spec: string;
   readonly resourceVersion: string | undefined;
 }
 
-/** The shortest time between two writes of an Injection. */
+/** The shortest time between two compilations of a namespace, and so of writes: a namespace may have many sources, and edit them all the time. */
 const pauseMs = 1_000;
 /** Namespaces that are compiled at a time. */
 const concurrency = 4;
@@ -62,6 +61,7 @@ export class InjectionController implements Runnable {
   readonly #options: InjectionControllerOptions;
   readonly #controller: Controller;
   readonly #written = new Map<string, Written>();
+  readonly #compiledMs = new Map<string, number>();
   /** Namespaces of the start that are not compiled yet; undefined until all are known. */
   #awaited: Set<string> | undefined;
   #injections: RunningInformer<KubeObject, never> | undefined;
@@ -80,6 +80,7 @@ export class InjectionController implements Runnable {
   async run(signal: AbortSignal): Promise<void> {
     const { sources, seen, watches, context } = this.#options;
     this.#written.clear();
+    this.#compiledMs.clear();
     this.#touched = new Date(context.clock.now()).toISOString();
     const add = (namespace: string): void => this.#controller.add(namespace);
     const injections = watches.inform(
@@ -109,9 +110,10 @@ export class InjectionController implements Runnable {
   }
 
   async #reconcile(namespace: string, signal: AbortSignal): Promise<WorkResult | undefined> {
-    const { sources, seen, news } = this.#options;
+    const { sources, seen, news, context } = this.#options;
     if (!sources.isOpen(namespace)) {
       this.#written.delete(namespace);
+      this.#compiledMs.delete(namespace);
       seen.forget(namespace);
       news.usesProxy(namespace, false);
       news.needs?.(namespace, accessNeeds([]));
@@ -119,11 +121,15 @@ export class InjectionController implements Runnable {
       return undefined;
     }
     if (!this.#written.has(namespace)) await this.#recall(namespace, signal);
+    const nowMs = context.clock.monotonicMs();
+    const sinceMs = nowMs - (this.#compiledMs.get(namespace) ?? -Infinity);
+    if (sinceMs < pauseMs) return { requeueAfterMs: pauseMs - sinceMs };
+    this.#compiledMs.set(namespace, nowMs);
     const compiled = this.#compile(namespace);
-    const result = await this.#write(namespace, compiled.injection, signal);
+    await this.#write(namespace, compiled.injection, signal);
     this.#tell(namespace, compiled);
     this.#finished(namespace);
-    return result;
+    return undefined;
   }
 
   /** Texts that were seen on Pods by an earlier leader are in the Injection only. */
@@ -150,20 +156,13 @@ export class InjectionController implements Runnable {
     return compileInjection(sources.inputs(namespace), textsOf(ofSources ?? none, ofInProcess ?? none));
   }
 
-  async #write(
-    namespace: string,
-    injection: Injection | undefined,
-    signal: AbortSignal,
-  ): Promise<WorkResult | undefined> {
-    const { client, context } = this.#options;
+  async #write(namespace: string, injection: Injection | undefined, signal: AbortSignal): Promise<void> {
+    const { client } = this.#options;
     const live = this.#live(namespace);
     const written = this.#written.get(namespace);
     const spec = injection === undefined ? "" : JSON.stringify(injection.spec);
     const isAsWritten = written?.spec === spec && written.resourceVersion === live?.metadata.resourceVersion;
-    if (isAsWritten || (injection === undefined && live === undefined)) return undefined;
-    const nowMs = context.clock.monotonicMs();
-    const sinceMs = written === undefined ? Infinity : nowMs - written.atMs;
-    if (sinceMs < pauseMs) return { requeueAfterMs: pauseMs - sinceMs };
+    if (isAsWritten || (injection === undefined && live === undefined)) return;
     const scope = { type: injectionType, namespace, name: injectionName };
     let resourceVersion: string | undefined;
     if (injection === undefined) {
@@ -176,8 +175,7 @@ export class InjectionController implements Runnable {
       resourceVersion = (await client.apply(scope, { ...injection, metadata }, how, signal)).metadata
         .resourceVersion;
     }
-    this.#written.set(namespace, { atMs: nowMs, spec, resourceVersion });
-    return undefined;
+    this.#written.set(namespace, { spec, resourceVersion });
   }
 
   #tell(namespace: string, { sources, inProcess }: CompiledInjection): void {
@@ -188,6 +186,7 @@ export class InjectionController implements Runnable {
     ] as const)
       for (const [text, outcome] of outcomes)
         if (isPlainName(text)) news.compiled(list, `${namespace}/${text}`, outcome);
+        else this.#options.seen.compiled(namespace, list, text, outcome.entry !== undefined);
     const plans = [...sources.values()].flatMap(({ plan }) => (plan === undefined ? [] : [plan]));
     news.usesProxy(
       namespace,

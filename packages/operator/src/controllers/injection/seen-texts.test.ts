@@ -2,8 +2,12 @@ import { expect } from "chai";
 import { SeenTexts } from "./seen-texts.js";
 
 describe("SeenTexts", () => {
+  let seen: SeenTexts;
+  beforeEach(() => {
+    seen = new SeenTexts();
+  });
+
   it("keep each text of a namespace once, and say where one is new, until the namespace is gone", () => {
-    const seen = new SeenTexts();
     const heard: string[] = [];
     const stop = seen.listen((namespace) => heard.push(namespace));
     seen.add("shop", "sources", "a,b");
@@ -21,10 +25,25 @@ describe("SeenTexts", () => {
   });
 
   it("keep no more of a namespace than its Injection has room for, whatever Pods say", () => {
-    const seen = new SeenTexts();
     for (let index = 0; index < 300; index++) seen.add("shop", "sources", `a${index},b`);
     expect(seen.of("shop", "sources")).to.have.length(200);
     seen.add("shop", "inProcess", "a");
     expect(seen.of("shop", "inProcess")).to.deep.equal(["a"]);
+    seen.add("blog", "sources", "a".repeat(1_025));
+    expect(seen.of("blog", "sources")).to.deep.equal([]);
+  });
+
+  it("let those go first that can't be compiled, for others", () => {
+    for (let index = 0; index < 200; index++) seen.add("shop", "sources", `a${index},b`);
+    seen.compiled("shop", "sources", "a7,b", false);
+    seen.compiled("shop", "sources", "a8,b", false);
+    seen.compiled("shop", "sources", "a8,b", true);
+    seen.compiled("shop", "sources", "never seen", false);
+    expect(seen.of("shop", "sources")).to.have.length(200);
+    seen.add("shop", "sources", "new,b");
+    seen.add("shop", "sources", "another,b");
+    const texts = seen.of("shop", "sources");
+    expect(texts).to.have.length(200).and.to.include.members(["new,b", "a8,b", "a0,b"]);
+    expect(texts).to.not.include.members(["a7,b"]).and.to.not.include("another,b");
   });
 });
