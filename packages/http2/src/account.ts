@@ -39,8 +39,8 @@ export interface OpenAccount extends PeerAccount {
 
 /** The accounts of all connections, which share one budget. */
 export interface AccountBook {
-  /** True if there is room for one more connection, after others were ended for it if that helps. */
-  makeRoom(): boolean;
+  /** True if there is room for one more connection of the address, after others were ended for it if that helps. */
+  makeRoom(address?: string): boolean;
   /** @param end ends the connection; with `hasTime`, its streams may first get the reason */
   open(end: (hasTime: boolean) => void, address: string): OpenAccount;
   /** The account of a connection that is refused: it counts for nothing. */

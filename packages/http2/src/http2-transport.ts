@@ -137,11 +137,12 @@ export class Http2ServerTransport {
 
   /** Takes over a connection; bytes that were already read must have been put back with `unshift`. */
   accept(socket: Socket): void {
-    if (!this.#admission.admits()) {
+    const address = peerAddress(socket);
+    if (!this.#admission.admits(address)) {
       socket.destroy();
       return;
     }
-    const account = this.#admission.openAccount(() => session, peerAddress(socket));
+    const account = this.#admission.openAccount(() => session, address);
     const { maxStreamsPerConnection: maxStreams, maxHeaderBytes } = this.#limits;
     const session = new Http2Session(socket, account, {
       stallClock: this.#stallClock,

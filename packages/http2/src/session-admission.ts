@@ -70,14 +70,14 @@ export class SessionAdmission {
   }
 
   /** False if a new connection is to be closed at once: memory is short, and enough others are being refused with a reason. */
-  admits(): boolean {
-    return this.#refused.size < maxRefused || this.#options.memory.makeRoom();
+  admits(address: string): boolean {
+    return this.#refused.size < maxRefused || this.#options.memory.makeRoom(address);
   }
 
   /** The account for a new connection, which then has to `enter`. That of a refused one counts for nothing: it is gone in a second. */
   openAccount(session: () => Http2Session, address: string): OpenAccount {
     const { memory } = this.#options;
-    if (!memory.makeRoom()) return memory.openUncounted();
+    if (!memory.makeRoom(address)) return memory.openUncounted();
     return memory.open((hasTime) => this.#evict(session(), hasTime), address);
   }
 

@@ -136,11 +136,12 @@ export class Http1Server {
   /** Takes over a connection; bytes that were already read must have been put back with `unshift`. */
   accept(socket: Socket): void {
     const { memory } = this.#options.limits;
-    if (memory?.makeRoom() === false) {
+    const address = peerAddress(socket);
+    if (memory?.makeRoom(address) === false) {
       this.#overload(socket);
       return;
     }
-    const account = memory?.open(() => this.#end(socket, account), peerAddress(socket));
+    const account = memory?.open(() => this.#end(socket, account), address);
     setAccount(socket, account);
     if (this.#whole === undefined || this.#isDraining) this.#take(socket, account);
     else this.#whole.accept(socket, account);

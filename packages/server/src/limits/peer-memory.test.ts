@@ -96,6 +96,61 @@ describe("PeerMemory", () => {
     expect(ended).to.deep.equal(["flood 0", "flood 1", "flood 2"]);
   });
 
+  describe("full of connections with requests, which new ones do not replace", () => {
+    const budget = 8 * connectionBytes;
+    let memory: PeerMemory;
+    let ended: string[];
+    const open = (address: string, name = address): void =>
+      memory.open(() => ended.push(name), address).begin();
+    beforeEach(() => {
+      memory = new PeerMemory(budget, "idle");
+      ended = [];
+    });
+
+    it("ends the newest of an address that holds most of it, for one with less than half as much", () => {
+      open("honest");
+      for (let index = 0; memory.makeRoom("flood"); index++) open("flood", `flood ${index}`);
+      expect(ended, "the flood makes no room for itself").to.deep.equal([]);
+      const last = memory.bytes;
+      expect(memory.makeRoom("other")).to.equal(true);
+      expect(ended).to.have.length(1);
+      expect(memory.bytes).to.be.below(last);
+      const newest = /^flood (\d+)$/.exec(ended[0] ?? "")?.[1];
+      open("other");
+      expect(memory.makeRoom("other")).to.equal(true);
+      expect(ended[1]).to.equal(`flood ${Number(newest) - 1}`);
+    });
+
+    it("refuses another of an address with as much, and any if no address holds most of it", () => {
+      for (let index = 0; memory.makeRoom(`10.0.0.${index}`); index++) open(`10.0.0.${index}`);
+      expect(memory.makeRoom("another")).to.equal(false);
+      expect(ended).to.deep.equal([]);
+    });
+
+    it("does not let a flood replace the idle connection of an address with less", () => {
+      memory.open(() => ended.push("idle"), "honest");
+      for (let index = 0; memory.makeRoom("flood"); index++) open("flood", `flood ${index}`);
+      expect(ended).to.deep.equal([]);
+      expect(memory.makeRoom("other")).to.equal(true);
+      expect(ended[0]).to.match(/^flood/);
+    });
+
+    it("ends those of the address that holds most of it, when one of another has more to hold", async () => {
+      const account = memory.open(() => ended.push("honest"), "honest");
+      account.begin();
+      for (let index = 0; memory.makeRoom("flood"); index++) open("flood", `flood ${index}`);
+      account.charge(connectionBytes);
+      await nextTick();
+      expect(ended).to.not.include("honest").and.have.length(2);
+    });
+
+    it("refuses any where none may be replaced", () => {
+      memory = new PeerMemory(budget, "none");
+      for (let index = 0; memory.makeRoom("flood"); index++) open("flood", `flood ${index}`);
+      expect(memory.makeRoom("other")).to.equal(false);
+    });
+  });
+
   it("ends those that are replaceable before ordinary ones, while they hold most of the budget", async () => {
     const { open, ended } = peers(4 * mebibyte, "idle");
     const application = open("an application");

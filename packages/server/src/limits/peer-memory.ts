@@ -38,6 +38,8 @@ const endingShare = 1 / 8;
  * | ------------------- | ------------- | ---------------------------------------------------------------------------------- |
  * | no room for another | none          | none ends; the new one is refused                                                  |
  * |                     | idle, any     | quiet ones of the address with the most bytes; busy ones (`any`); protected newest |
+ * |                     | idle          | the newest of an address with over half of total, for one with less than half of that |
+ * | over total          | idle          | the same, instead of one of another address                                        |
  * | over total          | idle, any     | quiet ones as above, while they hold over half of total; then as over excess       |
  * | over excess         | none, idle    | the most excess; among equals the newest                                           |
  * |                     | any           | idle, streaming, busy                                                              |
@@ -47,7 +49,7 @@ const endingShare = 1 / 8;
  *
  * Invariants:
  * - Evictions go on until 1/8 of the exceeded budget is free. But a connection without excess ends only over total, and one
- *   with at most a stream (`idleBytes`) only as a quiet one.
+ *   with at most a stream (`idleBytes`) only as a quiet one, or for one of another address.
  * - `#bytes` and `#excessBytes` are sums over `#accounts`. An evicted account leaves them at once, and counts as `#endingBytes`
  *   until it has closed: up to 1/8 of total may be ending with time to tell the client why.
  * - No connection ends in the middle of a charge: evictions happen in the next tick, or in `makeRoom`.
@@ -135,11 +137,11 @@ export class PeerMemory implements AccountBook {
     return this.#nowMs() - this.#refusedMs < latelyMs;
   }
 
-  /** Makes room for a connection of so many bytes by evicting replaceable ones. False if it does not fit all the same. */
-  makeRoom(bytes = connectionBytes): boolean {
+  /** Makes room for a connection of so many bytes by evicting others. False if it does not fit all the same. */
+  makeRoom(address = "", bytes = connectionBytes): boolean {
     if (!this.#hasRoom(bytes) && this.#isExceeded) this.#evictToBudgets();
     while (!this.#hasRoom(bytes)) {
-      const replaced = this.#nextReplaceable();
+      const replaced = this.#nextReplaceable(address);
       if (replaced === undefined) {
         this.#refusedMs = this.#nowMs();
         return false;
@@ -205,15 +207,21 @@ export class PeerMemory implements AccountBook {
     return share;
   }
 
-  /** The connection to evict for a new one: the first one of the address with the most bytes. */
-  #nextReplaceable(): Account | undefined {
+  /** The connection to evict for a new one of the address: the first one of the address with the most bytes, and none of one with less than its own. */
+  #nextReplaceable(address: string): Account | undefined {
+    const ownBytes = this.#shares.get(address)?.bytes ?? 0;
+    const crowding = this.#crowdingShare(ownBytes);
     // Of few addresses or many, but not of ten thousand connections: an attacker makes room be looked for all the time.
-    const greediest = this.#greediestShare();
+    const greediest = crowding ?? this.#greediestShare(({ replaceable }) => replaceable > 0);
+    if (greediest === undefined || greediest.bytes < ownBytes) return undefined;
     for (const account of this.#replaceableAccounts("idle", "streaming"))
       if (account.share === greediest) return account;
+    if (crowding !== undefined) return this.#newestOf(crowding);
     let next: Account | undefined;
-    for (const account of this.#replaceableAccounts("idle", "streaming"))
-      if (next === undefined || account.share.bytes > next.share.bytes) next = account;
+    for (const account of this.#replaceableAccounts("idle", "streaming")) {
+      const { bytes } = account.share;
+      if (bytes >= ownBytes && (next === undefined || bytes > next.share.bytes)) next = account;
+    }
     if (next !== undefined) return next;
     const { idle = [], streaming = [], busy = [] } = this.#replaceableSets;
     const [oldestBusy] = busy;
@@ -221,10 +229,24 @@ export class PeerMemory implements AccountBook {
     return [...idle, ...streaming].find(({ share }) => share === greediest);
   }
 
-  #greediestShare(): AddressShare | undefined {
+  /**
+   * The address that holds over half of the budget, if that is over twice as much as that of a new connection. All of its connections give way to
+   * that one: those that only hold their places may count as busy, as what TLS takes does while the connection is open.
+   */
+  #crowdingShare(ownBytes: number): AddressShare | undefined {
+    if (this.#replaceable !== "idle") return undefined;
+    const most = this.#greediestShare(() => true);
+    return most !== undefined && most.bytes > Math.max(this.budgetBytes / 2, 2 * ownBytes) ? most : undefined;
+  }
+
+  #newestOf(wanted: AddressShare | undefined): Account | undefined {
+    return wanted && [...this.#accounts].findLast(({ share }) => share === wanted);
+  }
+
+  #greediestShare(isEligible: (share: AddressShare) => boolean): AddressShare | undefined {
     let greediest: AddressShare | undefined;
     for (const share of this.#shares.values())
-      if (share.replaceable > 0 && share.bytes > (greediest?.bytes ?? 0)) greediest = share;
+      if (isEligible(share) && share.bytes > (greediest?.bytes ?? 0)) greediest = share;
     return greediest;
   }
 
@@ -262,8 +284,11 @@ export class PeerMemory implements AccountBook {
     const enoughExcessBytes = this.#maxExcessBytes * enoughShare;
     for (const account of this.#evictable()) {
       if (this.#bytes <= enoughBytes && this.#excessBytes <= enoughExcessBytes) return;
-      if (account.bytes <= ordinaryBytes && this.#bytes <= this.budgetBytes) continue;
-      this.#evict(account);
+      const isOverTotal = this.#bytes > this.budgetBytes;
+      if (!account.isCounted || (account.bytes <= ordinaryBytes && !isOverTotal)) continue;
+      this.#evict(
+        (isOverTotal ? this.#newestOf(this.#crowdingShare(account.share.bytes)) : undefined) ?? account,
+      );
     }
     if (this.#bytes > this.budgetBytes) this.#unevictableBytes = this.#bytes + this.budgetBytes / 64;
   }

@@ -345,11 +345,12 @@ export class PortListener {
   /** Sends a last answer. The connection is charged meanwhile: its client may take its time to close. */
   #dismiss(socket: Socket, text: string): void {
     const { memory } = this.#options;
-    if (memory?.makeRoom() === false) {
+    const address = peerAddress(socket);
+    if (memory?.makeRoom(address) === false) {
       socket.destroy();
       return;
     }
-    const account = memory?.open(() => socket.destroy(), peerAddress(socket));
+    const account = memory?.open(() => socket.destroy(), address);
     socket.once("close", () => account?.close());
     dismissGently(socket, text);
   }

@@ -155,7 +155,7 @@ export class TlsTermination {
       return;
     }
     const baseBytes = tlsBytes + (this.#clients === undefined ? 0 : clientCertificateBytes);
-    if (memory?.makeRoom(baseBytes) === false) {
+    if (memory?.makeRoom(events.peer, baseBytes) === false) {
       events.onFailed("memory");
       socket.destroy();
       return;
