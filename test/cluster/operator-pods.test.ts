@@ -8,6 +8,7 @@ import {
 } from "@bunting/kube";
 import { MissedPods } from "@bunting/operator/internal/controllers/pods/missed-pods.js";
 import { missedPodsMetrics } from "@bunting/operator/internal/controllers/pods/missed-pods-metrics.js";
+import { NotInjectedEvents } from "@bunting/operator/internal/controllers/pods/not-injected-events.js";
 import { PodStream } from "@bunting/operator/internal/controllers/pods/pod-stream.js";
 import {
   RolloutOnChange,
@@ -101,7 +102,7 @@ describe("what the operator does about Pods and workloads, on a real API server"
     function start(policy: "report" | "evict"): void {
       const lookup = (): typeof fullEntry => fullEntry;
       const missed = new MissedPods({ client: connected.client, events, lookup, policy, context });
-      run(missed, new PodStream(watches, [missed]));
+      run(missed, new PodStream(watches, [missed, new NotInjectedEvents(events)]));
     }
     const missedNow = (): number => metrics.missedPods.read(namespace);
     const namesNow = async (): Promise<string[]> =>
@@ -111,14 +112,16 @@ describe("what the operator does about Pods and workloads, on a real API server"
       await create("before");
       await create("stock", { initContainers: [{ ...app, name: "flagd", restartPolicy: "Always" }] });
       await create("marked", {}, { annotations: { ...annotations, "bunting.dev/injected": "policy 1" } });
+      await create("told", {}, { annotations: { ...annotations, "bunting.dev/not-injected": "PortTaken" } });
       await create("other", {}, { annotations: {} });
       start("report");
       await eventually(() => missedNow() === 1, "one Pod was missed");
       await create("later");
       await eventually(() => missedNow() === 2, "another one was missed");
-      expect(
-        ofNamespace().map(({ regarding, related }) => `${regarding.name} ${related?.name}`),
-      ).to.deep.equal(["db before", "db later"]);
+      const told = ofNamespace().map(
+        ({ reason, regarding, related }) => `${reason} ${regarding.name} ${related?.name}`,
+      );
+      expect(told.sort()).to.deep.equal(["Missed db before", "Missed db later", "PortTaken db told"]);
       await cluster().api.delete(`${pods()}/before?gracePeriodSeconds=0`);
       await eventually(() => missedNow() === 1, "one of them is gone");
     });

@@ -2,12 +2,13 @@ import type { EventRecorder } from "@bunting/kube";
 import { runnableComponent, type Component } from "@bunting/runtime";
 import { isPlainName } from "../controllers/injection/namespace-texts.js";
 import type { SeenTexts } from "../controllers/injection/seen-texts.js";
+import { NotInjectedEvents } from "../controllers/pods/not-injected-events.js";
 import type { PodObserver } from "../controllers/pods/pod-stream.js";
 import { injectionRequest } from "../pod/injection-request.js";
 import type { CompiledInjections } from "./compiled-injections.js";
 import type { OperatorWiring } from "./operator-parts.js";
 
-/** Pods that want flags, as the leader watches them: which texts they have, and whether they were given what they want. */
+/** Pods that want flags, as the leader watches them: which texts they have, and whether they were given what they want, or why not. */
 export function watchedPods(
   { options, parts, context, cluster, watches }: OperatorWiring,
   { events, injections }: { readonly events: EventRecorder; readonly injections: CompiledInjections },
@@ -15,7 +16,8 @@ export function watchedPods(
   const { client } = cluster;
   const { lookup, seen, usage } = injections;
   const missed = new parts.MissedPods({ client, events, lookup, policy: options.missedPods, context });
-  const stream = new parts.PodStream(watches, [missed, textObserver(seen), usage]);
+  const observers = [missed, new NotInjectedEvents(events), textObserver(seen), usage];
+  const stream = new parts.PodStream(watches, observers);
   return () => [
     runnableComponent(missed, "finds Pods without flags among those that are streamed"),
     runnableComponent(stream, "begins when all that hear of Pods run"),
