@@ -1,4 +1,4 @@
-import type { ConnectedCluster, RestClient } from "@bunting/kube";
+import { RestClient, type ConnectedCluster } from "@bunting/kube";
 import { aborted, createLogger, readOptions, type Component } from "@bunting/runtime";
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { RecordedParts } from "@bunting/test/support/recorded-parts.js";
@@ -237,7 +237,7 @@ async function useOperator(
   const { options } = await readOptions(operatorOptionTable, { argv: [], env: {}, readsConfig: false });
   const connected: ConnectedCluster = {
     server: "https://api.example",
-    client: {} as RestClient,
+    client: Object.create(RestClient.prototype) as RestClient,
     connections: { name: "connections", run: aborted },
   };
   const made: Made = new RecordedParts(operatorParts, {

@@ -81,13 +81,19 @@ export class TreeWalk {
     const { changes, former, root } = this.#options;
     const before = former.get(path);
     const isChanged = visit.isChanged || changes.in(dirname(path)).has(path);
-    if (before === undefined && this.#room <= 0 && !isLinked) return this.#omit(path, tooManyDirectories);
+    if (before === undefined && this.#room <= 0 && !isLinked) {
+      this.#omit(path, tooManyDirectories);
+      return;
+    }
     const mayHaveChanged = isChanged || (isLinked && changes.isOfLinks) || changes.in(path).size > 0;
     if (before !== undefined && path !== root && !mayHaveChanged)
       return this.#enter(visit, before, isChanged);
     const self = await this.#identify(path, before);
     if (self === undefined || this.#entered.has(self.identity)) return;
-    if (before === undefined && --this.#room < 0) return this.#omit(path, tooManyDirectories);
+    if (before === undefined && --this.#room < 0) {
+      this.#omit(path, tooManyDirectories);
+      return;
+    }
     const isOther = before?.identity !== self.identity || before.realPath !== self.realPath;
     const isRead = isChanged || isOther;
     const listing = isRead ? await readListing(path, self, this.#options.interest) : before;

@@ -345,12 +345,11 @@ export class PortListener {
   /** Sends a last answer. The connection is charged meanwhile: its client may take its time to close. */
   #dismiss(socket: Socket, text: string): void {
     const { memory } = this.#options;
-    const address = peerAddress(socket);
-    if (memory?.makeRoom(address) === false) {
+    if (memory?.makeRoom(peerAddress(socket)) === false) {
       socket.destroy();
       return;
     }
-    const account = memory?.open(() => socket.destroy(), address);
+    const account = memory?.open(() => socket.destroy(), peerAddress(socket));
     socket.once("close", () => account?.close());
     dismissGently(socket, text);
   }

@@ -24,7 +24,10 @@ export class SeenTexts {
   }
 
   add(namespace: string, list: TextList, text: string): void {
-    const texts = this.#texts.get(namespace) ?? { sources: new Map(), inProcess: new Map() };
+    const texts = this.#texts.get(namespace) ?? {
+      sources: new Map<string, boolean>(),
+      inProcess: new Map<string, boolean>(),
+    };
     const known = texts[list];
     if (known.has(text) || text.length > maxTextLength || !makeRoom(known)) return;
     known.set(text, false);

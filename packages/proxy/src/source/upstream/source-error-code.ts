@@ -1,4 +1,4 @@
-import { statusName } from "@bunting/sync-client";
+import { statusCode } from "@bunting/rpc";
 import { causeOf, type StaleCause } from "@bunting/sync-client/messages";
 import type { ProxyErrorCode } from "../../proxy-error.js";
 
@@ -15,6 +15,9 @@ const byCause: Readonly<Record<StaleCause, SourceErrorCode>> = {
   invalid: "DOCUMENT_INVALID",
 };
 
+/** Names of gRPC statuses by number; those of sync-client would load its gRPC client. */
+const statusNames = new Map<number, string>(Object.entries(statusCode).map(([name, code]) => [code, name]));
+
 /** Of what the upstream says about its own source, so that the tiers below name the same cause. */
 export function codeOfCause(cause: StaleCause | undefined): SourceErrorCode {
   return byCause[cause ?? "unreachable"];
@@ -22,7 +25,7 @@ export function codeOfCause(cause: StaleCause | undefined): SourceErrorCode {
 
 /** Of the gRPC status with which the upstream refuses a topic. */
 export function codeOfStatus(code: number): SourceErrorCode {
-  return codeOfEnd(statusName(code));
+  return codeOfEnd(statusNames.get(code) ?? "UNKNOWN");
 }
 
 /** Of the reason for which a stream of an upstream ended. */
