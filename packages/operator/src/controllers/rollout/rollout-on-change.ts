@@ -17,6 +17,17 @@ export interface RolloutOnChangeOptions {
   readonly context: Context<ControllerMetrics>;
 }
 
+/** A rollout that may not be written on the Injection yet, or that the informer has not heard of. */
+interface BegunRollout {
+  /** Of the Injection. */
+  readonly uid: string | undefined;
+  /** The annotation, once it is done. */
+  readonly next: string;
+  /** When workloads are restarted. */
+  readonly at: string;
+  isWritten: boolean;
+}
+
 /** An edit is often followed by another one, in ms. */
 const settleMs = 3_000;
 
@@ -29,8 +40,8 @@ export class RolloutOnChange implements Runnable {
   readonly #options: RolloutOnChangeOptions;
   readonly #controller: Controller;
   #injections: RunningInformer<StoredDigests, never> | undefined;
-  /** Restarts that have begun, by namespace: what is tried again must not restart twice. */
-  readonly #begun = new Map<string, { readonly next: string; readonly at: string }>();
+  /** By namespace, until the informer has heard of it: what is tried again must not restart twice. */
+  readonly #begun = new Map<string, BegunRollout>();
 
   constructor(options: RolloutOnChangeOptions) {
     this.#options = options;
@@ -43,6 +54,8 @@ export class RolloutOnChange implements Runnable {
 
   async run(signal: AbortSignal): Promise<void> {
     const { watches, ready } = this.#options;
+    // Another leader may have gone on since.
+    this.#begun.clear();
     const injections = watches.inform<StoredDigests>(
       { type: injectionType },
       {
@@ -67,32 +80,42 @@ export class RolloutOnChange implements Runnable {
     if (stored === undefined) return undefined;
     const { client, restarts } = this.#options;
     const { changed, next } = planRollout(stored, (text) => restarts(namespace, text));
-    const written = JSON.stringify(next);
-    if (written === JSON.stringify(stored.rolledOut)) return undefined;
-    if (changed.size > 0) await this.#restart(namespace, changed, written, signal);
+    const annotation = JSON.stringify(next);
+    if (annotation === JSON.stringify(stored.rolledOut)) {
+      this.#begun.delete(namespace);
+      return undefined;
+    }
+    const begun = this.#begin(namespace, stored, annotation);
+    if (begun.isWritten) return undefined;
+    if (changed.size > 0) await this.#restart(namespace, changed, begun.at, signal);
     const scope = { type: injectionType, namespace, name: injectionName };
-    const annotations = { [rolledOutAnnotation]: written };
+    const annotations = { [rolledOutAnnotation]: annotation };
     const { uid } = stored.metadata;
     const object = {
       ...{ apiVersion: "bunting.dev/v1alpha1", kind: "Injection" },
       metadata: { name: injectionName, namespace, uid, annotations },
     };
     await client.apply(scope, object, { fieldManager: "bunting-operator-rollout", force: true }, signal);
-    this.#begun.delete(namespace);
+    begun.isWritten = true;
     return undefined;
+  }
+
+  #begin(namespace: string, { metadata: { uid } }: StoredDigests, next: string): BegunRollout {
+    const before = this.#begun.get(namespace);
+    if (before?.next === next && before.uid === uid) return before;
+    const at = new Date(this.#options.context.clock.now()).toISOString().replace(/\.\d+Z$/, "Z");
+    const begun = { uid, next, at, isWritten: false };
+    this.#begun.set(namespace, begun);
+    return begun;
   }
 
   async #restart(
     namespace: string,
     texts: ReadonlySet<string>,
-    next: string,
+    at: string,
     signal: AbortSignal,
   ): Promise<void> {
-    const { client, events, context } = this.#options;
-    const before = this.#begun.get(namespace);
-    const now = new Date(context.clock.now()).toISOString().replace(/\.\d+Z$/, "Z");
-    const at = before?.next === next ? before.at : now;
-    this.#begun.set(namespace, { next, at });
+    const { client, events } = this.#options;
     for (const { kind, name, uid, text } of await restartWorkloads(
       client,
       { namespace, texts, at },
