@@ -19,6 +19,8 @@ export interface CheckOptions {
   readonly maxDocumentBytes: number;
   /** The option that sets the maximum, for the message; absent if nobody can set it. */
   readonly limitOption?: string;
+  /** After so many findings, the flags that are left are not checked. Default: none is left out. */
+  readonly maxFindings?: number;
 }
 
 /** A document as it is served, and as it was written. */
@@ -36,7 +38,7 @@ export function checkDocument(checked: CheckedDocument, options: CheckOptions): 
 /** `checkDocument` in steps of a flag each. */
 export function* checkingDocument(
   { document, written, topic }: CheckedDocument,
-  { maxDocumentBytes, limitOption }: CheckOptions,
+  { maxDocumentBytes, limitOption, maxFindings = Infinity }: CheckOptions,
 ): DocumentWork<readonly Finding[]> {
   const findings: Finding[] = [];
   const bytes = Buffer.byteLength(encodeDocument(document));
@@ -59,6 +61,7 @@ export function* checkingDocument(
     for (const finding of checkFlag({ key, definition, written: flag, path }, set)) findings.push(finding);
     const rule = isJsonObject(definition) ? (definition["targeting"] ?? null) : null;
     walkRule({ rule, path: [] }, evaluators, (name, args) => name === "$ref" && used.add(args));
+    if (findings.length >= maxFindings) return findings;
     yield;
   }
   for (const name of Object.keys(evaluators)) {

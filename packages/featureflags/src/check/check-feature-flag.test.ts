@@ -101,6 +101,33 @@ describe("checkFeatureFlag", () => {
     });
   });
 
+  it("leaves the flags out that come after as many findings as are wanted", () => {
+    const bad = { ...flag, targeting: { starts_wiht: [] } };
+    const object = featureFlag({ flags: { a: flag, b: bad, c: bad }, $evaluators: { idle: true } });
+    expect(brief(checkFeatureFlag(object, { ...options, maxFindings: 1 }))).to.deep.equal([
+      "error unknown-operator spec/flagSpec/flags/b/targeting/starts_wiht",
+    ]);
+    expect(check(object)).to.have.length(3);
+  });
+
+  it("checks evaluators that refer to each other, however many these are", () => {
+    const chain = (length: number, last: JsonObject): JsonObject =>
+      Object.fromEntries(
+        Array.from({ length }, (_, i) => [
+          `e${i}`,
+          i + 1 < length ? { if: [true, { $ref: `e${i + 1}` }] } : last,
+        ]),
+      );
+    const object = (length: number, last: JsonObject): JsonObject =>
+      featureFlag({
+        flags: { a: { ...flag, targeting: { $ref: "e0" } } },
+        $evaluators: chain(length, last),
+      });
+    const kinds = (of: JsonObject): string[] => checkFeatureFlag(of, options).map(({ kind }) => kind);
+    expect(kinds(object(8_000, { if: [true, "old"] })), "agents refuse it").to.deep.equal(["flag"]);
+    expect(kinds(object(10, { if: [true, "old"] }))).to.deep.equal(["unknown-variant"]);
+  });
+
   it("names twenty variants at most, however many a flag has", () => {
     const variants = Object.fromEntries(Array.from({ length: 21 }, (_, i) => [`v${i}`, i]));
     const messageOf = (of: JsonObject): string => {

@@ -4,9 +4,11 @@ import { operatorOf, type RulePart } from "./rule-results.js";
 /** Called with each operator of a rule, its arguments, and the path of its name. */
 export type OnOperator = (name: string, args: JsonValue, path: readonly string[]) => void;
 
-/** Visits the operators of a rule, and those of the evaluators it refers to. Objects with several keys are data. */
+/** Visits the operators of a rule, and then those of the evaluators it refers to. Objects with several keys are data. */
 export function walkRule(start: RulePart, evaluators: JsonObject, onOperator: OnOperator): void {
   const visited = new Set<string>();
+  // One after the other: thousands of evaluators that refer to each other are deeper than the stack.
+  const parts = [start];
   const walk = ({ rule, path }: RulePart): void => {
     if (Array.isArray(rule)) {
       (rule as readonly JsonValue[]).forEach((item, index) => {
@@ -23,8 +25,8 @@ export function walkRule(start: RulePart, evaluators: JsonObject, onOperator: On
       walk({ rule: args, path: inner });
     } else if (typeof args === "string" && Object.hasOwn(evaluators, args) && !visited.has(args)) {
       visited.add(args);
-      walk({ rule: evaluators[args] ?? null, path: ["$evaluators", args] });
+      parts.push({ rule: evaluators[args] ?? null, path: ["$evaluators", args] });
     }
   };
-  walk(start);
+  for (const part of parts) walk(part);
 }
