@@ -6,6 +6,7 @@ import { admitted, type AdmissionAnswer, type AdmissionRefusal } from "./admissi
 import type { Webhook } from "./admission-handler.js";
 import type { AdmissionRequest } from "./admission-review.js";
 import { fieldPathOf } from "./field-path.js";
+import { hasHugeRule, maxRuleValues } from "./rule-size.js";
 import { isRefused, levelProblem, validationLevel } from "./validation-level.js";
 import { workUntil } from "./work-until.js";
 
@@ -43,10 +44,11 @@ async function reviewFeatureFlag(
   if (!isWrite || subResource !== "" || object === undefined) return admitted;
   const ofObject = annotationOf(object);
   const level = validationLevel(ofObject, options.levelOfNamespace(namespace));
-  const work = checking(object, oldObject, (finding) => isRefused(finding, level), options);
-  const checked = await workUntil(work, untilMs, clock);
   const problem = levelProblem(ofObject);
   const first = problem === undefined ? [] : [problem];
+  if (hasHugeRule(object)) return { isAllowed: true, warnings: [...first, ruleTooLarge] };
+  const work = checking(object, oldObject, (finding) => isRefused(finding, level), options);
+  const checked = await workUntil(work, untilMs, clock);
   if (checked === undefined) return { isAllowed: true, warnings: [...first, notInTime] };
   const { refused, others } = checked;
   const warnings = [...first, ...others.map(sentenceOf)];
@@ -57,6 +59,9 @@ async function reviewFeatureFlag(
 
 const notInTime =
   "there are too many flags to check them in a second: they are checked afterwards, and the condition Accepted will say what is wrong";
+
+/** A sentence about flags that nobody checks. */
+export const ruleTooLarge = `the rule of a flag, or all evaluators together, have more than ${maxRuleValues} values, and are not checked: write a shorter rule`;
 
 interface CheckedFlags {
   /** Findings for which it is refused. */
@@ -71,10 +76,13 @@ function* checking(
   isWrong: (finding: Finding) => boolean,
   options: CheckOptions,
 ): DocumentWork<CheckedFlags> {
-  const findings = yield* checkingFeatureFlag(object, options);
-  const wrong = findings.filter(isWrong);
+  const findings = yield* checkingFeatureFlag(object, { ...options, maxFindings });
+  // What can't be compared is not refused: it may be the mending of an incident.
+  const wrong = oldObject !== undefined && hasHugeRule(oldObject) ? [] : findings.filter(isWrong);
   const before =
-    oldObject === undefined || wrong.length === 0 ? [] : yield* checkingFeatureFlag(oldObject, options);
+    oldObject === undefined || wrong.length === 0
+      ? []
+      : yield* checkingFeatureFlag(oldObject, { ...options, maxFindings: 10 * maxFindings });
   const known = new Set(before.map(identityOf));
   const refused = new Set(wrong.filter((finding) => !known.has(identityOf(finding))));
   return { refused: [...refused], others: findings.filter((finding) => !refused.has(finding)) };
@@ -95,6 +103,8 @@ export function refusalOf(findings: readonly PlacedSentence[]): AdmissionRefusal
 }
 
 const maxSentences = 10;
+/** More of them are not looked for: who reads ten sentences begins with these. */
+export const maxFindings = 1_000;
 
 /** A sentence about a field of an object. */
 export type PlacedSentence = Pick<Finding, "path" | "message">;

@@ -110,7 +110,7 @@ export class FeatureFlagStatus implements Runnable {
       this.#writes.take();
       await this.#write(scope, object, status, signal);
     }
-    if (!verdict.isAccepted) this.#tell(object, verdict);
+    if (verdict.accepted !== "True") this.#tell(object, verdict);
     return undefined;
   }
 
@@ -125,13 +125,13 @@ export class FeatureFlagStatus implements Runnable {
 
   /** What is to be written; undefined if it is written already. */
   #statusOf(object: StoredFeatureFlag, verdict: FeatureFlagVerdict): object | undefined {
-    const { isAccepted, reason, message, flags, digest } = verdict;
+    const { accepted, reason, message, flags, digest } = verdict;
     const before = acceptedOf(object);
     const conditions = setCondition(
       before === undefined ? [] : [before],
       {
         type: acceptedCondition,
-        status: isAccepted ? "True" : "False",
+        status: accepted,
         reason,
         message,
         observedGeneration: object.metadata.generation ?? 0,

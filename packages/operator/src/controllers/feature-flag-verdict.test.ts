@@ -24,7 +24,7 @@ describe("judgingFeatureFlag", () => {
   it("accepts flags that are served as they are written", () => {
     const { digest, ...verdict } = judge({ flags: { a: flag, b: flag } });
     expect(verdict).to.deep.equal({
-      isAccepted: true,
+      accepted: "True",
       reason: "Valid",
       message: "The flags are served as they are written.",
       flags: 2,
@@ -46,7 +46,7 @@ describe("judgingFeatureFlag", () => {
 
   it("names what is wrong: the first three, and how many more there are", () => {
     const verdict = judge(unknownVariant);
-    expect(verdict).to.include({ isAccepted: false, reason: "UnknownVariant", flags: 1 });
+    expect(verdict).to.include({ accepted: "False", reason: "UnknownVariant", flags: 1 });
     expect(verdict.message).to.match(
       /^spec\.flagSpec\.flags\.a\.targeting\.if\[1\]: .*; spec\.flagSpec.*if\[2\]: /,
     );
@@ -57,12 +57,12 @@ describe("judgingFeatureFlag", () => {
   });
 
   it("judges by the level of the object or of its namespace, and by errors where these let everything pass", () => {
-    expect(judge(unknownEvaluator).isAccepted).to.equal(true);
+    expect(judge(unknownEvaluator).accepted).to.equal("True");
     expect(judge(unknownEvaluator).message).to.contain('there is no evaluator "gone"');
     expect(judge(unknownEvaluator, "strict").reason).to.equal("UnknownEvaluator");
-    expect(judge(unknownEvaluator, "", "strict").isAccepted).to.equal(false);
-    expect(judge(unknownVariant, "warn").isAccepted).to.equal(false);
-    expect(judge(unknownEvaluator, "warn", "strict").isAccepted).to.equal(true);
+    expect(judge(unknownEvaluator, "", "strict").accepted).to.equal("False");
+    expect(judge(unknownVariant, "warn").accepted).to.equal("False");
+    expect(judge(unknownEvaluator, "warn", "strict").accepted).to.equal("True");
   });
 
   it("counts what is served where the rest is refused, and nothing where all of it is", () => {
@@ -71,7 +71,13 @@ describe("judgingFeatureFlag", () => {
       flags: 1,
     });
     const nothing = judge({ flags: 1 });
-    expect(nothing).to.include({ isAccepted: false, flags: 0, digest: undefined });
+    expect(nothing).to.include({ accepted: "False", flags: 0, digest: undefined });
+  });
+
+  it("does not know of a rule that is too large to check, but what it is called", () => {
+    const verdict = judge(targeting({ if: Array.from({ length: 10_000 }, (_, i) => `x${i}`) }));
+    expect(verdict).to.include({ accepted: "Unknown", reason: "TooComplex", flags: 1 });
+    expect(verdict.digest).to.match(/^[0-9a-f]{64}$/);
   });
 
   it("keeps a sentence about hostile flags short", () => {

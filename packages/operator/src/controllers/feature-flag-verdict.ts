@@ -11,12 +11,14 @@ import {
   type JsonObject,
 } from "@bunting/protocol";
 import { cut } from "@bunting/runtime";
-import { annotationOf, sentenceOf } from "../admission/validate-feature-flag.js";
+import { hasHugeRule } from "../admission/rule-size.js";
+import { annotationOf, maxFindings, ruleTooLarge, sentenceOf } from "../admission/validate-feature-flag.js";
 import { isRefused, validationLevel } from "../admission/validation-level.js";
 
 /** What is to be said of a FeatureFlag that is stored. */
 export interface FeatureFlagVerdict {
-  readonly isAccepted: boolean;
+  /** The status of the condition Accepted; Unknown: it can't be checked. */
+  readonly accepted: "True" | "False" | "Unknown";
   /** One word for the condition, the event and the metric. */
   readonly reason: string;
   readonly message: string;
@@ -39,20 +41,19 @@ export function* judgingFeatureFlag(
   levelOfNamespace: unknown,
   options: CheckOptions,
 ): DocumentWork<FeatureFlagVerdict> {
-  const level = validationLevel(annotationOf(object), levelOfNamespace);
-  const findings = yield* checkingFeatureFlag(object, options);
-  const refused = findings.filter((finding) => isRefused(finding, level === "warn" ? "errors" : level));
   const document = servedDocument(object);
+  yield;
   const digest = document === undefined ? undefined : yield* digesting(document);
-  const flags = Object.keys(document?.flags ?? {}).length;
+  const served = { flags: Object.keys(document?.flags ?? {}).length, digest };
+  if (hasHugeRule(object))
+    return { accepted: "Unknown", reason: "TooComplex", message: `Not checked: ${ruleTooLarge}.`, ...served };
+  const level = validationLevel(annotationOf(object), levelOfNamespace);
+  const findings = yield* checkingFeatureFlag(object, { ...options, maxFindings });
+  const refused = findings.filter((finding) => isRefused(finding, level === "warn" ? "errors" : level));
   const [first] = refused;
-  return {
-    isAccepted: first === undefined,
-    reason: first === undefined ? "Valid" : reasonOf(first.kind),
-    message: first === undefined ? acceptance(findings) : refusal(refused),
-    flags,
-    digest,
-  };
+  return first === undefined
+    ? { accepted: "True", reason: "Valid", message: acceptance(findings), ...served }
+    : { accepted: "False", reason: reasonOf(first.kind), message: refusal(refused), ...served };
 }
 
 function acceptance(findings: readonly Finding[]): string {
