@@ -1,4 +1,4 @@
-import type { JsonObject, JsonValue } from "@bunting/protocol";
+import type { JsonValue } from "@bunting/protocol";
 import { expect } from "chai";
 import { deepJson } from "./admission-review.fixture.js";
 import { hasHugeRule, maxRuleValues } from "./rule-size.js";
@@ -29,6 +29,6 @@ describe("hasHugeRule", () => {
       { spec: { flagSpec: [] } },
       { spec: { flagSpec: { flags: [1] } } },
     ])
-      expect(hasHugeRule(object as JsonObject)).to.equal(false);
+      expect(hasHugeRule(object)).to.equal(false);
   });
 });
