@@ -27,9 +27,6 @@ export function operatorOf(rule: JsonValue): readonly [name: string, args: JsonV
   return others.length > 0 ? undefined : member;
 }
 
-/** Evaluators within evaluators whose results are looked for: each may be as deep as a document, and the stack is not. */
-const maxNested = 10;
-
 /**
  * The results that a rule shows without being evaluated: the branches of `if`, the variants of `fractional`, and true and false of operators
  * that compare. What comes from the context, or is computed, is not known.
@@ -38,8 +35,6 @@ export class RuleResults {
   readonly #evaluators: JsonObject;
   /** A second visit of an evaluator adds nothing, and those that refer to themselves would have no end. */
   readonly #visited = new Set<string>();
-  /** Evaluators within which the one is that is looked at. */
-  #nested = 0;
 
   constructor(evaluators: JsonObject) {
     this.#evaluators = evaluators;
@@ -84,12 +79,8 @@ export class RuleResults {
   #ofEvaluator(name: JsonValue): readonly RuleResult[] {
     if (typeof name !== "string" || !Object.hasOwn(this.#evaluators, name) || this.#visited.has(name))
       return [];
-    if (this.#nested === maxNested) return [];
     this.#visited.add(name);
-    this.#nested++;
-    const results = this.of({ rule: this.#evaluators[name] ?? null, path: ["$evaluators", name] });
-    this.#nested--;
-    return results;
+    return this.of({ rule: this.#evaluators[name] ?? null, path: ["$evaluators", name] });
   }
 
   /** The variants of a `fractional`, which may have its key as the first argument. */
