@@ -1,4 +1,5 @@
 import { mkdirSync } from "node:fs";
+import path from "node:path";
 import { startAgent, type AgentProcess } from "../support/agent-process.js";
 import { freePort } from "../support/free-port.js";
 import { MemoryCgroup } from "../support/memory-cgroup.js";
@@ -15,11 +16,16 @@ export const mebibyte = 1024 * 1024;
 /** Limits of the containers in our chart. */
 const limits = { proxy: 512 * mebibyte, agent: 64 * mebibyte };
 
+/** Has each program collect its garbage on SIGUSR2. */
+const collecting = { NODE_OPTIONS: `--require=${path.join(import.meta.dirname, "collect-on-signal.cjs")}` };
+
 /** One program with the limit of its container. */
 export interface Member {
   readonly name: string;
   readonly group: MemoryCgroup;
   readonly samples: Sample[];
+  /** After collections only: what is held, without the garbage that V8 leaves to lie according to the limit of the heap. */
+  readonly floor: Sample[];
   /** The program, as part of the way to its readers. */
   readonly way: Way;
 }
@@ -93,7 +99,7 @@ export class SoakWorld {
     member.way.isAway();
     member.provider?.close();
     await member.agent.process.stop(signal);
-    member.agent = await startAgent(member.args, { wrapper: member.group.wrapper });
+    member.agent = await startAgent(member.args, { wrapper: member.group.wrapper, env: collecting });
     member.poller.moveTo(member.agent);
     this.#syncFrom(member);
     member.way.isBack();
@@ -123,7 +129,7 @@ export class SoakWorld {
   async #startProxy(name: string, source: string): Promise<ProxyMember> {
     const [port, managementPort] = [await freePort(), await freePort()];
     const group = new MemoryCgroup(limits.proxy);
-    const started = { name, group, samples: [], way: new Way(), port, source };
+    const started = { name, group, samples: [], floor: [], way: new Way(), port, source };
     const management = `http://127.0.0.1:${managementPort}`;
     const member = { ...started, management, process: proxyProcess({ group, port, management, source }) };
     this.proxies.push(member);
@@ -141,10 +147,10 @@ export class SoakWorld {
     const ways = [...this.waysTo(of), way];
     const report = (problem: string): void => this.#note(`${name}: ${problem}`);
     const judge = new VersionJudge(this.documents, document, ways, report);
-    const agent = await startAgent(args, { wrapper: group.wrapper });
+    const agent = await startAgent(args, { wrapper: group.wrapper, env: collecting });
     const poller = new AnswerPoller(agent, judge, way, report);
     const member: AgentMember = {
-      ...{ name, group, samples: [], way, args, document, ways, judge, poller, agent },
+      ...{ name, group, samples: [], floor: [], way, args, document, ways, judge, poller, agent },
       provider: undefined,
     };
     this.agents.push(member);
@@ -176,6 +182,7 @@ function proxyProcess(member: Pick<ProxyMember, "group" | "port" | "management" 
       ...["--management-port", new URL(management).port, "--source", source],
     ],
     image: proxyImage,
+    env: collecting,
     wrapper: group.wrapper,
   });
 }

@@ -1,7 +1,7 @@
 import { eventually } from "../support/event-queue.js";
 import { MemoryCgroup } from "../support/memory-cgroup.js";
 import { seededRandom } from "../support/seeded-random.js";
-import { megabytesAnHour } from "./slope.js";
+import { megabytesAnHour, type Sample } from "./slope.js";
 import { mebibyte, SoakWorld, type AgentMember, type Member } from "./soak-world.js";
 import { Visitors } from "./visitors.js";
 
@@ -13,6 +13,9 @@ const warmShare = 0.45;
 const leastMinutesForSlopes = 30;
 const mostMegabytesAnHour = 1;
 const sampleMs = 5_000;
+const collectEveryMs = 120_000;
+/** For the collections of all processes, on a busy machine. */
+const collectMs = 3_000;
 
 const gaugesOfAgents = [
   "feature_flag_flagd_sync_active_streams",
@@ -76,7 +79,7 @@ class SoakRun {
     const { minutes } = this.#options;
     const begunMs = performance.now();
     const passed = (): number => (performance.now() - begunMs) / 60_000 / minutes;
-    let [nextSampleMs, nextLineMs] = [begunMs, begunMs + 60_000];
+    let [nextSampleMs, nextLineMs, nextCollectMs] = [begunMs, begunMs + 60_000, begunMs + collectEveryMs];
     for (let step = 1; passed() < 1; step++) {
       this.world.documents.edit();
       if (step % 20 === 0) await this.#fault(passed() < restartShare);
@@ -86,6 +89,10 @@ class SoakRun {
       if (nowMs >= nextSampleMs) {
         nextSampleMs = nowMs + sampleMs;
         this.#sample(passed() * minutes);
+      }
+      if (nowMs >= nextCollectMs) {
+        nextCollectMs = nowMs + collectEveryMs;
+        await this.#collect(passed() * minutes);
       }
       if (nowMs < nextLineMs) continue;
       nextLineMs = nowMs + 60_000;
@@ -116,13 +123,15 @@ class SoakRun {
     return this.#problems;
   }
 
-  #judgeMemory({ name, group, samples }: Member): void {
+  #judgeMemory({ name, group, samples, floor }: Member): void {
     const { minutes, onLine } = this.#options;
     if (group.kills > 0) this.#note(`${name}: was killed for want of memory, ${group.kills} times`);
-    const warm = samples.filter(({ minutes: at }) => at >= minutes * warmShare);
-    const slope = megabytesAnHour(warm);
+    const slopeOf = (of: readonly Sample[]): number =>
+      megabytesAnHour(of.filter(({ minutes: at }) => at >= minutes * warmShare));
+    const slope = slopeOf(floor);
     const peak = Math.max(...samples.map(({ megabytes }) => megabytes));
-    onLine(`${name}: peak ${peak.toFixed(1)} MB, ${slope.toFixed(2)} MB an hour`);
+    const held = `${slope.toFixed(2)} MB an hour after collections, ${slopeOf(samples).toFixed(2)} with garbage`;
+    onLine(`${name}: peak ${peak.toFixed(1)} MB, ${held}`);
     if (minutes >= leastMinutesForSlopes && slope > mostMegabytesAnHour)
       this.#note(`${name}: grows by ${slope.toFixed(2)} MB an hour`);
   }
@@ -135,6 +144,18 @@ class SoakRun {
   #sample(minutes: number): void {
     for (const { group, samples } of this.world.members)
       samples.push({ minutes, megabytes: group.anonymousBytes / mebibyte });
+  }
+
+  /** Of those that are not frozen. Edits wait meanwhile. */
+  async #collect(minutes: number): Promise<void> {
+    const awake = this.world.members.filter((member) => !this.#frozen.has(member));
+    for (const { agent } of this.world.agents) agent.process.child.kill("SIGUSR2");
+    for (const proxy of this.world.proxies) proxy.process.child.kill("SIGUSR2");
+    await pause(collectMs);
+    for (const { group, floor } of awake) floor.push({ minutes, megabytes: group.anonymousBytes / mebibyte });
+    this.#options.onLine(
+      `collected: ${awake.map(({ name, floor }) => `${name} ${floor.at(-1)?.megabytes.toFixed(1)} MB`).join(", ")}`,
+    );
   }
 
   async #fault(mayRestart: boolean): Promise<void> {
