@@ -256,6 +256,27 @@ describe("lintText", () => {
     ]);
   });
 
+  it("names a syntax error of each document, and each key that is there twice", async () => {
+    const text = [
+      "kind: FeatureFlag",
+      "kind: FeatureFlag",
+      "metadata: {name: a}",
+      "metadata: {name: b}",
+      "---",
+      "flags: {a: [1, 2}",
+      "more: ]",
+      "---",
+      "flags:",
+      "\ta: {}",
+      "",
+    ].join("\n");
+    const { findings } = await lint(text);
+    expect(findings.every(({ kind }) => kind === "syntax")).to.equal(true);
+    expect(findings.map(({ line }) => line)).to.deep.equal([2, 4, 6, 10]);
+    expect(findings[0]?.message).to.contain("unique");
+    expect((await lint(text.repeat(3_000))).findings, "a text too long to read again").to.have.length(1);
+  });
+
   it("checks the files of flags in a ConfigMap, at their lines", async () => {
     const text = [
       "apiVersion: v1",

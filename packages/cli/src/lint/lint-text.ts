@@ -1,6 +1,7 @@
 import { checkDocument, kindOfError, kindOfWarning } from "@bunting/featureflags/checks";
 import { maxManifestBytes, plainTopicOf, readManifest } from "@bunting/featureflags/manifests";
 import { utf8Of } from "@bunting/files/encoding";
+import { isYamlName } from "@bunting/files/names";
 import { helmActionIn, unrenderedTemplate } from "@bunting/files/text";
 import { checkNumbers } from "./check-numbers.js";
 import type { FileFinding } from "./file-finding.js";
@@ -39,6 +40,8 @@ export async function lintText(path: string, bytes: Buffer, options: LintOptions
   const findings: FileFinding[] = [];
   for (const { reason, line, column, message } of manifest.errors)
     findings.push({ file, line, column, severity: "error", kind: kindOfError[reason], message });
+  for (const error of await furtherErrors(path, text, findings))
+    findings.push({ file, ...error, severity: "error", kind: "syntax" });
   for (const { kind, line, column, message } of manifest.warnings)
     findings.push({ file, line, column, severity: "warning", kind: kindOfWarning[kind], message });
   let lines: readonly string[] | undefined;
@@ -64,6 +67,14 @@ export async function lintText(path: string, bytes: Buffer, options: LintOptions
       manifest.flags.length + inner.documents === 0 &&
       !/FeatureFlag|["']?\bflags\b["']?\s*:|flagSpec/.test(text),
   };
+}
+
+/** Errors of YAML beside the one at which the proxy stops to read a file. */
+async function furtherErrors(path: string, text: string, findings: readonly FileFinding[]) {
+  const [first] = findings;
+  if (first?.kind !== "syntax" || !isYamlName(path)) return [];
+  const { yamlErrors } = await import("@bunting/files/yaml");
+  return yamlErrors(text).filter(({ line, column }) => line !== first.line || column !== first.column);
 }
 
 /** By place. A warning at the place of an error says less than that, and nothing twice. */

@@ -1,0 +1,24 @@
+import { parseAllDocuments } from "yaml";
+import { LineIndex } from "./line-index.js";
+import type { TextPosition } from "./parsed-text.js";
+
+export interface YamlError extends TextPosition {
+  readonly message: string;
+}
+
+/** The library keeps each error with its stack, and takes a hundred times the size of a text. */
+const maxCharacters = 256 * 1024;
+
+/**
+ * The errors of a YAML text that do not follow from others: the first of each of its documents, and all keys that are there twice. For programs that
+ * check files and end; `readYaml` stops at the first. None for a text of more than 256 K characters.
+ */
+export function yamlErrors(text: string): readonly YamlError[] {
+  if (text.length > maxCharacters) return [];
+  const lines = new LineIndex(text);
+  return parseAllDocuments(text, { prettyErrors: false, stringKeys: true }).flatMap(({ errors }) =>
+    errors
+      .filter(({ code }, index) => index === 0 || code === "DUPLICATE_KEY")
+      .map(({ message, pos: [offset] }) => ({ ...lines.positionOf(offset), message })),
+  );
+}
