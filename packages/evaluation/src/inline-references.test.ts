@@ -2,6 +2,7 @@ import type { JsonObject, JsonValue } from "@bunting/protocol";
 import { expect } from "chai";
 import { checkTargeting } from "./check-targeting.js";
 import { Evaluator } from "./evaluator.js";
+import { evaluatorsOf, servableEvaluators } from "./inline-references.js";
 import { parseDocument, type ParsedDocument } from "./parse-document.js";
 
 const variants = { on: true, off: false };
@@ -102,5 +103,20 @@ describe("evaluators that refer to evaluators", () => {
     ) as JsonObject;
     const { flags } = parse(evaluators, { f: ref("__proto__") });
     expect(flags[0]?.targeting).to.deep.equal({ or: [{ "==": [1, 1] }] });
+  });
+});
+
+describe("evaluatorsOf", () => {
+  it("does not look again for what can't be walked in evaluators that were looked at", () => {
+    const walksOf = (evaluators: (object: JsonObject) => unknown): number => {
+      let walks = 0;
+      const evaluator = new Proxy({ "==": [1, 2] } as JsonObject, {
+        ownKeys: (rule) => (walks++, Reflect.ownKeys(rule)),
+      });
+      evaluators({ evaluator });
+      return walks;
+    };
+    expect(walksOf((object) => evaluatorsOf(servableEvaluators(object)))).to.equal(walksOf(evaluatorsOf));
+    expect(walksOf(servableEvaluators)).to.be.at.least(1);
   });
 });

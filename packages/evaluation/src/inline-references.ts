@@ -35,16 +35,21 @@ interface Size {
 
 const sizes = new WeakMap<object, Size>();
 
+/** What `servableEvaluators` has returned, and need not walk again. */
+const servable = new WeakSet<JsonObject>();
+
 /** The evaluators of a document, safe to walk, however deep they were. */
 export function servableEvaluators(object: JsonObject): JsonObject {
-  const entries = Object.entries(object);
-  if (entries.every(([, evaluator]) => unservable(evaluator) === undefined)) return object;
-  return Object.fromEntries(
-    entries.map(([name, evaluator]) => {
-      const problem = unservable(evaluator);
-      return [name, problem === undefined ? evaluator : { [unservableMark]: problem }];
-    }),
-  );
+  if (servable.has(object)) return object;
+  let isServable = true;
+  const entries = Object.entries(object).map(([name, evaluator]): [string, JsonValue] => {
+    const problem = unservable(evaluator);
+    isServable &&= problem === undefined;
+    return [name, problem === undefined ? evaluator : { [unservableMark]: problem }];
+  });
+  const result = isServable ? object : Object.fromEntries(entries);
+  servable.add(result);
+  return result;
 }
 
 /**
