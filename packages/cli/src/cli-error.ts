@@ -10,6 +10,7 @@ import { CodedError } from "@bunting/runtime/options";
  * - SERVER_UNREACHABLE: a proxy or an agent can't be reached, or ended the call.
  * - SERVER_REFUSED: a proxy, an agent or the API server refuses the request.
  * - PROXY_UNKNOWN: no Pod of a proxy was found in the cluster.
+ * - OBJECT_UNKNOWN: the cluster has no object of that name.
  */
 export type CliErrorCode =
   | "USAGE_INVALID"
@@ -18,7 +19,8 @@ export type CliErrorCode =
   | "FLAG_UNKNOWN"
   | "SERVER_UNREACHABLE"
   | "SERVER_REFUSED"
-  | "PROXY_UNKNOWN";
+  | "PROXY_UNKNOWN"
+  | "OBJECT_UNKNOWN";
 
 /** Its message is a sentence for the user, and says what to do about it. */
 export class CliError extends CodedError<CliErrorCode> {

@@ -3,6 +3,7 @@ import { shells } from "./completion/shells.js";
 import { diffOptionTable } from "./diff/diff-options.js";
 import { evalOptionTable } from "./evaluate/eval-options.js";
 import { lintOptionTable } from "./lint/lint-options.js";
+import { operatorTaskOptions, operatorTasks } from "./operator/operator-options.js";
 import { statusOptionTable } from "./status/status-options.js";
 import { tailOptionTable } from "./tail/tail-options.js";
 
@@ -98,6 +99,25 @@ export const commands: readonly Command[] = [
     epilogue:
       "Exit code: 0 if every proxy is ready, and after Ctrl-C; 1 if a proxy is not ready; 2 if a proxy can't be asked or the command line is wrong.",
     load: async () => ({ run: (await import("./status/run-status.js")).runStatus }),
+  }),
+  command({
+    name: "operator",
+    summary: "explain why a Pod has flags, or why not",
+    words: "explain pod|deployment NAMESPACE/NAME",
+    word: { name: "task", choices: operatorTasks },
+    describe:
+      "Asks a cluster about the operator's work. explain says why a Pod, or the newest Pod of a Deployment, has a sidecar or has none, and ends with what to do.",
+    table: operatorTaskOptions,
+    examples: [
+      { line: "bunting operator explain pod shop/checkout-0", meaning: "Say why a Pod has flags or none." },
+      {
+        line: "bunting operator explain deployment shop/checkout -o json",
+        meaning: "Say it of the newest Pod of a Deployment, as JSON.",
+      },
+    ],
+    epilogue:
+      "Exit code: 0 if nothing is wrong, 1 if something is to be done, 2 if the cluster can't be asked or the command line is wrong.",
+    load: async () => ({ run: (await import("./operator/run-operator.js")).runOperator }),
   }),
   command({
     name: "completion",

@@ -97,6 +97,7 @@ export const variables: readonly string[] = [
   "BUNTING_NODE_KEEP",
   "BUNTING_NODE_SERVICES",
   "BUNTING_ONLY",
+  "BUNTING_OUTPUT",
   "BUNTING_PEER_MEMORY",
   "BUNTING_PODS_BIN",
   "BUNTING_POD_PORT",

@@ -1,0 +1,84 @@
+import {
+  Http2Transport,
+  KubeError,
+  loadClusterConfig,
+  RestClient,
+  type KubeObject,
+  type ObjectScope,
+  type ResourceScope,
+} from "@bunting/kube";
+import type { Io } from "../terminal/io.js";
+import { version } from "../version.js";
+
+/** What came of a question to the cluster. A command goes on without a part that its user may not read, and says so. */
+export type ClusterAnswer<Found> =
+  | { readonly kind: "found"; readonly found: Found }
+  | { readonly kind: "missing" }
+  | { readonly kind: "unreadable"; readonly message: string };
+
+const pageLength = 500;
+
+/** Reads objects with the rights of the user, until a signal aborts. */
+export class ClusterReader {
+  readonly client: RestClient;
+  readonly signal: AbortSignal;
+
+  constructor(client: RestClient, signal: AbortSignal) {
+    this.client = client;
+    this.signal = signal;
+  }
+
+  /** @throws KubeError for what is neither an absence nor a matter of rights. */
+  async find(scope: ObjectScope): Promise<ClusterAnswer<KubeObject>> {
+    return answered(() => this.client.get(scope, this.signal));
+  }
+
+  /** All objects; `missing` if there is no such type. */
+  async findAll(scope: ResourceScope): Promise<ClusterAnswer<readonly KubeObject[]>> {
+    return answered(() => this.all(scope));
+  }
+
+  /** @throws KubeError */
+  async all(scope: ResourceScope): Promise<readonly KubeObject[]> {
+    const objects: KubeObject[] = [];
+    let page: string | undefined;
+    do {
+      const query = { limit: pageLength, ...(page === undefined ? {} : { continue: page }) };
+      const { items, continueToken } = await this.client.list(scope, query, this.signal);
+      for (const item of items) objects.push(item);
+      page = continueToken;
+    } while (page !== undefined);
+    return objects;
+  }
+}
+
+/** Does work with a cluster, and closes the connection. */
+export async function withCluster<Result>(
+  { kubeconfig, kubeContext }: { readonly kubeconfig: string; readonly kubeContext: string },
+  io: Pick<Io, "env" | "signal">,
+  work: (reader: ClusterReader) => Promise<Result>,
+): Promise<Result> {
+  const config = await loadClusterConfig({
+    env: io.env,
+    ...(kubeconfig === "" ? {} : { kubeconfig }),
+    ...(kubeContext === "" ? {} : { context: kubeContext }),
+  });
+  const transport = new Http2Transport(config, { program: `bunting-cli/${version}` });
+  try {
+    const client = new RestClient(transport, { refusedAdvice: config.refusedAdvice });
+    return await work(new ClusterReader(client, io.signal));
+  } finally {
+    await transport.close();
+  }
+}
+
+async function answered<Found>(ask: () => Promise<Found>): Promise<ClusterAnswer<Found>> {
+  try {
+    return { kind: "found", found: await ask() };
+  } catch (error) {
+    if (!(error instanceof KubeError)) throw error;
+    if (error.code === "NOT_FOUND") return { kind: "missing" };
+    if (error.code === "FORBIDDEN") return { kind: "unreadable", message: error.message };
+    throw error;
+  }
+}

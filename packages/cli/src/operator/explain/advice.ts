@@ -1,0 +1,120 @@
+import { podAnnotations } from "../operator-names.js";
+import { sidecarState } from "../shown-pod.js";
+import type { PodExplanation, ObjectState } from "./explanation.js";
+import { adviceForReason } from "./not-injected-advice.js";
+import type { PodFacts } from "./pod-facts.js";
+
+type Unadvised = Omit<PodExplanation, "advice" | "isWell">;
+type Advice = Pick<PodExplanation, "advice" | "isWell">;
+
+/** One sentence: what to do next, about the first thing that stands in the way. */
+export function adviceOf(of: Unadvised, facts: PodFacts): Advice {
+  switch (of.verdict) {
+    case "not-asked":
+      return well(
+        `If it is to have flags, annotate the Pod's template with ${podAnnotations.enabled}: "true" and ${podAnnotations.source}: NAME.`,
+      );
+    case "injected":
+      return injectedAdvice(of, facts);
+    case "foreign":
+      return foreignAdvice(of);
+    case "not-injected":
+      return of.reason === undefined || of.reason === "Missed"
+        ? missedAdvice(of, facts)
+        : unwell(adviceForReason(of.reason));
+    case "no-pod":
+      return noPodAdvice(of, facts);
+  }
+}
+
+function injectedAdvice(of: Unadvised, { pod }: PodFacts): Advice {
+  const state = sidecarState(pod);
+  if (state?.isRunning === false)
+    return unwell(
+      `See why the sidecar is ${state.words}: kubectl -n ${of.namespace} logs ${of.name} -c flagd, or kubectl describe.`,
+    );
+  const flags = flagAdvice(of.flags);
+  if (flags !== undefined) return unwell(flags);
+  const { digest } = of.compiled;
+  if (digest !== undefined && digest !== of.injected?.digest)
+    return well(
+      "Restart the workload when it suits you: its source has changed, and new Pods get what it says now.",
+    );
+  return well("Nothing is to be done.");
+}
+
+/** The stock operator's Pods go on with our proxy. */
+function foreignAdvice(of: Unadvised): Advice {
+  const flags = flagAdvice(of.flags);
+  if (flags !== undefined) return unwell(flags);
+  return well(
+    "The container flagd is of the open-feature-operator, or made by hand: restart the workload if it is to have Bunting's, after removing one that its template has.",
+  );
+}
+
+function noPodAdvice(of: Unadvised, facts: PodFacts): Advice {
+  const objects = objectAdvice(of);
+  if (objects !== undefined) return unwell(objects);
+  if (facts.asked === undefined) return unwell(adviceForReason("NoSource"));
+  const flags = flagAdvice(of.flags);
+  if (flags !== undefined) return unwell(flags);
+  if (of.compiled.state === "compiled") return well("Scale it up: its Pods will get what is compiled.");
+  return unwell(admissionAdvice(facts) ?? operatorAdvice);
+}
+
+/** Nobody has marked the Pod: when it was created, nobody was there. */
+function missedAdvice(of: Unadvised, facts: PodFacts): Advice {
+  if (facts.asked === undefined) return unwell(adviceForReason("NoSource"));
+  const objects = objectAdvice(of);
+  if (objects !== undefined) return unwell(objects);
+  const admission = admissionAdvice(facts);
+  if (admission !== undefined) return unwell(admission);
+  if (of.compiled.state === "compiled")
+    return unwell(
+      "Delete the Pod, or restart its workload: it was created while neither the policy nor the webhook could give it flags, and a new one gets them.",
+    );
+  return unwell(operatorAdvice);
+}
+
+const operatorAdvice =
+  "See what the operator says (kubectl logs deployment/bunting-operator in its namespace): it has compiled nothing for this text.";
+
+function admissionAdvice({ policies, webhook }: PodFacts): string | undefined {
+  const hasPolicy =
+    policies.kind === "unreadable" || (policies.kind === "found" && policies.found.length > 0);
+  if (hasPolicy || webhook.kind !== "missing") return undefined;
+  return "Install the chart bunting-operator: this cluster has neither its policy nor its webhook, so nobody gives Pods their flags.";
+}
+
+function objectAdvice({ objects, namespace }: Unadvised): string | undefined {
+  const missing = objects.find(({ state }) => state === "missing");
+  if (missing !== undefined)
+    return `Create the ${named(missing)}, or correct the annotation, and then restart the workload.`;
+  const refused = objects.find(({ state }) => state === "refused");
+  if (refused !== undefined)
+    return `Correct the ${named(refused)} as its conditions say, and then restart the workload.`;
+  const foreign = objects.find(
+    (each) => each.namespace !== namespace && each.sentences.some((text) => text.includes("does not name")),
+  );
+  return foreign === undefined ? undefined : adviceForReason("NotShared");
+}
+
+function flagAdvice(flags: readonly ObjectState[]): string | undefined {
+  const missing = flags.find(({ state }) => state === "missing");
+  if (missing !== undefined)
+    return `Create the ${named(missing)}, or correct the source that names it: the application uses its defaults until then.`;
+  const refused = flags.find(({ state }) => state === "refused");
+  return refused === undefined ? undefined : `Correct the ${named(refused)} as its conditions say.`;
+}
+
+function named({ kind, namespace, name }: ObjectState): string {
+  return `${kind} ${namespace}/${name}`;
+}
+
+function well(advice: string): Advice {
+  return { isWell: true, advice };
+}
+
+function unwell(advice: string): Advice {
+  return { isWell: false, advice };
+}

@@ -1,0 +1,241 @@
+import type { KubeObject } from "@bunting/kube";
+import { expect } from "chai";
+import { askedText, type ShownPod } from "../shown-pod.js";
+import { explainFacts } from "./explain-facts.js";
+import { explanationLines } from "./explanation-lines.js";
+import type { ObjectFacts, PodFacts } from "./pod-facts.js";
+
+const asking = {
+  "openfeature.dev/enabled": "true",
+  "openfeature.dev/featureflagsource": "checkout",
+  "team.example/owner": "shop",
+};
+const injected = { ...asking, "bunting.dev/injected": "policy abc" };
+const app = { name: "app", image: "shop.example/app" };
+const sidecar = { name: "flagd", image: "registry.example/agent:1" };
+const withSidecar: ShownPod["spec"] = { containers: [app], initContainers: [sidecar] };
+const running: NonNullable<ShownPod["status"]> = {
+  initContainerStatuses: [{ name: "flagd", ready: true, state: { running: {} } }],
+};
+
+function object(status?: "True" | "False", annotations: Readonly<Record<string, string>> = {}): KubeObject {
+  const condition = { type: "Accepted", status, reason: "Some", message: "A sentence." };
+  return {
+    metadata: { name: "checkout", annotations },
+    ...(status === undefined ? {} : { status: { conditions: [condition] } }),
+  };
+}
+
+function source(answer: ObjectFacts["answer"], namespace = "shop"): ObjectFacts {
+  return { kind: "FeatureFlagSource", namespace, name: "checkout", answer };
+}
+
+const good = source({ kind: "found", found: object("True") });
+const flag: ObjectFacts = { ...good, kind: "FeatureFlag" };
+
+interface Given extends Partial<Omit<PodFacts, "pod">> {
+  readonly annotations?: Readonly<Record<string, string>>;
+  readonly spec?: ShownPod["spec"];
+  readonly status?: NonNullable<ShownPod["status"]>;
+}
+
+/** A Pod that has what it asks for, but for what a test says. */
+function facts({ annotations = injected, spec = withSidecar, status, ...given }: Given = {}): PodFacts {
+  return {
+    address: { namespace: "shop", name: "web" },
+    pod: { metadata: { annotations }, spec, status: status ?? running },
+    isTemplate: false,
+    asked: askedText(annotations),
+    injection: { kind: "found", found: { texts: ["checkout"], entry: { digest: "abc" } } },
+    named: [good],
+    flags: [flag],
+    policies: { kind: "found", found: ["inject.bunting.dev"] },
+    webhook: { kind: "missing" },
+    ...given,
+  };
+}
+
+const bare: ShownPod["spec"] = { containers: [app] };
+const missed = { annotations: asking, spec: bare };
+const nothing = { kind: "missing" } as const;
+
+describe("explainFacts", () => {
+  const cases: Readonly<Record<string, readonly [Given, string, boolean, RegExp]>> = {
+    "a Pod that has all": [{}, "injected", true, /^Nothing is to be done/],
+    "a Pod that asks for nothing": [
+      { annotations: { "openfeature.dev/enabled": "yes" }, spec: bare },
+      "not-asked",
+      true,
+      /annotate the Pod's template with openfeature\.dev\/enabled: "true"/,
+    ],
+    "a Pod whose source has changed since": [
+      { injection: { kind: "found", found: { texts: ["checkout"], entry: { digest: "new" } } } },
+      "injected",
+      true,
+      /^Restart the workload when it suits you/,
+    ],
+    "a sidecar that does not start": [
+      {
+        status: {
+          initContainerStatuses: [{ name: "flagd", state: { waiting: { reason: "ImagePullBackOff" } } }],
+        },
+      },
+      "injected",
+      false,
+      /sidecar is waiting: ImagePullBackOff: kubectl -n shop logs web -c flagd/,
+    ],
+    "a sidecar that is not ready": [
+      { status: { initContainerStatuses: [{ name: "flagd", restartCount: 3, state: { running: {} } }] } },
+      "injected",
+      false,
+      /sidecar is running, not ready, 3 restarts/,
+    ],
+    "a FeatureFlag that is missing": [
+      { flags: [{ ...flag, answer: nothing }] },
+      "injected",
+      false,
+      /^Create the FeatureFlag shop\/checkout/,
+    ],
+    "a FeatureFlag that is refused": [
+      { flags: [{ ...flag, answer: { kind: "found", found: object("False") } }] },
+      "injected",
+      false,
+      /^Correct the FeatureFlag shop\/checkout/,
+    ],
+    "variables for an application in process": [
+      {
+        annotations: {
+          "openfeature.dev/enabled": "true",
+          "openfeature.dev/inprocessconfiguration": "own",
+          "bunting.dev/injected": "webhook abc",
+        },
+        spec: bare,
+      },
+      "injected",
+      true,
+      /^Nothing/,
+    ],
+    "a mark that was copied from another Pod": [
+      { annotations: injected, spec: bare },
+      "not-injected",
+      false,
+      /^Delete the Pod/,
+    ],
+    "a sidecar of the open-feature-operator": [
+      { annotations: asking },
+      "foreign",
+      true,
+      /^The container flagd is of the open-feature-operator/,
+    ],
+    "its own container flagd": [
+      { annotations: { ...asking, "bunting.dev/not-injected": "OwnContainer" } },
+      "not-injected",
+      false,
+      /^Rename or remove the container flagd/,
+    ],
+    "a word that a newer operator has written": [
+      { annotations: { ...asking, "bunting.dev/not-injected": "Later" }, spec: bare },
+      "not-injected",
+      false,
+      /the reason Later/,
+    ],
+    "a Pod that was created while nobody was there": [missed, "not-injected", false, /^Delete the Pod/],
+    "a Pod that names nothing": [
+      { annotations: { "openfeature.dev/enabled": "true" }, spec: bare },
+      "not-injected",
+      false,
+      /^Name a FeatureFlagSource/,
+    ],
+    "a source that does not exist": [
+      { ...missed, named: [source(nothing)] },
+      "not-injected",
+      false,
+      /^Create the FeatureFlagSource shop\/checkout/,
+    ],
+    "a source that is not accepted": [
+      { ...missed, named: [source({ kind: "found", found: object("False") })] },
+      "not-injected",
+      false,
+      /^Correct the FeatureFlagSource shop\/checkout/,
+    ],
+    "a source of another namespace that is not shared": [
+      { ...missed, named: [source({ kind: "found", found: object("True") }, "platform")] },
+      "not-injected",
+      false,
+      /bunting\.dev\/readers/,
+    ],
+    "a source of another namespace that is shared": [
+      {
+        ...missed,
+        named: [
+          source({ kind: "found", found: object("True", { "bunting.dev/readers": "shop" }) }, "platform"),
+        ],
+      },
+      "not-injected",
+      false,
+      /^Delete the Pod/,
+    ],
+    "a cluster without policy and webhook": [
+      { ...missed, injection: nothing, policies: nothing },
+      "not-injected",
+      false,
+      /^Install the chart bunting-operator/,
+    ],
+    "a policy that may not be read": [
+      { ...missed, policies: { kind: "unreadable", message: "forbidden" } },
+      "not-injected",
+      false,
+      /^Delete the Pod/,
+    ],
+    "an operator that has not compiled": [
+      { ...missed, injection: nothing },
+      "not-injected",
+      false,
+      /^See what the operator says/,
+    ],
+    "a Deployment without Pods": [{ ...missed, isTemplate: true }, "no-pod", true, /^Scale it up/],
+    "a Deployment without Pods, whose source does not exist": [
+      { ...missed, isTemplate: true, named: [source(nothing)] },
+      "no-pod",
+      false,
+      /^Create the FeatureFlagSource/,
+    ],
+  };
+  for (const [name, [given, verdict, isWell, advice]] of Object.entries(cases)) {
+    it(`gives a verdict and advice for ${name}`, () => {
+      const explanation = explainFacts(facts(given));
+      expect(explanation).to.include({ verdict, isWell });
+      expect(explanation.advice).to.match(advice);
+    });
+  }
+
+  it("shows only the annotations that decide, and every sentence of the conditions", () => {
+    const lines = explanationLines(explainFacts(facts()));
+    expect(lines[0]).to.equal("shop/web has flags, by the policy, entry abc");
+    expect(lines.filter((line) => line.includes("annotation"))).to.deep.equal([
+      "  annotation openfeature.dev/enabled: true",
+      "  annotation openfeature.dev/featureflagsource: checkout",
+      "  annotation bunting.dev/injected: policy abc",
+    ]);
+    expect(lines).to.include.members([
+      "  FeatureFlagSource shop/checkout: accepted",
+      "    Accepted is True (Some): A sentence.",
+      "  webhook: none is installed",
+      "  sidecar: registry.example/agent:1, running, ready",
+    ]);
+    expect(lines.at(-1)).to.equal("Nothing is to be done.");
+  });
+
+  it("says that an object may not be read, or was not judged yet", () => {
+    const message = "you may not read it";
+    const { objects, compiled } = explainFacts(
+      facts({
+        named: [source({ kind: "unreadable", message }), source({ kind: "found", found: object() })],
+        injection: { kind: "unreadable", message },
+      }),
+    );
+    expect(objects.map(({ state }) => state)).to.deep.equal(["unreadable", "unjudged"]);
+    expect(objects[0]?.sentences).to.deep.equal([message]);
+    expect(compiled).to.deep.equal({ state: "unreadable", message });
+  });
+});

@@ -1,0 +1,32 @@
+import type { KubeObject } from "@bunting/kube";
+import type { ClusterAnswer } from "../cluster-reader.js";
+import type { NamedAddress } from "../object-address.js";
+import type { AskedText, ShownContainer, ShownPod } from "../shown-pod.js";
+
+/** What a cluster knows about a Pod and its flags: all that an explanation is made from. */
+export interface PodFacts {
+  readonly address: NamedAddress;
+  /** The Pod; of a Deployment without Pods its template. */
+  readonly pod: ShownPod;
+  readonly isTemplate: boolean;
+  readonly asked: AskedText | undefined;
+  readonly injection: ClusterAnswer<InjectionFacts>;
+  /** The objects that the annotation names. */
+  readonly named: readonly ObjectFacts[];
+  /** The FeatureFlags that the sidecar reads, or would read. */
+  readonly flags: readonly ObjectFacts[];
+  /** Names of policies that inject. */
+  readonly policies: ClusterAnswer<readonly string[]>;
+  readonly webhook: ClusterAnswer<KubeObject>;
+}
+
+/** What is compiled for the text that a Pod asks with. */
+export interface InjectionFacts {
+  readonly texts: readonly string[];
+  readonly entry: { readonly digest: string; readonly container?: ShownContainer } | undefined;
+}
+
+export interface ObjectFacts extends NamedAddress {
+  readonly kind: "FeatureFlag" | "FeatureFlagSource" | "InProcessConfiguration";
+  readonly answer: ClusterAnswer<KubeObject>;
+}

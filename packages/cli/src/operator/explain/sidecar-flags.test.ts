@@ -1,0 +1,39 @@
+import { expect } from "chai";
+import { sidecarFlags } from "./sidecar-flags.js";
+
+const flagsOf = (sources: unknown): string[] =>
+  sidecarFlags({ name: "flagd", args: ["start", "--sources", JSON.stringify(sources)] }).map(
+    ({ namespace, name }) => `${namespace}/${name}`,
+  );
+
+describe("sidecarFlags", () => {
+  it("names the FeatureFlags that are read through the proxy, from the API server, or as files, each once", () => {
+    const proxied = { uri: "proxy:8015", provider: "grpc", selector: "core.openfeature.dev/shop/checkout" };
+    expect(
+      flagsOf([
+        proxied,
+        proxied,
+        { uri: "shop/banner", provider: "kubernetes" },
+        { uri: "/etc/flagd/shop_on-disk/shop_on-disk.flagd.json", provider: "file" },
+      ]),
+    ).to.deep.equal(["shop/checkout", "shop/banner", "shop/on-disk"]);
+  });
+
+  it("names none for what is elsewhere", () => {
+    expect(
+      flagsOf([
+        { uri: "https://flags.example/a.json", provider: "http" },
+        { uri: "flags:9090", provider: "grpc", selector: "team=shop" },
+        { uri: "/flags/own.json", provider: "file" },
+        { uri: "banner", provider: "kubernetes" },
+      ]),
+    ).to.deep.equal([]);
+  });
+
+  it("names none where there is no list of sources", () => {
+    expect(flagsOf({})).to.deep.equal([]);
+    expect(sidecarFlags({ name: "flagd", args: ["--sources", "["] })).to.deep.equal([]);
+    expect(sidecarFlags({ name: "flagd", args: ["--sources"] })).to.deep.equal([]);
+    expect(sidecarFlags({ name: "flagd" })).to.deep.equal([]);
+  });
+});

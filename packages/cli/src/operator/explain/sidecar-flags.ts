@@ -1,0 +1,34 @@
+import type { JsonObject } from "@bunting/protocol";
+import { addressesIn, type NamedAddress } from "../object-address.js";
+import type { ShownContainer } from "../shown-pod.js";
+
+const topicPrefix = "core.openfeature.dev/";
+
+/** The FeatureFlags that a sidecar is told to read by --sources, each once. Sources elsewhere, such as http, are none. */
+export function sidecarFlags({ args = [] }: ShownContainer): readonly NamedAddress[] {
+  const place = args.indexOf("--sources");
+  const found = new Map<string, NamedAddress>();
+  for (const source of sourcesIn(place < 0 ? "[]" : (args[place + 1] ?? "[]"))) {
+    for (const address of flagOf(source)) found.set(`${address.namespace}/${address.name}`, address);
+  }
+  return [...found.values()];
+}
+
+function sourcesIn(text: string): readonly JsonObject[] {
+  try {
+    const value: unknown = JSON.parse(text);
+    return Array.isArray(value) ? (value as readonly JsonObject[]) : [];
+  } catch {
+    // The sidecar itself says what is wrong with it.
+    return [];
+  }
+}
+
+function flagOf({ provider, uri, selector }: JsonObject): readonly NamedAddress[] {
+  if (typeof selector === "string" && selector.startsWith(topicPrefix))
+    return addressesIn(selector.slice(topicPrefix.length), "");
+  if (typeof uri !== "string") return [];
+  if (provider === "kubernetes") return addressesIn(uri, "");
+  const [, namespace = "", name = ""] = /^\/etc\/flagd\/([^/_]+)_([^/]+)\//.exec(uri) ?? [];
+  return provider === "file" ? addressesIn(`${namespace}/${name}`, "") : [];
+}

@@ -1,0 +1,48 @@
+/**
+ * Names that the operator and the open-feature-operator write into clusters. The CLI can't import those of the operator, since services never
+ * meet; a test compares them.
+ */
+export const podAnnotations = Object.freeze({
+  enabled: "openfeature.dev/enabled",
+  source: "openfeature.dev/featureflagsource",
+  inProcess: "openfeature.dev/inprocessconfiguration",
+  allowKubernetesSync: "openfeature.dev/allowkubernetessync",
+  injected: "bunting.dev/injected",
+  notInjected: "bunting.dev/not-injected",
+  injection: "bunting.dev/injection",
+});
+
+export const objectNames = Object.freeze({
+  /** The container in Pods. */
+  sidecar: "flagd",
+  /** The object of a namespace with what its Pods get. */
+  injection: "bunting",
+  /** How the name of the policy begins that injects. */
+  policy: "inject.bunting.dev",
+  mutatingWebhook: "open-feature-operator-mutating-webhook-configuration",
+  /** The Deployment of the open-feature-operator. */
+  stockOperator: "open-feature-operator-controller-manager",
+  proxy: "flagd-proxy",
+});
+
+/** How the open-feature-operator marks what it made. */
+export const stockMark = Object.freeze({
+  label: "app.kubernetes.io/managed-by",
+  value: "open-feature-operator",
+});
+
+const admissionGroup = "admissionregistration.k8s.io";
+
+/** What kinds are called in URLs of the API server. */
+export const clusterTypes = {
+  pod: { group: "", version: "v1", plural: "pods" },
+  deployment: { group: "apps", version: "v1", plural: "deployments" },
+  injection: { group: "bunting.dev", version: "v1alpha1", plural: "injections" },
+  mutatingWebhook: { group: admissionGroup, version: "v1", plural: "mutatingwebhookconfigurations" },
+  /** Of Kubernetes 1.36, and before. */
+  mutatingPolicies: ["v1", "v1beta1"].map((version) => ({
+    group: admissionGroup,
+    version,
+    plural: "mutatingadmissionpolicies",
+  })),
+} as const;

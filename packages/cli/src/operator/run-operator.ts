@@ -1,0 +1,39 @@
+import { quoted } from "@bunting/runtime/options";
+import { yamlText } from "@bunting/files/yaml";
+import { CliError } from "../cli-error.js";
+import type { CommandCall } from "../command.js";
+import type { Io } from "../terminal/io.js";
+import { withCluster } from "./cluster-reader.js";
+import { explainPod } from "./explain/explain-pod.js";
+import type { operatorTaskOptions } from "./operator-options.js";
+import type { OperatorResult } from "./operator-result.js";
+
+type OperatorCall = CommandCall<typeof operatorTaskOptions>;
+
+/** `bunting operator TASK`; resolves with the exit code. */
+export async function runOperator(call: OperatorCall): Promise<number> {
+  const { options, io } = call;
+  const result = await resultOf(call);
+  print(result, options.json ? "json" : options.output, io);
+  return result.code;
+}
+
+async function resultOf({ options, words, io }: OperatorCall): Promise<OperatorResult> {
+  const [task, ...rest] = words;
+  switch (task) {
+    case "explain":
+      return withCluster(options, io, (reader) => explainPod(rest, options.namespace, reader));
+    default:
+      throw new CliError("USAGE_INVALID", `expected explain, got ${quoted(task ?? "")}`);
+  }
+}
+
+function print(
+  { lines, value }: OperatorResult,
+  form: "text" | "json" | "yaml",
+  { print: line }: Pick<Io, "print">,
+): void {
+  if (form === "json") line(JSON.stringify(value, null, 2));
+  else if (form === "yaml") line(yamlText(value));
+  else for (const each of lines) line(each);
+}

@@ -1,0 +1,88 @@
+import { isJsonObject, type JsonObject } from "@bunting/protocol";
+import { objectNames, podAnnotations } from "./operator-names.js";
+
+/** A container, as far as a command looks at it. */
+export interface ShownContainer {
+  readonly name: string;
+  readonly image?: string;
+  readonly args?: readonly string[];
+  readonly env?: readonly { readonly name: string; readonly value?: string }[];
+  readonly volumeMounts?: readonly { readonly name: string; readonly mountPath: string }[];
+}
+
+/** A Pod, or the template of one, as far as a command looks at it. */
+export interface ShownPod {
+  readonly metadata?: {
+    readonly name?: string;
+    readonly namespace?: string;
+    readonly creationTimestamp?: string;
+    readonly annotations?: Readonly<Record<string, string>>;
+    readonly labels?: Readonly<Record<string, string>>;
+  };
+  readonly spec: {
+    readonly containers: readonly ShownContainer[];
+    readonly initContainers?: readonly ShownContainer[];
+    readonly volumes?: readonly JsonObject[];
+  };
+  readonly status?: {
+    readonly initContainerStatuses?: readonly ShownContainerStatus[];
+    readonly containerStatuses?: readonly ShownContainerStatus[];
+  };
+}
+
+export interface ShownContainerStatus {
+  readonly name: string;
+  readonly ready?: boolean;
+  readonly restartCount?: number;
+  readonly state?: Readonly<Record<string, { readonly reason?: string; readonly message?: string }>>;
+}
+
+/** What a Pod asks for by its annotations. */
+export interface AskedText {
+  /** Where an Injection has its entry. */
+  readonly list: "sources" | "inProcess";
+  readonly annotation: string;
+  readonly text: string;
+}
+
+/** As the operator reads it: a FeatureFlagSource wins. Undefined for a Pod that names nothing. */
+export function askedText(annotations: Readonly<Record<string, string>>): AskedText | undefined {
+  const { source, inProcess } = podAnnotations;
+  const [ofSource, ofInProcess] = [annotations[source], annotations[inProcess]];
+  if (ofSource !== undefined) return { list: "sources", annotation: source, text: ofSource };
+  if (ofInProcess === undefined) return undefined;
+  return { list: "inProcess", annotation: inProcess, text: ofInProcess };
+}
+
+/** The container of the sidecar's name, whoever made it. */
+export function sidecarOf({ spec }: ShownPod): ShownContainer | undefined {
+  return [...(spec.initContainers ?? []), ...spec.containers].find(
+    ({ name }) => name === objectNames.sidecar,
+  );
+}
+
+/** What the sidecar does, in words of Kubernetes: `running`, `waiting: ImagePullBackOff`; undefined for a template. */
+export function sidecarState({
+  status,
+}: ShownPod): { readonly words: string; readonly isRunning: boolean } | undefined {
+  const { initContainerStatuses = [], containerStatuses = [] } = status ?? {};
+  const found = [...initContainerStatuses, ...containerStatuses].find(
+    ({ name }) => name === objectNames.sidecar,
+  );
+  if (found === undefined) return undefined;
+  const [state = "unknown", details = {}] = Object.entries(found.state ?? {})[0] ?? [];
+  const reason = details.reason === undefined ? "" : `: ${details.reason}`;
+  const restarts = (found.restartCount ?? 0) === 0 ? "" : `, ${found.restartCount} restarts`;
+  const ready = state === "running" ? (found.ready === true ? ", ready" : ", not ready") : "";
+  return {
+    words: `${state}${reason}${ready}${restarts}`,
+    isRunning: state === "running" && found.ready === true,
+  };
+}
+
+/** Undefined for what has no containers, and so is no Pod. */
+export function asShownPod(value: unknown): ShownPod | undefined {
+  const object = value as JsonObject | undefined;
+  const spec = object?.["spec"] ?? null;
+  return isJsonObject(spec) && Array.isArray(spec["containers"]) ? (value as ShownPod) : undefined;
+}

@@ -1,0 +1,166 @@
+import { knownReasons } from "@bunting/cli/internal/operator/explain/not-injected-advice.js";
+import { objectNames, podAnnotations } from "@bunting/cli/internal/operator/operator-names.js";
+import { injectionName } from "@bunting/operator/internal/api/injection.js";
+import { annotations, buntingAnnotations, sidecarName } from "@bunting/operator/internal/api/names.js";
+import { webhookConfigurationNames } from "@bunting/operator/internal/api/webhooks.js";
+import { notInjectedReasons } from "@bunting/operator/internal/pod/reasons.js";
+import { expect } from "chai";
+import { fullEntry } from "@bunting/operator/internal/pod/injection-entry.fixture.js";
+import { runBunting, type CliRun } from "../support/cli-process.js";
+import { InjectionWorlds, restrictedSpec } from "./support/injection-world.js";
+import { sharedCluster } from "./support/use-cluster.js";
+
+const core = "/apis/core.openfeature.dev/v1beta1/namespaces";
+
+describe("bunting operator on a real API server", function () {
+  this.timeout(120_000);
+  const cluster = sharedCluster();
+  let worlds: InjectionWorlds;
+  before(async () => {
+    worlds = await InjectionWorlds.create(cluster());
+  });
+  after(() => worlds.policies.remove());
+
+  function operator(...args: readonly string[]): Promise<CliRun> {
+    return runBunting(["operator", ...args, "--kubeconfig", cluster().kubeconfig]);
+  }
+
+  async function createPod(
+    namespace: string,
+    name: string,
+    asks: Readonly<Record<string, string>>,
+    spec: object = {},
+  ): Promise<void> {
+    const path = `/api/v1/namespaces/${namespace}`;
+    await cluster().api.request("POST", `${path}/serviceaccounts`, {
+      body: { metadata: { name: "default" } },
+    });
+    await cluster().api.create(`${path}/pods`, {
+      metadata: { name, annotations: asks },
+      spec: { automountServiceAccountToken: false, ...restrictedSpec, ...spec },
+    });
+  }
+
+  const asking = (text: string): Record<string, string> => ({
+    "openfeature.dev/enabled": "true",
+    "openfeature.dev/featureflagsource": text,
+  });
+
+  /** A FeatureFlagSource that the operator has judged. */
+  async function putSource(
+    namespace: string,
+    name: string,
+    condition: { readonly status: string; readonly reason: string; readonly message: string },
+  ): Promise<void> {
+    const path = `${core}/${namespace}/featureflagsources/${name}`;
+    const object = {
+      apiVersion: "core.openfeature.dev/v1beta1",
+      kind: "FeatureFlagSource",
+      metadata: { name, namespace },
+    };
+    const spec = { sources: [{ source: "flags", provider: "flagd-proxy" }] };
+    await cluster().api.apply(path, { ...object, spec });
+    const conditions = [{ type: "Accepted", lastTransitionTime: "2026-01-01T00:00:00Z", ...condition }];
+    await cluster().api.apply(`${path}/status`, { ...object, status: { conditions } });
+  }
+
+  const accepted = { status: "True", reason: "Accepted", message: "Everything in it is served." };
+
+  it("knows the names and the reasons that the operator writes", () => {
+    const { enabled, source, inProcess, allowKubernetesSync, ...ours } = podAnnotations;
+    expect({ enabled, source, inProcess, allowKubernetesSync }).to.deep.equal(annotations);
+    expect(buntingAnnotations).to.include(ours);
+    expect([objectNames.sidecar, objectNames.injection]).to.deep.equal([sidecarName, injectionName]);
+    expect(objectNames.mutatingWebhook).to.equal(webhookConfigurationNames.mutating);
+    expect([...knownReasons].sort()).to.deep.equal(Object.keys(notInjectedReasons).sort());
+  });
+
+  describe("explain", () => {
+    it("says of an injected Pod what it got, from which objects, and which FeatureFlag is missing", async () => {
+      const { injecting } = await worlds.world({ sources: { checkout: fullEntry } });
+      await putSource(injecting, "checkout", accepted);
+      await createPod(injecting, "web", asking("checkout"));
+      const { code, out, err } = await operator("explain", "pod", `${injecting}/web`);
+      expect(err).to.equal("");
+      expect(out.split("\n")[0]).to.equal(
+        `${injecting}/web has flags, by the policy, entry ${fullEntry.digest}`,
+      );
+      expect(out).to.contain(
+        '  compiled: Pods that are created now get the entry 0123456789abcdef for "checkout".',
+      );
+      expect(out).to.contain(`  FeatureFlagSource ${injecting}/checkout: accepted\n`);
+      expect(out).to.contain("    Accepted is True (Accepted): Everything in it is served.");
+      expect(out).to.match(/ {2}policy: .*inject\.bunting\.dev/);
+      expect(out).to.contain("  sidecar: registry.example/bunting-agent:1.0.0\n");
+      expect(out).to.contain("  FeatureFlag shop/flags: missing");
+      expect(out.trimEnd().split("\n").at(-1)).to.match(/^Create the FeatureFlag shop\/flags, /);
+      expect(code).to.equal(1);
+    });
+
+    it("says of the newest Pod of a Deployment that nothing is to be done, also as JSON and YAML", async () => {
+      const flags = await cluster().createNamespace();
+      const container = { ...fullEntry.container, name: "flagd", args: sourcesOf(`${flags}/flags`) };
+      const { injecting } = await worlds.world({ sources: { checkout: { ...fullEntry, container } } });
+      await putSource(injecting, "checkout", accepted);
+      await cluster().putFeatureFlag(flags, "flags", { flags: {} });
+      const template = { metadata: { labels: { app: "web" }, annotations: asking("checkout") } };
+      await cluster().api.create(`/apis/apps/v1/namespaces/${injecting}/deployments`, {
+        metadata: { name: "web" },
+        spec: {
+          selector: { matchLabels: { app: "web" } },
+          template: { ...template, spec: restrictedSpec },
+        },
+      });
+      const without = await operator("explain", `deployment/web`, "-n", injecting);
+      expect(without.out).to.match(/^\S+\/web has no Pods yet\n[^]*\nScale it up: /);
+      expect(without.code).to.equal(0);
+      await createPod(injecting, "unrelated", {});
+      await cluster().api.create(`/api/v1/namespaces/${injecting}/pods`, {
+        metadata: { name: "web-1", ...template.metadata },
+        spec: { automountServiceAccountToken: false, ...restrictedSpec },
+      });
+      const { code, out } = await operator("explain", "deployment", `${injecting}/web`, "-o", "json");
+      expect(code).to.equal(0);
+      expect(JSON.parse(out)).to.include({ name: "web-1", verdict: "injected", isWell: true });
+      expect(JSON.parse(out)).to.include({ advice: "Nothing is to be done." });
+      const yaml = await operator("explain", "pod", `${injecting}/web-1`, "--output=yaml");
+      expect(yaml.out).to.contain("\nadvice: Nothing is to be done.\n");
+    });
+
+    it("says why a Pod was not injected, and what its source's conditions are", async () => {
+      const { injecting, plain } = await worlds.world({ sources: { checkout: fullEntry } });
+      await createPod(injecting, "host", asking("checkout"), { hostNetwork: true });
+      const host = await operator("explain", "pod", `${injecting}/host`);
+      expect(host.out).to.match(/^\S+ asks for flags, and has none: HostNetwork\n/);
+      expect(host.out).to.match(/\nSet hostNetwork to false/);
+      await putSource(plain, "broken", {
+        status: "False",
+        reason: "UnknownProvider",
+        message: "The provider nobody is not known.",
+      });
+      await createPod(plain, "web", asking("broken"));
+      const missed = await operator("explain", "pod", `${plain}/web`);
+      expect(missed.out).to.match(/^\S+ asks for flags, and has none: Missed\n/);
+      expect(missed.out).to.contain(`The namespace ${plain} has no Injection`);
+      expect(missed.out).to.contain(
+        "    Accepted is False (UnknownProvider): The provider nobody is not known.",
+      );
+      expect(missed.out).to.match(/\nCorrect the FeatureFlagSource \S+ as its conditions say/);
+      expect([host.code, missed.code]).to.deep.equal([1, 1]);
+    });
+
+    it("names what does not exist, and what can be explained", async () => {
+      const namespace = await cluster().createNamespace();
+      const unknown = await operator("explain", "pod", `${namespace}/nobody`);
+      expect(unknown.err).to.contain(`there is no Pod ${namespace}/nobody`);
+      const service = await operator("explain", "service", `${namespace}/nobody`);
+      expect(service.err).to.contain('"service" can\'t be explained: name one of: pod NAMESPACE/NAME');
+      expect([unknown.code, service.code]).to.deep.equal([2, 2]);
+    });
+  });
+});
+
+function sourcesOf(flag: string): readonly string[] {
+  const source = { uri: "proxy:8015", provider: "grpc", selector: `core.openfeature.dev/${flag}` };
+  return ["start", "--sources", JSON.stringify([source])];
+}
