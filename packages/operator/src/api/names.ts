@@ -4,7 +4,7 @@ export const annotations = Object.freeze({
   enabled: "openfeature.dev/enabled",
   /** FeatureFlagSources, in the order in which they are merged: `name` or `namespace/name`, separated by commas. */
   source: "openfeature.dev/featureflagsource",
-  /** InProcessConfigurations, in the same form; they win over FeatureFlagSources. */
+  /** InProcessConfigurations, in the same form; FeatureFlagSources win over them. */
   inProcess: "openfeature.dev/inprocessconfiguration",
   /** "true" on Pods whose sidecar watches FeatureFlags itself. */
   allowKubernetesSync: "openfeature.dev/allowkubernetessync",
