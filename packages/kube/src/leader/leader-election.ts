@@ -195,7 +195,6 @@ export class LeaderElection implements Runnable {
 
   /** The leader renews what it wrote last, without reading it. False if somebody else has written since. */
   async #renew(held: LeaseObject, signal: AbortSignal): Promise<boolean> {
-    this.#held = undefined;
     try {
       const { client } = this.#options;
       this.#hold(await client.update(this.#scope, { ...held, spec: this.#specOf(held.spec) }, signal));
