@@ -1,3 +1,5 @@
+import { readFileSync } from "node:fs";
+import path from "node:path";
 import { knownReasons } from "@bunting/cli/internal/operator/explain/not-injected-advice.js";
 import { objectNames, podAnnotations } from "@bunting/cli/internal/operator/operator-names.js";
 import { injectionName } from "@bunting/operator/internal/api/injection.js";
@@ -10,6 +12,7 @@ import { runBunting, type CliRun } from "../support/cli-process.js";
 import { InjectionWorlds, restrictedSpec } from "./support/injection-world.js";
 import { sharedCluster } from "./support/use-cluster.js";
 
+const stockProxy = path.join(import.meta.dirname, "../fixtures/stock-operator/proxy-deployment.json");
 const core = "/apis/core.openfeature.dev/v1beta1/namespaces";
 
 describe("bunting operator on a real API server", function () {
@@ -156,6 +159,120 @@ describe("bunting operator on a real API server", function () {
       const service = await operator("explain", "service", `${namespace}/nobody`);
       expect(service.err).to.contain('"service" can\'t be explained: name one of: pod NAMESPACE/NAME');
       expect([unknown.code, service.code]).to.deep.equal([2, 2]);
+    });
+  });
+
+  describe("render", () => {
+    const deployment = (source: string): string =>
+      JSON.stringify({
+        apiVersion: "apps/v1",
+        kind: "Deployment",
+        metadata: { name: "web" },
+        spec: {
+          selector: { matchLabels: { app: "web" } },
+          template: {
+            metadata: { labels: { app: "web" }, annotations: asking(source) },
+            spec: { ...restrictedSpec, automountServiceAccountToken: false },
+          },
+        },
+      });
+
+    it("shows what the API server adds to the Pods of a workload, and writes nothing", async () => {
+      const { injecting } = await worlds.world({ sources: { checkout: fullEntry } });
+      await createPod(injecting, "other", {});
+      const render = (source: string, ...args: readonly string[]): Promise<CliRun> =>
+        runBunting(
+          ["operator", "render", "-", "-n", injecting, "--kubeconfig", cluster().kubeconfig, ...args],
+          {
+            stdin: deployment(source),
+          },
+        );
+      const { code, out, err } = await render("checkout");
+      expect(err).to.equal("");
+      expect(out).to.match(new RegExp(`^Deployment ${injecting}/web: gets\n`));
+      expect(out).to.contain(`    bunting.dev/injected: policy ${fullEntry.digest}\n`);
+      expect(out).to.contain("\n  containers:\n    - name: flagd\n");
+      expect(out).to.match(/\n {2}volumes:\n {4}- name: bunting-cache\n/);
+      expect(out).to.match(/\n {2}variables:\n {4}app:\n {6}env:\n/);
+      expect(code).to.equal(0);
+      const whole = await render("checkout", "--json");
+      const pod = JSON.parse(whole.out) as { kind: string; spec: { initContainers: { name: string }[] } };
+      expect(pod.kind).to.equal("Pod");
+      expect(pod.spec.initContainers.map(({ name }) => name)).to.deep.equal(["flagd"]);
+      const nothing = await render("unknown");
+      expect(nothing.out).to.match(/^Deployment \S+: gets nothing \(/);
+      expect(nothing.code).to.equal(1);
+      const { items } = await cluster().api.list(`/api/v1/namespaces/${injecting}/pods`);
+      expect(items.map(({ metadata }) => metadata.name)).to.deep.equal(["other"]);
+    });
+
+    it("says what a dry run needs if the API server would not take the Pod", async () => {
+      const args = ["operator", "render", "-", "-n", "nowhere", "--kubeconfig", cluster().kubeconfig];
+      const { code, err } = await runBunting(args, { stdin: deployment("checkout") });
+      expect(err).to.contain("the API server would not take the Pod of Deployment nowhere/web");
+      expect(err).to.contain("A dry run needs the namespace");
+      expect(code).to.equal(2);
+    });
+  });
+
+  describe("migrate check", () => {
+    const apps = (namespace: string): string => `/apis/apps/v1/namespaces/${namespace}/deployments`;
+
+    it("finds what a take-over of the open-feature-operator meets, worst first", async () => {
+      const [own, shop] = [await cluster().createNamespace(), await cluster().createNamespace()];
+      const { spec } = JSON.parse(readFileSync(stockProxy, "utf8")) as { readonly spec: object };
+      await cluster().api.create(apps(own), { metadata: { name: "flagd-proxy" }, spec });
+      const manager = { name: "manager", image: "ghcr.io/open-feature/open-feature-operator:v0.9.4" };
+      const selector = { matchLabels: { "control-plane": "controller-manager" } };
+      const name = "open-feature-operator-controller-manager";
+      const annotations = { "meta.helm.sh/release-name": "flags" };
+      await cluster().api.create(apps(own), {
+        metadata: { name, annotations },
+        spec: {
+          selector,
+          template: { metadata: { labels: selector.matchLabels }, spec: { containers: [manager] } },
+        },
+      });
+      await putSource(own, "shared", accepted);
+      await createPod(shop, "web", asking(`${own}/shared`));
+      try {
+        const { code, out, err } = await operator("migrate", "check");
+        expect(err).to.equal("");
+        const ours = out.split("\n").filter((line) => line.includes(own));
+        expect(ours.map((line) => line.slice(0, line.indexOf(": ", 9)))).to.deep.equal([
+          `blocks: Deployment ${own}/flagd-proxy`,
+          `warns: FeatureFlagSource ${own}/shared`,
+          `tells: Deployment ${own}/${name}`,
+          `tells: Deployment ${own}/${name}`,
+        ]);
+        expect(ours[0]).to.contain(`kubectl -n ${own} label deployment flagd-proxy`);
+        expect(ours[1]).to.contain(`Pods in ${shop} use it`);
+        expect(ours[3]).to.contain(`helm upgrade flags deploy/helm/bunting-operator --namespace ${own}`);
+        expect(code).to.equal(1);
+      } finally {
+        await cluster().api.delete(`${apps(own)}/${name}`);
+      }
+    });
+
+    it("says with --back which annotations are not obeyed any more", async () => {
+      const namespace = await cluster().createNamespace();
+      await cluster().putFeatureFlag(
+        namespace,
+        "flags",
+        { flags: {} },
+        { annotations: { "bunting.dev/readers": "x" } },
+      );
+      const { out } = await operator("migrate", "check", "--back", "-o", "json");
+      const { findings } = JSON.parse(out) as { readonly findings: readonly { readonly object: string }[] };
+      expect(findings.filter((one) => one.object.includes(namespace))).to.deep.equal([
+        {
+          severity: "warns",
+          object: `FeatureFlag ${namespace}/flags`,
+          message: "its annotation bunting.dev/readers is not obeyed any more: every namespace may use it",
+        },
+      ]);
+      const elsewhere = await operator("explain", "pod", "a/b", "--back");
+      expect(elsewhere.err).to.contain("--back belongs to: bunting operator migrate check");
     });
   });
 });

@@ -102,11 +102,11 @@ export const commands: readonly Command[] = [
   }),
   command({
     name: "operator",
-    summary: "explain why a Pod has flags, or why not",
-    words: "explain pod|deployment NAMESPACE/NAME",
+    summary: "explain why a Pod has flags or not, and prepare a take-over",
+    words: "explain pod|deployment NAMESPACE/NAME | render FILE | migrate check",
     word: { name: "task", choices: operatorTasks },
     describe:
-      "Asks a cluster about the operator's work. explain says why a Pod, or the newest Pod of a Deployment, has a sidecar or has none, and ends with what to do.",
+      "Asks a cluster about the operator's work. explain says why a Pod, or the newest Pod of a Deployment, has a sidecar or has none, and ends with what to do. render shows what a Pod, or a Pod of the workload in FILE, would get: it is created in a dry run, and nothing is written. migrate check says what a take-over of the open-feature-operator meets, and with --back what is lost on the way back.",
     table: operatorTaskOptions,
     examples: [
       { line: "bunting operator explain pod shop/checkout-0", meaning: "Say why a Pod has flags or none." },
@@ -114,6 +114,8 @@ export const commands: readonly Command[] = [
         line: "bunting operator explain deployment shop/checkout -o json",
         meaning: "Say it of the newest Pod of a Deployment, as JSON.",
       },
+      { line: "bunting operator render deployment.yaml", meaning: "Show what its Pods would get." },
+      { line: "bunting operator migrate check", meaning: "Look for what blocks a take-over." },
     ],
     epilogue:
       "Exit code: 0 if nothing is wrong, 1 if something is to be done, 2 if the cluster can't be asked or the command line is wrong.",

@@ -1,0 +1,189 @@
+import type { KubeObject } from "@bunting/kube";
+import { expect } from "chai";
+import { checkBack } from "./check-back.js";
+import { checkInstallation, versionIn } from "./check-installation.js";
+import { checkObjects } from "./check-objects.js";
+import type { MigrationFacts } from "./migration-facts.js";
+import type { MigrationFinding } from "./migration-finding.js";
+import { prunedFields, stockFields } from "./stock-fields.js";
+
+const none: MigrationFacts = {
+  operators: [],
+  proxies: [],
+  flags: [],
+  sources: [],
+  inProcess: [],
+  flagds: [],
+  pods: [],
+};
+
+const briefly = (findings: readonly MigrationFinding[]): string[] =>
+  findings.map(({ severity, object, message }) => `${severity} ${object}: ${message}`);
+
+function object(
+  name: string,
+  spec: object = {},
+  annotations: Readonly<Record<string, string>> = {},
+): KubeObject {
+  const slash = name.indexOf("/");
+  return {
+    apiVersion: "core.openfeature.dev/v1beta1",
+    kind: "FeatureFlag",
+    metadata: { namespace: name.slice(0, slash), name: name.slice(slash + 1), annotations },
+    spec,
+  };
+}
+
+function stock(image: string, annotations: Readonly<Record<string, string>> = {}): KubeObject {
+  const containers = [
+    { name: "kube-rbac-proxy", image: "rbac:v0.1.0" },
+    { name: "manager", image },
+  ];
+  return object(
+    "ofo/open-feature-operator-controller-manager",
+    { template: { spec: { containers } } },
+    annotations,
+  );
+}
+
+const asking = (source: string): Record<string, string> => ({
+  "openfeature.dev/enabled": "true",
+  "openfeature.dev/featureflagsource": source,
+});
+
+describe("checkInstallation", () => {
+  for (const [image, version] of [
+    ["ghcr.io/open-feature/open-feature-operator:v0.9.4", [0, 9, 4]],
+    ["registry:5000/ofo:0.9.0@sha256:00", [0, 9, 0]],
+    ["ofo:v0.10.0-rc.1", [0, 10, 0]],
+    ["registry:5000/ofo", undefined],
+    ["ofo:latest", undefined],
+  ] as const) {
+    it(`reads the version of ${image}`, () => {
+      expect(versionIn(image)).to.deep.equal(version);
+    });
+  }
+
+  for (const [image, severity] of [
+    ["ofo:v0.8.9", "blocks"],
+    ["ofo:v0.9.0", "tells"],
+    ["ofo:v1.0.0", "tells"],
+    ["ofo:v0.10.0", "tells"],
+    ["ofo:latest", "warns"],
+  ] as const) {
+    it(`${severity} at ${image}`, () => {
+      expect(checkInstallation({ ...none, operators: [stock(image)] })[0]).to.include({ severity });
+    });
+  }
+
+  it("names the release, and the values of the take-over", () => {
+    const operators = [stock("ofo:v0.9.4", { "meta.helm.sh/release-name": "flags" })];
+    expect(briefly(checkInstallation({ ...none, operators }))[1]).to.contain(
+      "helm upgrade flags deploy/helm/bunting-operator --namespace ofo --values deploy/helm/bunting-operator/values-takeover.yaml",
+    );
+  });
+
+  it("is blocked by two of them, and by a proxy without the label beside one of them", () => {
+    const operators = [stock("ofo:v0.9.4"), stock("ofo:v0.9.4")];
+    expect(checkInstallation({ ...none, operators })[0]).to.include({ severity: "blocks" });
+    const marked = object("ofo/flagd-proxy");
+    const labels = { "app.kubernetes.io/managed-by": "open-feature-operator" };
+    const proxies = [
+      object("ofo/flagd-proxy"),
+      object("other/flagd-proxy"),
+      { ...marked, metadata: { ...marked.metadata, labels } },
+    ];
+    const found = checkInstallation({ ...none, operators: [stock("ofo:v0.9.4")], proxies });
+    expect(found.filter(({ severity }) => severity === "blocks").map((one) => one.object)).to.deep.equal([
+      "Deployment ofo/flagd-proxy",
+    ]);
+  });
+
+  it("says that there is nothing to take over", () => {
+    expect(briefly(checkInstallation(none))[0]).to.contain("it is not installed");
+  });
+});
+
+describe("checkObjects", () => {
+  it("says of which FeatureFlags the webhook would complain", () => {
+    const flag = { state: "ENABLED", variants: { on: true }, defaultVariant: "off" };
+    const flags = [object("shop/bad", { flagSpec: { flags: { a: flag } } })];
+    const [first] = checkObjects({ ...none, flags });
+    expect(first).to.include({ severity: "warns", object: "FeatureFlag shop/bad" });
+    expect(first?.message).to.match(/default variant "off".*\(the webhook would refuse it as a new object\)/);
+  });
+
+  it("names variables that applications may read", () => {
+    const sources = [object("shop/a", { envVars: [{ name: "X" }, { name: "Y" }] }), object("shop/b")];
+    expect(briefly(checkObjects({ ...none, sources }))).to.have.length(1);
+    expect(briefly(checkObjects({ ...none, sources }))[0])
+      .to.contain("FeatureFlagSource shop/a: ")
+      .and.contain("(X, Y)");
+  });
+
+  it("names each use over namespaces without consent once", () => {
+    const sources = [
+      object("platform/shared", {}, { "bunting.dev/readers": "shop" }),
+      object("platform/closed"),
+      object("shop/own"),
+    ];
+    const pods = [
+      object("shop/1", {}, asking("own, platform/shared, platform/closed, platform/unknown")),
+      object("shop/2", {}, asking("platform/closed")),
+      object("shop/3", {}, { ...asking("platform/closed"), "openfeature.dev/enabled": "false" }),
+      object("other/4", {}, asking("platform/shared")),
+    ];
+    const found = checkObjects({ ...none, sources, pods });
+    expect(
+      found.map(({ object: at, message }) => `${at} ${/Pods in (\S+)/.exec(message)?.[1] ?? ""}`),
+    ).to.deep.equal(["FeatureFlagSource platform/closed shop", "FeatureFlagSource platform/shared other"]);
+  });
+
+  it("counts Pods that watch FeatureFlags themselves", () => {
+    const watching = { "openfeature.dev/allowkubernetessync": "true" };
+    const pods = ["1", "2", "3", "4"].map((name) => object(`shop/${name}`, {}, watching));
+    expect(briefly(checkObjects({ ...none, pods: [...pods, object("shop/5")] }))[0]).to.contain(
+      "warns Pods: 4 watch FeatureFlags themselves (shop/1, shop/2, shop/3, …)",
+    );
+  });
+});
+
+describe("checkBack", () => {
+  it("names what only we know: fields, and annotations", () => {
+    const found = checkBack({
+      ...none,
+      flags: [
+        object("shop/a", { remoteFlagProvider: {}, flagSpec: { flags: {} } }, { "bunting.dev/readers": "x" }),
+        object("shop/b", { flagSpec: { flags: {} } }),
+      ],
+      pods: [object("shop/p", {}, { "bunting.dev/injection": "required" })],
+    });
+    expect(briefly(found).map((line) => line.split(":")[0])).to.deep.equal([
+      "blocks FeatureFlag shop/a",
+      "warns FeatureFlag shop/a",
+      "warns Pod shop/p",
+    ]);
+    expect(found[0]?.message).to.contain("spec.remoteFlagProvider");
+  });
+});
+
+describe("prunedFields", () => {
+  it("finds unknown fields in objects, maps and lists, and looks into nothing that is kept whole", () => {
+    expect(
+      prunedFields(
+        {
+          sources: [{ source: "a" }, { source: "b", credentialsSecretRef: { name: "c" } }],
+          resources: { anything: {} },
+          podDefaults: {},
+        },
+        stockFields.FeatureFlagSource,
+      ),
+    ).to.deep.equal(["spec.sources.1.credentialsSecretRef", "spec.podDefaults"]);
+    const flags = { a: { state: "ENABLED", targeting: { if: [] }, extra: 1 } };
+    expect(prunedFields({ flagSpec: { flags, metadata: { x: 1 } } }, stockFields.FeatureFlag)).to.deep.equal([
+      "spec.flagSpec.flags.a.extra",
+    ]);
+    expect(prunedFields(undefined, stockFields.Flagd)).to.deep.equal([]);
+    expect(prunedFields({ toString: 1 }, stockFields.Flagd)).to.deep.equal(["spec.toString"]);
+  });
+});
