@@ -130,7 +130,7 @@ describe("checkObjects", () => {
     const pods = [
       object("shop/1", {}, asking("own, platform/shared, platform/closed, platform/unknown")),
       object("shop/2", {}, asking("platform/closed")),
-      object("shop/3", {}, { ...asking("platform/closed"), "openfeature.dev/enabled": "false" }),
+      object("third/3", {}, { ...asking("platform/closed"), "openfeature.dev/enabled": "false" }),
       object("other/4", {}, asking("platform/shared")),
     ];
     const found = checkObjects({ ...none, sources, pods });
