@@ -5,6 +5,7 @@
 import { proxyOptionTable } from "@bunting/proxy/internal/options.js";
 import { ChartFolder } from "./chart-folder.js";
 import { chartOptions } from "./chart-options.js";
+import { nameAlerts } from "./name-alerts.js";
 
 const chart = new ChartFolder("deploy/helm/bunting");
 
@@ -25,19 +26,5 @@ chart.copyAll("deploy/dashboards", "files/dashboards", (name) => name.endsWith("
 chart.copyAll("deploy/crds", "files/crds", (name) => name.endsWith(".yaml") && name !== "kustomization.yaml");
 await chart.writeOptions(chartOptions(proxyOptionTable, notInChart), {
   program: "proxy",
-  change: ({ properties }) => {
-    const { prometheusRule } = properties as unknown as RuleSchema;
-    prometheusRule.properties.disabledAlerts.items.enum = alertNames();
-  },
+  change: (schema) => nameAlerts(schema, chart),
 });
-
-/** Where the schema has the names of alerts. */
-interface RuleSchema {
-  readonly prometheusRule: {
-    readonly properties: { readonly disabledAlerts: { readonly items: { enum: string[] } } };
-  };
-}
-
-function alertNames(): string[] {
-  return [...chart.read("files/alerts.yaml").matchAll(/^ +- alert: (\w+)$/gm)].map(([, name = ""]) => name);
-}

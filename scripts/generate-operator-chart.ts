@@ -11,6 +11,7 @@ import { stringify } from "yaml";
 import { ChartFolder } from "./chart-folder.js";
 import { flagName, publicOptions } from "@bunting/runtime";
 import { chartOptions } from "./chart-options.js";
+import { nameAlerts } from "./name-alerts.js";
 
 const chart = new ChartFolder("deploy/helm/bunting-operator");
 
@@ -51,7 +52,11 @@ await chart.writeJson(
     validatesFlags: true,
   }),
 );
-await chart.writeOptions(chartOptions(operatorOptionTable, notInChart), { program: "operator" });
+chart.copy("deploy/alerts/operator.yaml", "files/alerts.yaml");
+await chart.writeOptions(chartOptions(operatorOptionTable, notInChart), {
+  program: "operator",
+  change: (schema) => nameAlerts(schema, chart),
+});
 
 const defaults = new Map(
   publicOptions(operatorOptionTable).map(([key, spec]) => [

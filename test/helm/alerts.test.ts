@@ -1,38 +1,13 @@
 import { expect } from "chai";
-import { readFileSync, writeFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import path from "node:path";
 import { parse } from "yaml";
+import { alertsIn, testAlerts, type AlertCase, type Rules, type Series } from "./support/alert-tests.js";
 import { one, render, root } from "./support/chart.js";
-import { TempDirectory } from "../support/temp-directory.js";
-import { runTool, skipWithout } from "./support/tool.js";
+import { skipWithout } from "./support/tool.js";
 
 const file = path.join(root, "deploy/alerts/bunting.yaml");
-
-interface Alert {
-  readonly alert: string;
-  readonly expr: string;
-  readonly labels: Readonly<Record<string, string>>;
-  readonly annotations: Readonly<Record<string, string>>;
-}
-
-interface Rules {
-  readonly groups: readonly { readonly name: string; readonly rules: readonly Alert[] }[];
-}
-
-const alerts = (parse(readFileSync(file, "utf8")) as Rules).groups.flatMap(({ rules }) => rules);
-
-/** Samples a minute apart, as promtool writes them: `0+5x30` is 0, 5, 10, … */
-type Series = Readonly<Record<string, string>>;
-
-/** When an alert fires, in minutes after the first sample, and with which description; and what must not make it fire, ever. */
-interface AlertCase {
-  readonly series: Series;
-  readonly firesAtMinute: number;
-  /** Of these, one minute or more before: absent where it fires at once. */
-  readonly quietAtMinute?: number;
-  readonly description: string;
-  readonly never: Series;
-}
+const alerts = alertsIn(file);
 
 const proxy = 'namespace="b", pod="p", instance="p:8016", job="proxy"';
 /** Agents of one source, each with its samples of a metric, and what their source is. */
@@ -339,96 +314,11 @@ const cases: Readonly<Record<string, AlertCase>> = {
 };
 
 describe("the alerts", () => {
-  it("each have a case here, a paragraph in docs/operations.md, a severity and a summary", () => {
-    const names = alerts.map(({ alert }) => alert);
-    expect(Object.keys(cases)).to.deep.equal(names);
-    const operations = readFileSync(path.join(root, "docs/operations.md"), "utf8");
-    const paragraphs = [...operations.matchAll(/^#### (Bunting\w+)\n\n(Critical\. )?/gm)];
-    expect(paragraphs.map(([, name]) => name)).to.deep.equal(names);
-    for (const { alert, labels, annotations } of alerts) {
-      expect(labels["severity"], alert).to.be.oneOf(["warning", "critical"]);
-      expect(annotations["summary"], alert).to.match(/^[A-Z].*\.$/);
-      expect(annotations["runbook_url"], alert).to.equal(`docs/operations.md#${alert.toLowerCase()}`);
-    }
-    const critical = alerts
-      .filter(({ labels }) => labels["severity"] === "critical")
-      .map(({ alert }) => alert);
-    expect(paragraphs.filter(([, , word]) => word !== undefined).map(([, name]) => name)).to.deep.equal(
-      critical,
-    );
-  });
-
-  describe("with promtool", () => {
-    skipWithout("BUNTING_PROMTOOL");
-    let directory: TempDirectory;
-    before(() => (directory = new TempDirectory()));
-    after(() => directory.remove());
-
-    const promtool = (...args: readonly string[]): ReturnType<typeof runTool> =>
-      runTool(process.env["BUNTING_PROMTOOL"] ?? "", args);
-    const series = (of: Series): unknown =>
-      Object.entries(of).map(([name, values]) => ({ series: name, values }));
-    /** How often the alert fires at these minutes, by promtool's own evaluation of all rules. */
-    const check = async (
-      of: Series,
-      alert: string,
-      firing: Readonly<Record<string, number>>,
-    ): Promise<void> => {
-      const tests = [
-        {
-          interval: "1m",
-          input_series: series(of),
-          promql_expr_test: Object.entries(firing).map(([minute, count]) => ({
-            expr: `count(ALERTS{alertname="${alert}", alertstate="firing"}) or vector(0)`,
-            eval_time: `${minute}m`,
-            exp_samples: [{ labels: "{}", value: count }],
-          })),
-        },
-      ];
-      const test = directory.file(`${alert}.json`);
-      writeFileSync(test, JSON.stringify({ rule_files: [file], evaluation_interval: "1m", tests }));
-      const { code, stdout, stderr } = await promtool("test", "rules", test);
-      expect(stdout + stderr).to.contain("SUCCESS");
-      expect(code).to.equal(0);
-    };
-
-    it("pass promtool check rules", async () => {
-      const { code, stdout, stderr } = await promtool("check", "rules", "--lint=all", "--lint-fatal", file);
-      expect(stderr).to.equal("");
-      expect(stdout).to.contain(`SUCCESS: ${alerts.length} rules found`);
-      expect(code).to.equal(0);
-    });
-
-    for (const [alert, { series: of, firesAtMinute, quietAtMinute, never }] of Object.entries(cases)) {
-      it(`${alert} fires when it should`, async () => {
-        const quiet = quietAtMinute === undefined ? {} : { [quietAtMinute]: 0 };
-        await check(of, alert, { ...quiet, [firesAtMinute]: 1 });
-      });
-
-      it(`${alert} does not fire when all is well, or for short`, async () => {
-        const minutes = Array.from({ length: 18 }, (_, index) => [index * 5, 0] as const);
-        await check({ ...never, [`bunting_proxy_topic_topics{${proxy}, state="live"}`]: "5x90" }, alert, {
-          ...Object.fromEntries(minutes),
-        });
-      });
-    }
-
-    it("fire with descriptions that name the pod and the figures", async () => {
-      // promtool compares whole descriptions, so the beginning is completed from what it says it got.
-      for (const [alert, { series: of, firesAtMinute, description }] of Object.entries(cases)) {
-        const tests = [
-          {
-            interval: "1m",
-            input_series: series(of),
-            alert_rule_test: [{ eval_time: `${firesAtMinute}m`, alertname: alert, exp_alerts: [] }],
-          },
-        ];
-        const test = directory.file(`${alert}.json`);
-        writeFileSync(test, JSON.stringify({ rule_files: [file], evaluation_interval: "1m", tests }));
-        const { stdout, stderr } = await promtool("test", "rules", test);
-        expect(stdout + stderr, alert).to.contain(`description="${description}`);
-      }
-    });
+  testAlerts({
+    file,
+    page: "docs/operations.md",
+    cases,
+    healthy: { [`bunting_proxy_topic_topics{${proxy}, state="live"}`]: "5x90" },
   });
 
   describe("in the chart", () => {
