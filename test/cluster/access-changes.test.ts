@@ -144,6 +144,8 @@ describe("what a caller may read, on a real API server", function () {
     await client
       .subscribe({ selector: world.topic("foreign") })
       .messages.nextEvent("flags of the next Pod", withinMs);
+    // No other test of the cluster may find this address taken.
+    await world.deletePod("intruder", world.teamB);
   });
 
   it("costs the API server no read, and the proxy no topic, when names of other namespaces are guessed", async () => {

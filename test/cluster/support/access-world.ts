@@ -151,8 +151,8 @@ export class AccessWorld {
     });
   }
 
-  async deletePod(name: string): Promise<void> {
-    await this.cluster.api.delete(`/api/v1/namespaces/${this.teamA}/pods/${name}?gracePeriodSeconds=0`);
+  async deletePod(name: string, namespace = this.teamA): Promise<void> {
+    await this.cluster.api.delete(`/api/v1/namespaces/${namespace}/pods/${name}?gracePeriodSeconds=0`);
   }
 
   get #accounts(): string {
