@@ -69,10 +69,10 @@ export async function lintText(path: string, bytes: Buffer, options: LintOptions
   };
 }
 
-/** Errors of YAML beside the one at which the proxy stops to read a file. */
+/** Errors of YAML beside the one at which the proxy stops to read a file; of a template, whose author can mend none of them, there are none. */
 async function furtherErrors(path: string, text: string, findings: readonly FileFinding[]) {
   const [first] = findings;
-  if (first?.kind !== "syntax" || !isYamlName(path)) return [];
+  if (first?.kind !== "syntax" || !isYamlName(path) || helmActionIn(text) !== undefined) return [];
   const { yamlErrors } = await import("@bunting/files/yaml");
   return yamlErrors(text).filter(({ line, column }) => line !== first.line || column !== first.column);
 }
