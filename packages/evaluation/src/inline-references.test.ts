@@ -110,9 +110,12 @@ describe("evaluatorsOf", () => {
   it("does not look again for what can't be walked in evaluators that were looked at", () => {
     const walksOf = (evaluators: (object: JsonObject) => unknown): number => {
       let walks = 0;
-      const evaluator = new Proxy({ "==": [1, 2] } as JsonObject, {
-        ownKeys: (rule) => (walks++, Reflect.ownKeys(rule)),
-      });
+      const evaluator = new Proxy<JsonObject>(
+        { "==": [1, 2] },
+        {
+          ownKeys: (rule) => (walks++, Reflect.ownKeys(rule)),
+        },
+      );
       evaluators({ evaluator });
       return walks;
     };

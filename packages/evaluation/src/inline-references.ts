@@ -41,13 +41,12 @@ const servable = new WeakSet<JsonObject>();
 /** The evaluators of a document, safe to walk, however deep they were. */
 export function servableEvaluators(object: JsonObject): JsonObject {
   if (servable.has(object)) return object;
-  let isServable = true;
-  const entries = Object.entries(object).map(([name, evaluator]): [string, JsonValue] => {
+  const problems = new Map<string, JsonValue>();
+  for (const [name, evaluator] of Object.entries(object)) {
     const problem = unservable(evaluator);
-    isServable &&= problem === undefined;
-    return [name, problem === undefined ? evaluator : { [unservableMark]: problem }];
-  });
-  const result = isServable ? object : Object.fromEntries(entries);
+    if (problem !== undefined) problems.set(name, { [unservableMark]: problem });
+  }
+  const result = problems.size === 0 ? object : { ...object, ...Object.fromEntries(problems) };
   servable.add(result);
   return result;
 }
