@@ -1,4 +1,4 @@
-import { spawn, type ChildProcess } from "node:child_process";
+import { spawn, spawnSync, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { realpathSync } from "node:fs";
 import path from "node:path";
@@ -78,9 +78,18 @@ function giveUp(child: ChildProcess): void {
   console.error(
     `bunting: killing mocha: it has not ended within ${patienceMs / 1000} s of its last test, because a test left something open`,
   );
+  console.error(processesOfGroup(child.pid ?? -1));
   // A failure of its own, that is not forgotten when tests which failed in the same run pass the second time.
   recordCounts({ passed: 0, failed: 1, skipped: 0 });
   killGroup(child, "SIGKILL");
+}
+
+/** What runs in a group of processes, of which one may be computing: as `ps` prints it, or nothing where there is no `ps`. */
+function processesOfGroup(group: number): string {
+  const { stdout } = spawnSync("ps", ["-eo", "pgid,pid,stat,time,args"], { encoding: "utf8" });
+  // Null without `ps`, whatever its type says.
+  const lines = String(stdout).split("\n").filter((line) => Number.parseInt(line, 10) === group);
+  return lines.map((line) => `  ${line.slice(0, 300)}`).join("\n");
 }
 
 function killGroup({ pid }: ChildProcess, signal: NodeJS.Signals): void {

@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import type { RequestListener } from "node:http";
 import { createConnection, type Socket } from "node:net";
+import { resetSocket } from "@bunting/test/support/reset-socket.js";
 import { seededRandom } from "@bunting/test/support/seeded-random.js";
 import { expect } from "chai";
 import { GrpcServer } from "@bunting/rpc";
@@ -216,7 +217,7 @@ describe("the server of whole requests", () => {
     );
     await eventually(() => clients.every((client, i) => answers(client) === 1 + (i % 2)), "all answers");
     expect(memory.bytes).to.be.greaterThan(0);
-    clients.forEach(({ socket }, i) => (i < 3 ? socket.resetAndDestroy() : socket.end()));
+    clients.forEach(({ socket }, i) => (i < 3 ? resetSocket(socket) : socket.end()));
     await eventually(() => memory.bytes === 0, "all accounts to be closed");
   });
 

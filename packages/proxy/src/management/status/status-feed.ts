@@ -213,7 +213,9 @@ class Viewer {
   #drop(): void {
     this.#leave();
     const { socket } = this.#response;
-    if (this.#response.req.httpVersionMajor === 1 && socket !== null) socket.resetAndDestroy();
+    const isOwn = this.#response.req.httpVersionMajor === 1 && socket !== null;
+    // While its end is being sent, node neither resets a socket nor ever closes its handle.
+    if (isOwn && !socket.writableEnded) socket.resetAndDestroy();
     else this.#response.destroy();
   }
 
