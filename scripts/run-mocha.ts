@@ -86,9 +86,9 @@ function giveUp(child: ChildProcess): void {
 
 /** What runs in a group of processes, of which one may be computing: as `ps` prints it, or nothing where there is no `ps`. */
 function processesOfGroup(group: number): string {
-  const { stdout } = spawnSync("ps", ["-eo", "pgid,pid,stat,time,args"], { encoding: "utf8" });
-  // Null without `ps`, whatever its type says.
-  const lines = String(stdout).split("\n").filter((line) => Number.parseInt(line, 10) === group);
+  const ps = spawnSync("ps", ["-eo", "pgid,pid,stat,time,args"], { encoding: "utf8" });
+  if (ps.error !== undefined) return "";
+  const lines = ps.stdout.split("\n").filter((line) => Number.parseInt(line, 10) === group);
   return lines.map((line) => `  ${line.slice(0, 300)}`).join("\n");
 }
 
