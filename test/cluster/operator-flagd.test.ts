@@ -316,6 +316,8 @@ describe("Flagds on a real API server", function () {
         name,
         ({ metadata }) => metadata.uid !== route.metadata.uid,
         "it is made again",
+        // A look that failed is repeated after a while.
+        () => clock.advance(1_000),
       );
       await putFlagd({ gatewayApiRoutes: { ...gatewayApiRoutes, enabled: false } });
       await world.untilGone(HTTPRoute, name);
