@@ -1,6 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { expect } from "chai";
 import { eventually } from "../support/event-queue.js";
+import { scaled } from "../support/scale.js";
 import { inParallel } from "./support/in-parallel.js";
 import { OperatorProcess } from "./support/operator-process.js";
 import { grant, permissionsOf } from "./support/operator-roles.js";
@@ -8,13 +9,13 @@ import { flagSpec } from "./support/proxy-under-test.js";
 import { rssBytes } from "./support/rss-bytes.js";
 import { freshCluster } from "./support/use-cluster.js";
 
-const pods = 2_000;
-const flags = 500;
+const pods = scaled(2_000, 600);
+const flags = scaled(500, 150);
 const sources = 100;
-/** 70 were seen. */
+/** 70 were seen with 2,000 Pods and 500 FeatureFlags. */
 const maxRssMiB = 96;
 
-describe("2,000 Pods, 500 FeatureFlags of 10 KB and 100 FeatureFlagSources", function () {
+describe(`${pods} Pods, ${flags} FeatureFlags of 10 KB and ${sources} FeatureFlagSources`, function () {
   this.timeout(180_000);
   const cluster = freshCluster();
 
