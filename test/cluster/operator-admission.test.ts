@@ -120,6 +120,31 @@ describe("admission by the operator, as a real API server asks for it", function
     );
   });
 
+  it("has a controller try again until the source is there, where the operator refuses Pods without", async () => {
+    const serve = async (missingSource: typeof world.missingSource): Promise<void> => {
+      await world.stopServing();
+      world.missingSource = missingSource;
+      await world.serve();
+    };
+    const late = { "openfeature.dev/featureflagsource": "late" };
+    await serve("refuse");
+    try {
+      await eventually(
+        async () => (await world.createPod({ annotations: late })).status !== 201,
+        "the API server asks again",
+      );
+      const refused = await world.createPod({ annotations: late });
+      expect(messageOf(refused)).to.match(
+        /"mutate\.openfeature\.dev" denied.*there is no FeatureFlagSource late/,
+      );
+      world.entries.set(`${world.namespace} late`, fullEntry);
+      expect(hasSidecar(podOf(await world.createPod({ annotations: late })))).to.equal(true);
+    } finally {
+      await serve("admit");
+    }
+    await world.untilCalled();
+  });
+
   it("takes an annotation of 200 KB, which is what a Pod may have, and a Pod that has nothing else", async () => {
     const answer = await world.createPod({ annotations: { note: "x".repeat(200_000), ...gone } });
     expect(podOf(answer).metadata.annotations["bunting.dev/not-injected"]).to.equal("UnknownSource");

@@ -109,6 +109,7 @@ const changedOptions: Readonly<Record<string, unknown>> = {
   "in-process-cache": "disabled",
   "in-process-cache-max-size": 1_000_000,
   "in-process-env-var-prefix": "OTHER",
+  "missing-source": "refuse",
   "missed-pods": "evict",
   "rollout-on-change": true,
   flagd: true,
@@ -409,6 +410,7 @@ describe("the operator's Helm chart in place of the open-feature-operator's", ()
     expect(named(ours, "ClusterRoleBinding", binding)["roleRef"]).to.deep.include({ name: binding });
     expect(argsOf(ours)).to.include.members([
       "--application-env=stock",
+      "--missing-source=refuse",
       "--cross-namespace=legacy",
       "--provider-kubernetes=direct",
       "--proxy-service-account=open-feature-operator-flagd-proxy",

@@ -178,6 +178,11 @@ const rows: { readonly [Name in keyof OperatorOptions]: Row | "read before" | "i
   flagdOfrepPort: toFlagd(4711, ({ ports }) => ports.ofrep),
   flagdSyncPort: toFlagd(4711, ({ ports }) => ports.sync),
   flagdManagementPort: toFlagd(4711, ({ ports }) => ports.management),
+  missingSource: {
+    value: "refuse",
+    reaches: (made) => made.all("podWebhook").map(({ given }) => given[0].missingSource),
+    as: Array(2).fill("refuse"),
+  },
   missedPods: { value: "evict", reaches: (made) => made.one("MissedPods").given[0].policy },
   rolloutOnChange: { value: true, reaches: (made) => made.all("RolloutOnChange").length, as: 1 },
   flagsValidation: {

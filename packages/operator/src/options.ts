@@ -94,6 +94,14 @@ export const operatorOptionTable = {
   ...sidecarOptionTable,
   ...inProcessOptionTable,
   ...flagdOptionTable,
+  missingSource: option({
+    type: choice("admit", "refuse"),
+    default: "admit",
+    describe:
+      "What becomes of a new Pod that names a FeatureFlagSource or an InProcessConfiguration that is not there, or not shared with its namespace: admit starts it without flags; refuse has what makes it try again until it is there, as the open-feature-operator does.",
+    group: pods,
+    env: ["BUNTING_MISSING_SOURCE"],
+  }),
   missedPods: option({
     type: choice("report", "evict"),
     default: "report",

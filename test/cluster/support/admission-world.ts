@@ -11,7 +11,7 @@ import {
 import { AdmissionHandler, type Webhook } from "@bunting/operator/internal/admission/admission-handler.js";
 import { admissionMetrics } from "@bunting/operator/internal/admission/admission-metrics.js";
 import { AdmissionServer } from "@bunting/operator/internal/admission/admission-server.js";
-import { podWebhook } from "@bunting/operator/internal/admission/mutate-pod.js";
+import { podWebhook, type MissingSourcePolicy } from "@bunting/operator/internal/admission/mutate-pod.js";
 import { featureFlagSourceWebhook } from "@bunting/operator/internal/admission/validate-feature-flag-source.js";
 import { featureFlagWebhook } from "@bunting/operator/internal/admission/validate-feature-flag.js";
 import type { InjectionEntry } from "@bunting/operator/internal/api/injection.js";
@@ -80,6 +80,8 @@ export class AdmissionWorld {
   readonly ownNamespace: string;
   readonly port: number;
   readonly clock = new ShiftedClock();
+  /** Of the webhooks, from the next time on that they are served. */
+  missingSource: MissingSourcePolicy = "admit";
   /** What was compiled, by namespace and text. */
   readonly entries = new Map<string, InjectionEntry>();
   /** What the API server showed of Pods. */
@@ -212,6 +214,7 @@ export class AdmissionWorld {
             message: `there is no FeatureFlagSource ${text}`,
           },
         isRequired,
+        missingSource: this.missingSource,
         metrics: this.#metrics,
       });
       const review: Webhook["review"] = (request, startedMs) => {

@@ -3,7 +3,8 @@ import { expect } from "chai";
 import type { InjectionEntry } from "../api/injection.js";
 import { fullEntry } from "../pod/injection-entry.fixture.js";
 import type { AdmissionAnswer } from "./admission-answer.js";
-import { podWebhook } from "./mutate-pod.js";
+import type { NotInjectedReason } from "../pod/reasons.js";
+import { podWebhook, type MissingSourcePolicy } from "./mutate-pod.js";
 
 const wanted = { "openfeature.dev/enabled": "true", "openfeature.dev/featureflagsource": "end-to-end" };
 
@@ -20,23 +21,32 @@ describe("podWebhook", () => {
   let asked: string[];
   let counted: string[];
   const entries = new Map<string, InjectionEntry>([["shop sources end-to-end", fullEntry]]);
+  /** By text; others are of no source that there is. */
+  const reasons = new Map<string, NotInjectedReason>([
+    ["team/theirs", "NotShared"],
+    ["broken", "InvalidSource"],
+  ]);
 
   beforeEach(() => {
     asked = [];
     counted = [];
   });
 
-  function review(object: JsonObject, isRequired = false, other: JsonObject = {}): AdmissionAnswer {
+  function review(
+    object: JsonObject,
+    isRequired = false,
+    other: JsonObject = {},
+    missingSource: MissingSourcePolicy = "admit",
+  ): AdmissionAnswer {
     const webhook = podWebhook({
       lookup: (namespace, { list, text }) => {
         asked.push(`${namespace} ${list} ${text}`);
-        const missing = {
-          reason: "UnknownSource",
-          message: `there is no FeatureFlagSource ${text}`,
-        } as const;
+        const message = `there is no FeatureFlagSource ${text}`;
+        const missing = { reason: reasons.get(text) ?? "UnknownSource", message } as const;
         return entries.get(`${namespace} ${list} ${text}`) ?? missing;
       },
       isRequired,
+      missingSource,
       metrics: {
         injected: () => counted.push("injected"),
         notInjected: (reason) => counted.push(reason),
@@ -101,6 +111,25 @@ describe("podWebhook", () => {
     expect(answer.refusal?.message).to.contain("bunting.dev/injection: required");
     expect(answer.refusal?.message).to.contain("there is no FeatureFlagSource gone");
     expect(review(pod(), true).isAllowed).to.equal(true);
+  });
+
+  it("refuses a Pod whose source may still come where it is told to, so that its controller tries again", () => {
+    const of = (text: string, spec: JsonObject = {}): AdmissionAnswer =>
+      review(pod({ ...wanted, "openfeature.dev/featureflagsource": text }, spec), false, {}, "refuse");
+    for (const text of ["gone", "team/theirs"]) {
+      const answer = of(text);
+      expect([answer.isAllowed, answer.patch]).to.deep.equal([false, undefined]);
+      expect(answer.refusal?.message)
+        .to.contain("--missing-source=refuse")
+        .and.contain(`there is no FeatureFlagSource ${text}`);
+    }
+    expect(of("end-to-end").isAllowed).to.equal(true);
+    // Nothing that comes would change these.
+    expect([of("broken").isAllowed, of("end-to-end", { hostNetwork: true }).isAllowed]).to.deep.equal([
+      true,
+      true,
+    ]);
+    expect(review(pod({ "openfeature.dev/enabled": "true" }), false, {}, "refuse").isAllowed).to.equal(true);
   });
 
   it("finds nothing to change in a Pod that it has injected, but completes a container that came later", () => {

@@ -9,18 +9,25 @@ import type { AdmissionMetrics } from "./admission-metrics.js";
 import type { AdmissionRequest } from "./admission-review.js";
 import type { EntryLookup, MissingEntry } from "./entry-lookup.js";
 
+/** What becomes of Pods that name what is not there, or not shared with them: `refuse` has what makes them try again until it is. */
+export type MissingSourcePolicy = "admit" | "refuse";
+
 export interface PodWebhookOptions {
   readonly lookup: EntryLookup;
-  /** True for Pods that must not start without what they ask for: only these are ever refused. */
+  /** True for Pods that must not start without what they ask for. */
   readonly isRequired: boolean;
+  readonly missingSource: MissingSourcePolicy;
   readonly metrics: Pick<AdmissionMetrics, "injected" | "notInjected">;
 }
+
+/** What another object's owner may still do. A Pod that was admitted would never hear of it. */
+const mayCome: ReadonlySet<NotInjectedReason> = new Set(["UnknownSource", "NotShared"]);
 
 const podKind = { group: "", version: "v1", kind: "Pod" } as const;
 
 /**
- * Gives Pods their sidecar, or their variables. A Pod that can't have them is admitted with a warning and an annotation that says why. It is shown
- * again after other webhooks have changed it, and then its new containers are completed.
+ * Gives Pods their sidecar, or their variables. A Pod that can't have them is admitted with a warning and an annotation that says why, unless it
+ * is one to be refused. It is shown again after other webhooks have changed it, and then its new containers are completed.
  */
 export function podWebhook(options: PodWebhookOptions): Webhook {
   return { name: "pod", kind: podKind, review: (request) => reviewPod(request, options) };
@@ -61,14 +68,22 @@ function missing(reason: NotInjectedReason): MissingEntry {
 function notInjected(
   pod: PodManifest,
   { reason, message }: MissingEntry,
-  { isRequired }: PodWebhookOptions,
+  { isRequired, missingSource }: PodWebhookOptions,
 ): AdmissionAnswer {
-  if (isRequired) {
-    const text = `this Pod must not start without its flags (bunting.dev/injection: required), and it can't have them: ${message}`;
-    return { isAllowed: false, refusal: { message: text } };
-  }
+  if (isRequired)
+    return refused(
+      `this Pod must not start without its flags (bunting.dev/injection: required), and it can't have them: ${message}`,
+    );
+  if (missingSource === "refuse" && mayCome.has(reason))
+    return refused(
+      `this Pod is not created before it can have its flags (the operator's --missing-source=refuse): ${message}`,
+    );
   const warnings = [`the Pod gets no flags: ${message}`];
   return { isAllowed: true, warnings, patch: podPatch(pod, markNotInjected(pod, reason)) };
+}
+
+function refused(message: string): AdmissionAnswer {
+  return { isAllowed: false, refusal: { message } };
 }
 
 /** Undefined for what the API server would not take for a Pod. */

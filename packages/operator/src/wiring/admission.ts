@@ -31,7 +31,9 @@ export function admissionPort(
 ): AdmissionPort {
   const { options, parts, context } = wiring;
   const { clock, logger, metrics } = context;
-  const pods = (isRequired: boolean): Webhook => parts.podWebhook({ lookup, isRequired, metrics });
+  const { missingSource } = options;
+  const pods = (isRequired: boolean): Webhook =>
+    parts.podWebhook({ lookup, isRequired, missingSource, metrics });
   const flags = parts.featureFlagWebhook({ maxDocumentBytes, levelOfNamespace, clock });
   const webhooks = new Map([
     [webhookPaths.pod, pods(false)],
