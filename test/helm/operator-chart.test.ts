@@ -411,6 +411,8 @@ describe("the operator's Helm chart in place of the open-feature-operator's", ()
     expect(argsOf(ours)).to.include.members([
       "--application-env=stock",
       "--missing-source=refuse",
+      "--sidecar-cpu-request=200m",
+      "--sidecar-cpu-limit=500m",
       "--cross-namespace=legacy",
       "--provider-kubernetes=direct",
       "--proxy-service-account=open-feature-operator-flagd-proxy",
