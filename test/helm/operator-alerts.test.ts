@@ -69,7 +69,8 @@ const cases: Readonly<Record<string, AlertCase>> = {
     series: { [`bunting_operator_missed_pods{namespace="shop", job="operator"}`]: "4x90" },
     firesAtMinute: 11,
     quietAtMinute: 9,
-    description: "4 Pods in shop were created while neither the policy nor the webhook was there.",
+    description:
+      "4 Pods in shop were created while neither the policy nor the webhook was there, or before their source.",
     never: { [`bunting_operator_missed_pods{namespace="shop", job="operator"}`]: "4x8 0x81" },
   },
   BuntingPodsNotInjected: {

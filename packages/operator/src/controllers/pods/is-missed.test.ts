@@ -34,6 +34,11 @@ describe("isMissed", () => {
     expect(of({ ...source, "bunting.dev/not-injected": "HostNetwork" })).to.equal(false);
   });
 
+  it("is so for a Pod that was created before what it asks for", () => {
+    for (const reason of ["UnknownSource", "NotShared", "InvalidSource"])
+      expect(of({ ...source, "bunting.dev/not-injected": reason }), reason).to.equal(true);
+  });
+
   it("is not for what the open-feature-operator has injected, which marks nothing", () => {
     expect(of(source, { initContainers: [{ name: "flagd" }] })).to.equal(false);
     expect(of(source, { containers: [app, { name: "flagd" }] })).to.equal(false);

@@ -3,7 +3,7 @@ import { counter, defineMetrics, gauge, label, type MetricsOf } from "@bunting/r
 export const missedPodsMetrics = defineMetrics({
   missedPods: gauge(
     "bunting_operator_missed_pods",
-    "Running Pods that ask for flags and were given none, because neither the policy nor the webhook was there when they were created.",
+    "Running Pods that ask for flags and were given none, because neither the policy nor the webhook was there when they were created, or because their source came later.",
     label<string>("namespace"),
   ),
   evicted: counter(

@@ -53,6 +53,7 @@ describe("MissedPods", () => {
     name: string,
     owner?: { readonly kind: string; readonly name: string },
     rest: object = {},
+    marks: Readonly<Record<string, string>> = annotations,
   ): void {
     const ownerReferences =
       owner === undefined
@@ -62,7 +63,7 @@ describe("MissedPods", () => {
       namespace: "shop",
       name,
       uid: `uid-of-${name}`,
-      annotations,
+      annotations: marks,
       ownerReferences,
     };
     const pod = { metadata, spec: { containers: [{ name: "app" }] }, status: { phase: "Running" }, ...rest };
@@ -157,6 +158,21 @@ describe("MissedPods", () => {
     expect(reads).to.deep.equal([]);
   });
 
+  it("counts a Pod that came before its source once that is there, and reads it only then", async () => {
+    lookup = () => ({ reason: "UnknownSource", message: "there is none" });
+    const early = { ...annotations, "bunting.dev/not-injected": "UnknownSource" };
+    add("a", { kind: "StatefulSet", name: "db" }, {}, early);
+    add("b", undefined, {}, { ...annotations, "bunting.dev/not-injected": "HostNetwork" });
+    await advance(5 * minute);
+    expect([metrics.missedPods.read("shop"), reads, events]).to.deep.equal([0, [], []]);
+    lookup = () => fullEntry;
+    await advance(minute);
+    expect([metrics.missedPods.read("shop"), reads]).to.deep.equal([1, ["shop/a"]]);
+    expect(events[0]?.note)
+      .to.contain("created before what it asks for was there")
+      .and.contain("kubectl rollout restart");
+  });
+
   it("stops counting a Pod that has finished, or is another one of its name", async () => {
     add("a");
     add("b");
@@ -238,6 +254,17 @@ describe("MissedPods", () => {
     it("waits until the Pod would be injected", async () => {
       lookup = () => ({ reason: "UnknownSource", message: "there is none" });
       add("a", { kind: "StatefulSet", name: "db" });
+      await advance(5 * minute);
+      expect(evictions).to.deep.equal([]);
+      lookup = () => fullEntry;
+      await advance(minute);
+      expect(evictions).to.deep.equal(["a uid-of-a"]);
+    });
+
+    it("takes Pods that came before their source, once that is there", async () => {
+      lookup = () => ({ reason: "NotShared", message: "it is not shared" });
+      const early = { ...annotations, "bunting.dev/not-injected": "NotShared" };
+      add("a", { kind: "StatefulSet", name: "db" }, {}, early);
       await advance(5 * minute);
       expect(evictions).to.deep.equal([]);
       lookup = () => fullEntry;

@@ -10,12 +10,12 @@ import type { Context, Runnable, WorkResult } from "@bunting/runtime";
 import type { PodManifest } from "../../api/pod-manifest.js";
 import type { EntryLookup } from "../../admission/entry-lookup.js";
 import { inject } from "../../pod/inject.js";
-import { injectionRequest } from "../../pod/injection-request.js";
+import { injectionRequest, type InjectionRequest } from "../../pod/injection-request.js";
 import { notInjectedReasons } from "../../pod/reasons.js";
 import { Controller } from "../controller.js";
 import type { ControllerMetrics } from "../controller-metrics.js";
 import { Evictor } from "./evictor.js";
-import { isMissed, mayBeMissed } from "./is-missed.js";
+import { cameEarly, isMissed, mayBeMissed } from "./is-missed.js";
 import type { MissedPodsMetrics } from "./missed-pods-metrics.js";
 import { podType, type PodObserver } from "./pod-stream.js";
 import { workloadOfPod, type WorkloadOfPod } from "./workload-of-pod.js";
@@ -35,6 +35,8 @@ interface Candidate {
   readonly uid: string;
   /** By the monotonic clock. */
   readonly seenMs: number;
+  /** What was not there when the Pod came; undefined for one that was not looked at. */
+  readonly waitsFor: InjectionRequest | undefined;
   /** Undefined until the whole Pod was read. */
   isMissed: boolean | undefined;
 }
@@ -50,8 +52,8 @@ interface MissedPod {
 const [reviewMs, rareReviewMs] = [60_000, 600_000];
 
 /**
- * Finds Pods that asked for flags while neither the policy nor the webhook was there, and so run without: it counts them, and tells their owners by
- * an event. If it is told so, it evicts those that would be injected now, and that something replaces; Pods of Jobs are left alone, since their
+ * Finds Pods that asked for flags while neither the policy nor the webhook was there, or before their source was, and so run without: it counts
+ * them, the latter once they could have flags, and tells their owners by an event. If it is told so, it evicts those that would be injected now, and that something replaces; Pods of Jobs are left alone, since their
  * work would be lost.
  */
 export class MissedPods implements Runnable, PodObserver {
@@ -90,6 +92,7 @@ export class MissedPods implements Runnable, PodObserver {
     this.#candidates.set(key, {
       uid,
       seenMs: this.#options.context.clock.monotonicMs(),
+      waitsFor: cameEarly(metadata) ? injectionRequest(metadata) : undefined,
       isMissed: undefined,
     });
     this.#controller.add(key);
@@ -103,6 +106,10 @@ export class MissedPods implements Runnable, PodObserver {
   async #reconcile(key: string, signal: AbortSignal): Promise<WorkResult | undefined> {
     const candidate = this.#candidates.get(key);
     if (candidate === undefined || candidate.isMissed === false) return undefined;
+    const { waitsFor } = candidate;
+    const [namespace = ""] = key.split("/");
+    const isEarly = waitsFor !== undefined && "reason" in this.#options.lookup(namespace, waitsFor);
+    if (isEarly && candidate.isMissed === undefined) return { requeueAfterMs: reviewMs };
     const pod = await this.#read(key, signal);
     // The stream will tell what became of it.
     if (pod?.metadata.uid !== candidate.uid || this.#candidates.get(key) !== candidate) return undefined;
@@ -156,7 +163,10 @@ export class MissedPods implements Runnable, PodObserver {
 
   #report(pod: KubeObject, workload: WorkloadOfPod | undefined, obstacle: string | undefined): void {
     const { name } = pod.metadata;
-    const begin = `The Pod ${name} asks for flags and was given none, because neither the policy nor the webhook of Bunting was there when it was created`;
+    const why = cameEarly(pod.metadata)
+      ? "it was created before what it asks for was there"
+      : "neither the policy nor the webhook of Bunting was there when it was created";
+    const begin = `The Pod ${name} asks for flags and was given none, because ${why}`;
     const note =
       obstacle === undefined
         ? `${begin}: create it again, for instance by kubectl rollout restart.`
