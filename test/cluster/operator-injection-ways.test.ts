@@ -1,5 +1,6 @@
 import { expect } from "chai";
 import type { InjectionEntry } from "@bunting/operator/internal/api/injection.js";
+import { evictableVolumesAnnotation } from "@bunting/operator/internal/api/names.js";
 import type {
   Container,
   PodManifest,
@@ -183,6 +184,15 @@ const cases: Readonly<Record<string, Case>> = {
         other: "x",
       },
       labels: { "bunting.dev/agent": "old" },
+    },
+  },
+  "volumes that its owner lets go": {
+    metadata: { annotations: { [evictableVolumesAnnotation]: "scratch" } },
+  },
+  "an empty list of such volumes": { metadata: { annotations: { [evictableVolumesAnnotation]: "" } } },
+  "a list that was copied from an injected Pod": {
+    metadata: {
+      annotations: { [evictableVolumesAnnotation]: "scratch,bunting-cache,bunting-socket,more" },
     },
   },
   "a Pod that mirrors a static one": { spec: { nodeName: "node" }, metadata: { annotations: mirror } },

@@ -4,6 +4,7 @@ import type {
   PodSpec,
   VolumeMount,
 } from "@bunting/operator/internal/api/pod-manifest.js";
+import { evictableVolumesAnnotation } from "@bunting/operator/internal/api/names.js";
 
 /** Names, ports, paths and quantities that matter to injection, mixed with others that do not. */
 const containerNames = ["app", "second", "flagd", "istio-proxy", "worker"];
@@ -71,6 +72,9 @@ export function randomPod(random: () => number): PodManifest {
   const marks = {
     ...maybe(0.3, () => ({ "bunting.dev/injected": "webhook earlier" })),
     ...maybe(0.1, () => ({ "bunting.dev/not-injected": "Windows" })),
+    ...maybe(0.2, () => ({
+      [evictableVolumesAnnotation]: one(["scratch", "bunting-cache,bunting-socket", ""]),
+    })),
   };
   return {
     metadata: {

@@ -24,6 +24,12 @@ export const buntingAnnotations = Object.freeze({
   validation: "bunting.dev/validation",
 });
 
+/**
+ * The cluster autoscaler's, on Pods: volumes that are of no more use once a Pod is evicted, separated by commas without spaces. It removes no node
+ * with a Pod that has other volumes of the node's.
+ */
+export const evictableVolumesAnnotation = "cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes";
+
 /** A label of injected Pods; its value is the revision of the sidecar. */
 export const agentLabel = "bunting.dev/agent";
 

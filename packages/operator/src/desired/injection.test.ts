@@ -79,6 +79,8 @@ function containerOf(spec: Partial<FeatureFlagSourceSpec> = {}, over: Given = {}
   return container;
 }
 
+const evictable = "cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes";
+
 describe("compileInjection", () => {
   it("makes one object of a namespace with an entry for each text, in order", () => {
     const { injection, sources } = compile({ sources: { b: proxied, a: proxied }, inProcess: { c: {} } });
@@ -150,7 +152,7 @@ describe("compileInjection", () => {
       volumes: [{ name: "bunting-cache", emptyDir: { sizeLimit: "64Mi" } }],
       mounts: [],
       imagePullSecrets: ["pull"],
-      annotations: {},
+      annotations: { [evictable]: "bunting-cache" },
     });
     expect(rest.env.map(({ name }) => name)).to.deep.equal(["FLAGD_RESOLVER", "FLAGD_HOST", "FLAGD_PORT"]);
   });
@@ -193,8 +195,17 @@ describe("compileInjection", () => {
     const sources = [{ source: "limits", provider: "kubernetes" }];
     for (const providerKubernetes of ["proxy", "direct"] as const)
       expect(entryOf({ sources }, { rules: { providerKubernetes } }).annotations).to.deep.equal({
+        [evictable]: "bunting-cache",
         "openfeature.dev/allowkubernetessync": "true",
       });
+  });
+
+  it("tells the cluster autoscaler that the volumes of the sidecar do not hold a node", () => {
+    const { annotations } = entryOf({
+      socketPath: "/run/of/s.sock",
+      sources: [{ source: "limits", provider: "file" }],
+    });
+    expect(annotations).to.deep.equal({ [evictable]: "bunting-cache,bunting-socket" });
   });
 
   it("mounts FeatureFlags that are read as files", () => {

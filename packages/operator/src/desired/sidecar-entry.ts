@@ -1,6 +1,6 @@
 import type { DefaultedFeatureFlagSource } from "@bunting/featureflags/resources";
 import type { InjectionEntry } from "../api/injection.js";
-import { annotations } from "../api/names.js";
+import { annotations, evictableVolumesAnnotation } from "../api/names.js";
 import type { SourcePlan } from "../sources/source-plan.js";
 import type { SourceProblem } from "../sources/source-problem.js";
 import { withDigest } from "./entry-digest.js";
@@ -71,7 +71,10 @@ export function sidecarEntry(
       env: environment.application,
       mounts: volumes.applicationMounts,
       imagePullSecrets: settings.imagePullSecrets,
-      annotations: watches ? { [annotations.allowKubernetesSync]: "true" } : {},
+      annotations: {
+        [evictableVolumesAnnotation]: volumes.evictable.join(","),
+        ...(watches ? { [annotations.allowKubernetesSync]: "true" } : {}),
+      },
     }),
     problems: [...plan.problems, ...socketProblems, ...resourceProblems, ...environment.problems],
   };

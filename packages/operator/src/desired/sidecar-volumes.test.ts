@@ -10,6 +10,7 @@ describe("sidecarVolumes", () => {
       volumes: [{ name: "bunting-cache", emptyDir: { sizeLimit: "64Mi" } }],
       agentMounts: [{ name: "bunting-cache", mountPath: "/var/cache/bunting" }],
       applicationMounts: [],
+      evictable: ["bunting-cache"],
     });
   });
 

@@ -27,6 +27,8 @@ export interface SidecarVolumes {
   readonly volumes: readonly Volume[];
   readonly agentMounts: readonly VolumeMount[];
   readonly applicationMounts: readonly VolumeMount[];
+  /** Names of volumes that are on the node, and of no use but to the Pod. */
+  readonly evictable: readonly string[];
 }
 
 /** What the volumes of a Pod are for. */
@@ -65,6 +67,7 @@ export function sidecarVolumes({ hasIdentity, socketPath, files, namespace }: Vo
       })),
     ],
     applicationMounts: hasSocket ? [socket] : [],
+    evictable: [cacheVolume, ...(hasSocket ? [socket] : [])].map(({ name }) => name),
   };
 }
 

@@ -5,6 +5,7 @@ import { inject, markNotInjected } from "./inject.js";
 import { fullEntry, inProcessEntry, portEntry } from "./injection-entry.fixture.js";
 import { meshContainers } from "./place.js";
 
+const evictable = "cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes";
 const app: Container = { name: "app", image: "app" };
 const annotations = { "openfeature.dev/enabled": "true", "openfeature.dev/featureflagsource": "shop" };
 
@@ -34,6 +35,7 @@ describe("inject", () => {
         labels: { app: "shop", "bunting.dev/agent": "1.0.0" },
         annotations: {
           ...annotations,
+          [evictable]: "bunting-cache,bunting-socket",
           "openfeature.dev/allowkubernetessync": "true",
           "bunting.dev/injected": "webhook 0123456789abcdef",
         },
@@ -48,6 +50,16 @@ describe("inject", () => {
       },
     });
     expect(before).to.deep.equal(pod({ priority: 7 }, { labels: { app: "shop" } }));
+  });
+
+  it("adds its volumes to those that the Pod's owner lets go, once", () => {
+    const listOf = (own: string, entry = fullEntry): string | undefined =>
+      injected(pod({}, { annotations: { [evictable]: own } }), entry).metadata.annotations?.[evictable];
+    expect(listOf("scratch")).to.equal("scratch,bunting-cache,bunting-socket");
+    expect(listOf("")).to.equal("bunting-cache,bunting-socket");
+    const copied = "bunting-cache,bunting-socket,scratch";
+    expect(listOf(copied)).to.equal(copied);
+    expect(listOf("scratch", inProcessEntry)).to.equal("scratch");
   });
 
   it("gives in-process applications variables, and neither sidecar nor label", () => {

@@ -1,5 +1,5 @@
 import type { InjectionEntry } from "../api/injection.js";
-import { agentLabel, buntingAnnotations, sidecarName } from "../api/names.js";
+import { agentLabel, buntingAnnotations, evictableVolumesAnnotation, sidecarName } from "../api/names.js";
 import type { Container, PodManifest, PodMetadata, PodSpec } from "../api/pod-manifest.js";
 import { sidecarPlace } from "./place.js";
 import { completePullSecrets, completeVolumes } from "./pod-volumes.js";
@@ -94,9 +94,19 @@ function marked(metadata: PodMetadata, entry: InjectionEntry, way: InjectionWay)
     annotations: {
       ...Object.fromEntries(kept),
       ...entry.annotations,
+      ...evictableVolumes(annotations, entry),
       [buntingAnnotations.injected]: `${way} ${entry.digest}`,
     },
   };
+}
+
+/** The list of the Pod's owner goes on with ours. */
+function evictableVolumes(
+  { [evictableVolumesAnnotation]: own = "" }: Readonly<Record<string, string>>,
+  { annotations: { [evictableVolumesAnnotation]: ours = "" } }: InjectionEntry,
+): Readonly<Record<string, string>> {
+  if (own === "" || ours === "") return {};
+  return { [evictableVolumesAnnotation]: own.includes(ours) ? own : `${own},${ours}` };
 }
 
 /** Init containers that run before the sidecar have no use for its variables. */

@@ -78,7 +78,10 @@ export const fullEntry: InjectionEntry = {
   ],
   mounts: [{ name: "bunting-socket", mountPath: "/run/openfeature" }],
   imagePullSecrets: ["registry"],
-  annotations: { "openfeature.dev/allowkubernetessync": "true" },
+  annotations: {
+    "cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes": "bunting-cache,bunting-socket",
+    "openfeature.dev/allowkubernetessync": "true",
+  },
 };
 
 const isSocket = ({ name }: { readonly name: string }): boolean => name === "bunting-socket";
