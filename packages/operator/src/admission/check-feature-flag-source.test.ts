@@ -74,6 +74,11 @@ describe("checkFeatureFlagSource", () => {
     ]);
   });
 
+  it("says of arguments of providers that the sidecar is started without them", () => {
+    const [finding] = checkFeatureFlagSource({ sources, syncProviderArgs: ["a=b"] });
+    expect(finding?.message).to.contain("left out");
+  });
+
   it("finds more sources than a program can be started with", () => {
     const many = (count: number) =>
       Array.from({ length: count }, (_, i) => ({ source: `shop/flags-${i}`, provider: "flagd-proxy" }));

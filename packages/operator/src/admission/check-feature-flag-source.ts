@@ -56,7 +56,7 @@ function checkSources({ sources, syncProviderArgs = [] }: FeatureFlagSourceSpec)
     findings.push({ severity: "warning", message, path: [...place, "httpSyncBearerToken"] });
   });
   if (syncProviderArgs.length > 0) {
-    const message = "they are passed on, and have no effect: flagd has not known them since 0.8";
+    const message = "they are left out: flagd has not known them since 0.8, and would not start";
     findings.push({ severity: "warning", message, path: ["syncProviderArgs"] });
   }
   return findings;
