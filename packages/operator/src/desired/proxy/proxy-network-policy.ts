@@ -39,5 +39,8 @@ const toNameServers = {
   to: [namespaceCalled("kube-system")],
   ports: [{ port: 53, protocol: "UDP" }, tcp(53)],
 };
-/** Where the API server stands differs from cluster to cluster, mostly outside of every namespace, so only its ports can be named. */
-const toApiServer = { ports: [tcp(443), tcp(6443)] };
+/**
+ * Where the API server stands differs from cluster to cluster, mostly outside of every namespace, so only its ports can be named: those of its
+ * Service, of kubeadm and most others, of minikube, and of MicroK8s.
+ */
+const toApiServer = { ports: [443, 6443, 8443, 16443].map(tcp) };

@@ -118,7 +118,11 @@ describe("the objects of the proxy", () => {
     expected.ingress[1]?.from.push({
       namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": "flags" } },
     });
-    expect(objectsOf()["NetworkPolicy"]?.spec).to.deep.equal(expected);
+    const spec = objectsOf()["NetworkPolicy"]?.spec;
+    expect(spec).to.deep.equal(expected);
+    expect((spec as { egress: unknown }).egress).to.deep.include({
+      ports: [443, 6443, 8443, 16443].map((number) => ({ port: number, protocol: "TCP" })),
+    });
   });
 
   it("leave the way out open where options name others to call", () => {
