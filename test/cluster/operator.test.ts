@@ -345,7 +345,7 @@ describe("the operator", function () {
         );
         const { metadata, spec } = injection as unknown as CompiledInjection;
         const noted = metadata.annotations?.["bunting.dev/rolled-out"] ?? "{}";
-        return (JSON.parse(noted) as Record<string, string>)["watched"] === spec.sources["watched"]?.digest;
+        return (JSON.parse(noted) as Record<string, string>)["watched"] === spec.sources["watched"]?.origin;
       }, "what Pods get is noted");
       const hasRestarted = async (): Promise<boolean> =>
         JSON.stringify((await cluster().api.get(path))["spec"]).includes("kubectl.kubernetes.io/restartedAt");
@@ -407,7 +407,7 @@ interface LeaseTimes {
 
 interface CompiledInjection {
   readonly metadata: { readonly annotations?: Readonly<Record<string, string>> };
-  readonly spec: { readonly sources: Readonly<Record<string, { readonly digest: string }>> };
+  readonly spec: { readonly sources: Readonly<Record<string, { readonly origin: string }>> };
 }
 
 interface PodTemplated {

@@ -33,6 +33,11 @@ export interface InjectionSpec {
 export interface InjectionEntry {
   /** SHA-256 of the entry's canonical JSON without this field, the first 16 hex digits. */
   readonly digest: string;
+  /**
+   * A digest of the sources that it is of, without what the operator adds, such as the image of the sidecar: another one restarts workloads that ask
+   * for it. Absent in entries without a container.
+   */
+  readonly origin?: string;
   /** The value of the label `bunting.dev/agent`: the image's tag or digest as a label value. Empty if there is no sidecar. */
   readonly revision: string;
   readonly container?: Container;

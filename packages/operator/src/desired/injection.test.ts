@@ -157,6 +157,15 @@ describe("compileInjection", () => {
     expect(rest.env.map(({ name }) => name)).to.deep.equal(["FLAGD_RESOLVER", "FLAGD_HOST", "FLAGD_PORT"]);
   });
 
+  it("says of which sources it is, whatever the operator adds to them", () => {
+    const { origin } = entryOf({});
+    expect(origin).to.match(/^[0-9a-f]{16}$/);
+    expect(entryOf({}, { settings: { image: "agent:2", imagePullSecrets: [] } }).origin).to.equal(origin);
+    expect(entryOf({ rolloutOnChange: true, syncProviderArgs: ["a=b"] }).origin).to.equal(origin);
+    expect(entryOf({ debugLogging: true }).origin).to.not.equal(origin);
+    expect(entryOf({ sources: [{ source: "other", provider: "flagd-proxy" }] }).origin).to.not.equal(origin);
+  });
+
   it("has no probes where a source wants none", () => {
     const probes = Object.keys(containerOf({ probesEnabled: false })).filter((name) =>
       name.endsWith("Probe"),

@@ -3,7 +3,7 @@ import type { InjectionEntry } from "../api/injection.js";
 import { annotations, evictableVolumesAnnotation } from "../api/names.js";
 import type { SourcePlan } from "../sources/source-plan.js";
 import type { SourceProblem } from "../sources/source-problem.js";
-import { withDigest } from "./entry-digest.js";
+import { shortDigest, withDigest } from "./entry-digest.js";
 import { imageRevision } from "./image-reference.js";
 import { sidecarArguments } from "./sidecar-arguments.js";
 import { sidecarContainer } from "./sidecar-container.js";
@@ -64,6 +64,7 @@ export function sidecarEntry(
   return {
     kind: "compiled",
     entry: withDigest({
+      origin: originOf(plan),
       revision: imageRevision(settings.image),
       container: sidecarContainer(parts, resources),
       guaranteed: sidecarContainer(parts, guaranteed),
@@ -78,6 +79,12 @@ export function sidecarEntry(
     }),
     problems: [...plan.problems, ...socketProblems, ...resourceProblems, ...environment.problems],
   };
+}
+
+/** Without what Pods get nothing of: an edit of that restarts nothing. */
+function originOf({ spec, sources }: SourcePlan): string {
+  const without = { sources: undefined, rolloutOnChange: undefined, syncProviderArgs: undefined };
+  return shortDigest({ ...spec, ...without, elements: sources.map(({ element }) => element) });
 }
 
 /** With two services on one port, or on none, the sidecar ends, and the containers that wait for it never start. */

@@ -48,6 +48,12 @@ describe("planRollout", () => {
     expect([...plan({ toString: "1" }, "{}").changed]).to.deep.equal([]);
   });
 
+  it("is about the sources alone, where the entries say of which they are", () => {
+    const entry = { digest: "1", origin: "a" };
+    const stored = { metadata: { name: "bunting" }, spec: { sources: { shop: entry } } };
+    expect(storedDigests(stored).digests).to.deep.equal({ shop: "a" });
+  });
+
   it("keeps nothing of an Injection but digests", () => {
     expect(storedDigests(injection({ a: "1" }, '{"a":"0"}'))).to.deep.equal({
       metadata: { name: "bunting", namespace: "shop", uid: "u", resourceVersion: "1" },

@@ -1,7 +1,7 @@
 import type { KubeObject } from "@bunting/kube";
 import type { InjectionSpec } from "../../api/injection.js";
 
-/** Digests of entries by the text of the annotation `openfeature.dev/featureflagsource`. */
+/** Of entries, what tells that their sources have changed, by the text of the annotation `openfeature.dev/featureflagsource`. */
 export type Digests = Readonly<Record<string, string>>;
 
 /** On an Injection, as JSON: the digests with which the workloads run that are restarted when what they get changes. */
@@ -20,7 +20,9 @@ export function storedDigests(injection: KubeObject): StoredDigests {
   const { sources = {} } = (injection as { readonly spec?: Partial<InjectionSpec> }).spec ?? {};
   return {
     metadata: { name, namespace, uid, resourceVersion },
-    digests: Object.fromEntries(Object.entries(sources).map(([text, { digest }]) => [text, digest])),
+    digests: Object.fromEntries(
+      Object.entries(sources).map(([text, { digest, origin = digest }]) => [text, origin]),
+    ),
     rolledOut: parsed(annotations[rolledOutAnnotation]),
   };
 }
