@@ -51,6 +51,18 @@ describe("planInProcess", () => {
       expect(result).to.have.nested.property("problems[0].reason", reason);
     });
 
+  it("gives applications no variable of a shared one that a program could take for its own", () => {
+    const envVars = [{ name: "BASH_ENV", value: "x" }];
+    for (const envVarPrefix of ["", "NODE"]) {
+      const shared = plan("team/a", { "team/a": { envVars, envVarPrefix } }, { readers: "shop" });
+      expect(shared).to.have.nested.property("spec.envVarPrefix", "FLAGD");
+      expect(shared).to.have.nested.property("problems[0].reason", "InvalidSetting");
+    }
+    const objects = { "shop/b": { envVarPrefix: "" }, "team/a": { envVars } };
+    const bare = plan("team/a,b", objects, { readers: "shop" });
+    expect(bare).to.have.nested.property("spec.envVars").that.deep.equals([]);
+  });
+
   it("serves a shared one without the Pods' Secrets, and any in legacy mode as it is", () => {
     const spec = {
       host: "evil/$(FLAGD_S)",

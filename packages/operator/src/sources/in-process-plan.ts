@@ -2,12 +2,13 @@ import {
   inProcessConfigurationDefaults,
   mergeInProcessConfigurations,
   type DefaultedInProcessConfiguration,
+  type EnvironmentVariable,
   type InProcessConfiguration,
   type InProcessConfigurationSpec,
 } from "@bunting/featureflags/resources";
 import { readersOfMetadata } from "@bunting/protocol";
 import { askConsent, type CrossNamespace } from "./consent.js";
-import { disarmSpec } from "./disarm-spec.js";
+import { disarmSpec, withoutBareVariables } from "./disarm-spec.js";
 import { addressKey, parseObjectNames } from "./object-names.js";
 import type { SourceProblem } from "./source-problem.js";
 
@@ -40,6 +41,7 @@ export function planInProcess(
   const names = parseObjectNames(text, namespace);
   if ("reason" in names) return { kind: "refused", problems: [names] };
   const problems: SourceProblem[] = [];
+  const foreign = new Set<EnvironmentVariable>();
   let spec: InProcessConfigurationSpec = { ...inProcessConfigurationDefaults, ...inProcessDefaults };
   for (const object of names) {
     const key = addressKey(object);
@@ -57,7 +59,10 @@ export function planInProcess(
       ? disarmSpec(found.spec, `the InProcessConfiguration ${key}`)
       : { spec: found.spec, problems: [] };
     problems.push(...(problem === undefined ? [] : [problem]), ...usable.problems);
+    if (isForeign) for (const variable of usable.spec.envVars ?? []) foreign.add(variable);
     spec = mergeInProcessConfigurations(spec, usable.spec);
   }
-  return { kind: "planned", spec: spec as DefaultedInProcessConfiguration, problems };
+  const named = withoutBareVariables(spec, foreign);
+  problems.push(...named.problems);
+  return { kind: "planned", spec: named.spec as DefaultedInProcessConfiguration, problems };
 }

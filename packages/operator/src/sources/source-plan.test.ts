@@ -152,6 +152,30 @@ describe("planSources", () => {
       expect(planned("a", { "shop/a": { spec } }).spec.otelCollectorUri).to.equal("evil.example/$(FLAGD_S)");
     });
 
+    it("has no program of the Pods take a variable of theirs for its own", () => {
+      const envVars = [{ name: "OPTIONS", value: "--import=data:text/javascript,0" }];
+      const foreign = (spec: object) => ({ spec: { ...own.spec, envVars, ...spec }, readers: "shop" });
+      const { spec, problems } = planned("team/a", { "team/a": foreign({ envVarPrefix: "NODE" }) });
+      expect(spec.envVarPrefix).to.equal("FLAGD");
+      expect(problems.map(({ message }) => message).join()).to.contain(
+        "the envVarPrefix of the FeatureFlagSource team/a",
+      );
+      for (const envVarPrefix of ["FLAGD", "FLAGD_TEAM"])
+        expect(planned("team/a", { "team/a": foreign({ envVarPrefix }) })).to.deep.include({ problems: [] });
+      const bare = { over: { defaults: { ...rules.defaults, envVarPrefix: "" } } };
+      const mixed = {
+        "shop/a": { spec: { ...own.spec, envVars: [{ name: "OWN" }] } },
+        "team/a": foreign({}),
+      };
+      const unprefixed = planned("team/a,a", mixed, bare);
+      expect(unprefixed.spec.envVars?.map(({ name }) => name)).to.deep.equal(["OWN"]);
+      expect(unprefixed.problems[0]?.message).to.contain("the variables OPTIONS of another namespace");
+      const [plain] = [{ name: "AWS_REGION", value: "x" }];
+      expect(planned("team/a", { "team/a": foreign({ envVars: [plain] }) }, bare).spec.envVars).to.deep.equal(
+        [plain],
+      );
+    });
+
     it("serves all of them as before in legacy mode, and says once for each what would end", () => {
       const spec = {
         sources: [{ source: "team/x" }, { source: "team/x" }],

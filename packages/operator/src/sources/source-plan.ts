@@ -2,12 +2,13 @@ import {
   featureFlagSourceDefaults,
   mergeFeatureFlagSources,
   type DefaultedFeatureFlagSource,
+  type EnvironmentVariable,
   type FeatureFlagSource,
   type FeatureFlagSourceSpec,
 } from "@bunting/featureflags/resources";
 import { readersOfMetadata } from "@bunting/protocol";
 import { askConsent } from "./consent.js";
-import { disarmSpec } from "./disarm-spec.js";
+import { disarmSpec, withoutBareVariables } from "./disarm-spec.js";
 import { addressKey, parseObjectNames, type ObjectAddress } from "./object-names.js";
 import { resolveSource, type ProviderRules, type ResolvedSource } from "./source-element.js";
 import type { SourceProblem } from "./source-problem.js";
@@ -49,13 +50,18 @@ export function planSources(text: string, catalogue: SourceCatalogue, rules: Sou
   const names = parseObjectNames(text, rules.namespace);
   if (!isNames(names)) return { kind: "refused", problems: [names] };
   const problems: SourceProblem[] = [];
+  const foreign = new Set<EnvironmentVariable>();
   let spec: FeatureFlagSourceSpec = { ...featureFlagSourceDefaults, ...rules.defaults, sources: [] };
   for (const name of names) {
     const usable = usableSpec(name, catalogue, rules);
     problems.push(...usable.problems);
     if (usable.spec === undefined) return { kind: "refused", problems: usable.problems };
+    if (usable.isForeign) for (const variable of usable.spec.envVars ?? []) foreign.add(variable);
     spec = mergeFeatureFlagSources(spec, usable.spec);
   }
+  const named = withoutBareVariables(spec, foreign);
+  spec = named.spec;
+  problems.push(...named.problems);
   const sources: ResolvedSource[] = [];
   for (const entry of spec.sources) {
     const resolved = resolveSource(entry, spec.defaultSyncProvider, rules);
@@ -74,25 +80,34 @@ export function planSources(text: string, catalogue: SourceCatalogue, rules: Sou
   };
 }
 
+interface UsableSpec {
+  /** Undefined if it can't be used. */
+  readonly spec?: FeatureFlagSourceSpec;
+  /** Whether it is of another namespace, and was disarmed. */
+  readonly isForeign: boolean;
+  readonly problems: readonly SourceProblem[];
+}
+
 function usableSpec(
   name: ObjectAddress,
   { featureFlagSource }: SourceCatalogue,
   { namespace, crossNamespace }: SourceRules,
-): { readonly spec?: FeatureFlagSourceSpec; readonly problems: readonly SourceProblem[] } {
+): UsableSpec {
   const key = addressKey(name);
   const object = featureFlagSource(key);
   const readers = readersOfMetadata(object?.metadata);
   const question = { kind: "FeatureFlagSource", object: name, readers, namespace, crossNamespace } as const;
   const { isAllowed, problem } = askConsent(question);
   const problems = problem === undefined ? [] : [problem];
-  if (!isAllowed) return { problems };
+  if (!isAllowed) return { isForeign: true, problems };
   if (object === undefined) {
     const message = `there is no FeatureFlagSource ${key}; create it, or correct the annotation`;
-    return { problems: [{ reason: "NotFound", message }] };
+    return { isForeign: false, problems: [{ reason: "NotFound", message }] };
   }
-  if (name.namespace === namespace || crossNamespace === "legacy") return { spec: object.spec, problems };
+  if (name.namespace === namespace || crossNamespace === "legacy")
+    return { spec: object.spec, isForeign: false, problems };
   const disarmed = disarmSpec(object.spec, `the FeatureFlagSource ${key}`);
-  return { spec: disarmed.spec, problems: [...problems, ...disarmed.problems] };
+  return { spec: disarmed.spec, isForeign: true, problems: [...problems, ...disarmed.problems] };
 }
 
 function mayRead(
