@@ -177,6 +177,19 @@ describe("inject", () => {
     expect(inject(pod(port(8014)), fullEntry, "webhook").kind).to.equal("not-injected");
   });
 
+  it("gives nothing to a Pod that could not be stored with it, however many containers were written", () => {
+    const env = Array.from({ length: 10_000 }, (_, index) => ({ name: `V${index}`, value: "" }));
+    const result = { kind: "not-injected", reason: "TooLarge" };
+    for (const entry of [fullEntry, inProcessEntry]) {
+      const large = { ...entry, env };
+      expect(inject(pod({ containers: named(..."abc") }), large, "webhook").kind).to.equal("injected");
+      const containers = Array.from({ length: 20_000 }, () => app);
+      expect(inject(pod({ containers }), large, "webhook")).to.deep.equal(result);
+      expect(inject(pod({ initContainers: containers }), large, "webhook")).to.deep.equal(result);
+      expect(inject(pod({ containers: [{ ...app, env }] }), large, "webhook").kind).to.equal("injected");
+    }
+  });
+
   it("leaves Pods that mirror static ones as they are", () => {
     const mirror = pod({}, { annotations: { "kubernetes.io/config.mirror": "4f" } });
     const result = { kind: "not-injected", reason: "MirrorPod" };

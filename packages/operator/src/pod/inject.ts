@@ -1,6 +1,7 @@
 import type { InjectionEntry } from "../api/injection.js";
 import { agentLabel, buntingAnnotations, evictableVolumesAnnotation, sidecarName } from "../api/names.js";
 import type { Container, PodManifest, PodMetadata, PodSpec } from "../api/pod-manifest.js";
+import { addsTooMuch } from "./added-size.js";
 import { sidecarPlace } from "./place.js";
 import { completePullSecrets, completeVolumes } from "./pod-volumes.js";
 import { sidecarFor } from "./quality-of-service.js";
@@ -59,6 +60,8 @@ function reasonAgainst(
 ): NotInjectedReason | undefined {
   const { containers, initContainers = [], hostNetwork, os, nodeSelector } = pod.spec;
   if (isMirror(pod)) return "MirrorPod";
+  // The policy gives up on such a Pod, by the cost of its expressions.
+  if (addsTooMuch(pod.spec, entry)) return "TooLarge";
   if (entry.container === undefined || hasSidecar) return undefined;
   if (hostNetwork === true) return "HostNetwork";
   if (os?.name === "windows" || nodeSelector?.["kubernetes.io/os"] === "windows") return "Windows";
@@ -125,7 +128,8 @@ function completeContainers(spec: PodSpec, entry: InjectionEntry): PodSpec {
 
 function completed(container: Container, entry: InjectionEntry): Container {
   const { env = [], volumeMounts = [] } = container;
-  const missingEnv = entry.env.filter(({ name }) => !env.some((of) => of.name === name));
+  const names = new Set(env.map(({ name }) => name));
+  const missingEnv = entry.env.filter(({ name }) => !names.has(name));
   const missingMounts = entry.mounts.filter(
     ({ mountPath }) => !volumeMounts.some((of) => of.mountPath === mountPath),
   );

@@ -12,6 +12,8 @@ export const notInjectedReasons = Object.freeze({
     "the Pod has a container named flagd already: remove it, or remove the annotation openfeature.dev/enabled",
   PortTaken:
     "a container declares a port that the sidecar listens on: choose other ports in the FeatureFlagSource",
+  TooLarge:
+    "the Pod could not be stored with what each of its containers would get: use fewer containers, or fewer variables in what it names",
   NoSource:
     "the Pod has neither the annotation openfeature.dev/featureflagsource nor openfeature.dev/inprocessconfiguration",
   UnknownSource: "the Pod names a FeatureFlagSource or an InProcessConfiguration that does not exist",

@@ -17,6 +17,7 @@ const advices: ReadonlyMap<string, string> = new Map([
     "PortTaken",
     "Choose other ports in the FeatureFlagSource: a container of the Pod declares one of the sidecar's.",
   ],
+  ["TooLarge", "Use fewer containers in the Pod, or fewer variables in what its annotation names."],
   [
     "NoSource",
     "Name a FeatureFlagSource in the annotation openfeature.dev/featureflagsource of the Pod's template.",
