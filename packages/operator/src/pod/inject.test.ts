@@ -182,7 +182,7 @@ describe("inject", () => {
     const result = { kind: "not-injected", reason: "TooLarge" };
     for (const entry of [fullEntry, inProcessEntry]) {
       const large = { ...entry, env };
-      expect(inject(pod({ containers: named(..."abc") }), large, "webhook").kind).to.equal("injected");
+      expect(inject(pod({ containers: named("a", "b", "c") }), large, "webhook").kind).to.equal("injected");
       const containers = Array.from({ length: 20_000 }, () => app);
       expect(inject(pod({ containers }), large, "webhook")).to.deep.equal(result);
       expect(inject(pod({ initContainers: containers }), large, "webhook")).to.deep.equal(result);
