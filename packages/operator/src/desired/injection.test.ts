@@ -235,6 +235,15 @@ describe("compileInjection", () => {
       expect(sources.get("a")?.plan).to.equal(undefined);
     });
 
+  it("refuses what is too long to be started with", () => {
+    const part = "x".repeat(128 * 1024);
+    for (const spec of [{ contextValues: { a: part } }, { envVars: [{ name: "A", value: part }] }]) {
+      const { problems, entry } = compile({ sources: { a: { ...proxied, ...spec } } }).sources.get("a") ?? {};
+      expect(entry).to.equal(undefined);
+      expect(problems?.map(({ reason }) => reason)).to.deep.equal(["InvalidSetting"]);
+    }
+  });
+
   it("takes every port that there is", () => {
     expect(containerOf({ port: 1, managementPort: 65_535 }).name).to.equal("flagd");
     const { sources } = compile({ sources: { a: proxied }, rules: { defaults: { port: 0 } } });
@@ -307,6 +316,9 @@ describe("compileInjection", () => {
   });
 
   describe("of many texts", () => {
+    const part = "x".repeat(100_000);
+    const large = { ...proxied, contextValues: { a: part, b: part } };
+
     it("compiles the first 200, and says of the others who serves them", () => {
       const names = Array.from({ length: 202 }, (_, index) => `s${index}`);
       const { injection, sources } = compile({
@@ -328,9 +340,14 @@ describe("compileInjection", () => {
     });
 
     it("compiles no more than an object can hold, and what is smaller after what is too large", () => {
-      const large = { ...proxied, contextValues: { a: "x".repeat(300_000) } };
-      const { injection } = compile({ sources: { a: large, b: large, c: proxied } });
-      expect(Object.keys(injection?.spec.sources ?? {})).to.deep.equal(["a", "c"]);
+      const { injection } = compile({ sources: { a: large, b: large, c: large, d: proxied } });
+      expect(Object.keys(injection?.spec.sources ?? {})).to.deep.equal(["a", "b", "d"]);
+    });
+
+    it("compiles nothing more after much that does not fit", () => {
+      const names = Array.from({ length: 12 }, (_, index) => `s${index}`);
+      const { sources } = compile({ sources: { ...Object.fromEntries(names.map((name) => [name, large])) } });
+      expect(names.filter((name) => sources.get(name)?.plan !== undefined)).to.have.length(9);
     });
   });
 });

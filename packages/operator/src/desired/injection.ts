@@ -7,7 +7,7 @@ import {
   type SourcePlan,
   type SourceRules,
 } from "../sources/source-plan.js";
-import type { SourceProblem } from "../sources/source-problem.js";
+import { fewProblems, type SourceProblem } from "../sources/source-problem.js";
 import { inProcessEntry } from "./in-process-entry.js";
 import { sidecarEntry, type PodNamespace } from "./sidecar-entry.js";
 import type { SidecarSettings } from "./sidecar-settings.js";
@@ -51,15 +51,17 @@ const maxBytes = 900_000;
 const maxTexts = 200;
 /** Further ones are not even tried: a namespace may have thousands of sources, and the operator has other namespaces. */
 const maxTried = 400;
+/** Nor are further ones if what was compiled is so large by then, whether it fits or not: nothing else runs meanwhile. */
+const maxCompiledBytes = 4 * maxBytes;
 
 /** Compiles what Pods of a namespace get. Texts for which there is no room are left to the webhook. */
 export function compileInjection(inputs: InjectionInputs, texts: InjectionTexts): CompiledInjection {
-  const room = { tries: maxTried, texts: maxTexts, bytes: maxBytes };
+  const room = { tries: maxTried, compiledBytes: maxCompiledBytes, texts: maxTexts, bytes: maxBytes };
   const compile = (of: readonly string[], outcomeOf: (text: string) => TextOutcome) =>
     new Map(
       [...new Set(of)].map((text) => [
         text,
-        room.tries-- > 0 ? fitted(text, outcomeOf(text), room) : untried,
+        room.tries-- > 0 && room.compiledBytes > 0 ? fitted(text, outcomeOf(text), room) : untried,
       ]),
     );
   const sources = compile(texts.sources, (text) => compileSources(text, inputs));
@@ -80,23 +82,36 @@ export function compileSources(
   { namespace, catalogue, rules, settings }: InjectionInputs,
 ): TextOutcome {
   const planned = planSources(text, catalogue, rules);
-  if (planned.kind === "refused") return { entry: undefined, plan: undefined, problems: planned.problems };
+  if (planned.kind === "refused") return refused(planned.problems);
   const result = sidecarEntry(planned.plan, settings, namespace);
-  if (result.kind === "refused") return { entry: undefined, plan: undefined, problems: result.problems };
-  return { entry: result.entry, plan: planned.plan, problems: result.problems };
+  if (result.kind === "refused") return refused(result.problems);
+  return { entry: result.entry, plan: planned.plan, problems: fewProblems(result.problems) };
 }
 
 /** What Pods with this text of `openfeature.dev/inprocessconfiguration` get. */
 export function compileInProcess(text: string, { catalogue, rules }: InjectionInputs): TextOutcome {
   const planned = planInProcess(text, catalogue.inProcessConfiguration, rules);
-  if (planned.kind === "refused") return { entry: undefined, plan: undefined, problems: planned.problems };
+  if (planned.kind === "refused") return refused(planned.problems);
   const { entry, problems } = inProcessEntry(planned.spec);
-  return { entry, plan: undefined, problems: [...planned.problems, ...problems] };
+  return { entry, plan: undefined, problems: fewProblems([...planned.problems, ...problems]) };
 }
 
-function fitted(text: string, outcome: TextOutcome, room: { texts: number; bytes: number }): TextOutcome {
+function refused(problems: readonly SourceProblem[]): TextOutcome {
+  return { entry: undefined, plan: undefined, problems: fewProblems(problems) };
+}
+
+/** What is left of the limits. */
+interface Room {
+  tries: number;
+  compiledBytes: number;
+  texts: number;
+  bytes: number;
+}
+
+function fitted(text: string, outcome: TextOutcome, room: Room): TextOutcome {
   if (outcome.entry === undefined) return outcome;
   const bytes = Buffer.byteLength(JSON.stringify({ [text]: outcome.entry }));
+  room.compiledBytes -= bytes;
   if (room.texts > 0 && bytes <= room.bytes) {
     room.texts--;
     room.bytes -= bytes;

@@ -6,7 +6,7 @@ import type { SourceProblem } from "../sources/source-problem.js";
 import { shortDigest, withDigest } from "./entry-digest.js";
 import { imageRevision } from "./image-reference.js";
 import { sidecarArguments } from "./sidecar-arguments.js";
-import { sidecarContainer } from "./sidecar-container.js";
+import { sidecarContainer, type ContainerParts } from "./sidecar-container.js";
 import { sidecarEnvironment } from "./sidecar-environment.js";
 import { sidecarResources } from "./sidecar-resources.js";
 import type { SidecarSettings } from "./sidecar-settings.js";
@@ -60,6 +60,8 @@ export function sidecarEntry(
       choosesUser: namespace.annotations[openShiftUsers] === undefined,
     },
   };
+  const tooLong = problemOfLength(parts);
+  if (tooLong !== undefined) return { kind: "refused", problems: [...plan.problems, tooLong] };
   const watches = plan.sources.some(({ provider }) => provider === "kubernetes");
   return {
     kind: "compiled",
@@ -85,6 +87,17 @@ export function sidecarEntry(
 function originOf({ spec, sources }: SourcePlan): string {
   const without = { sources: undefined, rolloutOnChange: undefined, syncProviderArgs: undefined };
   return shortDigest({ ...spec, ...without, elements: sources.map(({ element }) => element) });
+}
+
+/** Linux starts no program with a longer argument or variable (MAX_ARG_STRLEN, with the zero at its end). */
+const maxArgumentBytes = 128 * 1024 - 1;
+
+function problemOfLength({ args, env }: Pick<ContainerParts, "args" | "env">): SourceProblem | undefined {
+  const texts = [...args, ...env.map(({ name, value = "" }) => `${name}=${value}`)];
+  if (texts.every((text) => Buffer.byteLength(text) <= maxArgumentBytes)) return undefined;
+  const message =
+    "the sources, or one of the other values, take more than 128 KB, and the sidecar would not start; use fewer, or shorter ones";
+  return { reason: "InvalidSetting", message };
 }
 
 /** With two services on one port, or on none, the sidecar ends, and the containers that wait for it never start. */

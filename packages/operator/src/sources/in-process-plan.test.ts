@@ -63,6 +63,12 @@ describe("planInProcess", () => {
     expect(bare).to.have.nested.property("spec.envVars").that.deep.equals([]);
   });
 
+  it("refuses more than can be merged", () => {
+    const large = { envVars: [{ name: "a", value: "x".repeat(200_000) }] };
+    expect(plan("a", { "shop/a": large }).kind).to.equal("planned");
+    expect(plan("a,a", { "shop/a": large })).to.have.nested.property("problems[0].reason", "TooMany");
+  });
+
   it("serves a shared one without the Pods' Secrets, and any in legacy mode as it is", () => {
     const spec = {
       host: "evil/$(FLAGD_S)",

@@ -11,6 +11,7 @@ import { askConsent, type CrossNamespace } from "./consent.js";
 import { disarmSpec, withoutBareVariables } from "./disarm-spec.js";
 import { addressKey, parseObjectNames } from "./object-names.js";
 import type { SourceProblem } from "./source-problem.js";
+import { SpecSize } from "./spec-size.js";
 
 export interface InProcessRules {
   /** Where the Pods are. */
@@ -43,6 +44,7 @@ export function planInProcess(
   const problems: SourceProblem[] = [];
   const foreign = new Set<EnvironmentVariable>();
   let spec: InProcessConfigurationSpec = { ...inProcessConfigurationDefaults, ...inProcessDefaults };
+  const size = new SpecSize();
   for (const object of names) {
     const key = addressKey(object);
     const found = configuration(key);
@@ -54,6 +56,8 @@ export function planInProcess(
       const message = `there is no InProcessConfiguration ${key}; create it, or correct the annotation`;
       return { kind: "refused", problems: [{ reason: "NotFound", message }] };
     }
+    const tooMany = size.add(found.spec);
+    if (tooMany !== undefined) return { kind: "refused", problems: [tooMany] };
     const isForeign = object.namespace !== namespace && crossNamespace !== "legacy";
     const usable = isForeign
       ? disarmSpec(found.spec, `the InProcessConfiguration ${key}`)

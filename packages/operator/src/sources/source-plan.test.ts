@@ -94,6 +94,18 @@ describe("planSources", () => {
     expect(plan("A", {})).to.have.nested.property("problems[0].reason", "InvalidName");
   });
 
+  it("refuses a text of more than can be merged, though each of the objects is not too large", () => {
+    const large = { spec: { ...own.spec, contextValues: { a: "x".repeat(100_000) } } };
+    const objects = { "shop/a": large, "shop/b": large, "team/c": { ...large, readers: "shop" } };
+    expect(plan("a,b", objects).kind).to.equal("planned");
+    for (const text of ["a,b,a", "a,b,team/c", Array.from({ length: 16 }, () => "a").join()])
+      expect(plan(text, objects)).to.have.nested.property("problems[0].reason", "TooMany");
+    // Nobody is told the size of what is not shared.
+    expect(
+      plan("team/d", { "team/d": { spec: { ...own.spec, contextValues: { a: "x".repeat(300_000) } } } }),
+    ).to.have.nested.property("problems[0].reason", "NotShared");
+  });
+
   it("leaves out a source that it can't serve, and serves the others", () => {
     const spec = { sources: [{ source: "x", provider: "consul" }, { source: "limits" }] };
     const { sources, problems } = planned("a", { "shop/a": { spec } });

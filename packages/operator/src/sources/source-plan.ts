@@ -12,6 +12,7 @@ import { disarmSpec, withoutBareVariables } from "./disarm-spec.js";
 import { addressKey, parseObjectNames, type ObjectAddress } from "./object-names.js";
 import { resolveSource, type ProviderRules, type ResolvedSource } from "./source-element.js";
 import type { SourceProblem } from "./source-problem.js";
+import { SpecSize } from "./spec-size.js";
 
 /** What is known of the cluster where a text is planned. */
 export interface SourceCatalogue {
@@ -52,8 +53,9 @@ export function planSources(text: string, catalogue: SourceCatalogue, rules: Sou
   const problems: SourceProblem[] = [];
   const foreign = new Set<EnvironmentVariable>();
   let spec: FeatureFlagSourceSpec = { ...featureFlagSourceDefaults, ...rules.defaults, sources: [] };
+  const size = new SpecSize();
   for (const name of names) {
-    const usable = usableSpec(name, catalogue, rules);
+    const usable = usableSpec(name, size, catalogue, rules);
     problems.push(...usable.problems);
     if (usable.spec === undefined) return { kind: "refused", problems: usable.problems };
     if (usable.isForeign) for (const variable of usable.spec.envVars ?? []) foreign.add(variable);
@@ -90,6 +92,7 @@ interface UsableSpec {
 
 function usableSpec(
   name: ObjectAddress,
+  size: SpecSize,
   { featureFlagSource }: SourceCatalogue,
   { namespace, crossNamespace }: SourceRules,
 ): UsableSpec {
@@ -104,6 +107,8 @@ function usableSpec(
     const message = `there is no FeatureFlagSource ${key}; create it, or correct the annotation`;
     return { isForeign: false, problems: [{ reason: "NotFound", message }] };
   }
+  const tooMany = size.add(object.spec);
+  if (tooMany !== undefined) return { isForeign: false, problems: [tooMany] };
   if (name.namespace === namespace || crossNamespace === "legacy")
     return { spec: object.spec, isForeign: false, problems };
   const disarmed = disarmSpec(object.spec, `the FeatureFlagSource ${key}`);

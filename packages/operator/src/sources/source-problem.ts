@@ -1,8 +1,10 @@
+import { cut } from "@bunting/runtime";
+
 /** Why an annotation, a source or a setting is not served, or is served otherwise than it is written. One word a cause, for conditions, events and metrics. */
 export type SourceProblemReason =
   /** The text of the annotation names nothing. */
   | "NothingNamed"
-  /** The text names more objects than can be merged, or is too long. */
+  /** The text names more objects, or larger ones, than can be merged, or is too long. */
   | "TooMany"
   /** A name that Kubernetes would not accept. */
   | "InvalidName"
@@ -25,6 +27,19 @@ export interface SourceProblem {
   readonly reason: SourceProblemReason;
   /** A sentence for a person: what is wrong, where, and what to do. It has no full stop. */
   readonly message: string;
+}
+
+/** The most that are told of one text, and of each: conditions and warnings have no room for more. */
+const maxProblems = 16;
+const maxCharacters = 1_024;
+
+/** Of many problems the first ones and the last, by which a text is refused: there may be one for each of a thousand sources, and outcomes are kept. */
+export function fewProblems(problems: readonly SourceProblem[]): readonly SourceProblem[] {
+  const few =
+    problems.length <= maxProblems
+      ? problems
+      : [...problems.slice(0, maxProblems - 1), ...problems.slice(-1)];
+  return few.map(({ reason, message }) => ({ reason, message: cut(message, maxCharacters) }));
 }
 
 /** Several problems as one text. */
