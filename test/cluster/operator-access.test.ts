@@ -121,6 +121,32 @@ describe("what sidecars need that ask no proxy, on a real API server", function 
     expect((await data("limits"))[file()]).to.contain("own");
   });
 
+  it("a FeatureFlag that is too large for a file keeps no other from being one", async () => {
+    const large = { ...flags("large"), metadata: { text: "x".repeat(1_100_000) } };
+    await cluster().putFeatureFlag(namespace, "large", large);
+    await cluster().putFeatureFlag(namespace, "limits", flags("small"));
+    const files = ["large", "limits"].map((name) => ({ namespace, name }));
+    controller.needs(namespace, { files, watched: [] });
+    await untilData("small", "the other file");
+  });
+
+  it("one that is labelled for another namespace is none of ours, and gives that no work", async () => {
+    const other = await cluster().createNamespace();
+    controller.needs(other, { files: [], watched: [] });
+    const labels = { "bunting.dev/access": other };
+    const annotations = { "openfeature.dev/featureflag": "team/limits" };
+    const path = `/api/v1/namespaces/${namespace}/configmaps`;
+    await cluster().api.create(path, { metadata: { name: "spoofed", labels, annotations }, data: {} });
+    await cluster().putFeatureFlag(namespace, "limits", flags("later"));
+    controller.needs(namespace, { files: [{ namespace, name: "limits" }], watched: [] });
+    await untilData("later", "the file");
+    controller.needs(other, { files: [{ namespace: other, name: "none" }], watched: [] });
+    controller.needs(other, { files: [], watched: [] });
+    await cluster().putFeatureFlag(namespace, "limits", flags("last"));
+    await untilData("last", "the file");
+    expect((await cluster().api.get(configMapPath("spoofed"))).metadata.name).to.equal("spoofed");
+  });
+
   it("a ConfigMap of the open-feature-operator is taken over, and one of somebody else is left alone", async () => {
     await cluster().putFeatureFlag(namespace, "limits", flags("new"));
     const annotations = { "openfeature.dev/featureflag": "limits" };

@@ -17,11 +17,13 @@ import {
   type AccessNeeds,
 } from "../../desired/access.js";
 import type { DesiredObject } from "../../desired/desired-object.js";
-import { addressKey } from "../../sources/object-names.js";
+import { flagConfigMapName } from "../../desired/sidecar-volumes.js";
+import { addressKey, type ObjectAddress } from "../../sources/object-names.js";
 import { fieldManager } from "../apply/managed-object.js";
 import { Controller } from "../controller.js";
 import type { ControllerMetrics } from "../controller-metrics.js";
 import type { ClusterSources } from "../injection/cluster-sources.js";
+import { Attempts } from "./attempts.js";
 
 export interface AccessControllerOptions {
   readonly client: Pick<RestClient, "get" | "apply" | "delete">;
@@ -36,6 +38,9 @@ const types = {
   ConfigMap: { group: "", version: "v1", plural: "configmaps" },
   RoleBinding: { group: "rbac.authorization.k8s.io", version: "v1", plural: "rolebindings" },
 } as const satisfies Readonly<Record<string, ResourceType>>;
+
+/** Namespaces that are worked on at a time: one may need many files. */
+const concurrency = 4;
 
 type AccessKind = keyof typeof types;
 
@@ -57,6 +62,7 @@ export class AccessController implements Runnable {
     this.#options = options;
     this.#controller = new Controller({
       name: "access",
+      concurrency,
       reconcile: async (namespace, signal) => {
         await this.#reconcile(namespace, signal);
         return undefined;
@@ -67,14 +73,22 @@ export class AccessController implements Runnable {
 
   /** What the sidecars of a namespace need from now on. */
   needs(namespace: string, needs: AccessNeeds): void {
-    const before = this.#needs.get(namespace);
-    for (const flag of before?.files ?? []) this.#readers.delete(addressKey(flag), namespace);
+    const before = this.#forget(namespace);
     for (const flag of needs.files) this.#readers.add(addressKey(flag), namespace);
     this.#needs.set(namespace, needs);
     if (JSON.stringify(before) !== JSON.stringify(needs)) this.#controller.add(namespace);
   }
 
+  #forget(namespace: string): AccessNeeds | undefined {
+    const before = this.#needs.get(namespace);
+    for (const flag of before?.files ?? []) this.#readers.delete(addressKey(flag), namespace);
+    this.#needs.delete(namespace);
+    return before;
+  }
+
   async run(signal: AbortSignal): Promise<void> {
+    // Needs that an earlier time as the leader knew may not be met: what is the same again would not be looked at.
+    for (const namespace of [...this.#needs.keys()]) this.#forget(namespace);
     const ofFiles = { ConfigMap: this.#watch("ConfigMap") };
     const { flagReaderRole } = this.#options;
     const live =
@@ -94,7 +108,11 @@ export class AccessController implements Runnable {
 
   /** Our objects of a kind, by the namespace that they are for. */
   #watch(kind: AccessKind): RunningInformer<KubeObject, "access"> {
-    const forOf = ({ metadata }: KubeObject): string => metadata.labels?.[accessLabel] ?? "";
+    const forOf = ({ metadata: { namespace, labels } }: KubeObject): string => {
+      const podNamespace = labels?.[accessLabel] ?? "";
+      // Ours are beside the Pods. Whoever writes that label elsewhere gives work for another namespace.
+      return kind === "ConfigMap" && podNamespace !== namespace ? "" : podNamespace;
+    };
     return this.#options.watches.inform<KubeObject, "access">(
       { type: types[kind], labelSelector: accessLabel, isMetadataOnly: true },
       {
@@ -126,26 +144,29 @@ export class AccessController implements Runnable {
     const { flagReaderRole } = this.#options;
     const bindings =
       flagReaderRole === undefined ? [] : flagReaderBindings(namespace, needs.watched, flagReaderRole);
-    for (const binding of bindings) await this.#apply("RoleBinding", binding, signal);
-    const configMaps = (await this.#configMaps(namespace, needs, signal)).filter(
-      (each) => each !== undefined,
+    const attempts = new Attempts(signal);
+    for (const binding of bindings) await attempts.make(() => this.#apply("RoleBinding", binding, signal));
+    // One after the other: each may be as large as an object can be.
+    const missing = new Set<string>();
+    for (const flag of needs.files)
+      await attempts.make(async () => {
+        if (!(await this.#applyFile(flag, namespace, signal))) missing.add(addressKey(flag));
+      });
+    const files = needs.files.filter((flag) => !missing.has(addressKey(flag)));
+    await attempts.make(() =>
+      this.#removeStale("RoleBinding", namespace, bindings.map(keyOfDesired), signal),
     );
-    for (const configMap of configMaps) await this.#apply("ConfigMap", configMap, signal);
-    await this.#removeStale("RoleBinding", namespace, bindings, signal);
-    await this.#removeStale("ConfigMap", namespace, configMaps, signal);
+    const kept = files.map((flag) => `${namespace}/${flagConfigMapName(flag, namespace)}`);
+    await attempts.make(() => this.#removeStale("ConfigMap", namespace, kept, signal));
+    attempts.end();
   }
 
-  #configMaps(
-    podNamespace: string,
-    { files }: AccessNeeds,
-    signal: AbortSignal,
-  ): Promise<readonly (DesiredObject | undefined)[]> {
-    return Promise.all(
-      files.map(async (flag) => {
-        const read = await this.#get({ type: featureFlagType, ...flag }, signal);
-        return read === undefined ? undefined : flagConfigMap(read, podNamespace);
-      }),
-    );
+  /** False if there is no such FeatureFlag. */
+  async #applyFile(flag: ObjectAddress, podNamespace: string, signal: AbortSignal): Promise<boolean> {
+    const read = await this.#get({ type: featureFlagType, ...flag }, signal);
+    if (read === undefined) return false;
+    await this.#apply("ConfigMap", flagConfigMap(read, podNamespace), signal);
+    return true;
   }
 
   async #apply(kind: AccessKind, desired: DesiredObject, signal: AbortSignal): Promise<void> {
@@ -168,10 +189,10 @@ export class AccessController implements Runnable {
   async #removeStale(
     kind: AccessKind,
     podNamespace: string,
-    desired: readonly DesiredObject[],
+    desired: readonly string[],
     signal: AbortSignal,
   ): Promise<void> {
-    const wanted = new Set(desired.map(({ metadata }) => `${metadata.namespace}/${metadata.name}`));
+    const wanted = new Set(desired);
     for (const { metadata } of this.#live[kind]?.informer.store.by("access", podNamespace) ?? []) {
       const { namespace = "", name, uid, annotations = {} } = metadata;
       const isForeign = kind === "RoleBinding" || annotations[flagAnnotation]?.includes("/") === true;
@@ -194,6 +215,10 @@ export class AccessController implements Runnable {
       throw error;
     }
   }
+}
+
+function keyOfDesired({ metadata: { namespace = "", name } }: DesiredObject): string {
+  return `${namespace}/${name}`;
 }
 
 function isNotFound(error: unknown): boolean {
