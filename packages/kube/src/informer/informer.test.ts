@@ -95,6 +95,23 @@ describe("Informer", () => {
     expect(informer.failure).to.equal(undefined);
   });
 
+  it("keeps nothing else while it reads, either, so that large objects don't add up", () => {
+    const transformed: string[] = [];
+    const small = new Informer({
+      transform: ({ metadata }) => {
+        transformed.push(metadata.name);
+        return { metadata };
+      },
+      handler: { changed: () => undefined },
+    });
+    const into = small.beginRead();
+    into.add(object("a", 1), "1");
+    expect(transformed).to.deep.equal(["a"]);
+    into.complete("1", 1);
+    expect(transformed).to.deep.equal(["a"]);
+    expect(small.store.get("ns/a")?.metadata.resourceVersion).to.equal("1");
+  });
+
   it("keeps only what a transform leaves of objects", () => {
     const small = new Informer<KubeObject & { readonly size: number }, "size">({
       transform: ({ metadata: { name, namespace = "" } }) => ({

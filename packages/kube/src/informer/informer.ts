@@ -29,6 +29,17 @@ export interface InformerOptions<Object extends KubeObject, Index extends string
   readonly handler: InformerHandler<Object>;
 }
 
+/** An object of a read that is not complete yet. */
+interface ReadObject<Object extends KubeObject> {
+  readonly version: string;
+  readonly kept: Object;
+}
+
+/** With the uid: after a restore of etcd, two objects may have had the same version. */
+function versionOf({ metadata: { resourceVersion = "", uid = "" } }: KubeObject): string {
+  return `${resourceVersion} ${uid}`;
+}
+
 /**
  * Keeps the objects of a scope in a store, fed by a reflector, and reports each change once. A read replaces the store in
  * one step when it is complete: objects absent from it are reported as deleted, unchanged ones are not reported. While the
@@ -70,9 +81,11 @@ export class Informer<
   }
 
   beginRead(): ConsistentRead {
-    const read = new Map<string, KubeObject>();
+    const read = new Map<string, ReadObject<Object>>();
     return {
-      add: (object) => void read.set(keyOf(object), object),
+      // As it will be stored: whole objects, with annotations of 256 KB, may be many times larger.
+      add: (object) =>
+        void read.set(keyOf(object), { version: versionOf(object), kept: this.#transform(object) }),
       remove: (object) => void read.delete(keyOf(object)),
       complete: (_resourceVersion, epoch) => this.#replace(read, epoch),
     };
@@ -85,7 +98,7 @@ export class Informer<
     if (epoch === this.#epoch && known !== undefined && compareResourceVersions(resourceVersion, known) <= 0)
       return;
     if (type === "DELETED") this.#remove(key);
-    else this.#put(key, object);
+    else this.#put(key, this.#transform(object));
   }
 
   resumed(): void {
@@ -100,16 +113,13 @@ export class Informer<
     this.#failure = error;
   }
 
-  #replace(read: ReadonlyMap<string, KubeObject>, epoch: Epoch): void {
+  #replace(read: ReadonlyMap<string, ReadObject<Object>>, epoch: Epoch): void {
     this.#epoch = epoch;
     this.#failure = undefined;
     for (const key of [...this.store.keys()]) if (!read.has(key)) this.#remove(key);
-    for (const [key, object] of read) {
-      const known = this.store.get(key)?.metadata;
-      // By uid as well: after a restore of etcd, two objects may have had the same version.
-      const isKnown =
-        known?.resourceVersion === object.metadata.resourceVersion && known?.uid === object.metadata.uid;
-      if (!isKnown) this.#put(key, object);
+    for (const [key, { version, kept }] of read) {
+      const known = this.store.get(key);
+      if (known === undefined || versionOf(known) !== version) this.#put(key, kept);
     }
     if (this.#hasSynced) return;
     this.#hasSynced = true;
@@ -117,11 +127,14 @@ export class Informer<
     this.#resolveSynced();
   }
 
-  #put(key: string, object: KubeObject): void {
-    const { transform = (each: KubeObject) => each as Object, handler } = this.#options;
-    const kept = transform(object);
+  #transform(object: KubeObject): Object {
+    const { transform = (each: KubeObject) => each as Object } = this.#options;
+    return transform(object);
+  }
+
+  #put(key: string, kept: Object): void {
     const before = this.store.set(kept);
-    handler.changed(key, kept, before);
+    this.#options.handler.changed(key, kept, before);
   }
 
   #remove(key: string): void {
