@@ -187,6 +187,14 @@ describe("EventRecorder", () => {
     expect(created[1]?.series?.count).to.equal(2);
   });
 
+  it("keeps of a long note what it writes", async () => {
+    const long = "x".repeat(2_000);
+    recorder.record(details("a", { note: `${long}1` }));
+    recorder.record(details("a", { note: `${long}2` }));
+    await settled();
+    expect([created.length, created[0]?.series?.count]).to.deep.equal([1, 2]);
+  });
+
   it("writes events of objects without a namespace to default, and cuts long notes", async () => {
     recorder.record(
       details("a", {

@@ -95,7 +95,9 @@ export class EventRecorder implements Runnable {
   }
 
   /** Never fails, and never waits. */
-  record(details: EventDetails): void {
+  record(given: EventDetails): void {
+    // What is remembered of thousands of events is no more than what is written.
+    const details = { ...given, note: cutToBytes(given.note, maxNoteBytes) };
     const nowMs = this.#options.context.clock.monotonicMs();
     const key = keyOfEvent(details);
     const known = this.#series.get(key);
@@ -168,7 +170,7 @@ export class EventRecorder implements Runnable {
       type,
       reason,
       action,
-      note: cutToBytes(note, maxNoteBytes),
+      note,
       ...(series.count > 1 ? { series: this.#seriesOf(series) } : {}),
     };
     try {
