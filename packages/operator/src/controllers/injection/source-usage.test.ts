@@ -50,6 +50,16 @@ describe("SourceUsage", () => {
     expect(changed).to.deep.equal([undefined]);
   });
 
+  it("keeps nothing of a text that is too long, and counts its Pod no more", () => {
+    see("a", "x");
+    usage.read();
+    see("a", `x,${" ".repeat(250_000)}`);
+    expect(counts("shop/x")).to.deep.equal([0]);
+    changed = [];
+    usage.gone("shop/a");
+    expect(changed, "it is not known").to.deep.equal([]);
+  });
+
   it("counts no Pod of another annotation, or whose text names nothing", () => {
     see("a", "x", "inprocessconfiguration");
     see("b", "Not a name");

@@ -1,7 +1,7 @@
 import type { ObjectMeta } from "@bunting/kube";
 import { Signal } from "@bunting/runtime";
 import { injectionRequest } from "../../pod/injection-request.js";
-import { addressKey, parseObjectNames } from "../../sources/object-names.js";
+import { addressKey, maxTextLength, parseObjectNames } from "../../sources/object-names.js";
 import type { PodObserver } from "../pods/pod-stream.js";
 
 /** Counts the Pods that name each FeatureFlagSource. */
@@ -24,7 +24,9 @@ export class SourceUsage implements PodObserver {
 
   seen(key: string, metadata: ObjectMeta): void {
     const request = injectionRequest(metadata);
-    const text = request?.list === "sources" ? request.text : undefined;
+    // A longer one names nothing, and Pods may have it by the thousand.
+    const isText = request?.list === "sources" && request.text.length <= maxTextLength;
+    const text = isText ? request.text : undefined;
     if (text === this.#texts.get(key)) return;
     this.gone(key);
     if (text === undefined) return;
