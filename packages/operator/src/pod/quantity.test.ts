@@ -30,6 +30,13 @@ describe("nanoUnits", () => {
     it(`reads ${quantity}`, () => expect(nanoUnits(quantity)).to.equal(units));
   }
 
+  it("computes no number of a million digits", () => {
+    const digits = "9".repeat(1_000_000);
+    for (const text of [digits, `${digits}Ei`, `0.${digits}`, `1e${digits}`])
+      expect(nanoUnits(text), text.slice(0, 5)).to.equal(undefined);
+    expect(nanoUnits("9".repeat(60))).to.equal(BigInt("9".repeat(60)) * nano);
+  });
+
   it("knows what is none", () => {
     for (const text of ["", "much", "1 Gi", "1mi", "--1", ".", "Gi", "1e", "1e1000000", "1ki", "0x10"]) {
       expect(nanoUnits(text), text).to.equal(undefined);
