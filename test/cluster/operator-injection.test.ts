@@ -242,6 +242,28 @@ describe("Injections on a real API server", function () {
     await until((object) => texts(object) === "own", "it is no longer shared");
   });
 
+  it("have nothing made for what is only shared with a namespace, also by the next leader, until a Pod names it", async () => {
+    const first = lead();
+    const owner = await cluster().createNamespace();
+    const annotations = { "bunting.dev/readers": namespace };
+    await cluster().putFeatureFlag(owner, "on-disk", { flags: {} }, { annotations });
+    const spec = { sources: [{ source: `${owner}/on-disk`, provider: "file" }] };
+    await put("FeatureFlagSource", "shared", spec, owner, namespace);
+    const text = `${owner}/shared`;
+    await until((object) => texts(object) === text, "it is offered");
+    expect(first.files.get(namespace) ?? []).to.deep.equal([]);
+    await first.stop();
+    const { files, seen } = lead();
+    await put("FeatureFlagSource", "own", proxied);
+    await until(
+      (object) => texts(object) === `${text} own` || texts(object) === `own ${text}`,
+      "the next leader",
+    );
+    expect(files.get(namespace) ?? []).to.deep.equal([]);
+    seen.add(namespace, "sources", text);
+    await eventually(() => files.get(namespace)?.join() === "on-disk", "the file is asked for");
+  });
+
   it("are put back if somebody else writes or deletes them", async () => {
     lead();
     await put("FeatureFlagSource", "a", proxied);

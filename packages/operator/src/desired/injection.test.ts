@@ -35,6 +35,7 @@ interface Given {
   readonly rules?: Partial<SourceRules>;
   readonly annotations?: Readonly<Record<string, string>>;
   readonly texts?: readonly string[];
+  readonly offered?: readonly string[];
 }
 
 function compile(given: Given): CompiledInjection {
@@ -62,6 +63,7 @@ function compile(given: Given): CompiledInjection {
     {
       sources: given.texts ?? Object.keys(given.sources ?? {}),
       inProcess: Object.keys(given.inProcess ?? {}),
+      offered: { sources: new Set(given.offered), inProcess: new Set(given.offered) },
     },
   );
 }
@@ -342,6 +344,17 @@ describe("compileInjection", () => {
     it("compiles no more than an object can hold, and what is smaller after what is too large", () => {
       const { injection } = compile({ sources: { a: large, b: large, c: large, d: proxied } });
       expect(Object.keys(injection?.spec.sources ?? {})).to.deep.equal(["a", "b", "d"]);
+    });
+
+    it("gives little room to what was only offered, however much that is", () => {
+      const names = Array.from({ length: 30 }, (_, index) => `s${index}`);
+      const small = Object.fromEntries(names.map((name) => [name, proxied]));
+      const textsOf = (given: Given): string[] =>
+        Object.keys(compile({ ...given, offered: names }).injection?.spec.sources ?? {});
+      expect(textsOf({ sources: small })).to.have.members(names.slice(0, 20));
+      const asked = Object.fromEntries(Array.from({ length: 180 }, (_, index) => [`asked${index}`, proxied]));
+      expect(textsOf({ sources: { ...small, ...asked } })).to.have.length(200);
+      expect(textsOf({ sources: { s0: large, s1: proxied, asked: large } })).to.have.members(["s1", "asked"]);
     });
 
     it("compiles nothing more after much that does not fit", () => {

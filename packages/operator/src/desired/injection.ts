@@ -27,6 +27,11 @@ export interface InjectionInputs {
 export interface InjectionTexts {
   readonly sources: readonly string[];
   readonly inProcess: readonly string[];
+  /** Those of them that others have shared, and that no Pod of the namespace has named so far. */
+  readonly offered?: {
+    readonly sources: ReadonlySet<string>;
+    readonly inProcess: ReadonlySet<string>;
+  };
 }
 
 /** What became of a text. */
@@ -49,6 +54,8 @@ export interface CompiledInjection {
 /** etcd takes 1.5 MB, and every admission of a Pod reads the object. */
 const maxBytes = 900_000;
 const maxTexts = 200;
+/** Of these, what is only offered. One object can be shared with a thousand namespaces, and every API server keeps all Injections in memory. */
+const maxOffered = { texts: 20, bytes: 100_000 };
 /** Further ones are not even tried: a namespace may have thousands of sources, and the operator has other namespaces. */
 const maxTried = 400;
 /** Nor are further ones if what was compiled is so large by then, whether it fits or not: nothing else runs meanwhile. */
@@ -56,16 +63,21 @@ const maxCompiledBytes = 4 * maxBytes;
 
 /** Compiles what Pods of a namespace get. Texts for which there is no room are left to the webhook. */
 export function compileInjection(inputs: InjectionInputs, texts: InjectionTexts): CompiledInjection {
-  const room = { tries: maxTried, compiledBytes: maxCompiledBytes, texts: maxTexts, bytes: maxBytes };
-  const compile = (of: readonly string[], outcomeOf: (text: string) => TextOutcome) =>
-    new Map(
-      [...new Set(of)].map((text) => [
+  const work = { tries: maxTried, bytes: maxCompiledBytes };
+  const room = { texts: maxTexts, bytes: maxBytes };
+  const offeredRoom = { ...maxOffered };
+  const compile = (list: "sources" | "inProcess", outcomeOf: (text: string) => TextOutcome) => {
+    const roomsOf = (text: string): readonly Room[] =>
+      texts.offered?.[list].has(text) === true ? [room, offeredRoom] : [room];
+    return new Map(
+      [...new Set(texts[list])].map((text) => [
         text,
-        room.tries-- > 0 && room.compiledBytes > 0 ? fitted(text, outcomeOf(text), room) : untried,
+        work.tries-- > 0 && work.bytes > 0 ? fitted(text, outcomeOf(text), roomsOf(text), work) : untried,
       ]),
     );
-  const sources = compile(texts.sources, (text) => compileSources(text, inputs));
-  const inProcess = compile(texts.inProcess, (text) => compileInProcess(text, inputs));
+  };
+  const sources = compile("sources", (text) => compileSources(text, inputs));
+  const inProcess = compile("inProcess", (text) => compileInProcess(text, inputs));
   const injection: Injection = {
     apiVersion: "bunting.dev/v1alpha1",
     kind: "Injection",
@@ -100,21 +112,26 @@ function refused(problems: readonly SourceProblem[]): TextOutcome {
   return { entry: undefined, plan: undefined, problems: fewProblems(problems) };
 }
 
-/** What is left of the limits. */
+/** What is left in an Injection. */
 interface Room {
-  tries: number;
-  compiledBytes: number;
   texts: number;
   bytes: number;
 }
 
-function fitted(text: string, outcome: TextOutcome, room: Room): TextOutcome {
+function fitted(
+  text: string,
+  outcome: TextOutcome,
+  rooms: readonly Room[],
+  work: { bytes: number },
+): TextOutcome {
   if (outcome.entry === undefined) return outcome;
   const bytes = Buffer.byteLength(JSON.stringify({ [text]: outcome.entry }));
-  room.compiledBytes -= bytes;
-  if (room.texts > 0 && bytes <= room.bytes) {
-    room.texts--;
-    room.bytes -= bytes;
+  work.bytes -= bytes;
+  if (rooms.every((room) => room.texts > 0 && bytes <= room.bytes)) {
+    for (const room of rooms) {
+      room.texts--;
+      room.bytes -= bytes;
+    }
     return outcome;
   }
   return { ...outcome, entry: undefined, problems: [...outcome.problems, tooLarge] };

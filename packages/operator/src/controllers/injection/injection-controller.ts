@@ -8,12 +8,19 @@ import {
 import { aborted, isAborted, type Context, type Runnable, type WorkResult } from "@bunting/runtime";
 import { injectionName, injectionType, type Injection } from "../../api/injection.js";
 import { accessNeeds, type AccessNeeds } from "../../desired/access.js";
-import { compileInjection, type CompiledInjection, type TextOutcome } from "../../desired/injection.js";
+import {
+  compileInjection,
+  type CompiledInjection,
+  type InjectionTexts,
+  type TextOutcome,
+} from "../../desired/injection.js";
+import type { SourcePlan } from "../../sources/source-plan.js";
 import { fieldManager } from "../apply/managed-object.js";
 import { Controller } from "../controller.js";
 import type { ControllerMetrics } from "../controller-metrics.js";
 import type { ClusterSources } from "./cluster-sources.js";
 import { isPlainName, textsOf } from "./namespace-texts.js";
+import { offeredAnnotations, offeredTexts } from "./offered-texts.js";
 import type { SeenTexts, TextList } from "./seen-texts.js";
 import { storedMetadata } from "./stored-objects.js";
 
@@ -40,7 +47,7 @@ export interface CompileNews {
 
 /** What was last written to a namespace. */
 interface Written {
-  readonly spec: string;
+  readonly content: string;
   readonly resourceVersion: string | undefined;
 }
 
@@ -125,8 +132,10 @@ export class InjectionController implements Runnable {
     const sinceMs = nowMs - (this.#compiledMs.get(namespace) ?? -Infinity);
     if (sinceMs < pauseMs) return { requeueAfterMs: pauseMs - sinceMs };
     this.#compiledMs.set(namespace, nowMs);
-    const compiled = this.#compile(namespace);
-    await this.#write(namespace, compiled.injection, signal);
+    const texts = this.#texts(namespace);
+    const compiled = compileInjection(sources.inputs(namespace), texts);
+    const { injection } = compiled;
+    await this.#write(namespace, injection && withAnnotations(injection, texts, this.#touched), signal);
     this.#tell(namespace, compiled);
     this.#finished(namespace);
     return undefined;
@@ -138,30 +147,33 @@ export class InjectionController implements Runnable {
     if (this.#live(namespace) === undefined) return;
     try {
       const scope = { type: injectionType, namespace, name: injectionName };
-      const { spec } = (await client.get(scope, signal)) as Partial<Injection>;
+      const { metadata, ...object } = await client.get(scope, signal);
+      const { spec } = object as Partial<Injection>;
+      const offered = offeredTexts(metadata.annotations);
       for (const list of ["sources", "inProcess"] as const)
         for (const text of Object.keys(spec?.[list] ?? {}))
-          if (!isPlainName(text)) seen.add(namespace, list, text);
+          if (!isPlainName(text) && !offered[list].has(text)) seen.add(namespace, list, text);
     } catch (error) {
       if (!isNotFound(error)) throw error;
     }
   }
 
-  #compile(namespace: string): CompiledInjection {
+  #texts(namespace: string): InjectionTexts {
     const { sources, seen } = this.#options;
     const [ofSources, ofInProcess] = (["sources", "inProcess"] as const).map((list) =>
       sources.origins(namespace, list, seen.of(namespace, list)),
     );
     const none = { own: [], shared: [], seen: [] };
-    return compileInjection(sources.inputs(namespace), textsOf(ofSources ?? none, ofInProcess ?? none));
+    return textsOf(ofSources ?? none, ofInProcess ?? none);
   }
 
-  async #write(namespace: string, injection: Injection | undefined, signal: AbortSignal): Promise<void> {
+  async #write(namespace: string, injection: object | undefined, signal: AbortSignal): Promise<void> {
     const { client } = this.#options;
     const live = this.#live(namespace);
     const written = this.#written.get(namespace);
-    const spec = injection === undefined ? "" : JSON.stringify(injection.spec);
-    const isAsWritten = written?.spec === spec && written.resourceVersion === live?.metadata.resourceVersion;
+    const content = injection === undefined ? "" : JSON.stringify(injection);
+    const isAsWritten =
+      written?.content === content && written.resourceVersion === live?.metadata.resourceVersion;
     if (isAsWritten || (injection === undefined && live === undefined)) return;
     const scope = { type: injectionType, namespace, name: injectionName };
     let resourceVersion: string | undefined;
@@ -170,12 +182,10 @@ export class InjectionController implements Runnable {
         if (!isNotFound(error)) throw error;
       });
     } else {
-      const metadata = { ...injection.metadata, annotations: { [touchedAnnotation]: this.#touched } };
       const how = { fieldManager, force: true };
-      resourceVersion = (await client.apply(scope, { ...injection, metadata }, how, signal)).metadata
-        .resourceVersion;
+      ({ resourceVersion } = (await client.apply(scope, injection, how, signal)).metadata);
     }
-    this.#written.set(namespace, { spec, resourceVersion });
+    this.#written.set(namespace, { content, resourceVersion });
   }
 
   #tell(namespace: string, { sources, inProcess }: CompiledInjection): void {
@@ -187,12 +197,16 @@ export class InjectionController implements Runnable {
       for (const [text, outcome] of outcomes)
         if (isPlainName(text)) news.compiled(list, `${namespace}/${text}`, outcome);
         else this.#options.seen.compiled(namespace, list, text, outcome.entry !== undefined);
-    const plans = [...sources.values()].flatMap(({ plan }) => (plan === undefined ? [] : [plan]));
+    const plansOf = (texts: readonly (readonly [text: string, outcome: TextOutcome])[]): SourcePlan[] =>
+      texts.flatMap(([, { plan }]) => (plan === undefined ? [] : [plan]));
     news.usesProxy(
       namespace,
-      plans.some((plan) => plan.sources.some(({ way }) => way === "proxy")),
+      plansOf([...sources]).some((plan) => plan.sources.some(({ way }) => way === "proxy")),
     );
-    news.needs?.(namespace, accessNeeds(plans));
+    // Nothing is made in a namespace because somebody else shares something with it.
+    const seen = new Set(this.#options.seen.of(namespace, "sources"));
+    const asked = [...sources].filter(([text]) => isPlainName(text) || seen.has(text));
+    news.needs?.(namespace, accessNeeds(plansOf(asked)));
   }
 
   /** A namespace of the start is done; with the last of them, all are. */
@@ -207,6 +221,11 @@ export class InjectionController implements Runnable {
   #live(namespace: string): KubeObject | undefined {
     return this.#injections?.informer.store.get(`${namespace}/${injectionName}`);
   }
+}
+
+function withAnnotations(injection: Injection, texts: InjectionTexts, touched: string): object {
+  const annotations = { [touchedAnnotation]: touched, ...offeredAnnotations(injection, texts) };
+  return { ...injection, metadata: { ...injection.metadata, annotations } };
 }
 
 function isNotFound(error: unknown): boolean {
