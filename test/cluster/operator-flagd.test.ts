@@ -76,6 +76,7 @@ describe("Flagds on a real API server", function () {
     return {
       whenSynced,
       listen: (listener) => changed.listen(listener),
+      beginInputs: () => undefined,
       inputs: (namespace) => ({
         namespace: { name: namespace, annotations: {} },
         catalogue: {

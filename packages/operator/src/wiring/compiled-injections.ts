@@ -56,7 +56,7 @@ export function compiledInjections(wiring: OperatorWiring, use: ProxyUse): Compi
     sources,
     seen,
     usage,
-    lookup: parts.compilingLookup(sources, seen),
+    lookup: parts.compilingLookup(sources),
     proxyEntered: (state) => proxyReady.entered(state),
     everywhere: runnableComponent(
       sources,

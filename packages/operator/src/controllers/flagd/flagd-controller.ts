@@ -14,7 +14,9 @@ import { watchFlagds, watchMadeObjects } from "./flagd-watches.js";
 export interface FlagdSources {
   /** Resolves when all of them are known. */
   readonly whenSynced: Promise<void>;
-  inputs(namespace: string): FlagdInputs["sources"];
+  inputs(namespace: string, reader: `flagd/${string}`): FlagdInputs["sources"];
+  /** The Flagd asks for everything anew, or is gone: nobody hears for it of what it asked for before. */
+  beginInputs(namespace: string, reader: `flagd/${string}`): void;
   /** Calls back with each namespace whose sources have changed, until the returned function is called. */
   listen(listener: (namespace: string) => void): () => void;
 }
@@ -69,7 +71,7 @@ export class FlagdController implements Runnable {
     const onChange = (key: string): void => {
       // Objects of other controllers have the same label.
       if (this.#flagds?.informer.store.get(key) !== undefined) this.#controller.add(key);
-      else this.#status.forget(key);
+      else this.#forget(key);
     };
     const watched = { watches, discovery: cluster.discovery, context, onChange };
     this.#flagds = watchFlagds(watched);
@@ -81,6 +83,12 @@ export class FlagdController implements Runnable {
     ]).finally(stop);
   }
 
+  #forget(key: string): void {
+    const [namespace = "", name = ""] = key.split("/");
+    this.#status.forget(key);
+    this.#options.sources.beginInputs(namespace, `flagd/${name}`);
+  }
+
   #sourceChanged(namespace: string): void {
     for (const { metadata } of this.#flagds?.informer.store.by("namespace", namespace) ?? [])
       this.#controller.add(`${namespace}/${metadata.name}`);
@@ -90,7 +98,10 @@ export class FlagdController implements Runnable {
     const { settings, sources, cluster } = this.#options;
     const flagd = this.#flagds?.informer.store.get(key);
     if (flagd === undefined || flagd.metadata["deletionTimestamp"] !== undefined) return undefined;
-    const inputs = { sources: sources.inputs(flagd.metadata.namespace), settings };
+    const { namespace, name } = flagd.metadata;
+    const reader = `flagd/${name}` as const;
+    sources.beginInputs(namespace, reader);
+    const inputs = { sources: sources.inputs(namespace, reader), settings };
     try {
       const outcome = await deployFlagd(flagd, inputs, cluster, this.#news, signal);
       for (const problem of problemsOf(outcome)) this.#report(flagd, problem);

@@ -1,9 +1,10 @@
 import { featureFlagSourceType, inProcessConfigurationType } from "@bunting/featureflags/resources";
 import type { ClusterWatches, KubeObject, RunningInformer } from "@bunting/kube";
 import { featureFlagType, parseReaders } from "@bunting/protocol";
-import { SetMultimap, Signal, type Runnable } from "@bunting/runtime";
+import { Signal, type Runnable } from "@bunting/runtime";
 import { buntingAnnotations } from "../../api/names.js";
 import type { InjectionInputs } from "../../desired/injection.js";
+import { Dependents } from "./dependents.js";
 import type { TextOrigins } from "./namespace-texts.js";
 import type { TextList } from "./seen-texts.js";
 import {
@@ -24,6 +25,13 @@ export interface CompileSettings {
 
 const namespaceType = { group: "", version: "v1", plural: "namespaces" } as const;
 
+/** Who compiles something of a namespace. */
+export type DependentReader = "injection" | `flagd/${string}`;
+
+function readerOf(namespace: string, reader: DependentReader): string {
+  return `${namespace} ${reader}`;
+}
+
 type SourceIndex = "namespace" | "reader";
 
 /**
@@ -39,8 +47,8 @@ export class ClusterSources implements Runnable {
   readonly #namespaces: RunningInformer<KubeObject, never>;
   readonly #changed = new Signal<string>();
   readonly #flagWritten = new Signal<string>();
-  /** By `namespace/name` of what texts name, or sources read: the namespaces whose Injections depend on it. */
-  readonly #dependents = new SetMultimap<string, string>();
+  /** Who depends on what texts name, or sources read. */
+  readonly #dependents = new Dependents();
 
   constructor(watches: ClusterWatches, settings: CompileSettings) {
     this.#settings = settings;
@@ -145,13 +153,20 @@ export class ClusterSources implements Runnable {
     return (list === "sources" ? this.#sources : this.#configurations).informer.store.get(key);
   }
 
-  /** What the entries of a namespace are compiled from. What is asked for is noted: `listen` hears when it changes. */
-  inputs(namespace: string): InjectionInputs {
+  /**
+   * What the entries of a namespace are compiled from.
+   *
+   * @param reader what is asked for is noted for it, and `listen` hears of the namespace when that changes; undefined: nothing is noted, as
+   * anybody may have texts looked up
+   */
+  inputs(namespace: string, reader?: DependentReader): InjectionInputs {
+    const name = reader === undefined ? undefined : readerOf(namespace, reader);
     const annotations = this.#namespaces.informer.store.get(namespace)?.metadata.annotations ?? {};
     const noted =
       <Result>(find: (key: string) => Result) =>
       (key: string): Result => {
-        this.#dependents.add(key, namespace);
+        // What is of the namespace itself is heard of anyway.
+        if (name !== undefined && !key.startsWith(`${namespace}/`)) this.#dependents.add(name, key);
         return find(key);
       };
     return {
@@ -166,16 +181,25 @@ export class ClusterSources implements Runnable {
     };
   }
 
+  /** The reader asks for everything anew: it hears no more of what it asked for before. */
+  beginInputs(namespace: string, reader: DependentReader): void {
+    this.#dependents.begin(readerOf(namespace, reader));
+  }
+
   #objectChanged(key: string, object: KubeObject | undefined, before: KubeObject | undefined): void {
     if (object !== undefined && before !== undefined && isSameToPods(object, before)) return;
     const given = [object, before].filter((each) => each !== undefined);
     const concerned = given.flatMap((each) => [each.metadata.namespace ?? "", ...readersIn(each)]);
-    this.#emit([...concerned, ...this.#dependents.take(key)]);
+    this.#emit([...concerned, ...this.#dependentNamespaces(key)]);
   }
 
   #flagChanged(key: string, object: KubeObject | undefined, before: KubeObject | undefined): void {
     this.#flagWritten.emit(key);
-    if (readersOf(object) !== readersOf(before)) this.#emit(this.#dependents.take(key));
+    if (readersOf(object) !== readersOf(before)) this.#emit(this.#dependentNamespaces(key));
+  }
+
+  #dependentNamespaces(key: string): readonly string[] {
+    return Array.from(this.#dependents.take(key), (reader) => reader.split(" ")[0] ?? "");
   }
 
   #emit(namespaces: Iterable<string>): void {

@@ -3,8 +3,6 @@ import { compileInProcess, compileSources } from "../../desired/injection.js";
 import type { NotInjectedReason } from "../../pod/reasons.js";
 import { sentencesOf, type SourceProblem, type SourceProblemReason } from "../../sources/source-problem.js";
 import type { ClusterSources } from "./cluster-sources.js";
-import { isPlainName } from "./namespace-texts.js";
-import type { SeenTexts } from "./seen-texts.js";
 
 /** What a Pod is told for each reason. */
 const reasons: Readonly<Record<SourceProblemReason, NotInjectedReason>> = {
@@ -23,19 +21,14 @@ const reasons: Readonly<Record<SourceProblemReason, NotInjectedReason>> = {
 
 /**
  * Compiles what Pods ask for when they ask, from objects in memory. So every replica knows the same as the leader, and texts for which an
- * Injection has no room are served. A text that nobody knew is compiled for the next Pod as well.
+ * Injection has no room are served. It remembers nothing: anybody in the cluster may have texts looked up, for namespaces of any name.
  */
-export function compilingLookup(
-  sources: Pick<ClusterSources, "hasSynced" | "inputs">,
-  seen: SeenTexts,
-): EntryLookup {
+export function compilingLookup(sources: Pick<ClusterSources, "hasSynced" | "inputs">): EntryLookup {
   return (namespace, { list, text }) => {
     if (!sources.hasSynced) return notRead;
     const compile = list === "sources" ? compileSources : compileInProcess;
     const { entry, problems } = compile(text, sources.inputs(namespace));
-    if (entry === undefined) return missingEntry(problems);
-    if (!isPlainName(text)) seen.add(namespace, list, text);
-    return entry;
+    return entry ?? missingEntry(problems);
   };
 }
 

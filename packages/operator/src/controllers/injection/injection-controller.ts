@@ -122,6 +122,7 @@ export class InjectionController implements Runnable {
       this.#written.delete(namespace);
       this.#compiledMs.delete(namespace);
       seen.forget(namespace);
+      sources.beginInputs(namespace, "injection");
       news.usesProxy(namespace, false);
       news.needs?.(namespace, accessNeeds([]));
       this.#finished(namespace);
@@ -133,7 +134,8 @@ export class InjectionController implements Runnable {
     if (sinceMs < pauseMs) return { requeueAfterMs: pauseMs - sinceMs };
     this.#compiledMs.set(namespace, nowMs);
     const texts = this.#texts(namespace);
-    const compiled = compileInjection(sources.inputs(namespace), texts);
+    sources.beginInputs(namespace, "injection");
+    const compiled = compileInjection(sources.inputs(namespace, "injection"), texts);
     const { injection } = compiled;
     await this.#write(namespace, injection && withAnnotations(injection, texts, this.#touched), signal);
     this.#tell(namespace, compiled);
