@@ -45,6 +45,16 @@ describe("sidecarVolumes", () => {
     expect(applicationMounts).to.deep.equal([]);
   });
 
+  it("have names of their own, whatever FeatureFlags are called", () => {
+    const files = ["bunting-cache", "bunting-identity", "bunting-socket"].map((name) => ({
+      namespace: "shop",
+      name,
+    }));
+    const { volumes } = of({ files, hasIdentity: true, socketPath: "/run/of/flagd.sock" });
+    expect(new Set(volumes.map(({ name }) => name)).size).to.equal(6);
+    expect(volumes.at(-1)).to.have.nested.property("configMap.name", "bunting-socket");
+  });
+
   it("are a ConfigMap of the Pods' namespace for each FeatureFlag that is read as a file, once", () => {
     const flag = { namespace: "shop", name: "limits" };
     const { volumes, agentMounts } = of({ files: [flag, { namespace: "team", name: "limits" }, flag] });

@@ -18,6 +18,7 @@ export const identityVolume: VolumeMount = {
 export const authorityConfigMap = "bunting-ca";
 
 const socketVolume = "bunting-socket";
+const ownVolumes: ReadonlySet<string> = new Set([cacheVolume.name, identityVolume.name, socketVolume]);
 
 /** Directories that images have, or that Kubernetes mounts into: a volume would hide what is there from the application. */
 const takenDirectories =
@@ -111,10 +112,10 @@ export function flagConfigMapName({ namespace, name }: ObjectAddress, podNamespa
   return `flags-${digestOf(`${namespace}/${name}`)}`;
 }
 
-/** Names of volumes have no dots, and at most 63 characters. */
+/** Names of volumes have no dots, and at most 63 characters. Two of one name would have every Pod refused, so ours stay ours. */
 function flagVolumeName(flag: ObjectAddress, podNamespace: string): string {
   const name = flagConfigMapName(flag, podNamespace);
-  return isNamespaceName(name) ? name : `flags-${digestOf(addressKey(flag))}`;
+  return isNamespaceName(name) && !ownVolumes.has(name) ? name : `flags-${digestOf(addressKey(flag))}`;
 }
 
 function digestOf(text: string): string {
