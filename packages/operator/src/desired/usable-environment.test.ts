@@ -10,6 +10,8 @@ const usable: readonly EnvironmentVariable[] = [
   { name: "SECRET", valueFrom: { secretKeyRef: { name: "secret", key: "k" } } },
   { name: "NODE", valueFrom: { fieldRef: { fieldPath: "spec.nodeName" } } },
   { name: "LABEL", valueFrom: { fieldRef: { apiVersion: "v1", fieldPath: "metadata.labels['a/b']" } } },
+  { name: "MEMORY", valueFrom: { resourceFieldRef: { resource: "limits.memory", divisor: "1Mi" } } },
+  { name: "WHOLE", valueFrom: { resourceFieldRef: { resource: "requests.cpu", divisor: 1 } } },
   { name: "LIMIT", valueFrom: { resourceFieldRef: { resource: "limits.cpu", divisor: "1m" } } },
 ];
 
@@ -23,6 +25,10 @@ const refused: readonly EnvironmentVariable[] = [
   { name: "ODD_KEY", valueFrom: { configMapKeyRef: { name: "m", key: "a/b" } } },
   { name: "FIELD", valueFrom: { fieldRef: { fieldPath: "spec.containers" } } },
   { name: "OLD", valueFrom: { fieldRef: { apiVersion: "v2", fieldPath: "spec.nodeName" } } },
+  { name: "LABEL", valueFrom: { fieldRef: { fieldPath: "metadata.labels['a b']" } } },
+  { name: "DOTS", valueFrom: { secretKeyRef: { name: "s", key: "..a" } } },
+  { name: "UNIT", valueFrom: { resourceFieldRef: { resource: "limits.memory", divisor: "1m" } } },
+  { name: "HALF", valueFrom: { resourceFieldRef: { resource: "limits.cpu", divisor: "500m" } } },
   { name: "RESOURCE", valueFrom: { resourceFieldRef: { resource: "limits.gpu" } } },
   {
     name: "TWO",

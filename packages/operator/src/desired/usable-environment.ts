@@ -3,7 +3,9 @@ import type { SourceProblem } from "../sources/source-problem.js";
 
 /** Of which fields a variable may be. */
 const podFields =
-  /^(?:metadata\.(?:name|namespace|uid)|metadata\.(?:labels|annotations)\['[^']+'\]|spec\.(?:nodeName|serviceAccountName)|status\.(?:hostIPs?|podIPs?))$/;
+  /^(?:metadata\.(?:name|namespace|uid)|metadata\.(?:labels|annotations)\['(?:[a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?\/)?[A-Za-z0-9](?:[-\w.]{0,61}[A-Za-z0-9])?'\]|spec\.(?:nodeName|serviceAccountName)|status\.(?:hostIPs?|podIPs?))$/;
+/** The units that there are of a resource; 0 is none, and counts as 1. */
+const divisors = { cpu: /^(?:0|1m?)$/, other: /^(?:0|1(?:k|Ki|[MGTPE]i?)?)$/ };
 const resourceFields = /^(?:limits|requests)\.(?:cpu|memory|ephemeral-storage|hugepages-[0-9A-Za-z.]+)$/;
 
 /**
@@ -39,7 +41,11 @@ function isUsableReference(valueFrom: EnvironmentValueSource): boolean {
   if (given.length !== 1) return false;
   if (fieldRef !== undefined)
     return [undefined, "v1"].includes(fieldRef.apiVersion) && podFields.test(fieldRef.fieldPath);
-  if (resourceFieldRef !== undefined) return resourceFields.test(resourceFieldRef.resource);
+  if (resourceFieldRef !== undefined) {
+    const { resource, divisor = "0" } = resourceFieldRef;
+    const units = resource.endsWith(".cpu") ? divisors.cpu : divisors.other;
+    return resourceFields.test(resource) && units.test(String(divisor));
+  }
   const key = configMapKeyRef ?? secretKeyRef;
-  return (key?.name ?? "") !== "" && /^[-._a-zA-Z0-9]{1,253}$/.test(key?.key ?? "");
+  return (key?.name ?? "") !== "" && /^(?!\.$|\.\.)[-._a-zA-Z0-9]{1,253}$/.test(key?.key ?? "");
 }
