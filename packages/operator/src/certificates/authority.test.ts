@@ -117,6 +117,22 @@ describe("nextAuthorities", () => {
     expect(leader.authorities).to.have.length(4);
   });
 
+  it("follows one of the future, which nobody accepts, at once: the clock was wrong when it was made", () => {
+    const leader = new Leader();
+    leader.nowMs = startMs + 400 * dayMs;
+    leader.look();
+    leader.apply();
+    leader.nowMs = startMs;
+    leader.look();
+    expect(leader.states).to.equal("A trusted, B new");
+    leader.apply();
+    leader.wait(settleMs);
+    expect(leader.states).to.equal("A retired, B trusted");
+    expect(
+      nextLeaf(leader.authorities, undefined, leader.nowMs, ({ cert, key }) => ({ cert, key }))?.issuer,
+    ).to.equal("B");
+  });
+
   it("says when something is due, so that waiting until then changes something", () => {
     const leader = new Leader();
     expect(authoritiesDueMs([])).to.equal(0);
@@ -165,6 +181,15 @@ describe("nextLeaf", () => {
       expect(nextLeaf([each], leafOfA, startMs + 4 * dayMs, issue)).to.equal(leafOfA);
       const renewed = nextLeaf([each], leafOfA, startMs + 5 * dayMs, issue);
       expect(renewed?.validToMs).to.equal(startMs + 12 * dayMs);
+    }
+  });
+
+  it("replaces what was issued in the future, by a clock that was wrong", () => {
+    for (const each of [a, { ...a, ...trusted }]) {
+      const early = nextLeaf([each], undefined, startMs + 30 * dayMs, issue);
+      expect(nextLeaf([each], early, startMs + 30 * dayMs - hourMs, issue)).to.equal(early);
+      const renewed = nextLeaf([each], early, startMs + 20 * dayMs, issue);
+      expect(renewed?.validToMs).to.equal(startMs + 27 * dayMs);
     }
   });
 

@@ -52,12 +52,13 @@ const maxAuthorities = 4;
  * | A trusted, B trusted | `settleMs` later | A retired (without its key), B trusted |
  * | A retired, B trusted | no certificate that A issued can live | B trusted |
  * | any | one has expired | without it |
+ * | any | the newest is of the future, because a clock was wrong | A, B as if its life were over |
  */
 export function nextAuthorities(authorities: Authorities, view: AuthorityView): Authorities {
   const { nowMs, appliedBundle, create } = view;
   const kept = authorities.filter((each) => nowMs < goneMs(each));
   const newest = kept.at(-1);
-  if (newest?.key === undefined || nowMs >= renewalMs(newest))
+  if (newest?.key === undefined || nowMs >= renewalMs(newest) || nowMs < newest.validFromMs)
     return [...kept.slice(1 - maxAuthorities), newAuthority(nowMs, create)];
   const isSettled = newest.trustedMs !== undefined && nowMs >= newest.trustedMs + settleMs;
   const next = kept.map((each) => {

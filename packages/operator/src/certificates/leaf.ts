@@ -42,16 +42,21 @@ export function nextLeaf(
 ): Leaf | undefined {
   const settled = settledIssuer(authorities, nowMs);
   if (settled !== undefined) {
-    const isGood = held?.issuer === settled.cert && nowMs < held.renewMs;
+    const isGood = held?.issuer === settled.cert && !isLeafDue(held, nowMs);
     return isGood ? held : newLeaf(settled, nowMs, issue);
   }
   const issuer = authorities.find(({ cert }) => cert === held?.issuer);
   if (held !== undefined && issuer !== undefined && nowMs < held.validToMs) {
-    const isDue = nowMs >= held.renewMs && issuer.key !== undefined;
+    const isDue = isLeafDue(held, nowMs) && issuer.key !== undefined;
     return isDue ? newLeaf(issuer, nowMs, issue) : held;
   }
   const first = authorities.find(({ key, validToMs }) => key !== undefined && nowMs < validToMs);
   return first === undefined ? held : newLeaf(first, nowMs, issue);
+}
+
+/** Also if it was issued in the future: then the clock was wrong, and nobody accepts the certificate yet. */
+function isLeafDue({ renewMs }: Leaf, nowMs: number): boolean {
+  return nowMs >= renewMs || renewMs - nowMs > leafLifeMs * renewalShare + clockSkewMs;
 }
 
 /** The next time at which another certificate may be due; Infinity: only when the authorities change. */
