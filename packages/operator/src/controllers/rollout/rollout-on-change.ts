@@ -30,6 +30,8 @@ interface BegunRollout {
 
 /** An edit is often followed by another one, in ms. */
 const settleMs = 3_000;
+/** The shortest time between two restarts in a namespace: whoever shares a source with it may edit that all the time. */
+const pauseMs = 60_000;
 
 /**
  * Restarts workloads when what their Pods would get has changed, if their FeatureFlagSource says so. The digests that workloads run with are written
@@ -42,6 +44,8 @@ export class RolloutOnChange implements Runnable {
   #injections: RunningInformer<StoredDigests, never> | undefined;
   /** By namespace, until the informer has heard of it: what is tried again must not restart twice. */
   readonly #begun = new Map<string, BegunRollout>();
+  /** When workloads of a namespace were restarted last, on the monotonic clock. */
+  readonly #restartedMs = new Map<string, number>();
 
   constructor(options: RolloutOnChangeOptions) {
     this.#options = options;
@@ -56,6 +60,7 @@ export class RolloutOnChange implements Runnable {
     const { watches, ready } = this.#options;
     // Another leader may have gone on since.
     this.#begun.clear();
+    this.#restartedMs.clear();
     const injections = watches.inform<StoredDigests>(
       { type: injectionType },
       {
@@ -77,14 +82,20 @@ export class RolloutOnChange implements Runnable {
 
   async #reconcile(namespace: string, signal: AbortSignal): Promise<WorkResult | undefined> {
     const stored = this.#injections?.informer.store.get(`${namespace}/${injectionName}`);
-    if (stored === undefined) return undefined;
-    const { client, restarts } = this.#options;
+    if (stored === undefined) {
+      this.#restartedMs.delete(namespace);
+      return undefined;
+    }
+    const { client, restarts, context } = this.#options;
     const { changed, next } = planRollout(stored, (text) => restarts(namespace, text));
     const annotation = JSON.stringify(next);
     if (annotation === JSON.stringify(stored.rolledOut)) {
       this.#begun.delete(namespace);
       return undefined;
     }
+    const isAgain = this.#begun.get(namespace)?.next === annotation;
+    const sinceMs = context.clock.monotonicMs() - (this.#restartedMs.get(namespace) ?? -Infinity);
+    if (changed.size > 0 && !isAgain && sinceMs < pauseMs) return { requeueAfterMs: pauseMs - sinceMs };
     const begun = this.#begin(namespace, stored, annotation);
     if (begun.isWritten) return undefined;
     if (changed.size > 0) await this.#restart(namespace, changed, begun.at, signal);
@@ -115,7 +126,8 @@ export class RolloutOnChange implements Runnable {
     at: string,
     signal: AbortSignal,
   ): Promise<void> {
-    const { client, events } = this.#options;
+    const { client, events, context } = this.#options;
+    this.#restartedMs.set(namespace, context.clock.monotonicMs());
     for (const { kind, name, uid, text } of await restartWorkloads(
       client,
       { namespace, texts, at },
