@@ -43,8 +43,10 @@ const json = { "content-type": "application/json" };
 const text = { "content-type": "text/plain; charset=utf-8" };
 
 /**
- * The HTTPS port that API servers call. They speak HTTP/1.1 to it, over connections that they keep: over HTTP/2 all would go to one replica. Anybody in the cluster can connect: what is
- * held for a connection is charged to it, and reviews change nothing, so there is nothing to gain by sending one.
+ * The HTTPS port that API servers call. They speak HTTP/1.1 to it, over connections that they keep: over HTTP/2 all would go to one replica.
+ *
+ * Anybody who reaches the port can send a review, because API servers show no certificate by default. What is held for a connection is charged
+ * to it, and reviews change nothing; but the answer to a review about a Pod has what the Injection of its namespace has for the text.
  */
 export class AdmissionServer implements Runnable {
   readonly name = "admission";
