@@ -188,8 +188,8 @@ describe("Injections on a real API server", function () {
     expect(made.spec.sources["a"]?.container?.args).to.include(
       `[{"uri":"flagd-proxy-svc.flags.svc.cluster.local:8015","provider":"grpc","selector":"core.openfeature.dev/${namespace}/limits"}]`,
     );
-    expect(leading.proxyUsers).to.include(namespace);
-    // Namespaces of other tests are compiled as well.
+    // It is told once the Injection is written; and namespaces of other tests are compiled as well.
+    await eventually(() => leading.proxyUsers.has(namespace), "the namespace uses the proxy");
     await eventually(() => leading.proxyUsers.has("complete"), "all namespaces are compiled");
     const sources = [...proxied.sources, { source: "on-disk", provider: "file" }];
     await put("FeatureFlagSource", "a", { sources, port: 9013 });
@@ -199,7 +199,7 @@ describe("Injections on a real API server", function () {
     await until((object) => texts(object) === "", "the source is gone");
     await cluster().api.delete(path("inprocessconfigurations", "c"));
     await eventually(async () => (await injection()) === undefined, "there is nothing left to inject");
-    expect(leading.proxyUsers).to.not.include(namespace);
+    await eventually(() => !leading.proxyUsers.has(namespace), "the namespace uses the proxy no more");
   });
 
   it("have the texts that were seen on Pods, also for the next leader", async () => {
