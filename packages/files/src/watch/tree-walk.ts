@@ -100,7 +100,7 @@ export class TreeWalk {
     return this.#enter(visit, listing, isRead);
   }
 
-  /** What is at the path now; undefined if it must not be entered. */
+  /** The directory that is at the path now; undefined if it must not be entered. */
   async #identify(
     path: string,
     before: DirectoryListing | undefined,

@@ -96,7 +96,7 @@ export class EventRecorder implements Runnable {
 
   /** Never fails, and never waits. */
   record(given: EventDetails): void {
-    // What is remembered of thousands of events is no more than what is written.
+    // Thousands of notes are remembered: each is cut here to the length at which it is written.
     const details = { ...given, note: cutToBytes(given.note, maxNoteBytes) };
     const nowMs = this.#options.context.clock.monotonicMs();
     const key = keyOfEvent(details);

@@ -13,7 +13,7 @@ export interface AdmissionRequest {
   readonly subResource: string;
   /** Undefined for deletions. */
   readonly object: JsonObject | undefined;
-  /** What is stored, for updates and deletions. */
+  /** The object as it is stored, for updates and deletions. */
   readonly oldObject: JsonObject | undefined;
 }
 

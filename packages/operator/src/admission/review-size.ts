@@ -9,7 +9,7 @@ const maxLevels = 10_000;
 const maxLists = 300_000;
 const maxFields = 400_000;
 
-/** What is too much in a text of JSON, as the end of a sentence; undefined if nothing is. It reads each byte once, and keeps nothing. */
+/** The limit that a text of JSON exceeds, as the end of a sentence; undefined if it exceeds none. Each byte is read once, and nothing is kept. */
 export function excessOf(text: Buffer): string | undefined {
   let [levels, lists, fields] = [0, 0, 0];
   let isInString = false;

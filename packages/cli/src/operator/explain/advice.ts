@@ -62,7 +62,7 @@ function noPodAdvice(of: Unadvised, facts: PodFacts): Advice {
   return unwell(admissionAdvice(facts) ?? operatorAdvice);
 }
 
-/** Nobody has marked the Pod: when it was created, nobody was there. */
+/** Advice for a Pod without a mark of ours: neither the policy nor the webhook was there when it was created. */
 function missedAdvice(of: Unadvised, facts: PodFacts): Advice {
   if (facts.asked === undefined) return unwell(adviceForReason("NoSource"));
   const objects = objectAdvice(of);

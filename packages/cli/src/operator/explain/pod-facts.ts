@@ -20,7 +20,7 @@ export interface PodFacts {
   readonly webhook: ClusterAnswer<KubeObject>;
 }
 
-/** What is compiled for the text that a Pod asks with. */
+/** The entry that is compiled for the text of a Pod's annotation. */
 export interface InjectionFacts {
   readonly texts: readonly string[];
   readonly entry: { readonly digest: string; readonly container?: ShownContainer } | undefined;

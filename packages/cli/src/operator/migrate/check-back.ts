@@ -5,7 +5,7 @@ import type { MigrationFacts } from "./migration-facts.js";
 import type { MigrationFinding } from "./migration-finding.js";
 import { prunedFields, stockFields } from "./stock-fields.js";
 
-/** What is lost when the open-feature-operator takes over again: fields and annotations that only we know. */
+/** Fields and annotations that only our operator knows, and that are lost when the open-feature-operator takes over again. */
 export function checkBack({
   flags,
   sources,

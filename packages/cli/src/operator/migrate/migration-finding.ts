@@ -7,7 +7,7 @@
  */
 export interface MigrationFinding {
   readonly severity: "blocks" | "warns" | "tells";
-  /** What it is about: `FeatureFlag shop/checkout`. */
+  /** The object that the finding is about: `FeatureFlag shop/checkout`. */
   readonly object: string;
   readonly message: string;
 }
