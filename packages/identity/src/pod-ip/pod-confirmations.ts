@@ -1,4 +1,4 @@
-import { KubeError } from "@bunting/kube";
+import { unlessNotFound } from "@bunting/kube";
 import type { Identity } from "../identity.js";
 import type { ReviewClient } from "../review/review-client.js";
 import type { ReviewerOptions } from "../review/reviewer-options.js";
@@ -68,14 +68,9 @@ export class PodConfirmations {
 async function confirm(client: ReviewClient, found: FoundPod, signal: AbortSignal): Promise<Confirmation> {
   const { namespace, pod: name = "", podUid } = found.identity;
   const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods/${encodeURIComponent(name)}`;
-  try {
-    // From the API server's memory.
-    const answer = await client.raw({ method: "GET", path, query: { resourceVersion: 0 } }, signal);
-    const pod = (answer ?? {}) as Pod;
-    if (!holds(pod, found.address) || isEnding(pod) || identityOf(pod)?.podUid !== podUid) return "gone";
-    return isReady(pod) && pod.spec?.hostNetwork !== true ? "same" : "unsure";
-  } catch (error) {
-    if (error instanceof KubeError && error.code === "NOT_FOUND") return "gone";
-    throw error;
-  }
+  // From the API server's memory.
+  const request = { method: "GET", path, query: { resourceVersion: 0 } } as const;
+  const pod = ((await unlessNotFound(client.raw(request, signal))) ?? {}) as Pod;
+  if (!holds(pod, found.address) || isEnding(pod) || identityOf(pod)?.podUid !== podUid) return "gone";
+  return isReady(pod) && pod.spec?.hostNetwork !== true ? "same" : "unsure";
 }

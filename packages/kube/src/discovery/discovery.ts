@@ -1,7 +1,7 @@
 import type { Clock } from "@bunting/runtime";
-import { KubeError } from "../kube-error.js";
 import type { ResourceType } from "../rest/resource.js";
 import type { RestClient } from "../rest/rest-client.js";
+import { unlessNotFound } from "../rest/unless-not-found.js";
 
 export interface DiscoveryOptions {
   readonly client: Pick<RestClient, "raw">;
@@ -60,15 +60,9 @@ export class Discovery {
   }
 
   async #read(path: string, signal: AbortSignal): Promise<Served> {
-    try {
-      const list = (await this.#options.client.raw({ method: "GET", path }, signal)) as {
-        readonly resources?: readonly { readonly name: string; readonly kind: string }[];
-      };
-      return new Map((list.resources ?? []).map(({ name, kind }) => [name, kind]));
-    } catch (error) {
-      // No resource of the group is served in this version.
-      if (error instanceof KubeError && error.code === "NOT_FOUND") return new Map();
-      throw error;
-    }
+    // Undefined if no resource of the group is served in this version.
+    const list = (await unlessNotFound(this.#options.client.raw({ method: "GET", path }, signal))) as
+      { readonly resources?: readonly { readonly name: string; readonly kind: string }[] } | undefined;
+    return new Map((list?.resources ?? []).map(({ name, kind }) => [name, kind]));
   }
 }

@@ -2,6 +2,7 @@ import { isAborted, sleep, type Runnable, type Context } from "@bunting/runtime"
 import { KubeError } from "../kube-error.js";
 import { microTime } from "../objects/micro-time.js";
 import type { ObjectScope, RestClient } from "../rest/rest-client.js";
+import { unlessNotFound } from "../rest/unless-not-found.js";
 import { leaseType, type LeaseObject, type LeaseSpec } from "./lease-record.js";
 
 /** A Lease, and who wants to hold it. */
@@ -211,13 +212,8 @@ export class LeaderElection implements Runnable {
     this.#held = lease;
   }
 
-  async #read(signal: AbortSignal): Promise<LeaseObject | undefined> {
-    try {
-      return await this.#options.client.get(this.#scope, signal);
-    } catch (error) {
-      if (error instanceof KubeError && error.code === "NOT_FOUND") return undefined;
-      throw error;
-    }
+  #read(signal: AbortSignal): Promise<LeaseObject | undefined> {
+    return unlessNotFound(this.#options.client.get(this.#scope, signal));
   }
 
   #observe({ metadata: { resourceVersion = "" }, spec }: LeaseObject): void {

@@ -1,4 +1,4 @@
-import { KubeError, type ObjectScope, type RestClient } from "@bunting/kube";
+import { type ObjectScope, type RestClient, unlessNotFound } from "@bunting/kube";
 import { WorkQueue, type Context, type Runnable, type WorkResult } from "@bunting/runtime";
 import {
   authoritiesAfterLoss,
@@ -96,13 +96,8 @@ export class AuthorityKeeper implements Runnable {
     return { requeueAfterMs: Math.min(dueMs, longestWaitMs) };
   }
 
-  async #read(signal: AbortSignal): Promise<SecretObject | undefined> {
-    try {
-      return await this.#options.client.get(this.#scope, signal);
-    } catch (error) {
-      if (error instanceof KubeError && error.code === "NOT_FOUND") return undefined;
-      throw error;
-    }
+  #read(signal: AbortSignal): Promise<SecretObject | undefined> {
+    return unlessNotFound(this.#options.client.get(this.#scope, signal));
   }
 
   /** Undefined if there is none, or it holds something else. */

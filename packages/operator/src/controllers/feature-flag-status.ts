@@ -6,6 +6,7 @@ import {
   type ObjectScope,
   type ResourceScope,
   type RestClient,
+  unlessNotFound,
 } from "@bunting/kube";
 import { featureFlagType, type JsonObject } from "@bunting/protocol";
 import { openFeatureApiVersion } from "@bunting/featureflags/resources";
@@ -96,7 +97,7 @@ export class FeatureFlagStatus implements Runnable {
     if (waitMs > 0) return { requeueAfterMs: waitMs };
     const [namespace = "", name = ""] = key.split("/");
     const scope = { type: featureFlagType, namespace, name };
-    const object = await this.#read(scope, signal);
+    const object = await unlessNotFound(this.#options.client.get(scope, signal));
     if (object === undefined) return undefined;
     const { levelOfNamespace, ...limits } = this.#options.rules;
     const work = judgingFeatureFlag(object as unknown as JsonObject, levelOfNamespace(namespace), limits);
@@ -112,15 +113,6 @@ export class FeatureFlagStatus implements Runnable {
     }
     if (verdict.accepted !== "True") this.#tell(object, verdict);
     return undefined;
-  }
-
-  async #read(scope: ObjectScope, signal: AbortSignal): Promise<StoredFeatureFlag | undefined> {
-    try {
-      return await this.#options.client.get(scope, signal);
-    } catch (error) {
-      if (error instanceof KubeError && error.code === "NOT_FOUND") return undefined;
-      throw error;
-    }
   }
 
   /** What is to be written; undefined if it is written already. */

@@ -1,4 +1,4 @@
-import { KubeError, type KubeObject, type ResourceType, type RestClient } from "@bunting/kube";
+import { type KubeObject, type ResourceType, type RestClient, unlessNotFound } from "@bunting/kube";
 import { isAborted, sleep, type Context } from "@bunting/runtime";
 import { otherLeaseName } from "../api/leases.js";
 
@@ -119,13 +119,8 @@ export class OtherOperator {
   }
 
   /** Undefined if there is none. */
-  async #get(type: ResourceType, name: string, signal: AbortSignal): Promise<KubeObject | undefined> {
+  #get(type: ResourceType, name: string, signal: AbortSignal): Promise<KubeObject | undefined> {
     const { client, namespace } = this.#options;
-    try {
-      return await client.get({ type, namespace, name }, signal);
-    } catch (error) {
-      if (error instanceof KubeError && error.code === "NOT_FOUND") return undefined;
-      throw error;
-    }
+    return unlessNotFound(client.get({ type, namespace, name }, signal));
   }
 }

@@ -1,4 +1,4 @@
-import { KubeError, type KubeObject, type OwnerReference, type RestClient } from "@bunting/kube";
+import { type OwnerReference, type RestClient, unlessNotFound } from "@bunting/kube";
 
 /** Kubernetes puts it on Pods of a ReplicaSet of a Deployment, and at the end of the ReplicaSet's name. */
 const hashLabel = "pod-template-hash";
@@ -19,7 +19,7 @@ export async function ownDeployment(
   signal: AbortSignal,
 ): Promise<OwnerReference | undefined> {
   const { namespace } = pod;
-  const own = await found(client.get({ type: pods, ...pod }, signal));
+  const own = await unlessNotFound(client.get({ type: pods, ...pod }, signal));
   const { ownerReferences = [] } = (own?.metadata ?? {}) as { readonly ownerReferences?: OwnerReference[] };
   const replicaSet = ownerReferences.find(
     ({ kind, controller }) => kind === "ReplicaSet" && controller === true,
@@ -27,16 +27,7 @@ export async function ownDeployment(
   const ending = `-${own?.metadata.labels?.[hashLabel] ?? ""}`;
   if (replicaSet === undefined || ending === "-" || !replicaSet.name.endsWith(ending)) return undefined;
   const name = replicaSet.name.slice(0, -ending.length);
-  const deployment = await found(client.get({ type: deployments, namespace, name }, signal));
+  const deployment = await unlessNotFound(client.get({ type: deployments, namespace, name }, signal));
   const uid = deployment?.metadata.uid;
   return uid === undefined ? undefined : { apiVersion: "apps/v1", kind: "Deployment", name, uid };
-}
-
-async function found(reading: Promise<KubeObject>): Promise<KubeObject | undefined> {
-  try {
-    return await reading;
-  } catch (error) {
-    if (error instanceof KubeError && error.code === "NOT_FOUND") return undefined;
-    throw error;
-  }
 }

@@ -1,12 +1,12 @@
 import { featureFlagType } from "@bunting/protocol";
 import {
-  KubeError,
   type ClusterWatches,
   type KubeObject,
   type ObjectScope,
   type ResourceType,
   type RestClient,
   type RunningInformer,
+  unlessNotFound,
 } from "@bunting/kube";
 import { aborted, isAborted, SetMultimap, type Context, type Runnable } from "@bunting/runtime";
 import {
@@ -197,30 +197,16 @@ export class AccessController implements Runnable {
       const { namespace = "", name, uid, annotations = {} } = metadata;
       const isForeign = kind === "RoleBinding" || annotations[flagAnnotation]?.includes("/") === true;
       if (!isForeign || wanted.has(`${namespace}/${name}`)) continue;
-      try {
-        await this.#options.client.delete({ type: types[kind], namespace, name }, signal, {
-          preconditions: { uid },
-        });
-      } catch (error) {
-        if (!isNotFound(error)) throw error;
-      }
+      const scope = { type: types[kind], namespace, name };
+      await unlessNotFound(this.#options.client.delete(scope, signal, { preconditions: { uid } }));
     }
   }
 
-  async #get(scope: ObjectScope, signal: AbortSignal): Promise<KubeObject | undefined> {
-    try {
-      return await this.#options.client.get(scope, signal);
-    } catch (error) {
-      if (isNotFound(error)) return undefined;
-      throw error;
-    }
+  #get(scope: ObjectScope, signal: AbortSignal): Promise<KubeObject | undefined> {
+    return unlessNotFound(this.#options.client.get(scope, signal));
   }
 }
 
 function keyOfDesired({ metadata: { namespace = "", name } }: DesiredObject): string {
   return `${namespace}/${name}`;
-}
-
-function isNotFound(error: unknown): boolean {
-  return error instanceof KubeError && error.code === "NOT_FOUND";
 }

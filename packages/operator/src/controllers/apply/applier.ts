@@ -1,4 +1,4 @@
-import { KubeError, type KubeObject, type ObjectScope, type RestClient } from "@bunting/kube";
+import { KubeError, type KubeObject, type ObjectScope, type RestClient, unlessNotFound } from "@bunting/kube";
 import type { DesiredObject } from "../../desired/desired-object.js";
 import { managerLabel, type ApplyMetrics } from "./apply-metrics.js";
 import { fieldConflicts, type FieldConflict } from "./field-conflict.js";
@@ -85,11 +85,7 @@ export class Applier {
     if (live === undefined || !isOurs(live, former) || isEnding(live)) return false;
     const { uid, resourceVersion } = live.metadata;
     const body = { preconditions: { uid, resourceVersion }, propagationPolicy: "Background" };
-    try {
-      await this.#options.client.delete(scope, signal, body);
-    } catch (error) {
-      if (!isNotFound(error)) throw error;
-    }
+    await unlessNotFound(this.#options.client.delete(scope, signal, body));
     return true;
   }
 
@@ -128,13 +124,8 @@ export class Applier {
     return { ...applied(attempt, object), overruled, overridden };
   }
 
-  async #read(scope: ObjectScope, signal: AbortSignal): Promise<KubeObject | undefined> {
-    try {
-      return await this.#options.client.get(scope, signal);
-    } catch (error) {
-      if (isNotFound(error)) return undefined;
-      throw error;
-    }
+  #read(scope: ObjectScope, signal: AbortSignal): Promise<KubeObject | undefined> {
+    return unlessNotFound(this.#options.client.get(scope, signal));
   }
 }
 
@@ -153,8 +144,4 @@ function leaving(desired: DesiredObject, { field, manager }: FieldConflict): Des
 
 function isEnding({ metadata }: KubeObject): boolean {
   return metadata["deletionTimestamp"] !== undefined;
-}
-
-function isNotFound(error: unknown): boolean {
-  return error instanceof KubeError && error.code === "NOT_FOUND";
 }

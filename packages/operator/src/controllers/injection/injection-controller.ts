@@ -1,9 +1,9 @@
 import {
-  KubeError,
   type ClusterWatches,
   type KubeObject,
   type RestClient,
   type RunningInformer,
+  unlessNotFound,
 } from "@bunting/kube";
 import { aborted, isAborted, type Context, type Runnable, type WorkResult } from "@bunting/runtime";
 import { injectionName, injectionType, type Injection } from "../../api/injection.js";
@@ -147,17 +147,15 @@ export class InjectionController implements Runnable {
   async #recall(namespace: string, signal: AbortSignal): Promise<void> {
     const { client, seen } = this.#options;
     if (this.#live(namespace) === undefined) return;
-    try {
-      const scope = { type: injectionType, namespace, name: injectionName };
-      const { metadata, ...object } = await client.get(scope, signal);
-      const { spec } = object as Partial<Injection>;
-      const offered = offeredTexts(metadata.annotations);
-      for (const list of ["sources", "inProcess"] as const)
-        for (const text of Object.keys(spec?.[list] ?? {}))
-          if (!isPlainName(text) && !offered[list].has(text)) seen.add(namespace, list, text);
-    } catch (error) {
-      if (!isNotFound(error)) throw error;
-    }
+    const scope = { type: injectionType, namespace, name: injectionName };
+    const injection = await unlessNotFound(client.get(scope, signal));
+    if (injection === undefined) return;
+    const { metadata, ...object } = injection;
+    const { spec } = object as Partial<Injection>;
+    const offered = offeredTexts(metadata.annotations);
+    for (const list of ["sources", "inProcess"] as const)
+      for (const text of Object.keys(spec?.[list] ?? {}))
+        if (!isPlainName(text) && !offered[list].has(text)) seen.add(namespace, list, text);
   }
 
   #texts(namespace: string): InjectionTexts {
@@ -180,9 +178,7 @@ export class InjectionController implements Runnable {
     const scope = { type: injectionType, namespace, name: injectionName };
     let resourceVersion: string | undefined;
     if (injection === undefined) {
-      await client.delete(scope, signal).catch((error: unknown) => {
-        if (!isNotFound(error)) throw error;
-      });
+      await unlessNotFound(client.delete(scope, signal));
     } else {
       const how = { fieldManager, force: true };
       ({ resourceVersion } = (await client.apply(scope, injection, how, signal)).metadata);
@@ -228,8 +224,4 @@ export class InjectionController implements Runnable {
 function withAnnotations(injection: Injection, texts: InjectionTexts, touched: string): object {
   const annotations = { [touchedAnnotation]: touched, ...offeredAnnotations(injection, texts) };
   return { ...injection, metadata: { ...injection.metadata, annotations } };
-}
-
-function isNotFound(error: unknown): boolean {
-  return error instanceof KubeError && error.code === "NOT_FOUND";
 }

@@ -3,7 +3,7 @@ import {
   inProcessConfigurationType,
   openFeatureApiVersion,
 } from "@bunting/featureflags/resources";
-import { KubeError, type Condition, type RestClient } from "@bunting/kube";
+import { type Condition, type RestClient, unlessNotFound } from "@bunting/kube";
 import { sleep, TokenBucket, type Context, type Runnable, type WorkResult } from "@bunting/runtime";
 import type { TextOutcome } from "../../desired/injection.js";
 import { Controller } from "../controller.js";
@@ -95,14 +95,10 @@ export class SourceStatusController implements Runnable {
     const { kind, type } = kinds[list];
     const { status } = due;
     const body = { apiVersion: openFeatureApiVersion, kind, metadata: { name, namespace }, status };
-    try {
-      const how = { fieldManager, force: true, subresource: "status" };
-      await client.apply({ type, namespace, name }, body, how, signal);
-      this.#writtenMs.set(known, context.clock.monotonicMs());
-    } catch (error) {
-      // It was deleted meanwhile.
-      if (!(error instanceof KubeError && error.code === "NOT_FOUND")) throw error;
-    }
+    const how = { fieldManager, force: true, subresource: "status" };
+    // It may have been deleted meanwhile.
+    const written = await unlessNotFound(client.apply({ type, namespace, name }, body, how, signal));
+    if (written !== undefined) this.#writtenMs.set(known, context.clock.monotonicMs());
     return undefined;
   }
 

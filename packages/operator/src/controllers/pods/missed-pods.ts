@@ -1,10 +1,10 @@
 import {
-  KubeError,
   type EventRecorder,
   type KubeObject,
   type ObjectMeta,
   type ObjectReference,
   type RestClient,
+  unlessNotFound,
 } from "@bunting/kube";
 import type { Context, Runnable, WorkResult } from "@bunting/runtime";
 import type { PodManifest } from "../../api/pod-manifest.js";
@@ -127,14 +127,9 @@ export class MissedPods implements Runnable, PodObserver {
     return this.#evict({ pod, workload, seenMs: candidate.seenMs }, signal);
   }
 
-  async #read(key: string, signal: AbortSignal): Promise<KubeObject | undefined> {
+  #read(key: string, signal: AbortSignal): Promise<KubeObject | undefined> {
     const [namespace = "", name = ""] = key.split("/");
-    try {
-      return await this.#options.client.get({ type: podType, namespace, name }, signal);
-    } catch (error) {
-      if (error instanceof KubeError && error.code === "NOT_FOUND") return undefined;
-      throw error;
-    }
+    return unlessNotFound(this.#options.client.get({ type: podType, namespace, name }, signal));
   }
 
   /** Why the Pod would not be injected if it were created now; undefined if it would be. */

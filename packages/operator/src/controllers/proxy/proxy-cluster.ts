@@ -1,9 +1,9 @@
 import {
-  KubeError,
   type EventRecorder,
   type KubeObject,
   type OwnerReference,
   type RestClient,
+  unlessNotFound,
 } from "@bunting/kube";
 import type { LiveDeployment } from "../../desired/proxy/proxy-rollout.js";
 import { proxyNames } from "../../desired/proxy/proxy-settings.js";
@@ -22,18 +22,13 @@ export interface ProxyCluster {
 }
 
 /** The Deployment of the proxy as it is; undefined if there is none. */
-export async function liveProxy(
+export function liveProxy(
   client: ProxyCluster["client"],
   namespace: string,
   signal: AbortSignal,
 ): Promise<(KubeObject & LiveDeployment) | undefined> {
-  try {
-    const scope = { type: resourceTypes.Deployment, namespace, name: proxyNames.deployment };
-    return await client.get(scope, signal);
-  } catch (error) {
-    if (error instanceof KubeError && error.code === "NOT_FOUND") return undefined;
-    throw error;
-  }
+  const scope = { type: resourceTypes.Deployment, namespace, name: proxyNames.deployment };
+  return unlessNotFound(client.get(scope, signal));
 }
 
 /** Records an event of the Deployment. */
