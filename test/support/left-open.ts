@@ -1,3 +1,4 @@
+import { createRequire } from "node:module";
 import process from "node:process";
 import type { RootHookObject } from "mocha";
 
@@ -33,10 +34,38 @@ function describeHandle(handle: Handle): string {
   return `  ${handle.constructor?.name ?? "?"} ${JSON.stringify(details)}`;
 }
 
+/** A timer as node holds it; a list's own head stands among its timers. */
+interface HeldTimer {
+  readonly _idleNext?: HeldTimer;
+  readonly _onTimeout?: () => void;
+  readonly hasRef?: () => boolean;
+}
+
+/** The timers that keep this process alive, with the beginnings of their callbacks. Nothing without `--expose-internals`: node has no public list. */
+function describeTimers(): readonly string[] {
+  if (!process.execArgv.includes("--expose-internals")) return [];
+  const { timerListMap } = createRequire(import.meta.url)("internal/timers") as {
+    readonly timerListMap: Readonly<Record<string, HeldTimer>>;
+  };
+  return Object.entries(timerListMap).flatMap(([ms, list]) =>
+    timersOf(list)
+      .filter((timer) => timer.hasRef?.() !== false)
+      .map((timer) => `  timer of ${ms} ms: ${String(timer._onTimeout).replace(/\s+/g, " ").slice(0, 300)}`),
+  );
+}
+
+function timersOf(list: HeldTimer): readonly HeldTimer[] {
+  const timers: HeldTimer[] = [];
+  for (let timer = list._idleNext; timer !== undefined && timer !== list; timer = timer._idleNext)
+    timers.push(timer);
+  return timers;
+}
+
 function reportLeftOpen(): void {
   const { _getActiveHandles: handles } = process as unknown as { _getActiveHandles: () => readonly Handle[] };
   console.error(`left open after the tests: ${process.getActiveResourcesInfo().join(", ")}`);
   for (const handle of handles.call(process)) console.error(describeHandle(handle));
+  for (const line of describeTimers()) console.error(line);
 }
 
 export const mochaHooks: RootHookObject = {
