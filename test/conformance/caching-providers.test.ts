@@ -1,50 +1,11 @@
-import { FlagdProvider } from "@openfeature/flagd-provider";
-import { OpenFeature } from "@openfeature/server-sdk";
 import { eventually, patienceMs } from "../support/event-queue.js";
 import { freePort } from "../support/free-port.js";
 import { agentImage, binaries, ServiceProcess } from "../support/service-process.js";
 import { TempDirectory } from "../support/temp-directory.js";
-import { providerPrograms } from "./providers/provider-probe.js";
+import { providerPrograms, type ProviderProbe } from "./providers/provider-probe.js";
 
-interface Provider {
-  ask(key: string): Promise<{ readonly value: string; readonly reason?: string }>;
-  stop(): Promise<void> | void;
-}
-
-/** Starts a provider with its cache, whose event streams last that long. */
-type Start = (port: number, streamDeadlineMs: number) => Promise<Provider>;
-
-let clients = 0;
-
-/** The provider from npm, in this process. */
-const node: Start = async (port, streamDeadlineMs) => {
-  const domain = `caching-${clients++}`;
-  const connection = { host: "127.0.0.1", port, deadlineMs: patienceMs, streamDeadlineMs };
-  await OpenFeature.setProviderAndWait(
-    domain,
-    new FlagdProvider({ resolverType: "rpc", cache: "lru", ...connection }),
-  );
-  return {
-    ask: (key) => OpenFeature.getClient(domain).getStringDetails(key, "none"),
-    stop: () => OpenFeature.close(),
-  };
-};
-
-const languages: readonly { readonly name: string; readonly prepare: () => Promise<Start | undefined> }[] = [
-  { name: "Node", prepare: () => Promise.resolve(node) },
-  ...providerPrograms.map(({ name, prepare }) => ({
-    name,
-    prepare: async (): Promise<Start | undefined> => {
-      const start = await prepare();
-      if (start === undefined) return undefined;
-      return async (port, streamDeadlineMs) => {
-        const probe = start(port, streamDeadlineMs);
-        await probe.ready();
-        return probe;
-      };
-    },
-  })),
-];
+/** Starts a provider whose event streams last that long. */
+type StartProbe = (port: number, streamDeadlineMs: number) => ProviderProbe;
 
 const flags = (variant: string): string =>
   JSON.stringify({
@@ -58,21 +19,11 @@ describe("providers that cache, unchanged", () => {
   const directory = new TempDirectory();
   after(() => directory.remove());
 
-  // The provider from npm leaves timers of minutes behind, which would keep this process from ending.
-  const { setTimeout: startTimer } = globalThis;
-  before(() => {
-    globalThis.setTimeout = ((...args: Parameters<typeof startTimer>) =>
-      startTimer(...args).unref()) as typeof startTimer;
-  });
-  after(() => {
-    globalThis.setTimeout = startTimer;
-  });
-
-  for (const { name, prepare } of languages)
+  for (const { name, prepare } of providerPrograms)
     describe(name, () => {
-      let start: Start;
+      let start: StartProbe;
       let agent: ServiceProcess;
-      let provider: Provider | undefined;
+      let provider: ProviderProbe | undefined;
       let port: number;
       let management: string;
 
@@ -83,7 +34,7 @@ describe("providers that cache, unchanged", () => {
         start = prepared;
       });
       afterEach(async () => {
-        await provider?.stop();
+        provider?.stop();
         provider = undefined;
         await agent.stop();
       });
@@ -116,7 +67,8 @@ describe("providers that cache, unchanged", () => {
         directory.replace("flags.json", flags("red"));
         port = await freePort();
         await startAgent();
-        provider = await start(port, 600_000);
+        provider = start(port, 600_000);
+        await provider.ready();
         await answers("red", "the flag");
         await eventually(async () => (await provider?.ask("colour"))?.reason === "CACHED", "its cache");
         await agent.stop();
@@ -130,7 +82,8 @@ describe("providers that cache, unchanged", () => {
         directory.replace("flags.json", flags("edit-0"));
         port = await freePort();
         await startAgent();
-        provider = await start(port, 700);
+        provider = start(port, 700);
+        await provider.ready();
         await answers("edit-0", "the flag");
         for (let edit = 1; edit <= 3; edit++) {
           const ended = await endedStreams();

@@ -13,7 +13,7 @@ const cache = path.join(homedir(), ".cache/bunting/providers");
 /** Time to fetch and build a provider, the first time. */
 const installMs = 400_000;
 
-/** Another language's provider with its cache, in a program that evaluates string flags: one line for each, `value reason errorCode`. */
+/** A language's provider with its cache, in a program that evaluates string flags: one line for each, `value reason errorCode`. */
 export interface ProviderProgram {
   readonly name: string;
   /** Fetches what it needs, once for all checkouts. Undefined if the machine lacks the toolchain, or its registry is out of reach. */
@@ -91,7 +91,17 @@ const java: ProviderProgram = {
   },
 };
 
-export const providerPrograms: readonly ProviderProgram[] = [python, java];
+/** The provider from npm, which the repository depends on. */
+const node: ProviderProgram = {
+  name: "Node",
+  prepare: () =>
+    Promise.resolve((port, deadlineMs) => {
+      const program = path.join(folder, "provider-probe.child.ts");
+      return new ProviderProbe(process.execPath, ["--import=tsx", program, String(port), String(deadlineMs)]);
+    }),
+};
+
+export const providerPrograms: readonly ProviderProgram[] = [node, python, java];
 
 /** The folder of what is built from these files; undefined if that fails. */
 async function installed(
