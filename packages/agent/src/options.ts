@@ -1,6 +1,5 @@
 import {
   byteSizeOrAuto,
-  choice,
   duration,
   integer,
   list,
@@ -8,6 +7,7 @@ import {
   mapping,
   option,
   port,
+  serviceOptions,
   text,
   toggle,
   type OptionsOf,
@@ -270,30 +270,11 @@ export const agentOptionTable = {
     env: ["FLAGD_CORS_ORIGIN"],
   }),
   ...telemetryOptions,
-  logFormat: option({
-    type: choice("console", "json"),
-    default: "console",
-    short: "z",
-    describe: "console is for people, json is one object per line; both on stderr.",
-    group: general,
-    env: ["FLAGD_LOG_FORMAT"],
-  }),
-  debug: option({
-    type: toggle,
-    default: false,
-    short: "x",
-    describe: "Also log at debug level.",
-    group: general,
-    env: ["FLAGD_DEBUG"],
-  }),
-  config: option({
-    type: text,
-    default: "",
-    describe:
-      "A JSON, YAML or TOML file of options, with keys named as the flags; $HOME/.agent.yaml is read if it exists.",
-    group: general,
-    env: [],
-  }),
+  ...serviceOptions(
+    general,
+    { default: "console", short: "z", env: ["FLAGD_LOG_FORMAT"] },
+    { env: ["FLAGD_DEBUG"] },
+  ),
 } as const;
 
 export type AgentOptions = OptionsOf<typeof agentOptionTable>;

@@ -1,4 +1,13 @@
-import { choice, kubeconfigOptions, option, port, text, toggle, type OptionsOf } from "@bunting/runtime";
+import {
+  choice,
+  kubeconfigOptions,
+  option,
+  port,
+  serviceOptions,
+  text,
+  toggle,
+  type OptionsOf,
+} from "@bunting/runtime";
 import { flagdOptionTable } from "./flagd-options.js";
 import { ignoredOptionTable } from "./ignored-options.js";
 import { inProcessOptionTable } from "./in-process-options.js";
@@ -178,29 +187,7 @@ export const operatorOptionTable = {
     group: cluster,
     env: ["BUNTING_SERVICE_ACCOUNT_DIRECTORY"],
   }),
-  logFormat: option({
-    type: choice("json", "console"),
-    default: "json",
-    describe: "json is one object per line, console is for people; both on stderr.",
-    group: general,
-    env: ["BUNTING_LOG_FORMAT"],
-  }),
-  debug: option({
-    type: toggle,
-    default: false,
-    short: "x",
-    describe: "Also log at debug level.",
-    group: general,
-    env: ["BUNTING_DEBUG"],
-  }),
-  config: option({
-    type: text,
-    default: "",
-    describe:
-      "A JSON, YAML or TOML file of options, with keys named as the flags; $HOME/.agent.yaml is read if it exists.",
-    group: general,
-    env: [],
-  }),
+  ...serviceOptions(general, { default: "json", env: ["BUNTING_LOG_FORMAT"] }, { env: ["BUNTING_DEBUG"] }),
   ...ignoredOptionTable,
 } as const;
 

@@ -6,6 +6,7 @@ import {
   kubeconfigOptions,
   option,
   port,
+  serviceOptions,
   text,
   toggle,
   type OptionsOf,
@@ -262,30 +263,11 @@ export const proxyOptionTable = {
     group: listening,
     env: ["BUNTING_STATUS"],
   }),
-  logFormat: option({
-    type: choice("console", "json"),
-    default: "console",
-    short: "z",
-    describe: "console is for people, json is one object per line; both on stderr.",
-    group: general,
-    env: ["FLAGD_PROXY_LOG_FORMAT", "BUNTING_LOG_FORMAT"],
-  }),
-  debug: option({
-    type: toggle,
-    default: false,
-    short: "x",
-    describe: "Also log at debug level.",
-    group: general,
-    env: ["FLAGD_PROXY_DEBUG_LOGGING", "BUNTING_DEBUG"],
-  }),
-  config: option({
-    type: text,
-    default: "",
-    describe:
-      "A JSON, YAML or TOML file of options, with keys named as the flags; $HOME/.agent.yaml is read if it exists.",
-    group: general,
-    env: [],
-  }),
+  ...serviceOptions(
+    general,
+    { default: "console", short: "z", env: ["FLAGD_PROXY_LOG_FORMAT", "BUNTING_LOG_FORMAT"] },
+    { env: ["FLAGD_PROXY_DEBUG_LOGGING", "BUNTING_DEBUG"] },
+  ),
 } as const;
 
 export type ProxyOptions = OptionsOf<typeof proxyOptionTable>;

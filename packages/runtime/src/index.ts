@@ -1,5 +1,6 @@
 export { aborted, isAborted } from "./aborted.js";
-export { endProcess, runProgram } from "./cli.js";
+export { runService } from "./run-service.js";
+export { processSignals } from "./process-signals.js";
 export { sleep, startSleep, systemClock, type Clock } from "./clock.js";
 export { runComponents, runnableComponent, type Component } from "./component.js";
 export { CodedError } from "./coded-error.js";
@@ -37,6 +38,7 @@ export { managementHandler, type Readiness } from "./management-handler.js";
 export { Counter, createRegistry, Gauge, Histogram, Registry, renderMetricsReference } from "./metrics.js";
 export { buildInfo, processMetrics } from "./process-metrics.js";
 export { kubeconfigOptions } from "./options/kubeconfig-options.js";
+export { serviceOptions } from "./options/service-options.js";
 export {
   flagName,
   option,
@@ -63,8 +65,6 @@ export {
   type DurationBounds,
   type ValueType,
 } from "./options/value-types.js";
-export { logNodeWarnings } from "./log-node-warnings.js";
-export { processSignals } from "./process-signals.js";
 export { quoted } from "./quoted.js";
 export { RateLimitedLog } from "./rate-limited-log.js";
 export type { Runnable } from "./runnable.js";

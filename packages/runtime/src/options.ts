@@ -4,6 +4,7 @@ export { cut } from "./cut.js";
 export { errorCode } from "./error-code.js";
 export { completeOptions } from "./options/complete-options.js";
 export { kubeconfigOptions } from "./options/kubeconfig-options.js";
+export { serviceOptions } from "./options/service-options.js";
 export {
   flagName,
   option,
