@@ -12,7 +12,9 @@ import { operatorChart } from "./support/operator-chart.js";
 import { skipWithout } from "./support/tool.js";
 
 const namespace = "open-feature-operator-system";
-const release = "open-feature-operator";
+const namespacePath = `/api/v1/namespaces/${namespace}`;
+/** As the open-feature-operator's documentation installs it: the release is in the namespace `default`, and the chart makes that of its objects. */
+const release = ["openfeature", "default"] as const;
 const binding =
   "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/open-feature-operator-flagd-kubernetes-sync";
 const deployment = `/apis/apps/v1/namespaces/${namespace}/deployments/open-feature-operator-controller-manager`;
@@ -47,7 +49,7 @@ describe("the operator's Helm chart on a real API server", function () {
   skipWithout("BUNTING_HELM", "BUNTING_CLUSTER_BIN");
   const cluster = freshCluster({ crds: false });
   const run = async (args: readonly string[], values?: unknown): Promise<void> => {
-    const { code, stderr } = await helm([...args, "--namespace", namespace], {
+    const { code, stderr } = await helm([...args, "--namespace", release[1]], {
       ...(values === undefined ? {} : { values }),
       kubeconfig: cluster().kubeconfig,
     });
@@ -69,7 +71,6 @@ describe("the operator's Helm chart on a real API server", function () {
   before("the open-feature-operator's chart", async () => {
     directory = new TempDirectory();
     stock = await operatorChart(directory.path);
-    await cluster().createNamespace(namespace);
   });
   after(() => directory?.remove());
 
@@ -81,8 +82,8 @@ describe("the operator's Helm chart on a real API server", function () {
       writeFileSync(file, JSON.stringify(typeOf(kind)));
       await applyType(cluster(), file);
     }
-    const values = { namespace: { create: false } };
-    await run(["install", release, stock], values);
+    const values = { namespace: { labels: { team: "flags" }, annotations: { "example.org/cost": "7" } } };
+    await run(["install", release[0], stock], values);
     await cluster().untilServed();
     // Its webhook refuses all FeatureFlags where it does not run.
     const webhooks = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
@@ -91,6 +92,7 @@ describe("the operator's Helm chart on a real API server", function () {
     await cluster().putFeatureFlag("shop", "checkout", { flags: {} });
     const flag = await cluster().api.get(featureFlagPath("shop", "checkout"));
     const before = await cluster().api.get(deployment);
+    const { metadata: home } = await cluster().api.get(namespacePath);
     const { subjects } = (await cluster().api.get(binding)) as Bound;
     const workload = { kind: "ServiceAccount", name: "checkout", namespace: "shop" };
     await cluster().api.patch(binding, { subjects: [...subjects, workload] });
@@ -98,8 +100,13 @@ describe("the operator's Helm chart on a real API server", function () {
     const takeover = parse(
       readFileSync(path.join(operatorChartFolder, "values-takeover.yaml"), "utf8"),
     ) as object;
-    await run(["upgrade", release, operatorChartFolder], takeover);
+    await run(["upgrade", release[0], operatorChartFolder], takeover);
     expect(await imageNow()).to.contain("bunting-operator");
+    // Helm deletes what the older chart had and this one has not, and with a namespace all that is in it.
+    const { metadata: kept } = await cluster().api.get(namespacePath);
+    expect(kept).to.include({ uid: home.uid }).and.not.have.property("deletionTimestamp");
+    expect(kept.labels).to.deep.equal(home.labels);
+    expect(kept.annotations).to.deep.include({ "helm.sh/resource-policy": "keep", "example.org/cost": "7" });
     expect((await cluster().api.get(deployment)).metadata.uid).to.equal(before.metadata.uid);
     expect((await cluster().api.get(featureFlagPath("shop", "checkout"))).metadata.uid).to.equal(
       flag.metadata.uid,
@@ -108,12 +115,14 @@ describe("the operator's Helm chart on a real API server", function () {
     expect(await exists(`${policies}/inject.bunting.dev`)).to.equal(true);
 
     // The subjects that were added are others' changes to what the older chart applies: its operator adds them again when it starts.
-    await run(["rollback", release, "1", "--force-conflicts"]);
+    await run(["rollback", release[0], "1", "--force-conflicts"]);
     expect(await imageNow()).to.contain("open-feature-operator");
     expect((await cluster().api.get(deployment)).metadata.uid).to.equal(before.metadata.uid);
     expect((await cluster().api.get(featureFlagPath("shop", "checkout"))).metadata.uid).to.equal(
       flag.metadata.uid,
     );
     expect(await exists(`${policies}/inject.bunting.dev`)).to.equal(false);
+    const { metadata: left } = await cluster().api.get(namespacePath);
+    expect(left).to.include({ uid: home.uid }).and.not.have.property("deletionTimestamp");
   });
 });

@@ -7,10 +7,19 @@
 {{- end -}}
 {{- end -}}
 
-{{/* Names of objects outside of the release's namespace, which must not be those of another release. */}}
+{{- define "bunting-operator.namespace" -}}
+{{- if and .Values.defaultNamespace (eq .Release.Namespace "default") -}}
+{{- .Values.defaultNamespace -}}
+{{- else -}}
+{{- .Release.Namespace -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Names of objects outside of the operator's namespace, which must not be those of another release. */}}
 {{- define "bunting-operator.wideName" -}}
 {{- $name := include "bunting-operator.fullname" . -}}
-{{- ternary $name (printf "%s-%s" .Release.Namespace $name) (has .Release.Namespace (list "bunting-system" "open-feature-operator-system")) -}}
+{{- $namespace := include "bunting-operator.namespace" . -}}
+{{- ternary $name (printf "%s-%s" $namespace $name) (has $namespace (list "bunting-system" "open-feature-operator-system")) -}}
 {{- end -}}
 
 {{- define "bunting-operator.serviceAccountName" -}}
@@ -125,7 +134,7 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- define "bunting-operator.policies" -}}
 {{- $root := index . 0 -}}
 {{- $injects := index . 1 -}}
-{{- $user := printf "system:serviceaccount:%s:%s" $root.Release.Namespace (include "bunting-operator.serviceAccountName" $root) -}}
+{{- $user := printf "system:serviceaccount:%s:%s" (include "bunting-operator.namespace" $root) (include "bunting-operator.serviceAccountName" $root) -}}
 {{- range $path, $_ := $root.Files.Glob "files/policies/*.yaml" -}}
 {{- $text := $root.Files.Get $path | replace "system:serviceaccount:bunting-system:bunting-operator" $user -}}
 {{- range regexSplit "(?m)^---$" $text -1 -}}

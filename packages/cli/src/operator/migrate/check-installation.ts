@@ -33,14 +33,18 @@ export function checkInstallation({ operators, proxies }: MigrationFacts): reado
 }
 
 function checkOperator(deployment: KubeObject): readonly MigrationFinding[] {
-  const { name, annotations = {} } = deployment.metadata;
+  const { name, annotations = {}, labels = {} } = deployment.metadata;
   const namespace = namespaceOf(deployment);
   const object = `Deployment ${namespace}/${name}`;
+  if (labels["app.kubernetes.io/part-of"] === "bunting")
+    return [{ severity: "tells", object, message: "it was taken over: the way back is checked with --back" }];
   const release = annotations["meta.helm.sh/release-name"];
+  // Not always that of the objects: a release in the namespace `default` has them in another one.
+  const releaseNamespace = annotations["meta.helm.sh/release-namespace"] ?? namespace;
   const how =
     release === undefined
       ? `it was not installed by Helm: apply the same names as ${takeover} has, and keep the CustomResourceDefinitions`
-      : `take it over: helm upgrade ${release} deploy/helm/bunting-operator --namespace ${namespace} --values ${takeover}`;
+      : `take it over: helm upgrade ${release} deploy/helm/bunting-operator --namespace ${releaseNamespace} --values ${takeover}`;
   return [...checkVersion(deployment, object), { severity: "tells", object, message: how }];
 }
 

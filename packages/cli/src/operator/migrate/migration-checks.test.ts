@@ -83,6 +83,26 @@ describe("checkInstallation", () => {
     );
   });
 
+  it("names the namespace of the release where that is not the operator's", () => {
+    const release = {
+      "meta.helm.sh/release-name": "openfeature",
+      "meta.helm.sh/release-namespace": "default",
+    };
+    const operators = [stock("ofo:v0.9.4", release)];
+    expect(briefly(checkInstallation({ ...none, operators }))[1]).to.contain(
+      "helm upgrade openfeature deploy/helm/bunting-operator --namespace default --values",
+    );
+  });
+
+  it("says of what was taken over that it was, whatever its version", () => {
+    const taken = stock("bunting-operator:0.1.0");
+    const labels = { "app.kubernetes.io/part-of": "bunting" };
+    const operators = [{ ...taken, metadata: { ...taken.metadata, labels } }];
+    expect(briefly(checkInstallation({ ...none, operators }))).to.deep.equal([
+      "tells Deployment ofo/open-feature-operator-controller-manager: it was taken over: the way back is checked with --back",
+    ]);
+  });
+
   it("is blocked by two of them, and by a proxy without the label beside one of them", () => {
     const operators = [stock("ofo:v0.9.4"), stock("ofo:v0.9.4")];
     expect(checkInstallation({ ...none, operators })[0]).to.include({ severity: "blocks" });
