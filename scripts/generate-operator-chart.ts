@@ -21,6 +21,7 @@ const notInChart = [
   "metrics-bind-address",
   "webhook-port",
   "webhook-service",
+  "pod-selector",
   "namespace",
   "pod-name",
   "proxy-service-account",

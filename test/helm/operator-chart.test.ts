@@ -31,6 +31,7 @@ interface PodSpec {
   readonly containers: readonly {
     readonly image: string;
     readonly args: readonly string[];
+    readonly ports: readonly { readonly containerPort: number }[];
     readonly env: readonly { readonly name: string }[];
     readonly volumeMounts?: unknown;
   }[];
@@ -180,6 +181,57 @@ describe("the operator's Helm chart", () => {
     expect(await refused({ certificates: { mode: "cert-manager" } })).to.contain(
       "certificates.issuerRef.name",
     );
+  });
+
+  it("puts the Pods on their nodes' network where asked, with ports that are free there", async () => {
+    const ports = { webhook: 9555, metrics: 9556, health: 9557 };
+    const manifests = await rendered({ hostNetwork: true, ports });
+    const pod = podOf(manifests);
+    expect(pod).to.include({ hostNetwork: true, dnsPolicy: "ClusterFirstWithHostNet" });
+    expect(pod.containers[0]?.ports.map(({ containerPort }) => containerPort)).to.deep.equal([
+      9555, 9556, 9557,
+    ]);
+    const [, ...argv] = argsOf(manifests);
+    const { options } = await readOptions(operatorOptionTable, { argv, env: {}, readsConfig: false });
+    expect(options).to.deep.include({
+      webhookPort: 9555,
+      metricsBindAddress: { port: 9556 },
+      healthProbeBindAddress: { port: 9557 },
+    });
+    // Each replica has these ports of its node: a third one may find none.
+    const { strategy } = one(manifests, "Deployment").spec as { strategy: { rollingUpdate: object } };
+    expect(strategy.rollingUpdate).to.deep.equal({ maxSurge: 1, maxUnavailable: 1 });
+    expect(podOf(await rendered({ dnsPolicy: "Default" }))).to.include({ dnsPolicy: "Default" });
+    expect(podOf(await rendered())).to.not.have.any.keys("hostNetwork", "dnsPolicy");
+  });
+
+  it("has only Pods of a selector injected, warned of and missed, and refuses them without an operator if asked", async () => {
+    const objectSelector = {
+      matchLabels: { team: "shop" },
+      matchExpressions: [
+        { key: "tier", operator: "In", values: ["a", "b"] },
+        { key: "old", operator: "DoesNotExist" },
+        { key: "new", operator: "Exists" },
+      ],
+    };
+    const manifests = await rendered({
+      mutatingWebhook: { failurePolicy: "Fail", objectSelector },
+      policies: { injection: "always" },
+    });
+    const { webhooks } = one(manifests, "MutatingWebhookConfiguration") as unknown as {
+      webhooks: { name: string; failurePolicy: string; objectSelector: object }[];
+    };
+    expect(webhooks[0]).to.include({ name: "mutate.openfeature.dev", failurePolicy: "Fail" });
+    for (const webhook of webhooks) expect(webhook.objectSelector).to.deep.equal(objectSelector);
+    const constraints = [
+      "MutatingAdmissionPolicy inject.bunting.dev",
+      "ValidatingAdmissionPolicy notice.bunting.dev",
+    ].map((each) => {
+      const [kind = "", name = ""] = each.split(" ");
+      return (named(manifests, kind, name).spec as { matchConstraints: object }).matchConstraints;
+    });
+    for (const each of constraints) expect(each).to.deep.include({ objectSelector });
+    expect(argsOf(manifests)).to.include("--pod-selector=team=shop,tier in (a,b),!old,new");
   });
 
   it("installs the operator for two replicas that restart one after the other", async () => {
@@ -356,9 +408,32 @@ describe("the operator's Helm chart", () => {
   });
 });
 
+/** `a.b.c` of all that is no map in `values`, and of empty maps. */
+function leavesOf(values: object, path = ""): string[] {
+  return Object.entries(values).flatMap(([name, value]: [string, unknown]) => {
+    const isMap = typeof value === "object" && value !== null && !Array.isArray(value);
+    if (isMap && Object.keys(value).length > 0) return leavesOf(value, `${path}${name}.`);
+    return [`${path}${name}`];
+  });
+}
+
+/** Values with something at each of these paths. */
+function allOf(paths: readonly string[]): object {
+  const values: Record<string, unknown> = {};
+  for (const each of paths) {
+    const parts = each.split(".");
+    const last = parts.pop() ?? "";
+    let at = values;
+    for (const part of parts) at = (at[part] ??= {}) as Record<string, unknown>;
+    at[last] = "8113";
+  }
+  return values;
+}
+
 describe("the operator's Helm chart in place of the open-feature-operator's", () => {
   skipWithout("BUNTING_HELM", "BUNTING_CLUSTER_BIN");
   let directory: TempDirectory | undefined;
+  let defaults: object;
   let stock: readonly Manifest[];
   let ours: readonly Manifest[];
 
@@ -370,6 +445,7 @@ describe("the operator's Helm chart in place of the open-feature-operator's", ()
       this.skip();
       return;
     }
+    defaults = parse(readFileSync(path.join(chart, "values.yaml"), "utf8")) as object;
     const [release, namespace] = ["open-feature-operator", "open-feature-operator-system"];
     const values = parse(
       readFileSync(path.join(operatorChartFolder, "values-takeover.yaml"), "utf8"),
@@ -386,6 +462,33 @@ describe("the operator's Helm chart in place of the open-feature-operator's", ()
     expect(selectorOf(own)).to.deep.equal(selectorOf(theirs));
     const { labels } = (own.spec as { template: { metadata: { labels: object } } }).template.metadata;
     expect(labels).to.include((selectorOf(own) as { matchLabels: object }).matchLabels);
+  });
+
+  it("has a place for each of its values, and says which to whoever gives one that is called otherwise here", async () => {
+    const folder = operatorChartFolder;
+    const places = parse(readFileSync(path.join(folder, "files/stock-values.yaml"), "utf8")) as Record<
+      string,
+      string
+    >;
+    const shared = ["defaultNamespace", "imagePullSecrets", "mutatingWebhook.failurePolicy"];
+    expect([...Object.keys(places), ...shared, "mutatingWebhook.objectSelector"]).to.have.members(
+      leavesOf(defaults),
+    );
+    const own = leavesOf(parse(readFileSync(path.join(folder, "values.yaml"), "utf8")) as object);
+    expect(own).to.include.members(shared);
+    const options = publicOptions(operatorOptionTable).map(([key, spec]) => `options.${flagName(key, spec)}`);
+    const known = [...own, ...options, "resources.limits.cpu", "debugLogging", "otelCollectorUri", "nothing"];
+    for (const place of Object.values(places))
+      expect(known, place).to.include(/^(?:nothing|[\w.-]+)/.exec(place)?.[0]);
+    const all = await refusal(allOf(Object.keys(places)), folder);
+    for (const [name, place] of Object.entries(places)) expect(all).to.contain(`${name} is ${place}`);
+    const values = { sidecarConfiguration: { port: 8113 }, controllerManager: { replicas: 0 } };
+    expect(await refusal(values, folder)).to.contain(
+      "controllerManager.replicas is replicas; sidecarConfiguration.port is options.sidecar-port",
+    );
+    expect(await refusal({ sidecarConfiguration: { image: { tags: 1 } }, replica: 1 }, folder)).to.contain(
+      "replica",
+    );
   });
 
   it("has its resource types, ServiceAccounts and the Service of its webhooks, so that Helm deletes none of them", () => {

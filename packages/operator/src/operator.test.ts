@@ -183,6 +183,7 @@ const rows: { readonly [Name in keyof OperatorOptions]: Row | "read before" | "i
     reaches: (made) => made.all("podWebhook").map(({ given }) => given[0].missingSource),
     as: Array(2).fill("refuse"),
   },
+  podSelector: { value: "team=shop", reaches: (made) => made.one("PodStream").given[2] },
   missedPods: { value: "evict", reaches: (made) => made.one("MissedPods").given[0].policy },
   rolloutOnChange: { value: true, reaches: (made) => made.all("RolloutOnChange").length, as: 1 },
   flagsValidation: {

@@ -111,6 +111,14 @@ export const operatorOptionTable = {
     group: pods,
     env: ["BUNTING_MISSING_SOURCE"],
   }),
+  podSelector: option({
+    type: text,
+    default: "",
+    describe:
+      "Label selector of the Pods that get flags, such as team=shop, as the configuration of the webhooks has it: others are not missed. If empty, all that ask for them.",
+    group: pods,
+    env: ["BUNTING_POD_SELECTOR"],
+  }),
   missedPods: option({
     type: choice("report", "evict"),
     default: "report",

@@ -80,11 +80,39 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{/* All options of the operator as a JSON object: those of `options`, and what the chart itself says. */}}
 {{- define "bunting-operator.options" -}}
 {{- $own := dict "flag-reader-role" (printf "%s-flagd-proxy" (include "bunting-operator.wideName" .)) "proxy-service-account" (include "bunting-operator.proxyServiceAccountName" .) "webhook-service" (include "bunting-operator.serviceName" .) -}}
+{{- if ne (int .Values.ports.webhook) 9443 -}}
+{{- $_ := set $own "webhook-port" .Values.ports.webhook -}}
+{{- end -}}
+{{- if ne (int .Values.ports.metrics) 8080 -}}
+{{- $_ := set $own "metrics-bind-address" (printf ":%d" (int .Values.ports.metrics)) -}}
+{{- end -}}
+{{- if ne (int .Values.ports.health) 8081 -}}
+{{- $_ := set $own "health-probe-bind-address" (printf ":%d" (int .Values.ports.health)) -}}
+{{- end -}}
+{{- with include "bunting-operator.podSelector" .Values.mutatingWebhook.objectSelector -}}
+{{- $_ := set $own "pod-selector" . -}}
+{{- end -}}
 {{- if ne .Values.certificates.mode "own" -}}
 {{- $_ := set $own "certificates" .Values.certificates.mode -}}
 {{- $_ := set $own "webhook-cert-path" "/etc/bunting/webhook" -}}
 {{- end -}}
 {{- merge $own .Values.options | toJson -}}
+{{- end -}}
+
+{{/* A label selector as Kubernetes writes it in queries: `team=shop,tier in (a,b),!old`. */}}
+{{- define "bunting-operator.podSelector" -}}
+{{- $terms := list -}}
+{{- range $key, $value := .matchLabels -}}
+{{- $terms = append $terms (printf "%s=%s" $key $value) -}}
+{{- end -}}
+{{- range .matchExpressions -}}
+{{- if has .operator (list "In" "NotIn") -}}
+{{- $terms = append $terms (printf "%s %s (%s)" .key (lower .operator) (join "," .values)) -}}
+{{- else -}}
+{{- $terms = append $terms (printf "%s%s" (ternary "!" "" (eq .operator "DoesNotExist")) .key) -}}
+{{- end -}}
+{{- end -}}
+{{- join "," $terms -}}
 {{- end -}}
 
 {{/* The arguments of the operator as a JSON array, in the order of their names. */}}
@@ -141,6 +169,9 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- $policy := fromYaml . -}}
 {{- if or $injects (not (hasPrefix "Mutating" $policy.kind)) -}}
 {{- $_ := set $policy.metadata "labels" (include "bunting-operator.labels" $root | fromYaml) }}
+{{- if and $root.Values.mutatingWebhook.objectSelector (has $policy.metadata.name (list "inject.bunting.dev" "notice.bunting.dev")) (hasKey $policy.spec "matchConstraints") }}
+{{- $_ := set $policy.spec.matchConstraints "objectSelector" $root.Values.mutatingWebhook.objectSelector }}
+{{- end }}
 ---
 {{ toYaml $policy }}
 {{- end -}}

@@ -17,7 +17,7 @@ export function watchedPods(
   const { lookup, seen, usage } = injections;
   const missed = new parts.MissedPods({ client, events, lookup, policy: options.missedPods, context });
   const observers = [missed, new NotInjectedEvents(events), textObserver(seen), usage];
-  const stream = new parts.PodStream(watches, observers);
+  const stream = new parts.PodStream(watches, observers, options.podSelector);
   return () => [
     runnableComponent(missed, "finds Pods without flags among those that are streamed"),
     runnableComponent(stream, "begins when all that hear of Pods run"),

@@ -103,6 +103,7 @@ export const variables: readonly string[] = [
   "BUNTING_PEER_MEMORY",
   "BUNTING_PODS_BIN",
   "BUNTING_POD_PORT",
+  "BUNTING_POD_SELECTOR",
   "BUNTING_PORT",
   "BUNTING_PRINT",
   "BUNTING_PROMTOOL",

@@ -33,8 +33,10 @@ export class PodStream implements Runnable, ReflectorHandler {
   readonly #observers: readonly PodObserver[];
   readonly #known = new Set<string>();
 
-  constructor(watches: ClusterWatches, observers: readonly PodObserver[]) {
-    this.#watch = watches.watch({ scope: { type: podType, isMetadataOnly: true }, handler: this });
+  /** @param labelSelector of the Pods that are watched; empty: all */
+  constructor(watches: ClusterWatches, observers: readonly PodObserver[], labelSelector = "") {
+    const scope = { type: podType, isMetadataOnly: true, labelSelector };
+    this.#watch = watches.watch({ scope, handler: this });
     this.#observers = observers;
     this.name = this.#watch.name;
   }
