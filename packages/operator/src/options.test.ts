@@ -151,9 +151,14 @@ describe("the options of the operator", () => {
     );
     expect(await refusal(["--labels=team"])).to.contain('expected key:value, got "team"');
     expect(await refusal(["--drift=fight"])).to.contain("expected repair or enforce");
-    expect(await refusal([], { FLAGD_PROXY_REPLICA_COUNT: "0" })).to.contain(
+    expect(await refusal([], { FLAGD_PROXY_REPLICA_COUNT: "-1" })).to.contain(
       "the environment variable FLAGD_PROXY_REPLICA_COUNT",
     );
+  });
+
+  it("scale the proxy to none, as the open-feature-operator does", async () => {
+    const { options } = await read([], { FLAGD_PROXY_REPLICA_COUNT: "0" });
+    expect(options.proxyReplicaCount).to.equal(0);
   });
 
   it("listen nowhere at 0, and on IPv6 between brackets", async () => {

@@ -27,7 +27,7 @@ export const deployedProxyOptionTable = {
     env: ["FLAGD_PROXY_TAG"],
   }),
   proxyReplicaCount: option({
-    type: integer({ min: 1, max: 1_000 }),
+    type: integer({ min: 0, max: 1_000 }),
     default: 2,
     describe: "How many replicas the proxy has, unless something else scales it.",
     group: proxy,

@@ -26,6 +26,12 @@ describe("the state of the proxy", () => {
     });
   }
 
+  it("is degraded if it is scaled to none, and says who may have done it", () => {
+    const state = proxyStateOf({ ...live({}), spec: { replicas: 0 } }, rollout);
+    expect(state).to.include({ kind: "degraded" });
+    expect(proxyReadyCondition(state).message).to.contain("--proxy-replica-count");
+  });
+
   it("is degraded while another image runs than the one that is asked for", () => {
     const state = proxyStateOf(live({ availableReplicas: 2 }), { ...rollout, refusedImage: "p:2" });
     expect(state).to.include({ kind: "degraded" });

@@ -19,6 +19,11 @@ export function proxyStateOf(live: LiveDeployment, { image, refusedImage }: Prox
     const message = `the image ${refusedImage} did not become available in 5 minutes, so ${image} runs in its place; ask for another image, or remove the annotation bunting.dev/refused-image of the Deployment flagd-proxy to try it again`;
     return { kind: "degraded", message };
   }
+  if (live.spec?.replicas === 0) {
+    const message =
+      "the Deployment flagd-proxy is scaled to no replica, by --proxy-replica-count or by others: sidecars serve what they have, and new ones have no flags";
+    return { kind: "degraded", message };
+  }
   if ((live.status?.availableReplicas ?? 0) > 0) return { kind: "available" };
   if (!hasStalled(live)) return { kind: "deploying" };
   const message =

@@ -191,10 +191,10 @@ describe("the objects of the proxy", () => {
   });
 
   it("keep half of the replicas while nodes are drained", () => {
-    const kept = [1, 2, 5].map(
+    const kept = [0, 1, 2, 5].map(
       (replicas) => objectsOf({ replicas })["PodDisruptionBudget"]?.spec["minAvailable"],
     );
-    expect(kept).to.deep.equal([0, 1, 2]);
+    expect(kept).to.deep.equal([0, 0, 1, 2]);
   });
 
   it("have the annotations of the rollout, if there are some", () => {
