@@ -203,8 +203,11 @@ describe("what the operator does about Pods and workloads, on a real API server"
       const faulty: RolloutOnChangeOptions["client"] = {
         readPage: (...args) => client.readPage(...args),
         patch: (...args) => client.patch(...args),
-        apply: (...args) =>
-          faults-- > 0 ? Promise.reject(new KubeError("CONNECTION_LOST", "lost")) : client.apply(...args),
+        // Injections of other tests are written in the same run, whenever their turn comes.
+        apply: (scope, ...args) =>
+          scope.namespace === namespace && faults-- > 0
+            ? Promise.reject(new KubeError("CONNECTION_LOST", "lost"))
+            : client.apply(scope, ...args),
       };
       let now = Date.now();
       const forgetful: Clock = { ...hurried, now: () => (now += 60_000) };
