@@ -105,8 +105,8 @@ describe("the operator's Helm chart on a real API server", function () {
     // Helm deletes what the older chart had and this one has not, and with a namespace all that is in it.
     const { metadata: kept } = await cluster().api.get(namespacePath);
     expect(kept).to.include({ uid: home.uid }).and.not.have.property("deletionTimestamp");
-    expect(kept.labels).to.deep.equal(home.labels);
-    expect(kept.annotations).to.deep.include({ "helm.sh/resource-policy": "keep", "example.org/cost": "7" });
+    expect(kept["labels"]).to.deep.equal(home["labels"]);
+    expect(kept["annotations"]).to.deep.include({ "helm.sh/resource-policy": "keep", "example.org/cost": "7" });
     expect((await cluster().api.get(deployment)).metadata.uid).to.equal(before.metadata.uid);
     expect((await cluster().api.get(featureFlagPath("shop", "checkout"))).metadata.uid).to.equal(
       flag.metadata.uid,
