@@ -51,6 +51,7 @@ describe("what sidecars need that ask no proxy, on a real API server", function 
         resources: {},
         imagePullSecrets: [],
         applicationEnv: "connection",
+        hostNetworkPods: "skip",
         proxySecurity: "off",
       },
     });

@@ -27,7 +27,12 @@ const app: Container = { name: "app", image: "shop.example/app" };
 const whole = { limits: { cpu: "1", memory: "1Gi" } };
 const entries = {
   format: 1 as const,
-  sources: { full: fullEntry, ports: portEntry, bare: bareEntry },
+  sources: {
+    full: fullEntry,
+    ports: portEntry,
+    bare: bareEntry,
+    node: { ...portEntry, hostNetwork: true as const, digest: "node" },
+  },
   inProcess: { variables: inProcessEntry, full: { ...inProcessEntry, digest: "other" } },
 };
 
@@ -36,7 +41,7 @@ interface Case {
   readonly spec?: Partial<PodSpec>;
   readonly metadata?: PodMetadata;
   /** The FeatureFlagSource; `full` unless it matters. */
-  readonly source?: "full" | "ports";
+  readonly source?: "full" | "ports" | "node";
 }
 
 const mirror = { "kubernetes.io/config.mirror": "4f5e" };
@@ -165,6 +170,11 @@ const cases: Readonly<Record<string, Case>> = {
     spec: { initContainers: [{ ...app, name: "early", ports: [{ containerPort: 8015 }] }] },
   },
   "the network of the node": { spec: { hostNetwork: true } },
+  "the network of the node, and an entry for that": { spec: { hostNetwork: true }, source: "node" },
+  "a port of the node that the sidecar has": {
+    spec: { hostNetwork: true, containers: [{ ...app, ports: [{ containerPort: 8016 }] }] },
+    source: "node",
+  },
   Windows: { spec: { os: { name: "windows" } } },
   "nodes with Windows": { spec: { nodeSelector: { "kubernetes.io/os": "windows" } } },
   "nodes with Linux": { spec: { nodeSelector: { "kubernetes.io/os": "linux" }, os: { name: "linux" } } },

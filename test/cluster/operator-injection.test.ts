@@ -86,6 +86,7 @@ describe("Injections on a real API server", function () {
         resources: {},
         imagePullSecrets: [],
         applicationEnv: "connection",
+        hostNetworkPods: "skip",
         proxySecurity: "off",
       },
     });

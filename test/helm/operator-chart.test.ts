@@ -100,6 +100,7 @@ const changedOptions: Readonly<Record<string, unknown>> = {
   "image-pull-secrets": "one,two",
   labels: "team:flags",
   annotations: "example.org/a:b",
+  "host-network-pods": "inject",
   "application-env": "stock",
   "in-process-host": "flags.example",
   "in-process-port": 9017,
@@ -513,6 +514,7 @@ describe("the operator's Helm chart in place of the open-feature-operator's", ()
     expect(named(ours, "ClusterRoleBinding", binding)["roleRef"]).to.deep.include({ name: binding });
     expect(argsOf(ours)).to.include.members([
       "--application-env=stock",
+      "--host-network-pods=inject",
       "--missing-source=refuse",
       "--sidecar-cpu-request=200m",
       "--sidecar-cpu-limit=500m",

@@ -70,6 +70,7 @@ function sidecarOf(spec: FeatureFlagSourceSpec) {
       resources: {},
       imagePullSecrets: [],
       applicationEnv: "connection",
+      hostNetworkPods: "skip",
       proxySecurity: "on",
     },
   };

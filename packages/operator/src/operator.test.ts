@@ -158,6 +158,7 @@ const rows: { readonly [Name in keyof OperatorOptions]: Row | "read before" | "i
     reaches: (made) => [proxy(made).settings.pod.annotations, flagd(made).settings.pod.annotations],
     as: Array(2).fill({ a: "b" }),
   },
+  hostNetworkPods: toSidecar("inject", ({ hostNetworkPods }) => hostNetworkPods),
   applicationEnv: toSidecar("stock", ({ applicationEnv }) => applicationEnv),
   inProcessHost: toSources("h", ({ inProcessDefaults }) => inProcessDefaults.host),
   inProcessPort: toSources(4711, ({ inProcessDefaults }) => inProcessDefaults.port),

@@ -30,6 +30,7 @@ describe("the settings of the operator's parts", () => {
       resources: { requests: { cpu: "20m", memory: "32Mi" }, limits: { memory: "64Mi" } },
       imagePullSecrets: [],
       applicationEnv: "connection",
+      hostNetworkPods: "skip",
       proxySecurity: "off",
     });
     expect(sourceSettings(options)).to.deep.equal({
@@ -119,6 +120,7 @@ describe("the settings of the operator's parts", () => {
       "--sidecar-ram-limit=3Mi",
       "--image-pull-secrets=one",
       "--application-env=stock",
+      "--host-network-pods=inject",
       "--cross-namespace=deny",
       "--provider-kubernetes=direct",
     );
@@ -141,6 +143,7 @@ describe("the settings of the operator's parts", () => {
       resources: { requests: { memory: "2Mi" }, limits: { cpu: "1", memory: "3Mi" } },
       imagePullSecrets: ["one"],
       applicationEnv: "stock",
+      hostNetworkPods: "inject",
     });
   });
 

@@ -45,6 +45,7 @@ export function sidecarSettings(options: OperatorOptions, version: string): Side
     resources: resourcesOf(options),
     imagePullSecrets: options.imagePullSecrets,
     applicationEnv: options.applicationEnv,
+    hostNetworkPods: options.hostNetworkPods,
     proxySecurity: "off",
   };
 }

@@ -132,6 +132,14 @@ export const sidecarOptionTable = {
     group: sidecar,
     env: ["BUNTING_ANNOTATIONS"],
   }),
+  hostNetworkPods: option({
+    type: choice("skip", "inject"),
+    default: "skip",
+    describe:
+      "What becomes of Pods that use the network of their node: skip gives them no sidecar, whose ports would be open to others; inject does, as the open-feature-operator: two of them never fit on one node.",
+    group: sidecar,
+    env: ["BUNTING_HOST_NETWORK_PODS"],
+  }),
   applicationEnv: option({
     type: choice("connection", "stock"),
     default: "connection",

@@ -43,6 +43,8 @@ export interface InjectionEntry {
   readonly container?: Container;
   /** The same sidecar with limits equal to its requests, for Pods of the class Guaranteed. */
   readonly guaranteed?: Container;
+  /** Pods that use the network of their node get the sidecar, too. */
+  readonly hostNetwork?: true;
   /** Volumes of the Pod. */
   readonly volumes: readonly Volume[];
   /** Variables for each container of the application that does not have one of the name. */

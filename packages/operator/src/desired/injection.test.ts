@@ -16,6 +16,7 @@ const settings: SidecarSettings = {
   resources: { requests: { cpu: "20m", memory: "32Mi" }, limits: { memory: "64Mi" } },
   imagePullSecrets: ["pull"],
   applicationEnv: "connection",
+  hostNetworkPods: "skip",
   proxySecurity: "off",
 };
 const rules: SourceRules & InjectionInputs["rules"] = {
@@ -189,6 +190,11 @@ describe("compileInjection", () => {
     expect(containerOf({}, secured).env?.map(({ name }) => name)).to.include("BUNTING_TOKEN_FILE");
     const remote = { sources: [{ source: "https://flags.example/f.json", provider: "http" }] };
     expect(volumes(entryOf(remote, secured))).to.deep.equal(["bunting-cache"]);
+  });
+
+  it("goes into Pods on the network of their node only if it is asked", () => {
+    expect(entryOf({})).to.not.have.property("hostNetwork");
+    expect(entryOf({}, { settings: { hostNetworkPods: "inject" } })).to.include({ hostNetwork: true });
   });
 
   it("serves the port alone where the socket can't be, and says so", () => {

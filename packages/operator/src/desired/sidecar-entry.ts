@@ -70,6 +70,7 @@ export function sidecarEntry(
       revision: imageRevision(settings.image),
       container: sidecarContainer(parts, resources),
       guaranteed: sidecarContainer(parts, guaranteed),
+      ...(settings.hostNetworkPods === "inject" ? { hostNetwork: true } : {}),
       volumes: volumes.volumes,
       env: environment.application,
       mounts: volumes.applicationMounts,

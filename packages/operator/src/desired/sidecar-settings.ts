@@ -10,6 +10,8 @@ export interface SidecarSettings {
   readonly imagePullSecrets: readonly string[];
   /** Which variables containers of applications get: what they need to connect, or all that the open-feature-operator gives them. */
   readonly applicationEnv: "connection" | "stock";
+  /** Whether Pods that use the network of their node get a sidecar. */
+  readonly hostNetworkPods: "skip" | "inject";
   /** Whether sidecars prove to the proxy who they are, and speak TLS with it; `mixed` is for the time in which others do not. */
   readonly proxySecurity: "off" | "mixed" | "on";
 }

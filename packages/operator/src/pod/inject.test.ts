@@ -164,6 +164,13 @@ describe("inject", () => {
     });
   }
 
+  it("gives one to a Pod with the network of its node if its entry is for such Pods, unless something else is in the way", () => {
+    const entry = { ...portEntry, hostNetwork: true } as const;
+    expect(inject(pod({ hostNetwork: true }), entry, "webhook").kind).to.equal("injected");
+    const taken = { ...port(8013), hostNetwork: true };
+    expect(inject(pod(taken), entry, "webhook")).to.include({ reason: "PortTaken" });
+  });
+
   it("gives a sidecar to Pods with other ports and systems", () => {
     for (const spec of [
       port(8017),

@@ -63,7 +63,7 @@ function reasonAgainst(
   // The policy gives up on such a Pod, by the cost of its expressions.
   if (addsTooMuch(pod.spec, entry)) return "TooLarge";
   if (entry.container === undefined || hasSidecar) return undefined;
-  if (hostNetwork === true) return "HostNetwork";
+  if (hostNetwork === true && entry.hostNetwork !== true) return "HostNetwork";
   if (os?.name === "windows" || nodeSelector?.["kubernetes.io/os"] === "windows") return "Windows";
   if ([...containers, ...initContainers].some(({ name }) => name === sidecarName)) return "OwnContainer";
   return portsCollide(pod.spec, entry) ? "PortTaken" : undefined;

@@ -4,7 +4,7 @@ export type NotInjectedReason = keyof typeof notInjectedReasons;
 /** A sentence for the owner of the Pod for each reason: what is so, and what can be done. */
 export const notInjectedReasons = Object.freeze({
   HostNetwork:
-    "the Pod uses the network of its node, where the ports of a sidecar would be open to others: set hostNetwork to false, or use an InProcessConfiguration",
+    "the Pod uses the network of its node, where the ports of a sidecar would be open to others: set hostNetwork to false, use an InProcessConfiguration, or have the operator inject such Pods (--host-network-pods=inject)",
   Windows:
     "the sidecar runs on Linux only, and the Pod asks for Windows: use an InProcessConfiguration in place of a FeatureFlagSource",
   MirrorPod: "the Pod mirrors a static Pod of a node, which cannot be changed: give the static Pod a sidecar",

@@ -63,6 +63,7 @@ export const variables: readonly string[] = [
   "BUNTING_HEAP_LIMITS",
   "BUNTING_HELM",
   "BUNTING_HOST",
+  "BUNTING_HOST_NETWORK_PODS",
   "BUNTING_IMAGES",
   "BUNTING_IMAGE_PULL_SECRETS",
   "BUNTING_JSON",

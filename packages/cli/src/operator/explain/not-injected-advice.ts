@@ -2,7 +2,7 @@
 const advices: ReadonlyMap<string, string> = new Map([
   [
     "HostNetwork",
-    "Set hostNetwork to false, or use an InProcessConfiguration in place of the FeatureFlagSource.",
+    "Set hostNetwork to false, use an InProcessConfiguration in place of the FeatureFlagSource, or have the operator inject such Pods: --host-network-pods=inject.",
   ],
   [
     "Windows",

@@ -37,6 +37,7 @@ const inputs = (name: string): InjectionInputs => ({
     resources: {},
     imagePullSecrets: [],
     applicationEnv: "connection",
+    hostNetworkPods: "skip",
     proxySecurity: "off",
   },
 });
