@@ -228,7 +228,7 @@ export const permissions: readonly Permission[] = Object.freeze([
     apiGroup: "",
     resources: ["pods"],
     verbs: ["get", "list"],
-    why: "finds its own Deployment by its Pod, and the proxies, which it asks how many subscribers they have before it removes them",
+    why: "finds its own Deployment by its Pod, and the proxies, which it asks how many subscribers they have before it removes them; sees when the open-feature-operator's Pod has ended",
   },
   {
     scope: "namespace",

@@ -9,14 +9,21 @@ import { OtherOperator } from "./other-operator.js";
 class OtherObjects {
   lease: object | undefined;
   deployment: object | undefined;
+  /** The name of the only Pod. */
+  pod: string | undefined;
   fault: KubeError | undefined;
   reads = 0;
   #version = 0;
 
-  get({ type }: ObjectScope): Promise<KubeObject> {
+  get({ type, name }: ObjectScope): Promise<KubeObject> {
     this.reads++;
     if (this.fault !== undefined) return Promise.reject(this.fault);
-    const object = type.plural === "leases" ? this.lease : this.deployment;
+    const objects: Record<string, object | undefined> = {
+      leases: this.lease,
+      deployments: this.deployment,
+      pods: name === this.pod ? {} : undefined,
+    };
+    const object = objects[type.plural];
     if (object === undefined) return Promise.reject(new KubeError("NOT_FOUND", "there is none"));
     return Promise.resolve(object as KubeObject);
   }
@@ -112,6 +119,28 @@ describe("OtherOperator", () => {
     objects.renew(new Date(clock.now() - 601_000).toISOString());
     start();
     await eventually(() => working === 1, "the work begins");
+  });
+
+  it("does not wait for a Lease whose holder's Pod was there and is no more", async () => {
+    objects.pod = "manager-1";
+    objects.renew(nowTime(), "manager-1_4f5e");
+    start();
+    await looksAfter(5_000);
+    expect(working).to.equal(0);
+    objects.pod = undefined;
+    await looksAfter(5_000);
+    await eventually(() => working === 1, "the work begins");
+  });
+
+  it("waits for a holder of which no Pod was seen, and for another holder than the one whose Pod is gone", async () => {
+    objects.pod = "manager-1";
+    objects.renew(nowTime(), "manager-1_4f5e");
+    start();
+    await looksAfter(5_000);
+    objects.renew(nowTime(), "node-7_aa00");
+    await looksAfter(5_000);
+    await looksAfter(5_000);
+    expect(working).to.equal(0);
   });
 
   it("waits while Pods of another Deployment are ready, and not for its own", async () => {

@@ -6,6 +6,7 @@ import { otherLeaseName } from "../api/leases.js";
 const otherDeployment = "open-feature-operator-controller-manager";
 
 const leaseType: ResourceType = { group: "coordination.k8s.io", version: "v1", plural: "leases" };
+const podType: ResourceType = { group: "", version: "v1", plural: "pods" };
 const deploymentType: ResourceType = { group: "apps", version: "v1", plural: "deployments" };
 
 /** Interval of looks while another operator runs. */
@@ -49,6 +50,8 @@ export class OtherOperator {
   readonly #options: OtherOperatorOptions;
   #sight: Sight = "unknown";
   #lease: { readonly resourceVersion: string | undefined; readonly sinceMs: number } | undefined;
+  /** The holder of the Lease whose Pod was seen. */
+  #seenHolder: string | undefined;
 
   constructor(options: OtherOperatorOptions) {
     this.#options = options;
@@ -107,8 +110,20 @@ export class OtherOperator {
     const isOver =
       holderIdentity === "" ||
       nowMs - this.#lease.sinceMs >= leaseDurationSeconds * 1_000 ||
-      clock.now() - Date.parse(renewTime) > surelyOverMs;
+      clock.now() - Date.parse(renewTime) > surelyOverMs ||
+      (await this.#hasEnded(holderIdentity, signal));
     return isOver ? undefined : `${holderIdentity} renews the Lease ${otherLeaseName}`;
+  }
+
+  /**
+   * True if the holder's Pod was there and is no more: the open-feature-operator does not release its Lease. Its identity begins with the Pod's name, but
+   * with that of the node for a Pod in the network of the node, and such a Pod is never seen.
+   */
+  async #hasEnded(holder: string, signal: AbortSignal): Promise<boolean> {
+    const [name = ""] = holder.split("_");
+    const isThere = (await this.#get(podType, name, signal)) !== undefined;
+    if (isThere) this.#seenHolder = holder;
+    return !isThere && this.#seenHolder === holder;
   }
 
   async #liveDeployment(signal: AbortSignal): Promise<string | undefined> {
