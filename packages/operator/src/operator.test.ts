@@ -306,11 +306,15 @@ describe("createOperator", () => {
     ]);
   });
 
-  it("has the leader make the authority at once, and write all else only where no other operator runs", async () => {
+  it("has the leader make the authority and tell API servers of it at once, and write all else only where no other operator runs", async () => {
     const { made } = await useOperator();
     await made.one("LeaderElection").given[0].lead(new AbortController().signal);
     const [, leading] = made.all("runComponents");
-    expect(namesOf(leading?.given[0] ?? [])).to.deep.equal(["authority", "shared work"]);
+    expect(namesOf(leading?.given[0] ?? [])).to.deep.equal([
+      "authority",
+      "webhook configurations",
+      "shared work",
+    ]);
   });
 
   it("has the leader begin in this order", async () => {
@@ -321,6 +325,7 @@ describe("createOperator", () => {
     expect(namesOf(leading?.given[0] ?? [])).to.deep.equal([
       "authority",
       "webhook configurations",
+      "webhook configurations of no other operator",
       "source status controller",
       "proxy ready controller",
       "access controller",

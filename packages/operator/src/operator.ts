@@ -98,10 +98,10 @@ export async function createOperator(
         events,
         ownUid: async (signal) => (await owner(signal))?.uid,
         work: {
-          own: bundles.authority,
+          own: bundles.own,
           shared: () =>
-            [bundles.configurations, injections.leading, pods, restarts, checks, agents, proxy].flatMap(
-              (make) => make(),
+            [bundles.alone, injections.leading, pods, restarts, checks, agents, proxy].flatMap((make) =>
+              make(),
             ),
         },
       }),

@@ -24,6 +24,7 @@ describe("WebhookConfigurations", () => {
   let changes: Signal;
   let abort: AbortController;
   let running: Promise<void>;
+  let configurations: WebhookConfigurations;
 
   beforeEach(() => {
     clock = new ManualClock();
@@ -34,7 +35,7 @@ describe("WebhookConfigurations", () => {
     abort = new AbortController();
     handlers.clear();
     logger.lines.length = 0;
-    const configurations = new WebhookConfigurations({
+    configurations = new WebhookConfigurations({
       client: {
         apply: ({ type }, object) => {
           const pem = bundleOf(object as Live);
@@ -118,6 +119,26 @@ describe("WebhookConfigurations", () => {
     changes.emit();
     await eventually(() => told.includes("TWO"));
     expect(applied).to.deep.equal([`${mutating} TWO`]);
+  });
+
+  it("replaces certificates of another operator when that is gone, and not before", async () => {
+    const [ours, theirs] = ["ours", "theirs"].map(
+      (text) => `-----BEGIN CERTIFICATE-----\n${text}\n-----END CERTIFICATE-----\n`,
+    ) as [string, string];
+    bundle = ours;
+    show(mutating, theirs);
+    synced(mutating, validating);
+    await eventually(() => told.length === 1);
+    const alone = new AbortController();
+    const replacing = configurations.alone().run(alone.signal);
+    await eventually(() => applied.length === 2);
+    expect(applied).to.deep.equal([`${mutating} ${ours}${theirs}`, `${mutating} ${ours}`]);
+    alone.abort();
+    await replacing;
+    show(mutating, ours + theirs);
+    clock.advance(1_000);
+    await nextTurn();
+    expect(applied, "another one is there again").to.have.length(2);
   });
 
   it("answers whoever writes over the bundle once in a second", async () => {

@@ -1,8 +1,8 @@
 import type { ClusterWatches, KubeObject, RestClient } from "@bunting/kube";
-import type { Context, Runnable, WorkResult } from "@bunting/runtime";
+import { aborted, type Context, type Runnable, type WorkResult } from "@bunting/runtime";
 import { mutatingWebhookType, validatingWebhookType, webhookConfigurationNames } from "../api/webhooks.js";
 import type { BundleSource } from "../certificates/serving-certificates.js";
-import { caBundleOf, type LiveWebhooks } from "../desired/ca-bundle.js";
+import { caBundleOf, type LiveWebhooks, type OtherCertificates } from "../desired/ca-bundle.js";
 import type { WebhookAddress } from "../desired/webhook-configurations.js";
 import { fieldManager } from "./apply/managed-object.js";
 import type { ControllerMetrics } from "./controller-metrics.js";
@@ -44,6 +44,7 @@ export class WebhookConfigurations implements Runnable {
   readonly #applied = new Map<Kind, string>();
   /** Of which it is not known yet whether there is one. */
   readonly #unread = new Set<Kind>();
+  #others: OtherCertificates = "kept";
   #hasWarned = false;
 
   constructor(options: WebhookConfigurationsOptions) {
@@ -75,6 +76,22 @@ export class WebhookConfigurations implements Runnable {
     this.#applied.clear();
   }
 
+  /**
+   * While it runs, certificates of others are replaced: no other operator is there. Before, Pods of one that makes room for us may still answer at the
+   * Service, and API servers have to accept both.
+   */
+  alone(): Runnable {
+    return {
+      name: "webhook configurations of no other operator",
+      run: async (signal) => {
+        this.#others = "replaced";
+        this.#addAll();
+        await aborted(signal);
+        this.#others = "kept";
+      },
+    };
+  }
+
   #addAll(): void {
     for (const kind of kinds) this.#controller.add(kind);
   }
@@ -92,7 +109,7 @@ export class WebhookConfigurations implements Runnable {
     const { client, bundle: source, address, context } = this.#options;
     const [live, bundle] = [this.#live.get(kind), source.bundle];
     if (live === undefined || bundle === undefined) return undefined;
-    const desired = caBundleOf(kind, live, bundle, address);
+    const desired = caBundleOf(kind, live, bundle, address, this.#others);
     if (desired === "injected") {
       if (!this.#hasWarned)
         context.logger.warn(

@@ -48,6 +48,23 @@ describe("caBundleOf", () => {
     expect(of({ metadata: { name: "config" } })).to.equal("current");
   });
 
+  it("keeps certificates of others behind ours where their Pods answer as well, each once", () => {
+    const pem = (text: string): string => `-----BEGIN CERTIFICATE-----\n${text}\n-----END CERTIFICATE-----\n`;
+    const bundlesOf = (caBundle: string): unknown => {
+      const configuration = live([Buffer.from(caBundle).toString("base64")]);
+      const kind = "MutatingWebhookConfiguration";
+      const applied = caBundleOf(kind, configuration, pem("ours"), address, "kept");
+      if (typeof applied === "string") return applied;
+      const [webhook] = applied["webhooks"] as readonly { readonly clientConfig: { caBundle: string } }[];
+      return Buffer.from(webhook?.clientConfig.caBundle ?? "", "base64").toString();
+    };
+    expect(bundlesOf(`# theirs\n${pem("theirs")}${pem("ours")}${pem("theirs")}`)).to.equal(
+      pem("ours") + pem("theirs"),
+    );
+    expect(bundlesOf(pem("ours") + pem("theirs"))).to.equal("current");
+    expect(bundlesOf("")).to.equal(pem("ours"));
+  });
+
   it("leaves a configuration to cert-manager that asks for it", () => {
     expect(of(live([undefined], { "cert-manager.io/inject-ca-from": "a/b" }))).to.equal("injected");
   });

@@ -26,6 +26,9 @@ const injectorAnnotations = [
   "cert-manager.io/inject-apiserver-ca",
 ];
 
+/** What becomes of certificates of others in the bundles. `kept`: their Pods answer the same Service, and are verified as well. */
+export type OtherCertificates = "kept" | "replaced";
+
 /**
  * What is applied to a configuration so that its webhooks are verified by these certificates: the bundles of those that call us, and nothing else.
  * An apply takes back what it leaves out, so it always has all of them.
@@ -38,18 +41,38 @@ export function caBundleOf(
   { metadata, webhooks = [] }: LiveWebhooks,
   bundle: string,
   address: WebhookAddress,
+  others: OtherCertificates = "replaced",
 ): DesiredObject | "current" | "injected" {
   const { name, annotations = {} } = metadata;
   if (injectorAnnotations.some((each) => Object.hasOwn(annotations, each))) return "injected";
-  const caBundle = Buffer.from(bundle).toString("base64");
-  const ours = webhooks.filter(({ clientConfig }) => calls(clientConfig, address));
-  if (ours.every(({ clientConfig }) => clientConfig.caBundle === caBundle)) return "current";
+  const ours = webhooks
+    .filter(({ clientConfig }) => calls(clientConfig, address))
+    .map(({ name: webhook, clientConfig: { caBundle = "" } }) => ({
+      name: webhook,
+      live: caBundle,
+      caBundle: toBase64(others === "kept" ? bundle + certificatesBeside(bundle, caBundle) : bundle),
+    }));
+  if (ours.every(({ live, caBundle }) => live === caBundle)) return "current";
   return {
     apiVersion: "admissionregistration.k8s.io/v1",
     kind,
     metadata: { name },
-    webhooks: ours.map((webhook) => ({ name: webhook.name, clientConfig: { caBundle } })),
+    webhooks: ours.map((webhook) => ({ name: webhook.name, clientConfig: { caBundle: webhook.caBundle } })),
   };
+}
+
+function toBase64(pem: string): string {
+  return Buffer.from(pem).toString("base64");
+}
+
+/** The certificates of a bundle, as the API server has it, that are not among ours. */
+function certificatesBeside(bundle: string, live: string): string {
+  const text = Buffer.from(live, "base64").toString("latin1");
+  const found = text.match(/-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g) ?? [];
+  return [...new Set(found)]
+    .filter((each) => !bundle.includes(each))
+    .map((each) => `${each}\n`)
+    .join("");
 }
 
 function calls({ url, service }: LiveWebhook["clientConfig"], address: WebhookAddress): boolean {

@@ -17,8 +17,8 @@ export interface LeadershipParts {
   /** The uid of our own Deployment; undefined if there is none. */
   readonly ownUid: (signal: AbortSignal) => Promise<string | undefined>;
   /**
-   * Makes what runs on the leader alone, in the order of its start, for each time that this process leads: `own` writes only what no other operator
-   * has, `shared` everything else.
+   * Makes what runs on the leader alone, in the order of its start, for each time that this process leads: `own` writes only what takes nothing
+   * from another operator, `shared` everything else.
    */
   readonly work: { readonly own: () => readonly Component[]; readonly shared: () => readonly Component[] };
 }

@@ -4,10 +4,10 @@ import type { OperatorWiring } from "./operator-parts.js";
 
 /** The certificates of the webhooks as the leader sees to them. */
 export interface WebhookBundles {
-  /** Makes the authority. */
-  readonly authority: () => readonly Component[];
-  /** Tells API servers of it. */
-  readonly configurations: () => readonly Component[];
+  /** Makes the authority, and tells API servers of it. */
+  readonly own: () => readonly Component[];
+  /** Has them forget the certificates of an operator that was there before. */
+  readonly alone: () => readonly Component[];
 }
 
 export function webhookBundles(
@@ -28,11 +28,17 @@ export function webhookBundles(
           context,
         });
   return {
-    authority: () =>
-      keeper === undefined ? [] : [runnableComponent(keeper, "makes the authority that all others wait for")],
-    configurations: () =>
+    own: () => [
+      ...(keeper === undefined
+        ? []
+        : [runnableComponent(keeper, "makes the authority that all others wait for")]),
+      ...(configurations === undefined
+        ? []
+        : [runnableComponent(configurations, "tells API servers of the authority, which counts only then")]),
+    ],
+    alone: () =>
       configurations === undefined
         ? []
-        : [runnableComponent(configurations, "tells API servers of the authority, which counts only then")],
+        : [runnableComponent(configurations.alone(), "needs them told of the authority already")],
   };
 }
