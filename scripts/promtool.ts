@@ -1,7 +1,7 @@
-import { spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, renameSync, rmSync } from "node:fs";
 import path from "node:path";
 import { CacheEntry } from "./cache-entry.js";
+import { unpackDebianPackage } from "./debian-package.js";
 
 /** The path of promtool, or a sentence that says why there is none here. */
 export type Promtool = { readonly binary: string } | { readonly missing: string };
@@ -25,26 +25,12 @@ export function findPromtool(): Promtool {
 }
 
 function fetchInto(directory: string): void {
-  if (run(["apt-get", "--version"]) !== 0)
-    throw new Error("there is no promtool here, and no apt-get to fetch it.");
   console.log("bunting: fetching promtool (once; Debian's package prometheus, 19 MB) …");
   const unpacked = path.join(directory, "package");
   mkdirSync(unpacked);
-  // Lists of packages may be absent or old; updating them takes root.
-  if (run(["apt-get", "download", "prometheus"], unpacked) !== 0) {
-    run(["apt-get", "update"], unpacked);
-    if (run(["apt-get", "download", "prometheus"], unpacked) !== 0)
-      throw new Error("apt-get could not download the package prometheus.");
-  }
-  const [archive = ""] = readdirSync(unpacked).filter((name) => name.endsWith(".deb"));
-  if (run(["dpkg-deb", "-x", archive, "."], unpacked) !== 0)
-    throw new Error(`dpkg-deb can't unpack ${archive}.`);
+  unpackDebianPackage("prometheus", unpacked);
   renameSync(path.join(unpacked, "usr/bin/promtool"), path.join(directory, "promtool"));
   rmSync(unpacked, { recursive: true });
-}
-
-function run([command = "", ...args]: readonly string[], cwd?: string): number | null {
-  return spawnSync(command, args, { cwd, stdio: "ignore" }).status;
 }
 
 if (process.argv[1] === import.meta.filename) {
