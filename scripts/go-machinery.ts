@@ -19,7 +19,7 @@ export type Machinery = { readonly directory: string } | { readonly missing: str
 export interface GoTools {
   /** Their name in the cache. */
   readonly name: string;
-  /** Of the go.mod, from the root of the repository. */
+  /** The folder of the go.mod, from the root of the repository, or absolute. */
   readonly module: string;
   /** Programs: packages of dependencies, or `./folder` for one of the module's own. */
   readonly packages: readonly string[];
@@ -69,7 +69,7 @@ function isNewEnough(version: string): boolean {
 function keyOf({ module, packages, linkerFlags }: GoTools, go: string): string {
   const digest = createHash("sha256").update(`${go} ${process.platform} ${process.arch}`);
   digest.update(JSON.stringify([packages, linkerFlags]));
-  const directory = path.join(root, module);
+  const directory = path.resolve(root, module);
   const own = packages.filter((name) => name.startsWith("./")).flatMap((name) => sourcesOf(directory, name));
   for (const file of ["go.mod", "go.sum", ...own]) {
     digest.update("\0").update(readFileSync(path.join(directory, file)));
@@ -89,7 +89,7 @@ async function goBuild(tools: GoTools, output: string): Promise<void> {
   const ldflags = `-ldflags=-s -w ${tools.linkerFlags ?? ""}`;
   const flags = ["-v", "-mod=readonly", "-buildvcs=false", "-trimpath", "-pgo=off", ldflags];
   const go = spawn("go", ["build", ...flags, "-o", `${output}/`, ...tools.packages], {
-    cwd: path.join(root, tools.module),
+    cwd: path.resolve(root, tools.module),
     env: { ...process.env, CGO_ENABLED: "0", GOTOOLCHAIN: "local", GOWORK: "off" },
     stdio: ["ignore", "ignore", "pipe"],
     detached: true,

@@ -3,9 +3,13 @@ import { readdirSync } from "node:fs";
 import { nodeSpecs } from "./node-specs.js";
 
 describe("which tests on a node are run", () => {
-  it("is all but those of memory, unless files are named", () => {
-    expect(nodeSpecs([])).to.deep.equal(["test/node/!(memory).test.ts"]);
-    expect(nodeSpecs(["--grep", "Pod"])).to.deep.equal(["--grep", "Pod", "test/node/!(memory).test.ts"]);
+  it("is all but those of memory and upstream's suite, unless files are named", () => {
+    expect(nodeSpecs([])).to.deep.equal(["test/node/!(memory|upstream).test.ts"]);
+    expect(nodeSpecs(["--grep", "Pod"])).to.deep.equal([
+      "--grep",
+      "Pod",
+      "test/node/!(memory|upstream).test.ts",
+    ]);
   });
 
   it("is a file that is named by a word or as a path, with mocha's options", () => {

@@ -1,7 +1,7 @@
 /**
  * `npm run test:node`: runs test/node on a real Kubernetes node, in namespaces of its own, with the images of the last commit. What the node runs
  * and the images are built first if necessary. Arguments are files, of which a word is enough (`npm run test:node -- sidecar`), and mocha's options.
- * `npm run test:memory` runs the tests of memory, which this leaves out. Where no node can run it says so, and the tests count as skipped.
+ * `npm run test:memory` runs the tests of memory, which this leaves out, and `npm run test:upstream` the suite of the open-feature-operator. Where no node can run it says so, and the tests count as skipped.
  * BUNTING_IMAGES names a layout directory (OCI) with other images called agent and proxy.
  */
 import path from "node:path";
@@ -13,6 +13,7 @@ import { nodeSpecs } from "./node-specs.js";
 import { runInNamespaces } from "./real-node/namespaces.js";
 import { missingForNode } from "./real-node/requirements.js";
 import { skipTests } from "./skip-tests.js";
+import { fetchUpstreamSuite } from "./upstream-suite.js";
 
 /** Longer than all tests take on a busy machine. */
 const deadlineMs = 900_000;
@@ -40,8 +41,11 @@ async function prepare(): Promise<
   const machinery = await buildNodeMachinery();
   if ("missing" in machinery) return machinery;
   const helm = await buildHelm();
+  const suite = specs.some((each) => each.includes("upstream.test")) ? await fetchUpstreamSuite() : undefined;
+  if (suite !== undefined && "missing" in suite) return suite;
   const environment = {
     ...("directory" in helm ? { BUNTING_HELM: `${helm.directory}/helm` } : {}),
+    ...suite?.environment,
     BUNTING_CLUSTER_BIN: machinery.cluster,
     BUNTING_NODE_BIN: machinery.node,
     BUNTING_PODS_BIN: machinery.pods,

@@ -3,7 +3,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { proxyOptionTable } from "@bunting/proxy/internal/options.js";
 import { readOptions } from "@bunting/runtime";
-import { goModuleSource } from "../helm/support/go-module-source.js";
+import { goModuleSource } from "../../scripts/go-module-source.js";
 import type { ApiObject } from "./support/api-client.js";
 import { applyType } from "./support/apply-type.js";
 import { sharedCluster } from "./support/use-cluster.js";

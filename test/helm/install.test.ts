@@ -7,7 +7,7 @@ import { featureFlagPath } from "../cluster/support/cluster.js";
 import { applyType } from "../cluster/support/apply-type.js";
 import { freshCluster } from "../cluster/support/use-cluster.js";
 import { eventually } from "../support/event-queue.js";
-import { goModuleSource } from "./support/go-module-source.js";
+import { goModuleSource } from "../../scripts/go-module-source.js";
 import { chartFolder, helm, one, render, root, type Manifest } from "./support/chart.js";
 import { skipWithout } from "./support/tool.js";
 

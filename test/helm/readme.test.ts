@@ -8,7 +8,7 @@ import { applyType } from "../cluster/support/apply-type.js";
 import { freshCluster } from "../cluster/support/use-cluster.js";
 import { TempDirectory } from "../support/temp-directory.js";
 import { helm } from "./support/chart.js";
-import { goModuleSource } from "./support/go-module-source.js";
+import { goModuleSource } from "../../scripts/go-module-source.js";
 import { operatorChart } from "./support/operator-chart.js";
 import { readmeInstallation, runAsPrinted } from "./support/readme.js";
 import { skipWithout } from "./support/tool.js";

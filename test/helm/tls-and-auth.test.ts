@@ -3,7 +3,7 @@ import path from "node:path";
 import { applyType } from "../cluster/support/apply-type.js";
 import { freshCluster } from "../cluster/support/use-cluster.js";
 import { one, refusal, render, type Manifest } from "./support/chart.js";
-import { goModuleSource } from "./support/go-module-source.js";
+import { goModuleSource } from "../../scripts/go-module-source.js";
 import { Authority } from "../support/certificates.js";
 import { TempDirectory } from "../support/temp-directory.js";
 import { codeBlocks, runAsPrinted } from "./support/readme.js";

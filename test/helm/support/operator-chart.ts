@@ -1,7 +1,8 @@
 import { execFileSync } from "node:child_process";
 import { cpSync, mkdirSync, writeFileSync } from "node:fs";
 import path from "node:path";
-import { goModuleSource } from "./go-module-source.js";
+import { goModuleSource } from "../../../scripts/go-module-source.js";
+import { openFeatureOperator } from "../../../scripts/upstream-suite.js";
 import { runTool } from "./tool.js";
 
 /**
@@ -9,11 +10,7 @@ import { runTool } from "./tool.js";
  * come out of kustomize and a script of its own. Undefined, after a sentence that says so, where the module can't be had.
  */
 export async function operatorChart(directory: string): Promise<string | undefined> {
-  const source = goModuleSource(
-    "github.com/open-feature/open-feature-operator",
-    "v0.9.2",
-    "h1:u+8iEJLJ3BY1zforFFNP6pUE2u8tUQTrag3SFoDKePw=",
-  );
+  const source = goModuleSource(...openFeatureOperator);
   if (source === undefined) return undefined;
   const chart = path.join(directory, "chart/open-feature-operator");
   cpSync(path.join(source, "chart/open-feature-operator"), chart, { recursive: true });

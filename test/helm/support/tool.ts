@@ -6,13 +6,19 @@ export interface ToolResult {
   readonly stderr: string;
 }
 
+export interface ToolOptions {
+  readonly stdin?: string;
+  readonly env?: NodeJS.ProcessEnv;
+  readonly cwd?: string;
+}
+
 /** Runs a program; resolves however it ends. */
 export async function runTool(
   binary: string,
   args: readonly string[],
-  { stdin = "", env = process.env }: { readonly stdin?: string; readonly env?: NodeJS.ProcessEnv } = {},
+  { stdin = "", env = process.env, cwd }: ToolOptions = {},
 ): Promise<ToolResult> {
-  const child = spawn(binary, args, { env, stdio: ["pipe", "pipe", "pipe"] });
+  const child = spawn(binary, args, { cwd, env, stdio: ["pipe", "pipe", "pipe"] });
   const out: Buffer[] = [];
   const err: Buffer[] = [];
   child.stdout.on("data", (chunk: Buffer) => out.push(chunk));

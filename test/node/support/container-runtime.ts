@@ -13,8 +13,9 @@ export function writeContainerdConfig(directory: string): string {
     return target;
   };
   const registry = `http://${addresses.node}:${addresses.registryPort}`;
+  // Whatever registry an image names: no other can be reached.
   file(
-    `registries/${registryName}/hosts.toml`,
+    "registries/_default/hosts.toml",
     `server = "${registry}"\n[host."${registry}"]\ncapabilities = ["pull", "resolve"]\n`,
   );
   // ptp and not bridge: every Pod is routed, so replies pass the translation of addresses and the policies without bridge-nf.

@@ -1,9 +1,11 @@
-import { execFileSync } from "node:child_process";
 import path from "node:path";
 import { readOciImage, type OciImage } from "../../../scripts/images/oci-image.js";
 import { bundleApplication } from "./bundle-application.js";
 import { environment } from "./environment.js";
+import { linkedLibraries } from "./linked-libraries.js";
 import { relabelImage, writeImage, type LayerFiles } from "./oci-writer.js";
+import { upstreamImages } from "./upstream-images.js";
+import { upstreamSuite } from "./upstream-suite.js";
 
 /** The images of all Pods, by `repository:tag`: ours as they were built, and those that Pods need besides, written into `directory`. */
 export async function imagesOfPods(directory: string): Promise<ReadonlyMap<string, OciImage>> {
@@ -11,7 +13,7 @@ export async function imagesOfPods(directory: string): Promise<ReadonlyMap<strin
   const layout = (name: string): string => path.join(directory, name);
   const script = path.join(directory, "application.cjs");
   await bundleApplication(script);
-  const application: LayerFiles = { "bin/node": process.execPath, ...libraries() };
+  const application: LayerFiles = { "bin/node": process.execPath, ...linkedLibraries(process.execPath) };
   const images = new Map<string, OciImage>([
     [
       "pause:1",
@@ -41,12 +43,8 @@ export async function imagesOfPods(directory: string): Promise<ReadonlyMap<strin
     const named = relabelImage(image, layout(`${name}-named`), { "bunting.test/copy": "named" });
     images.set(`bunting-${name}:0.1.0`, named);
   }
-  return images;
-}
-
-/** What node is linked to. */
-function libraries(): LayerFiles {
-  const linked = execFileSync("ldd", [process.execPath], { encoding: "utf8" });
-  const files = [...linked.matchAll(/(\/\S+) \(0x/g)].map(([, file = ""]) => file);
-  return Object.fromEntries(files.map((file) => [file, file]));
+  const suite = upstreamSuite();
+  const agent = readOciImage(environment("BUNTING_IMAGES"), "agent");
+  const named = suite === undefined ? [] : upstreamImages(suite, agent, layout("upstream"));
+  return new Map([...images, ...named]);
 }

@@ -4,15 +4,20 @@ import type { Node } from "./node.js";
 
 export const operatorNamespace = "bunting-operator-system";
 
-/** Installs the operator by its chart, with the images of the registry, and waits until it is ready. The resource types are there already. */
+/**
+ * Installs the operator by its chart, with the images of the registry, and waits until it is ready. The resource types are there already.
+ *
+ * @param settings further arguments of Helm, which win: `--set=…`, `--values=…`
+ */
 export async function installOperator(node: Node, ...settings: readonly string[]): Promise<void> {
   await run(node, [
     ...["upgrade", "--install", "bunting-operator", operatorChartFolder, "--create-namespace"],
     ...["--wait", "--timeout=120s", "--set=crds.install=false"],
     ...[`--set=image.repository=${registryName}/operator`, "--set-string=image.tag=1"],
     ...[`--set=options.sidecar-image=${registryName}/agent`, "--set-string=options.sidecar-tag=1"],
+    ...[`--set=options.flagd-image=${registryName}/agent`, "--set-string=options.flagd-tag=1"],
     ...[`--set=options.proxy-image=${registryName}/proxy`, "--set-string=options.proxy-tag=1"],
-    ...settings.map((each) => `--set=${each}`),
+    ...settings,
   ]);
 }
 
