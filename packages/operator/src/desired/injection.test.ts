@@ -36,6 +36,7 @@ interface Given {
   readonly rules?: Partial<SourceRules>;
   readonly annotations?: Readonly<Record<string, string>>;
   readonly texts?: readonly string[];
+  readonly inProcessTexts?: readonly string[];
   readonly offered?: readonly string[];
 }
 
@@ -63,7 +64,7 @@ function compile(given: Given): CompiledInjection {
     },
     {
       sources: given.texts ?? Object.keys(given.sources ?? {}),
-      inProcess: Object.keys(given.inProcess ?? {}),
+      inProcess: given.inProcessTexts ?? Object.keys(given.inProcess ?? {}),
       offered: { sources: new Set(given.offered), inProcess: new Set(given.offered) },
     },
   );
@@ -319,6 +320,26 @@ describe("compileInjection", () => {
         "MY_name1",
         ...["MY_HOST", "MY_PORT", "MY_TLS", "MY_CACHE", "MY_MAX_CACHE_SIZE", "MY_RESOLVER"],
         ...["MY_SOCKET_PATH", "MY_OFFLINE_FLAG_SOURCE_PATH", "MY_SOURCE_SELECTOR"],
+      ]);
+    });
+
+    it("gives each container of a Pod the variables of all that it names, under the last prefix", () => {
+      const inProcess = {
+        shared: {
+          ...{ tls: true, offlineFlagSourcePath: "/f.json", cacheMaxSize: 11, envVarPrefix: "FIRST" },
+          envVars: [
+            { name: "name1", value: "value1" },
+            { name: "name2", value: "value2" },
+          ],
+        },
+        own: { envVarPrefix: "SECOND", host: "flags.example" },
+      };
+      const text = "shared,own";
+      const { env } = compile({ inProcess, inProcessTexts: [text] }).injection?.spec.inProcess?.[text] ?? {};
+      expect(env?.map(({ name, value }) => `${name}=${value}`)).to.deep.equal([
+        ...["SECOND_name2=value2", "SECOND_name1=value1", "SECOND_HOST=flags.example", "SECOND_PORT=8015"],
+        ...["SECOND_TLS=true", "SECOND_CACHE=lru", "SECOND_MAX_CACHE_SIZE=11", "SECOND_RESOLVER=in-process"],
+        "SECOND_OFFLINE_FLAG_SOURCE_PATH=/f.json",
       ]);
     });
   });
