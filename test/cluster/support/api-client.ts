@@ -89,7 +89,12 @@ export class ApiClient {
         timeout: 30_000,
       });
       request.on("timeout", () => request.destroy(new Error(`${method} ${path}: no answer for 30 s`)));
-      request.on("error", reject);
+      request.on("error", (error: NodeJS.ErrnoException) => {
+        // The API server ends idle connections, at any moment: what was sent on one that was in use before was read by nobody.
+        if (request.reusedSocket && error.code === "ECONNRESET")
+          this.request(method, path, options).then(resolve, reject);
+        else reject(error);
+      });
       request.on("response", (response) => {
         const chunks: Buffer[] = [];
         response.on("data", (chunk: Buffer) => chunks.push(chunk));
