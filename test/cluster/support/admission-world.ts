@@ -146,7 +146,8 @@ export class AdmissionWorld {
       context,
     });
     const status = new FeatureFlagStatus({ client, watches, events, namespace, rules: flagRules, context });
-    for (const each of [connected.connections, events, ...runnables, keeper, configurations, status])
+    const alone = configurations.alone();
+    for (const each of [connected.connections, events, ...runnables, keeper, configurations, alone, status])
       this.#running.push(each.run(this.#abort.signal));
   }
 
