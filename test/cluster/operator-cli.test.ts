@@ -235,6 +235,7 @@ describe("bunting operator on a real API server", function () {
       });
       await putSource(own, "shared", accepted);
       await createPod(shop, "web", asking(`${own}/shared`));
+      await createPod(shop, "on-node", asking(`${own}/shared`), { hostNetwork: true });
       try {
         const { code, out, err } = await operator("migrate", "check");
         expect(err).to.equal("");
@@ -248,6 +249,9 @@ describe("bunting operator on a real API server", function () {
         expect(ours[0]).to.contain(`kubectl -n ${own} label deployment flagd-proxy`);
         expect(ours[1]).to.contain(`Pods in ${shop} use it`);
         expect(ours[3]).to.contain(`helm upgrade flags deploy/helm/bunting-operator --namespace ${own}`);
+        expect(out).to.match(
+          /warns: Pods: \d+ ask for a sidecar, and use the network of their node \(\S+\/\S+[,)]/,
+        );
         expect(code).to.equal(1);
       } finally {
         await cluster().api.delete(`${apps(own)}/${name}`);

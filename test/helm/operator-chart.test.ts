@@ -1,6 +1,8 @@
 import { expect } from "chai";
 import { readFileSync } from "node:fs";
 import path from "node:path";
+import { carriedValues } from "@bunting/cli/internal/operator/migrate/stock-settings.js";
+import type { KubeObject } from "@bunting/kube";
 import { operatorOptionTable } from "@bunting/operator/internal/options.js";
 import { permissions } from "@bunting/operator/internal/permissions.js";
 import { flagName, publicOptions, readOptions } from "@bunting/runtime";
@@ -435,6 +437,7 @@ describe("the operator's Helm chart in place of the open-feature-operator's", ()
   skipWithout("BUNTING_HELM", "BUNTING_CLUSTER_BIN");
   let directory: TempDirectory | undefined;
   let defaults: object;
+  let stockChart: string;
   let stock: readonly Manifest[];
   let ours: readonly Manifest[];
 
@@ -446,6 +449,7 @@ describe("the operator's Helm chart in place of the open-feature-operator's", ()
       this.skip();
       return;
     }
+    stockChart = chart;
     defaults = parse(readFileSync(path.join(chart, "values.yaml"), "utf8")) as object;
     const [release, namespace] = ["open-feature-operator", "open-feature-operator-system"];
     const values = parse(
@@ -490,6 +494,27 @@ describe("the operator's Helm chart in place of the open-feature-operator's", ()
     expect(await refusal({ sidecarConfiguration: { image: { tags: 1 } }, replica: 1 }, folder)).to.contain(
       "replica",
     );
+  });
+
+  it("is told by `bunting operator migrate check` of each setting of its release that is not the default", async () => {
+    expect(carriedValues(one(stock, "Deployment") as unknown as KubeObject)).to.deep.equal([]);
+    const places = parse(
+      readFileSync(path.join(operatorChartFolder, "files/stock-values.yaml"), "utf8"),
+    ) as Record<string, string>;
+    const isReadByOperator = (name: string): boolean =>
+      /^(?:sidecar|inProcess|flagdProxy|flagd)Configuration|flagsValidation|Port$|\.port$/.test(name);
+    const names = Object.keys(places).filter(isReadByOperator);
+    const values = { ...allOf(names), imagePullSecrets: [{ name: "pull" }], labels: { team: "a" } };
+    const manifests = await render(values, "open-feature-operator", "flags", stockChart);
+    const carried = carriedValues(one(manifests, "Deployment") as unknown as KubeObject);
+    const expected = names
+      .map((name) => places[name] ?? "")
+      .filter((place) => /^(?:options|ports)\.\S+$/.test(place) && !/-(?:image|tag)$/.test(place));
+    expect(carried).to.have.members([
+      ...expected.map((place) => `${place}: 8113`),
+      "options.image-pull-secrets: pull",
+      "options.labels: team:a",
+    ]);
   });
 
   it("has its resource types, ServiceAccounts and the Service of its webhooks, so that Helm deletes none of them", () => {

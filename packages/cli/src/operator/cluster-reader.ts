@@ -34,16 +34,16 @@ export class ClusterReader {
   }
 
   /** All objects; `missing` if there is no such type. */
-  async findAll(scope: ResourceScope): Promise<ClusterAnswer<readonly KubeObject[]>> {
-    return answered(() => this.all(scope));
+  async findAll(scope: ResourceScope, fieldSelector?: string): Promise<ClusterAnswer<readonly KubeObject[]>> {
+    return answered(() => this.all(scope, fieldSelector));
   }
 
   /** @throws KubeError */
-  async all(scope: ResourceScope): Promise<readonly KubeObject[]> {
+  async all(scope: ResourceScope, fieldSelector?: string): Promise<readonly KubeObject[]> {
     const objects: KubeObject[] = [];
     let page: string | undefined;
     do {
-      const query = { limit: pageLength, ...(page === undefined ? {} : { continue: page }) };
+      const query = { limit: pageLength, fieldSelector, continue: page };
       const { items, continueToken } = await this.client.list(scope, query, this.signal);
       for (const item of items) objects.push(item);
       page = continueToken;

@@ -3,6 +3,7 @@ import { quoted } from "@bunting/protocol";
 import { stockMark } from "../operator-names.js";
 import type { MigrationFacts } from "./migration-facts.js";
 import type { MigrationFinding } from "./migration-finding.js";
+import { carriedValues } from "./stock-settings.js";
 
 /** Older ones write objects in other forms. */
 const oldest = [0, 9, 0] as const;
@@ -45,7 +46,13 @@ function checkOperator(deployment: KubeObject): readonly MigrationFinding[] {
     release === undefined
       ? `it was not installed by Helm: apply the same names as ${takeover} has, and keep the CustomResourceDefinitions`
       : `take it over: helm upgrade ${release} deploy/helm/bunting-operator --namespace ${releaseNamespace} --values ${takeover}`;
-  return [...checkVersion(deployment, object), { severity: "tells", object, message: how }];
+  const values = carriedValues(deployment);
+  const settings = `it runs with other settings than its chart's defaults: name them to the upgrade as well (${values.join(", ")})`;
+  return [
+    ...checkVersion(deployment, object),
+    { severity: "tells", object, message: how },
+    ...(values.length === 0 ? [] : [{ severity: "tells", object, message: settings } as const]),
+  ];
 }
 
 function checkVersion(deployment: KubeObject, object: string): readonly MigrationFinding[] {

@@ -45,14 +45,14 @@ export async function checkMigration(
 }
 
 async function readFacts(reader: ClusterReader): Promise<MigrationFacts> {
-  const all = async (scope: ResourceScope): Promise<readonly KubeObject[]> => {
-    const answer = await reader.findAll(scope);
+  const all = async (scope: ResourceScope, fieldSelector?: string): Promise<readonly KubeObject[]> => {
+    const answer = await reader.findAll(scope, fieldSelector);
     if (answer.kind !== "unreadable") return answer.kind === "found" ? answer.found : [];
     const message = `${answer.message}. The check needs the verb list on deployments, pods and the kinds of core.openfeature.dev, in all namespaces`;
     throw new CliError("SERVER_REFUSED", message);
   };
   const { deployment: type, pod } = clusterTypes;
-  const [operators, proxies, flags, sources, inProcess, flagds, pods] = await Promise.all([
+  const [operators, proxies, flags, sources, inProcess, flagds, pods, nodePods] = await Promise.all([
     all({ type, name: objectNames.stockOperator }),
     all({ type, name: objectNames.proxy }),
     all({ type: featureFlagType }),
@@ -60,6 +60,7 @@ async function readFacts(reader: ClusterReader): Promise<MigrationFacts> {
     all({ type: inProcessConfigurationType }),
     all({ type: flagdType }),
     all({ type: pod, isMetadataOnly: true }),
+    all({ type: pod, isMetadataOnly: true }, "spec.hostNetwork=true"),
   ] as const);
-  return { operators, proxies, flags, sources, inProcess, flagds, pods };
+  return { operators, proxies, flags, sources, inProcess, flagds, pods, nodePods };
 }

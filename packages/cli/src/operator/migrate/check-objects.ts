@@ -16,6 +16,7 @@ export function checkObjects(facts: MigrationFacts): readonly MigrationFinding[]
     ...checkVariables("FeatureFlagSource", facts.sources),
     ...checkSharing(facts),
     ...checkWatchers(facts.pods),
+    ...checkNodePods(facts.nodePods),
   ];
 }
 
@@ -72,9 +73,23 @@ function checkWatchers(pods: readonly KubeObject[]): readonly MigrationFinding[]
     ({ metadata }) => metadata.annotations?.[podAnnotations.allowKubernetesSync] === "true",
   );
   if (watching.length === 0) return [];
-  const names = watching.slice(0, 3).map(textOf).join(", ");
-  const message = `${watching.length} watch FeatureFlags themselves (${names}${watching.length > 3 ? ", …" : ""}): keepStockBinding and provider-kubernetes: direct keep their rights; restart them before you remove either`;
+  const message = `${watching.length} watch FeatureFlags themselves (${namesOf(watching)}): keepStockBinding and provider-kubernetes: direct keep their rights; restart them before you remove either`;
   return [{ severity: "warns", object: "Pods", message }];
+}
+
+function checkNodePods(pods: readonly KubeObject[]): readonly MigrationFinding[] {
+  const asking = pods.filter(({ metadata: { annotations = {} } }) => {
+    const isEnabled = annotations[podAnnotations.enabled] === "true";
+    return isEnabled && askedText(annotations)?.list === "sources";
+  });
+  if (asking.length === 0) return [];
+  const message = `${asking.length} ask for a sidecar, and use the network of their node (${namesOf(asking)}): host-network-pods: inject goes on giving them one; without that, new ones get none`;
+  return [{ severity: "warns", object: "Pods", message }];
+}
+
+/** Three of them. */
+function namesOf(pods: readonly KubeObject[]): string {
+  return `${pods.slice(0, 3).map(textOf).join(", ")}${pods.length > 3 ? ", …" : ""}`;
 }
 
 function textOf({ metadata }: KubeObject): string {

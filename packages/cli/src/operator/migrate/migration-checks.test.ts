@@ -5,6 +5,7 @@ import { checkInstallation, versionIn } from "./check-installation.js";
 import { checkObjects } from "./check-objects.js";
 import type { MigrationFacts } from "./migration-facts.js";
 import type { MigrationFinding } from "./migration-finding.js";
+import { carriedValues } from "./stock-settings.js";
 import { prunedFields, stockFields } from "./stock-fields.js";
 
 const none: MigrationFacts = {
@@ -15,6 +16,7 @@ const none: MigrationFacts = {
   inProcess: [],
   flagds: [],
   pods: [],
+  nodePods: [],
 };
 
 const briefly = (findings: readonly MigrationFinding[]): string[] =>
@@ -164,6 +166,73 @@ describe("checkObjects", () => {
     const pods = ["1", "2", "3", "4"].map((name) => object(`shop/${name}`, {}, watching));
     expect(briefly(checkObjects({ ...none, pods: [...pods, object("shop/5")] }))[0]).to.contain(
       "warns Pods: 4 watch FeatureFlags themselves (shop/1, shop/2, shop/3, …)",
+    );
+  });
+});
+
+describe("Pods with the network of their node", () => {
+  it("are named if they ask for a sidecar, three of them", () => {
+    const inProcess = {
+      "openfeature.dev/enabled": "true",
+      "openfeature.dev/inprocessconfiguration": "a",
+    };
+    const nodePods = [
+      ...["1", "2", "3", "4"].map((name) => object(`shop/${name}`, {}, asking("own"))),
+      object("shop/off", {}, { ...asking("own"), "openfeature.dev/enabled": "false" }),
+      object("shop/in-process", {}, inProcess),
+      object("shop/other"),
+    ];
+    expect(briefly(checkObjects({ ...none, nodePods }))).to.have.length(1);
+    expect(briefly(checkObjects({ ...none, nodePods }))[0]).to.contain(
+      "warns Pods: 4 ask for a sidecar, and use the network of their node (shop/1, shop/2, shop/3, …): host-network-pods: inject",
+    );
+    expect(checkObjects({ ...none, nodePods: nodePods.slice(4) })).to.deep.equal([]);
+  });
+});
+
+describe("carriedValues", () => {
+  const installed = (manager: object, pod = {}, replicas = 1): KubeObject =>
+    object("ofo/manager", {
+      replicas,
+      template: { spec: { ...pod, containers: [{ name: "other" }, { name: "manager", ...manager }] } },
+    });
+
+  it("are none of what its chart sets by default, or is said of images", () => {
+    const env = [
+      { name: "SIDECAR_PORT", value: "8013" },
+      { name: "SIDECAR_SOCKET_PATH", value: "" },
+      { name: "SIDECAR_IMAGE", value: "registry.example/flagd" },
+      { name: "POD_NAMESPACE", valueFrom: {} },
+    ];
+    const args = ["--leader-elect", "--sidecar-cpu-limit=500m", "--image-pull-secrets=", "--labels="];
+    const ports = [{ name: "webhook-server", containerPort: 9443 }, { containerPort: 1 }];
+    expect(carriedValues(installed({ env, args, ports }))).to.deep.equal([]);
+    const pod = { hostNetwork: false, dnsPolicy: "ClusterFirst" };
+    expect(carriedValues(installed({}, pod))).to.deep.equal([]);
+  });
+
+  it("are all others, by their names in our chart", () => {
+    const env = [
+      { name: "SIDECAR_PORT", value: "8113" },
+      { name: "FLAGD_PROXY_REPLICA_COUNT", value: "0" },
+      { name: "SIDECAR_ENV_VAR_PREFIX", value: "" },
+    ];
+    const args = ["--image-pull-secrets=one,two,", "--labels=team:a=b"];
+    const ports = [{ name: "metrics-server", containerPort: 9080 }];
+    const pod = { hostNetwork: true, dnsPolicy: "ClusterFirstWithHostNet" };
+    expect(carriedValues(installed({ env, args, ports }, pod, 3))).to.deep.equal([
+      "options.sidecar-port: 8113",
+      "options.proxy-replica-count: 0",
+      'options.sidecar-env-var-prefix: ""',
+      "options.image-pull-secrets: one,two",
+      "options.labels: team:a=b",
+      "ports.metrics: 9080",
+      "hostNetwork: true",
+      "replicas: 3",
+    ]);
+    const operators = [installed({ image: "ofo:v0.9.2", env })];
+    expect(briefly(checkInstallation({ ...none, operators }))[2]).to.contain(
+      "name them to the upgrade as well (options.sidecar-port: 8113, options.proxy-replica-count: 0",
     );
   });
 });
