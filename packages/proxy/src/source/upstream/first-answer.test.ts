@@ -28,7 +28,7 @@ describe("FirstAnswer", () => {
 
   it("is never late after something came, or after it was stopped, and leaves no timer", () => {
     answer.wait();
-    answer.came();
+    answer.stop();
     answer.wait();
     const stopped = new FirstAnswer(clock, 100, () => late++);
     stopped.wait();

@@ -23,10 +23,7 @@ export class FirstAnswer {
     });
   }
 
-  came(): void {
-    if (!this.#isOver) this.stop();
-  }
-
+  /** Something came, or the stream has ended. */
   stop(): void {
     this.#isOver = true;
     this.#cancel?.();

@@ -61,15 +61,14 @@ export class PreparedMessage {
   }
 }
 
-/** Heap needed to apply a delta: the whole document is encoded again, but only changed parts are parsed. */
-export function changeHeapBytes(
-  document: ReplicaDocument,
-  { flags, metadata, evaluators }: Pick<Delta, "flags" | "metadata" | "evaluators">,
-): number {
+/** Heap needed to read a message. A delta encodes the whole document again, but only its changed parts are parsed. */
+export function heapToRead(message: SnapshotMessage | Delta, current: ReplicaDocument | undefined): number {
+  if (message.kind === "snapshot") return documentHeapBytes(message.document);
+  const { flags, metadata, evaluators } = message;
   const changes = [...flags.map(({ flag }) => flag), metadata, evaluators];
   return changes.reduce<number>(
     (sum, change) => sum + (change === undefined ? 0 : documentHeapBytes(change, maxDocumentDepth + 1)),
-    document.bytes * heapPerCurrentByte + flags.length * heapPerFlag,
+    (current?.bytes ?? 0) * heapPerCurrentByte + flags.length * heapPerFlag,
   );
 }
 
@@ -89,13 +88,10 @@ async function readDocument(
   current: ReplicaDocument | undefined,
   room: Pick<HeapRoom, "has">,
 ): Promise<ReplicaDocument | undefined> {
-  if (message.kind === "snapshot")
-    return room.has(documentHeapBytes(message.document))
-      ? runInSlices(ReplicaDocument.parsing(message.document))
-      : undefined;
-  if (current === undefined || !room.has(changeHeapBytes(current, message))) return undefined;
-  const document = current.with(message);
-  await runInSlices(document.digesting());
+  if (!room.has(heapToRead(message, current))) return undefined;
+  if (message.kind === "snapshot") return runInSlices(ReplicaDocument.parsing(message.document));
+  const document = current?.with(message);
+  if (document !== undefined) await runInSlices(document.digesting());
   return document;
 }
 

@@ -6,22 +6,21 @@ import {
   type StreamTurn,
   type SyncChannel,
 } from "@bunting/sync-client";
-import { encodeUnsubscribe, type SyncResponse } from "@bunting/sync-client/messages";
+import type { SyncResponse } from "@bunting/sync-client/messages";
 import { Backoff, isAborted, singleLine, sleep, type ServingContext } from "@bunting/runtime";
 import { ProxyError } from "../../proxy-error.js";
 import type { SourceMetrics } from "../source-metrics.js";
 import { connectUpstream } from "./connect-upstream.js";
 import { FirstAnswer } from "./first-answer.js";
-import type { OpenStream } from "./open-stream.js";
+import { LinkedTopics, linesPerMinute, type OpenStream } from "./linked-topics.js";
 import type { TierPath } from "./tier-path.js";
 import type { UpstreamCredentials } from "./upstream-config.js";
-import { refusedRetryMs } from "./refused-retry.js";
 import { refreshTopic } from "./refresh-topic.js";
 import { describeEnd } from "./describe-end.js";
 import { codeOfEnd } from "./source-error-code.js";
 import { callUpstream } from "./upstream-stream.js";
 import { isAnswer, isOfTopic } from "./topic-message.js";
-import { resumableFirst, type UpstreamTopic } from "./upstream-topic.js";
+import type { UpstreamTopic } from "./upstream-topic.js";
 
 export interface UpstreamLinkOptions {
   readonly targets: readonly string[];
@@ -41,19 +40,10 @@ export interface UpstreamLinkOptions {
 const retry = { firstMs: 100, capMs: 2_000, factor: 1.25 };
 /** The longest wait that an upstream may ask for. */
 const pushbackCapMs = 10_000;
-/** Interval at which a document that was refused for want of room is tried again. */
-const blockedRetryMs = 30_000;
 /** How long a stream lasts before it counts as healthy, so that the waits begin anew. */
 const healthyMs = 10_000;
-/** Time without an answer after which a topic is stale. A drain of the upstream takes less. */
-const staleAfterMs = 1_000;
 /** Time without any message about a topic after which another upstream is tried. A working upstream reports staleness at least. */
 const unansweredMs = 30_000;
-
-/** Time for which a left topic still counts: longer than an upstream keeps it by default (--topic-linger). */
-const lingerMs = 60_000;
-/** Limit of log lines of a kind. A proxy may have hundreds of connections, which an unsteady upstream ends together. */
-const linesPerMinute = 20;
 /** Time that an upstream has to accept a new token. */
 const renewalTimeoutMs = 10_000;
 
@@ -63,24 +53,18 @@ const renewalTimeoutMs = 10_000;
  */
 export class UpstreamLink {
   readonly #options: UpstreamLinkOptions;
-  readonly #topics = new Map<string, UpstreamTopic>();
-  readonly #retries = new Map<string, () => void>();
-  /** Topics left lately, which the upstream may still count; each with a function that forgets it. */
-  readonly #left = new Map<string, () => void>();
+  readonly #topics: LinkedTopics;
   readonly #backoff: Backoff;
   #index: number;
   /** Open streams, the oldest first. */
   readonly #streams: OpenStream[] = [];
-  /** The stream that serves the topics. */
-  #used: OpenStream | undefined;
-  #failure = new ProxyError("SOURCE_UNREADABLE", "it has not answered yet");
   /** The kind of the last log line, so that only changes are logged. */
   #logged = "";
-  #cancelStale: (() => void) | undefined;
 
   constructor(options: UpstreamLinkOptions) {
     const { random = Math.random, targets } = options;
     this.#options = options;
+    this.#topics = new LinkedTopics(options.context);
     this.#backoff = new Backoff({ ...retry, random });
     // The proxies of this tier spread over those of the tier above.
     this.#index = Math.floor(random() * targets.length);
@@ -90,36 +74,28 @@ export class UpstreamLink {
     return this.#topics.size;
   }
 
-  /** Number of topics that the upstream charges to the connection. */
   get charged(): number {
-    return this.#topics.size + this.#left.size;
+    return this.#topics.charged;
   }
 
   add(topic: UpstreamTopic): void {
-    this.#left.get(topic.name)?.();
-    this.#topics.set(topic.name, topic);
-    this.#used?.send(topic.subscribeMessage());
-    this.#used?.answer.wait();
-    this.#awaitAnswers();
+    this.#topics.add(topic);
   }
 
   delete(topic: UpstreamTopic): void {
-    if (this.#topics.get(topic.name) !== topic) return;
-    this.#topics.delete(topic.name);
-    this.#cancelRetry(topic.name);
-    this.#leave(topic.name);
+    this.#topics.delete(topic);
   }
 
   async run(signal: AbortSignal): Promise<void> {
     const { context, targets, credentials } = this.#options;
     let failures = 0;
-    this.#awaitAnswers();
+    this.#topics.awaitAnswers();
     while (!signal.aborted) {
       const target = targets[this.#index++ % targets.length] ?? "";
       const startedMs = context.clock.monotonicMs();
       const end = await this.#follow(target, signal);
       if (isAborted(signal)) break;
-      this.#failure = new ProxyError(codeOfEnd(end.reason), singleLine(end.message));
+      this.#topics.failed(new ProxyError(codeOfEnd(end.reason), singleLine(end.message)));
       context.metrics.upstreamFailed(end.reason);
       this.#logChange("warn", `${target} ${end.reason}`, describeEnd(target, end, credentials));
       if (context.clock.monotonicMs() - startedMs >= healthyMs) {
@@ -132,25 +108,13 @@ export class UpstreamLink {
         await sleep(waitMs, signal, context.clock);
       }
     }
-    this.#cancelStale?.();
-    for (const cancel of this.#retries.values()) cancel();
+    this.#topics.stop();
   }
 
   /** See refreshTopic. */
   async refresh(topic: UpstreamTopic, signal: AbortSignal): Promise<boolean> {
-    const stream = this.#used;
+    const { stream } = this.#topics;
     return stream?.isOpen === true && refreshTopic(stream, topic, signal);
-  }
-
-  #leave(name: string): void {
-    if (this.#used === undefined) return;
-    this.#used.send(encodeUnsubscribe(name));
-    const forget = (): void => {
-      cancel();
-      this.#left.delete(name);
-    };
-    const cancel = this.#options.context.clock.after(lingerMs, forget);
-    this.#left.set(name, forget);
   }
 
   /** One connection, until it ends. */
@@ -185,7 +149,7 @@ export class UpstreamLink {
       return await runRenewing(renewal, signal);
     } finally {
       tierPath.fedBy(this, undefined);
-      for (const forget of [...this.#left.values()]) forget();
+      this.#topics.forgetLeft();
       await channel.close();
     }
   }
@@ -213,19 +177,19 @@ export class UpstreamLink {
           started: (send, end) => {
             stream = { channel, parts, send, answer: this.#firstAnswer(end), isOpen: false };
             this.#streams.push(stream);
-            if (this.#used === undefined) this.#use(stream);
+            if (this.#topics.stream === undefined) this.#topics.use(stream);
           },
           opened: () => {
             if (stream !== undefined) stream.isOpen = true;
             metrics.upstreamStreams(1);
           },
           received: (message, number, bytes) => {
-            const topic = isOfTopic(message) ? this.#topics.get(message.topic) : undefined;
-            if (topic !== undefined && isAnswer(message)) stream?.answer.came();
+            const topic = this.#topics.of(message);
+            if (topic !== undefined && isAnswer(message)) stream?.answer.stop();
             const preparing = isOfTopic(message) ? topic?.prepare(message) : undefined;
             const receive = (): CallEnd | undefined => this.#receive(target, message, number, bytes);
             if (preparing !== undefined)
-              return preparing.then(() => (this.#used === stream ? receive() : undefined));
+              return preparing.then(() => (this.#topics.stream === stream ? receive() : undefined));
             const end = receive();
             // The first message to a proxy, sent to admitted callers only. It may show that the upstream can't be followed.
             if (message.kind === "tier" && end === undefined && !isFollowed) {
@@ -246,18 +210,6 @@ export class UpstreamLink {
     }
   }
 
-  /** Moves all topics to this stream. */
-  #use(stream: OpenStream | undefined): void {
-    this.#used = stream;
-    for (const topic of resumableFirst(this.#topics.values())) {
-      topic.lost();
-      this.#cancelRetry(topic.name);
-      stream?.send(topic.subscribeMessage());
-      stream?.answer.wait();
-    }
-    this.#awaitAnswers();
-  }
-
   #firstAnswer(end: (end: CallEnd) => void): FirstAnswer {
     return new FirstAnswer(this.#options.context.clock, unansweredMs, () => {
       if (this.size === 0) return;
@@ -268,13 +220,13 @@ export class UpstreamLink {
 
   #takeOver(target: string): void {
     const newest = this.#streams.at(-1);
-    if (newest !== this.#used) this.#use(newest);
+    if (newest !== this.#topics.stream) this.#topics.use(newest);
     this.#options.context.logger.info({ topics: this.size }, `presents a new token to the proxy ${target}`);
   }
 
   #ended(stream: OpenStream): void {
     this.#streams.splice(this.#streams.indexOf(stream), 1);
-    if (this.#used === stream) this.#use(this.#streams.at(-1));
+    if (this.#topics.stream === stream) this.#topics.use(this.#streams.at(-1));
   }
 
   #receive(target: string, message: SyncResponse, number: number, bytes: number): CallEnd | undefined {
@@ -287,58 +239,7 @@ export class UpstreamLink {
       tierPath.fedBy(this, message);
       return undefined;
     }
-    if (!isOfTopic(message)) return undefined;
-    const topic = this.#topics.get(message.topic);
-    if (topic === undefined) return undefined;
-    const answer = topic.take(message, number);
-    if (!isAnswer(message)) return undefined;
-    this.#cancelRetry(topic.name);
-    if (answer !== undefined) this.#used?.send(answer);
-    if (topic.isMismatched)
-      return callEnd("mismatch", `its deltas of ${topic.name} don't lead to what it says`);
-    if (topic.refusal !== undefined && message.kind !== "freshness")
-      this.#options.context.log.warn(
-        "upstream_refused",
-        { topic: topic.name, upstream: target },
-        topic.refusal,
-        linesPerMinute,
-      );
-    if (message.kind === "topic_error") {
-      const waitMs = refusedRetryMs(message.retryAfterMs);
-      this.#later(topic, waitMs, () => this.#used?.send(topic.subscribeMessage()));
-    }
-    if (topic.isBlockedByHeap) this.#awaitRoom(topic);
-    return undefined;
-  }
-
-  /** Asks for the document of a topic again when there is room for it. */
-  #awaitRoom(topic: UpstreamTopic): void {
-    this.#later(topic, blockedRetryMs, () => {
-      if (!topic.isBlockedByHeap) return;
-      if (!topic.hasRoom) this.#awaitRoom(topic);
-      else [encodeUnsubscribe(topic.name), topic.subscribeMessage()].forEach((one) => this.#used?.send(one));
-    });
-  }
-
-  #later(topic: UpstreamTopic, delayMs: number, ask: () => void): void {
-    this.#retries.set(topic.name, this.#options.context.clock.after(delayMs, ask));
-  }
-
-  #cancelRetry(name: string): void {
-    this.#retries.get(name)?.();
-    this.#retries.delete(name);
-  }
-
-  /** Reports topics as stale that have no answer after a while. */
-  #awaitAnswers(): void {
-    this.#cancelStale ??= this.#options.context.clock.after(staleAfterMs, () => {
-      this.#cancelStale = undefined;
-      const reason =
-        this.#used?.isOpen === true
-          ? new ProxyError("SOURCE_UNREADABLE", "the upstream has not said yet what the topic is")
-          : new ProxyError(this.#failure.code, `no upstream can be followed: ${this.#failure.message}`);
-      for (const topic of this.#topics.values()) if (topic.isUnexplained) topic.stale(reason);
-    });
+    return isOfTopic(message) ? this.#topics.take(message, number, target) : undefined;
   }
 
   /** Logs a line unless the last one was of the same kind. */

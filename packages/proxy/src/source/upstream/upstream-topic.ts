@@ -1,24 +1,24 @@
 import { maxManifestBytes } from "@bunting/featureflags/manifests";
-import { buntingSyncV1, documentHeapBytes, historyHeapBytes, type PastVersion } from "@bunting/protocol";
+import { buntingSyncV1 } from "@bunting/protocol";
 import {
   encodeAck,
   encodeNack,
   encodeSubscribe,
   type Delta,
   type DocumentVersion,
-  type History,
   type SnapshotMessage,
   type Unchanged,
 } from "@bunting/sync-client/messages";
 import { cut, cutToBytes, singleLine, type Clock } from "@bunting/runtime";
 import { ProxyError } from "../../proxy-error.js";
-import type { SourceSink, SourceVersion } from "../flag-source.js";
+import type { SourceSink } from "../flag-source.js";
 import type { HeapRoom } from "../heap-room.js";
 import type { LargeDocuments } from "../large-documents.js";
-import { changeHeapBytes, messageBytes, PreparedMessage } from "./prepared-message.js";
-import { ReplicaDocument } from "./replica-document.js";
+import { DocumentReader } from "./document-reader.js";
+import type { ReplicaDocument } from "./replica-document.js";
 import { codeOfCause, codeOfStatus, type SourceErrorCode } from "./source-error-code.js";
 import type { TopicMessage } from "./topic-message.js";
+import { TopicReports } from "./topic-reports.js";
 import { latestResourceVersion, versionFields } from "./version-fields.js";
 
 /** Limit of a nack's reason, as upstreams enforce it. */
@@ -31,35 +31,19 @@ const notFound = 5;
 const mostMismatches = 3;
 
 /**
- * One topic of an upstream. It outlives connections: each new one resumes from `#current`.
- *
- * Invariants:
- * - `#current` is the last document that the sink accepted, with its version; undefined if there is none.
- * - `#isReported` is true if the sink's last report is `#current`; false after `missing` or `deleted`.
- * - `#reportAgain` repeats the last report, which ends staleness.
- * - `#refused` is the reason why the newest message was not reported; `#upstreamIsStale` is the upstream's own reason
- *   why it can't follow the topic. While either is set, the sink is stale.
- * - `#missingHeapBytes` is set if a document was refused only for want of room: UpstreamLink asks for it again.
- * - `#prepared` and `#history` belong to the next answer, and are dropped with it.
+ * One topic of an upstream. It outlives connections: each new one resumes from `#current`. What the topic is goes to
+ * `#reports`; what documents need before they can be read is with `#reader`.
  */
 export class UpstreamTopic {
   /** As the upstream names it. */
   readonly name: string;
+  readonly #reports: TopicReports;
+  readonly #reader: DocumentReader;
   #isAnswered = false;
-  readonly #sink: SourceSink;
-  readonly #clock: Clock;
-  readonly #room: Pick<HeapRoom, "has" | "freeBytes">;
-  readonly #large: LargeDocuments;
-  #prepared: PreparedMessage | undefined;
+  /** The last document that the sink accepted, also while the topic is missing or deleted; undefined if there is none. */
   #current: { readonly document: ReplicaDocument; readonly version: DocumentVersion } | undefined;
-  #isReported = false;
-  #reportAgain: (() => void) | undefined;
-  #upstreamIsStale: Error | undefined;
-  #refused: Error | undefined;
-  #missingHeapBytes: number | undefined;
   /** Deltas and confirmations in a row that did not fit `#current`. To try a delta costs as much as the whole document. */
   #mismatches = 0;
-  #history: History | undefined;
   /** Called after each answer. */
   readonly #awaiting = new Set<() => void>();
 
@@ -71,30 +55,28 @@ export class UpstreamTopic {
     large: LargeDocuments,
   ) {
     this.name = name;
-    this.#sink = sink;
-    this.#clock = clock;
-    this.#room = room;
-    this.#large = large;
+    this.#reports = new TopicReports(sink, clock);
+    this.#reader = new DocumentReader(room, large);
   }
 
   /** The stream has brought neither an answer nor a reason for staleness. */
   get isUnexplained(): boolean {
-    return !this.#isAnswered && this.#upstreamIsStale === undefined;
+    return !this.#isAnswered && !this.#reports.isUpstreamStale;
   }
 
   /** Why the upstream refuses the topic, or this proxy the document; undefined if the last answer was taken. */
   get refusal(): string | undefined {
-    return this.#refused?.message;
+    return this.#reports.refused?.message;
   }
 
-  /** The last document was refused because the heap, or the backlog of large documents, had no room for it. */
+  /** The last document was refused for want of room only: UpstreamLink asks for it again. */
   get isBlockedByHeap(): boolean {
-    return this.#missingHeapBytes !== undefined;
+    return this.#reader.isBlocked;
   }
 
   /** The heap has room now for the refused document. */
   get hasRoom(): boolean {
-    return this.#room.has(this.#missingHeapBytes ?? 0);
+    return this.#reader.hasRoom;
   }
 
   /** The upstream keeps sending deltas that do not fit. */
@@ -129,7 +111,7 @@ export class UpstreamTopic {
 
   /** Takes the answer to `refreshMessage`, a version read just now: it confirms the current document if the digests agree. */
   refreshed(version: DocumentVersion): void {
-    if (this.#isReported && this.digest?.equals(version.digest) === true) this.#confirm(version);
+    if (this.#reports.isDocument && this.digest?.equals(version.digest) === true) this.#confirm(version);
   }
 
   /** Calls back after each answer. Returns a function that ends this. */
@@ -140,34 +122,22 @@ export class UpstreamTopic {
 
   /** The stream has ended. */
   lost(): void {
-    this.#prepared = undefined;
     this.#isAnswered = false;
-    this.#history = undefined;
     this.#mismatches = 0;
-    this.#missingHeapBytes = undefined;
-    this.#upstreamIsStale = undefined;
+    this.#reader.dropKept();
+    this.#reader.unblock();
+    this.#reports.forgetUpstreamStale();
   }
 
   stale(reason: Error): void {
-    this.#sink.stale(reason);
+    this.#reports.stale(reason);
   }
 
-  /**
-   * Reads a large message in slices of the event loop, before `take`. Undefined if the message is small, or the backlog has
-   * no room for it. Never rejects: `take` refuses a message that can't be read.
-   */
+  /** Reads a large message before `take`; see DocumentReader. */
   prepare(message: TopicMessage): Promise<void> | undefined {
-    if (message.kind !== "snapshot" && message.kind !== "delta") return undefined;
-    const waitingBytes = messageBytes(message);
-    const currentBytes = message.kind === "delta" ? (this.#current?.document.bytes ?? 0) : 0;
-    if (!this.#large.isLarge(currentBytes + waitingBytes) || !this.#large.mayWait(waitingBytes))
-      return undefined;
-    return this.#large
-      .read(waitingBytes, async () => {
-        this.#prepared = await PreparedMessage.read(message, this.#current?.document, this.#room);
-        return this.#prepared?.normalised;
-      })
-      .catch(() => undefined);
+    return message.kind === "snapshot" || message.kind === "delta"
+      ? this.#reader.prepare(message, this.#current?.document)
+      : undefined;
   }
 
   /**
@@ -177,26 +147,20 @@ export class UpstreamTopic {
    */
   take(message: TopicMessage, number: number): Buffer | undefined {
     if (message.kind === "history") {
-      this.#history = this.#room.has(historyHeapBytes(message.versions)) ? message : undefined;
+      this.#reader.keepHistory(message);
       return undefined;
     }
     if (message.kind === "freshness") {
-      this.#upstreamIsStale = message.isStale
-        ? unreadable(message.reason, codeOfCause(message.cause))
-        : undefined;
-      // While the newest version is refused, the topic stays stale even if the upstream is not.
-      const reason = this.#upstreamIsStale ?? this.#refused;
-      if (reason !== undefined) this.#sink.stale(reason);
-      else this.#reportAgain?.();
+      const { isStale, reason, cause } = message;
+      this.#reports.upstreamStale(isStale ? unreadable(reason, codeOfCause(cause)) : undefined);
       return undefined;
     }
     this.#isAnswered = true;
-    this.#refused = undefined;
-    this.#missingHeapBytes = undefined;
+    this.#reports.forgetRefusal();
+    this.#reader.unblock();
     const answer = this.#apply(message, number);
-    this.#history = undefined;
-    this.#prepared = undefined;
-    if (this.#upstreamIsStale !== undefined) this.#sink.stale(this.#upstreamIsStale);
+    this.#reader.dropKept();
+    if (this.#reports.isUpstreamStale) this.#reports.repeatStale();
     for (const listener of [...this.#awaiting]) listener();
     return answer;
   }
@@ -209,41 +173,32 @@ export class UpstreamTopic {
       case "unchanged":
         return this.#unchanged(message, number);
       case "snapshot":
-        return this.#replace(() => this.#read(message), message, number);
+        return this.#replace(() => this.#reader.snapshot(message), message, number);
       case "delta":
         return this.#change(message, number);
       case "missing":
-        this.#report(() => this.#sink.missing());
+        this.#reports.missing();
         return undefined;
       case "deleted":
         if (message.policy === "empty") this.#current = undefined;
-        this.#report(() => this.#sink.deleted(message.policy));
+        this.#reports.deleted(message.policy);
         return undefined;
       case "topic_error":
-        if (message.code === notFound) this.#report(() => this.#sink.missing());
-        else
-          this.#refuse(`the upstream refuses ${this.name}: ${message.message}`, codeOfStatus(message.code));
+        if (message.code === notFound) this.#reports.missing();
+        else {
+          const refusal = `the upstream refuses ${this.name}: ${message.message}`;
+          this.#reports.forgetUpstreamStale();
+          this.#reports.refuse(unreadable(refusal, codeOfStatus(message.code)));
+        }
         return undefined;
     }
-  }
-
-  #refuse(refusal: string, code: SourceErrorCode): void {
-    this.#refused = unreadable(refusal, code);
-    this.#upstreamIsStale = undefined;
-    this.#sink.stale(this.#refused);
-  }
-
-  #report(report: () => void): void {
-    this.#isReported = false;
-    this.#reportAgain = report;
-    report();
   }
 
   #unchanged({ version }: Unchanged, number: number): Buffer {
     const current = this.#current;
     if (current?.version.digest.equals(version.digest) !== true)
       return this.#mismatch(number, "this version is not held");
-    if (this.#isReported) this.#confirm(version);
+    if (this.#reports.isDocument) this.#confirm(version);
     else this.#serve(current.document, version);
     return encodeAck({ topic: this.name, number }, version.digest, []);
   }
@@ -251,8 +206,7 @@ export class UpstreamTopic {
   /** The reported document has this version. */
   #confirm(version: DocumentVersion): void {
     if (this.#current !== undefined) this.#current = { ...this.#current, version };
-    this.#reportAgain = () => this.#sink.sameDocument(this.#sourceVersion(version));
-    this.#reportAgain();
+    this.#reports.sameDocument(version);
   }
 
   #change(delta: Delta, number: number): Buffer {
@@ -262,14 +216,10 @@ export class UpstreamTopic {
     let document: ReplicaDocument;
     let digest: Buffer;
     try {
-      const needed = changeHeapBytes(current.document, delta);
-      if (!this.#room.has(needed))
-        return this.#refuseDocument(this.#heapError(current.document.bytes, needed), number);
-      if (this.#isBlockedByBacklog(messageBytes(delta)))
-        return this.#refuseDocument(this.#backlogError(messageBytes(delta), needed), number);
-      document = this.#prepared?.documentOf(delta) ?? current.document.with(delta);
+      document = this.#reader.delta(delta, current.document);
       digest = document.digest();
-    } catch {
+    } catch (cause) {
+      if (this.#reader.isBlocked) return this.#refuseDocument(cause, number);
       return this.#mismatch(number, "the delta is no JSON, or nested too deeply");
     }
     if (!digest.equals(delta.version.digest))
@@ -277,16 +227,6 @@ export class UpstreamTopic {
     if (document.bytes > maxManifestBytes)
       return this.#mismatch(number, "with the deltas so far it may be larger than a document may be");
     return this.#replace(() => document, delta, number);
-  }
-
-  #read(message: SnapshotMessage): ReplicaDocument {
-    const prepared = this.#prepared?.documentOf(message);
-    if (prepared !== undefined) return prepared;
-    const { document } = message;
-    const needed = documentHeapBytes(document);
-    if (!this.#room.has(needed)) throw this.#heapError(document.length, needed);
-    if (this.#isBlockedByBacklog(document.length)) throw this.#backlogError(document.length, needed);
-    return ReplicaDocument.parse(document);
   }
 
   #replace(read: () => ReplicaDocument, { version }: SnapshotMessage | Delta, number: number): Buffer {
@@ -302,49 +242,18 @@ export class UpstreamTopic {
     // The message of a parse error may contain a part of the document.
     const reason = singleLine(cut(cause instanceof Error ? cause.message : String(cause)));
     const message = `the document that the upstream sends of ${this.name} is refused: ${reason}`;
-    this.#refused = new ProxyError("DOCUMENT_INVALID", message, { cause });
+    const refused = new ProxyError("DOCUMENT_INVALID", message, { cause });
     // An unread stack keeps its frames alive, and so the message: 15 MB per refused topic. Reading it frees them.
-    for (const error of [cause, this.#refused]) if (error instanceof Error) String(error.stack);
-    this.#sink.stale(this.#refused);
+    for (const error of [cause, refused]) if (error instanceof Error) String(error.stack);
+    this.#reports.refuse(refused);
+    this.#mismatches = 0;
     return this.#nack(number, reason, false);
   }
 
-  /**
-   * @param bytes of the document
-   * @param needed bytes of the heap
-   */
-  #heapError(bytes: number, needed: number): Error {
-    this.#missingHeapBytes = needed;
-    const free = inMegabytes(this.#room.freeBytes);
-    return new Error(
-      `its ${inMegabytes(bytes)} MB need ${inMegabytes(needed)} MB of heap, of which ${free} are free: raise the container's memory limit, or --max-old-space-size of node`,
-    );
-  }
-
-  /** A large message came while the backlog of large documents was full. */
-  #isBlockedByBacklog(bytes: number): boolean {
-    return this.#large.isLarge(bytes) && !this.#large.mayWait(bytes);
-  }
-
-  #backlogError(bytes: number, needed: number): Error {
-    this.#missingHeapBytes = needed;
-    return new Error(
-      `its ${inMegabytes(bytes)} MB came while others waited to be read: it is asked for again`,
-    );
-  }
-
   #serve(document: ReplicaDocument, version: DocumentVersion): void {
-    const normalised = this.#prepared?.normalisedOf(document) ?? document.normalised();
-    this.#sink.document(normalised, this.#sourceVersion(version), this.#historyOf(version));
+    this.#reports.document(this.#reader.normalised(document), version, this.#reader.historyOf(version));
     this.#current = { document, version };
-    this.#isReported = true;
     this.#mismatches = 0;
-    this.#reportAgain = () => this.#sink.sameDocument(this.#sourceVersion(version));
-  }
-
-  /** The versions before this one, as the upstream reported them. */
-  #historyOf({ digest }: DocumentVersion): readonly PastVersion[] | undefined {
-    return this.#history?.digest.equals(digest) === true ? this.#history.versions : undefined;
   }
 
   #mismatch(number: number, reason: string): Buffer {
@@ -353,27 +262,9 @@ export class UpstreamTopic {
   }
 
   #nack(number: number, reason: string, isDeltaMismatch: boolean): Buffer {
-    if (!isDeltaMismatch) this.#mismatches = 0;
     const nack = { currentDigest: this.digest, reason: cutToBytes(reason, maxReasonBytes), isDeltaMismatch };
     return encodeNack({ topic: this.name, number }, nack);
   }
-
-  #sourceVersion(version: DocumentVersion): SourceVersion {
-    return { noticedMs: this.#clock.monotonicMs(), ...versionFields(version) };
-  }
-}
-
-/** Those that have a document first: to them the answer is short, and clients wait for what has changed since. */
-export function resumableFirst(topics: Iterable<UpstreamTopic>): readonly UpstreamTopic[] {
-  const all = [...topics];
-  return [
-    ...all.filter(({ digest }) => digest !== undefined),
-    ...all.filter(({ digest }) => digest === undefined),
-  ];
-}
-
-function inMegabytes(bytes: number): string {
-  return (bytes / 1_000_000).toFixed(1);
 }
 
 /** @param message contains a text of the upstream: it is cut, and made one line */

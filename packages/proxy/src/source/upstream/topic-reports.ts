@@ -1,0 +1,116 @@
+import type { FlagDocument, PastVersion } from "@bunting/protocol";
+import type { Deleted, DocumentVersion } from "@bunting/sync-client/messages";
+import type { Clock } from "@bunting/runtime";
+import type { SourceSink, SourceVersion } from "../flag-source.js";
+import { versionFields } from "./version-fields.js";
+
+/** The last report of what a topic is. Staleness comes beside it, and ends when it is repeated. */
+type Report =
+  | { readonly kind: "none" | "missing" }
+  | { readonly kind: "document"; readonly version: DocumentVersion }
+  | { readonly kind: "deleted"; readonly policy: Deleted["policy"] };
+
+/**
+ * The reports of an upstream's topic to its sink.
+ *
+ *     what has happened                     last report   what the sink receives
+ *     a document, or the same one again     document      document, or sameDocument
+ *     missing, or gone                      missing       missing
+ *     deleted                               deleted       deleted
+ *     refused by the upstream or by us      as before     stale
+ *     the upstream is stale                 as before     stale
+ *     the upstream is fresh again           as before     the last report again, but stale while the newest answer is refused
+ *
+ * A refusal lasts until the next answer, the upstream's staleness until the upstream ends it.
+ */
+export class TopicReports {
+  readonly #sink: SourceSink;
+  readonly #clock: Clock;
+  #last: Report = { kind: "none" };
+  #refused: Error | undefined;
+  #upstreamIsStale: Error | undefined;
+
+  constructor(sink: SourceSink, clock: Clock) {
+    this.#sink = sink;
+    this.#clock = clock;
+  }
+
+  /** The sink's last report is a document, which is in force. */
+  get isDocument(): boolean {
+    return this.#last.kind === "document";
+  }
+
+  get refused(): Error | undefined {
+    return this.#refused;
+  }
+
+  get isUpstreamStale(): boolean {
+    return this.#upstreamIsStale !== undefined;
+  }
+
+  /** @throws if the document can't be encoded; the last report then stays as it was */
+  document(document: FlagDocument, version: DocumentVersion, history?: readonly PastVersion[]): void {
+    this.#sink.document(document, this.#sourceVersion(version), history);
+    this.#last = { kind: "document", version };
+  }
+
+  sameDocument(version: DocumentVersion): void {
+    this.#report({ kind: "document", version });
+  }
+
+  missing(): void {
+    this.#report({ kind: "missing" });
+  }
+
+  deleted(policy: Deleted["policy"]): void {
+    this.#report({ kind: "deleted", policy });
+  }
+
+  /** For now the topic can't be followed; the next report ends that. */
+  stale(reason: Error): void {
+    this.#sink.stale(reason);
+  }
+
+  refuse(reason: Error): void {
+    this.#refused = reason;
+    this.#sink.stale(reason);
+  }
+
+  /** A new answer comes, which replaces the one that was refused. */
+  forgetRefusal(): void {
+    this.#refused = undefined;
+  }
+
+  /** @param reason why the upstream can't follow the topic; undefined if it can, again */
+  upstreamStale(reason: Error | undefined): void {
+    this.#upstreamIsStale = reason;
+    if (!this.repeatStale()) this.#repeat();
+  }
+
+  forgetUpstreamStale(): void {
+    this.#upstreamIsStale = undefined;
+  }
+
+  /** Reports staleness again, if there is any. Returns whether there was. */
+  repeatStale(): boolean {
+    const reason = this.#upstreamIsStale ?? this.#refused;
+    if (reason !== undefined) this.#sink.stale(reason);
+    return reason !== undefined;
+  }
+
+  #report(report: Report): void {
+    this.#last = report;
+    this.#repeat();
+  }
+
+  #repeat(): void {
+    const last = this.#last;
+    if (last.kind === "document") this.#sink.sameDocument(this.#sourceVersion(last.version));
+    else if (last.kind === "deleted") this.#sink.deleted(last.policy);
+    else if (last.kind === "missing") this.#sink.missing();
+  }
+
+  #sourceVersion(version: DocumentVersion): SourceVersion {
+    return { noticedMs: this.#clock.monotonicMs(), ...versionFields(version) };
+  }
+}
