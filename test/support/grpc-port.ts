@@ -20,7 +20,7 @@ import {
 import { GrpcServer, type Method, type ResponseStream, serverStreaming, unary } from "@bunting/rpc";
 import { type GrpcServerOptions } from "@bunting/rpc/internal/call/grpc-server.js";
 import { PortListener } from "@bunting/server";
-import { type PortListenerOptions } from "@bunting/server/internal/port/port-listener.js";
+import { type PortListenerOptions } from "@bunting/server/internal/port/port-listener-options.js";
 
 // Shared by the tests of this package. Everything uses real sockets; what a test takes is checked and released after it.
 

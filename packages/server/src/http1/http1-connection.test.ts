@@ -5,7 +5,7 @@ import { createConnection } from "node:net";
 import { expect } from "chai";
 import { PeerMemory } from "../limits/peer-memory.js";
 import { ReadFairness } from "../limits/read-fairness.js";
-import type { DropReason } from "../port/port-listener.js";
+import type { DropReason } from "../port/port-listener-options.js";
 import {
   afterwards,
   eventually,

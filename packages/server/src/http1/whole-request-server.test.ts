@@ -6,7 +6,8 @@ import { seededRandom } from "@bunting/test/support/seeded-random.js";
 import { expect } from "chai";
 import { GrpcServer } from "@bunting/rpc";
 import { PeerMemory } from "../limits/peer-memory.js";
-import { PortListener, type PortListenerOptions } from "../port/port-listener.js";
+import { PortListener } from "../port/port-listener.js";
+import type { PortListenerOptions } from "../port/port-listener-options.js";
 import {
   afterwards,
   eventually,

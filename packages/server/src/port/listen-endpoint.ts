@@ -1,15 +1,16 @@
 import { dirname } from "node:path";
 import { errorCode } from "@bunting/runtime";
 
-/** Where to listen: a TCP port (0: any free one), or a unix socket with the mode and the owners of its file; -1, as without, leaves an owner. */
-export type ListenEndpoint =
-  | { readonly port: number; readonly host?: string | undefined }
-  | {
-      readonly socketPath: string;
-      readonly mode?: number | undefined;
-      readonly uid?: number | undefined;
-      readonly gid?: number | undefined;
-    };
+/** Where to listen: a TCP port (0: any free one), or a unix socket. */
+export type ListenEndpoint = { readonly port: number; readonly host?: string | undefined } | SocketEndpoint;
+
+/** A unix socket with the mode and the owners of its file; -1, as without, leaves an owner. */
+export interface SocketEndpoint {
+  readonly socketPath: string;
+  readonly mode?: number | undefined;
+  readonly uid?: number | undefined;
+  readonly gid?: number | undefined;
+}
 
 /** The code of the error if the owners of a socket can't be set. */
 export const notOwner = "ENOTOWNER";

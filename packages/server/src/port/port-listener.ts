@@ -1,100 +1,29 @@
-import type { RequestListener } from "node:http";
 import { createServer, type AddressInfo, type Server, type Socket } from "node:net";
-import type { Logger } from "@bunting/runtime";
-import { Http1Server } from "../http1/http1-server.js";
 import {
-  type AdmissionReason,
   defaultTransportLimits,
-  type GrpcHeaderRules,
   Http2ServerTransport,
   type KeepaliveOptions,
-  type KeepaliveReason,
   peerAddress,
   SessionKeepalive,
-  type TransportHandler,
-  type TransportLimits,
   type TransportSession,
   type WatchedSession,
 } from "@bunting/http2";
 import { dismissGently } from "../http1/dismiss-gently.js";
+import { Http1Server } from "../http1/http1-server.js";
 import { lastAnswer } from "../http1/last-answer.js";
-import type { WholeRequestHandler } from "../http1/whole-request-server.js";
-import { describeBindError, describeEndpoint, type ListenEndpoint } from "./listen-endpoint.js";
 import { PeerMemory } from "../limits/peer-memory.js";
 import { ReadFairness } from "../limits/read-fairness.js";
-import { PrefaceSniffer, silentBytes, type SniffedProtocol } from "./preface-sniffer.js";
-import type { TlsEvents, TlsTermination } from "../tls/tls-termination.js";
 import { StallWatch, type StallOptions } from "../limits/stall-watch.js";
+import { warnOfMissingParts } from "../node-internals/self-check.js";
 import { ClientCertificateWatch } from "../tls/client-certificate-watch.js";
 import { isEncrypted } from "../tls/peer-certificate.js";
-import type { RefusalReason } from "@bunting/http2/status";
+import type { TlsEvents, TlsTermination } from "../tls/tls-termination.js";
+import { bindEndpoint } from "./bind-endpoint.js";
+import { describeEndpoint } from "./listen-endpoint.js";
+import type { DropReason, PortListenerOptions } from "./port-listener-options.js";
+import { PrefaceSniffer, silentBytes, type SniffedProtocol } from "./preface-sniffer.js";
 import { socketAccess } from "./socket-access.js";
-import { warnOfMissingParts } from "../node-internals/self-check.js";
-import { bindWithMode, clearSocketPath, setOwnership } from "./unix-socket-file.js";
 
-export interface PortListenerOptions {
-  readonly endpoint: ListenEndpoint;
-  /** The option that sets the endpoint, for instance `--port`; named in the error if the port is taken. */
-  readonly optionName?: string;
-  readonly logger: Logger;
-  /** Serves gRPC over HTTP/2. Without it the port speaks HTTP/1.1 only. */
-  readonly grpc?: TransportHandler;
-  /** Serves HTTP/1.1, and requests over HTTP/2 that are not gRPC. Without it the port speaks gRPC only. */
-  readonly http?: RequestListener;
-  /** Answers requests over HTTP/1.1 that arrive whole, if they are of its kind; `http` gets all others. */
-  readonly wholeRequests?: WholeRequestHandler | undefined;
-  /** Decides which HTTP/2 requests are gRPC; default: by their content type. */
-  readonly grpcHeaders?: GrpcHeaderRules | undefined;
-  /** Decides whether clients must or may speak TLS; absent: they must not. */
-  readonly tls?: TlsTermination | undefined;
-  readonly limits?: Partial<TransportLimits>;
-  /** True: a call counts as served once its service has called `admit` of its stream. */
-  readonly admitsLater?: boolean | undefined;
-  /** Memory budget of peers; one for all ports of the process. Absent: no bound. */
-  readonly memory?: PeerMemory | undefined;
-  /** Bounds the work in a turn of the event loop; default: a bound of this port alone. */
-  readonly turns?: ReadFairness | undefined;
-  /**
-   * Time for the headers of an HTTP/1.1 request; default 3 s. A silent client has ten times as long, unless
-   * many are silent.
-   */
-  readonly headerTimeoutMs?: number;
-  /** Time for an HTTP/1.1 request to arrive; default 30 s. */
-  readonly requestTimeoutMs?: number;
-  /** Time that a connection over HTTP/1.1 may be idle; default 60 s. Where clients pool them, longer than they do: a request may be lost on one that is being closed. */
-  readonly idleTimeoutMs?: number;
-  /** Drops connections whose peer vanished without closing: default PING after 60 s of silence, drop 20 s later. */
-  readonly keepalive?: KeepaliveOptions | undefined;
-  /** Ends streams and connections whose peer does not read: default after 60 s. */
-  readonly stall?: StallOptions | undefined;
-  /** Called for each connection that this end drops, with the reason; for `tls` and `certificate` with one of a closed set of sentences, and the peer's address. */
-  readonly onDropped?: (reason: DropReason, detail?: string, peer?: string) => void;
-  /** Called for each request that is refused, or ended early, because of a limit. */
-  readonly onRefused?: ((reason: RefusalReason) => void) | undefined;
-  /** Called each time that a connection is read on after it was paused for a turn. */
-  readonly onReadingResumed?: (() => void) | undefined;
-  /** Called when a connection has as many streams as it may have: its client's further ones wait. */
-  readonly onStreamLimit?: ((session: TransportSession) => void) | undefined;
-}
-
-/**
- * `silent`: the keepalive got no answer. `stalled`: the peer took nothing of what it was sent. `flood`: too many PING or SETTINGS frames.
- * `protocol_error`: the peer violated HTTP/2. `memory`: the memory budget is used up. `headers`: a request over HTTP/1.1 has too large ones.
- * `settings`: the peer did not acknowledge SETTINGS. `idle`: the connection had no stream that is served for too long. `unfinished_headers`: a header block over HTTP/2 did not end. `tls`: a handshake failed, or
- * the client spoke plaintext to a port with TLS or the reverse. `certificate`: that of the client has expired, or is no longer trusted.
- */
-export type DropReason =
-  | "stalled"
-  | "flood"
-  | "protocol_error"
-  | "headers"
-  | "tls"
-  | "certificate"
-  | AdmissionReason
-  | KeepaliveReason;
-
-/** Backlog of connections that wait to be accepted: a reconnect storm must not be refused. */
-const backlog = 4_096;
 const defaultKeepalive: KeepaliveOptions = { intervalMs: 60_000, timeoutMs: 20_000 };
 const defaultStall: StallOptions = { timeoutMs: 60_000 };
 /** Idle time after which TCP itself probes a peer. */
@@ -117,10 +46,6 @@ export class PortListener {
   readonly #http1: Http1Server | undefined;
   readonly #keepalive: SessionKeepalive | undefined;
   readonly #stallWatch: StallWatch;
-  /** All open connections that speak a protocol. */
-  readonly #watched: Iterable<WatchedSession> = {
-    [Symbol.iterator]: () => this.#connections(),
-  };
   /** Connections without a session: they speak HTTP/1.1, have not revealed their protocol yet, or are being refused. */
   readonly #sockets = new Set<Socket>();
   readonly #certificateWatch: ClientCertificateWatch;
@@ -187,7 +112,9 @@ export class PortListener {
           onFlood: dropped("flood"),
           onProtocolError: dropped("protocol_error"),
           onNotAdmitted: (reason) => onDropped?.(reason),
-          ...{ onStreamLimit, onRefused, onReadingResumed },
+          onStreamLimit,
+          onRefused,
+          onReadingResumed,
         },
       });
       this.#keepalive = new SessionKeepalive(this.#transport.sessions, keepalive, (reason) =>
@@ -214,29 +141,20 @@ export class PortListener {
     return (this.#server.address() as Partial<AddressInfo> | null)?.port ?? 0;
   }
 
-  /** Rejects with an Error whose message tells the user what is wrong and what to do; its cause is the system's error. */
+  /** See bindEndpoint. */
   async listen(): Promise<void> {
     const { endpoint, optionName, logger } = this.#options;
-    try {
-      if ("socketPath" in endpoint) {
-        await clearSocketPath(endpoint.socketPath);
-        const { socketPath, mode } = endpoint;
-        await bindWithMode(mode, () => this.#bind({ path: socketPath, backlog }));
-        await setOwnership(endpoint);
-      } else {
-        await this.#bind({ port: endpoint.port, host: endpoint.host, backlog });
-      }
-    } catch (cause) {
+    await bindEndpoint(this.#server, endpoint, optionName).catch(async (error: unknown) => {
       await this.close();
-      throw new Error(describeBindError(cause, endpoint, optionName), { cause });
-    }
+      throw error;
+    });
     this.#server.on("error", (error) =>
       logger.warn({ error, endpoint: describeEndpoint(endpoint) }, "a connection could not be accepted"),
     );
     warnOfMissingParts(this.#server, logger);
     this.#http1?.start();
     this.#keepalive?.start();
-    this.#stallWatch.start(this.#watched);
+    this.#stallWatch.start({ [Symbol.iterator]: () => this.#connections() });
     this.#certificateWatch.start(this.#options.tls?.recheckMs);
   }
 
@@ -267,16 +185,6 @@ export class PortListener {
     for (const socket of this.#sockets) socket.destroy();
     for (const session of this.sessions) session.destroy();
     await Promise.all(closing);
-  }
-
-  #bind(where: { path?: string; port?: number; host?: string | undefined; backlog: number }): Promise<void> {
-    return new Promise((resolve, reject) => {
-      this.#server.once("error", reject);
-      this.#server.listen(where, () => {
-        this.#server.off("error", reject);
-        resolve();
-      });
-    });
   }
 
   #accept(socket: Socket): void {
@@ -354,6 +262,7 @@ export class PortListener {
     dismissGently(socket, text);
   }
 
+  /** All open connections that speak a protocol. */
   *#connections(): Generator<WatchedSession> {
     yield* this.#transport?.sessions ?? [];
     yield* this.#http1?.connections ?? [];

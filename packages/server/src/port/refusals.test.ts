@@ -17,7 +17,8 @@ import {
   type RawClient,
 } from "@bunting/test/support/grpc-port.js";
 import { refusals, type RefusalReason } from "@bunting/http2/status";
-import type { DropReason, PortListener, PortListenerOptions } from "./port-listener.js";
+import type { PortListener } from "./port-listener.js";
+import type { DropReason, PortListenerOptions } from "./port-listener-options.js";
 import { serverMetrics } from "./server-metrics.js";
 
 const echo = bytesUnary("/t.T/Echo", (request) => Promise.resolve(request));

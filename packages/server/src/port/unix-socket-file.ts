@@ -2,7 +2,7 @@ import { chmod, lchown, lstat, stat, unlink } from "node:fs/promises";
 import { connect } from "node:net";
 import { dirname } from "node:path";
 import { errorCode } from "@bunting/runtime";
-import { maxSocketPathBytes, notOwner, notSocket } from "./listen-endpoint.js";
+import { maxSocketPathBytes, notOwner, notSocket, type SocketEndpoint } from "./listen-endpoint.js";
 
 /**
  * Clears `path` for a unix socket. A socket file that refuses connections was left behind by a killed process, and is removed. A socket
@@ -27,13 +27,6 @@ export async function clearSocketPath(path: string): Promise<void> {
   });
 }
 
-export interface SocketOwnership {
-  readonly socketPath: string;
-  readonly mode?: number | undefined;
-  readonly uid?: number | undefined;
-  readonly gid?: number | undefined;
-}
-
 /**
  * Calls `bind` so that the file of a socket never has more permissions than `mode`: it gets those that the umask leaves. Binding to a path is done
  * when the call returns.
@@ -55,7 +48,7 @@ export function bindWithMode<Result>(mode: number | undefined, bind: () => Resul
  * of the socket: so no link is followed, and only a socket is changed. Rejects with the code of `notOwner` if the process may not set the owners,
  * with that of `notSocket` if something else is there.
  */
-export async function setOwnership({ socketPath, mode, uid = -1, gid = -1 }: SocketOwnership): Promise<void> {
+export async function setOwnership({ socketPath, mode, uid = -1, gid = -1 }: SocketEndpoint): Promise<void> {
   const setsOwners = uid !== -1 || gid !== -1;
   if (!setsOwners && mode === undefined) return;
   const { ino, permissions } = await socketAt(socketPath);

@@ -26,7 +26,8 @@ import {
 } from "@bunting/test/support/grpc-port.js";
 import { frameMessage } from "@bunting/rpc";
 import { PeerMemory } from "../limits/peer-memory.js";
-import type { PortListener, PortListenerOptions } from "../port/port-listener.js";
+import type { PortListener } from "../port/port-listener.js";
+import type { PortListenerOptions } from "../port/port-listener-options.js";
 import { TlsCertificate } from "./tls-certificate.js";
 import { TlsTermination, type TlsTerminationOptions } from "./tls-termination.js";
 
