@@ -1,14 +1,12 @@
 import { setMaxListeners } from "node:events";
-import { Backoff, FairQueue, TokenBucket, type Clock, type Rate } from "@bunting/runtime";
+import { FairQueue, TokenBucket, type Clock, type Rate } from "@bunting/runtime";
 import { KubeError } from "../kube-error.js";
 import type { WatchPriority } from "../watch-priority.js";
+import { CircuitBreaker } from "./circuit-breaker.js";
+import { RbacRefusals, type RefusableRequest } from "./rbac-refusals.js";
 
-/** A watch or read that asks for admission; the same object each time. */
-export interface WatchRequest {
-  /** Absent: all namespaces. */
-  readonly namespace?: string | undefined;
-  /** True once the request's scope has been in sync: from then on its priority is `normal`. */
-  readonly hasBeenSynced: boolean;
+/** A watch or read that asks for admission. Once its scope has been in sync, its priority is `normal`. */
+export interface WatchRequest extends RefusableRequest {
   /** `normal` if absent. */
   readonly priority?: WatchPriority;
   /** Fairness key: speculative requests of different peers take turns. */
@@ -43,19 +41,6 @@ interface Waiter {
 const defaultSpeculativeRate: Rate = { burst: 512, perSecond: 32 };
 /** Share of the slots that speculative requests may hold: normal ones do not wait for answers that never come. */
 const speculativePercent = 75;
-/** Failures in a row that open the circuit breaker. */
-const failuresToOpen = 3;
-/** Slots while the breaker is open: enough to find out that the API server works again. */
-const minSlots = 2;
-const firstBackoffMs = 500;
-const longestBackoffMs = 5_000;
-const maxRetryAfterMs = 30_000;
-/** Time between two requests that RBAC will probably refuse, of whatever scopes. */
-const refusedEveryMs = 250;
-/** Refusals in a row in a namespace that make the next refusal there probable. */
-const refusalsToExpect = 3;
-/** The most namespaces whose refusals are remembered: peers can name any number. */
-const maxNamespaces = 10_000;
 /** A request that is under way for longer, because its answer drips in, leaves its slot to others. */
 const maxOpeningMs = 90_000;
 
@@ -65,45 +50,31 @@ const maxOpeningMs = 90_000;
  * once, must not meet all requests together: it answers 429, and a WatchList costs it most while it opens.
  *
  * Invariants:
- * - At most `slots` requests are under way. Requests are admitted first come, first served, except as below.
- * - Three failures in a row that concern all requests (`concernsAll`) open the breaker: two requests at a time probe
- *   the API server, with backoff. Each success doubles the limit again, up to `slots`.
- * - Requests that RBAC will probably refuse share a rate of four a second, whatever their number, until one of them
- *   is allowed: then RBAC has changed, and `rbacGeneration` increases, which forgets all refusals.
+ * - At most `slots` requests are under way, fewer while the circuit breaker is open. They are admitted first come, first
+ *   served, except as below.
+ * - Requests that RBAC will probably refuse share a rate, whatever their number; see RbacRefusals.
  * - Speculative requests wait apart, take turns by peer, and hold at most three quarters of the slots. Each takes a
  *   token, and returns it if the scope turns out not to be empty. Tokens limit the rate even if peers give their
  *   requests up at once.
  */
 export class WatchAdmission {
   readonly #options: WatchAdmissionOptions;
-  readonly #slots: number;
-  readonly #backoff: Backoff;
+  readonly #breaker: CircuitBreaker;
+  readonly #refusals: RbacRefusals;
   /** Requests of normal priority; they go before the speculative ones. */
   readonly #waiting = new Set<Waiter>();
   readonly #speculative = new FairQueue<Waiter>();
   readonly #tokens: TokenBucket;
   #inUse = 0;
   #speculativeInUse = 0;
-  /** The current concurrency limit, from `minSlots` to `slots`. */
-  #limit: number;
-  #failures = 0;
-  #failure: KubeError | undefined;
-  #notBeforeMs = 0;
-  #rbacGeneration = 1;
-  /** The generation in which each request was refused. */
-  readonly #refusedIn = new WeakMap<WatchRequest, number>();
-  readonly #refusals = new Map<string | undefined, { count: number; error: KubeError }>();
-  #refusedNotBeforeMs = 0;
-  #isFirstsTurn = false;
   #cancelTimer: (() => void) | undefined;
 
   constructor(options: WatchAdmissionOptions) {
     const { slots = 20, speculative = defaultSpeculativeRate, random, clock } = options;
     this.#options = options;
-    this.#slots = this.#limit = slots;
+    this.#breaker = new CircuitBreaker(clock, slots, random);
+    this.#refusals = new RbacRefusals(clock);
     this.#tokens = new TokenBucket(clock, speculative);
-    const backoff = { firstMs: firstBackoffMs, capMs: longestBackoffMs };
-    this.#backoff = new Backoff(random === undefined ? backoff : { ...backoff, random });
   }
 
   /** The number of requests under way. */
@@ -118,9 +89,7 @@ export class WatchAdmission {
 
   /** The error because of which requests like this one are delayed; undefined without one. */
   reasonToWait({ namespace }: WatchRequest): KubeError | undefined {
-    if (this.#failures >= failuresToOpen) return this.#failure;
-    const refusals = this.#refusals.get(namespace);
-    return refusals !== undefined && refusals.count >= refusalsToExpect ? refusals.error : undefined;
+    return this.#breaker.failure ?? this.#refusals.expectedIn(namespace);
   }
 
   /** Resolves when the request may be sent. Rejects with the signal's reason if that aborts first. */
@@ -185,7 +154,11 @@ export class WatchAdmission {
       releaseSlot();
     };
     return {
-      succeeded: () => end(() => this.#succeeded(request)),
+      succeeded: () =>
+        end(() => {
+          this.#breaker.answered();
+          this.#refusals.allowed(request);
+        }),
       failed: (error) => end(() => this.#failed(request, error), concernsAll(error)),
       leave: () => end(() => undefined),
       unused: () => end(() => undefined, true),
@@ -196,20 +169,19 @@ export class WatchAdmission {
   #serve(): void {
     this.#cancelTimer?.();
     this.#cancelTimer = undefined;
-    if (this.#waiting.size + this.#speculative.size === 0 || this.#inUse >= this.#limit) return;
-    const nowMs = this.#options.clock.monotonicMs();
-    if (nowMs < this.#notBeforeMs) {
-      this.#wake(this.#notBeforeMs - nowMs);
+    if (this.#waiting.size + this.#speculative.size === 0 || this.#inUse >= this.#breaker.limit) return;
+    if (this.#breaker.waitMs > 0) {
+      this.#wake(this.#breaker.waitMs);
       return;
     }
     let first: Waiter | undefined;
     let safest: Waiter | undefined;
     let lowestRisk = Infinity;
     for (const waiter of this.#candidates()) {
-      const refusalRisk = this.#refusalRiskOf(waiter.request);
+      const refusalRisk = this.#refusals.riskOf(waiter.request);
       if (refusalRisk === 0) {
         this.#admit(waiter);
-        if (this.#inUse >= this.#limit) return;
+        if (this.#inUse >= this.#breaker.limit) return;
         continue;
       }
       first ??= waiter;
@@ -220,13 +192,9 @@ export class WatchAdmission {
     }
     let nextMs = Infinity;
     if (first !== undefined && safest !== undefined) {
-      if (nowMs >= this.#refusedNotBeforeMs) {
-        this.#refusedNotBeforeMs = nowMs + refusedEveryMs;
-        // Every other time it is the first that came, so that none starves.
-        this.#isFirstsTurn = !this.#isFirstsTurn;
-        this.#admit(this.#isFirstsTurn && lowestRisk > 1 ? first : safest);
-      }
-      nextMs = this.#refusedNotBeforeMs - nowMs;
+      if (this.#refusals.waitMs <= 0)
+        this.#admit(this.#refusals.takeTurn() && lowestRisk > 1 ? first : safest);
+      nextMs = this.#refusals.waitMs;
     }
     const { waitMs } = this.#tokens;
     if (this.#speculative.size > 0 && waitMs > 0) nextMs = Math.min(nextMs, waitMs);
@@ -245,7 +213,7 @@ export class WatchAdmission {
 
   #hasSpeculativeSlot(): boolean {
     return (
-      this.#speculativeInUse < Math.ceil((this.#limit * speculativePercent) / 100) &&
+      this.#speculativeInUse < Math.ceil((this.#breaker.limit * speculativePercent) / 100) &&
       this.#tokens.waitMs === 0
     );
   }
@@ -259,59 +227,11 @@ export class WatchAdmission {
     this.#cancelTimer = this.#options.clock.after(afterMs, () => this.#serve());
   }
 
-  /** 0 without a refusal that concerns the request; else from 1 to 3: first those that were once in sync, then new ones. */
-  #refusalRiskOf(request: WatchRequest): number {
-    const isRefused = this.#refusedIn.get(request) === this.#rbacGeneration;
-    const refusals = this.#refusals.get(request.namespace)?.count ?? 0;
-    if (!isRefused && refusals < refusalsToExpect) return 0;
-    if (request.hasBeenSynced) return 1;
-    return isRefused ? 3 : 2;
-  }
-
-  #succeeded(request: WatchRequest): void {
-    this.#answered();
-    this.#refusals.delete(request.namespace);
-    // RBAC has changed, maybe for all other requests too.
-    if (this.#refusedIn.get(request) === this.#rbacGeneration) {
-      this.#rbacGeneration++;
-      this.#refusals.clear();
-    }
-  }
-
-  /** Closes the breaker: the API server works. */
-  #answered(): void {
-    this.#limit = Math.min(this.#slots, Math.max(minSlots, this.#limit) * 2);
-    this.#failures = 0;
-    this.#failure = undefined;
-    this.#notBeforeMs = 0;
-    this.#backoff.reset();
-  }
-
   #failed(request: WatchRequest, error: KubeError): void {
     if (error.code === "FORBIDDEN") {
-      this.#answered();
-      this.#refused(request, error);
-    } else if (concernsAll(error)) {
-      this.#failures++;
-      this.#failure = error;
-      if (this.#failures >= failuresToOpen) this.#backOff(error);
-    }
-  }
-
-  #refused(request: WatchRequest, error: KubeError): void {
-    const { namespace } = request;
-    this.#refusedIn.set(request, this.#rbacGeneration);
-    if (this.#refusals.size >= maxNamespaces) this.#refusals.clear();
-    this.#refusals.set(namespace, { count: (this.#refusals.get(namespace)?.count ?? 0) + 1, error });
-  }
-
-  #backOff(error: KubeError): void {
-    const nowMs = this.#options.clock.monotonicMs();
-    this.#limit = Math.min(minSlots, this.#slots);
-    const retryAfterMs = Math.min(error.retryAfterMs ?? 0, maxRetryAfterMs);
-    // Requests that were under way together fail together, which is one failure.
-    const backoffMs = nowMs < this.#notBeforeMs ? 0 : this.#backoff.next();
-    this.#notBeforeMs = Math.max(this.#notBeforeMs, nowMs + Math.max(backoffMs, retryAfterMs));
+      this.#breaker.answered();
+      this.#refusals.refused(request, error);
+    } else if (concernsAll(error)) this.#breaker.failed(error);
   }
 }
 
