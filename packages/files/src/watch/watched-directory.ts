@@ -5,6 +5,7 @@ import type { FileListener } from "./file-event.js";
 import { toError } from "./file-stamp.js";
 import type { FilesOfInterest } from "./directory-listing.js";
 import { FileTree, type TreeScan } from "./file-tree.js";
+import { PendingFiles } from "./pending-files.js";
 import { isSettled, TrackedFile } from "./tracked-file.js";
 import { TreeChanges } from "./tree-changes.js";
 import { WatchSet, type WantedWatch } from "./watch-set.js";
@@ -31,11 +32,13 @@ export interface WatchedDirectoryOptions {
 const minIdleMs = 10;
 const maxIdleMs = 50;
 
-/** A larger file waits for the smaller ones. */
-const largeBytes = 32 * 1024;
-
 /** How long `synced` waits for files that are just being written. */
 const syncWithinMs = 1_000;
+
+/** The way to `synced`: the first scan, then each file that it found. */
+type SyncState =
+  | { readonly kind: "scanning" | "synced" }
+  | { readonly kind: "reporting"; readonly unreported: Set<TrackedFile>; readonly byMs: number };
 
 /**
  * The files of a directory and of those below it, or one file, whether there is such a directory or not.
@@ -50,22 +53,14 @@ export class WatchedDirectory implements Runnable {
   readonly #path: string;
   readonly #tree: FileTree;
   readonly #files = new Map<string, TrackedFile>();
-  /** Files that have changed, or are missing, until they have been so for a while. */
-  readonly #resting = new Set<TrackedFile>();
-  /** Files of which an event is to be made. */
-  readonly #ready = new Set<TrackedFile>();
-  /** The ready files, the first last; undefined if there are others by now. */
-  #order: TrackedFile[] | undefined;
+  readonly #pending = new PendingFiles();
   readonly #watches = new WatchSet((directory, name) => this.#noteEvent(directory, name));
   #changes = new TreeChanges();
   #errors: ReadonlyMap<string, string> = new Map();
   #lost: string | undefined;
   /** The last scan could not read a directory: files below it may be gone with it. */
   #wasUnreadable = false;
-  /** The files of the first scan that are not handled yet; undefined before that scan. */
-  #unreported: Set<TrackedFile> | undefined;
-  #syncByMs = Infinity;
-  #hasSynced = false;
+  #sync: SyncState = { kind: "scanning" };
   #rescanMs = -Infinity;
   /** On the system's clock, whatever the clock of the options is: it spares the thread of this process. */
   #idleUntilMs = -Infinity;
@@ -81,7 +76,8 @@ export class WatchedDirectory implements Runnable {
     try {
       while (!signal.aborted) {
         this.#reportSynced();
-        const file = this.#nextReady();
+        // While the directory is lost, no file can be read.
+        const file = this.#lost === undefined ? this.#pending.first() : undefined;
         if (this.#isScanDue && this.#idleMs <= 0) await this.#scan();
         else if (file !== undefined) await this.#handle(file);
         else await this.#wait(signal);
@@ -110,7 +106,7 @@ export class WatchedDirectory implements Runnable {
       this.#rescanMs = beganMs + rescanEveryMs;
       changes.addAll();
     }
-    const rested = [...this.#resting].filter(({ restedMs = Infinity }) => restedMs <= beganMs);
+    const rested = [...this.#pending.resting].filter(({ restedMs = Infinity }) => restedMs <= beganMs);
     for (const { path } of rested) changes.add(path);
     const startMs = systemClock.monotonicMs();
     const scan = await this.#tree.scan(changes).catch(toError);
@@ -133,7 +129,7 @@ export class WatchedDirectory implements Runnable {
     for (const path of scan.examined) paths.add(path);
     // All or none: they are reported in the order of their paths.
     const areSettled =
-      this.#unreported === undefined &&
+      this.#sync.kind === "scanning" &&
       [...paths].every((path) => isSettled(this.#tree.at(path), clock.now()));
     for (const path of paths) {
       const found = this.#tree.at(path) ?? errorAbove(path, scan.unreadable);
@@ -144,56 +140,28 @@ export class WatchedDirectory implements Runnable {
       this.#sort(file);
     }
     if (scan.hasRoomNow) this.#changes.addLinks();
-    if (this.#unreported !== undefined) return;
-    this.#unreported = new Set(this.#files.values());
-    this.#syncByMs = endedMs + syncWithinMs;
+    if (this.#sync.kind !== "scanning") return;
+    const unreported = new Set(this.#files.values());
+    this.#sync = { kind: "reporting", unreported, byMs: endedMs + syncWithinMs };
   }
 
   async #handle(file: TrackedFile): Promise<void> {
     const { clock, listener } = this.#options;
     const event = await file.event(clock.monotonicMs());
     if (event !== undefined && (await listener.event(event)) === "retry") file.retry();
-    this.#unreported?.delete(file);
+    this.#reported(file);
     this.#sort(file);
   }
 
-  /** Puts the file into the set of its state. */
   #sort(file: TrackedFile): void {
-    if (file.restedMs === undefined) this.#resting.delete(file);
-    else this.#resting.add(file);
-    if (!file.isReady) this.#ready.delete(file);
-    else if (!this.#ready.has(file)) {
-      this.#ready.add(file);
-      this.#order = undefined;
-    }
-    if (file.isForgotten) {
-      this.#files.delete(file.path);
-      this.#unreported?.delete(file);
-    }
+    this.#pending.sort(file);
+    if (!file.isForgotten) return;
+    this.#files.delete(file.path);
+    this.#reported(file);
   }
 
-  /**
-   * The first ready file: at the start by path, so that every start ends the same; later the small ones first, so that an edit does not
-   * wait behind a heap of large files. What is gone comes last, since it may only have moved.
-   */
-  #nextReady(): TrackedFile | undefined {
-    // While the directory is lost, no file can be read.
-    if (this.#lost !== undefined) return undefined;
-    const rank = (file: TrackedFile): string => {
-      const isLater = this.#hasSynced && file.size > largeBytes;
-      return `${file.isGone ? 1 : 0}${isLater ? 1 : 0}${file.path}`;
-    };
-    this.#order ??= [...this.#ready].sort((a, b) => (rank(a) < rank(b) ? 1 : -1));
-    for (let file = this.#order.at(-1); file !== undefined; file = this.#order.at(-1)) {
-      if (this.#ready.has(file)) return file.isGone && this.#mayHaveMoved(file) ? undefined : file;
-      this.#order.pop();
-    }
-    this.#order = undefined;
-    return undefined;
-  }
-
-  #mayHaveMoved(gone: TrackedFile): boolean {
-    return [...this.#resting].some((file) => gone.mayHaveMovedTo(file));
+  #reported(file: TrackedFile): void {
+    if (this.#sync.kind === "reporting") this.#sync.unreported.delete(file);
   }
 
   #reportErrors({ unreadable, leftOut }: TreeScan, unwatched: ReadonlyMap<string, Error>): void {
@@ -213,12 +181,11 @@ export class WatchedDirectory implements Runnable {
   }
 
   #reportSynced(): void {
-    if (this.#hasSynced || this.#unreported === undefined || this.#lost !== undefined) return;
-    const isLate = this.#options.clock.monotonicMs() >= this.#syncByMs;
-    for (const file of this.#unreported) if (!isLate || file.isReady) return;
-    this.#hasSynced = true;
-    this.#order = undefined;
-    this.#unreported.clear();
+    if (this.#sync.kind !== "reporting" || this.#lost !== undefined) return;
+    const isLate = this.#options.clock.monotonicMs() >= this.#sync.byMs;
+    for (const file of this.#sync.unreported) if (!isLate || file.isReady) return;
+    this.#sync = { kind: "synced" };
+    this.#pending.putSmallFirst();
     this.#options.listener.synced();
   }
 
@@ -253,11 +220,8 @@ export class WatchedDirectory implements Runnable {
 
   /** When something is to be examined although nothing happened. */
   get #dueMs(): number {
-    let dueMs = this.#rescanMs;
     // While the directory is lost, nothing rests.
-    if (this.#lost !== undefined) return dueMs;
-    for (const { restedMs = Infinity } of this.#resting) dueMs = Math.min(dueMs, restedMs);
-    return dueMs;
+    return this.#lost === undefined ? Math.min(this.#rescanMs, this.#pending.restedMs) : this.#rescanMs;
   }
 
   get #idleMs(): number {
