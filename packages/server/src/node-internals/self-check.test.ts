@@ -2,11 +2,11 @@ import { once } from "node:events";
 import { createServer } from "node:net";
 import { recordingLogger } from "@bunting/test/support/grpc-port.js";
 import { expect } from "chai";
-import { clientParts } from "./client-parts.js";
+import { clientParts } from "./client-parts.fixture.js";
 import { httpParts } from "./http-parts.js";
 import type { NodePart } from "./node-part.js";
 import { missingAtStart, selfCheck, warnOf } from "./self-check.js";
-import { socketParts } from "./socket-parts.js";
+import { socketParts } from "./socket-parts.fixture.js";
 
 /** What newer versions of node are known to lack; the limits are said there, and the processes warn of them at their start. */
 const knownMissing: Readonly<Record<string, readonly string[]>> = { 26: ["drop-body"] };
