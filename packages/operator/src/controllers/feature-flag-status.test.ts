@@ -48,7 +48,7 @@ class Flags {
     const { status } = object as StoredFeatureFlag;
     if (before === undefined || status === undefined) throw new Error("unexpected write");
     this.put({ ...before, status });
-    return Promise.resolve(before);
+    return Promise.resolve({ ...before, status });
   }
 
   /** Writes a spec as a user does. */
@@ -194,7 +194,10 @@ describe("FeatureFlagStatus", () => {
   });
 
   it("says in events alone what is wrong, while the type has no status", async () => {
-    flags.error = new KubeError("SERVER_ERROR", "failed: .status.flags: field not declared in schema");
+    const undeclared = ["conditions", "flags", "digest"].map(
+      (field) => `.status.${field}: field not declared in schema`,
+    );
+    flags.error = new KubeError("SERVER_ERROR", `failed: ${undeclared.join(", ")}`);
     flags.edit("shop/a", { a: bad });
     flags.edit("shop/b", { a: bad });
     await eventually(() => events.length === 2);

@@ -1,23 +1,14 @@
 import {
-  KubeError,
   setCondition,
   type ClusterWatches,
   type EventRecorder,
-  type ObjectScope,
   type ResourceScope,
   type RestClient,
   unlessNotFound,
 } from "@bunting/kube";
 import { featureFlagType, type JsonObject } from "@bunting/protocol";
 import { openFeatureApiVersion } from "@bunting/featureflags/resources";
-import {
-  runInSlices,
-  sleep,
-  TokenBucket,
-  type Context,
-  type Runnable,
-  type WorkResult,
-} from "@bunting/runtime";
+import { runInSlices, type Context, type Runnable, type WorkResult } from "@bunting/runtime";
 import { Controller } from "./controller.js";
 import type { ControllerMetrics } from "./controller-metrics.js";
 import { judgingFeatureFlag, type FeatureFlagVerdict } from "./feature-flag-verdict.js";
@@ -27,6 +18,7 @@ import {
   FeatureFlagWatch,
   type StoredFeatureFlag,
 } from "./feature-flag-watch.js";
+import { StatusWriter } from "./status-writer.js";
 
 export interface FeatureFlagStatusOptions {
   readonly client: Pick<RestClient, "get" | "apply">;
@@ -51,8 +43,6 @@ const statusManager = "bunting-operator-checks";
 /** A write is a new version of the object, and some sidecars read all flags again with each. */
 const objectPauseMs = 10_000;
 const writesOfAll = { burst: 5, perSecond: 5 };
-/** After this time it is tried again whether the type has a status. */
-const outdatedMs = 600_000;
 
 /**
  * Checks the FeatureFlags that were stored without being seen by the webhook, and says in their status what is so: the condition Accepted, the
@@ -63,14 +53,13 @@ export class FeatureFlagStatus implements Runnable {
   readonly #options: FeatureFlagStatusOptions;
   readonly #controller: Controller;
   readonly #watch: FeatureFlagWatch;
-  readonly #writes: TokenBucket;
+  readonly #writer: StatusWriter;
   /** When the status of an object was written last. */
   readonly #writtenMs = new Map<string, number>();
-  #outdatedUntilMs = -Infinity;
 
   constructor(options: FeatureFlagStatusOptions) {
     this.#options = options;
-    this.#writes = new TokenBucket(options.context.clock, writesOfAll);
+    this.#writer = new StatusWriter({ ...options, fieldManager: statusManager, rate: writesOfAll });
     this.#controller = new Controller({
       name: "featureflag",
       reconcile: (key, signal) => this.#reconcile(key, signal),
@@ -104,19 +93,21 @@ export class FeatureFlagStatus implements Runnable {
     const verdict = await runInSlices(work);
     const status = this.#statusOf(object, verdict);
     if (status === undefined) return undefined;
-    if (context.clock.monotonicMs() >= this.#outdatedUntilMs) {
-      const { waitMs: pauseMs } = this.#writes;
-      if (pauseMs > 0) await sleep(pauseMs, signal, context.clock);
-      signal.throwIfAborted();
-      this.#writes.take();
-      await this.#write(scope, object, status, signal);
-    }
+    const { uid } = object.metadata;
+    const metadata = { namespace, name, ...(uid === undefined ? {} : { uid }) };
+    const target = { type: featureFlagType, kind: "FeatureFlag", metadata };
+    const outcome = await this.#writer.write(target, status, signal);
+    // There may be many of them: where the type is outdated, each is written when it changes, or by the next leader.
+    if (outcome !== "gone") this.#writtenMs.set(key, context.clock.monotonicMs());
     if (verdict.accepted !== "True") this.#tell(object, verdict);
     return undefined;
   }
 
   /** What is to be written; undefined if it is written already. */
-  #statusOf(object: StoredFeatureFlag, verdict: FeatureFlagVerdict): object | undefined {
+  #statusOf(
+    object: StoredFeatureFlag,
+    verdict: FeatureFlagVerdict,
+  ): Readonly<Record<string, unknown>> | undefined {
     const { accepted, reason, message, flags, digest } = verdict;
     const before = acceptedOf(object);
     const conditions = setCondition(
@@ -133,33 +124,6 @@ export class FeatureFlagStatus implements Runnable {
     const isSame =
       conditions[0] === before && object.status?.flags === flags && object.status.digest === digest;
     return isSame ? undefined : { conditions, flags, ...(digest === undefined ? {} : { digest }) };
-  }
-
-  async #write(
-    scope: ObjectScope & { readonly namespace: string },
-    { metadata: { uid } }: StoredFeatureFlag,
-    status: object,
-    signal: AbortSignal,
-  ): Promise<void> {
-    const { client, context } = this.#options;
-    const { namespace, name } = scope;
-    const metadata = { namespace, name, uid };
-    const object = { apiVersion: openFeatureApiVersion, kind: "FeatureFlag", metadata, status };
-    const options = { fieldManager: statusManager, force: true, subresource: "status" };
-    try {
-      await client.apply(scope, object, options, signal);
-      this.#writtenMs.set(`${namespace}/${name}`, context.clock.monotonicMs());
-    } catch (error) {
-      if (!(error instanceof KubeError)) throw error;
-      // It was deleted, and perhaps made again: the watch says so.
-      if (error.code === "NOT_FOUND" || error.code === "CONFLICT") return;
-      if (!error.message.includes("field not declared in schema")) throw error;
-      this.#outdatedUntilMs = context.clock.monotonicMs() + outdatedMs;
-      context.logger.warn(
-        { error },
-        "the type FeatureFlag of this cluster has no status (CrdOutdated): install the CRDs of this version",
-      );
-    }
   }
 
   #tell(

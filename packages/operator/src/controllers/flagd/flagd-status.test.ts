@@ -1,5 +1,6 @@
 import { openFeatureApiVersion } from "@bunting/featureflags/resources";
 import { KubeError, type ApplyOptions, type KubeObject } from "@bunting/kube";
+import { recordingLogger } from "@bunting/test/support/grpc-port.js";
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { expect } from "chai";
 import type { FlagdOutcome } from "./flagd-outcome.js";
@@ -21,17 +22,21 @@ describe("FlagdStatus", () => {
   let clock: ManualClock;
   let written: { readonly object: KubeObject; readonly options: ApplyOptions }[];
   let fault: KubeError | undefined;
+  /** As the definition of the open-feature-operator does with the fields of a status. */
+  let drops: boolean;
   let status: FlagdStatus;
 
   beforeEach(() => {
     clock = new ManualClock();
     written = [];
     fault = undefined;
+    drops = false;
     const apply = (_scope: unknown, object: object, options: ApplyOptions): Promise<KubeObject> => {
       written.push({ object: object as KubeObject, options });
-      return fault === undefined ? Promise.resolve(object as KubeObject) : Promise.reject(fault);
+      const stored = drops ? { ...object, status: {} } : object;
+      return fault === undefined ? Promise.resolve(stored as KubeObject) : Promise.reject(fault);
     };
-    status = new FlagdStatus({ apply }, { clock });
+    status = new FlagdStatus({ apply }, { clock, logger: recordingLogger() });
   });
 
   const conditions = (): KubeObject["conditions"] =>
@@ -67,6 +72,18 @@ describe("FlagdStatus", () => {
     clock.advance(60_000);
     expect(await status.write(now, refused("NotFound"), signal)).to.equal(undefined);
     expect(written).to.have.lengthOf(1);
+  });
+
+  it("is tried again after ten minutes where the type has none, and not before", async () => {
+    drops = true;
+    expect(await status.write(flagd, refused("NotFound"), signal)).to.equal(600_000);
+    clock.advance(10_000);
+    expect(await status.write(flagd, refused("NotFound"), signal)).to.equal(600_000);
+    expect(written).to.have.lengthOf(1);
+    drops = false;
+    clock.advance(590_000);
+    expect(await status.write(flagd, refused("NotFound"), signal)).to.equal(undefined);
+    expect(written).to.have.lengthOf(2);
   });
 
   it("may find the Flagd deleted, and no other fault", async () => {

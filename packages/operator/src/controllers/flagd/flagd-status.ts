@@ -1,6 +1,7 @@
-import { flagdType, openFeatureApiVersion, type Flagd } from "@bunting/featureflags/resources";
-import { KubeError, type Condition, type KubeObject, type RestClient } from "@bunting/kube";
+import { flagdType, type Flagd } from "@bunting/featureflags/resources";
+import type { Condition, KubeObject, RestClient } from "@bunting/kube";
 import type { Context } from "@bunting/runtime";
+import { outdatedMs, StatusWriter } from "../status-writer.js";
 import { flagdConditions } from "./flagd-conditions.js";
 import type { FlagdOutcome } from "./flagd-outcome.js";
 
@@ -12,16 +13,18 @@ export type StoredFlagd = Flagd &
 const fieldManager = "bunting-operator-flagd";
 /** The shortest time between two writes of an object's status: each is a new version, which is sent to all who watch it. */
 const pauseMs = 10_000;
+/** Of all objects together. */
+const rate = { burst: 20, perSecond: 5 };
 
 /** Writes the status of Flagds. */
 export class FlagdStatus {
-  readonly #client: Pick<RestClient, "apply">;
+  readonly #writer: StatusWriter;
   readonly #context: Pick<Context, "clock">;
   /** By `namespace/name`. */
   readonly #writtenMs = new Map<string, number>();
 
-  constructor(client: Pick<RestClient, "apply">, context: Pick<Context, "clock">) {
-    this.#client = client;
+  constructor(client: Pick<RestClient, "apply">, context: Pick<Context, "clock" | "logger">) {
+    this.#writer = new StatusWriter({ client, fieldManager, rate, context });
     this.#context = context;
   }
 
@@ -42,20 +45,9 @@ export class FlagdStatus {
     const leftMs = (this.#writtenMs.get(key) ?? -Infinity) + pauseMs - nowMs;
     if (leftMs > 0) return leftMs;
     this.#writtenMs.set(key, nowMs);
-    const object = {
-      apiVersion: openFeatureApiVersion,
-      kind: "Flagd",
-      metadata: { name, namespace },
-      status: { conditions },
-    };
-    try {
-      const options = { fieldManager, force: true, subresource: "status" };
-      await this.#client.apply({ type: flagdType, namespace, name }, object, options, signal);
-    } catch (error) {
-      // It was deleted in the meantime.
-      if (!(error instanceof KubeError) || error.code !== "NOT_FOUND") throw error;
-    }
-    return undefined;
+    const target = { type: flagdType, kind: "Flagd", metadata: { name, namespace } };
+    const result = await this.#writer.write(target, { conditions }, signal);
+    return result === "outdated" ? outdatedMs : undefined;
   }
 
   forget(key: string): void {

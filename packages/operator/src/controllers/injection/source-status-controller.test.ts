@@ -23,6 +23,8 @@ describe("SourceStatusController", () => {
   let usage: SourceUsage;
   let written: { readonly scope: ObjectScope; readonly body: KubeObject }[];
   let fails: KubeError | undefined;
+  /** As the definition of the open-feature-operator does with the fields of a status. */
+  let drops: boolean;
   let controller: SourceStatusController;
   let abort: AbortController;
   let running: Promise<void>;
@@ -37,6 +39,7 @@ describe("SourceStatusController", () => {
     };
     written = [];
     fails = undefined;
+    drops = false;
     usage = new SourceUsage();
     objectOf = () => object;
     controller = new SourceStatusController({
@@ -45,6 +48,7 @@ describe("SourceStatusController", () => {
         apply: (scope, body) => {
           if (fails !== undefined) return Promise.reject(fails);
           written.push({ scope, body: body as KubeObject });
+          if (drops) return Promise.resolve({ ...(body as KubeObject), status: {} });
           if (object !== undefined) object = { ...object, status: (body as StoredSource).status ?? {} };
           return Promise.resolve(body as KubeObject);
         },
@@ -156,6 +160,17 @@ describe("SourceStatusController", () => {
     expect(written).to.have.length(20);
     for (let second = 0; second < 10; second++) await advance(200);
     expect(written).to.have.length(30);
+  });
+
+  it("tries again after ten minutes where the type has no status, and not before", async () => {
+    drops = true;
+    await compiled("d1");
+    await compiled("d2");
+    for (let minute = 0; minute < 9; minute++) await advance(60_000);
+    expect(digests()).to.deep.equal(["d1"]);
+    drops = false;
+    await advance(180_000);
+    expect(digests()).to.deep.equal(["d1", "d2"]);
   });
 
   it("names InProcessConfigurations as what they are", async () => {

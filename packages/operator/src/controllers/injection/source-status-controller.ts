@@ -1,13 +1,10 @@
-import {
-  featureFlagSourceType,
-  inProcessConfigurationType,
-  openFeatureApiVersion,
-} from "@bunting/featureflags/resources";
-import { type Condition, type RestClient, unlessNotFound } from "@bunting/kube";
-import { sleep, TokenBucket, type Context, type Runnable, type WorkResult } from "@bunting/runtime";
+import { featureFlagSourceType, inProcessConfigurationType } from "@bunting/featureflags/resources";
+import type { Condition, RestClient } from "@bunting/kube";
+import type { Context, Runnable, WorkResult } from "@bunting/runtime";
 import type { TextOutcome } from "../../desired/injection.js";
 import { Controller } from "../controller.js";
 import type { ControllerMetrics } from "../controller-metrics.js";
+import { outdatedMs, StatusWriter } from "../status-writer.js";
 import type { ClusterSources } from "./cluster-sources.js";
 import type { TextList } from "./seen-texts.js";
 import { ownConditions, sourceConditions } from "./source-conditions.js";
@@ -50,14 +47,14 @@ export class SourceStatusController implements Runnable {
   readonly name = "source status controller";
   readonly #options: SourceStatusOptions;
   readonly #controller: Controller;
-  readonly #bucket: TokenBucket;
+  readonly #writer: StatusWriter;
   /** By list, namespace and name: what became of the object's own text. */
   readonly #outcomes = new Map<string, TextOutcome>();
   readonly #writtenMs = new Map<string, number>();
 
   constructor(options: SourceStatusOptions) {
     this.#options = options;
-    this.#bucket = new TokenBucket(options.context.clock, rate);
+    this.#writer = new StatusWriter({ ...options, fieldManager, rate });
     this.#controller = new Controller({
       name: "source-status",
       reconcile: (key, signal) => this.#reconcile(key, signal),
@@ -81,25 +78,16 @@ export class SourceStatusController implements Runnable {
   }
 
   async #reconcile(known: string, signal: AbortSignal): Promise<WorkResult | undefined> {
-    const { client, context } = this.#options;
-    const first = this.#due(known);
-    if (first === undefined) return undefined;
-    const sinceMs = context.clock.monotonicMs() - (this.#writtenMs.get(known) ?? -Infinity);
-    if (sinceMs < first.pauseMs) return { requeueAfterMs: first.pauseMs - sinceMs };
-    const waitMs = this.#bucket.waitMs;
-    if (waitMs > 0) await sleep(waitMs, signal, context.clock);
     const due = this.#due(known);
-    if (due === undefined || signal.aborted) return undefined;
-    this.#bucket.take();
+    if (due === undefined) return undefined;
+    const { clock } = this.#options.context;
+    const sinceMs = clock.monotonicMs() - (this.#writtenMs.get(known) ?? -Infinity);
+    if (sinceMs < due.pauseMs) return { requeueAfterMs: due.pauseMs - sinceMs };
     const [list, namespace, name] = known.split("/") as [TextList, string, string];
-    const { kind, type } = kinds[list];
-    const { status } = due;
-    const body = { apiVersion: openFeatureApiVersion, kind, metadata: { name, namespace }, status };
-    const how = { fieldManager, force: true, subresource: "status" };
-    // It may have been deleted meanwhile.
-    const written = await unlessNotFound(client.apply({ type, namespace, name }, body, how, signal));
-    if (written !== undefined) this.#writtenMs.set(known, context.clock.monotonicMs());
-    return undefined;
+    const target = { ...kinds[list], metadata: { name, namespace } };
+    const outcome = await this.#writer.write(target, due.status, signal);
+    if (outcome !== "gone") this.#writtenMs.set(known, clock.monotonicMs());
+    return outcome === "outdated" ? { requeueAfterMs: outdatedMs } : undefined;
   }
 
   /** Undefined if the object has the status, or is gone. */

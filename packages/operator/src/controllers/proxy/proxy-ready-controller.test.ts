@@ -24,6 +24,8 @@ describe("ProxyReadyController", () => {
   let written: string[];
   let options: ApplyOptions | undefined;
   let fault: KubeError | undefined;
+  /** As the definition of the open-feature-operator does with the fields of a status. */
+  let drops: boolean;
   let controller: ProxyReadyController;
   let abort: AbortController;
   let running: Promise<void>;
@@ -33,6 +35,7 @@ describe("ProxyReadyController", () => {
     objects = new Map();
     written = [];
     fault = undefined;
+    drops = false;
     controller = new ProxyReadyController({
       client: { apply },
       source: (key) => objects.get(key),
@@ -60,6 +63,7 @@ describe("ProxyReadyController", () => {
     options = how;
     const { status } = body as { readonly status: { readonly conditions: readonly Condition[] } };
     written.push(`${name} ${status.conditions.map(({ reason }) => reason).join()}`);
+    if (drops) return Promise.resolve({ ...(body as KubeObject), status: {} });
     const before = objects.get(`${namespace}/${name}`);
     if (before !== undefined) {
       const others = before.status?.conditions?.filter(({ type }) => type !== "ProxyReady") ?? [];
@@ -178,6 +182,20 @@ describe("ProxyReadyController", () => {
     controller.entered(available);
     await settle(60_000);
     expect(written).to.deep.equal([]);
+  });
+
+  it("tries again after ten minutes where the type has no status, and not before", async () => {
+    put("a");
+    drops = true;
+    controller.entered(available);
+    await compiled("a", "proxy");
+    for (let minute = 0; minute < 9; minute++) await settle(60_000);
+    controller.entered(degraded);
+    await settle();
+    expect(written).to.deep.equal(["a Available"]);
+    drops = false;
+    await settle(600_000);
+    expect(written).to.deep.equal(["a Available", "a Degraded"]);
   });
 
   it("tries again what the API server did not take", async () => {

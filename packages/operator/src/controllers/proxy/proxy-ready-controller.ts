@@ -1,20 +1,10 @@
-import {
-  featureFlagSourceType,
-  openFeatureApiVersion,
-  type FeatureFlagSource,
-} from "@bunting/featureflags/resources";
-import { KubeError, setCondition, type Condition, type RestClient } from "@bunting/kube";
-import {
-  isAborted,
-  sleep,
-  TokenBucket,
-  type Context,
-  type Runnable,
-  type WorkResult,
-} from "@bunting/runtime";
+import { featureFlagSourceType, type FeatureFlagSource } from "@bunting/featureflags/resources";
+import { setCondition, type Condition, type RestClient } from "@bunting/kube";
+import type { Context, Runnable, WorkResult } from "@bunting/runtime";
 import type { SourcePlan } from "../../sources/source-plan.js";
 import { Controller } from "../controller.js";
 import type { ControllerMetrics } from "../controller-metrics.js";
+import { outdatedMs, StatusWriter } from "../status-writer.js";
 import { proxyReadyCondition, type ProxyState } from "./proxy-state.js";
 
 /** A FeatureFlagSource with the conditions that were last said of it. */
@@ -41,7 +31,7 @@ export class ProxyReadyController implements Runnable {
   readonly name = "proxy ready controller";
   readonly #options: ProxyReadyOptions;
   readonly #controller: Controller;
-  readonly #budget: TokenBucket;
+  readonly #writer: StatusWriter;
   /** Sources that use the proxy. */
   readonly #users = new Set<string>();
   readonly #writtenMs = new Map<string, number>();
@@ -51,7 +41,7 @@ export class ProxyReadyController implements Runnable {
   constructor(options: ProxyReadyOptions) {
     const { context } = options;
     this.#options = options;
-    this.#budget = new TokenBucket(context.clock, rate);
+    this.#writer = new StatusWriter({ ...options, fieldManager, rate });
     this.#controller = new Controller({
       name: "proxy-ready",
       reconcile: (key, signal) => this.#reconcile(key, signal),
@@ -94,13 +84,12 @@ export class ProxyReadyController implements Runnable {
     const { clock } = context;
     const leftMs = (this.#writtenMs.get(key) ?? -Infinity) + pauseMs - clock.monotonicMs();
     if (leftMs > 0) return { requeueAfterMs: leftMs };
-    // There is one worker: the others wait behind it, instead of each coming back again and again.
-    while (!isAborted(signal) && this.#budget.waitMs > 0) await sleep(this.#budget.waitMs, signal, clock);
-    if (isAborted(signal)) return undefined;
-    this.#budget.take();
-    await this.#write(object, conditions, signal);
+    const { namespace, name } = object.metadata;
+    const target = { type: featureFlagSourceType, kind: "FeatureFlagSource", metadata: { namespace, name } };
+    const ours = conditions.filter(({ type }) => type === "ProxyReady");
+    const outcome = await this.#writer.write(target, { conditions: ours }, signal);
     this.#writtenMs.set(key, clock.monotonicMs());
-    return undefined;
+    return outcome === "outdated" ? { requeueAfterMs: outdatedMs } : undefined;
   }
 
   /** The same array if nothing has changed. */
@@ -116,32 +105,5 @@ export class ProxyReadyController implements Runnable {
     const observed = observedGeneration === undefined ? {} : { observedGeneration };
     const condition = { ...proxyReadyCondition(this.#state), ...observed };
     return setCondition(before, condition, this.#options.context.clock.now());
-  }
-
-  async #write(
-    { metadata: { namespace, name } }: SourceWithStatus,
-    conditions: readonly Condition[],
-    signal: AbortSignal,
-  ): Promise<void> {
-    const ours = conditions.filter(({ type }) => type === "ProxyReady");
-    const metadata = { namespace, name };
-    const body = {
-      apiVersion: openFeatureApiVersion,
-      kind: "FeatureFlagSource",
-      metadata,
-      status: { conditions: ours },
-    };
-    try {
-      const options = { fieldManager, force: true, subresource: "status" };
-      await this.#options.client.apply(
-        { type: featureFlagSourceType, namespace, name },
-        body,
-        options,
-        signal,
-      );
-    } catch (error) {
-      // It was deleted in the meantime.
-      if (!(error instanceof KubeError) || error.code !== "NOT_FOUND") throw error;
-    }
   }
 }
