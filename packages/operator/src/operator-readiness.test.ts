@@ -10,7 +10,7 @@ describe("OperatorReadiness", () => {
     met = new Set();
     remarks = [];
     const preconditions = ["the certificate", "the first read"].map((what) => ({
-      what,
+      what: () => what,
       isMet: () => met.has(what),
     }));
     readiness = new OperatorReadiness(preconditions, () => remarks);

@@ -2,8 +2,8 @@ import type { Readiness } from "@bunting/runtime";
 
 /** Something that has to have happened before the operator is ready. */
 export interface Precondition {
-  /** Completes "waiting for …". */
-  readonly what: string;
+  /** Completes "waiting for …", as long as it is not met. */
+  readonly what: () => string;
   readonly isMet: () => boolean;
 }
 
@@ -32,7 +32,7 @@ export class OperatorReadiness {
     if (this.#isStopping) return { isReady: false, reason: "the operator is shutting down" };
     const unmet = this.#wasReady ? [] : this.#preconditions.filter(({ isMet }) => !isMet());
     if (unmet.length > 0)
-      return { isReady: false, reason: `waiting for ${unmet.map(({ what }) => what).join(", and for ")}` };
+      return { isReady: false, reason: `waiting for ${unmet.map(({ what }) => what()).join(", and for ")}` };
     this.#wasReady = true;
     return { isReady: true, reason: ["ready", ...this.#remarks()].join(", but ") };
   }

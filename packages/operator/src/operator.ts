@@ -56,7 +56,7 @@ export async function createOperator(
   const program = `bunting-operator/${version}`;
   const cluster = await parts.connectCluster(options, { program, clock, env: process.env });
   const instance = options.podName === "" ? hostname() : options.podName;
-  const watchContext = { clock, logger, metrics: reflectorMetrics(context.metrics) };
+  const watchContext = { clock, logger, metrics: reflectorMetrics(context) };
   const watches = new parts.ClusterWatches({ client: cluster.client, context: watchContext });
   const wiring: OperatorWiring = { options, parts, context, cluster, watches, instance };
 
@@ -81,8 +81,8 @@ export async function createOperator(
   const proxy = deployedProxy(wiring, { events, use, owner, onState: injections.proxyEntered });
   const webhooks = admissionPort(wiring, { lookup, levelOfNamespace, certificates });
   const readiness = new OperatorReadiness([
-    { what: "the certificate of the webhooks", isMet: webhooks.hasCertificate },
-    { what: "the first read of all sources", isMet: () => sources.hasSynced },
+    { what: () => "the certificate of the webhooks", isMet: webhooks.hasCertificate },
+    { what: () => `the ${sources.unread.join(", ")}`, isMet: () => sources.hasSynced },
   ]);
   const components: Component[] = [
     ...managementPorts(wiring, { readiness, registry }),

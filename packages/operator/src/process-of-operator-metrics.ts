@@ -1,4 +1,4 @@
-import { booleanGauge, counter, defineMetrics, label } from "@bunting/runtime";
+import { booleanGauge, counter, defineMetrics, label, RateLimitedLog, type Context } from "@bunting/runtime";
 import type { KubeError, ReflectorMetrics } from "@bunting/kube";
 
 /** What the wiring itself measures. */
@@ -34,11 +34,27 @@ export const processOfOperatorMetrics = defineMetrics({
 
 export type ProcessOfOperatorMetrics = ReturnType<typeof processOfOperatorMetrics.create>;
 
-/** The part of the metrics that watches record. */
-export function reflectorMetrics(metrics: ProcessOfOperatorMetrics): ReflectorMetrics {
+/** Failures that only people can end. */
+const advice: Partial<Record<KubeError["code"], string>> = {
+  NOT_FOUND: "this cluster has no such resource type (CrdMissing): install the CRDs of this version",
+  FORBIDDEN: "objects of the type can't be watched: grant what the reference of permissions says",
+};
+
+/** The part of the metrics that watches record. What people have to mend is logged as well, once a minute for each type: what is made of its objects waits. */
+export function reflectorMetrics({
+  metrics,
+  logger,
+  clock,
+}: Context<ProcessOfOperatorMetrics>): ReflectorMetrics {
+  const log = new RateLimitedLog(logger, clock);
   return {
     relist: (reason) => metrics.relisted(reason),
     event: (type) => metrics.watchEvent(type),
-    error: ({ code }) => metrics.watchFailed(code),
+    error: (error, { plural, group }) => {
+      metrics.watchFailed(error.code);
+      const message = advice[error.code];
+      const type = group === "" ? plural : `${plural}.${group}`;
+      if (message !== undefined) log.warn(plural, { type, error }, message);
+    },
   };
 }

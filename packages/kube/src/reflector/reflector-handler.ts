@@ -1,5 +1,5 @@
 import type { KubeError } from "../kube-error.js";
-import type { KubeObject } from "../rest/resource.js";
+import type { KubeObject, ResourceType } from "../rest/resource.js";
 import type { Epoch } from "./epochs.js";
 import type { ObjectEvent } from "./watch-event.js";
 
@@ -34,5 +34,5 @@ export interface ReflectorMetrics {
   /** A consistent read begins. */
   relist(reason: RelistReason): void;
   event(type: ObjectEvent["type"] | "BOOKMARK"): void;
-  error(error: KubeError): void;
+  error(error: KubeError, type: ResourceType): void;
 }

@@ -197,7 +197,7 @@ export class Reflector implements Runnable, WatchRequest {
   }
 
   #failed(error: KubeError, isOnlyExpired: boolean): Outcome {
-    this.#options.context.metrics.error(error);
+    this.#options.context.metrics.error(error, this.#options.scope.type);
     if (isOnlyExpired) return { position: undefined, reason: "expired", waitMs: 0 };
     this.#handler.failed(error);
     const retryAfterMs = Math.min(error.retryAfterMs ?? 0, maxRetryAfterMs);

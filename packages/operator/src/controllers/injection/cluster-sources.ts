@@ -1,5 +1,5 @@
 import { featureFlagSourceType, inProcessConfigurationType } from "@bunting/featureflags/resources";
-import type { ClusterWatches, KubeObject, RunningInformer } from "@bunting/kube";
+import type { ClusterWatches, Informer, KubeObject, RunningInformer } from "@bunting/kube";
 import { featureFlagType, parseReaders } from "@bunting/protocol";
 import { Signal, type Runnable } from "@bunting/runtime";
 import { buntingAnnotations } from "../../api/names.js";
@@ -34,6 +34,8 @@ function readerOf(namespace: string, reader: DependentReader): string {
 
 type SourceIndex = "namespace" | "reader";
 
+type AnyInformer = Runnable & { readonly informer: Pick<Informer, "hasSynced" | "whenSynced"> };
+
 /**
  * What Injections are compiled from: FeatureFlagSources and InProcessConfigurations as they are, of FeatureFlags and namespaces only what decides
  * who may use what. Every replica watches them: admission compiles what is not compiled yet.
@@ -45,6 +47,7 @@ export class ClusterSources implements Runnable {
   readonly #configurations: RunningInformer<StoredConfiguration, SourceIndex>;
   readonly #flags: RunningInformer<KubeObject, never>;
   readonly #namespaces: RunningInformer<KubeObject, never>;
+  readonly #informers: readonly AnyInformer[];
   readonly #changed = new Signal<string>();
   readonly #flagWritten = new Signal<string>();
   /** Who depends on what texts name, or sources read. */
@@ -87,24 +90,25 @@ export class ClusterSources implements Runnable {
       { type: namespaceType, isMetadataOnly: true },
       { transform: storedNamespace, handler: { changed: (name) => this.#changed.emit(name) } },
     );
+    this.#informers = [this.#sources, this.#configurations, this.#flags, this.#namespaces];
   }
 
   /** Resolves when everything has been read once. */
   get whenSynced(): Promise<void> {
-    const all = [this.#sources, this.#configurations, this.#flags, this.#namespaces];
-    return Promise.all(all.map(({ informer }) => informer.whenSynced)).then(() => undefined);
+    return Promise.all(this.#informers.map(({ informer }) => informer.whenSynced)).then(() => undefined);
   }
 
   get hasSynced(): boolean {
-    return [this.#sources, this.#configurations, this.#flags, this.#namespaces].every(
-      ({ informer }) => informer.hasSynced,
-    );
+    return this.unread.length === 0;
+  }
+
+  /** The names of watches that have not read their objects yet: the cluster may lack the type. */
+  get unread(): readonly string[] {
+    return this.#informers.filter(({ informer }) => !informer.hasSynced).map(({ name }) => name);
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    await Promise.all(
-      [this.#sources, this.#configurations, this.#flags, this.#namespaces].map((each) => each.run(signal)),
-    );
+    await Promise.all(this.#informers.map((each) => each.run(signal)));
   }
 
   /** Calls back with each namespace whose Injection may have to change, until the returned function is called. */
