@@ -77,11 +77,11 @@ export class BridgedStream extends PlainStream {
     } else process.nextTick(onSent);
   }
 
-  protected override onData(piece: Buffer): void {
+  override onData(piece: Buffer): void {
     if (!this.#request.push(piece)) this.pauseReading();
   }
 
-  protected override onEnd(): void {
+  override onEnd(): void {
     this.#request.complete = true;
     this.#request.push(null);
   }

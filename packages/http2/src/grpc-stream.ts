@@ -73,11 +73,11 @@ export class GrpcStream extends Http2Stream implements TransportStream {
     else listener();
   }
 
-  protected override onData(piece: Buffer): void {
+  override onData(piece: Buffer): void {
     this.#receiver?.onData(piece);
   }
 
-  protected override onEnd(): void {
+  override onEnd(): void {
     this.#receiver?.onEnd();
   }
 

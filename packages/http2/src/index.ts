@@ -1,5 +1,6 @@
 export { streamBytes, type AccountBook, type OpenAccount, type PeerAccount } from "./account.js";
 export { drainSessions } from "./drain-sessions.js";
+export { HeldFrame, smallFrameBytes, type FrameHolder } from "./held-frame.js";
 export { httpDate } from "./http-date.js";
 export { defaultGrpcHeaders } from "./http2-request-routing.js";
 export { Http2ServerTransport } from "./http2-transport.js";

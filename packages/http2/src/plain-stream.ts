@@ -39,11 +39,11 @@ export class RefusedStream extends PlainStream {
     this.sendEnd(undefined);
   }
 
-  protected override onData(): void {
+  override onData(): void {
     // Dropped.
   }
 
-  protected override onEnd(): void {
+  override onEnd(): void {
     // The answer does not depend on it.
   }
 }

@@ -265,10 +265,10 @@ class Answer extends Http2Stream {
   write(bytes: Uint8Array): void {
     this.send(bytes, "answer");
   }
-  protected override onData(): void {
+  override onData(): void {
     // None comes.
   }
-  protected override onEnd(): void {
+  override onEnd(): void {
     // It is of no interest.
   }
   protected override onClosed(): void {

@@ -9,7 +9,6 @@ export {
 } from "./exchange/http-exchange.js";
 export { LongRequestQueue, longRequestBytes, turnsBetween } from "./exchange/long-request-queue.js";
 export { readBody } from "./exchange/request-body.js";
-export { HeldFrame, smallFrameBytes, type FrameHolder } from "./limits/held-frame.js";
 export { PeerMemory } from "./limits/peer-memory.js";
 export { defaultPeerMemoryBytes } from "./limits/peer-memory-budget.js";
 export { ReadFairness } from "./limits/read-fairness.js";
@@ -32,6 +31,9 @@ export {
   chargeAnswer,
   defaultGrpcHeaders,
   drainSessions,
+  HeldFrame,
+  smallFrameBytes,
+  type FrameHolder,
   type GrpcHeaderRules,
   type HeaderFields,
   type PeerAccount,

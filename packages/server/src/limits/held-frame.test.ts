@@ -1,5 +1,5 @@
 import { expect } from "chai";
-import { HeldFrame, type FrameHolder } from "./held-frame.js";
+import { HeldFrame, type FrameHolder } from "@bunting/http2";
 import { PeerMemory } from "./peer-memory.js";
 
 const frameBytes = 1_000_000;

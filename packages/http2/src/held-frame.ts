@@ -1,4 +1,4 @@
-import type { TransportStream } from "@bunting/http2";
+import type { TransportStream } from "./transport.js";
 
 /** A stream that is sent a frame which others are sent as well. */
 export type FrameHolder = Pick<TransportStream, "session">;

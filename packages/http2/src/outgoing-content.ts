@@ -1,0 +1,146 @@
+import { batch } from "./frame-batch.js";
+import { maxFrameBytes, maxWindowBytes } from "./frames.js";
+import { releaseUnframed, streamEnded, type Charge, type Outgoing } from "./outgoing.js";
+import type { PeerAccount } from "./account.js";
+
+/** Bytes that a stream sends before another stream has its turn. */
+const bytesPerTurn = 64 * 1024;
+
+/** The connection, as the content of its streams sees it. */
+export interface ContentSession {
+  readonly account: PeerAccount;
+  /** Counts up with time, for the stall watch. */
+  readonly stallClock: { readonly tick: number };
+}
+
+/**
+ * The content of an answer, which waits here until the session makes a batch: flow control decides then.
+ *
+ *     #oldest ──(#inBatch pieces, framed whole)──> #unsent (perhaps framed in part) ──> #newest      one linked list
+ *
+ * Invariants:
+ * - `fill` puts frames into the batch and moves `#unsent`; undefined: all is framed. `sent` moves `#oldest`: the system has
+ *   taken the batch, so its pieces are released, and their callbacks called, once each.
+ * - `#pendingSince` is the tick since which the peer has taken nothing of what is pending; -1 if nothing is pending.
+ */
+export class OutgoingContent {
+  readonly #session: ContentSession;
+  /** Bytes that the peer still takes; below 0 after it has made its windows smaller. */
+  #window: number;
+  #oldest: Outgoing | undefined;
+  #unsent: Outgoing | undefined;
+  #newest: Outgoing | undefined;
+  #inBatch = 0;
+  #pendingSince = -1;
+
+  constructor(session: ContentSession, windowBytes: number) {
+    this.#session = session;
+    this.#window = windowBytes;
+  }
+
+  /** True once all that was added is in a batch, or sent. */
+  get isFramed(): boolean {
+    return this.#unsent === undefined;
+  }
+
+  /** True if content waits that the window of the stream allows. */
+  get canSend(): boolean {
+    return this.#unsent !== undefined && this.#window > 0;
+  }
+
+  /** True if `sent` must be called after the batch. */
+  get isInBatch(): boolean {
+    return this.#inBatch > 0;
+  }
+
+  isStalledSince(tick: number): boolean {
+    return this.#pendingSince >= 0 && this.#pendingSince <= tick;
+  }
+
+  add(bytes: Uint8Array, charge: Charge, onWritten: ((error?: Error) => void) | undefined): void {
+    if (charge === "stream") this.#session.account.charge(bytes.length);
+    const added: Outgoing = { bytes, charge, onWritten, framedBytes: 0, next: undefined };
+    if (this.#newest !== undefined) this.#newest.next = added;
+    this.#newest = added;
+    this.#oldest ??= added;
+    this.#unsent ??= added;
+    this.markPending();
+  }
+
+  /** The peer has something to take from now on, if it had not already. */
+  markPending(): void {
+    if (this.#pendingSince < 0) this.#pendingSince = this.#session.stallClock.tick;
+  }
+
+  /** Changes the window by so many bytes. False if it is larger now than RFC 9113 allows. */
+  widen(bytes: number): boolean {
+    this.#window += bytes;
+    return this.#window <= maxWindowBytes;
+  }
+
+  /**
+   * Puts as much into the batch as the windows allow, and returns the bytes.
+   *
+   * @param endsStream the last frame ends the stream
+   */
+  fill(streamId: number, connectionWindow: number, endsStream: boolean): number {
+    let usedBytes = 0;
+    const maxBytes = Math.min(connectionWindow, this.#window, bytesPerTurn);
+    while (this.#unsent !== undefined) {
+      const sending = this.#unsent;
+      const start = sending.framedBytes;
+      const length = Math.min(sending.bytes.length - start, maxFrameBytes, maxBytes - usedBytes);
+      const isWhole = start + length === sending.bytes.length;
+      if (length <= 0 && !isWhole) break;
+      const isLast = isWhole && sending.next === undefined && endsStream;
+      if (length > 0 || isLast) batch.data(streamId, sending.bytes, start, start + length, isLast);
+      usedBytes += length;
+      sending.framedBytes += length;
+      if (!isWhole) continue;
+      this.#unsent = sending.next;
+      this.#inBatch++;
+    }
+    this.#window -= usedBytes;
+    // A peer that takes a large message slowly is not stalled.
+    if (usedBytes > 0 && this.#pendingSince >= 0) this.#pendingSince = this.#session.stallClock.tick;
+    return usedBytes;
+  }
+
+  /**
+   * The system has taken the batch.
+   *
+   * @param hasEnded the end of the answer was in it
+   * @param isEndPending the end of the answer waits behind the content
+   */
+  sent(hasEnded: boolean, isEndPending: boolean): void {
+    const { account, stallClock } = this.#session;
+    let done = this.#oldest;
+    let rest = done;
+    for (; this.#inBatch > 0 && rest !== undefined; this.#inBatch--) {
+      if (rest.charge === "stream") account.release(rest.bytes.length);
+      rest = rest.next;
+    }
+    this.#oldest = rest;
+    if (rest === undefined) this.#newest = undefined;
+    if (done !== rest || hasEnded) {
+      const isPending = rest !== undefined || isEndPending;
+      this.#pendingSince = isPending ? stallClock.tick : -1;
+    }
+    for (; done !== undefined && done !== rest; done = done.next) done.onWritten?.();
+  }
+
+  /**
+   * Drops everything, because the stream has closed, and calls back with an error for what was not sent.
+   *
+   * @param remove called before that, with the charged bytes of content in a batch
+   */
+  close(remove: (framedBytes: number) => void): void {
+    let pending = this.#oldest;
+    this.#oldest = undefined;
+    this.#unsent = undefined;
+    this.#newest = undefined;
+    remove(releaseUnframed(pending, this.#session.account));
+    let error: Error | undefined;
+    for (; pending !== undefined; pending = pending.next) pending.onWritten?.((error ??= streamEnded()));
+  }
+}
