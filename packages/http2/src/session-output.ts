@@ -1,15 +1,14 @@
 import type { Socket } from "node:net";
-import { streamBytes, type PeerAccount } from "./account.js";
+import type { PeerAccount } from "./account.js";
+import { ControlFrames } from "./control-frames.js";
 import { batch } from "./frame-batch.js";
-import { h2Error, goawayFrame, headersFrame, initialWindowBytes, maxWindowBytes } from "./frames.js";
+import { h2Error, goawayFrame, headersFrame } from "./frames.js";
 import type { Http2Stream } from "./http2-stream.js";
+import { PendingWrite } from "./pending-write.js";
+import { SendingStreams } from "./sending-streams.js";
 
-/** Bytes of control frames that may wait for a peer that does not read: some 1,800, more than a reset for each stream. */
-const maxWaitingBytes = 256 * 1024;
 /** Streams that a frame concerns, all of which cost as much as a request. */
 export const streamsPerWork = 64;
-/** Bytes of a control frame in addition to its content. */
-const frameObjectBytes = 128;
 
 export interface OutputOwner {
   readonly account: PeerAccount;
@@ -31,33 +30,22 @@ export interface OutputOwner {
 export class SessionOutput {
   readonly #socket: Socket;
   readonly #owner: OutputOwner;
-  #control: Uint8Array[] = [];
-  /** Charged bytes of control frames that wait for the end of a write. */
-  #waitingBytes = 0;
-  /** Charged bytes of the batch that is being written, without those that open streams are charged for. */
-  #batchBytes = 0;
-  /** Streams that have something to send, in turn. */
-  readonly #queued = new Set<Http2Stream>();
-  /** Streams that wait for the window of the connection. */
-  #starved: Set<Http2Stream> | undefined;
-  #inBatch: Http2Stream[] = [];
-  #window = initialWindowBytes;
+  readonly #control: ControlFrames;
+  readonly #streams = new SendingStreams();
+  readonly #write: PendingWrite;
   #isScheduled = false;
   #isReading = false;
-  #isWriting = false;
   #isEnded = false;
   /** Streams that come until GOAWAY is sent are answered. */
   #goaway: "none" | "due" | "sent" = "none";
-  /** The peer's table has become smaller than ours may be, which the next header block must announce (RFC 7541 4.2). */
-  #isTableUpdateDue = false;
-  /** Answers to PING and SETTINGS among the frames of control. */
-  #answerBytes = 0;
   #sentBytes = 0;
   readonly #onSent: (error?: Error | null) => void;
 
   constructor(socket: Socket, owner: OutputOwner) {
     this.#socket = socket;
     this.#owner = owner;
+    this.#control = new ControlFrames(owner.account);
+    this.#write = new PendingWrite(owner.account);
     this.#onSent = (error) => this.#sent(error);
   }
 
@@ -79,22 +67,15 @@ export class SessionOutput {
   /** Sends a frame before all that streams send. @param isAnswer to a PING or SETTINGS */
   control(frame: Uint8Array, isAnswer = false): void {
     if (this.#isEnded || this.#socket.destroyed) return;
-    this.#control.push(frame);
-    if (isAnswer) this.#answerBytes += frame.length;
-    if (this.#isWriting) this.#chargeWaiting(frame.length + frameObjectBytes);
-    else this.schedule();
-  }
-
-  #chargeWaiting(bytes: number): void {
-    this.#waitingBytes += bytes;
-    this.#owner.account.charge(bytes);
-    if (this.#waitingBytes > maxWaitingBytes) this.#owner.onUnread();
+    this.#control.add(frame, isAnswer);
+    if (!this.#write.isUnderWay) this.schedule();
+    else if (!this.#control.chargeWaiting(frame)) this.#owner.onUnread();
   }
 
   /** Sends the headers of an answer 1xx, which another follows. */
   informational(streamId: number, block: Uint8Array): void {
-    this.control(headersFrame(streamId, block, this.#isTableUpdateDue));
-    this.#isTableUpdateDue = false;
+    this.control(headersFrame(streamId, block, this.#streams.isTableUpdateDue));
+    this.#streams.isTableUpdateDue = false;
   }
 
   /** Sends GOAWAY, once; false if that has been done. */
@@ -106,37 +87,26 @@ export class SessionOutput {
 
   /** Makes our next header block announce that our table is empty. */
   updateTable(): void {
-    this.#isTableUpdateDue = true;
+    this.#streams.isTableUpdateDue = true;
   }
 
   /** The stream has something to send. */
   queue(stream: Http2Stream): void {
-    if (stream.isQueued) return;
-    stream.isQueued = true;
-    this.#queued.add(stream);
-    this.schedule();
+    if (this.#streams.add(stream)) this.schedule();
   }
 
   /** The stream has closed. What the batch holds of it, which is being written, is charged until that is done. */
   forget(stream: Http2Stream, framedBytes: number): void {
-    const isHeld = this.#isWriting && stream.isInBatch;
-    if (isHeld) this.#chargeBatch(streamBytes + stream.head.bytes);
-    if (this.#isWriting) this.#batchBytes += framedBytes;
-    else if (framedBytes > 0) this.#owner.account.release(framedBytes);
-    if (!stream.isQueued) return;
-    stream.isQueued = false;
-    this.#queued.delete(stream);
-    this.#starved?.delete(stream);
+    this.#write.forget(stream, framedBytes);
+    this.#streams.delete(stream);
   }
 
   /** Opens the window of the connection; false if that is more than any window can have. */
   widen(bytes: number): boolean {
-    this.#window += bytes;
-    if (this.#window > maxWindowBytes) return false;
-    if (this.#starved === undefined) return true;
-    this.#owner.spend(this.#starved.size / streamsPerWork);
-    for (const stream of this.#starved) this.#queued.add(stream);
-    this.#starved = undefined;
+    if (!this.#streams.widen(bytes)) return false;
+    const starved = this.#streams.requeueStarved();
+    if (starved === 0) return true;
+    this.#owner.spend(starved / streamsPerWork);
     this.schedule();
     return true;
   }
@@ -152,7 +122,7 @@ export class SessionOutput {
   }
 
   schedule(): void {
-    if (this.#isScheduled || this.#isReading || this.#isWriting) return;
+    if (this.#isScheduled || this.#isReading || this.#write.isUnderWay) return;
     this.#isScheduled = true;
     process.nextTick(flush, this);
   }
@@ -164,7 +134,7 @@ export class SessionOutput {
   }
 
   #flush(): void {
-    if (this.#isWriting || this.#isEnded || this.#socket.destroyed) return;
+    if (this.#write.isUnderWay || this.#isEnded || this.#socket.destroyed) return;
     try {
       this.#fill();
     } catch (error) {
@@ -175,67 +145,31 @@ export class SessionOutput {
   }
 
   #fill(): void {
-    this.#fillControl();
-    if (this.#queued.size > 0) this.#fillStreams();
+    const answerBytes = this.#control.fill();
+    if (this.#goaway === "due") {
+      this.#goaway = "sent";
+      batch.raw(goawayFrame(this.#owner.lastStreamId, h2Error.NO_ERROR, ""));
+    }
+    this.#streams.fill(this.#write);
     if (batch.bytes > 0) {
-      this.#isWriting = true;
-      this.#sentBytes += batch.bytes - this.#answerBytes;
-      this.#answerBytes = 0;
+      this.#sentBytes += batch.bytes - answerBytes;
+      this.#write.begin();
       const { copiedBytes } = batch;
       batch.writeTo(this.#socket, this.#onSent);
       // Most often, the system has taken all by now.
-      if (this.#socket.writableLength > 0) this.#chargeBatch(copiedBytes);
+      if (this.#socket.writableLength > 0) this.#write.charge(copiedBytes);
     } else if (this.#owner.isDone) {
       this.#isEnded = true;
       this.#socket.end(() => this.#owner.onDone());
     }
   }
 
-  #chargeBatch(bytes: number): void {
-    this.#batchBytes += bytes;
-    this.#owner.account.charge(bytes);
-  }
-
-  #fillControl(): void {
-    if (this.#control.length > 0) {
-      const control = this.#control;
-      this.#control = [];
-      if (this.#waitingBytes > 0) this.#owner.account.release(this.#waitingBytes);
-      this.#waitingBytes = 0;
-      for (const frame of control) batch.raw(frame);
-    }
-    if (this.#goaway !== "due") return;
-    this.#goaway = "sent";
-    batch.raw(goawayFrame(this.#owner.lastStreamId, h2Error.NO_ERROR, ""));
-  }
-
-  #fillStreams(): void {
-    batch.isTableUpdateDue = this.#isTableUpdateDue;
-    const queued = this.#queued;
-    // A stream that is added again behind the others has another turn.
-    for (const stream of queued) {
-      if (batch.isFull) break;
-      queued.delete(stream);
-      this.#window -= stream.fill(this.#window);
-      if (stream.isInBatch) this.#inBatch.push(stream);
-      if (!stream.canSend) stream.isQueued = false;
-      else if (this.#window > 0) queued.add(stream);
-      else (this.#starved ??= new Set()).add(stream);
-    }
-    this.#isTableUpdateDue = batch.isTableUpdateDue;
-  }
-
   #sent(error: Error | null | undefined): void {
-    this.#isWriting = false;
-    // The close that follows ends the streams.
-    if (error !== undefined && error !== null) return;
-    if (this.#batchBytes > 0) this.#owner.account.release(this.#batchBytes);
-    this.#batchBytes = 0;
-    if (this.#inBatch.length > 0) {
-      const sent = this.#inBatch;
-      this.#inBatch = [];
-      for (const stream of sent) stream.sent();
+    if (error !== undefined && error !== null) {
+      this.#write.fail();
+      return;
     }
+    this.#write.end();
     if (!this.#isReading) this.#flush();
   }
 }
