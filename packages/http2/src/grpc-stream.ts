@@ -48,7 +48,7 @@ export class GrpcStream extends Http2Stream implements TransportStream {
 
   writeShared(frame: Uint8Array, onWritten?: (error?: Error) => void): void {
     this.respond();
-    this.send(frame, "none", onWritten);
+    this.sendShared(frame, onWritten);
   }
 
   end(status: RpcStatus): void {

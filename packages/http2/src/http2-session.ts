@@ -1,24 +1,18 @@
 import type { Socket } from "node:net";
 import { peerAddress } from "./peer-address.js";
-import { RpcError, type RefusalReason } from "./status.js";
+import type { RefusalReason } from "./status.js";
 import type { GrpcHeaderRules, PeerCertificate, TransportStream } from "./transport.js";
 import { streamBytes, type OpenAccount } from "./account.js";
 import { addCloseListener, callCloseListeners, type CloseListeners } from "./close-listeners.js";
-import {
-  h2Error,
-  goawayFrame,
-  pingFrame,
-  rstStreamFrame,
-  setting,
-  settingsFrame,
-  windowUpdateFrame,
-} from "./frames.js";
+import { h2Error, goawayFrame, rstStreamFrame, setting, settingsFrame, windowUpdateFrame } from "./frames.js";
 import { GrpcStream } from "./grpc-stream.js";
 import type { Http2Stream, StreamOwner } from "./http2-stream.js";
 import type { PlainStream } from "./plain-stream.js";
 import type { RequestHead } from "./request-head.js";
+import type { SessionEvents } from "./session-events.js";
 import { SessionInput, type InputOwner, type SessionLimits } from "./session-input.js";
 import { SessionOutput, type OutputOwner } from "./session-output.js";
+import { SessionPings } from "./session-pings.js";
 import { SessionReading, type ReadingOwner } from "./session-reading.js";
 import type { SocketAccess } from "./socket-access.js";
 import { listenTo, type SocketOwner } from "./socket-listeners.js";
@@ -29,28 +23,6 @@ import type { SharedTurns } from "./turn-share.js";
 /** Time and bytes that a peer has to close a connection that we have ended; the bytes are dropped. */
 const closingMs = 1_000;
 const maxDroppedBytes = 1024 * 1024;
-const ownPing = Buffer.from("bunting1", "latin1");
-const keepalivePing = Buffer.from("bunting2", "latin1");
-
-/** Reports of a connection. */
-export interface SessionEvents {
-  /** A request whose headers are valid; a stream has to be added for it, or it has to be refused. */
-  onRequest(session: Http2Session, streamId: number, head: RequestHead, hasEnded: boolean): void;
-  /** The peer has acknowledged our SETTINGS. */
-  onSettingsAck(session: Http2Session): void;
-  /** It is being ended, because its peer violated HTTP/2. */
-  onProtocolError(): void;
-  /** It is being ended, because of too many PING or SETTINGS frames. */
-  onFlood(): void;
-  /** A request was refused, or ended early, because of a limit. */
-  onRefused(reason: RefusalReason): void;
-  /** It has begun (true), or ceased, to have a stream that is served. */
-  onServed(session: Http2Session, isServed: boolean): void;
-  /** Reading goes on after it was paused for the rest of a turn of the event loop, or longer. */
-  onReadingResumed(): void;
-  /** The connection has closed. */
-  onClosed(session: Http2Session): void;
-}
 
 /** One client connection: HTTP/2 (RFC 9113) on a socket. SessionInput has the rules for what comes, SessionOutput for what is sent. */
 export class Http2Session
@@ -64,7 +36,7 @@ export class Http2Session
   readonly grpcHeaders: GrpcHeaderRules;
   readonly socket: Socket;
   readonly sockets: SocketAccess;
-  readonly #events: SessionEvents;
+  readonly #events: SessionEvents<Http2Session>;
   readonly limits: SessionLimits;
   /** All that are open, by their ids, and those of gRPC. */
   readonly #all = new Map<number, Http2Stream>();
@@ -80,8 +52,7 @@ export class Http2Session
   readonly #stall: SocketStall;
   #droppedBytes = 0;
   // Looking after the peer.
-  #onPingAck: ((error?: Error) => void) | undefined;
-  #isProbed = false;
+  readonly #pings = new SessionPings();
   #heardBytes = -1;
   #quietSweeps = 0;
 
@@ -90,7 +61,7 @@ export class Http2Session
     account: OpenAccount,
     options: {
       readonly stallClock: { readonly tick: number };
-      readonly events: SessionEvents;
+      readonly events: SessionEvents<Http2Session>;
       readonly turns: SharedTurns;
       readonly sockets: SocketAccess;
       readonly grpcHeaders: GrpcHeaderRules;
@@ -141,10 +112,10 @@ export class Http2Session
   }
 
   ping(onAck: (error?: Error) => void): boolean {
-    if (this.#onPingAck !== undefined || !this.isOpen || this.#output.isEnded) return false;
-    this.#onPingAck = onAck;
-    this.#output.control(pingFrame(ownPing, false));
-    return true;
+    if (!this.isOpen || this.#output.isEnded) return false;
+    const frame = this.#pings.ping(onAck);
+    if (frame !== undefined) this.#output.control(frame);
+    return frame !== undefined;
   }
 
   destroy(): void {
@@ -205,9 +176,8 @@ export class Http2Session
 
   /** Sends a PING in addition to those of `ping`. */
   probe(): void {
-    if (this.#isProbed || !this.isOpen) return;
-    this.#isProbed = true;
-    this.#output.control(pingFrame(keepalivePing, false));
+    const frame = this.isOpen ? this.#pings.probe() : undefined;
+    if (frame !== undefined) this.#output.control(frame);
   }
 
   // For the transport.
@@ -244,6 +214,10 @@ export class Http2Session
   /** The stream has something to send. */
   queue(stream: Http2Stream): void {
     this.#output.queue(stream);
+  }
+
+  sendNow(stream: Http2Stream, content: Uint8Array): boolean {
+    return this.#output.sendNow(stream, content);
   }
 
   sendWindowUpdate(streamId: number, bytes: number): void {
@@ -312,13 +286,7 @@ export class Http2Session
   }
 
   onPingAck(payload: Buffer): boolean {
-    if (this.#isProbed && payload.equals(keepalivePing)) {
-      this.#isProbed = false;
-      return true;
-    }
-    if (this.#onPingAck === undefined || !payload.equals(ownPing)) return false;
-    this.#settlePing(undefined);
-    return true;
+    return this.#pings.acknowledge(payload);
   }
 
   fail(code: number, reason: string): void {
@@ -372,17 +340,10 @@ export class Http2Session
     this.#closeStreams();
     this.#reading.leave();
     this.account.close();
-    if (this.#onPingAck !== undefined)
-      this.#settlePing(new RpcError("UNAVAILABLE", "the connection ended before the ping was answered"));
+    this.#pings.close();
     this.#events.onClosed(this);
     const listeners = this.#closeListeners;
     this.#closeListeners = undefined;
     callCloseListeners(listeners);
-  }
-
-  #settlePing(error: Error | undefined): void {
-    const onAck = this.#onPingAck;
-    this.#onPingAck = undefined;
-    onAck?.(error);
   }
 }

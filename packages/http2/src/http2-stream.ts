@@ -18,6 +18,8 @@ export interface StreamOwner extends TransportSession {
   admit(stream: Http2Stream): void;
   /** The stream has something to send. */
   queue(stream: Http2Stream): void;
+  /** Writes shared content of the stream at once, whole. False, without effect, if the connection has other work. */
+  sendNow(stream: Http2Stream, content: Uint8Array): boolean;
   sendWindowUpdate(streamId: number, bytes: number): void;
   /** Sends the headers of an interim response (1xx). */
   sendInformational(streamId: number, block: Uint8Array): void;
@@ -109,6 +111,22 @@ export abstract class Http2Stream implements WatchedStream, ContentReceiver {
     }
     this.#outgoing.add(bytes, charge, onWritten);
     this.session.queue(this);
+  }
+
+  /** Sends content that other streams send as well: at once, in a segment that they share, if nothing else is to be sent before it. */
+  protected sendShared(content: Uint8Array, onWritten?: (error?: Error) => void): void {
+    if (this.#mayPass(content) && this.session.sendNow(this, content))
+      this.#outgoing.pass(content.length, onWritten);
+    else this.send(content, "none", onWritten);
+  }
+
+  #mayPass(content: Uint8Array): boolean {
+    return (
+      !this.#isEnding &&
+      this.#headerBlock === undefined &&
+      this.#outgoing.mayPass(content.length) &&
+      this.isOpen
+    );
   }
 
   protected sendEnd(trailers: Uint8Array | undefined): void {

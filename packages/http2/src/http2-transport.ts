@@ -14,9 +14,10 @@ import {
 import type { AccountBook } from "./account.js";
 import { BridgedStream } from "./bridged-stream.js";
 import { defaultGrpcHeaders, refuseOther, refuseRequest } from "./http2-request-routing.js";
-import { Http2Session, type SessionEvents } from "./http2-session.js";
+import { Http2Session } from "./http2-session.js";
 import { RefusedStream } from "./plain-stream.js";
 import type { RequestHead } from "./request-head.js";
+import type { SessionEvents } from "./session-events.js";
 import { SessionAdmission, type AdmissionReason } from "./session-admission.js";
 import type { SocketAccess } from "./socket-access.js";
 import type { SharedTurns } from "./turn-share.js";
@@ -82,7 +83,7 @@ export class Http2ServerTransport {
   readonly #turns: SharedTurns;
   readonly #sockets: SocketAccess;
   readonly #stallClock: { readonly tick: number };
-  readonly #events: SessionEvents;
+  readonly #events: SessionEvents<Http2Session>;
 
   constructor(options: Http2TransportOptions) {
     this.#limits = { ...defaultTransportLimits, ...options.limits };

@@ -21,6 +21,7 @@ export interface ContentSession {
  * Invariants:
  * - `fill` puts frames into the batch and moves `#unsent`; undefined: all is framed. `sent` moves `#oldest`: the system has
  *   taken the batch, so its pieces are released, and their callbacks called, once each.
+ * - Shared content may pass by the list, if nothing is in it: `#onPassed` is set until `sent`.
  * - `#pendingSince` is the tick since which the peer has taken nothing of what is pending; -1 if nothing is pending.
  */
 export class OutgoingContent {
@@ -31,6 +32,8 @@ export class OutgoingContent {
   #unsent: Outgoing | undefined;
   #newest: Outgoing | undefined;
   #inBatch = 0;
+  /** The callback of content that is being written although it was never in the list; undefined if there is none. */
+  #onPassed: ((error?: Error) => void) | undefined;
   #pendingSince = -1;
 
   constructor(session: ContentSession, windowBytes: number) {
@@ -50,7 +53,7 @@ export class OutgoingContent {
 
   /** True if `sent` must be called after the batch. */
   get isInBatch(): boolean {
-    return this.#inBatch > 0;
+    return this.#inBatch > 0 || this.#onPassed !== undefined;
   }
 
   isStalledSince(tick: number): boolean {
@@ -64,6 +67,18 @@ export class OutgoingContent {
     this.#newest = added;
     this.#oldest ??= added;
     this.#unsent ??= added;
+    this.markPending();
+  }
+
+  /** True if content of this length could be written at once: none waits, and the window allows it. */
+  mayPass(bytes: number): boolean {
+    return this.#oldest === undefined && bytes <= this.#window;
+  }
+
+  /** Content of this length is being written at once, and `sent` is called after it. */
+  pass(bytes: number, onWritten: ((error?: Error) => void) | undefined): void {
+    this.#window -= bytes;
+    this.#onPassed = onWritten ?? ignore;
     this.markPending();
   }
 
@@ -122,10 +137,13 @@ export class OutgoingContent {
     }
     this.#oldest = rest;
     if (rest === undefined) this.#newest = undefined;
-    if (done !== rest || hasEnded) {
+    const onPassed = this.#onPassed;
+    this.#onPassed = undefined;
+    if (done !== rest || hasEnded || onPassed !== undefined) {
       const isPending = rest !== undefined || isEndPending;
       this.#pendingSince = isPending ? stallClock.tick : -1;
     }
+    onPassed?.();
     for (; done !== undefined && done !== rest; done = done.next) done.onWritten?.();
   }
 
@@ -140,7 +158,14 @@ export class OutgoingContent {
     this.#unsent = undefined;
     this.#newest = undefined;
     remove(releaseUnframed(pending, this.#session.account));
+    const onPassed = this.#onPassed;
+    this.#onPassed = undefined;
     let error: Error | undefined;
+    onPassed?.((error ??= streamEnded()));
     for (; pending !== undefined; pending = pending.next) pending.onWritten?.((error ??= streamEnded()));
   }
+}
+
+function ignore(): void {
+  // Nobody waits for the write.
 }

@@ -1,13 +1,17 @@
 import { streamBytes, type PeerAccount } from "./account.js";
 import type { Http2Stream } from "./http2-stream.js";
+import type { Segment } from "./shared-segments.js";
 
-/** What a connection has written and the system has not taken yet: at most one batch. */
+/** What a connection has written and the system has not taken yet: at most one batch, or one segment. */
 export class PendingWrite {
   readonly #account: PeerAccount;
   #isUnderWay = false;
   /** Charged bytes of the batch, without those that open streams are charged for. */
   #chargedBytes = 0;
   #streams: Http2Stream[] = [];
+  /** The stream whose segment it is, and the segment if the system has not taken it at once. */
+  #sole: Http2Stream | undefined;
+  #segment: Segment | undefined;
 
   constructor(account: PeerAccount) {
     this.#account = account;
@@ -24,6 +28,18 @@ export class PendingWrite {
 
   begin(): void {
     this.#isUnderWay = true;
+  }
+
+  /** Begins to write a segment of this stream. */
+  beginSole(stream: Http2Stream): void {
+    this.#isUnderWay = true;
+    this.#sole = stream;
+  }
+
+  /** The system has not taken the segment at once: one of those who hold it is charged. */
+  hold(stream: Http2Stream, segment: Segment): void {
+    segment.holders.hold(stream);
+    this.#segment = segment;
   }
 
   charge(bytes: number): void {
@@ -48,6 +64,7 @@ export class PendingWrite {
   /** The connection has failed: the close that follows ends the streams. */
   fail(): void {
     this.#isUnderWay = false;
+    this.#takeSole();
   }
 
   /** The system has taken the batch. */
@@ -55,9 +72,20 @@ export class PendingWrite {
     this.#isUnderWay = false;
     if (this.#chargedBytes > 0) this.#account.release(this.#chargedBytes);
     this.#chargedBytes = 0;
+    this.#takeSole()?.sent();
     if (this.#streams.length === 0) return;
     const streams = this.#streams;
     this.#streams = [];
     for (const stream of streams) stream.sent();
+  }
+
+  /** The stream whose segment was written. */
+  #takeSole(): Http2Stream | undefined {
+    const sole = this.#sole;
+    if (sole === undefined) return undefined;
+    this.#sole = undefined;
+    this.#segment?.holders.release(sole);
+    this.#segment = undefined;
+    return sole;
   }
 }

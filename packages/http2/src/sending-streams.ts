@@ -34,6 +34,16 @@ export class SendingStreams {
     return this.#window <= maxWindowBytes;
   }
 
+  /** True if the window of the connection allows content of this length, before which no stream has its turn. */
+  mayPass(bytes: number): boolean {
+    return bytes <= this.#window && this.#queued.size === 0;
+  }
+
+  /** Content of this length is sent at once. */
+  pass(bytes: number): void {
+    this.#window -= bytes;
+  }
+
   /** Gives their turns back to the streams that waited for the window. Returns how many they are. */
   requeueStarved(): number {
     const starved = this.#starved;

@@ -6,6 +6,7 @@ import { h2Error, goawayFrame, headersFrame } from "./frames.js";
 import type { Http2Stream } from "./http2-stream.js";
 import { PendingWrite } from "./pending-write.js";
 import { SendingStreams } from "./sending-streams.js";
+import { maxSegmentContentBytes, sharedSegments } from "./shared-segments.js";
 
 /** Streams that a frame concerns, all of which cost as much as a request. */
 export const streamsPerWork = 64;
@@ -93,6 +94,25 @@ export class SessionOutput {
   /** The stream has something to send. */
   queue(stream: Http2Stream): void {
     if (this.#streams.add(stream)) this.schedule();
+  }
+
+  /**
+   * Writes shared content of a stream at once, in a segment that streams of other connections share: neither a batch nor an object is
+   * made for it. False, without effect, if anything else is to be sent or being written, a window does not allow all of it, or no other
+   * stream has sent the same lately.
+   */
+  sendNow(stream: Http2Stream, content: Uint8Array): boolean {
+    const isIdle = !this.#isScheduled && !this.#isReading && !this.#write.isUnderWay && !this.#isEnded;
+    if (!isIdle || content.length > maxSegmentContentBytes || !this.#streams.mayPass(content.length))
+      return false;
+    const segment = sharedSegments.get(content, stream.id, 0, content.length);
+    if (segment === undefined) return false;
+    this.#streams.pass(content.length);
+    this.#sentBytes += segment.bytes.length;
+    this.#write.beginSole(stream);
+    this.#socket.write(segment.bytes, this.#onSent);
+    if (this.#socket.writableLength > 0) this.#write.hold(stream, segment);
+    return true;
   }
 
   /** The stream has closed. What the batch holds of it, which is being written, is charged until that is done. */

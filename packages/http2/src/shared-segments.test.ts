@@ -1,0 +1,263 @@
+import { expect } from "chai";
+import { FrameReader } from "./frame-reader.js";
+import { GrpcStream } from "./grpc-stream.js";
+import type { Http2Stream, StreamOwner } from "./http2-stream.js";
+import type { RequestHead } from "./request-head.js";
+import { SessionOutput } from "./session-output.js";
+import { SharedSegments } from "./shared-segments.js";
+
+const head = { bytes: 300, fields: [], text: () => undefined } as unknown as RequestHead;
+
+/** A connection with one stream, whose response headers are sent, and a system that takes what is written when it is told to. */
+class Connection {
+  readonly writes: Uint8Array[] = [];
+  readonly output: SessionOutput;
+  readonly stream: GrpcStream;
+  charged = 0;
+  /** True: nothing that is written is taken before `take`. */
+  isFull = false;
+  #untaken: (() => void)[] = [];
+
+  constructor(streamId = 1) {
+    const socket = {
+      destroyed: false,
+      writableLength: 0,
+      cork: () => undefined,
+      uncork: () => undefined,
+      write: (bytes: Uint8Array, onSent?: () => void) => {
+        this.writes.push(bytes);
+        if (this.isFull) socket.writableLength += bytes.length;
+        this.#untaken.push(() => {
+          socket.writableLength = 0;
+          onSent?.();
+        });
+      },
+    };
+    const account = {
+      charge: (bytes: number) => (this.charged += bytes),
+      release: (bytes: number) => (this.charged -= bytes),
+    };
+    const owner = { account, lastStreamId: 0, isDone: false, spend: () => undefined };
+    this.output = new SessionOutput(socket as never, owner as never);
+    const session = {
+      account,
+      isOpen: true,
+      peerWindowBytes: 65_535,
+      stallClock: { tick: 0 },
+      grpcHeaders: { responseHeaders: () => ({ ":status": "200" }) },
+      queue: (stream: Http2Stream) => this.output.queue(stream),
+      sendNow: (stream: Http2Stream, content: Uint8Array) => this.output.sendNow(stream, content),
+      removeStream: (stream: Http2Stream, bytes: number) => this.output.forget(stream, bytes),
+    };
+    this.stream = new GrpcStream(session as unknown as StreamOwner, streamId, head, true);
+    this.stream.respond();
+    this.output.flush();
+    this.take();
+    this.writes.length = 0;
+  }
+
+  /** The system takes what was written until now. */
+  take(): void {
+    const untaken = this.#untaken;
+    this.#untaken = [];
+    for (const each of untaken) each();
+  }
+
+  /** The payloads of the DATA frames written so far. */
+  get payloads(): Buffer[] {
+    const payloads: Buffer[] = [];
+    const reader = new FrameReader({
+      hasEnough: false,
+      onHeaders: () => undefined,
+      onData: (streamId, piece) => {
+        expect(streamId).to.equal(this.stream.id);
+        payloads.push(Buffer.from(piece));
+      },
+      onFrame: () => undefined,
+      onIgnored: () => undefined,
+      onBufferedChange: () => undefined,
+      onInvalid: (_code, reason) => expect.fail(reason),
+    });
+    reader.push(Buffer.concat(this.writes));
+    return payloads;
+  }
+}
+
+describe("content that streams of several connections send", () => {
+  const content = Buffer.alloc(40_000, "shared");
+
+  function connections(count: number): Connection[] {
+    return Array.from({ length: count }, () => new Connection());
+  }
+
+  /** A connection whose stream sends this content, which is shared already. */
+  function another(shared: Uint8Array): Connection {
+    for (const each of connections(2)) each.stream.writeShared(shared);
+    return new Connection();
+  }
+
+  it("is written as one buffer, the same one to each from the second on", () => {
+    const [first, second, third] = connections(3) as [Connection, Connection, Connection];
+    for (const { stream, output } of [first, second, third]) {
+      stream.writeShared(content);
+      output.flush();
+    }
+    expect(second.writes).to.have.length(1);
+    expect(third.writes[0]).to.equal(second.writes[0]);
+    for (const { payloads } of [first, second, third])
+      expect(Buffer.concat(payloads).equals(content)).to.equal(true);
+    expect(second.payloads.map(({ length }) => length)).to.deep.equal([16_384, 16_384, 7_232]);
+  });
+
+  it("is another buffer on streams of another id", () => {
+    another(content).stream.writeShared(content);
+    const [one, two] = [new Connection(3), new Connection(3)];
+    for (const { stream } of [one, two]) stream.writeShared(content);
+    expect(two.writes).to.have.length(1);
+    expect(Buffer.concat(two.payloads).equals(content)).to.equal(true);
+  });
+
+  it("takes its bytes of both windows", () => {
+    const connection = another(content);
+    connection.stream.writeShared(content);
+    connection.take();
+    connection.stream.writeShared(content);
+    connection.output.flush();
+    expect(Buffer.concat(connection.payloads)).to.have.length(65_535);
+    connection.take();
+    connection.stream.widen(100_000);
+    connection.output.flush();
+    expect(Buffer.concat(connection.payloads), "the connection's is used up").to.have.length(65_535);
+    connection.output.widen(100_000);
+    connection.output.flush();
+    expect(Buffer.concat(connection.payloads)).to.have.length(80_000);
+    connection.take();
+    connection.stream.writeShared(content);
+    expect(Buffer.concat(connection.payloads)).to.have.length(120_000);
+  });
+
+  it("waits behind what the stream and its connection send already, and while the connection is read", () => {
+    const own = Buffer.from("first");
+    const ways: Record<string, (connection: Connection) => void> = {
+      "content of the stream": ({ stream }) => stream.write(own),
+      "a write": ({ stream, output }) => {
+        stream.write(own);
+        output.flush();
+      },
+      "another of its streams": ({ output }) => {
+        output.queue({ isQueued: false, fill: () => 0 } as unknown as Http2Stream);
+      },
+      "frames of control": ({ output }) => output.control(Buffer.alloc(9, 4)),
+      "what is being read": ({ output }) => output.beginReading(),
+      GOAWAY: ({ output }) => output.goaway(),
+    };
+    for (const [way, begin] of Object.entries(ways)) {
+      const connection = another(content);
+      begin(connection);
+      const before = connection.writes.length;
+      connection.stream.writeShared(content);
+      expect(connection.writes, way).to.have.length(before);
+    }
+    const connection = another(content);
+    connection.stream.write(own);
+    connection.stream.writeShared(content);
+    connection.output.flush();
+    connection.take();
+    expect(Buffer.concat(connection.payloads).equals(Buffer.concat([own, content]))).to.equal(true);
+  });
+
+  it("waits for the headers of the response", () => {
+    const connection = another(content);
+    const { output } = connection;
+    const session = Object.create(connection.stream.session) as StreamOwner;
+    const late = new GrpcStream(session, 1, head, true);
+    late.writeShared(content);
+    expect(connection.writes).to.have.length(0);
+    output.flush();
+    expect(connection.writes[0]?.[3], "HEADERS").to.equal(1);
+  });
+
+  it("calls back once the system has taken it, and then what was queued meanwhile is sent", () => {
+    const connection = another(content);
+    const results: string[] = [];
+    connection.stream.writeShared(content, (error) => results.push(`first ${error?.message ?? "taken"}`));
+    connection.stream.writeShared(Buffer.from("next"), (error) =>
+      results.push(`next ${error?.message ?? "taken"}`),
+    );
+    expect(connection.stream.isStalledSince(0)).to.equal(true);
+    expect(results).to.deep.equal([]);
+    connection.take();
+    expect(results).to.deep.equal(["first taken"]);
+    expect(connection.stream.isStalledSince(0)).to.equal(true);
+    connection.take();
+    expect(results).to.deep.equal(["first taken", "next taken"]);
+    expect(connection.stream.isStalledSince(0)).to.equal(false);
+    expect(Buffer.concat(connection.payloads).subarray(-4).toString()).to.equal("next");
+  });
+
+  it("calls back once with an error if the stream closes first, and charges the stream until the system has taken it", () => {
+    const connection = another(content);
+    const results: (string | undefined)[] = [];
+    connection.stream.writeShared(content, (error) => results.push(error?.message));
+    connection.stream.close();
+    expect(results).to.deep.equal(["the stream ended before the frame was written"]);
+    expect(connection.charged).to.be.greaterThan(head.bytes);
+    connection.take();
+    expect(results).to.have.length(1);
+    expect(connection.charged).to.equal(0);
+  });
+
+  it("is charged to one of the connections that do not take it", () => {
+    const [one, two, three] = [another(content), new Connection(), new Connection()];
+    const stalled = [one, two];
+    for (const each of stalled) each.isFull = true;
+    for (const { stream } of [one, two, three]) stream.writeShared(content);
+    const bytes = one.writes[0]?.length;
+    expect([one.charged, two.charged, three.charged]).to.deep.equal([bytes, 0, 0]);
+    one.take();
+    expect([one.charged, two.charged]).to.deep.equal([0, bytes]);
+    two.take();
+    expect(two.charged).to.equal(0);
+  });
+});
+
+describe("SharedSegments", () => {
+  it("makes no segment of what one stream only sends", () => {
+    const segments = new SharedSegments();
+    for (let id = 1; id < 100; id += 2)
+      expect(segments.get(Buffer.alloc(10_000), id, 0, 10_000)).to.equal(undefined);
+    expect(segments.keptBytes).to.equal(0);
+  });
+
+  it("keeps those that were used last, up to 1 MiB", () => {
+    const segments = new SharedSegments();
+    const used = Buffer.alloc(50_000);
+    segments.get(used, 1, 0, 50_000);
+    const segment = segments.get(used, 1, 0, 50_000);
+    for (let i = 0; i < 100; i++) {
+      const other = Buffer.alloc(60_000);
+      segments.get(other, 1, 0, 60_000);
+      expect(segments.get(other, 1, 0, 60_000)).to.not.equal(undefined);
+      expect(segments.get(used, 1, 0, 50_000)).to.equal(segment);
+      expect(segments.keptBytes).to.be.at.most(1024 * 1024);
+    }
+    expect(segments.keptBytes).to.be.greaterThan(900_000);
+  });
+
+  it("makes one for each stream id and part", () => {
+    const segments = new SharedSegments();
+    const content = Buffer.from("0123456789");
+    const parts = [
+      [1, 0, 10],
+      [3, 0, 10],
+      [1, 0, 5],
+      [1, 5, 10],
+    ] as const;
+    for (const [id, start, end] of parts) expect(segments.get(content, id, start, end)).to.equal(undefined);
+    const texts = parts.map(([id, start, end]) => {
+      const { bytes } = segments.get(content, id, start, end) ?? expect.fail();
+      return `${bytes.readUInt32BE(5)} ${bytes.toString("latin1", 9)}`;
+    });
+    expect(texts).to.deep.equal(["1 0123456789", "3 0123456789", "1 01234", "1 56789"]);
+  });
+});
