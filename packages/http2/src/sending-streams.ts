@@ -34,9 +34,9 @@ export class SendingStreams {
     return this.#window <= maxWindowBytes;
   }
 
-  /** True if the window of the connection allows content of this length, before which no stream has its turn. */
+  /** True if the window of the connection allows content of this length. */
   mayPass(bytes: number): boolean {
-    return bytes <= this.#window && this.#queued.size === 0;
+    return bytes <= this.#window;
   }
 
   /** Content of this length is sent at once. */

@@ -2,6 +2,7 @@ import { expect } from "chai";
 import { FrameReader } from "./frame-reader.js";
 import { GrpcStream } from "./grpc-stream.js";
 import type { Http2Stream, StreamOwner } from "./http2-stream.js";
+import { OutgoingContent } from "./outgoing-content.js";
 import type { RequestHead } from "./request-head.js";
 import { SessionOutput } from "./session-output.js";
 import { SharedSegments } from "./shared-segments.js";
@@ -134,6 +135,42 @@ describe("content that streams of several connections send", () => {
     connection.take();
     connection.stream.writeShared(content);
     expect(Buffer.concat(connection.payloads)).to.have.length(120_000);
+  });
+
+  it("is queued if either window does not allow all of it, and what the windows allow is sent", () => {
+    for (const [narrow, wide] of [
+      [(by: Connection) => by.stream, (by: Connection) => by.output],
+      [(by: Connection) => by.output, (by: Connection) => by.stream],
+    ] as const) {
+      const connection = another(content);
+      wide(connection).widen(1_000_000);
+      connection.stream.writeShared(content);
+      connection.take();
+      connection.stream.writeShared(content);
+      expect(connection.writes).to.have.length(1);
+      connection.output.flush();
+      expect(Buffer.concat(connection.payloads)).to.have.length(65_535);
+      connection.take();
+      narrow(connection).widen(1_000_000);
+      connection.output.flush();
+      expect(Buffer.concat(connection.payloads)).to.have.length(80_000);
+    }
+  });
+
+  it("does not pass by content that waits for the window of its stream", () => {
+    const session = { account: undefined, stallClock: { tick: 0 } } as never;
+    const outgoing = new OutgoingContent(session, 10);
+    expect(outgoing.mayPass(10)).to.equal(true);
+    outgoing.add(content, "none", undefined);
+    expect(outgoing.mayPass(10)).to.equal(false);
+  });
+
+  it("is not stalled once the system has taken it", () => {
+    const connection = another(content);
+    connection.stream.writeShared(content);
+    expect(connection.stream.isStalledSince(0)).to.equal(true);
+    connection.take();
+    expect(connection.stream.isStalledSince(0)).to.equal(false);
   });
 
   it("waits behind what the stream and its connection send already, and while the connection is read", () => {
