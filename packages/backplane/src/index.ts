@@ -12,7 +12,7 @@ export { Leases, type Acquired, type Lease, type LeasesOptions, type Renewed } f
 export { Membership, type MembershipOptions } from "./membership/membership.js";
 export { Rendezvous } from "./membership/rendezvous.js";
 export { unlimitedRoom, type DocumentRoom } from "./record/document-room.js";
-export { comparePositions, type RecordPosition } from "./record/position.js";
+export { comparePositions, epochsAfterFence, type RecordPosition } from "./record/position.js";
 export { RecordCodec } from "./record/record-codec.js";
 export { RecordKeys } from "./record/record-keys.js";
 export { Records, type Confirmed, type RecordsOptions, type StoredPosition } from "./record/records.js";

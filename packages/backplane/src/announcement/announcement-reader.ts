@@ -6,8 +6,8 @@ import type { CheckedOptions } from "../backplane-options.js";
 import { RedisConnection } from "../connection/redis-connection.js";
 import type { Keys } from "../keys.js";
 import type { InterestRequest } from "../interest/interest.js";
-import { texts } from "../lease/leases.js";
 import { isPosition, type RecordPosition } from "../record/position.js";
+import { readStreamAnswer, type AnsweredEntry } from "./stream-answer.js";
 import { tailsScript } from "./announcement-scripts.js";
 import { ShardCursor, type Tail } from "./shard-cursor.js";
 
@@ -26,10 +26,12 @@ export interface AnnouncementReaderOptions {
   readonly onGap: () => void;
 }
 
-/** The most announcements of each shard in one read. */
-const entriesAtOnce = 256;
+/** The most announcements of one read, of all shards together. */
+const entriesOfRead = 4_096;
 /** Longest wait of one read, and so the longest time without proof that the connection works. */
 const blockMs = 5_000;
+/** Wait after a read that found nothing and did not block either. */
+const notBlockedMs = 100;
 const backoff = { firstMs: 100, capMs: 2_000 };
 
 /** Reads the announcements of all shards. Reads block in Redis until there is one, so the reader has its own connection. */
@@ -42,7 +44,7 @@ export class AnnouncementReader implements Runnable {
   #cursors: readonly ShardCursor[] | undefined;
   /** Shards whose key holds a stream; other software may have written something else there. */
   #readable: readonly number[] = [];
-  #entriesAtOnce = entriesAtOnce;
+  #entriesAtOnce: number;
   readonly #log: RateLimitedLog;
   /** Time of the next comparison with the ends of the streams. */
   #checkTailsMs = 0;
@@ -58,11 +60,17 @@ export class AnnouncementReader implements Runnable {
       onChange: () => (this.#checkTailsMs = 0),
     });
     this.#shards = Array.from({ length: options.options.shards }, (_, shard) => shard);
+    this.#entriesAtOnce = this.#mostAtOnce;
   }
 
   /** The error because of which no announcement can be read; undefined while they can be read. */
   get failure(): BackplaneError | undefined {
     return this.#failure && (this.#connection.reason ?? this.#failure);
+  }
+
+  /** Of each shard in one read. */
+  get #mostAtOnce(): number {
+    return Math.floor(entriesOfRead / this.#shards.length);
   }
 
   async run(signal: AbortSignal): Promise<void> {
@@ -76,11 +84,11 @@ export class AnnouncementReader implements Runnable {
     while (!isOver()) {
       try {
         const cursors = await this.#checkTails();
-        await this.#readOnce(cursors).catch((error: unknown) => {
+        await this.#readOnce(cursors, signal).catch((error: unknown) => {
           this.#readLess();
           throw error;
         });
-        this.#entriesAtOnce = entriesAtOnce;
+        this.#entriesAtOnce = this.#mostAtOnce;
         this.#failure = undefined;
         waits.reset();
       } catch (error) {
@@ -132,14 +140,14 @@ export class AnnouncementReader implements Runnable {
   async #readTails(): Promise<readonly Tail[]> {
     const { keys } = this.#options;
     const names = this.#shards.flatMap((shard) => [keys.announcements(shard), keys.announced(shard)]);
-    const answer = texts(await this.#connection.evaluate(tailsScript, names, []));
+    const answer = await this.#connection.evaluate(tailsScript, names, []);
     return this.#shards.map((shard) => ({
       id: answer[2 * shard] ?? "",
       number: Number(answer[2 * shard + 1]),
     }));
   }
 
-  async #readOnce(cursors: readonly ShardCursor[]): Promise<void> {
+  async #readOnce(cursors: readonly ShardCursor[], signal: AbortSignal): Promise<void> {
     const { keys, options } = this.#options;
     const { clock } = this.#options.context;
     const waitMs = Math.max(1, Math.min(blockMs, Math.ceil(this.#checkTailsMs - clock.monotonicMs())));
@@ -148,21 +156,26 @@ export class AnnouncementReader implements Runnable {
     const ids = read.map(({ id }) => (id === "" ? "0-0" : id));
     if (streams.length === 0) throw new BackplaneError("REDIS_FAILED", "no stream can be read");
     const args = ["BLOCK", waitMs, "COUNT", this.#entriesAtOnce, "STREAMS", ...streams, ...ids];
+    const sentMs = clock.monotonicMs();
     const answer = await this.#connection.call("XREAD", args, waitMs + options.commandTimeoutMs);
-    for (const [stream, entries] of (answer ?? []) as StreamAnswer) {
-      const cursor = read[streams.indexOf(String(stream))];
+    const answered = readStreamAnswer(answer);
+    for (const [stream, entries] of answered) {
+      const cursor = read[streams.indexOf(stream)];
       if (cursor !== undefined) this.#take(cursor, entries);
     }
+    // What stands in front of Redis may not let commands wait: it would be asked ten thousand times a second.
+    const isEarly = answered.length === 0 && clock.monotonicMs() - sentMs < waitMs / 2;
+    if (isEarly) await sleep(notBlockedMs, signal, clock);
   }
 
-  #take(cursor: ShardCursor, entries: StreamAnswer[number][1]): void {
+  #take(cursor: ShardCursor, entries: readonly AnsweredEntry[]): void {
     const { onAnnounced, onRequest, onGap } = this.#options;
     /** Requests of this read; repeated ones are passed on once. */
     const requests = new Set<string>();
-    for (const [id, fields] of entries) {
-      const { topic, epoch, version, number, asks } = readFields(fields);
+    for (const { id, fields } of entries) {
+      const { topic, epoch, version, number, asks } = fields;
       const position = { epoch: Number(epoch), resourceVersion: version ?? "" };
-      const isNext = cursor.advance({ id: String(id), number: Number(number) });
+      const isNext = cursor.advance({ id, number: Number(number) });
       if (topic !== undefined && isPosition(position)) onAnnounced(topic as TopicKey, position);
       const request = `${asks ?? ""} ${topic ?? ""}`;
       if (topic !== undefined && (asks === "watch" || asks === "refresh") && !requests.has(request))
@@ -171,13 +184,4 @@ export class AnnouncementReader implements Runnable {
       if (!isNext) onGap();
     }
   }
-}
-
-/** Streams with their entries, each an id and its fields: name, value, name, value, …. */
-type StreamAnswer = readonly (readonly [Buffer, readonly (readonly [Buffer, readonly Buffer[]])[]])[];
-
-function readFields(fields: readonly Buffer[]): Partial<Record<string, string>> {
-  const read: Partial<Record<string, string>> = {};
-  for (let at = 0; at + 1 < fields.length; at += 2) read[String(fields[at])] = String(fields[at + 1]);
-  return read;
 }

@@ -122,4 +122,38 @@ describe("Follower", () => {
     await follower.compareUnconfirmed();
     expect(reported).to.deep.equal(["RECORD_MALFORMED", "5", "confirmed"]);
   });
+
+  it("reads what is announced of an earlier epoch than it reported, but not what is announced late", async () => {
+    let reads = 0;
+    const reported: string[] = [];
+    const follower = new Follower({
+      records: {
+        positions: () => Promise.resolve(new Map()),
+        read: () => {
+          reads++;
+          const record = { topic: "demo/flags", kind: "missing", epoch: 7, resourceVersion: "5" } as const;
+          return Promise.resolve({ record, fence: 7, confirmedAgoMs: 0, sinceAgoMs: 0 });
+        },
+      },
+      room: unlimitedRoom,
+      compareMs: 600_000,
+      clock: systemClock,
+    });
+    const sink: FollowerSink = {
+      isUnconfirmed: false,
+      record: ({ record }) => reported.push(record.resourceVersion) > 0,
+      confirmed: (_, { epoch }) => reported.push(`confirmed in ${epoch}`),
+      absent: () => undefined,
+      refused: ({ code }) => reported.push(code),
+    };
+    run(follower);
+    follower.follow("demo/flags", sink, new AbortController().signal);
+    await setImmediate();
+    follower.announced("demo/flags", { epoch: 7, resourceVersion: "4" });
+    await setImmediate();
+    expect(reads).to.equal(1);
+    follower.announced("demo/flags", { epoch: 6, resourceVersion: "6" });
+    await setImmediate();
+    expect([reads, ...reported]).to.deep.equal([2, "5", "confirmed in 7"]);
+  });
 });

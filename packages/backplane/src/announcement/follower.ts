@@ -123,8 +123,11 @@ export class Follower implements Runnable {
   announced(topic: TopicKey, position: RecordPosition): void {
     const followed = this.#followed.get(topic);
     if (followed === undefined) return;
-    const order = followed.reported === undefined ? 1 : comparePositions(position, followed.reported);
-    if (order > 0 || (order === 0 && followed.sink.isUnconfirmed)) this.#reads.add(followed);
+    const { reported, sink } = followed;
+    const order = reported === undefined ? 1 : comparePositions(position, reported);
+    // Versions of one epoch may be announced late, but epochs do not go back: what was reported is in doubt.
+    const isEarlierEpoch = reported !== undefined && position.epoch < reported.epoch;
+    if (order > 0 || isEarlierEpoch || (order === 0 && sink.isUnconfirmed)) this.#reads.add(followed);
   }
 
   /**

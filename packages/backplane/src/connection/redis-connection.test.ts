@@ -7,8 +7,10 @@ import { TempDirectory } from "@bunting/test/support/temp-directory.js";
 import { expect } from "chai";
 import type { BackplaneError } from "../backplane-error.js";
 import { needsRedisServer, RedisServer } from "../redis-server.fixture.js";
-import { Stops, TestReplica } from "../replica.fixture.js";
-import { script } from "./script.js";
+import { codeOf, Stops, TestReplica } from "../replica.fixture.js";
+import { answerOf } from "./answers.js";
+import { LyingRedis } from "./lying-redis.fixture.js";
+import { script, type Script } from "./script.js";
 
 describe("RedisConnection", () => {
   let server: RedisServer;
@@ -47,8 +49,8 @@ describe("RedisConnection", () => {
   it("sends a script that Redis does not know, also after Redis was restarted", async () => {
     const own = await ownServer();
     const replica = stops.add(await TestReplica.connected({ address: own.address }));
-    const echo = script("return {KEYS[1], ARGV[1]}");
-    const expected = [Buffer.from("k"), Buffer.from("a")];
+    const echo = script("return {KEYS[1], ARGV[1]}", answerOf.texts(2));
+    const expected = ["k", "a"];
     expect(await replica.connection.evaluate(echo, ["k"], ["a"])).to.deep.equal(expected);
     await own.command("SCRIPT", "FLUSH");
     expect(await replica.connection.evaluate(echo, ["k"], ["a"])).to.deep.equal(expected);
@@ -193,7 +195,7 @@ describe("RedisConnection", () => {
     const { connection } = stops.add(await TestReplica.connected({ address: own.address }));
     await connection.call("CONFIG", ["SET", "maxmemory", "1"]);
     expect(await failure(connection.call("SET", ["k", "x"]))).to.have.property("code", "REDIS_FULL");
-    const setting = script("return redis.call('SET', KEYS[1], 'x')");
+    const setting = script("return redis.call('SET', KEYS[1], 'x')", answerOf.nothing);
     expect(await failure(connection.evaluate(setting, ["k"], []))).to.have.property("code", "REDIS_FULL");
     await connection.call("ACL", ["SETUSER", "default", "-ping"]);
     expect(await failure(connection.call("PING", []))).to.have.property("code", "REDIS_DENIED");
@@ -246,6 +248,29 @@ describe("RedisConnection", () => {
     files.replace("trusted.crt", authority.cert);
     await replica.next(true);
     expect(String(await replica.connection.call("PING", []))).to.equal("PONG");
+  });
+
+  it("ends a connection on which something is answered that no script answers, and says so", async () => {
+    const texts = script("", answerOf.texts(2));
+    const cases: readonly (readonly [reply: string, asked: Script<unknown>])[] = [
+      [":5", texts],
+      ["*3\r\n:1\r\n:2\r\n:3", texts],
+      ["*1\r\n-ERR within", texts],
+      ["*1\r\n*0", texts],
+      [`*1\r\n$2000\r\n${"x".repeat(2_000)}`, texts],
+      ["*1\r\n+taken", script("", answerOf.stated(["held"]))],
+      ["*1\r\n+taken", script("", answerOf.buffers(["record"], 9))],
+      ["*1\r\n$-1", script("", answerOf.buffers(["record"], 9))],
+      ["+OK", script("", answerOf.nothing)],
+      [":2", script("", answerOf.flag)],
+    ];
+    for (const [reply, asked] of cases) {
+      const lying = stops.add(await LyingRedis.start((socket) => socket.write(`${reply}\r\n`), true));
+      const replica = stops.add(await TestReplica.connected({ address: `redis://127.0.0.1:${lying.port}` }));
+      expect(await codeOf(replica.connection.evaluate(asked, [], [])), reply).to.equal("REDIS_FAILED");
+      await replica.next(false);
+      await eventuallyLogged(replica, "in a form that no command of ours has");
+    }
   });
 
   it("logs one line for each new reason, however often it tries", async () => {

@@ -25,6 +25,9 @@ export type Argument = string | number | Buffer;
 /** A hundred replicas that retry several times a second are nothing to Redis, and use it soon after it is back. */
 const backoff = { firstMs: 100, capMs: 2_000 };
 
+/** Bytes of the largest replies beside documents: lists of topics, and announcements. */
+const maxListBytes = 10 * 1024 * 1024;
+
 /** The most log lines of a kind: Redis may come and go many times a minute. */
 const linesPerMinute = 4;
 
@@ -104,10 +107,19 @@ export class RedisConnection implements Runnable {
     }
   }
 
-  /** Runs a script atomically; sends its text if Redis does not know it. */
-  async evaluate(script: Script, keys: readonly string[], args: readonly Argument[]): Promise<unknown> {
+  /**
+   * Runs a script atomically; sends its text if Redis does not know it. An answer that is not one of the script ends the
+   * connection, because those that follow would be as wrong.
+   */
+  async evaluate<Answer>(
+    script: Script<Answer>,
+    keys: readonly string[],
+    args: readonly Argument[],
+  ): Promise<Answer> {
+    const redis = this.#redis;
     try {
-      return await this.#evaluate(script, keys, args);
+      const answer = await this.#evaluate(script, keys, args);
+      return this.#understood(redis, () => script.read(answer));
     } catch (error) {
       const { code, message } = fromRedisError(error);
       const fields = { connection: this.#options.clientName, code, reason: message, keys: keys.slice(0, 3) };
@@ -117,7 +129,20 @@ export class RedisConnection implements Runnable {
     }
   }
 
-  async #evaluate(script: Script, keys: readonly string[], args: readonly Argument[]): Promise<unknown> {
+  #understood<Answer>(redis: Redis | undefined, read: () => Answer): Answer {
+    try {
+      return read();
+    } catch (error) {
+      if (redis !== undefined) this.#lose(redis, this.#failure(error));
+      throw error;
+    }
+  }
+
+  async #evaluate(
+    script: Script<unknown>,
+    keys: readonly string[],
+    args: readonly Argument[],
+  ): Promise<unknown> {
     const parameters = [String(keys.length), ...keys, ...args];
     try {
       return await this.call("EVALSHA", [script.sha, ...parameters]);
@@ -139,8 +164,7 @@ export class RedisConnection implements Runnable {
       name: clientName,
       connectTimeoutMs: options.connectTimeoutMs,
     });
-    // Lists of topics are the largest replies beside documents.
-    const guard = new ReplyGuard(4 * options.maxDocumentBytes);
+    const guard = new ReplyGuard(options.maxDocumentBytes + maxListBytes);
     guard.watch(redis);
     // The error of the socket says more than the error of a command.
     let lastError: Error | undefined;

@@ -1,5 +1,8 @@
-/** Limit of elements, above the longest answer: 256 announcements of 256 streams. Parsers allocate announced arrays at once. */
-const maxElements = 1024 * 1024;
+/**
+ * Limit of elements, above the longest answers: 20,000 topics, and 4,096 announcements of some ten elements. Parsers allocate
+ * announced arrays at once, and some hundred bytes for each element, also an empty one.
+ */
+const maxElements = 64 * 1024;
 /** Limit of nesting; announcements are five deep. */
 const maxDepth = 16;
 /** Limit of a line: a number, a state, or an error, of which Redis itself sends a few hundred bytes. */

@@ -1,4 +1,8 @@
+import { answerOf } from "../connection/answers.js";
 import { script } from "../connection/script.js";
+
+/** Limit of topics of a lease, because peers can make names up, and each name costs Redis some hundred bytes. */
+export const mostTopics = 20_000;
 
 /*
  * Sorted sets of the topics that replicas want, by the time of their last mention on the clock of Redis. Other software
@@ -21,16 +25,20 @@ end
 `;
 
 /** KEYS interest; ARGV TTL in ms, limit of topics, then the topics. */
-export const mentionScript = script(`${common}
+export const mentionScript = script(
+  `${common}
 forget(KEYS[1], ARGV[1])
 for i = 3, #ARGV do
   mention(KEYS[1], ARGV[i], ARGV[2])
 end
 redis.call('PEXPIRE', KEYS[1], ARGV[1])
-`);
+`,
+  answerOf.nothing,
+);
 
 /** KEYS interest, announcements, announced; ARGV TTL in ms, limit of topics, topic, request, length of the stream. */
-export const askScript = script(`${common}
+export const askScript = script(
+  `${common}
 forget(KEYS[1], ARGV[1])
 if not mention(KEYS[1], ARGV[3], ARGV[2]) then
   return
@@ -38,10 +46,13 @@ end
 redis.call('PEXPIRE', KEYS[1], ARGV[1])
 local number = redis.call('INCR', KEYS[3])
 redis.call('XADD', KEYS[2], 'MAXLEN', '~', ARGV[5], '*', 'topic', ARGV[3], 'asks', ARGV[4], 'number', number)
-`);
+`,
+  answerOf.nothing,
+);
 
 /** KEYS interest; ARGV TTL in ms, limit of topics. Returns the topics within their TTL. */
-export const listScript = script(`${common}
+export const listScript = script(
+  `${common}
 forget(KEYS[1], ARGV[1])
 local topics = {}
 for _, topic in ipairs(redis.call('ZRANGE', KEYS[1], 0, tonumber(ARGV[2]) - 1)) do
@@ -50,4 +61,6 @@ for _, topic in ipairs(redis.call('ZRANGE', KEYS[1], 0, tonumber(ARGV[2]) - 1)) 
   end
 end
 return topics
-`);
+`,
+  answerOf.texts(mostTopics),
+);

@@ -4,6 +4,7 @@ import { expect } from "chai";
 import { AnnouncementReader } from "../announcement/announcement-reader.js";
 import { needsRedisServer, RedisServer } from "../redis-server.fixture.js";
 import { Stops, TestReplica } from "../replica.fixture.js";
+import { answerOf } from "../connection/answers.js";
 import { script } from "../connection/script.js";
 import { shardOf } from "../record/shard-of.js";
 import { Interest } from "./interest.js";
@@ -103,7 +104,11 @@ describe("Interest", () => {
     const shard = shardOf("demo/a", options.shards);
     const flood =
       "for number = 1, 100 do redis.call('XADD', KEYS[1], '*', 'topic', 'demo/a', 'asks', 'watch', 'number', number) end redis.call('SET', KEYS[2], 100)";
-    await replica.connection.evaluate(script(flood), [keys.announcements(shard), keys.announced(shard)], []);
+    await replica.connection.evaluate(
+      script(flood, answerOf.nothing),
+      [keys.announcements(shard), keys.announced(shard)],
+      [],
+    );
     await interest.ask(lease, "demo/b", "watch");
     await interest.ask(lease, "demo/a", "refresh");
     expect([await asked.nextEvent(), await asked.nextEvent()]).to.deep.equal([

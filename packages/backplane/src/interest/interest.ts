@@ -1,9 +1,8 @@
 import type { TopicKey } from "@bunting/protocol";
 import type { RedisConnection } from "../connection/redis-connection.js";
 import type { Keys } from "../keys.js";
-import { texts } from "../lease/leases.js";
 import { shardOf } from "../record/shard-of.js";
-import { askScript, listScript, mentionScript } from "./interest-scripts.js";
+import { askScript, listScript, mentionScript, mostTopics } from "./interest-scripts.js";
 
 export interface InterestOptions {
   readonly connection: Pick<RedisConnection, "evaluate">;
@@ -20,8 +19,6 @@ export interface InterestOptions {
 /** A request of a replica to the owner of a topic: to watch the topic, or to read it again. */
 export type InterestRequest = "watch" | "refresh";
 
-/** Limit of topics, because peers can make names up, and each name costs Redis some hundred bytes. */
-const mostTopics = 20_000;
 /** Keeps a script short: Redis does nothing else meanwhile. */
 const topicsAtOnce = 256;
 
@@ -58,6 +55,6 @@ export class Interest {
   async list(lease: string): Promise<readonly TopicKey[]> {
     const { connection, keys, wantedMs, maxTopics = mostTopics } = this.#options;
     const answer = await connection.evaluate(listScript, [keys.interest(lease)], [wantedMs, maxTopics]);
-    return texts(answer).filter((topic) => topic !== undefined) as TopicKey[];
+    return answer.filter((topic) => topic !== undefined) as TopicKey[];
   }
 }

@@ -1,4 +1,9 @@
+import { answerOf } from "../connection/answers.js";
 import { script } from "../connection/script.js";
+import { endOfFences, lastFence } from "./last-fence.js";
+
+/** Keeps a script short: Redis does nothing else meanwhile. */
+export const leasesAtOnce = 256;
 
 /*
  * A lease names the replica that may watch and write a topic, or all topics of a namespace or the cluster. It has a TTL, and
@@ -7,20 +12,13 @@ import { script } from "../connection/script.js";
  *
  * A number is the time of Redis in microseconds, or the last number plus one if that is more. So numbers go on to rise where
  * Redis has lost them, emptied for instance. Where its clock was set back as well, `floor` helps: the highest number that the
- * requesting replica knows.
- * Microseconds fit into the numbers of Lua and of JavaScript until the year 2255.
+ * requesting replica knows. What is beyond `endOfFences` counts as lost.
  */
-const nextFence = `
+const nextFence = `${lastFence}
 local function nextFence(key, floor)
   local time = redis.call('TIME')
-  local number = time[1] * 1000000 + time[2]
-  local given = redis.pcall('GET', key)
-  local last = tonumber(type(given) == 'string' and given or '0') or 0
-  number = math.max(number, last + 1, tonumber(floor) + 1)
-  if number > 9007199254740990 then
-    return nil
-  end
-  local text = string.format('%.0f', number)
+  local known = tonumber(floor) < ${endOfFences} and tonumber(floor) or 0
+  local text = string.format('%.0f', math.max(time[1] * 1000000 + time[2], lastFence(key) + 1, known + 1))
   redis.call('SET', key, text)
   return text
 end
@@ -35,17 +33,13 @@ end
 `;
 /** The longest TTL. A lease that ends later, or never, is not of a replica, or is from a backup without TTLs. */
 const longestMs = 600_000;
-const exhausted = `
-if not fence then
-  return redis.error_reply('ERR the fencing number of this deployment is beyond all numbers: delete the key ' .. KEYS[2])
-end
-`;
 
 /**
  * KEYS lease, fence, wish; ARGV holder, ms, floor, TTL in ms of the hand-over request if another replica holds the lease (0: no request).
  * Returns "held", fence; or "taken", holder, ms that are left. A holder keeps its number, so that acquiring again is safe.
  */
-export const acquireScript = script(`${nextFence}
+export const acquireScript = script(
+  `${nextFence}
 local held = redis.call('HMGET', KEYS[1], 'holder', 'fence')
 if held[1] and held[1] ~= ARGV[1] then
   local left = redis.call('PTTL', KEYS[1])
@@ -60,7 +54,6 @@ end
 local fence = held[2]
 if not fence then
   fence = nextFence(KEYS[2], ARGV[3])
-  ${exhausted}
   redis.call('HSET', KEYS[1], 'holder', ARGV[1], 'fence', fence)
 end
 redis.call('PEXPIRE', KEYS[1], ARGV[2])
@@ -68,10 +61,13 @@ if redis.pcall('GET', KEYS[3]) == ARGV[1] then
   redis.call('DEL', KEYS[3])
 end
 return {'held', fence}
-`);
+`,
+  answerOf.stated(["held", "taken"]),
+);
 
 /** KEYS lease, wish, …; ARGV holder, ms, fence, …. Returns for each lease "held" and its requester, or "lost" and its holder. */
-export const renewScript = script(`${nextFence}
+export const renewScript = script(
+  `${nextFence}
 local answers = {}
 for i = 1, #KEYS / 2 do
   local lease, wish = KEYS[2 * i - 1], KEYS[2 * i]
@@ -85,33 +81,40 @@ for i = 1, #KEYS / 2 do
   end
 end
 return answers
-`);
+`,
+  answerOf.texts(2 * leasesAtOnce),
+);
 
 /** KEYS lease; ARGV holder, fence. Returns 1 if the lease was held. */
-export const releaseScript = script(`${nextFence}
+export const releaseScript = script(
+  `${nextFence}
 if not isHeld(KEYS[1], ARGV[1], ARGV[2]) then
   return 0
 end
 return redis.call('DEL', KEYS[1])
-`);
+`,
+  answerOf.flag,
+);
 
 /**
  * KEYS lease, fence, wish; ARGV holder, fence, ms, floor, the next holder, which may be the same. Returns "held" and the new number, "lost" and the
  * holder, or "unasked" if there is no request of the next holder (any more).
  */
-export const handOverScript = script(`${nextFence}
+export const handOverScript = script(
+  `${nextFence}
 if not isHeld(KEYS[1], ARGV[1], ARGV[2]) then
-  return {'lost', redis.call('HGET', KEYS[1], 'holder') or ''}
+  return {'lost', orEmpty(redis.pcall('HGET', KEYS[1], 'holder'))}
 end
 if ARGV[5] ~= ARGV[1] and redis.call('GET', KEYS[3]) ~= ARGV[5] then
   return {'unasked', ''}
 end
 local fence = nextFence(KEYS[2], math.max(tonumber(ARGV[4]), tonumber(ARGV[2])))
-${exhausted}
 redis.call('HSET', KEYS[1], 'holder', ARGV[5], 'fence', fence)
 redis.call('PEXPIRE', KEYS[1], ARGV[3])
 if redis.call('GET', KEYS[3]) == ARGV[5] then
   redis.call('DEL', KEYS[3])
 end
 return {'held', fence}
-`);
+`,
+  answerOf.stated(["held", "lost", "unasked"]),
+);

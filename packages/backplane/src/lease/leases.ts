@@ -1,8 +1,10 @@
 import type { Clock } from "@bunting/runtime";
 import { BackplaneError } from "../backplane-error.js";
+import { notUnderstood } from "../connection/answers.js";
 import type { RedisConnection } from "../connection/redis-connection.js";
 import type { Keys } from "../keys.js";
-import { acquireScript, handOverScript, releaseScript, renewScript } from "./lease-scripts.js";
+import { endOfFences } from "./last-fence.js";
+import { acquireScript, handOverScript, leasesAtOnce, releaseScript, renewScript } from "./lease-scripts.js";
 
 export interface LeasesOptions {
   readonly connection: Pick<RedisConnection, "evaluate">;
@@ -49,9 +51,6 @@ export type Renewed =
  */
 const handOverPart = 0.5;
 
-/** Keeps a script short: Redis does nothing else meanwhile. */
-const leasesAtOnce = 256;
-
 /**
  * Acquires, renews, hands over and releases leases in Redis: each lease is a key with a TTL and a fencing number.
  *
@@ -78,7 +77,7 @@ export class Leases {
     const sentMs = this.#nowMs();
     const names = [keys.lease(name), keys.fence, keys.wish(name)];
     const args = [holder, leaseMs, this.#highest, requestsHandOver ? this.#handOverMs : 0];
-    const [state, text, leftMs] = texts(await connection.evaluate(acquireScript, names, args));
+    const [state, text, leftMs] = await connection.evaluate(acquireScript, names, args);
     if (state === "held") return { isHeld: true, lease: this.#lease(name, text, sentMs) };
     return { isHeld: false, holder: text ?? "", leftMs: Number(leftMs) };
   }
@@ -94,7 +93,7 @@ export class Leases {
   async release(lease: Lease): Promise<boolean> {
     const { connection, keys } = this.#options;
     const args = [lease.holder, lease.fence];
-    return (await connection.evaluate(releaseScript, [keys.lease(lease.name)], args)) === 1;
+    return connection.evaluate(releaseScript, [keys.lease(lease.name)], args);
   }
 
   /**
@@ -119,7 +118,7 @@ export class Leases {
     const { connection, keys } = this.#options;
     const names = [keys.lease(lease.name), keys.fence, keys.wish(lease.name)];
     const args = [lease.holder, lease.fence, ms, this.#highest, to];
-    const [state, text = ""] = texts(await connection.evaluate(handOverScript, names, args));
+    const [state, text = ""] = await connection.evaluate(handOverScript, names, args);
     if (state === "unasked") return undefined;
     if (state !== "held") throw fenced(lease, text);
     this.#lease(lease.name, text, this.#nowMs());
@@ -131,7 +130,7 @@ export class Leases {
     const sentMs = this.#nowMs();
     const names = leases.flatMap(({ name }) => [keys.lease(name), keys.wish(name)]);
     const args = [holder, leaseMs, ...leases.map(({ fence }) => fence)];
-    const answers = texts(await connection.evaluate(renewScript, names, args));
+    const answers = await connection.evaluate(renewScript, names, args);
     return leases.map((lease, index): Renewed => {
       const [state, text = ""] = answers.slice(2 * index, 2 * index + 2);
       if (state !== "held")
@@ -144,7 +143,7 @@ export class Leases {
   #lease(name: string, fence: string | undefined, sentMs: number): Lease {
     const { holder, leaseMs } = this.#options;
     const number = Number(fence);
-    if (!Number.isSafeInteger(number) || number < 1) throw notUnderstood();
+    if (!Number.isInteger(number) || number < 1 || number > endOfFences) throw notUnderstood();
     this.#see(number);
     return Object.freeze({ name, holder, fence: number, untilMs: sentMs + leaseMs });
   }
@@ -166,22 +165,4 @@ export class Leases {
 export function fenced(lease: Pick<Lease, "name">, holder: string): BackplaneError {
   const now = holder === "" ? "it has no holder now" : `${holder} holds it now`;
   return new BackplaneError("FENCED", `the lease ${lease.name} has ended: ${now}`);
-}
-
-/**
- * The texts and numbers of an answer.
- *
- * @throws BackplaneError REDIS_FAILED if the answer is of another form: then it is not an answer to our command
- */
-export function texts(answer: unknown): (string | undefined)[] {
-  if (!Array.isArray(answer)) throw notUnderstood();
-  return answer.map((one: unknown) => {
-    if (one === null) return undefined;
-    if (!Buffer.isBuffer(one) && typeof one !== "number") throw notUnderstood();
-    return String(one);
-  });
-}
-
-function notUnderstood(): BackplaneError {
-  return new BackplaneError("REDIS_FAILED", "Redis answered in a form that no command of ours has");
 }

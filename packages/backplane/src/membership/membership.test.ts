@@ -82,6 +82,13 @@ describe("Membership", () => {
     expect(membership.members).to.include("a").and.not.to.include("for ever");
   });
 
+  it("takes the place of what else is under the key of members", async () => {
+    await server.command("SET", "bunting:members", "of somebody else");
+    const { membership } = await join("a");
+    await membership.beat();
+    expect(membership.members).to.deep.equal(["a"]);
+  });
+
   it("drains: a replica that owns nothing more still learns who is live", async () => {
     const [a, b] = [await join("a"), await join("b")];
     await a.membership.beat();

@@ -3,8 +3,7 @@ import type { BackplaneError } from "../backplane-error.js";
 import { fromRedisError } from "../connection/redis-error.js";
 import type { RedisConnection } from "../connection/redis-connection.js";
 import type { Keys } from "../keys.js";
-import { texts } from "../lease/leases.js";
-import { beatScript } from "./beat-script.js";
+import { beatScript, mostMembers } from "./beat-script.js";
 
 export interface MembershipOptions {
   readonly connection: Pick<RedisConnection, "evaluate">;
@@ -24,7 +23,6 @@ export interface MembershipOptions {
 const beatsPerLife = 3;
 /** The longest TTL that a replica may be configured with. */
 const longestMs = 3_600_000;
-const mostMembers = 1_000;
 
 /** The live replicas, as Redis knows them. */
 export class Membership implements Runnable {
@@ -61,9 +59,8 @@ export class Membership implements Runnable {
     const sentMs = clock.monotonicMs();
     const [joins, leaves] = this.#isDraining ? ["", member] : [member, ""];
     const args = [joins, memberMs, leaves, longestMs, mostMembers];
-    const answer = texts(
-      await this.#send(() => connection.evaluate(beatScript, [keys.members, ...keys.samples], args)),
-    );
+    const names = [keys.members, ...keys.samples];
+    const answer = await this.#send(() => connection.evaluate(beatScript, names, args));
     this.#untilMs = sentMs + memberMs;
     this.#take(answer.filter((one) => one !== undefined).sort());
   }
@@ -74,7 +71,7 @@ export class Membership implements Runnable {
     await this.beat();
   }
 
-  async #send(send: () => Promise<unknown>): Promise<unknown> {
+  async #send<Answer>(send: () => Promise<Answer>): Promise<Answer> {
     const { onBeat } = this.#options;
     try {
       const answer = await send();

@@ -14,6 +14,9 @@ export interface RecordPosition {
   readonly resourceVersion: string;
 }
 
+/** Far more epochs than any replica begins after a fencing number by itself, without a lease. */
+export const epochsAfterFence = 1_000_000;
+
 /** Negative if `a` is older than `b`. */
 export function comparePositions(a: RecordPosition, b: RecordPosition): number {
   return a.epoch - b.epoch || compareVersions(a.resourceVersion, b.resourceVersion);

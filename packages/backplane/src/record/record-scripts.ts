@@ -1,10 +1,18 @@
+import { answerOf } from "../connection/answers.js";
 import { script } from "../connection/script.js";
+import { lastFence } from "../lease/last-fence.js";
+import { epochsAfterFence } from "./position.js";
+
+/** Keeps a script short: Redis does nothing else meanwhile. */
+export const topicsAtOnce = 256;
+/** Bytes of a field that is not the body. */
+const maxFieldBytes = 300;
 
 /*
  * A record is a hash. Values that scripts compare have fields of their own (fence, epoch, version, kind); the signed body repeats
  * them. Times are by the clock of Redis, in milliseconds.
  */
-const common = `
+const common = `${lastFence}
 local function nowMs()
   local time = redis.call('TIME')
   return string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000))
@@ -23,8 +31,7 @@ end
 -- Epochs are fencing numbers, and a few that follow one: beyond those that may have been given out, nobody of ours has written. What is under
 -- the largest number of all would never be overwritten, because no epoch comes after it.
 local function latestEpoch(fenceKey)
-  local last = redis.pcall('GET', fenceKey)
-  return math.max(tonumber(type(last) == 'string' and last or '') or 0, redis.call('TIME')[1] * 1000000) + 1000000
+  return math.max(lastFence(fenceKey), redis.call('TIME')[1] * 1000000) + ${epochsAfterFence}
 end
 local function isPosition(epoch, version, latest)
   return epoch and version and #epoch <= 16 and string.find(epoch, '^%d+$') and #version <= 20 and string.find(version, '^%d+$')
@@ -46,14 +53,15 @@ end
  * higher number, written under another lease. Either alone leaves a gap: leases may be lost in a failover, and topics change leases. A number
  * that was never given out, or a version that is none, is not of an owner, and is overwritten.
  */
-export const writeScript = script(`${common}
+export const writeScript = script(
+  `${common}
 local held = redis.call('HMGET', KEYS[1], 'holder', 'fence')
 if held[1] ~= ARGV[1] or held[2] ~= ARGV[2] then
-  return {'fenced', held[1] or ''}
+  return {'fenced', string.sub(held[1] or '', 1, 300)}
 end
 local stored = redis.call('HMGET', KEYS[2], 'fence', 'epoch', 'version', 'kind', 'since')
 local fence = tonumber(stored[1] or '') or 0
-if fence > tonumber(ARGV[2]) and fence <= (tonumber(redis.call('GET', KEYS[5]) or '') or 0) then
+if fence > tonumber(ARGV[2]) and fence <= lastFence(KEYS[5]) then
   return {'fenced', ''}
 end
 if isPosition(stored[2], stored[3], latestEpoch(KEYS[5])) and isOlder(ARGV[3], ARGV[4], stored[2], stored[3]) then
@@ -67,16 +75,19 @@ redis.call('PEXPIRE', KEYS[2], ARGV[10])
 local number = redis.call('INCR', KEYS[4])
 redis.call('XADD', KEYS[3], 'MAXLEN', '~', ARGV[9], '*', 'topic', ARGV[8], 'epoch', ARGV[3], 'version', ARGV[4], 'number', number)
 return {'written'}
-`);
+`,
+  answerOf.stated(["written", "fenced", "older"]),
+);
 
 /**
  * KEYS lease, record, …; ARGV holder, fence, then for each record epoch, version, ms to keep it. Returns "fenced" and who has the lease;
  * or "confirmed" and for each record 1 if it still is what was confirmed.
  */
-export const confirmScript = script(`${common}
+export const confirmScript = script(
+  `${common}
 local held = redis.call('HMGET', KEYS[1], 'holder', 'fence')
 if held[1] ~= ARGV[1] or held[2] ~= ARGV[2] then
-  return {'fenced', held[1] or ''}
+  return {'fenced', string.sub(held[1] or '', 1, 300)}
 end
 local now = nowMs()
 local answers = {'confirmed'}
@@ -91,15 +102,23 @@ for i = 2, #KEYS do
   answers[i] = isSame and 1 or 0
 end
 return answers
-`);
+`,
+  answerOf.stated(["confirmed", "fenced"], 1 + topicsAtOnce),
+);
 
 /**
- * KEYS record, fence; ARGV most bytes. Returns "none"; "other" if the key holds another type, or an epoch beyond all fencing
- * numbers; "large" and the bytes; or "record", then fence, ages in ms, body, signature, epoch, version, kind.
+ * KEYS record, fence; ARGV most bytes. Returns "none"; "other" if the key holds another type, an epoch beyond all fencing
+ * numbers, or a field that is too long; "large" and the bytes; or "record", then fence, ages in ms, body, signature, epoch, version, kind.
  */
-export const readScript = script(`${common}
+export const readScript = script(
+  `${common}
 if not fieldsOf(KEYS[1], 'fence') then
   return {'other'}
+end
+for _, field in ipairs({'fence', 'confirmed', 'since', 'signature', 'epoch', 'version', 'kind'}) do
+  if redis.call('HSTRLEN', KEYS[1], field) > ${maxFieldBytes} then
+    return {'other'}
+  end
 end
 local bytes = redis.call('HSTRLEN', KEYS[1], 'body')
 if bytes > tonumber(ARGV[1]) then
@@ -115,10 +134,13 @@ end
 local now = tonumber(nowMs())
 local function ago(ms) return string.format('%.0f', math.max(0, now - (tonumber(ms or '0') or 0))) end
 return {'record', stored[1] or '', ago(stored[2]), ago(stored[3]), stored[4], stored[5] or '', stored[6] or '', stored[7] or '', stored[8] or ''}
-`);
+`,
+  answerOf.buffers(["none", "other", "large", "record"], 9),
+);
 
 /** KEYS fence, record, …. Returns for each record epoch, version and the ms since its confirmation; empty strings without a record. */
-export const positionsScript = script(`${common}
+export const positionsScript = script(
+  `${common}
 local answers = {}
 local now = tonumber(nowMs())
 local latest = latestEpoch(KEYS[1])
@@ -130,4 +152,6 @@ for i = 1, #KEYS - 1 do
   answers[3 * i] = string.format('%.0f', math.max(0, now - (tonumber(stored[3] or '0') or 0)))
 end
 return answers
-`);
+`,
+  answerOf.texts(3 * topicsAtOnce),
+);

@@ -223,12 +223,15 @@ describe("Records", () => {
     ["epoch", "a word"],
     ["epoch", "9007199254740991"],
     ["version", "9".repeat(1_000)],
+    ["kind", "x".repeat(20_000_000)],
   ] as const)
     it(`overwrites a record whose ${field} no replica has written: ${value.slice(0, 20)}`, async () => {
       const { records, leases } = await replica("a");
       const lease = await held(leases);
       await records.write(version(1), lease);
       await server.command("HSET", "bunting:record:demo/flags", field, value);
+      // No answer is longer for it: that would end the connection each time.
+      if (value.length > 300) expect(await codeOf(records.read(topic))).to.equal("RECORD_MALFORMED");
       await records.write(version(2), lease);
       expect((await records.read(topic))?.record).to.deep.equal(version(2));
     });

@@ -3,11 +3,11 @@ import { Semaphore, type Clock } from "@bunting/runtime";
 import { BackplaneError } from "../backplane-error.js";
 import type { RedisConnection } from "../connection/redis-connection.js";
 import type { Keys } from "../keys.js";
-import { fenced, texts, type Lease } from "../lease/leases.js";
+import { fenced, type Lease } from "../lease/leases.js";
 import { shardOf } from "./shard-of.js";
 import { isPosition, type RecordPosition } from "./position.js";
 import type { RecordCodec } from "./record-codec.js";
-import { confirmScript, readScript, positionsScript, writeScript } from "./record-scripts.js";
+import { confirmScript, readScript, positionsScript, topicsAtOnce, writeScript } from "./record-scripts.js";
 import type { StoredRecord, TopicRecord } from "./topic-record.js";
 
 export interface RecordsOptions {
@@ -26,8 +26,6 @@ export type Confirmed = RecordPosition & Pick<TopicRecord, "topic" | "kind">;
 /** The position of a topic in Redis, and the time since an owner confirmed it, including the round trip. */
 export type StoredPosition = RecordPosition & { readonly confirmedAgoMs: number };
 
-/** Keeps a script short: Redis does nothing else meanwhile. */
-const topicsAtOnce = 256;
 /** Larger records are read one after the other: their bytes are outside of the heap, where no budget counts them. */
 const maxReadTogetherBytes = 256 * 1024;
 const dayMs = 86_400_000;
@@ -36,7 +34,7 @@ const keepMs = { document: 30 * dayMs, deleted: dayMs, missing: dayMs / 24 };
 
 interface ReadAnswer {
   readonly askedMs: number;
-  readonly answer: readonly Buffer[];
+  readonly answer: readonly (Buffer | number)[];
 }
 
 /** The newest record of each topic in Redis. Owners write and announce records; all replicas read them. */
@@ -66,7 +64,7 @@ export class Records {
     ];
     const by = [lease.holder, lease.fence];
     const args = [...by, epoch, resourceVersion, kind, body, signature, topic, announcements, keepMs[kind]];
-    const [state, text = "", version] = texts(await connection.evaluate(writeScript, names, args));
+    const [state, text = "", version] = await connection.evaluate(writeScript, names, args);
     if (state === "fenced") throw fenced(lease, text);
     if (state === "older")
       throw new BackplaneError(
@@ -91,7 +89,7 @@ export class Records {
         keepMs[kind],
       ]);
       const args = [lease.holder, lease.fence, ...versions];
-      const [state, ...answers] = texts(await connection.evaluate(confirmScript, names, args));
+      const [state, ...answers] = await connection.evaluate(confirmScript, names, args);
       if (state === "fenced") throw fenced(lease, answers[0] ?? "");
       differing.push(...batch.filter((_, index) => answers[index] !== "1").map(({ topic }) => topic));
     }
@@ -113,7 +111,7 @@ export class Records {
     const { connection, keys, clock } = this.#options;
     const askedMs = clock.monotonicMs();
     const answer = await connection.evaluate(readScript, [keys.record(topic), keys.fence], [maxBytes]);
-    return { askedMs, answer: answer as readonly Buffer[] };
+    return { askedMs, answer };
   }
 
   async #decode(topic: TopicKey, { askedMs, answer }: ReadAnswer): Promise<StoredRecord | undefined> {
@@ -130,7 +128,7 @@ export class Records {
         "RECORD_TOO_LARGE",
         `the record of ${topic} has ${String(fence)} bytes, and was not read`,
       );
-    const record = await codec.decode(topic, { body: body ?? empty, signature: signature ?? empty });
+    const record = await codec.decode(topic, { body: bytesOf(body), signature: bytesOf(signature) });
     const isAsSigned =
       String(epoch) === String(record.epoch) &&
       String(version) === record.resourceVersion &&
@@ -156,7 +154,7 @@ export class Records {
       const batch = topics.slice(at, at + topicsAtOnce);
       const names = [keys.fence, ...batch.map((topic) => keys.record(topic))];
       const askedMs = clock.monotonicMs();
-      const answers = texts(await connection.evaluate(positionsScript, names, []));
+      const answers = await connection.evaluate(positionsScript, names, []);
       const answeredInMs = clock.monotonicMs() - askedMs;
       batch.forEach((topic, index) => {
         const [epoch, resourceVersion = "", ago] = answers.slice(3 * index, 3 * index + 3);
@@ -172,4 +170,6 @@ export class Records {
   }
 }
 
-const empty = Buffer.alloc(0);
+function bytesOf(answered: Buffer | number | undefined): Buffer {
+  return Buffer.isBuffer(answered) ? answered : Buffer.alloc(0);
+}

@@ -1,5 +1,6 @@
 import {
   comparePositions,
+  epochsAfterFence,
   type RecordPosition,
   type StoredRecord,
   type TopicRecord,
@@ -83,6 +84,14 @@ function placeAnew(report: WatchReport, before: Known | undefined, openEpoch: nu
  */
 function placeAfter(read: Known, written: Known | undefined): Known {
   return written !== undefined && contradicts(written, read) ? { ...read, epoch: written.epoch } : read;
+}
+
+/**
+ * True if no owner can have begun the epoch, because the last fencing number is far lower: what answered in place of Redis made
+ * it up, or Redis has lost its numbers and its time. Followers refuse records of such an epoch.
+ */
+export function isMadeUp({ epoch }: RecordPosition, fence: number): boolean {
+  return epoch > fence + epochsAfterFence;
 }
 
 export function knownOf({ record }: StoredRecord, noticedMs: number): Known {

@@ -175,7 +175,7 @@ export class RecordWriter implements Runnable {
     try {
       const stored = await this.#options.records.read(topic.key);
       if (stored === undefined) topic.anchor(fence);
-      else topic.rebase(stored);
+      else topic.rebase(stored, fence);
     } catch (error) {
       if (!(error instanceof BackplaneError) || !error.code.startsWith("RECORD_")) throw error;
       // A record that can't be used is overwritten.

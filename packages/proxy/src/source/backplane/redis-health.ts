@@ -17,8 +17,10 @@ export interface RedisHealthOptions {
   readonly onChange: () => void;
 }
 
-/** Errors by which Redis refuses all writes of this replica: it is as good as away. Other errors concern a single key. */
-const refusals: readonly string[] = ["REDIS_FULL", "REDIS_NOT_READY", "REDIS_DENIED", "REDIS_CLUSTERED"];
+/** Errors of a heartbeat by which Redis refuses all writes of this replica, whatever the key: it is as good as away. */
+const refusals: readonly string[] = [
+  ...["REDIS_FULL", "REDIS_NOT_READY", "REDIS_DENIED", "REDIS_CLUSTERED", "REDIS_FAILED"],
+];
 
 /** Whether this replica can use Redis: there is a connection, and Redis accepts the heartbeats sent over it. */
 export class RedisHealth {

@@ -65,7 +65,7 @@ describe("ReplicatedTopic", () => {
     const lease = { name: "namespace/demo", holder: "this", fence: 3, untilMs: Infinity };
     const { topic, sink } = followed("87", lease);
     expect(await sink.nextText()).to.equal(textOf("87"));
-    topic.rebase(stored(5, "86"));
+    topic.rebase(stored(5, "86"), 5);
     expect(topic.current).to.deep.include({ epoch: 5, resourceVersion: "87" });
     expect(sink.lastText).to.equal(textOf("87"));
   });
@@ -74,7 +74,7 @@ describe("ReplicatedTopic", () => {
     const lease = { name: "namespace/demo", holder: "this", fence: 3, untilMs: Infinity };
     const { topic, sink } = followed("50", lease);
     expect(await sink.nextText()).to.equal(textOf("50"));
-    topic.rebase(stored(5, "87", 45_000));
+    topic.rebase(stored(5, "87", 45_000), 5);
     expect(topic.current).to.deep.include({ epoch: 6, resourceVersion: "50" });
     expect(sink.lastText).to.equal(textOf("50"));
   });
@@ -246,7 +246,7 @@ describe("ReplicatedTopic", () => {
         if (!isReadFirst) topic.record(withHistory(3, "86", "84", "85"));
         expect(await sink.nextText()).to.equal(textOf(isReadFirst ? "87" : "86"));
         await eventually(() => sink.lastText === textOf("87"), "what it reads");
-        topic.rebase(withHistory(3, "86", "84", "85"));
+        topic.rebase(withHistory(3, "86", "84", "85"), 3);
         const history = ["84", "85", "86"].map(past);
         expect(topic.current).to.deep.include({ resourceVersion: "87", history });
         if (isReadFirst) expect(sink.histories.at(-1)).to.deep.equal(history);
@@ -262,6 +262,32 @@ describe("ReplicatedTopic", () => {
       source.publish(key, documentOf("88"), { resourceVersion: "88" });
       expect(topic.current).to.deep.include({ history: [past("of its subscribers")] });
     });
+  });
+
+  it("watches for itself where Redis holds an older version than it told, until an owner has written that again", async () => {
+    const { topic, sink, source } = followed("50");
+    topic.record(stored(9, "99"));
+    expect(await sink.nextText()).to.equal(textOf("99"));
+    expect(source.watchCount).to.equal(0);
+    topic.confirmed(0, { epoch: 9, resourceVersion: "98" });
+    expect(source.watchCount).to.equal(1);
+    topic.record(stored(9, "100"));
+    expect(await sink.nextText()).to.equal(textOf("100"));
+    await eventually(() => source.watchCount === 0, "the end of the watch");
+  });
+
+  it("writes in the epoch of its lease what it knows in one that no owner can have begun", async () => {
+    const lease = { name: "namespace/demo", holder: "this", fence: 3, untilMs: Infinity };
+    for (const isRebased of [true, false]) {
+      const { topic, sink } = followed("50", lease);
+      topic.record(stored(9_007_199_254_740_000, "49"));
+      await eventually(() => sink.lastText === textOf("50"), "what it reads");
+      expect(topic.current).to.deep.include({ epoch: 9_007_199_254_740_000, resourceVersion: "50" });
+      if (isRebased) topic.rebase(stored(2, "49"), 3);
+      else topic.anchor(3);
+      expect(topic.current).to.deep.include({ epoch: 3, resourceVersion: "50" });
+      expect(sink.lastText).to.equal(textOf("50"));
+    }
   });
 
   it("goes on in the owner's epoch if it was in a later one of its own, with the same version: Redis was away when both began one", async () => {

@@ -10,9 +10,11 @@ import { ProxyError } from "../../proxy-error.js";
 import type { SourceSink } from "../flag-source.js";
 import { OwnerConfirmation } from "./owner-confirmation.js";
 import { keepHistory, withHistory, withHistoryThrough } from "./known-history.js";
+import { holdRefresh } from "./hold-refresh.js";
 import { InnerWatch } from "./inner-watch.js";
 import {
   contradicts,
+  isMadeUp,
   isSameInEarlierEpoch,
   knownOf,
   place,
@@ -168,24 +170,14 @@ export class ReplicatedTopic implements FollowerSink {
   refresh(done: () => void, peer: unknown): () => void {
     this.#refreshes++;
     this.settle();
-    let isOver = false;
-    const end = (): void => {
-      if (isOver) return;
-      isOver = true;
-      this.#refreshes--;
-      this.settle();
-    };
-    const finish = (): void => {
-      if (isOver) return;
-      end();
-      done();
-    };
-    const cancel = this.#shared.source.refresh?.(this.key, finish, peer);
-    if (cancel === undefined) queueMicrotask(finish);
-    return () => {
-      cancel?.();
-      end();
-    };
+    return holdRefresh({
+      start: (finish) => this.#shared.source.refresh?.(this.key, finish, peer),
+      released: () => {
+        this.#refreshes--;
+        this.settle();
+      },
+      done,
+    });
   }
 
   confirmed(agoMs: number, position: RecordPosition): void {
@@ -193,13 +185,14 @@ export class ReplicatedTopic implements FollowerSink {
     if (known === undefined) return;
     const isFollower = this.ownershipUnit.lease === undefined && this.isCurrent;
     if (isFollower && isSameInEarlierEpoch(position, known) && this.#confirmation.counts(agoMs)) {
-      this.#newest = { ...known, epoch: position.epoch };
-      this.#local?.moved(position);
+      this.#moveTo(known, position.epoch);
       // Following starts again from the new position.
       this.#unfollow();
     }
-    // A confirmation of another position is of no use: this replica knows more, or the record contradicts it.
-    if (this.#newest !== undefined && comparePositions(position, this.#newest) === 0) this.#fresh(agoMs);
+    const order = comparePositions(position, this.#newest ?? known);
+    if (order === 0) this.#fresh(agoMs);
+    // Redis has lost what it told, or what answered in its place had made that up: the own watch finds out.
+    else if (order < 0) this.#goDirect();
   }
 
   refused(error: BackplaneError): void {
@@ -240,12 +233,13 @@ export class ReplicatedTopic implements FollowerSink {
 
   /** Redis has no usable record: `#newest` begins an epoch, so that followers with older epochs accept it. */
   anchor(fence: number): void {
-    if (this.#newest !== undefined && this.#newest.epoch < fence)
-      this.#newest = { ...this.#newest, epoch: fence };
+    const known = this.#newest;
+    if (known !== undefined && (known.epoch < fence || isMadeUp(known, fence))) this.#moveTo(known, fence);
   }
 
   /** Takes a record of Redis as the history, and places the last report of the watch in it. */
-  rebase(stored: StoredRecord): void {
+  rebase(stored: StoredRecord, fence: number): void {
+    if (this.#newest !== undefined && isMadeUp(this.#newest, fence)) this.#moveTo(this.#newest, fence);
     const wasTaken = this.record(stored);
     const report = this.#watch?.lastReport;
     if (report === undefined || this.#watch?.isCurrent !== true) return;
@@ -254,6 +248,11 @@ export class ReplicatedTopic implements FollowerSink {
     if (!wasTaken && !this.#isVerifying && this.#newest !== undefined)
       this.#newest = comparePositions(known, this.#newest) > 0 ? known : this.#newest;
     this.#isTaken(() => this.#place(report));
+  }
+
+  #moveTo(known: Known, epoch: number): void {
+    this.#newest = { ...known, epoch };
+    this.#local?.moved(this.#newest);
   }
 
   #place(report: WatchReport): void {
