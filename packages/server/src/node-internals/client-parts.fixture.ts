@@ -2,10 +2,10 @@ import { once } from "node:events";
 import http2 from "node:http2";
 import { createServer, type AddressInfo } from "node:net";
 import { interceptRequests, nativeSessionOf, replaceConnect } from "./client-sessions.js";
-import type { NodePart } from "./node-part.js";
+import type { NodeProof } from "./node-proof.fixture.js";
 
 /** Parts of node:http2 that the guards of gRPC clients need. */
-export const clientParts: readonly NodePart[] = [
+export const clientParts: readonly NodeProof[] = [
   {
     name: "client-sessions: native session",
     limit: "the process may abort when a server does not end the headers of a response",

@@ -1,9 +1,24 @@
 import { createServer, type IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
-import { MemoryConnection } from "./memory-connection.js";
+import { Duplex } from "node:stream";
 import { serveConnection } from "./unbound-server.js";
 
 const maxHeadBytes = 16 * 1024;
+
+/** A connection of HTTP/1.1 within the process, which costs no socket. */
+export class MemoryConnection extends Duplex {
+  override _read(): void {
+    // Bytes are pushed as they arrive.
+  }
+
+  override _write(_chunk: unknown, _encoding: unknown, done: () => void): void {
+    done();
+  }
+
+  destroySoon(): void {
+    this.destroy();
+  }
+}
 
 /** A connection within the process that node's server has taken. */
 export interface ParserSample {

@@ -4,8 +4,9 @@ import { recordingLogger } from "@bunting/test/support/grpc-port.js";
 import { expect } from "chai";
 import { clientParts } from "./client-parts.fixture.js";
 import { httpParts } from "./http-parts.js";
-import type { NodePart } from "./node-part.js";
-import { missingAtStart, selfCheck, warnOf } from "./self-check.js";
+import { httpProofs } from "./http-proofs.fixture.js";
+import { failedProofs, type NodeProof } from "./node-proof.fixture.js";
+import { missingAtStart, warnOf } from "./self-check.js";
 import { socketParts } from "./socket-parts.fixture.js";
 
 /** What newer versions of node are known to lack; the limits are said there, and the processes warn of them at their start. */
@@ -13,10 +14,10 @@ const knownMissing: Readonly<Record<string, readonly string[]>> = { 26: ["drop-b
 const missingHere = knownMissing[process.versions.node.split(".")[0] ?? ""] ?? [];
 
 describe(`node's internals on ${process.version}`, () => {
-  for (const part of [...httpParts, ...socketParts, ...clientParts]) {
+  for (const part of [...httpProofs, ...socketParts, ...clientParts]) {
     const isKnownMissing = missingHere.includes(part.name);
     it(`${isKnownMissing ? "lack" : "have"} ${part.name}: without it, ${part.limit}`, async () => {
-      expect(await selfCheck([part])).to.deep.equal(isKnownMissing ? [part] : []);
+      expect(await failedProofs([part])).to.deep.equal(isKnownMissing ? [part] : []);
     });
   }
 
@@ -25,7 +26,7 @@ describe(`node's internals on ${process.version}`, () => {
     // A server that does not listen has no handle.
     const missing = missingAtStart(createServer(), [
       ...httpParts,
-      { name: "some-part", limit: "nothing is limited", isThere: () => false, works: () => false },
+      { name: "some-part", limit: "nothing is limited", isThere: () => false },
     ]);
     for (const part of missing) warnOf(part, logger);
     expect(missing.map(({ name }) => name)).to.deep.equal([...missingHere, "some-part", "socket-handle"]);
@@ -42,8 +43,8 @@ describe(`node's internals on ${process.version}`, () => {
   });
 
   it("are missing where they do something else, or throw", async () => {
-    const part = (name: string, works: NodePart["works"]): NodePart => ({ name, limit: "none", works });
-    const missing = await selfCheck([
+    const part = (name: string, works: NodeProof["works"]): NodeProof => ({ name, limit: "none", works });
+    const missing = await failedProofs([
       part("there", () => true),
       part("another", () => Promise.resolve(false)),
       part("gone", () => {

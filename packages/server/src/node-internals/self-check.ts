@@ -1,7 +1,6 @@
 import type { Server } from "node:net";
 import type { Logger } from "@bunting/runtime";
-import { httpParts } from "./http-parts.js";
-import type { NodePart } from "./node-part.js";
+import { httpParts, type NodePart } from "./http-parts.js";
 import { withSample } from "./parser-sample.js";
 import { hasStreamHandle } from "./socket-handle.js";
 
@@ -10,27 +9,13 @@ type Missing = Pick<NodePart, "name" | "limit">;
 const handleLimit =
   "peers are read beyond their share, and connections whose peer takes nothing are not ended";
 
-/** The missing parts, by the checks that need no connection. The tests try all parts. */
+/** The missing parts, by the checks that need no connection. Tests prove all parts. */
 export function missingAtStart(
   listening: Server,
   parts: readonly NodePart[] = httpParts,
 ): readonly Missing[] {
-  const missing: Missing[] = withSample((sample) =>
-    parts.filter(({ isThere }) => isThere?.(sample) === false),
-  );
+  const missing: Missing[] = withSample((sample) => parts.filter(({ isThere }) => !isThere(sample)));
   if (!hasStreamHandle(listening)) missing.push({ name: "socket-handle", limit: handleLimit });
-  return missing;
-}
-
-/** Tries the parts, and returns those that do not do what is expected of them. */
-export async function selfCheck(parts: readonly NodePart[]): Promise<readonly NodePart[]> {
-  const missing: NodePart[] = [];
-  for (const part of parts) {
-    const works = await Promise.resolve()
-      .then(() => part.works())
-      .catch(() => false);
-    if (!works) missing.push(part);
-  }
   return missing;
 }
 

@@ -1,12 +1,12 @@
 import { once } from "node:events";
 import { connect, createServer, type AddressInfo, type Server, type Socket } from "node:net";
 import { connect as connectTls, createServer as createTlsServer, type TLSSocket } from "node:tls";
-import type { NodePart } from "./node-part.js";
+import type { NodeProof } from "./node-proof.fixture.js";
 import { rawSocketOf, secureConnection } from "./raw-socket.js";
 import { hasStreamHandle, readOn, startReading, stopReading, unsentBytes } from "./socket-handle.js";
 
 /** Parts of node's sockets that the ports need. Each is proved on a loopback connection. */
-export const socketParts: readonly NodePart[] = [
+export const socketParts: readonly NodeProof[] = [
   {
     name: "socket-handle: reading",
     limit: "peers are read beyond their share of the event loop and of memory",

@@ -1,23 +1,8 @@
 import { createServer, type RequestListener, type Server } from "node:http";
 import type { Socket } from "node:net";
-import { Duplex } from "node:stream";
 import { nextTurn } from "@bunting/runtime";
+import { MemoryConnection } from "./parser-sample.js";
 import { serveConnection, trackConnections } from "./unbound-server.js";
-
-/** A connection of HTTP/1.1 within the process, which costs no socket. */
-export class MemoryConnection extends Duplex {
-  override _read(): void {
-    // Bytes are pushed as they arrive.
-  }
-
-  override _write(_chunk: unknown, _encoding: unknown, done: () => void): void {
-    done();
-  }
-
-  destroySoon(): void {
-    this.destroy();
-  }
-}
 
 export interface Probe {
   readonly server: Server;
