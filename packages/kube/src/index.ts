@@ -22,12 +22,7 @@ export {
   type WatchOptions,
 } from "./informer/cluster-watches.js";
 export { Informer, type InformerHandler, type InformerOptions } from "./informer/informer.js";
-export {
-  formatLabelSelector,
-  matchesLabels,
-  type LabelRequirement,
-  type LabelSelector,
-} from "./informer/label-selector.js";
+export { formatLabelSelector, type LabelSelector } from "./informer/label-selector.js";
 export { ObjectTracker, type AbsenceVerdict, type OfferVerdict } from "./informer/object-tracker.js";
 export { keyOf, ObjectStore, type IndexFunction } from "./informer/object-store.js";
 export { KubeError, type StatusCause } from "./kube-error.js";
@@ -39,7 +34,7 @@ export {
   type JsonPatch,
   type ManagedFieldsEntry,
 } from "./objects/managed-fields.js";
-export { controllerOf, ownerReference, type Owner, type OwnerReference } from "./objects/owner-reference.js";
+export { controllerOf, type OwnerReference } from "./objects/owner-reference.js";
 export { forwardPort, type PodPort } from "./port-forward/forward-port.js";
 export { confirmAfterMs } from "./reflector/confirm-after.js";
 export { Epochs, type Epoch } from "./reflector/epochs.js";

@@ -2,7 +2,7 @@ import { expect } from "chai";
 import type { KubeObject } from "../rest/resource.js";
 import { setCondition, type Condition } from "./conditions.js";
 import { takeOverFields, type ManagedFieldsEntry } from "./managed-fields.js";
-import { controllerOf, ownerReference } from "./owner-reference.js";
+import { controllerOf, type OwnerReference } from "./owner-reference.js";
 
 describe("setCondition", () => {
   const atMs = Date.UTC(2026, 0, 2, 3, 4, 5, 678);
@@ -44,13 +44,9 @@ describe("setCondition", () => {
 });
 
 describe("owner references", () => {
-  it("make an object the owner's, and name the owner that manages it", () => {
-    const owner = { apiVersion: "apps/v1", kind: "Deployment", metadata: { name: "op", uid: "u1" } };
-    const reference = ownerReference(owner);
-    expect(reference).to.deep.equal({
-      ...{ apiVersion: "apps/v1", kind: "Deployment", name: "op", uid: "u1" },
-      ...{ controller: true, blockOwnerDeletion: true },
-    });
+  it("name the owner that manages the object", () => {
+    const owner = { apiVersion: "apps/v1", kind: "Deployment", name: "op", uid: "u1" };
+    const reference: OwnerReference = { ...owner, controller: true };
     const another = { ...reference, name: "x", controller: false };
     const owned: KubeObject = { metadata: { name: "a", ownerReferences: [another, reference] } };
     expect(controllerOf(owned)).to.equal(reference);
