@@ -5,7 +5,7 @@
 import { FlagStore } from "@bunting/agent/internal/store/flag-store.js";
 import { HeapBudget } from "@bunting/agent/internal/store/heap-budget.js";
 import { noStoreMetrics } from "@bunting/agent/internal/store/store-metrics.fixture.js";
-import { createSyncSource } from "@bunting/agent/internal/sync/create-sources.js";
+import { createSyncSource } from "@bunting/agent/internal/sync/create-source.fixture.js";
 import { parseSources } from "@bunting/agent/internal/sync/parse-sources.js";
 import { noSyncMetrics } from "@bunting/agent/internal/sync/sync-metrics.fixture.js";
 import { createLogger, systemClock } from "@bunting/runtime";

@@ -3,7 +3,7 @@ import { buntingSyncV1, type TopicKey } from "@bunting/protocol";
 import { FlagStore } from "@bunting/agent/internal/store/flag-store.js";
 import { HeapBudget } from "@bunting/agent/internal/store/heap-budget.js";
 import { noStoreMetrics } from "@bunting/agent/internal/store/store-metrics.fixture.js";
-import { createSyncSource } from "@bunting/agent/internal/sync/create-sources.js";
+import { createSyncSource } from "@bunting/agent/internal/sync/create-source.fixture.js";
 import type { Delivery, DeliveryResult, SyncSource } from "@bunting/agent/internal/sync/sync-source.js";
 import { parseSources } from "@bunting/agent/internal/sync/parse-sources.js";
 import { noSyncMetrics } from "@bunting/agent/internal/sync/sync-metrics.fixture.js";

@@ -75,16 +75,11 @@ export async function callBuntingSync(
     }
   };
 
-  const { headers, connectTimeoutMs, redact, buffer } = call;
   try {
     return await runCall(
       channel,
       {
-        headers,
-        clock,
-        connectTimeoutMs,
-        redact,
-        buffer,
+        ...call,
         messageName: "SyncResponse",
         open: (client, metadata, end) => {
           const stream = openSyncStream(client, metadata);

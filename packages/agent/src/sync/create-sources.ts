@@ -1,10 +1,10 @@
+import { aborted } from "@bunting/runtime";
 import { version } from "../version.js";
 import { FileSource } from "./file-source.js";
 import type { SyncSource, SyncSourceOptions } from "./sync-source.js";
 import type { SharedCluster } from "./kubernetes/shared-cluster.js";
 import { OnDemandSource } from "./on-demand-source.js";
 import type { SourceConfig } from "./source-config.js";
-import { UnsupportedSource } from "./unsupported-source.js";
 
 /** Creates the sources of the configurations. They open nothing before they run. */
 export function createSources(
@@ -38,14 +38,10 @@ export function createSources(
           await followFeatureFlag(parts, cluster, signal);
         });
       case "unsupported":
-        return new UnsupportedSource(config, options);
+        return new OnDemandSource(config, options, async ({ state }, signal) => {
+          state.unusable(config.problem);
+          await aborted(signal);
+        });
     }
   });
-}
-
-/** Creates the source of a single configuration. */
-export function createSyncSource(config: SourceConfig, options: SyncSourceOptions): SyncSource {
-  const [source] = createSources([config], options);
-  if (source === undefined) throw new Error("there is one source for each configuration");
-  return source;
 }

@@ -27,15 +27,12 @@ export function callSyncFlags(
   call: SyncFlagsCall,
   signal: AbortSignal,
 ): Promise<CallEnd> {
-  const { request, clock, connectTimeoutMs, redact, buffer } = call;
+  const { request } = call;
   const selected = request.selector === "" ? {} : { "flagd-selector": request.selector };
   return runCall(
     channel,
     {
-      clock,
-      connectTimeoutMs,
-      redact,
-      buffer,
+      ...call,
       headers: { ...selected, ...call.headers },
       messageName: "SyncFlagsResponse",
       open: (client, metadata) =>

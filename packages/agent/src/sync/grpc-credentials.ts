@@ -1,5 +1,6 @@
 import { normalize } from "node:path";
 import { AgentError } from "../agent-error.js";
+import type { GrpcSourceConfig } from "./source-config.js";
 import type { SourceFields } from "./source-fields.js";
 
 /** Options for sources of provider grpc whose selector names a FeatureFlag; the source's own come first; "" for none. */
@@ -21,13 +22,10 @@ export const noSharedCredentials: SharedCredentials = {
 };
 
 /** The transport and credentials of a source. */
-export interface GrpcCredentials {
-  readonly isTls: boolean;
-  readonly certPath: string;
-  readonly clientCertPath: string;
-  readonly clientKeyPath: string;
-  readonly tokenFile: string;
-  readonly headers: Readonly<Record<string, string>>;
+export interface GrpcCredentials extends Pick<
+  GrpcSourceConfig,
+  "isTls" | "certPath" | "clientCertPath" | "clientKeyPath" | "tokenFile" | "headers"
+> {
   /** What the author of the options should know. */
   readonly warnings: readonly string[];
 }

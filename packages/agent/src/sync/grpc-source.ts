@@ -252,20 +252,15 @@ export class GrpcSource implements SyncSource {
     signal: AbortSignal,
   ): Promise<CallEnd> {
     const { sourceIndex, selector, providerId } = this.#config;
-    const { headers, connectTimeoutMs, redact, buffer, isRenewal } = parts;
     const { clock, metrics } = this.#options.context;
     let stopWaiting: (() => void) | undefined;
     const call = callSyncFlags(
       channel,
       {
+        ...parts,
         request: { providerId, selector },
-        headers,
-        clock,
-        connectTimeoutMs,
-        redact,
-        buffer,
         opened: () => {
-          if (!isRenewal) this.#opened("flagd.sync.v1");
+          if (!parts.isRenewal) this.#opened("flagd.sync.v1");
           // The protocol has no message for a topic without a document: servers keep the stream open and stay silent.
           stopWaiting = clock.after(this.#timing.firstDocumentTimeoutMs, () => {
             turn.answered();

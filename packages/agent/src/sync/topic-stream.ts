@@ -68,21 +68,17 @@ export class TopicStream {
   /** One stream; see runCall. */
   run(channel: SyncChannel, parts: TopicStreamParts, signal: AbortSignal): Promise<CallEnd> {
     const { providerId, sourceIndex } = this.#config;
-    const { headers, clock, connectTimeoutMs, redact, buffer } = parts;
+    const { redact } = parts;
     let isTakingOver = parts.isRenewal;
     let saysFreshness = false;
     const { metrics } = this.#options.context;
     return callBuntingSync(
       channel,
       {
+        ...parts,
         topic: this.#topic,
         document: this.#document,
         providerId,
-        headers,
-        clock,
-        connectTimeoutMs,
-        redact,
-        buffer,
         opened: () => {
           if (!isTakingOver) this.#listener.opened();
         },

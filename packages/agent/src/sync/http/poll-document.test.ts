@@ -7,7 +7,7 @@ import { FastClock } from "@bunting/test/support/fast-clock.js";
 import { testTls } from "@bunting/test/support/faulty-api-server/index.js";
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { TempDirectory } from "@bunting/test/support/temp-directory.js";
-import { createSyncSource } from "../create-sources.js";
+import { createSyncSource } from "../create-source.fixture.js";
 import type { SyncSource } from "../sync-source.js";
 import { parseSources } from "../parse-sources.js";
 import { SourceProbe } from "../sync.fixture.js";

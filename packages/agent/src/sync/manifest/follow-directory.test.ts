@@ -2,7 +2,7 @@ import { rmSync } from "node:fs";
 import { expect } from "chai";
 import { eventually } from "@bunting/test/support/event-queue.js";
 import { TempDirectory } from "@bunting/test/support/temp-directory.js";
-import { createSyncSource } from "../create-sources.js";
+import { createSyncSource } from "../create-source.fixture.js";
 import { parseSources } from "../parse-sources.js";
 import { SourceProbe } from "../sync.fixture.js";
 import type { SyncSource } from "../sync-source.js";
