@@ -59,24 +59,65 @@ export function updateSource(
   onWeight: (weight: number) => void,
 ): SourceUpdate {
   const indexed = indexDocument(bytes, previous?.index, { onWeight, maxDepth: maxDocumentDepth });
-  const { set, evaluators } = readSet(indexed.index, previous, source);
+  const { index } = indexed;
+  const { set, evaluators } = readSet(index, previous, source);
   const rows = rowsToDerive(indexed, set, previous);
-  const ownWeight = weightOf(rows, indexed);
-  onWeight(ownWeight);
+  // A flag that is not derived, or is rejected, keeps its previous value.
   const flags = indexed.previousRows.map((row) => (row < 0 ? undefined : previous?.flags[row]));
+  keepReferenced(indexed, previous);
+  const derived = deriveFlags(rows, indexed, set, flags, onWeight);
+
   const rejected = stillRejected(indexed, rows, previous);
   const newlyRejected: InvalidFlag[] = [];
-  const derived = new Map<number, Flag>();
+  for (const [row, result] of derived) {
+    if (!("reason" in result)) continue;
+    const id = index.entries.ids[row] ?? "";
+    rejected.set(id, result);
+    if (previous?.rejected.get(id)?.reason !== result.reason) newlyRejected.push(result);
+  }
+
   const replaced = new Map<string, Flag>();
+  for (const [row, result] of derived) {
+    const before = flags[row];
+    if (before !== undefined && !("reason" in result)) replaced.set(identity(before), before);
+  }
+  for (const flag of goneFlags(indexed, previous)) replaced.set(identity(flag), flag);
+  const put: Flag[] = [];
+  for (const [row, flag] of derived) {
+    if ("reason" in flag) continue;
+    // Maybe that of another row: a flag may have taken over the flagSetId of one that is gone.
+    const before = replaced.get(identity(flag));
+    replaced.delete(identity(flag));
+    const isSame = before !== undefined && isSameFlag(before, flag);
+    flags[row] = isSame ? before : flag;
+    if (!isSame) put.push(flag);
+  }
+  const weight = index.entries.totalWeight();
+  const state = { index, set, evaluators, flags, rejected, weight };
+  return { state, put, removed: [...replaced.values()], newlyRejected };
+}
+
+/**
+ * Parses the flags of these rows. Each shares what it can with its previous value, and its weight is noted in the index.
+ *
+ * @param before the previous values, by row
+ */
+function deriveFlags(
+  rows: readonly number[],
+  indexed: IndexedDocument,
+  set: FlagSetContext,
+  before: readonly (Flag | undefined)[],
+  onWeight: (weight: number) => void,
+): ReadonlyMap<number, Flag | InvalidFlag> {
   const { entries } = indexed.index;
-  keepReferenced(indexed, previous);
   // A flag with metadata of its own has a copy of the set's.
   const copiedWeight = Object.keys(set.metadata).length * heapWeights.property;
   // In-process providers get the set's metadata in each flag.
   const writtenWeight = JSON.stringify(set.metadata).length;
-  let referenced = 0;
+  let weight = weightOf(rows, indexed);
+  onWeight(weight);
+  const derived = new Map<number, Flag | InvalidFlag>();
   for (const row of rows) {
-    const before = flags[row];
     entries.setReferenced(row, 0);
     const result = deriveFlag(indexed.index, row, {
       ...set,
@@ -86,29 +127,11 @@ export function updateSource(
       const copied = result.metadata === set.metadata ? 0 : copiedWeight;
       entries.setReferenced(row, entries.referenced(row) + copied + writtenWeight);
     }
-    referenced += entries.referenced(row);
-    onWeight(ownWeight + referenced);
-    if ("reason" in result) {
-      const id = indexed.index.entries.ids[row] ?? "";
-      rejected.set(id, result);
-      if (previous?.rejected.get(id)?.reason !== result.reason) newlyRejected.push(result);
-    } else {
-      derived.set(row, before === undefined ? result : shareParts(result, before));
-      if (before !== undefined) replaced.set(identity(before), before);
-    }
+    onWeight((weight += entries.referenced(row)));
+    const previous = before[row];
+    derived.set(row, "reason" in result || previous === undefined ? result : shareParts(result, previous));
   }
-  for (const flag of goneFlags(indexed, previous)) replaced.set(identity(flag), flag);
-  const put: Flag[] = [];
-  for (const [row, flag] of derived) {
-    const before = replaced.get(identity(flag));
-    if (before !== undefined) replaced.delete(identity(flag));
-    const isSame = before !== undefined && isSameFlag(before, flag);
-    flags[row] = isSame ? before : flag;
-    if (!isSame) put.push(flag);
-  }
-  const weight = indexed.index.entries.totalWeight();
-  const state = { index: indexed.index, set, evaluators, flags, rejected, weight };
-  return { state, put, removed: [...replaced.values()], newlyRejected };
+  return derived;
 }
 
 /** The flags whose text is the same, and that are not derived again, have the references that they had. */
