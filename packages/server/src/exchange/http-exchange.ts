@@ -72,30 +72,17 @@ const knownMethods = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "
 /** One HTTP request and its answer, measured. */
 export class HttpExchange {
   readonly request: IncomingMessage;
-  /** The request's path without its query. */
-  get path(): string {
-    return (this.#path ??= pathOf(this.request.url ?? ""));
-  }
-
-  #path: string | undefined;
-  /** Name that the request is counted under: one of few, never a path that a client made up. */
-  get route(): string {
-    return this.#route;
-  }
-
-  set route(route: string) {
-    this.#route = route;
-    this.#options.metrics.httpActiveRequests(route, this.#method(), 1);
-  }
-
-  #route = "";
   readonly #response: ServerResponse;
   readonly #options: HttpExchangeOptions;
   readonly #startedMs: number;
+  #path: string | undefined;
+  #route = "";
+  /** Bytes that the connection is charged for this request, until `release` or its end. */
   #chargedBytes = 0;
-  #isClosed = false;
-  /** Bytes charged for an answer in pieces. */
+  /** The answer in pieces, if it is one, with its bytes so far. */
   #begun: { readonly status: number; bytes: number } | undefined;
+  /** The answer was sent, or the client has gone. */
+  #isClosed = false;
 
   constructor(request: IncomingMessage, response: ServerResponse, options: HttpExchangeOptions) {
     this.request = request;
@@ -104,6 +91,21 @@ export class HttpExchange {
     this.#startedMs = options.clock.monotonicMs();
     // `on` is cheaper than `once`, and the event comes once.
     response.on("close", () => this.#closed());
+  }
+
+  /** The request's path without its query. */
+  get path(): string {
+    return (this.#path ??= pathOf(this.request.url ?? ""));
+  }
+
+  /** Name that the request is counted under: one of few, never a path that a client made up. */
+  get route(): string {
+    return this.#route;
+  }
+
+  set route(route: string) {
+    this.#route = route;
+    this.#options.metrics.httpActiveRequests(route, this.#method(), 1);
   }
 
   /** Since the request's headers came. */
@@ -125,7 +127,10 @@ export class HttpExchange {
     this.#chargedBytes = 0;
   }
 
-  /** To be called with the size of a body, inflated, that is about to be parsed: what becomes of it is garbage soon. */
+  /**
+   * To be called with the size of a body, inflated, that is about to be parsed. Its values are garbage when the answer is made, in the same turn:
+   * the connection is charged for a moment only, so that room is made, or the connection is ended, before they are on the heap.
+   */
   willParse(bytes: number): void {
     if (bytes < parsedBytes) return;
     const account = accountOf(this.request);
