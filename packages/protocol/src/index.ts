@@ -33,6 +33,7 @@ export {
 } from "./past-version.js";
 export { ProtocolError } from "./protocol-error.js";
 export { quoted } from "./quoted.js";
+export { ReplicaDocument, type DocumentDelta } from "./replica-document.js";
 export {
   parseReaders,
   readersAnnotation,

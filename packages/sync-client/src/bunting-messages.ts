@@ -1,4 +1,4 @@
-import type { PastVersion } from "@bunting/protocol";
+import type { DocumentDelta, PastVersion } from "@bunting/protocol";
 
 export const syncPath = "/bunting.sync.v1.SyncService/Sync";
 
@@ -13,11 +13,7 @@ export interface DocumentVersion {
 }
 
 /** One flag of a delta. */
-export interface DeltaFlag {
-  readonly key: string;
-  /** Canonical JSON; empty if the flag is gone. */
-  readonly flag: Buffer;
-}
+export type DeltaFlag = DocumentDelta["flags"][number];
 
 export interface Unchanged {
   readonly kind: "unchanged";
@@ -32,16 +28,12 @@ export interface SnapshotMessage {
   readonly document: Buffer;
 }
 
-export interface Delta {
+/** Its flags come in the order of their keys, as UTF-8. */
+export interface Delta extends DocumentDelta {
   readonly kind: "delta";
   readonly topic: string;
   readonly fromDigest: Buffer;
   readonly version: DocumentVersion;
-  /** In the order of their keys, as UTF-8. */
-  readonly flags: readonly DeltaFlag[];
-  /** undefined: as before; empty: removed. */
-  readonly metadata: Buffer | undefined;
-  readonly evaluators: Buffer | undefined;
 }
 
 export interface Missing {

@@ -1,9 +1,8 @@
-import { historyHeapBytes, type FlagDocument, type PastVersion } from "@bunting/protocol";
+import { historyHeapBytes, ReplicaDocument, type FlagDocument, type PastVersion } from "@bunting/protocol";
 import type { Delta, DocumentVersion, History, SnapshotMessage } from "@bunting/sync-client/messages";
 import type { HeapRoom } from "../heap-room.js";
 import type { LargeDocuments } from "../large-documents.js";
 import { heapToRead, messageBytes, PreparedMessage } from "./prepared-message.js";
-import { ReplicaDocument } from "./replica-document.js";
 
 /**
  * Reads the documents of one topic as far as the heap, and the backlog of large documents, have room for them. What is

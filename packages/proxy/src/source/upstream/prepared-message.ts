@@ -1,8 +1,13 @@
-import { documentHeapBytes, heapPerFlag, maxDocumentDepth, type FlagDocument } from "@bunting/protocol";
+import {
+  documentHeapBytes,
+  heapPerFlag,
+  maxDocumentDepth,
+  ReplicaDocument,
+  type FlagDocument,
+} from "@bunting/protocol";
 import type { Delta, SnapshotMessage } from "@bunting/sync-client/messages";
 import { runInSlices } from "@bunting/runtime";
 import type { HeapRoom } from "../heap-room.js";
-import { ReplicaDocument } from "./replica-document.js";
 
 /** Heap needed to re-encode the current document, per byte; most of it is already allocated. */
 const heapPerCurrentByte = 4;

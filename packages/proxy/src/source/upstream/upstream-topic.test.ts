@@ -1,4 +1,4 @@
-import { encodeDocument, type FlagDocument, type PastVersion } from "@bunting/protocol";
+import { encodeDocument, ReplicaDocument, type FlagDocument, type PastVersion } from "@bunting/protocol";
 import { decodeVersion, type DocumentVersion, type StaleCause } from "@bunting/sync-client/messages";
 import {
   readRequest,
@@ -14,7 +14,6 @@ import { runInNewContext } from "node:vm";
 import { expect } from "chai";
 import type { FlagSource } from "../flag-source.js";
 import { RecordingSink } from "../source.fixture.js";
-import { ReplicaDocument } from "./replica-document.js";
 import { LargeDocuments } from "../large-documents.js";
 import type { TopicMessage } from "./topic-message.js";
 import { UpstreamTopic } from "./upstream-topic.js";

@@ -1,5 +1,5 @@
 import { maxManifestBytes } from "@bunting/featureflags/manifests";
-import { buntingSyncV1 } from "@bunting/protocol";
+import { buntingSyncV1, type ReplicaDocument } from "@bunting/protocol";
 import {
   encodeAck,
   encodeNack,
@@ -15,7 +15,6 @@ import type { SourceSink } from "../flag-source.js";
 import type { HeapRoom } from "../heap-room.js";
 import type { LargeDocuments } from "../large-documents.js";
 import { DocumentReader } from "./document-reader.js";
-import type { ReplicaDocument } from "./replica-document.js";
 import { codeOfCause, codeOfStatus, type SourceErrorCode } from "./source-error-code.js";
 import type { TopicMessage } from "./topic-message.js";
 import { TopicReports } from "./topic-reports.js";

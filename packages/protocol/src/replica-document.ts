@@ -1,27 +1,27 @@
 import { hash } from "node:crypto";
-import {
-  atOnce,
-  canonicalJson,
-  compareUtf8,
-  DocumentDigest,
-  flagsPerStep,
-  isJsonObject,
-  normalising,
-  type FlagDocument,
-  type JsonObject,
-  type JsonValue,
-  type DocumentWork,
-} from "@bunting/protocol";
-import type { Delta } from "@bunting/sync-client/messages";
+import { canonicalJson, compareUtf8 } from "./canonical-json.js";
+import { DocumentDigest } from "./document-digest.js";
+import { normalising, type FlagDocument } from "./flag-document.js";
+import { isJsonObject, type JsonObject, type JsonValue } from "./json.js";
+import { atOnce, flagsPerStep, type DocumentWork } from "./work.js";
 
-/** The parts of a document, as the upstream sent them. */
+/** Changes of a document. */
+export interface DocumentDelta {
+  /** Canonical JSON by key; empty if the flag is gone. */
+  readonly flags: readonly { readonly key: string; readonly flag: Buffer }[];
+  /** Undefined: as before; empty: removed. */
+  readonly metadata?: Buffer | undefined;
+  readonly evaluators?: Buffer | undefined;
+}
+
+/** The parts of a document, as the server sent them. */
 interface Parts {
   readonly flags: ReadonlyMap<string, JsonValue>;
   readonly metadata: JsonValue | undefined;
   readonly evaluators: JsonValue | undefined;
 }
 
-/** A document of an upstream, to which deltas are applied. It never changes: a delta makes another one, which shares the flags. */
+/** A document of bunting.sync.v1, to which deltas are applied. It never changes: a delta makes another one, which shares the flags. */
 export class ReplicaDocument {
   /** Upper bound of the size as JSON: parts replaced by deltas still count. */
   readonly bytes: number;
@@ -59,11 +59,7 @@ export class ReplicaDocument {
   }
 
   /** @throws SyntaxError if a part is no JSON */
-  with({
-    flags: changes,
-    metadata,
-    evaluators,
-  }: Pick<Delta, "flags" | "metadata" | "evaluators">): ReplicaDocument {
+  with({ flags: changes, metadata, evaluators }: DocumentDelta): ReplicaDocument {
     const flags = new Map(this.#parts.flags);
     const hashes = new Map(this.#hashes);
     let bytes = this.bytes + (metadata?.length ?? 0) + (evaluators?.length ?? 0);
@@ -105,7 +101,7 @@ export class ReplicaDocument {
   }
 
   /**
-   * The document in the form that is served. An upstream sends that form; one of another version may not.
+   * The document in the form that is served. A server sends that form; one of another version may not.
    *
    * @throws ProtocolError DOCUMENT_INVALID
    */

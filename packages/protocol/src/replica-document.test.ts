@@ -1,24 +1,18 @@
 import { readFileSync } from "node:fs";
-import {
-  canonicalJson,
-  compareUtf8,
-  encodeDocument,
-  normaliseDocument,
-  ProtocolError,
-  type FlagDocument,
-  type JsonValue,
-} from "@bunting/protocol";
-import type { Delta } from "@bunting/sync-client/messages";
 import { expect } from "chai";
 import fc from "fast-check";
-import { ReplicaDocument } from "./replica-document.js";
+import { canonicalJson, compareUtf8 } from "./canonical-json.js";
+import { encodeDocument, normaliseDocument, type FlagDocument } from "./flag-document.js";
+import type { JsonValue } from "./json.js";
+import { ProtocolError } from "./protocol-error.js";
+import { ReplicaDocument, type DocumentDelta } from "./replica-document.js";
 
 /** Computed in Python; see DocumentDigest. */
 const vectors = JSON.parse(
-  readFileSync(new URL("../../../../../test/fixtures/document-digests.json", import.meta.url), "utf8"),
+  readFileSync(new URL("../../../test/fixtures/document-digests.json", import.meta.url), "utf8"),
 ) as readonly { readonly what: string; readonly document: FlagDocument; readonly digest: string }[];
 
-type Changes = Pick<Delta, "flags" | "metadata" | "evaluators">;
+type Changes = DocumentDelta;
 
 const read = (document: FlagDocument): ReplicaDocument =>
   ReplicaDocument.parse(Buffer.from(encodeDocument(document)));
