@@ -38,9 +38,11 @@ export function followBunting(
       else send({ $case: "nack", value: { topic, number, heldDigest: digest, reason, isDeltaMismatch } });
     };
     const tell = (): void => {
+      const { document } = copy;
+      if (document === undefined) return;
       const { resourceVersion, generation, digest } = copy.version ?? {};
       listener.version({
-        document: copy.document,
+        document,
         resourceVersion: resourceVersion === "" ? undefined : resourceVersion,
         generation: generation === undefined || generation === "0" ? undefined : Number(generation),
         digest: digest?.toString("hex"),
@@ -56,7 +58,7 @@ export function followBunting(
         }
         case "snapshot":
           try {
-            copy.replace(message.value.document.toString(), message.value.version);
+            copy.replace(message.value.document, message.value.version);
           } catch (error) {
             answer(false, (error as Error).message.slice(0, 500));
             listener.refused(noDocument(error));

@@ -1,6 +1,11 @@
-import { syncV1, type TopicKey } from "@bunting/protocol";
+import {
+  normaliseDocument,
+  syncV1,
+  type FlagDocument,
+  type JsonValue,
+  type TopicKey,
+} from "@bunting/protocol";
 import { grpcStatus, type SessionCallEnd, type GrpcSession } from "./grpc-session.js";
-import type { TopicCopy } from "./topic-copy.js";
 import { noDocument, type TopicListener } from "./topic-listener.js";
 
 const path = "/flagd.sync.v1.FlagSyncService/SyncFlags";
@@ -9,7 +14,6 @@ const path = "/flagd.sync.v1.FlagSyncService/SyncFlags";
 export function followFlagd(
   session: GrpcSession,
   topic: TopicKey,
-  copy: TopicCopy,
   listener: TopicListener,
 ): Promise<SessionCallEnd> {
   return new Promise((resolve) => {
@@ -21,14 +25,15 @@ export function followFlagd(
         opened: () => listener.opened("flagd.sync.v1"),
         message: (bytes) => {
           const { flagConfiguration } = syncV1.SyncFlagsResponse.decode(bytes);
+          let document: FlagDocument;
           try {
-            copy.replace(flagConfiguration);
+            ({ document } = normaliseDocument(JSON.parse(flagConfiguration) as JsonValue));
           } catch (error) {
             listener.refused(noDocument(error));
             return;
           }
           listener.version({
-            document: copy.document,
+            document,
             resourceVersion: undefined,
             generation: undefined,
             digest: undefined,

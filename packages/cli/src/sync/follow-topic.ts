@@ -19,7 +19,7 @@ export async function followTopic(
   signal.addEventListener("abort", close, { once: true });
   try {
     const end = await followBunting(session, topic, copy, listener);
-    return end.status === grpcStatus.unimplemented ? await followFlagd(session, topic, copy, listener) : end;
+    return end.status === grpcStatus.unimplemented ? await followFlagd(session, topic, listener) : end;
   } finally {
     signal.removeEventListener("abort", close);
     session.close();
