@@ -2,12 +2,12 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { expect } from "chai";
-import { webhookConfigurations } from "@bunting/operator/internal/desired/webhook-configurations.js";
 import type { Permission } from "@bunting/operator/internal/permissions.js";
 import { eventually } from "../support/event-queue.js";
 import type { ApiObject } from "./support/api-client.js";
 import { OperatorProcess } from "./support/operator-process.js";
 import { grant, permissionsOf } from "./support/operator-roles.js";
+import { registerWebhooks } from "./support/register-webhooks.js";
 import type { ServiceAccount } from "./support/service-account.js";
 import {
   auditPolicyOf,
@@ -18,7 +18,6 @@ import {
 import { freshCluster } from "./support/use-cluster.js";
 
 const core = "/apis/core.openfeature.dev/v1beta1";
-const admission = "/apis/admissionregistration.k8s.io/v1";
 /** Where the operator of the story runs. */
 const home = "bunting-system";
 /** Where that with all options runs. */
@@ -139,27 +138,6 @@ describe("the operator", function () {
     });
     after(stopAll);
 
-    /** Without Services that route, the API server finds an operator by an ExternalName. */
-    async function registerWebhooks(port: number): Promise<void> {
-      const service = { namespace: home, name: "open-feature-operator-webhook-service" };
-      await cluster().api.apply(`/api/v1/namespaces/${home}/services/${service.name}`, {
-        apiVersion: "v1",
-        kind: "Service",
-        metadata: service,
-        spec: { type: "ExternalName", externalName: "localhost" },
-      });
-      const objects = webhookConfigurations({ namespace: home, address: { service }, validatesFlags: true });
-      for (const object of objects) {
-        const path = `${admission}/${object.kind.toLowerCase()}s/${object.metadata.name}`;
-        const text = JSON.stringify(object).replaceAll('"port":443', `"port":${port}`);
-        await cluster().api.apply(path, JSON.parse(text));
-        await eventually(async () => {
-          const { webhooks } = (await cluster().api.get(path)) as unknown as Webhooks;
-          return webhooks.every(({ clientConfig }) => clientConfig.caBundle !== undefined);
-        }, "the operator tells the API server of its authority");
-      }
-    }
-
     it("finds Pods that were created while no webhook was there", async () => {
       await createPod("end-to-end");
       await eventually(async () => {
@@ -167,7 +145,7 @@ describe("the operator", function () {
         return items.some(({ reason }) => reason === "Missed");
       }, "an event tells of the Pod");
       expect(await metric(operator, `bunting_operator_missed_pods{namespace="${shop}"}`)).to.equal(1);
-      await registerWebhooks(await operator.webhookPort());
+      await registerWebhooks(cluster(), home, await operator.webhookPort());
     });
 
     it("makes files of FeatureFlags, also of those that another namespace shares", async () => {
@@ -431,10 +409,6 @@ interface InjectedPod extends ApiObject {
   readonly spec: {
     readonly initContainers?: readonly { readonly name: string; readonly args: readonly string[] }[];
   };
-}
-
-interface Webhooks {
-  readonly webhooks: readonly { readonly clientConfig: { readonly caBundle?: string } }[];
 }
 
 const podSpec = { containers: [{ name: "app", image: "registry.example/app" }] };
