@@ -7,6 +7,7 @@ import { clusterCase } from "./cluster.bench.js";
 import { evaluateCase } from "./evaluate.bench.js";
 import { fanOutStormCase } from "./fan-out-storm.bench.js";
 import { fanOutCases } from "./fan-out.bench.js";
+import { operatorCase } from "./operator.bench.js";
 import { renderDocs, resultFile } from "./render.js";
 import { replicasCase } from "./replicas.bench.js";
 import { serveCase } from "./serve.bench.js";
@@ -37,6 +38,7 @@ const cases: readonly BenchCase[] = [
   tokensCase,
   tiersCase,
   clusterCase,
+  operatorCase,
   replicasCase,
   abuseCase,
 ];
