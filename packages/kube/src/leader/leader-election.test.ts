@@ -169,6 +169,22 @@ describe("LeaderElection", () => {
     expect(server.lease.metadata.labels).to.deep.equal({ by: "somebody" });
   });
 
+  it("renews its lease less often than others try to take it, and tries again soon where that fails", async () => {
+    const { election } = candidate("a", { timing: { retryMs: 1_500, renewMs: 4_000 } });
+    await settled();
+    const before = server.requests;
+    await pass(20_000);
+    expect(server.requests - before).to.equal(5);
+    server.fault = () => Promise.reject(new KubeError("SERVER_ERROR", "etcd has no leader"));
+    await pass(7_000);
+    expect(server.requests - before, "after 4 s, and twice 1.5 s later").to.equal(8);
+    server.fault = () => Promise.resolve();
+    await pass(1_500);
+    await pass(4_000);
+    expect(server.requests - before).to.equal(10);
+    expect([heard, election.isLeading]).to.deep.equal([["a leads"], true]);
+  });
+
   it("hands over within one retry period when the leader stops, after its work has ended", async () => {
     const first = candidate("a");
     await settled();
@@ -308,5 +324,6 @@ describe("LeaderElection", () => {
       RangeError,
     );
     expect(() => candidate("a", { timing: { retryMs: 10_000 } })).to.throw(RangeError);
+    expect(() => candidate("a", { timing: { renewMs: 10_000 } })).to.throw(RangeError);
   });
 });

@@ -19,8 +19,10 @@ export interface LeaseTiming {
   readonly leaseMs?: number;
   /** Time without a renewal after which the leader steps down; less than `leaseMs`. Default 10 s. */
   readonly renewDeadlineMs?: number;
-  /** The time between two attempts to renew the lease, or to take it. Default 2 s. */
+  /** The time between two attempts to take the lease, and after one to renew it that failed. Default 2 s. */
   readonly retryMs?: number;
+  /** The time after which a leader renews the lease, less than `renewDeadlineMs`. Default: `retryMs`. */
+  readonly renewMs?: number;
 }
 
 export interface LeaderElectionOptions {
@@ -61,6 +63,7 @@ export class LeaderElection implements Runnable {
   readonly #leaseMs: number;
   readonly #renewDeadlineMs: number;
   readonly #retryMs: number;
+  readonly #renewMs: number;
   #observed: Observed | undefined;
   /** While this process leads: the Lease as it was written last. */
   #held: LeaseObject | undefined;
@@ -75,11 +78,10 @@ export class LeaderElection implements Runnable {
     this.#leaseMs = options.timing?.leaseMs ?? 15_000;
     this.#renewDeadlineMs = options.timing?.renewDeadlineMs ?? 10_000;
     this.#retryMs = options.timing?.retryMs ?? 2_000;
-    if (this.#renewDeadlineMs >= this.#leaseMs || this.#retryMs >= this.#renewDeadlineMs) {
-      throw new RangeError(
-        "a lease is longer than the renew deadline, and that is longer than the retry period",
-      );
-    }
+    this.#renewMs = options.timing?.renewMs ?? this.#retryMs;
+    const longestMs = Math.max(this.#retryMs, this.#renewMs);
+    if (this.#renewDeadlineMs >= this.#leaseMs || longestMs >= this.#renewDeadlineMs)
+      throw new RangeError("a lease is longer than the renew deadline, and that is longer than the periods");
   }
 
   /** True while this process leads. It is false as soon as its time is over, even if no timer has fired yet. */
@@ -114,11 +116,13 @@ export class LeaderElection implements Runnable {
     if (signal.aborted) stop();
     const work = lead(abort.signal).finally(stop);
     const outcome = work.catch(() => undefined);
+    let waitMs = this.#renewMs;
     while (!isAborted(abort.signal)) {
-      await sleep(this.#retryMs, abort.signal, context.clock);
+      await sleep(waitMs, abort.signal, context.clock);
       if (isAborted(abort.signal)) break;
       // A process that was stopped for a while asks nothing: its time is over.
       const again = this.isLeading ? await this.#try(abort.signal, this.#leftMs(lastMs)) : undefined;
+      waitMs = again === undefined ? this.#retryMs : this.#renewMs;
       if (again !== undefined) this.#renewedMs = lastMs = again;
       else if (!this.isLeading || this.#leader !== claim.identity) {
         context.logger.warn(
@@ -170,15 +174,9 @@ export class LeaderElection implements Runnable {
     const lease = await this.#read(signal);
     if (lease === undefined) {
       const { name, namespace } = claim;
-      const spec = this.#specOf(undefined);
       const scope = { type: leaseType, namespace };
-      const body = {
-        apiVersion: "coordination.k8s.io/v1",
-        kind: "Lease",
-        metadata: { name, namespace },
-        spec,
-      };
-      this.#hold(await client.create(scope, body, signal));
+      const body = { apiVersion: "coordination.k8s.io/v1", kind: "Lease", metadata: { name, namespace } };
+      this.#hold(await client.create(scope, { ...body, spec: this.#specOf(undefined) }, signal));
       return true;
     }
     this.#observe(lease);

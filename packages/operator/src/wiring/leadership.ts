@@ -10,6 +10,8 @@ import type { OperatorWiring } from "./operator-parts.js";
  * later than this.
  */
 const retryMs = 1_500;
+/** Both replicas together ask an API server less than once a second at rest. */
+const renewMs = 4_000;
 const stopTimeoutMs = 5_000;
 
 export interface LeadershipParts {
@@ -53,7 +55,7 @@ export function leadership(wiring: OperatorWiring, leading: LeadershipParts): Ru
     claim: { namespace: options.namespace, name: leaseName, identity: `${instance}_${randomUUID()}` },
     lead,
     context,
-    timing: { retryMs },
+    timing: { retryMs, renewMs },
   });
 }
 
