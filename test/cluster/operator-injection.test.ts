@@ -36,6 +36,8 @@ interface Leading {
   /** By namespace, the names of FeatureFlags that are read as files. */
   readonly files: Map<string, readonly string[]>;
   readonly stop: () => Promise<void>;
+  /** The same process leads once more. */
+  readonly again: () => void;
 }
 
 const core = "/apis/core.openfeature.dev/v1beta1";
@@ -120,15 +122,21 @@ describe("Injections on a real API server", function () {
         complete: () => proxyUsers.add("complete"),
       },
     });
-    const leaving = new AbortController();
-    const signal = AbortSignal.any([abort.signal, leaving.signal]);
-    const work = Promise.all([sources, status, controller].map((each) => each.run(signal)));
-    running.push(work);
+    running.push(sources.run(abort.signal));
+    let leaving: AbortController;
+    let work: Promise<unknown>;
+    const again = (): void => {
+      leaving = new AbortController();
+      const signal = AbortSignal.any([abort.signal, leaving.signal]);
+      work = Promise.all([status, controller].map((each) => each.run(signal)));
+      running.push(work);
+    };
     const stop = async (): Promise<void> => {
       leaving.abort();
       await work;
     };
-    return { seen, proxyUsers, files, stop };
+    again();
+    return { seen, proxyUsers, files, stop, again };
   }
 
   const path = (plural: string, name = "", of = namespace): string =>
@@ -221,6 +229,19 @@ describe("Injections on a real API server", function () {
     expect(after.metadata.annotations?.["bunting.dev/touched"]).to.not.equal(
       before?.metadata.annotations?.["bunting.dev/touched"],
     );
+  });
+
+  it("are known to be gone by a leader that has made them before, where another one has removed them since", async () => {
+    const leading = lead();
+    await put("FeatureFlagSource", "a", proxied);
+    await eventually(() => leading.proxyUsers.has(namespace), "the namespace uses the proxy");
+    await leading.stop();
+    const other = lead();
+    await cluster().api.delete(path("featureflagsources", "a"));
+    await eventually(async () => (await injection()) === undefined, "the other one removes it");
+    await other.stop();
+    leading.again();
+    await eventually(() => !leading.proxyUsers.has(namespace), "the namespace uses the proxy no more");
   });
 
   it("have sources of other namespaces while their owner shares them", async () => {

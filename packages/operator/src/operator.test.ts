@@ -326,6 +326,7 @@ describe("createOperator", () => {
       "authority",
       "webhook configurations",
       "webhook configurations of no other operator",
+      "read of all sources",
       "source status controller",
       "proxy ready controller",
       "access controller",

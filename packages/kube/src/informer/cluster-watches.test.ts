@@ -69,6 +69,20 @@ describe("ClusterWatches", () => {
     await expectNext("one ns/c@5");
   });
 
+  it("reads everything again when it is asked to, however long it would wait after a failure", async () => {
+    const watch = watches.inform(wide, { handler: { changed: () => undefined } });
+    const { informer } = watch;
+    running.push(watch.run(abort.signal));
+    await informer.whenSynced;
+    await api.stop();
+    await eventually(() => informer.failure !== undefined, "the API server is away");
+    const again = watch.readAgain();
+    await api.resume();
+    api.put("ns", "a", {});
+    await again;
+    expect(informer.store.get("ns/a")).to.not.equal(undefined);
+  });
+
   it("has all watches of a type read again when one finds that history was cut", async () => {
     api.put("ns", "a", { is: "old" });
     const backup = api.backup();

@@ -36,8 +36,8 @@ export interface ScopeRead extends Pick<ListingParts, "scope" | "handler"> {
 /** An informer and the watch that feeds it, which is open while `run` is. */
 export interface RunningInformer<Object extends KubeObject, Index extends string> extends Runnable {
   readonly informer: Informer<Object, Index>;
-  /** Reads everything again. */
-  relist(): void;
+  /** Reads everything again. Resolves with the end of that read, or when the API server says that it has no such type. */
+  readAgain(): Promise<void>;
 }
 
 /**
@@ -99,7 +99,10 @@ export class ClusterWatches {
     return {
       name: watch.name,
       informer,
-      relist: () => watch.reflector.relist(),
+      readAgain: () => {
+        watch.reflector.relist();
+        return informer.nextRead();
+      },
       run: (signal) => watch.run(signal),
     };
   }

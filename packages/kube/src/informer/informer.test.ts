@@ -95,6 +95,23 @@ describe("Informer", () => {
     expect(informer.failure).to.equal(undefined);
   });
 
+  it("tells when the next read ends: complete, or because there is no such type", async () => {
+    const ended: string[] = [];
+    const ask = (name: string): Promise<unknown> => informer.nextRead().then(() => ended.push(name));
+    read([]);
+    const first = ask("complete");
+    informer.failed(new KubeError("CONNECTION_LOST", "away"));
+    informer.beginRead();
+    await Promise.resolve();
+    expect(ended).to.deep.equal([]);
+    read([]);
+    await first;
+    const second = ask("no type");
+    informer.failed(new KubeError("NOT_FOUND", "404 page not found"));
+    await second;
+    expect(ended).to.deep.equal(["complete", "no type"]);
+  });
+
   it("keeps nothing else while it reads, either, so that large objects don't add up", () => {
     const transformed: string[] = [];
     const small = new Informer({

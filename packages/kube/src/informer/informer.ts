@@ -54,6 +54,8 @@ export class Informer<
   readonly #whenSynced: Promise<void>;
   #resolveSynced: () => void = () => undefined;
   #hasSynced = false;
+  /** Called when a read is complete, or there is nothing to read. */
+  readonly #onRead: (() => void)[] = [];
   #failure: KubeError | undefined;
   #epoch: Epoch | undefined;
 
@@ -78,6 +80,11 @@ export class Informer<
   /** The error because of which the store may be stale; undefined while the watch is up, or only briefly interrupted. */
   get failure(): KubeError | undefined {
     return this.#failure;
+  }
+
+  /** Resolves when the next read is complete, or the API server says that it has no such type. */
+  nextRead(): Promise<void> {
+    return new Promise((resolve) => this.#onRead.push(resolve));
   }
 
   beginRead(): ConsistentRead {
@@ -111,6 +118,7 @@ export class Informer<
 
   failed(error: KubeError): void {
     this.#failure = error;
+    if (error.code === "NOT_FOUND") this.#readEnded();
   }
 
   #replace(read: ReadonlyMap<string, ReadObject<Object>>, epoch: Epoch): void {
@@ -121,10 +129,15 @@ export class Informer<
       const known = this.store.get(key);
       if (known === undefined || versionOf(known) !== version) this.#put(key, kept);
     }
+    this.#readEnded();
     if (this.#hasSynced) return;
     this.#hasSynced = true;
     this.#options.handler.synced?.();
     this.#resolveSynced();
+  }
+
+  #readEnded(): void {
+    for (const resolve of this.#onRead.splice(0)) resolve();
   }
 
   #transform(object: KubeObject): Object {

@@ -63,6 +63,13 @@ export function compiledInjections(wiring: OperatorWiring, use: ProxyUse): Compi
       "are read before the first Pod is admitted: webhooks answer from memory",
     ),
     leading: () => [
+      {
+        name: "read of all sources",
+        reason:
+          "comes before anything is written: another replica may have led meanwhile, on what this one has not seen",
+        start: (_fail, signal) => sources.readAgain(signal),
+        stop: () => Promise.resolve(),
+      },
       runnableComponent(status, "says in their status what the controller finds of sources"),
       runnableComponent(proxyReady, "says in their status whether the proxy that they use is ready"),
       runnableComponent(access, "makes what sidecars need that ask no proxy"),

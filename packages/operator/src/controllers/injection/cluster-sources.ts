@@ -1,7 +1,7 @@
 import { featureFlagSourceType, inProcessConfigurationType } from "@bunting/featureflags/resources";
 import type { ClusterWatches, Informer, KubeObject, RunningInformer } from "@bunting/kube";
 import { featureFlagType, parseReaders } from "@bunting/protocol";
-import { Signal, type Runnable } from "@bunting/runtime";
+import { aborted, Signal, type Runnable } from "@bunting/runtime";
 import { buntingAnnotations } from "../../api/names.js";
 import type { InjectionInputs } from "../../desired/injection.js";
 import { Dependents } from "./dependents.js";
@@ -34,7 +34,9 @@ function readerOf(namespace: string, reader: DependentReader): string {
 
 type SourceIndex = "namespace" | "reader";
 
-type AnyInformer = Runnable & { readonly informer: Pick<Informer, "hasSynced" | "whenSynced"> };
+type AnyInformer = Pick<RunningInformer<never, never>, "name" | "run" | "readAgain"> & {
+  readonly informer: Pick<Informer, "hasSynced" | "whenSynced">;
+};
 
 /**
  * What Injections are compiled from: FeatureFlagSources and InProcessConfigurations as they are, of FeatureFlags and namespaces only what decides
@@ -105,6 +107,15 @@ export class ClusterSources implements Runnable {
   /** The names of watches that have not read their objects yet: the cluster may lack the type. */
   get unread(): readonly string[] {
     return this.#informers.filter(({ informer }) => !informer.hasSynced).map(({ name }) => name);
+  }
+
+  /**
+   * Reads everything again, and resolves when that is done or the signal aborts: who begins to lead must not write by what was so before an outage.
+   * Resolves at once before the first read, for which everybody waits anyway.
+   */
+  async readAgain(signal: AbortSignal): Promise<void> {
+    if (!this.hasSynced) return;
+    await Promise.race([Promise.all(this.#informers.map((each) => each.readAgain())), aborted(signal)]);
   }
 
   async run(signal: AbortSignal): Promise<void> {

@@ -86,6 +86,8 @@ export class InjectionController implements Runnable {
 
   async run(signal: AbortSignal): Promise<void> {
     const { sources, seen, watches, context } = this.#options;
+    // What this process has compiled when it led before, and others have removed since.
+    const before = [...this.#written.keys()];
     this.#written.clear();
     this.#compiledMs.clear();
     this.#touched = new Date(context.clock.now()).toISOString();
@@ -97,19 +99,23 @@ export class InjectionController implements Runnable {
     this.#injections = injections;
     const stops = [sources.listen(add), seen.listen(add)];
     try {
-      await Promise.all([injections.run(signal), this.#work(injections, signal)]);
+      await Promise.all([injections.run(signal), this.#work(injections, before, signal)]);
     } finally {
       for (const stop of stops) stop();
       this.#awaited = undefined;
     }
   }
 
-  async #work({ informer }: RunningInformer<KubeObject, never>, signal: AbortSignal): Promise<void> {
+  async #work(
+    { informer }: RunningInformer<KubeObject, never>,
+    before: readonly string[],
+    signal: AbortSignal,
+  ): Promise<void> {
     const { sources } = this.#options;
     await Promise.race([Promise.all([sources.whenSynced, informer.whenSynced]), aborted(signal)]);
     if (isAborted(signal)) return;
     const held = Array.from(informer.store.list(), ({ metadata }) => metadata.namespace ?? "");
-    const awaited = new Set([...sources.namespaces(), ...held]);
+    const awaited = new Set([...sources.namespaces(), ...held, ...before]);
     this.#awaited = awaited;
     for (const namespace of awaited) this.#controller.add(namespace);
     this.#finished("");
