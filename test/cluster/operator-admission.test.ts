@@ -221,6 +221,28 @@ describe("admission by the operator, as a real API server asks for it", function
     );
   });
 
+  it("answers only those who know the path, which API servers show to nobody", async () => {
+    const { url } = await world.configuration();
+    const secret = new URL(url).pathname.split("/").at(-1) ?? "";
+    expect(url).to.match(/\/mutate-v1-pod\/[0-9a-f]{64}$/);
+    const plain = url.slice(0, -secret.length - 1);
+    for (const wrong of [plain, `${plain}/`, `${url}x`, url.replace(/.$/, "")])
+      expect((await world.post(wrong)).status, wrong).to.equal(404);
+    expect(await world.post(url)).to.deep.include({ status: 200 });
+    expect((await world.post(url)).text).to.contain('"patch"');
+    // An error of a webhook that may not fail has its URL.
+    await world.stopServing();
+    const waiting = messageOf(await world.createPod({ annotations: required }));
+    const shown = /https:\/\/[^"?]+/.exec(waiting)?.[0] ?? "";
+    expect(shown).to.match(/\/mutate-v1-pod\/required\/[0-9a-f]{64}$/);
+    expect(waiting).to.not.contain(secret);
+    await world.serve();
+    const { status, text } = await world.post(shown);
+    expect([status, text.includes("patch")], text).to.deep.equal([200, false]);
+    expect((await world.post(shown.replace("/required/", "/"))).status).to.equal(404);
+    await world.untilCalled();
+  });
+
   it("finds what was stored while it was away, and says so in the status and by an event", async () => {
     const path = `/apis/core.openfeature.dev/v1beta1/namespaces/${world.namespace}/featureflags/unseen`;
     const accepted = async (): Promise<Condition | undefined> => {
@@ -247,13 +269,13 @@ describe("admission by the operator, as a real API server asks for it", function
     expect(status?.digest).to.match(/^[0-9a-f]{64}$/);
   });
 
-  it("writes nothing of the configurations but the bundle, so that others see no drift", async () => {
+  it("writes nothing of the configurations but the bundle and the paths, so that others see no drift", async () => {
     const { object } = await world.configuration();
     const { managedFields = [] } = object.metadata as {
       managedFields?: readonly { manager: string; fieldsV1: Readonly<Record<string, unknown>> }[];
     };
     const ours = managedFields.filter(({ manager }) => manager === "bunting-operator");
-    const webhook = { ".": {}, "f:clientConfig": { "f:caBundle": {} }, "f:name": {} };
+    const webhook = { ".": {}, "f:clientConfig": { "f:caBundle": {}, "f:url": {} }, "f:name": {} };
     const names = ["mutate.openfeature.dev", "required-namespace.bunting.dev", "required-pod.bunting.dev"];
     expect(ours.map(({ fieldsV1 }) => fieldsV1)).to.deep.equal([
       { "f:webhooks": Object.fromEntries(names.map((name) => [`k:{"name":"${name}"}`, webhook])) },
@@ -279,6 +301,34 @@ describe("admission by the operator, as a real API server asks for it", function
       },
     });
     expect(text).to.contain("field not declared in schema");
+  });
+
+  it("loses none of 200 admissions while its key is replaced, and answers by the old one for ten minutes more", async () => {
+    const { url } = await world.configuration();
+    await world.deleteKeys();
+    let admitted = 0;
+    let isShifted = false;
+    await inParallel(
+      Array.from({ length: 200 }, (_, i) => i),
+      async () => {
+        if (admitted >= 50 && !isShifted) {
+          isShifted = true;
+          world.clock.shiftMs += 61_000;
+          world.keep();
+        }
+        expect(hasSidecar(podOf(await world.createPod({})))).to.equal(true);
+        admitted++;
+      },
+    );
+    await eventually(async () => (await world.configuration()).url !== url, "the path is another");
+    expect(hasSidecar(podOf(await world.createPod({})))).to.equal(true);
+    expect((await world.post(url)).status).to.equal(200);
+    world.clock.shiftMs += 660_000;
+    await eventually(async () => {
+      world.keep();
+      return (await world.post(url)).status === 404;
+    }, "nobody knows the old path any more");
+    await world.untilCalled();
   });
 
   it("loses none of 1,000 admissions while its authority is replaced", async () => {

@@ -30,6 +30,12 @@ const admission = (made: Made) => made.one("AdmissionServer").given[0];
 const paths = (made: Made) => [...made.one("AdmissionHandler").given[0].webhooks.keys()];
 const certificates = (made: Made) => made.one("servingCertificates").given[0];
 
+/** How API servers are to call the webhooks once there is a key. */
+const withKey = (made: Made) => {
+  Object.defineProperty(made.one("SecretWatch").made, "items", { value: [{ key: "a" }] });
+  return made.one("WebhookConfigurations").given[0].source.call;
+};
+
 const toProxy = (
   value: unknown,
   reaches: (settings: ReturnType<typeof proxy>["settings"]) => unknown,
@@ -93,8 +99,10 @@ const rows: { readonly [Name in keyof OperatorOptions]: Row | "read before" | "i
       made.one("LeaderElection").given[0].claim.namespace,
       made.one("OtherOperator").given[0].namespace,
       made.one("servingCertificates").given[1].namespace,
+      made.one("SecretWatch").given[1].namespace,
+      made.one("WebhookKeyKeeper").given[0].namespace,
     ],
-    as: Array(4).fill("flags"),
+    as: Array(6).fill("flags"),
   },
   podName: { value: "operator-1", reaches: (made) => made.one("EventRecorder").given[0].instance },
   crossNamespace: toSources("deny", ({ crossNamespace }) => crossNamespace),
@@ -195,8 +203,8 @@ const rows: { readonly [Name in keyof OperatorOptions]: Row | "read before" | "i
   certificates: {
     value: "cert-manager",
     with: { webhookCertPath: "/certs" },
-    reaches: certificates,
-    as: { kind: "files", certPath: "/certs/tls.crt", keyPath: "/certs/tls.key" },
+    reaches: (made) => [certificates(made), withKey(made)],
+    as: [{ kind: "files", certPath: "/certs/tls.crt", keyPath: "/certs/tls.key" }, { key: "a" }],
   },
   webhookCertPath: toFiles("/other", "certPath", "/other/tls.crt"),
   webhookCertName: toFiles("c", "certPath", "/certs/c"),
@@ -298,7 +306,8 @@ describe("createOperator", () => {
       "metrics port",
       "connections",
       "events",
-      "watch of the authority",
+      "watch of the key of the webhooks",
+      "watch of the operator's authority",
       "certificate",
       "sources",
       "admission",
@@ -312,6 +321,7 @@ describe("createOperator", () => {
     const [, leading] = made.all("runComponents");
     expect(namesOf(leading?.given[0] ?? [])).to.deep.equal([
       "authority",
+      "webhook keys",
       "webhook configurations",
       "shared work",
     ]);
@@ -324,6 +334,7 @@ describe("createOperator", () => {
     const [, leading] = made.all("runComponents");
     expect(namesOf(leading?.given[0] ?? [])).to.deep.equal([
       "authority",
+      "webhook keys",
       "webhook configurations",
       "webhook configurations of no other operator",
       "read of all sources",
@@ -342,6 +353,16 @@ describe("createOperator", () => {
       "watch of networkpolicies",
       "proxy controller",
     ]);
+  });
+
+  it("answers webhooks by the keys that the Secret has, and is not ready without one", async () => {
+    const { made } = await useOperator();
+    const { keys } = made.one("AdmissionHandler").given[0];
+    expect(keys()).to.deep.equal([]);
+    const watched = made.one("SecretWatch").made;
+    Object.defineProperty(watched, "lastItems", { value: [{ key: "a" }, { key: "b" }] });
+    expect(keys()).to.deep.equal(["a", "b"]);
+    expect(withKey(made), "its own authority is not there yet").to.equal(undefined);
   });
 
   it("listens once where probes and metrics have the same address", async () => {

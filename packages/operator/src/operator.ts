@@ -30,7 +30,7 @@ import { operatorParts, type OperatorWiring } from "./wiring/operator-parts.js";
 import { ownDeploymentOf } from "./wiring/own-deployment.js";
 import { rollouts } from "./wiring/rollouts.js";
 import { watchedPods } from "./wiring/watched-pods.js";
-import { webhookBundles } from "./wiring/webhook-bundles.js";
+import { webhookCalls } from "./wiring/webhook-calls.js";
 
 export interface OperatorProgram {
   /** Runs until the signal aborts. Rejects with the error that prevented the start or ended it. */
@@ -71,7 +71,7 @@ export async function createOperator(
   const certificates = certificatesOf(wiring);
   const use = new parts.ProxyUse(options.proxy);
   const injections = compiledInjections(wiring, use);
-  const bundles = webhookBundles(wiring, certificates);
+  const calls = webhookCalls(wiring, certificates);
   const { sources, lookup } = injections;
   const levelOfNamespace = (namespace: string): string | undefined => sources.validationOf(namespace);
   const checks = featureFlagChecks(wiring, { events, levelOfNamespace });
@@ -79,16 +79,17 @@ export async function createOperator(
   const restarts = rollouts(wiring, { events, sources });
   const agents = flagds(wiring, { events, sources });
   const proxy = deployedProxy(wiring, { events, use, owner, onState: injections.proxyEntered });
-  const webhooks = admissionPort(wiring, { lookup, levelOfNamespace, certificates });
+  const webhooks = admissionPort(wiring, { lookup, levelOfNamespace, certificates, keys: calls.keys });
   const readiness = new OperatorReadiness([
     { what: () => "the certificate of the webhooks", isMet: webhooks.hasCertificate },
+    { what: () => "the key of the webhooks", isMet: () => calls.keys.lastItems.length > 0 },
     { what: () => `the ${sources.unread.join(", ")}`, isMet: () => sources.hasSynced },
   ]);
   const components: Component[] = [
     ...managementPorts(wiring, { readiness, registry }),
     runnableComponent(cluster.connections, "outlive all that ask the API server"),
     runnableComponent(events, "are written until nothing can happen any more"),
-    ...certificates.runnables.map((each) =>
+    ...[calls.keys, ...certificates.runnables].map((each) =>
       runnableComponent(each, "are there before the first call of a webhook, and until after the last"),
     ),
     injections.everywhere,
@@ -98,9 +99,9 @@ export async function createOperator(
         events,
         ownUid: async (signal) => (await owner(signal))?.uid,
         work: {
-          own: bundles.own,
+          own: calls.own,
           shared: () =>
-            [bundles.alone, injections.leading, pods, restarts, checks, agents, proxy].flatMap((make) =>
+            [calls.alone, injections.leading, pods, restarts, checks, agents, proxy].flatMap((make) =>
               make(),
             ),
         },

@@ -1,6 +1,7 @@
 import { leaseName, otherLeaseName } from "./api/leases.js";
 import { webhookConfigurationNames } from "./api/webhooks.js";
-import { authoritySecretName } from "./certificates/authority-secret.js";
+import { authoritySecret } from "./certificates/authority-secret.js";
+import { webhookKeySecret } from "./certificates/webhook-key-secret.js";
 
 /** Something that the operator may do. The chart's roles and docs/reference/operator-permissions.md are made of these. */
 export interface Permission {
@@ -23,7 +24,6 @@ const withChecks = { option: "flags-validation", is: ["true"] } as const;
 const withDirectWatches = { option: "provider-kubernetes", is: ["direct"] } as const;
 const withFlagds = { option: "flagd", is: ["true"] } as const;
 const withOwnAuthority = { option: "certificates", is: ["own"] } as const;
-const unlessOthersTell = { option: "certificates", is: ["own", "files"] } as const;
 
 /** All that the operator may do. A test compares this with what an API server saw it do: neither may be more. */
 export const permissions: readonly Permission[] = Object.freeze([
@@ -178,8 +178,7 @@ export const permissions: readonly Permission[] = Object.freeze([
     resources: ["mutatingwebhookconfigurations"],
     names: [webhookConfigurationNames.mutating],
     verbs: ["list", "watch", "patch"],
-    onlyIf: unlessOthersTell,
-    why: "tells API servers of the authority by which they verify the webhooks",
+    why: "tells API servers the paths of the webhooks, and the authority by which to verify them",
   },
   {
     scope: "cluster",
@@ -187,7 +186,6 @@ export const permissions: readonly Permission[] = Object.freeze([
     resources: ["validatingwebhookconfigurations"],
     names: [webhookConfigurationNames.validating],
     verbs: ["list", "watch", "patch"],
-    onlyIf: unlessOthersTell,
     why: "likewise",
   },
   {
@@ -262,7 +260,7 @@ export const permissions: readonly Permission[] = Object.freeze([
     scope: "namespace",
     apiGroup: "",
     resources: ["secrets"],
-    names: [authoritySecretName],
+    names: [authoritySecret.name],
     verbs: ["get", "list", "watch", "update"],
     onlyIf: withOwnAuthority,
     why: "keeps the authority of the webhooks, with its key",
@@ -271,8 +269,15 @@ export const permissions: readonly Permission[] = Object.freeze([
     scope: "namespace",
     apiGroup: "",
     resources: ["secrets"],
+    names: [webhookKeySecret.name],
+    verbs: ["get", "list", "watch", "update"],
+    why: "keeps the key of the webhooks' paths",
+  },
+  {
+    scope: "namespace",
+    apiGroup: "",
+    resources: ["secrets"],
     verbs: ["create"],
-    onlyIf: withOwnAuthority,
-    why: "makes that Secret: a name can't be required of what is created",
+    why: "makes these Secrets: a name can't be required of what is created",
   },
 ]);

@@ -1,5 +1,7 @@
-import { once } from "node:events";
-import { createServer, type Server } from "node:https";
+import { once, setMaxListeners } from "node:events";
+import type { IncomingMessage } from "node:http";
+import { createServer, request, type Server } from "node:https";
+import { text as readText } from "node:stream/consumers";
 import { connect } from "node:tls";
 import {
   ClusterWatches,
@@ -10,6 +12,7 @@ import {
 } from "@bunting/kube";
 import { AdmissionHandler, type Webhook } from "@bunting/operator/internal/admission/admission-handler.js";
 import { admissionMetrics } from "@bunting/operator/internal/admission/admission-metrics.js";
+import { reviewOf } from "@bunting/operator/internal/admission/admission-review.fixture.js";
 import { AdmissionServer } from "@bunting/operator/internal/admission/admission-server.js";
 import { podWebhook, type MissingSourcePolicy } from "@bunting/operator/internal/admission/mutate-pod.js";
 import { featureFlagSourceWebhook } from "@bunting/operator/internal/admission/validate-feature-flag-source.js";
@@ -17,10 +20,12 @@ import { featureFlagWebhook } from "@bunting/operator/internal/admission/validat
 import type { InjectionEntry } from "@bunting/operator/internal/api/injection.js";
 import { webhookConfigurationNames, webhookPaths } from "@bunting/operator/internal/api/webhooks.js";
 import { createAuthority } from "@bunting/operator/internal/certificates/issue-certificate.js";
-import {
-  authoritySecretName,
-  secretDataOf,
-} from "@bunting/operator/internal/certificates/authority-secret.js";
+import { authoritySecret } from "@bunting/operator/internal/certificates/authority-secret.js";
+import { callSource } from "@bunting/operator/internal/certificates/call-source.js";
+import { SecretWatch } from "@bunting/operator/internal/certificates/secret-watch.js";
+import { WebhookKeyKeeper } from "@bunting/operator/internal/certificates/webhook-key-keeper.js";
+import { webhookKeySecret } from "@bunting/operator/internal/certificates/webhook-key-secret.js";
+import type { WebhookKey } from "@bunting/operator/internal/certificates/webhook-keys.js";
 import { servingCertificates } from "@bunting/operator/internal/certificates/serving-certificates.js";
 import { FeatureFlagStatus } from "@bunting/operator/internal/controllers/feature-flag-status.js";
 import { WebhookConfigurations } from "@bunting/operator/internal/controllers/webhook-configurations.js";
@@ -42,6 +47,11 @@ const configurationPaths = [
 ];
 
 const flagRules = { maxDocumentBytes: 1_000_000, levelOfNamespace: () => undefined };
+
+interface ClientConfig {
+  readonly caBundle?: string;
+  readonly url?: string;
+}
 
 /** The clock of this machine, which a test moves on. */
 class ShiftedClock implements Clock {
@@ -91,6 +101,8 @@ export class AdmissionWorld {
   readonly #logger = createLogger({ format: "json", debug: false }, { write: () => undefined });
   readonly #metrics = { ...operatorMetrics(), ...admissionMetrics.create() };
   readonly #parts: ReturnType<typeof servingCertificates>;
+  readonly #keys: SecretWatch<WebhookKey>;
+  readonly #keyKeeper: WebhookKeyKeeper;
   #serving: { readonly abort: AbortController; readonly running: Promise<void> } | undefined;
   #mesh: Server | undefined;
 
@@ -125,18 +137,26 @@ export class AdmissionWorld {
       client,
       context: { ...context, clock: systemClock, metrics: silent },
     });
+    // As many parts as there are listen to it.
+    setMaxListeners(0, this.#abort.signal);
     this.#parts = servingCertificates(
       { kind: "own", dnsNames: ["localhost"] },
       { client, watches, namespace: ownNamespace, context },
     );
     const { bundle, keeper, runnables } = this.#parts;
     if (bundle === undefined || keeper === undefined) throw new Error("there is an authority of our own");
+    this.#keys = new SecretWatch(webhookKeySecret, { watches, namespace: ownNamespace, context });
+    this.#keyKeeper = new WebhookKeyKeeper({ client, namespace: ownNamespace, context });
+    this.#keys.onChange(() => this.#keyKeeper.look());
     const configurations = new WebhookConfigurations({
       client,
       watches,
-      bundle,
+      source: callSource(bundle, this.#keys),
       address: { url: this.#url },
-      onApplied: (pem) => keeper.bundleApplied(pem),
+      onApplied: ({ bundle: pem = "", key }) => {
+        keeper.bundleApplied(pem);
+        this.#keyKeeper.keyApplied(key);
+      },
       context,
     });
     const events = new EventRecorder({
@@ -147,7 +167,8 @@ export class AdmissionWorld {
     });
     const status = new FeatureFlagStatus({ client, watches, events, namespace, rules: flagRules, context });
     const alone = configurations.alone();
-    for (const each of [connected.connections, events, ...runnables, keeper, configurations, alone, status])
+    const webhooks = [this.#keys, ...runnables, keeper, this.#keyKeeper, configurations, alone];
+    for (const each of [connected.connections, events, ...webhooks, status])
       this.#running.push(each.run(this.#abort.signal));
   }
 
@@ -188,6 +209,7 @@ export class AdmissionWorld {
       certificate: this.#parts.source,
       handler: new AdmissionHandler({
         webhooks: this.#webhooks(),
+        keys: () => this.#keys.lastItems.map(({ key }) => key),
         context,
         log: new RateLimitedLog(this.#logger, this.clock),
       }),
@@ -294,17 +316,21 @@ export class AdmissionWorld {
       validToMs: validity.toMs,
       trustedMs: validity.fromMs,
     };
-    const path = `/api/v1/namespaces/${this.ownNamespace}/secrets/${authoritySecretName}`;
-    await this.cluster.api.patch(path, { data: secretDataOf([old]) });
+    const path = `/api/v1/namespaces/${this.ownNamespace}/secrets/${authoritySecret.name}`;
+    await this.cluster.api.patch(path, { data: authoritySecret.dataOf([old]) });
   }
 
-  /** How many authorities the API server verifies our webhooks by, and who wrote the configuration. */
-  async configuration(): Promise<{ readonly object: KubeObject; readonly bundle: string }> {
+  /** The authorities that the API server verifies our webhooks by, the URL of the one for Pods, and who wrote the configuration. */
+  async configuration(): Promise<{
+    readonly object: KubeObject;
+    readonly bundle: string;
+    readonly url: string;
+  }> {
     const object = (await this.cluster.api.get(configurationPaths[0] ?? "")) as unknown as KubeObject & {
-      readonly webhooks: readonly { readonly clientConfig: { readonly caBundle?: string } }[];
+      readonly webhooks: readonly { readonly clientConfig: ClientConfig }[];
     };
-    const { caBundle = "" } = object.webhooks[0]?.clientConfig ?? {};
-    return { object, bundle: Buffer.from(caBundle, "base64").toString() };
+    const { caBundle = "", url = "" } = object.webhooks[0]?.clientConfig ?? {};
+    return { object, bundle: Buffer.from(caBundle, "base64").toString(), url };
   }
 
   /** As a person with an editor, or another injector. */
@@ -334,9 +360,38 @@ export class AdmissionWorld {
     return issuer;
   }
 
-  /** Has the leader look at its authorities: the clock was moved. */
+  /** Has the leader look at its authorities and keys: the clock was moved. */
   keep(): void {
     this.#parts.keeper?.look();
+    this.#keyKeeper.look();
+  }
+
+  /** Replaces the key of the webhooks' paths, as who fears that it is known does. */
+  async deleteKeys(): Promise<void> {
+    await this.cluster.api.delete(`/api/v1/namespaces/${this.ownNamespace}/secrets/${webhookKeySecret.name}`);
+  }
+
+  /** Sends a review of a Pod as somebody who reaches the port. */
+  async post(url: string): Promise<{ readonly status: number; readonly text: string }> {
+    const { bundle } = await this.configuration();
+    const sent = request(url, { method: "POST", ca: bundle, agent: false });
+    sent.end(
+      reviewOf({
+        namespace: this.namespace,
+        operation: "CREATE",
+        object: {
+          metadata: {
+            annotations: {
+              "openfeature.dev/enabled": "true",
+              "openfeature.dev/featureflagsource": "end-to-end",
+            },
+          },
+          spec: { containers: [{ name: "app" }] },
+        },
+      }),
+    );
+    const [response] = (await once(sent, "response")) as [IncomingMessage];
+    return { status: response.statusCode ?? 0, text: await readText(response) };
   }
 
   /** Another mutating webhook, called after ours, which gives each Pod a container. */

@@ -2,6 +2,7 @@ import { RateLimitedLog } from "@bunting/runtime";
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { recordingLogger } from "@bunting/test/support/grpc-port.js";
 import { expect } from "chai";
+import { secretPath } from "../api/webhooks.js";
 import type { AdmissionAnswer } from "./admission-answer.js";
 import { AdmissionHandler, type ReviewReply, type Webhook } from "./admission-handler.js";
 import { deepJson, reviewOf } from "./admission-review.fixture.js";
@@ -21,6 +22,7 @@ describe("AdmissionHandler", () => {
   let reviewed: AdmissionRequest[];
   let answer: () => AdmissionAnswer;
   let handler: AdmissionHandler;
+  let keys: string[];
   const webhook: Webhook = {
     name: "pod",
     kind: { group: "", version: "v1", kind: "Pod" },
@@ -33,10 +35,12 @@ describe("AdmissionHandler", () => {
   beforeEach(() => {
     counted = [];
     reviewed = [];
+    keys = ["A", "B"];
     answer = () => ({ isAllowed: true });
     const clock = new ManualClock();
     handler = new AdmissionHandler({
       webhooks: new Map([["/mutate-v1-pod", webhook]]),
+      keys: () => keys,
       context: {
         clock,
         logger,
@@ -56,6 +60,22 @@ describe("AdmissionHandler", () => {
     expect([review.apiVersion, review.kind]).to.deep.equal(["admission.k8s.io/v1", "AdmissionReview"]);
     return review.response;
   }
+
+  it("answers a path only for those who know one of its keys", () => {
+    const path = secretPath("/mutate-v1-pod", "A");
+    expect(path).to.match(/^\/mutate-v1-pod\/[0-9a-f]{64}$/);
+    for (const key of ["A", "B"])
+      expect(handler.webhookAt(secretPath("/mutate-v1-pod", key))).to.equal(webhook);
+    const other = secretPath("/mutate-v1-pod/required", "A").split("/").at(-1);
+    for (const wrong of [
+      ...["", "/", "mutate-v1-pod", "/mutate-v1-pod", "/mutate-v1-pod/", "/mutate-v1-pod/A"],
+      ...[`${path}/`, `${path}x`, path.slice(0, -1), `/mutate-v1-pod/${other}`],
+      ...[secretPath("/mutate-v1-pod", "C"), secretPath("/mutate-v1-pod", ""), path.toUpperCase()],
+    ])
+      expect(handler.webhookAt(wrong), wrong).to.equal(undefined);
+    keys = [];
+    expect(handler.webhookAt(path), "before there is a key").to.equal(undefined);
+  });
 
   it("answers a review under its uid, with what the webhook says", async () => {
     expect(responseOf(await handle(reviewOf({})))).to.deep.equal({ uid: "4711", allowed: true });

@@ -1,4 +1,6 @@
+import { timingSafeEqual } from "node:crypto";
 import type { Context, RateLimitedLog } from "@bunting/runtime";
+import { secretPath } from "../api/webhooks.js";
 import { answerReview, type AdmissionAnswer } from "./admission-answer.js";
 import type { AdmissionMetrics, AdmissionResult, AdmissionWebhook } from "./admission-metrics.js";
 import { readReview, type AdmissionRequest } from "./admission-review.js";
@@ -22,8 +24,10 @@ export interface ReviewReply {
 }
 
 export interface AdmissionHandlerOptions {
-  /** By path. */
+  /** By path, without the secret that follows. */
   readonly webhooks: ReadonlyMap<string, Webhook>;
+  /** The keys of the paths, each of which is answered. */
+  readonly keys: () => readonly string[];
   readonly context: Context<Pick<AdmissionMetrics, "admission">>;
   /** For lines that peers can cause. */
   readonly log: RateLimitedLog;
@@ -40,9 +44,17 @@ export class AdmissionHandler {
     this.#options = options;
   }
 
-  /** The webhook that answers a path; undefined: nothing does. */
+  /** The webhook that answers a path; undefined: nothing does, or who asks does not know a key. */
   webhookAt(path: string): Webhook | undefined {
-    return this.#options.webhooks.get(path);
+    const { webhooks, keys } = this.#options;
+    const plain = path.slice(0, Math.max(0, path.lastIndexOf("/")));
+    const webhook = webhooks.get(plain);
+    if (webhook === undefined) return undefined;
+    const given = Buffer.from(path);
+    const isKnown = keys()
+      .map((key) => Buffer.from(secretPath(plain, key)))
+      .filter((expected) => expected.length === given.length && timingSafeEqual(expected, given));
+    return isKnown.length > 0 ? webhook : undefined;
   }
 
   /**

@@ -7,9 +7,12 @@ import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { Authority } from "@bunting/test/support/certificates.js";
 import { expect } from "chai";
 import type { CertificatePair } from "@bunting/server";
+import { secretPath } from "../api/webhooks.js";
 import { AdmissionHandler, type Webhook } from "./admission-handler.js";
 import { reviewOf } from "./admission-review.fixture.js";
 import { AdmissionServer } from "./admission-server.js";
+
+const path = secretPath("/mutate-v1-pod", "key");
 
 interface Answer {
   readonly status: number;
@@ -55,6 +58,7 @@ describe("AdmissionServer", () => {
       certificate: { onPair: (listener) => void listeners.push(listener) },
       handler: new AdmissionHandler({
         webhooks: new Map([["/mutate-v1-pod", webhook]]),
+        keys: () => ["key"],
         context: { clock, logger, metrics: { admission: () => undefined } },
         log: new RateLimitedLog(logger, clock),
       }),
@@ -81,10 +85,10 @@ describe("AdmissionServer", () => {
     await running;
   });
 
-  function send(body: string | Buffer, path = "/mutate-v1-pod", method = "POST"): Promise<Answer> {
+  function send(body: string | Buffer, to = path, method = "POST"): Promise<Answer> {
     return new Promise((resolve, reject) => {
       const headers = { "content-type": "application/json" };
-      const sent = httpsRequest({ host: "127.0.0.1", port: server.port, path, method, agent, headers });
+      const sent = httpsRequest({ host: "127.0.0.1", port: server.port, path: to, method, agent, headers });
       sent.on("error", reject);
       sent.on("response", (response) => {
         const chunks: Buffer[] = [];
@@ -103,7 +107,7 @@ describe("AdmissionServer", () => {
   }
 
   it("answers reviews over HTTPS, with the query that API servers add", async () => {
-    const answer = await send(reviewOf({}), "/mutate-v1-pod?timeout=3s");
+    const answer = await send(reviewOf({}), `${path}?timeout=3s`);
     expect(answer.status).to.equal(200);
     expect(answer.keepAlive, "longer than API servers keep idle connections").to.equal("timeout=120");
     expect(JSON.parse(answer.body)).to.have.nested.property("response.allowed", true);
@@ -111,11 +115,13 @@ describe("AdmissionServer", () => {
 
   it("answers everything else with a sentence", async () => {
     expect(await send("{")).to.deep.include({ status: 400 });
-    expect(await send(reviewOf({}), "/elsewhere")).to.deep.include({
-      status: 404,
-      body: "There is no webhook at this path.\n",
-    });
-    expect(await send("", "/mutate-v1-pod", "GET")).to.deep.include({ status: 405 });
+    for (const wrong of ["/elsewhere", "/mutate-v1-pod", `${path}x`, "/"])
+      expect(await send(reviewOf({}), wrong)).to.deep.include({
+        status: 404,
+        body: "There is no webhook at this path.\n",
+        connection: "close",
+      });
+    expect(await send("", path, "GET")).to.deep.include({ status: 405 });
     review = () => {
       throw new Error("broken");
     };
@@ -179,7 +185,7 @@ describe("AdmissionServer", () => {
     );
     const body = reviewOf({});
     for (const socket of [old, next]) {
-      socket.write(`POST /mutate-v1-pod HTTP/1.1\r\nhost: x\r\ncontent-length: ${body.length}\r\n\r\n`);
+      socket.write(`POST ${path} HTTP/1.1\r\nhost: x\r\ncontent-length: ${body.length}\r\n\r\n`);
       socket.write(body);
       const [answer] = (await once(socket, "data")) as [Buffer];
       expect(answer.toString()).to.match(/^HTTP\/1\.1 200 /);

@@ -45,8 +45,8 @@ const text = { "content-type": "text/plain; charset=utf-8" };
 /**
  * The HTTPS port that API servers call. They speak HTTP/1.1 to it, over connections that they keep: over HTTP/2 all would go to one replica.
  *
- * Anybody who reaches the port can send a review, because API servers show no certificate by default. What is held for a connection is charged
- * to it, and reviews change nothing; but the answer to a review about a Pod has what the Injection of its namespace has for the text.
+ * Anybody who reaches the port can send a request, because API servers show no certificate by default; but only who knows a key of the paths is
+ * answered: a review about a Pod is answered with what the Injection of its namespace has for the text. What is held for a connection is charged to it.
  */
 export class AdmissionServer implements Runnable {
   readonly name = "admission";
@@ -110,10 +110,10 @@ export class AdmissionServer implements Runnable {
     });
     const webhook = handler.webhookAt(exchange.path);
     if (webhook === undefined) {
-      exchange.refuse(404, text, "There is no webhook at this path.\n");
+      exchange.refuse(404, { ...text, ...exchange.closing() }, "There is no webhook at this path.\n");
       return;
     }
-    exchange.route = exchange.path;
+    exchange.route = webhook.name;
     if (request.method !== "POST") {
       exchange.refuse(405, { ...text, allow: "POST" }, "A webhook is called by POST.\n");
       return;

@@ -110,7 +110,13 @@ describe("podWebhook", () => {
     expect(answer.isAllowed).to.equal(false);
     expect(answer.refusal?.message).to.contain("bunting.dev/injection: required");
     expect(answer.refusal?.message).to.contain("there is no FeatureFlagSource gone");
-    expect(review(pod(), true).isAllowed).to.equal(true);
+  });
+
+  it("refuses a Pod that it could inject where it must not start without, and does not say with what: its path is quoted in errors", () => {
+    const answer = review(pod(), true);
+    expect([answer.isAllowed, answer.patch]).to.deep.equal([false, undefined]);
+    expect(answer.refusal?.message).to.contain("try again");
+    expect(counted).to.deep.equal([]);
   });
 
   it("refuses a Pod whose source may still come where it is told to, so that its controller tries again", () => {

@@ -14,7 +14,10 @@ export type MissingSourcePolicy = "admit" | "refuse";
 
 export interface PodWebhookOptions {
   readonly lookup: EntryLookup;
-  /** True for Pods that must not start without what they ask for. */
+  /**
+   * True for Pods that must not start without what they ask for. Those that can be given it were, by the webhook before: this one refuses, and tells nobody
+   * what is in an entry, because API servers quote its URL in errors.
+   */
   readonly isRequired: boolean;
   readonly missingSource: MissingSourcePolicy;
   readonly metrics: Pick<AdmissionMetrics, "injected" | "notInjected">;
@@ -44,6 +47,10 @@ function reviewPod(request: AdmissionRequest, options: PodWebhookOptions): Admis
     metrics.notInjected(outcome.reason);
     return notInjected(pod, outcome, options);
   }
+  if (options.isRequired)
+    return refused(
+      "this Pod must not start without its flags, and the webhook that gives them did not answer: try again",
+    );
   metrics.injected();
   return { isAllowed: true, patch: podPatch(pod, outcome.pod) };
 }

@@ -1,4 +1,6 @@
-/** The paths of the webhooks: those of the open-feature-operator where it has them. */
+import { createHmac } from "node:crypto";
+
+/** The paths of the webhooks: those of the open-feature-operator where it has them. A secret follows each of them. */
 export const webhookPaths = Object.freeze({
   pod: "/mutate-v1-pod",
   /** For Pods that must not start without what they ask for. */
@@ -6,6 +8,23 @@ export const webhookPaths = Object.freeze({
   featureFlag: "/validate-core-openfeature-dev-v1beta1-featureflag",
   featureFlagSource: "/validate-core-openfeature-dev-v1beta1-featureflagsource",
 });
+
+/** The path that answers each webhook of the configurations. */
+export const pathOfWebhook: ReadonlyMap<string, string> = new Map([
+  ["mutate.openfeature.dev", webhookPaths.pod],
+  ["required-pod.bunting.dev", webhookPaths.requiredPod],
+  ["required-namespace.bunting.dev", webhookPaths.requiredPod],
+  ["vfeatureflag.kb.io", webhookPaths.featureFlag],
+  ["vfeatureflagsource.kb.io", webhookPaths.featureFlagSource],
+]);
+
+/**
+ * A path as those call it who know the key: 64 hexadecimal digits follow, because a segment of a path must be what could be a name in DNS. They differ from path to path, because an API server quotes the URL of a webhook that
+ * must not fail to whoever creates a Pod while no replica answers.
+ */
+export function secretPath(path: string, key: string): string {
+  return `${path}/${createHmac("sha256", key).update(path).digest("hex")}`;
+}
 
 /** The configurations by which the API server knows the webhooks, called as those of the open-feature-operator. */
 export const webhookConfigurationNames = Object.freeze({

@@ -1,52 +1,14 @@
 import { X509Certificate } from "node:crypto";
-import { KubeError, type ObjectScope, type ResourceScope } from "@bunting/kube";
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { eventually, recordingLogger } from "@bunting/test/support/grpc-port.js";
 import { expect } from "chai";
 import { AuthorityKeeper } from "./authority-keeper.js";
-import { authoritiesOfSecret, type SecretObject } from "./authority-secret.js";
+import { authoritySecret } from "./authority-secret.js";
+import type { Authorities } from "./authority.js";
 import { bundleOf } from "./bundle.js";
+import { Secrets } from "./secrets.fixture.js";
 
 const dayMs = 86_400_000;
-
-/** An API server with one Secret, in which others may write between a read and a write. */
-class Secrets {
-  secret: SecretObject | undefined;
-  writes = 0;
-  beforeWrite: (() => void) | undefined;
-  #version = 0;
-
-  get(): Promise<SecretObject> {
-    if (this.secret === undefined) return Promise.reject(new KubeError("NOT_FOUND", "there is none"));
-    return Promise.resolve(this.secret);
-  }
-
-  create(_scope: ResourceScope, object: object): Promise<SecretObject> {
-    this.#interfere();
-    if (this.secret !== undefined) return Promise.reject(new KubeError("CONFLICT", "there is one"));
-    return Promise.resolve(this.put(object as SecretObject));
-  }
-
-  update(_scope: ObjectScope, object: object): Promise<SecretObject> {
-    this.#interfere();
-    const { resourceVersion } = (object as SecretObject).metadata;
-    if (resourceVersion !== this.secret?.metadata.resourceVersion)
-      return Promise.reject(new KubeError("CONFLICT", "it has changed"));
-    return Promise.resolve(this.put(object as SecretObject));
-  }
-
-  put(object: SecretObject): SecretObject {
-    this.writes++;
-    const metadata = { ...object.metadata, resourceVersion: String(++this.#version) };
-    return (this.secret = { ...object, metadata });
-  }
-
-  #interfere(): void {
-    const { beforeWrite } = this;
-    this.beforeWrite = undefined;
-    beforeWrite?.();
-  }
-}
 
 describe("AuthorityKeeper", () => {
   let secrets: Secrets;
@@ -79,9 +41,9 @@ describe("AuthorityKeeper", () => {
     return keeper;
   }
 
-  function stored(): ReturnType<typeof authoritiesOfSecret> {
+  function stored(): Authorities {
     try {
-      return authoritiesOfSecret(secrets.secret ?? { metadata: { name: "none" } });
+      return authoritySecret.read(secrets.secret ?? { metadata: { name: "none" } });
     } catch {
       return [];
     }

@@ -48,7 +48,7 @@ describe("LeafHolder", () => {
     changes = new Signal();
     pairs = [];
     const watch = {
-      get authorities() {
+      get items() {
         return authorities;
       },
       onChange: (listener: (of: Authorities) => void) => void changes.listen(listener),

@@ -1,13 +1,14 @@
 import type { CertificatePair } from "@bunting/server";
 import { Signal, WorkQueue, type Context, type Runnable, type WorkResult } from "@bunting/runtime";
-import type { AuthorityWatch } from "./authority-watch.js";
+import type { Authority } from "./authority.js";
 import type { CertificateMetrics } from "./certificate-metrics.js";
 import type { CertificateSource } from "./certificate-source.js";
 import { issueLeaf } from "./issue-certificate.js";
 import { leafDueMs, nextLeaf, type Leaf } from "./leaf.js";
+import type { SecretWatch } from "./secret-watch.js";
 
 export interface LeafHolderOptions {
-  readonly authorities: Pick<AuthorityWatch, "authorities" | "onChange">;
+  readonly authorities: Pick<SecretWatch<Authority>, "items" | "onChange">;
   /** DNS names by which API servers reach this replica. */
   readonly dnsNames: readonly string[];
   readonly context: Context<Pick<CertificateMetrics, "notAfter" | "issued">>;
@@ -57,7 +58,7 @@ export class LeafHolder implements Runnable, CertificateSource {
     const { context, dnsNames, authorities: watch } = this.#options;
     const { clock, logger, metrics } = context;
     const nowMs = clock.now();
-    const { authorities } = watch;
+    const { items: authorities } = watch;
     const leaf = nextLeaf(authorities, this.#leaf, nowMs, (authority, validity) => {
       metrics.issued("leaf");
       return issueLeaf(authority, dnsNames, validity);

@@ -2,10 +2,12 @@ import { aborted, readPemFile, Signal, WatchedFiles, type Context, type Runnable
 import { TlsCertificate, type TlsMetrics } from "@bunting/server";
 import type { ClusterWatches, RestClient } from "@bunting/kube";
 import { AuthorityKeeper } from "./authority-keeper.js";
-import { AuthorityWatch } from "./authority-watch.js";
+import { authoritySecret } from "./authority-secret.js";
+import { bundleOf } from "./bundle.js";
 import type { CertificateMetrics } from "./certificate-metrics.js";
 import type { CertificateSource } from "./certificate-source.js";
 import { LeafHolder } from "./leaf-holder.js";
+import { SecretWatch } from "./secret-watch.js";
 
 /** Where the certificate of admission comes from. */
 export type CertificateWay =
@@ -47,11 +49,17 @@ export function servingCertificates(way: CertificateWay, parts: CertificateParts
 
 function ownCertificates(dnsNames: readonly string[], parts: CertificateParts): ServingCertificates {
   const { client, watches, namespace, context } = parts;
-  const watch = new AuthorityWatch({ watches, namespace, context });
+  const watch = new SecretWatch(authoritySecret, { watches, namespace, context });
   const leaf = new LeafHolder({ authorities: watch, dnsNames, context });
   const keeper = new AuthorityKeeper({ client, namespace, context });
   watch.onChange(() => keeper.look());
-  return { source: leaf, bundle: watch, runnables: [watch, leaf], keeper };
+  const bundle: BundleSource = {
+    get bundle() {
+      return watch.items.length === 0 ? undefined : bundleOf(watch.items);
+    },
+    onChange: (listener) => watch.onChange(listener),
+  };
+  return { source: leaf, bundle, runnables: [watch, leaf], keeper };
 }
 
 function certificatesOfFiles(

@@ -3,7 +3,8 @@ import { createRegistry, nextTurn, Signal } from "@bunting/runtime";
 import { eventually, recordingLogger } from "@bunting/test/support/grpc-port.js";
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { expect } from "chai";
-import type { LiveWebhooks } from "../desired/ca-bundle.js";
+import { secretPath, webhookPaths } from "../api/webhooks.js";
+import type { LiveWebhooks } from "../desired/webhook-calls.js";
 import { operatorMetrics } from "../operator-metrics.js";
 import { WebhookConfigurations } from "./webhook-configurations.js";
 
@@ -21,16 +22,20 @@ describe("WebhookConfigurations", () => {
   let applied: string[];
   let told: string[];
   let bundle: string | undefined;
+  let key: string | undefined;
   let changes: Signal;
   let abort: AbortController;
   let running: Promise<void>;
   let configurations: WebhookConfigurations;
 
-  beforeEach(() => {
+  beforeEach(() => start(true));
+
+  function start(hasBundle: boolean): void {
     clock = new ManualClock();
     applied = [];
     told = [];
     bundle = "ONE";
+    key = "k1";
     changes = new Signal();
     abort = new AbortController();
     handlers.clear();
@@ -38,9 +43,10 @@ describe("WebhookConfigurations", () => {
     configurations = new WebhookConfigurations({
       client: {
         apply: ({ type }, object) => {
-          const pem = bundleOf(object as Live);
+          const clientConfig = (object as Live).webhooks?.[0]?.clientConfig;
+          const pem = atob(clientConfig?.caBundle ?? "");
           applied.push(`${type.plural} ${pem}`);
-          show(type.plural, pem);
+          show(type.plural, pem, {}, clientConfig?.service?.path);
           return Promise.resolve(object as KubeObject);
         },
       },
@@ -50,18 +56,19 @@ describe("WebhookConfigurations", () => {
           return { run: () => Promise.resolve() } as never;
         },
       },
-      bundle: {
-        get bundle() {
-          return bundle;
+      source: {
+        get call() {
+          if (key === undefined || (hasBundle && bundle === undefined)) return undefined;
+          return { key, ...(hasBundle && bundle !== undefined ? { bundle } : {}) };
         },
         onChange: (listener) => void changes.listen(listener),
       },
       address: { service },
-      onApplied: (pem) => told.push(pem),
+      onApplied: (call) => told.push(call.bundle ?? "", call.key),
       context: { clock, logger, metrics },
     });
     running = configurations.run(abort.signal);
-  });
+  }
 
   afterEach(async () => {
     abort.abort();
@@ -69,16 +76,25 @@ describe("WebhookConfigurations", () => {
     expect(clock.pendingTimers).to.equal(0);
   });
 
-  function bundleOf({ webhooks = [] }: LiveWebhooks): string {
-    return webhooks
-      .map(({ clientConfig }) => Buffer.from(clientConfig.caBundle ?? "", "base64").toString())
-      .join();
+  /** With the path that it should have, where none is given. */
+  function show(type: string, caBundle?: string, annotations = {}, path = pathOf("k1", type)): void {
+    const clientConfig = {
+      service: { ...service, path },
+      ...(caBundle === undefined ? {} : { caBundle: btoa(caBundle) }),
+    };
+    const object = {
+      metadata: { name: type, annotations },
+      webhooks: [{ name: nameOf(type), clientConfig }],
+    };
+    handlers.get(type)?.changed(type, object, undefined);
   }
 
-  function show(type: string, caBundle?: string, annotations = {}): void {
-    const clientConfig = { service, ...(caBundle === undefined ? {} : { caBundle: btoa(caBundle) }) };
-    const object = { metadata: { name: type, annotations }, webhooks: [{ name: "a", clientConfig }] };
-    handlers.get(type)?.changed(type, object, undefined);
+  function nameOf(type: string): string {
+    return type === mutating ? "mutate.openfeature.dev" : "vfeatureflag.kb.io";
+  }
+
+  function pathOf(ofKey: string, type: string): string {
+    return secretPath(type === mutating ? webhookPaths.pod : webhookPaths.featureFlag, ofKey);
   }
 
   function synced(...types: readonly string[]): void {
@@ -128,7 +144,7 @@ describe("WebhookConfigurations", () => {
     bundle = ours;
     show(mutating, theirs);
     synced(mutating, validating);
-    await eventually(() => told.length === 1);
+    await eventually(() => told.length > 0);
     const alone = new AbortController();
     const replacing = configurations.alone().run(alone.signal);
     await eventually(() => applied.length === 2);
@@ -151,6 +167,31 @@ describe("WebhookConfigurations", () => {
     expect(applied).to.deep.equal([]);
     clock.advance(1);
     await eventually(() => applied.length === 1);
+  });
+
+  it("puts the paths of another key in, and says that they count", async () => {
+    show(mutating, "ONE");
+    synced(mutating, validating);
+    await eventually(() => told.includes("k1"));
+    key = undefined;
+    changes.emit();
+    await nextTurn();
+    expect(applied).to.deep.equal([]);
+    key = "k2";
+    changes.emit();
+    await eventually(() => told.includes("k2"));
+    expect(applied).to.deep.equal([`${mutating} ONE`]);
+  });
+
+  it("puts the paths in, and no bundle, where others do that", async () => {
+    abort.abort();
+    await running;
+    start(false);
+    show(mutating, "OTHERS", {}, "/mutate-v1-pod");
+    synced(mutating, validating);
+    await eventually(() => told.includes("k1"));
+    expect(applied).to.deep.equal([`${mutating} `]);
+    expect(told).to.not.include("ONE");
   });
 
   it("leaves a configuration to cert-manager that asks for it, and says once that this can't be meant", async () => {

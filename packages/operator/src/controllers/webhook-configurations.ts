@@ -1,8 +1,14 @@
 import type { ClusterWatches, KubeObject, RestClient } from "@bunting/kube";
 import { aborted, type Context, type Runnable, type WorkResult } from "@bunting/runtime";
 import { mutatingWebhookType, validatingWebhookType, webhookConfigurationNames } from "../api/webhooks.js";
-import type { BundleSource } from "../certificates/serving-certificates.js";
-import { caBundleOf, type LiveWebhooks, type OtherCertificates } from "../desired/ca-bundle.js";
+import type { CallSource } from "../certificates/call-source.js";
+import {
+  isFilledByOthers,
+  webhookCallsOf,
+  type LiveWebhooks,
+  type OtherCertificates,
+  type WebhookCall,
+} from "../desired/webhook-calls.js";
 import type { WebhookAddress } from "../desired/webhook-configurations.js";
 import { fieldManager } from "./apply/managed-object.js";
 import type { ControllerMetrics } from "./controller-metrics.js";
@@ -11,11 +17,11 @@ import { Controller } from "./controller.js";
 export interface WebhookConfigurationsOptions {
   readonly client: Pick<RestClient, "apply">;
   readonly watches: Pick<ClusterWatches, "inform">;
-  readonly bundle: BundleSource;
+  readonly source: CallSource;
   /** How API servers reach us: other webhooks in these configurations are not ours. */
   readonly address: WebhookAddress;
-  /** Called when all configurations that there are have this bundle. */
-  readonly onApplied: (bundle: string) => void;
+  /** Called when all configurations that there are have this. */
+  readonly onApplied: (call: WebhookCall) => void;
   readonly context: Context<ControllerMetrics>;
 }
 
@@ -27,12 +33,12 @@ const configurations = {
 type Kind = keyof typeof configurations;
 const kinds = Object.keys(configurations) as Kind[];
 
-/** Whoever else writes the bundle is answered at this pace, not in a loop. */
+/** Whoever else writes what we apply is answered at this pace, not in a loop. */
 const driftMs = 1_000;
 
 /**
- * Keeps the bundle of the authorities in the configurations of the webhooks. Whoever installed the operator made these, and everything else in them
- * stays theirs: without one there is nothing to do. Only the leader runs it.
+ * Keeps the secret paths, and the bundle of the authorities, in the configurations of the webhooks. Whoever installed the operator made these, and
+ * everything else in them stays theirs: without one there is nothing to do. Only the leader runs it.
  */
 export class WebhookConfigurations implements Runnable {
   readonly name = "webhook configurations";
@@ -40,8 +46,8 @@ export class WebhookConfigurations implements Runnable {
   readonly #controller: Controller;
   /** What there is, by kind. */
   readonly #live = new Map<Kind, KubeObject & LiveWebhooks>();
-  /** The bundle that each is known to have. */
-  readonly #applied = new Map<Kind, string>();
+  /** What each is known to have. */
+  readonly #applied = new Map<Kind, WebhookCall>();
   /** Of which it is not known yet whether there is one. */
   readonly #unread = new Set<Kind>();
   #others: OtherCertificates = "kept";
@@ -54,7 +60,7 @@ export class WebhookConfigurations implements Runnable {
       reconcile: (key, signal) => this.#reconcile(key as Kind, signal),
       context: options.context,
     });
-    options.bundle.onChange(() => this.#addAll());
+    options.source.onChange(() => this.#addAll());
   }
 
   async run(signal: AbortSignal): Promise<void> {
@@ -106,27 +112,32 @@ export class WebhookConfigurations implements Runnable {
   }
 
   async #reconcile(kind: Kind, signal: AbortSignal): Promise<WorkResult | undefined> {
-    const { client, bundle: source, address, context } = this.#options;
-    const [live, bundle] = [this.#live.get(kind), source.bundle];
-    if (live === undefined || bundle === undefined) return undefined;
-    const desired = caBundleOf(kind, live, bundle, address, this.#others);
-    if (desired === "injected") {
-      if (!this.#hasWarned)
-        context.logger.warn(
-          { kind, name: live.metadata.name },
-          "an annotation asks cert-manager to fill this configuration, so the operator's own authority is of no use: remove the annotation, or run with --certificates=cert-manager",
-        );
-      this.#hasWarned = true;
-      return undefined;
-    }
+    const { client, source, address, context } = this.#options;
+    const [live, { call }] = [this.#live.get(kind), source];
+    if (live === undefined || call === undefined) return undefined;
+    if (call.bundle !== undefined && isFilledByOthers(live)) this.#warn(kind, live);
+    const desired = webhookCallsOf(kind, live, call, address, this.#others);
     if (desired !== "current") {
       const scope = configurations[kind];
       await client.apply(scope, desired, { fieldManager, force: true }, signal);
-      context.logger.info({ kind, name: scope.name }, "the webhooks are verified by another bundle");
+      context.logger.info({ kind, name: scope.name }, "API servers call the webhooks in another way");
     }
-    this.#applied.set(kind, bundle);
-    const isEverywhere = [...this.#live.keys()].every((each) => this.#applied.get(each) === bundle);
-    if (isEverywhere && this.#unread.size === 0) this.#options.onApplied(bundle);
+    this.#applied.set(kind, call);
+    const isEverywhere = [...this.#live.keys()].every((each) => isSame(this.#applied.get(each), call));
+    if (isEverywhere && this.#unread.size === 0) this.#options.onApplied(call);
     return undefined;
   }
+
+  #warn(kind: Kind, { metadata }: LiveWebhooks): void {
+    if (this.#hasWarned) return;
+    this.#hasWarned = true;
+    this.#options.context.logger.warn(
+      { kind, name: metadata.name },
+      "an annotation asks cert-manager to fill this configuration, so the operator's own authority is of no use: remove the annotation, or run with --certificates=cert-manager",
+    );
+  }
+}
+
+function isSame(one: WebhookCall | undefined, other: WebhookCall): boolean {
+  return one?.key === other.key && one.bundle === other.bundle;
 }

@@ -1,5 +1,5 @@
 import { annotations, buntingAnnotations, sidecarName } from "../api/names.js";
-import { webhookConfigurationNames, webhookPaths } from "../api/webhooks.js";
+import { webhookConfigurationNames } from "../api/webhooks.js";
 import type { DesiredObject } from "./desired-object.js";
 
 /** How API servers reach the webhooks: by a Service, or, for an operator outside of the cluster, by the beginning of a URL. */
@@ -14,8 +14,6 @@ export interface WebhookSettings {
   readonly validatesFlags: boolean;
   /** Only Pods of these labels are shown; absent: all that want flags. */
   readonly objectSelector?: object;
-  /** Certificates to verify the webhooks by, in PEM. Absent: somebody else puts them in. */
-  readonly caBundle?: string;
 }
 
 /** The API server gives up on a webhook after this time: nobody waits longer for a Pod. */
@@ -23,7 +21,10 @@ const timeoutSeconds = 3;
 const systemNamespace = "kube-system";
 const admissionVersion = "admissionregistration.k8s.io/v1";
 
-/** The configurations of the webhooks: they see only what they can do something about, and may be away, unless an object's owner says otherwise. */
+/**
+ * The configurations of the webhooks: they see only what they can do something about, and may be away, unless an object's owner says otherwise.
+ * They have neither paths nor bundles: the leader applies these, and whoever installs this, Helm for instance, would be in conflict with it.
+ */
 export function webhookConfigurations(settings: WebhookSettings): readonly DesiredObject[] {
   const mutating: DesiredObject = {
     apiVersion: admissionVersion,
@@ -59,19 +60,19 @@ function podWebhooks(settings: WebhookSettings): readonly object[] {
   const requiredLabel = { matchLabels: { [buntingAnnotations.injection]: "required" } };
   return [
     {
-      ...entry("mutate.openfeature.dev", webhookPaths.pod, settings),
+      ...entry("mutate.openfeature.dev", settings),
       ...common,
       failurePolicy: "Ignore",
       matchConditions: [isEnabled, isNotOfPolicy],
     },
     {
-      ...entry("required-pod.bunting.dev", webhookPaths.requiredPod, settings),
+      ...entry("required-pod.bunting.dev", settings),
       ...common,
       failurePolicy: "Fail",
       matchConditions: [isEnabled, isRequired, isNotInjected],
     },
     {
-      ...entry("required-namespace.bunting.dev", webhookPaths.requiredPod, settings),
+      ...entry("required-namespace.bunting.dev", settings),
       ...common,
       namespaceSelector: { ...requiredLabel, matchExpressions: [elsewhere] },
       failurePolicy: "Fail",
@@ -82,8 +83,8 @@ function podWebhooks(settings: WebhookSettings): readonly object[] {
 
 /** They may be away, so that an incident can be ended by an edit while the operator is down. */
 function validatingWebhooks(settings: WebhookSettings): readonly object[] {
-  const of = (name: string, path: string, plural: string): object => ({
-    ...entry(name, path, settings),
+  const of = (name: string, plural: string): object => ({
+    ...entry(name, settings),
     rules: [
       {
         apiGroups: ["core.openfeature.dev"],
@@ -94,26 +95,17 @@ function validatingWebhooks(settings: WebhookSettings): readonly object[] {
     ],
     failurePolicy: "Ignore",
   });
-  return [
-    of("vfeatureflag.kb.io", webhookPaths.featureFlag, "featureflags"),
-    of("vfeatureflagsource.kb.io", webhookPaths.featureFlagSource, "featureflagsources"),
-  ];
+  return [of("vfeatureflag.kb.io", "featureflags"), of("vfeatureflagsource.kb.io", "featureflagsources")];
 }
 
-function entry(name: string, path: string, { address, caBundle }: WebhookSettings): object {
-  const where =
-    "url" in address
-      ? { url: `${address.url}${path}` }
-      : { service: { ...address.service, path, port: 443 } };
+function entry(name: string, { address }: WebhookSettings): object {
   return {
     name,
     admissionReviewVersions: ["v1"],
     sideEffects: "None",
     timeoutSeconds,
-    clientConfig: {
-      ...where,
-      ...(caBundle === undefined ? {} : { caBundle: Buffer.from(caBundle).toString("base64") }),
-    },
+    clientConfig:
+      "url" in address ? { url: `${address.url}/` } : { service: { ...address.service, port: 443 } },
   };
 }
 

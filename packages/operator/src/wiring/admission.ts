@@ -4,12 +4,15 @@ import type { AdmissionServer } from "../admission/admission-server.js";
 import type { EntryLookup } from "../admission/entry-lookup.js";
 import { featureFlagSourceWebhook } from "../admission/validate-feature-flag-source.js";
 import { webhookPaths } from "../api/webhooks.js";
+import type { SecretWatch } from "../certificates/secret-watch.js";
 import type { ServingCertificates } from "../certificates/serving-certificates.js";
+import type { WebhookKey } from "../certificates/webhook-keys.js";
 import { OperatorError } from "../operator-error.js";
 import type { OperatorWiring } from "./operator-parts.js";
 
 export interface AdmissionParts {
   readonly certificates: ServingCertificates;
+  readonly keys: SecretWatch<WebhookKey>;
   readonly lookup: EntryLookup;
   /** The annotation `bunting.dev/validation` of a namespace. */
   readonly levelOfNamespace: (namespace: string) => string | undefined;
@@ -27,7 +30,7 @@ export interface AdmissionPort {
 /** The port of the webhooks, on every replica. */
 export function admissionPort(
   wiring: OperatorWiring,
-  { certificates, lookup, levelOfNamespace }: AdmissionParts,
+  { certificates, keys, lookup, levelOfNamespace }: AdmissionParts,
 ): AdmissionPort {
   const { options, parts, context } = wiring;
   const { clock, logger, metrics } = context;
@@ -45,7 +48,12 @@ export function admissionPort(
         ] as const)
       : []),
   ]);
-  const handler = new parts.AdmissionHandler({ webhooks, context, log: new RateLimitedLog(logger, clock) });
+  const handler = new parts.AdmissionHandler({
+    webhooks,
+    keys: () => keys.lastItems.map(({ key }) => key),
+    context,
+    log: new RateLimitedLog(logger, clock),
+  });
   const endpoint = { port: options.webhookPort };
   const server = new parts.AdmissionServer({ endpoint, certificate: certificates.source, handler, context });
   let hasCertificate = false;

@@ -11,7 +11,9 @@ import { AdmissionHandler } from "../admission/admission-handler.js";
 import { AdmissionServer } from "../admission/admission-server.js";
 import { podWebhook } from "../admission/mutate-pod.js";
 import { featureFlagWebhook } from "../admission/validate-feature-flag.js";
+import { SecretWatch } from "../certificates/secret-watch.js";
 import { servingCertificates } from "../certificates/serving-certificates.js";
+import { WebhookKeyKeeper } from "../certificates/webhook-key-keeper.js";
 import { Applier } from "../controllers/apply/applier.js";
 import { AccessController } from "../controllers/access/access-controller.js";
 import { FeatureFlagStatus } from "../controllers/feature-flag-status.js";
@@ -44,6 +46,8 @@ export const operatorParts = {
   LeaderElection,
   OtherOperator,
   servingCertificates,
+  SecretWatch,
+  WebhookKeyKeeper,
   ClusterSources,
   SeenTexts,
   InjectionController,
