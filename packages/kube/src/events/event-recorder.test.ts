@@ -71,6 +71,10 @@ describe("EventRecorder", () => {
     };
   }
 
+  function of(namespace: string, name: string): EventDetails {
+    return details(name, { regarding: { apiVersion: "v1", kind: "Pod", namespace, name } });
+  }
+
   const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
   it("writes an event with all that the API asks for", async () => {
@@ -148,10 +152,35 @@ describe("EventRecorder", () => {
     expect(created.at(-1)?.note).to.equal("later");
   });
 
-  it("drops what is over the budget of all objects", async () => {
+  it("drops what is over the budget of a namespace, and of no other one", async () => {
     for (let index = 0; index < 120; index++) recorder.record(details(`pod-${index}`));
     for (let turn = 0; turn < 5; turn++) await settled();
-    expect([created.length, dropped]).to.deep.equal([100, 20]);
+    expect([created.length, dropped]).to.deep.equal([50, 70]);
+    recorder.record(of("quiet", "a"));
+    for (let turn = 0; turn < 5; turn++) await settled();
+    expect([created.at(-1)?.metadata.namespace, dropped]).to.deep.equal(["quiet", 70]);
+    clock.advance(2_000);
+    recorder.record(details("pod-later"));
+    for (let turn = 0; turn < 5; turn++) await settled();
+    expect(created).to.have.length(52);
+  });
+
+  it("writes events of many namespaces one after the other, and lets these take turns", async () => {
+    for (let index = 0; index < 50; index++)
+      for (const namespace of ["a", "b", "c"]) recorder.record(of(namespace, `pod-${index}`));
+    for (let turn = 0; turn < 5; turn++) await settled();
+    expect([created.length, dropped]).to.deep.equal([100, 0]);
+    recorder.record(of("quiet", "a"));
+    for (let time = 0; time < 5; time++) {
+      clock.advance(200);
+      await settled();
+    }
+    expect(created.slice(100).map(({ metadata }) => metadata.namespace)).to.include("quiet");
+    for (let time = 0; time < 60; time++) {
+      clock.advance(200);
+      await settled();
+    }
+    expect(created).to.have.length(151);
   });
 
   it("writes an event later if the API server fails, with what has happened meanwhile", async () => {

@@ -1,5 +1,13 @@
 import { createHash, randomBytes } from "node:crypto";
-import { cutToBytes, TokenBucket, WorkQueue, type Runnable, type Context } from "@bunting/runtime";
+import {
+  cutToBytes,
+  sleep,
+  TokenBucket,
+  WorkQueue,
+  type Context,
+  type Rate,
+  type Runnable,
+} from "@bunting/runtime";
 import { KubeError } from "../kube-error.js";
 import { microTime } from "../objects/micro-time.js";
 import type { ResourceType } from "../rest/resource.js";
@@ -46,8 +54,10 @@ export interface EventRecorderOptions {
 const seriesMs = 6 * 60_000;
 /** Events of one object: as client-go's spam filter, 25 at once and then one in 5 minutes. */
 const budgetOfObject = { burst: 25, perSecond: 1 / 300 };
-/** Events of all objects. */
-const budgetOfAll = { burst: 100, perSecond: 5 };
+/** Events of the objects of one namespace, whoever makes them there. */
+const budgetOfNamespace = { burst: 50, perSecond: 0.5 };
+/** Writes of new events. Those of a namespace wait while others have their turn. */
+const writesOfAll = { burst: 100, perSecond: 5 };
 /** The most events that are remembered, written or not. The least recent one is evicted first. */
 const maxSeries = 4_096;
 const maxNoteBytes = 1_024;
@@ -66,24 +76,25 @@ interface Series {
 
 /**
  * Records events of objects (events.k8s.io). An event that happens again within some minutes becomes a series of the first one: its second
- * time is written at once, later ones every six minutes at most. Events of one object, and of all together, have a budget; what is over it is
- * dropped, and counted. Nobody waits for events, and a failure to write one is logged only.
+ * time is written at once, later ones every six minutes at most. Events of one object, and of one namespace, have a budget; what is over it is
+ * dropped, and counted. Namespaces take turns where all together have more than is written. Nobody waits for events, and a failure to write one is logged only.
  */
 export class EventRecorder implements Runnable {
   readonly name = "events";
   readonly #options: EventRecorderOptions;
   readonly #series = new Map<string, Series>();
   readonly #budgets = new Map<string, TokenBucket>();
-  readonly #budgetOfAll: TokenBucket;
+  readonly #writesOfAll: TokenBucket;
   readonly #queue: WorkQueue<string>;
 
   constructor(options: EventRecorderOptions) {
     const { clock, logger } = options.context;
     this.#options = options;
-    this.#budgetOfAll = new TokenBucket(clock, budgetOfAll);
+    this.#writesOfAll = new TokenBucket(clock, writesOfAll);
     this.#queue = new WorkQueue({
       name: "events",
       work: (key, signal) => this.#write(key, signal),
+      turnOf: (key) => this.#series.get(key)?.details.regarding.namespace ?? "",
       backoff: { firstMs: 1_000, capMs: 60_000 },
       clock,
       onError: (_key, error, retryMs) => logger.warn({ error, retryMs }, "an event can't be written"),
@@ -129,14 +140,20 @@ export class EventRecorder implements Runnable {
   }
 
   #mayRecord({ kind, namespace, name }: ObjectReference): boolean {
-    const key = `${kind}/${namespace ?? ""}/${name}`;
-    const budget = this.#budgets.get(key) ?? new TokenBucket(this.#options.context.clock, budgetOfObject);
+    const budgets = [
+      this.#budget(`${kind}/${namespace ?? ""}/${name}`, budgetOfObject),
+      this.#budget(namespace ?? "", budgetOfNamespace),
+    ];
+    if (budgets.some(({ waitMs }) => waitMs > 0)) return false;
+    for (const budget of budgets) budget.take();
+    return true;
+  }
+
+  #budget(key: string, rate: Rate): TokenBucket {
+    const budget = this.#budgets.get(key) ?? new TokenBucket(this.#options.context.clock, rate);
     this.#budgets.delete(key);
     this.#budgets.set(key, budget);
-    if (budget.waitMs > 0 || this.#budgetOfAll.waitMs > 0) return false;
-    budget.take();
-    this.#budgetOfAll.take();
-    return true;
+    return budget;
   }
 
   #forgetSome(): void {
@@ -147,9 +164,14 @@ export class EventRecorder implements Runnable {
   async #write(key: string, signal: AbortSignal): Promise<undefined> {
     const series = this.#series.get(key);
     if (series === undefined) return;
+    const { waitMs } = this.#writesOfAll;
+    if (series.writtenCount === 0 && waitMs > 0) await sleep(waitMs, signal, this.#options.context.clock);
+    signal.throwIfAborted();
     const { count } = series;
-    if (series.writtenCount === 0) await this.#create(series, signal);
-    else await this.#update(series, signal);
+    if (series.writtenCount === 0) {
+      this.#writesOfAll.take();
+      await this.#create(series, signal);
+    } else await this.#update(series, signal);
     series.writtenCount = count;
     series.writtenMs = this.#options.context.clock.monotonicMs();
   }

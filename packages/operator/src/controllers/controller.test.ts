@@ -57,6 +57,14 @@ describe("Controller", () => {
     expect(clock.pendingTimers, "timers left behind").to.equal(0);
   });
 
+  it("lets namespaces take turns, however many objects one of them has", async () => {
+    const keys = Array.from({ length: 100 }, (_, i) => `sources/noisy/${i}`);
+    for (const key of [...keys, "sources/quiet/a", "shop", "store"]) controller.add(key);
+    await nextTurn();
+    for (const key of ["sources/quiet/a", "shop", "store"]) expect(runs.slice(0, 4)).to.include(key);
+    expect(runs).to.have.length(103);
+  });
+
   it("runs once for events that come together, and not again without one", async () => {
     controller.add("a");
     controller.add("a");

@@ -20,8 +20,14 @@ export interface ControllerOptions {
 /** Waits after failures: from 1 s to 5 min. */
 const backoff = { firstMs: 1_000, capMs: 300_000 };
 
+/** The namespace of a key such as `namespace/name`; other keys are for themselves. */
+function namespaceOf(key: string): string {
+  const slash = key.lastIndexOf("/");
+  return slash === -1 ? key : key.slice(0, slash);
+}
+
 /**
- * Runs a reconciler for keys, on a work queue: bursts of events cost one run, and no key is worked on twice at a time. There is no resync:
+ * Runs a reconciler for keys, on a work queue: bursts of events cost one run, no key is worked on twice at a time, and namespaces take turns. There is no resync:
  * an informer reports every change, also those that it has missed. Keys may be added before `run`, which is called each time that this process
  * becomes the leader.
  */
@@ -42,6 +48,7 @@ export class Controller implements Runnable {
         return result;
       },
       concurrency,
+      turnOf: namespaceOf,
       backoff: { ...backoff, random },
       clock,
       onError: (key, error, retryMs) => {

@@ -81,6 +81,20 @@ describe("WorkQueue", () => {
     expect(queue.has("b"), "it waits for its time, not for a worker").to.equal(false);
   });
 
+  it("lets those take turns for whom keys are worked on, however many keys one of them has", async () => {
+    create({ turnOf: (key) => key.slice(0, 1) });
+    for (const key of ["a1", "a2", "a3", "b1", "c1", "b2"]) queue.add(key);
+    for (let i = 0; i < 6; i++) {
+      await keys();
+      if (i === 1) queue.add("d1");
+      runs[i]?.end();
+    }
+    expect(await keys()).to.deep.equal(["a1", "b1", "c1", "a2", "b2", "d1", "a3"]);
+    runs[6]?.end();
+    await keys();
+    expect(queue.isIdle).to.equal(true);
+  });
+
   it("works once more on a key that was added while it was worked on, and never twice at a time", async () => {
     create({ concurrency: 5 });
     queue.add("a");

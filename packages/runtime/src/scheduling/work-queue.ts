@@ -2,6 +2,7 @@ import { aborted } from "../aborted.js";
 import type { Clock } from "../clock.js";
 import type { Runnable } from "../runnable.js";
 import { Backoff, type BackoffOptions } from "./backoff.js";
+import { FairQueue } from "./fair-queue.js";
 
 /** Result of the work for a key, if the key must be worked on again without being added. */
 export interface WorkResult {
@@ -32,6 +33,8 @@ export interface WorkQueueOptions<Key> {
   readonly work: Work<Key>;
   /** Keys that are worked on at a time. Default 1. A key is never worked on twice at a time. */
   readonly concurrency?: number;
+  /** For whom a key is worked on: these take turns, so that the keys of one do not delay those of others. Absent: keys are worked on in their order. */
+  readonly turnOf?: (key: Key) => string;
   /** How long a key waits after its work has failed, growing from failure to failure. Default 5 ms to 1,000 s, as client-go. */
   readonly backoff?: BackoffOptions;
   readonly clock: Clock;
@@ -65,8 +68,8 @@ export class WorkQueue<Key> implements Runnable {
   readonly name: string;
   readonly #options: WorkQueueOptions<Key>;
   readonly #states = new Map<Key, KeyState>();
-  /** Keys in the state queued, in their order. */
-  readonly #queue = new Set<Key>();
+  /** Keys in the state queued, by turns. */
+  #queue = new FairQueue<Key>();
   /** Keys whose last work failed. */
   readonly #backoffs = new Map<Key, Backoff>();
   readonly #running = new Set<Promise<void>>();
@@ -130,7 +133,7 @@ export class WorkQueue<Key> implements Runnable {
     await aborted(signal);
     this.#signal = undefined;
     for (const state of this.#states.values()) if (state.kind === "waiting") state.cancel();
-    this.#queue.clear();
+    this.#queue = new FairQueue();
     await Promise.all(this.#running);
     this.#states.clear();
     this.#backoffs.clear();
@@ -138,7 +141,7 @@ export class WorkQueue<Key> implements Runnable {
 
   #enqueue(key: Key): void {
     this.#states.set(key, { kind: "queued", sinceMs: this.#options.clock.monotonicMs() });
-    this.#queue.add(key);
+    this.#queue.add(this.#options.turnOf?.(key), key);
     this.#options.metrics?.added();
     this.#options.metrics?.depth(this.#queue.size);
     this.#startWorkersSoon();
@@ -156,10 +159,11 @@ export class WorkQueue<Key> implements Runnable {
 
   #startWorkers(): void {
     const { concurrency = 1, clock, metrics } = this.#options;
-    for (const key of this.#queue) {
+    for (const [turn, key] of this.#queue.heads()) {
       if (this.#signal === undefined || this.#signal.aborted || this.#running.size >= concurrency) return;
       const state = this.#states.get(key);
-      this.#queue.delete(key);
+      this.#queue.delete(turn, key);
+      this.#queue.moveToBack(turn);
       if (state?.kind !== "queued") continue;
       metrics?.depth(this.#queue.size);
       metrics?.waited(clock.monotonicMs() - state.sinceMs);

@@ -173,6 +173,17 @@ describe("SourceStatusController", () => {
     expect(digests()).to.deep.equal(["d1", "d2"]);
   });
 
+  it("lets the sources of one namespace not delay those of another one", async () => {
+    const spec = { sources: [] };
+    const kind = { apiVersion: "core.openfeature.dev/v1beta1", kind: "FeatureFlagSource" } as const;
+    objectOf = () => ({ ...kind, metadata: { namespace: "any", name: "s" }, spec });
+    for (let i = 0; i < 1_000; i++) controller.compiled("inProcess", `noisy/s${i}`, outcome("d"));
+    for (let turn = 0; turn < 100; turn++) await nextTurn();
+    controller.compiled("inProcess", "quiet/a", outcome("d"));
+    for (let i = 0; i < 3; i++) await advance(200);
+    expect(written.map(({ scope }) => scope.namespace).slice(20)).to.deep.equal(["noisy", "noisy", "quiet"]);
+  });
+
   it("names InProcessConfigurations as what they are", async () => {
     controller.compiled("inProcess", "shop/a", outcome("d1"));
     await nextTurn();
