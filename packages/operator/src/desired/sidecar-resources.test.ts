@@ -46,13 +46,34 @@ describe("sidecarResources", () => {
       },
       defaults,
     );
-    expect(resources).to.deep.equal({ limits: { cpu: "1", "vendor.example/gpu": "1" } });
+    const gpu = { "vendor.example/gpu": "1" };
+    expect(resources).to.deep.equal({ requests: gpu, limits: { cpu: "1", ...gpu } });
     expect(problems.map(({ message }) => message.slice(0, 30))).to.deep.equal([
       "the resource cpu: much is left",
       "the resource gpu: 1 is left ou",
       "the resource memory: -1 is lef",
       "resources.claims are left out:",
     ]);
+  });
+
+  it("have of devices and huge pages the limit that is requested, as Kubernetes wants it", () => {
+    const { resources, problems } = sidecarResources(
+      {
+        limits: { memory: "64Mi", "hugepages-2Mi": "4Mi", "a.example/device": "2" },
+        requests: { memory: "32Mi", "hugepages-2Mi": "2Mi", "b.example/device": 1 },
+      },
+      defaults,
+    );
+    const unshared = { "hugepages-2Mi": "4Mi", "a.example/device": "2", "b.example/device": 1 };
+    expect(resources.limits).to.deep.equal({ memory: "64Mi", ...unshared });
+    expect(resources.requests).to.deep.equal({ memory: "32Mi", ...unshared });
+    expect(problems.map(({ message }) => message.slice(0, 45))).to.deep.equal([
+      "the request and the limit of hugepages-2Mi ar",
+      "the request and the limit of b.example/device",
+    ]);
+    const bare = sidecarResources({ limits: { "hugepages-2Mi": "2Mi" } }, {});
+    expect(bare.resources).to.deep.equal({});
+    expect(bare.problems[0]?.message).to.contain("only to containers with cpu or memory");
   });
 
   it("are nothing if nobody says anything", () => {

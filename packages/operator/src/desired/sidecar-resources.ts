@@ -1,8 +1,7 @@
 import type { ResourceRequirements } from "@bunting/featureflags/resources";
 import { nanoUnits } from "../pod/quantity.js";
 import type { SourceProblem } from "../sources/source-problem.js";
-
-type Quantities = Readonly<Record<string, string | number>>;
+import { isHugePages, isOvercommittable, isUsableResource, type Quantities } from "./usable-resources.js";
 
 export interface SidecarResources {
   readonly resources: ResourceRequirements;
@@ -10,9 +9,6 @@ export interface SidecarResources {
   readonly guaranteed: ResourceRequirements;
   readonly problems: readonly SourceProblem[];
 }
-
-/** What containers may ask for by name; other resources have a domain in front. */
-const plainResources = /^(?:cpu|memory|ephemeral-storage|hugepages-[0-9A-Za-z.]+)$/;
 
 /**
  * What the sidecar may take: as in the open-feature-operator, the source's limits replace those of the operator as a whole, and its requests
@@ -34,7 +30,7 @@ export function sidecarResources(
       const message = `the limit of ${name}, ${limits[name]}, is less than the request, ${limit}, which is taken for both; set the limit in resources.limits`;
       problems.push({ reason: "InvalidSetting", message });
     }
-  const resources = { requests, limits: Object.fromEntries(raised) };
+  const resources = mended({ requests, limits: Object.fromEntries(raised) }, problems);
   if (source.claims !== undefined && source.claims.length > 0) {
     const message =
       "resources.claims are left out: a Pod without these claims would be refused, and the sidecar has no use for them";
@@ -43,31 +39,47 @@ export function sidecarResources(
   return { resources: present(resources), guaranteed: guaranteedOf(resources), problems };
 }
 
-function guaranteedOf({
-  requests,
-  limits,
-}: {
-  readonly requests: Quantities;
-  readonly limits: Quantities;
-}): ResourceRequirements {
+function guaranteedOf({ requests, limits }: BothQuantities): ResourceRequirements {
   const both = { ...requests, ...limits };
   return present({ requests: both, limits: both });
 }
 
 function usable(quantities: Quantities = {}, problems: SourceProblem[]): Quantities {
-  const refused = Object.entries(quantities).filter(([name, quantity]) => !isUsable(name, quantity));
+  const refused = Object.entries(quantities).filter(([name, quantity]) => !isUsableResource(name, quantity));
   for (const [name, quantity] of refused)
     problems.push({
       reason: "InvalidSetting",
-      message: `the resource ${name}: ${quantity} is left out: Kubernetes would refuse the Pod; write cpu, memory or the full name of a resource, and a quantity such as 100m or 64Mi`,
+      message: `the resource ${name}: ${quantity} is left out: Kubernetes would refuse the Pod; write cpu, memory or the full name of a resource, and a quantity such as 100m or 64Mi; devices are whole, and huge pages multiples of their size`,
     });
   const names = new Set(refused.map(([name]) => name));
   return Object.fromEntries(Object.entries(quantities).filter(([name]) => !names.has(name)));
 }
 
-function isUsable(name: string, quantity: string | number): boolean {
-  const units = nanoUnits(quantity);
-  return units !== undefined && units >= 0n && (plainResources.test(name) || /^[^/]+\/[^/]+$/.test(name));
+interface BothQuantities {
+  readonly requests: Quantities;
+  readonly limits: Quantities;
+}
+
+/** With limits that equal the requests of what can't be shared, and without huge pages if there is neither cpu nor memory. */
+function mended({ requests, limits }: BothQuantities, problems: SourceProblem[]): BothQuantities {
+  const hasBasis = ["cpu", "memory"].some((name) => name in requests || name in limits);
+  const both = new Map(
+    Object.entries({ ...requests, ...limits }).filter(([name]) => !isOvercommittable(name)),
+  );
+  for (const [name, quantity] of both) {
+    const isLeftOut = isHugePages(name) && !hasBasis;
+    if (isLeftOut) both.delete(name);
+    const { [name]: request = quantity } = requests;
+    if (!isLeftOut && name in limits && !isMore(quantity, request)) continue;
+    const message = isLeftOut
+      ? `the resource ${name} is left out: Kubernetes gives huge pages only to containers with cpu or memory`
+      : `the request and the limit of ${name} are ${quantity} both: Kubernetes would refuse the Pod otherwise; set the limit in resources.limits`;
+    problems.push({ reason: "InvalidSetting", message });
+  }
+  const shared = (quantities: Quantities): Quantities =>
+    Object.fromEntries(Object.entries(quantities).filter(([name]) => isOvercommittable(name)));
+  const unshared = Object.fromEntries(both);
+  return { requests: { ...shared(requests), ...unshared }, limits: { ...shared(limits), ...unshared } };
 }
 
 function isMore(a: string | number, b: string | number): boolean {
@@ -78,12 +90,6 @@ function isEmpty(quantities: Quantities | undefined): boolean {
   return quantities === undefined || Object.keys(quantities).length === 0;
 }
 
-function present({
-  requests,
-  limits,
-}: {
-  readonly requests: Quantities;
-  readonly limits: Quantities;
-}): ResourceRequirements {
+function present({ requests, limits }: BothQuantities): ResourceRequirements {
   return { ...(isEmpty(requests) ? {} : { requests }), ...(isEmpty(limits) ? {} : { limits }) };
 }

@@ -59,23 +59,26 @@ describe("sidecarVolumes", () => {
     const flag = { namespace: "shop", name: "limits" };
     const { volumes, agentMounts } = of({ files: [flag, { namespace: "team", name: "limits" }, flag] });
     expect(volumes.slice(1)).to.have.length(2);
-    expect(volumes[1]).to.deep.equal({ name: "limits", configMap: { name: "limits", optional: true } });
+    const name = volumes[1]?.name ?? "";
+    expect(volumes[1]).to.deep.equal({ name, configMap: { name: "limits", optional: true } });
     expect(agentMounts[1]).to.deep.equal({
-      name: "limits",
+      name,
       mountPath: "/etc/flagd/shop_limits",
       readOnly: true,
     });
     const foreign = volumes[2] as { readonly name: string; readonly configMap: { readonly name: string } };
-    expect(foreign.name).to.match(/^flags-[0-9a-f]{16}$/);
-    expect(foreign.configMap.name).to.equal(foreign.name);
+    expect(foreign.name).to.match(/^bunting-flags-[0-9a-f]{16}$/);
+    expect(foreign.configMap.name).to.match(/^flags-[0-9a-f]{16}$/);
     expect(agentMounts[2]).to.deep.include({ name: foreign.name, mountPath: "/etc/flagd/team_limits" });
   });
 
-  it("have names that volumes may have, whatever the FeatureFlag is called", () => {
-    const { volumes } = of({ files: [{ namespace: "shop", name: "limits.v2" }] });
-    const volume = volumes[1] as { readonly name: string; readonly configMap: { readonly name: string } };
-    expect(volume.name).to.match(/^flags-[0-9a-f]{16}$/);
-    expect(volume.configMap.name).to.equal("limits.v2");
+  it("have names that volumes may have, and that none of a Pod has, whatever the FeatureFlag is called", () => {
+    for (const name of ["limits.v2", "data", "x".repeat(253)]) {
+      const { volumes } = of({ files: [{ namespace: "shop", name }] });
+      const volume = volumes[1] as { readonly name: string; readonly configMap: { readonly name: string } };
+      expect(volume.name).to.match(/^bunting-flags-[0-9a-f]{16}$/);
+      expect(volume.configMap.name).to.equal(name);
+    }
   });
 });
 

@@ -1,6 +1,5 @@
 import { createHash } from "node:crypto";
 import { posix } from "node:path";
-import { isNamespaceName } from "@bunting/protocol";
 import type { Volume, VolumeMount } from "../api/pod-manifest.js";
 import { flagFilePath } from "../sources/source-element.js";
 import { addressKey, type ObjectAddress } from "../sources/object-names.js";
@@ -18,7 +17,6 @@ export const identityVolume: VolumeMount = {
 export const authorityConfigMap = "bunting-ca";
 
 const socketVolume = "bunting-socket";
-const ownVolumes: ReadonlySet<string> = new Set([cacheVolume.name, identityVolume.name, socketVolume]);
 
 /** Directories that images have, or that Kubernetes mounts into: a volume would hide what is there from the application. */
 const takenDirectories =
@@ -53,7 +51,7 @@ export function sidecarVolumes({ hasIdentity, socketPath, files, namespace }: Vo
       ...(hasSocket ? [{ name: socketVolume, emptyDir: { medium: "Memory", sizeLimit: "1Mi" } }] : []),
       ...(hasIdentity ? [identitySources] : []),
       ...flags.map((flag) => ({
-        name: flagVolumeName(flag, namespace),
+        name: flagVolumeName(flag),
         configMap: { name: flagConfigMapName(flag, namespace), optional: true },
       })),
     ],
@@ -62,7 +60,7 @@ export function sidecarVolumes({ hasIdentity, socketPath, files, namespace }: Vo
       ...(hasSocket ? [socket] : []),
       ...(hasIdentity ? [identityVolume] : []),
       ...flags.map((flag) => ({
-        name: flagVolumeName(flag, namespace),
+        name: flagVolumeName(flag),
         mountPath: posix.dirname(flagFilePath(flag)),
         readOnly: true,
       })),
@@ -112,10 +110,9 @@ export function flagConfigMapName({ namespace, name }: ObjectAddress, podNamespa
   return `flags-${digestOf(`${namespace}/${name}`)}`;
 }
 
-/** Names of volumes have no dots, and at most 63 characters. Two of one name would have every Pod refused, so ours stay ours. */
-function flagVolumeName(flag: ObjectAddress, podNamespace: string): string {
-  const name = flagConfigMapName(flag, podNamespace);
-  return isNamespaceName(name) && !ownVolumes.has(name) ? name : `flags-${digestOf(addressKey(flag))}`;
+/** A name that no volume of a Pod has: of two of one name, the API server keeps none, and of ours beside the Pod's, we leave ours out. */
+function flagVolumeName(flag: ObjectAddress): string {
+  return `bunting-flags-${digestOf(addressKey(flag))}`;
 }
 
 function digestOf(text: string): string {

@@ -153,9 +153,11 @@ describe("the objects of a Flagd", () => {
   it("have the files of its source, and no cache", () => {
     const change = { source: { sources: [{ source: "flags", provider: "file" }] } };
     const { volumes } = templateOf(change).spec;
-    expect(volumes).to.deep.equal([{ name: "flags", configMap: { name: "flags", optional: true } }]);
+    const name = (volumes as readonly { readonly name: string }[])[0]?.name;
+    expect(name).to.match(/^bunting-flags-[0-9a-f]{16}$/);
+    expect(volumes).to.deep.equal([{ name, configMap: { name: "flags", optional: true } }]);
     expect(containerOf(change)["volumeMounts"]).to.deep.equal([
-      { name: "flags", mountPath: "/etc/flagd/shop_flags", readOnly: true },
+      { name, mountPath: "/etc/flagd/shop_flags", readOnly: true },
     ]);
   });
 
