@@ -74,3 +74,70 @@ describe(`${pods} Pods, ${flags} FeatureFlags of 10 KB and ${sources} FeatureFla
     }
   });
 });
+
+const hostileSources = scaled(200, 80);
+/** The limit of the chart. */
+const limitMiB = 192;
+
+describe(`${hostileSources} FeatureFlagSources of 1 MB in one namespace`, function () {
+  this.timeout(300_000);
+  const cluster = freshCluster();
+
+  it("leave the operator within its limit, are told of, and keep no other namespace from being served", async () => {
+    const home = await cluster().createNamespace();
+    const [noisy, quiet] = [await cluster().createNamespace(), await cluster().createNamespace()];
+    const create = (namespace: string, name: string, value: string): Promise<unknown> =>
+      cluster().api.create(`/apis/core.openfeature.dev/v1beta1/namespaces/${namespace}/featureflagsources`, {
+        apiVersion: "core.openfeature.dev/v1beta1",
+        kind: "FeatureFlagSource",
+        metadata: { name, namespace },
+        spec: {
+          sources: [{ source: "flags", provider: "flagd-proxy" }],
+          envVars: Array.from({ length: 8 }, (_, i) => ({ name: `V${i}`, value: `${i}${value}` })),
+        },
+      });
+    const nameOf = (index: number): string => `source-${String(index).padStart(3, "0")}`;
+    const numbers = Array.from({ length: hostileSources }, (_, index) => index);
+    await inParallel(numbers, (index) =>
+      create(noisy, nameOf(index), "x".repeat(index % 2 === 0 ? 125_000 : 31_000)),
+    );
+    await create(quiet, "source", "x");
+    const account = await cluster().createServiceAccountToken(home, "bunting-operator");
+    await grant(cluster(), account, await permissionsOf([]));
+    const operator = OperatorProcess.start({ account, pod: "operator-1" });
+    try {
+      await operator.leads();
+      const statusOf = async (namespace: string, name: string): Promise<string> => {
+        const path = `/apis/core.openfeature.dev/v1beta1/namespaces/${namespace}/featureflagsources/${name}`;
+        return JSON.stringify((await cluster().api.get(path))["status"] ?? {});
+      };
+      let peak = 0;
+      await eventually(
+        async () => {
+          peak = Math.max(peak, rssBytes(operator.process.pid) / 2 ** 20);
+          await delay(100);
+          return (await statusOf(quiet, "source")).includes("get the entry");
+        },
+        "the quiet namespace is served",
+        60_000,
+      );
+      await eventually(
+        async () => {
+          peak = Math.max(peak, rssBytes(operator.process.pid) / 2 ** 20);
+          await delay(500);
+          const [large, late] = [
+            await statusOf(noisy, nameOf(0)),
+            await statusOf(noisy, nameOf(hostileSources - 1)),
+          ];
+          return large.includes("has more than 256 KB") && late.includes("are kept in memory");
+        },
+        "the noisy one is told of",
+        90_000,
+      );
+      // 89 were seen.
+      expect(peak).to.be.below(limitMiB);
+    } finally {
+      await operator.stop("SIGKILL");
+    }
+  });
+});

@@ -7,7 +7,8 @@ import type {
 import { expect } from "chai";
 import type { InjectionEntry } from "../api/injection.js";
 import type { Container } from "../api/pod-manifest.js";
-import type { SourceRules } from "../sources/source-plan.js";
+import type { SourceRules, Unkept } from "../sources/source-plan.js";
+import type { SourceProblem } from "../sources/source-problem.js";
 import { compileInjection, type CompiledInjection, type InjectionInputs } from "./injection.js";
 import type { SidecarSettings } from "./sidecar-settings.js";
 
@@ -38,14 +39,18 @@ interface Given {
   readonly texts?: readonly string[];
   readonly inProcessTexts?: readonly string[];
   readonly offered?: readonly string[];
+  /** Of all sources. */
+  readonly unkept?: SourceProblem;
 }
 
 function compile(given: Given): CompiledInjection {
   const metadata = { namespace: "shop", name: "" };
   const apiVersion = "core.openfeature.dev/v1beta1" as const;
-  const source = (key: string): FeatureFlagSource | undefined => {
+  const find = (key: string): (FeatureFlagSource & Unkept) | undefined => {
     const spec = given.sources?.[key.replace("shop/", "")];
-    return spec && { apiVersion, kind: "FeatureFlagSource", metadata, spec };
+    const { unkept } = given;
+    const source = spec && ({ apiVersion, kind: "FeatureFlagSource", metadata, spec } as const);
+    return source && unkept !== undefined ? { ...source, unkept } : source;
   };
   const inProcess = (key: string): InProcessConfiguration | undefined => {
     const spec = given.inProcess?.[key.replace("shop/", "")];
@@ -55,7 +60,7 @@ function compile(given: Given): CompiledInjection {
     {
       namespace: { name: "shop", annotations: given.annotations ?? {} },
       catalogue: {
-        featureFlagSource: source,
+        featureFlagSource: find,
         flagReaders: () => undefined,
         inProcessConfiguration: inProcess,
       },
@@ -358,6 +363,14 @@ describe("compileInjection", () => {
         expect(sources.get(name)?.problems.map(({ reason }) => reason)).to.deep.equal(["TooLarge"]);
         expect(sources.get(name)?.plan, "the proxy is still needed").to.not.equal(undefined);
       }
+    });
+
+    it("says of a source that is not kept in memory why, tried or not", () => {
+      const unkept = { reason: "TooLarge", message: "no room" } as const;
+      const names = Array.from({ length: 402 }, (_, i) => `s${i}`);
+      const of = Object.fromEntries(names.map((name) => [name, proxied]));
+      const { sources } = compile({ sources: of, unkept });
+      for (const name of ["s0", "s401"]) expect(sources.get(name)?.problems).to.deep.equal([unkept]);
     });
 
     it("tries no more than 400, refused ones included", () => {

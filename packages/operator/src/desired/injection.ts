@@ -6,6 +6,7 @@ import {
   type SourceCatalogue,
   type SourcePlan,
   type SourceRules,
+  type Unkept,
 } from "../sources/source-plan.js";
 import { fewProblems, type SourceProblem } from "../sources/source-problem.js";
 import { inProcessEntry } from "./in-process-entry.js";
@@ -17,7 +18,7 @@ export interface InjectionInputs {
   readonly namespace: PodNamespace;
   readonly catalogue: SourceCatalogue & {
     /** By `namespace/name`. */
-    readonly inProcessConfiguration: (key: string) => InProcessConfiguration | undefined;
+    readonly inProcessConfiguration: (key: string) => (InProcessConfiguration & Unkept) | undefined;
   };
   readonly rules: SourceRules & InProcessRules;
   readonly settings: SidecarSettings;
@@ -72,7 +73,9 @@ export function compileInjection(inputs: InjectionInputs, texts: InjectionTexts)
     return new Map(
       [...new Set(texts[list])].map((text) => [
         text,
-        work.tries-- > 0 && work.bytes > 0 ? fitted(text, outcomeOf(text), roomsOf(text), work) : untried,
+        work.tries-- > 0 && work.bytes > 0
+          ? fitted(text, outcomeOf(text), roomsOf(text), work)
+          : untried(list, text, inputs),
       ]),
     );
   };
@@ -141,7 +144,17 @@ const tooLarge: SourceProblem = {
   reason: "TooLarge",
   message: `the namespace has more than ${maxTexts} texts of annotations, or ${maxBytes / 1_000} KB of what they stand for: Pods with this one get their sidecar from the webhook only`,
 };
-const untried: TextOutcome = { entry: undefined, plan: undefined, problems: [tooLarge] };
+
+/** The webhook has nothing for an object either that is not kept. */
+function untried(
+  list: "sources" | "inProcess",
+  text: string,
+  { namespace, catalogue }: InjectionInputs,
+): TextOutcome {
+  const find = list === "sources" ? catalogue.featureFlagSource : catalogue.inProcessConfiguration;
+  const { unkept = tooLarge } = find(`${namespace.name}/${text}`) ?? {};
+  return { entry: undefined, plan: undefined, problems: [unkept] };
+}
 
 function entriesOf(outcomes: ReadonlyMap<string, TextOutcome>): Readonly<Record<string, InjectionEntry>> {
   const entries = [...outcomes].flatMap(([text, { entry }]) =>

@@ -11,6 +11,7 @@ import { askConsent, type CrossNamespace } from "./consent.js";
 import { disarmSpec, withoutBareVariables } from "./disarm-spec.js";
 import { addressKey, parseObjectNames } from "./object-names.js";
 import type { SourceProblem } from "./source-problem.js";
+import type { Unkept } from "./source-plan.js";
 import { SpecSize } from "./spec-size.js";
 
 export interface InProcessRules {
@@ -36,7 +37,7 @@ export type InProcessPlanning =
  */
 export function planInProcess(
   text: string,
-  configuration: (key: string) => InProcessConfiguration | undefined,
+  configuration: (key: string) => (InProcessConfiguration & Unkept) | undefined,
   { namespace, crossNamespace, inProcessDefaults }: InProcessRules,
 ): InProcessPlanning {
   const names = parseObjectNames(text, namespace);
@@ -56,7 +57,7 @@ export function planInProcess(
       const message = `there is no InProcessConfiguration ${key}; create it, or correct the annotation`;
       return { kind: "refused", problems: [{ reason: "NotFound", message }] };
     }
-    const tooMany = size.add(found.spec);
+    const tooMany = found.unkept ?? size.add(found.spec);
     if (tooMany !== undefined) return { kind: "refused", problems: [tooMany] };
     const isForeign = object.namespace !== namespace && crossNamespace !== "legacy";
     const usable = isForeign

@@ -14,10 +14,16 @@ import { resolveSource, type ProviderRules, type ResolvedSource } from "./source
 import type { SourceProblem } from "./source-problem.js";
 import { SpecSize } from "./spec-size.js";
 
+/** An object may be known without its spec. */
+export interface Unkept {
+  /** Why. */
+  readonly unkept?: SourceProblem;
+}
+
 /** What is known of the cluster where a text is planned. */
 export interface SourceCatalogue {
   /** By `namespace/name`. */
-  readonly featureFlagSource: (key: string) => FeatureFlagSource | undefined;
+  readonly featureFlagSource: (key: string) => (FeatureFlagSource & Unkept) | undefined;
   /** The value of the annotation `bunting.dev/readers` of a FeatureFlag; undefined if there is none, or no such FeatureFlag. */
   readonly flagReaders: (key: string) => unknown;
 }
@@ -107,7 +113,7 @@ function usableSpec(
     const message = `there is no FeatureFlagSource ${key}; create it, or correct the annotation`;
     return { isForeign: false, problems: [{ reason: "NotFound", message }] };
   }
-  const tooMany = size.add(object.spec);
+  const tooMany = object.unkept ?? size.add(object.spec);
   if (tooMany !== undefined) return { isForeign: false, problems: [tooMany] };
   if (name.namespace === namespace || crossNamespace === "legacy")
     return { spec: object.spec, isForeign: false, problems };

@@ -4,7 +4,7 @@ import type { SourceProblem } from "./source-problem.js";
  * The most that the objects of one text may have together, in characters of JSON: twice of what becomes an argument. The API server stores more in
  * one object alone, and a text may name it sixteen times.
  */
-const maxCharacters = 256 * 1024;
+export const maxCharacters = 256 * 1024;
 /** More than fit into the argument of a sidecar. */
 const maxSources = 1_000;
 
@@ -34,7 +34,7 @@ const tooMany: SourceProblem = {
 };
 
 /** Objects in memory are never changed, so each is measured once. */
-function charactersOf(spec: object): number {
+export function charactersOf(spec: object): number {
   const known = measured.get(spec) ?? JSON.stringify(spec).length;
   measured.set(spec, known);
   return known;

@@ -5,10 +5,13 @@ import { aborted, Signal, type Runnable } from "@bunting/runtime";
 import { buntingAnnotations } from "../../api/names.js";
 import type { InjectionInputs } from "../../desired/injection.js";
 import { Dependents } from "./dependents.js";
+import { KeptSpecs } from "./kept-specs.js";
 import type { TextOrigins } from "./namespace-texts.js";
 import type { TextList } from "./seen-texts.js";
 import {
   readersOf,
+  releaseReaders,
+  releaseSpec,
   storedNamespace,
   storedReaders,
   storedConfiguration,
@@ -33,6 +36,7 @@ function readerOf(namespace: string, reader: DependentReader): string {
 }
 
 type SourceIndex = "namespace" | "reader";
+type StoredObject = StoredSource | StoredConfiguration;
 
 type AnyInformer = Pick<RunningInformer<never, never>, "name" | "run" | "readAgain"> & {
   readonly informer: Pick<Informer, "hasSynced" | "whenSynced">;
@@ -52,6 +56,7 @@ export class ClusterSources implements Runnable {
   readonly #informers: readonly AnyInformer[];
   readonly #changed = new Signal<string>();
   readonly #flagWritten = new Signal<string>();
+  readonly #kept = new KeptSpecs();
   /** Who depends on what texts name, or sources read. */
   readonly #dependents = new Dependents();
 
@@ -62,15 +67,17 @@ export class ClusterSources implements Runnable {
       reader: (object: KubeObject) => [...readersIn(object)],
     };
     const handler = {
-      changed: (key: string, object: KubeObject | undefined, before: KubeObject | undefined) =>
-        this.#objectChanged(key, object, before),
+      changed: (key: string, object: StoredObject | undefined, before: StoredObject | undefined) => {
+        if (object === undefined && before !== undefined) releaseSpec(before, this.#kept);
+        this.#objectChanged(key, object, before);
+      },
     };
     this.#sources = watches.inform<StoredSource, SourceIndex>(
       { type: featureFlagSourceType },
       {
         indexes,
         handler,
-        transform: storedSource,
+        transform: (object) => storedSource(object, this.#kept),
       },
     );
     this.#configurations = watches.inform<StoredConfiguration, SourceIndex>(
@@ -78,13 +85,13 @@ export class ClusterSources implements Runnable {
       {
         indexes,
         handler,
-        transform: storedConfiguration,
+        transform: (object) => storedConfiguration(object, this.#kept),
       },
     );
     this.#flags = watches.inform(
       { type: featureFlagType, isMetadataOnly: true },
       {
-        transform: storedReaders,
+        transform: (object) => storedReaders(object, this.#kept),
         handler: { changed: (key, now, before) => this.#flagChanged(key, now, before) },
       },
     );
@@ -201,14 +208,15 @@ export class ClusterSources implements Runnable {
     this.#dependents.begin(readerOf(namespace, reader));
   }
 
-  #objectChanged(key: string, object: KubeObject | undefined, before: KubeObject | undefined): void {
+  #objectChanged(key: string, object: StoredObject | undefined, before: StoredObject | undefined): void {
     if (object !== undefined && before !== undefined && isSameToPods(object, before)) return;
     const given = [object, before].filter((each) => each !== undefined);
-    const concerned = given.flatMap((each) => [each.metadata.namespace ?? "", ...readersIn(each)]);
+    const concerned = given.flatMap((each) => [each.metadata.namespace, ...readersIn(each)]);
     this.#emit([...concerned, ...this.#dependentNamespaces(key)]);
   }
 
   #flagChanged(key: string, object: KubeObject | undefined, before: KubeObject | undefined): void {
+    if (object === undefined && before !== undefined) releaseReaders(before, this.#kept);
     this.#flagWritten.emit(key);
     if (readersOf(object) !== readersOf(before)) this.#emit(this.#dependentNamespaces(key));
   }
@@ -223,9 +231,10 @@ export class ClusterSources implements Runnable {
 }
 
 /** True if only what is said about the object has changed. */
-function isSameToPods(object: KubeObject, before: KubeObject): boolean {
+function isSameToPods(object: StoredObject, before: StoredObject): boolean {
   const { uid, generation } = object.metadata;
   return (
+    object.unkept === before.unkept &&
     uid === before.metadata.uid &&
     generation === before.metadata.generation &&
     readersOf(object) === readersOf(before)

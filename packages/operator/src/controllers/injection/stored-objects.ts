@@ -7,6 +7,9 @@ import type { Condition, KubeObject, ObjectMeta } from "@bunting/kube";
 import { readersAnnotation, readersOfMetadata } from "@bunting/protocol";
 import { buntingAnnotations } from "../../api/names.js";
 import { openShiftUsers } from "../../desired/sidecar-entry.js";
+import type { Unkept } from "../../sources/source-plan.js";
+import type { SourceProblem } from "../../sources/source-problem.js";
+import type { KeptSpecs } from "./kept-specs.js";
 
 /** What is kept of objects that are watched: whatever is not read takes memory for nothing. */
 
@@ -20,36 +23,75 @@ interface Stored extends KubeObject {
   readonly status?: StoredStatus;
 }
 
-export type StoredSource = FeatureFlagSource & Stored;
-export type StoredConfiguration = InProcessConfiguration & Stored;
+export type StoredSource = FeatureFlagSource & Stored & Unkept;
+export type StoredConfiguration = InProcessConfiguration & Stored & Unkept;
 
 /** Of a FeatureFlagSource: what is compiled, and what was last said about it. The API server lets objects have no spec. */
-export function storedSource(object: KubeObject): StoredSource {
+export function storedSource(object: KubeObject, kept: KeptSpecs): StoredSource {
+  const kind = "FeatureFlagSource";
   const { spec } = object as { readonly spec?: FeatureFlagSource["spec"] };
-  return { ...common(object), kind: "FeatureFlagSource", spec: { sources: [], ...spec } };
+  const unkept = problemOf(kind, object, spec, kept);
+  if (unkept !== undefined) return { ...common(object, []), kind, spec: { sources: [] }, unkept };
+  return { ...common(object, [readersAnnotation]), kind, spec: { sources: [], ...spec } };
 }
 
 /** Of an InProcessConfiguration, likewise. */
-export function storedConfiguration(object: KubeObject): StoredConfiguration {
-  const { spec } = object as { readonly spec?: InProcessConfiguration["spec"] };
-  return { ...common(object), kind: "InProcessConfiguration", spec: spec ?? {} };
+export function storedConfiguration(object: KubeObject, kept: KeptSpecs): StoredConfiguration {
+  const kind = "InProcessConfiguration";
+  const { spec = {} } = object as { readonly spec?: InProcessConfiguration["spec"] };
+  const unkept = problemOf(kind, object, spec, kept);
+  return unkept === undefined
+    ? { ...common(object, [readersAnnotation]), kind, spec }
+    : { ...common(object, []), kind, spec: {}, unkept };
 }
 
-function common(object: KubeObject): Pick<StoredSource, "apiVersion" | "metadata" | "status"> {
+/** Why the spec is not to be kept, nor with whom the object is shared. */
+function problemOf(
+  kind: string,
+  object: KubeObject,
+  spec: object | undefined,
+  kept: KeptSpecs,
+): SourceProblem | undefined {
+  const { namespace = "", name } = object.metadata;
+  const readers = readersOf(object);
+  return kept.admit(namespace, `${kind}/${name}`, readers === undefined ? (spec ?? {}) : { spec, readers });
+}
+
+/** To be called when a FeatureFlagSource or an InProcessConfiguration is gone. */
+export function releaseSpec({ kind, metadata }: StoredSource | StoredConfiguration, kept: KeptSpecs): void {
+  const { namespace, name } = metadata;
+  kept.release(namespace, `${kind}/${name}`);
+}
+
+function common(
+  object: KubeObject,
+  annotationNames: readonly string[],
+): Pick<StoredSource, "apiVersion" | "metadata" | "status"> {
   const { conditions, digest, usedBy } = (object as Stored).status ?? {};
   const status = {
     ...(conditions === undefined ? {} : { conditions }),
     ...(digest === undefined ? {} : { digest }),
     ...(usedBy === undefined ? {} : { usedBy }),
   };
-  const metadata = essential(object.metadata, [readersAnnotation]);
+  const metadata = essential(object.metadata, annotationNames);
   const { namespace = "" } = metadata;
   return { apiVersion: openFeatureApiVersion, metadata: { ...metadata, namespace }, status };
 }
 
-/** Of a FeatureFlag: with whom it is shared. */
-export function storedReaders({ metadata }: KubeObject): KubeObject {
-  return { metadata: essential(metadata, [readersAnnotation]) };
+/** Of a FeatureFlag: with whom it is shared; with nobody if there is no room for that. */
+export function storedReaders(object: KubeObject, kept: KeptSpecs): KubeObject {
+  const { metadata } = object;
+  const { namespace = "", name } = metadata;
+  releaseReaders(object, kept);
+  const readers = readersOf(object);
+  const isKept =
+    readers !== undefined && kept.admit(namespace, `FeatureFlag/${name}`, { readers }) === undefined;
+  return { metadata: essential(metadata, isKept ? [readersAnnotation] : []) };
+}
+
+/** To be called when a FeatureFlag is gone. */
+export function releaseReaders({ metadata: { namespace = "", name } }: KubeObject, kept: KeptSpecs): void {
+  kept.release(namespace, `FeatureFlag/${name}`);
 }
 
 /** Of a namespace: what its Pods may be, and whether it ends. */
