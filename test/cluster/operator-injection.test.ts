@@ -211,6 +211,31 @@ describe("Injections on a real API server", function () {
     await eventually(() => !leading.proxyUsers.has(namespace), "the namespace uses the proxy no more");
   });
 
+  it("keep nobody waiting where one of them can't be written, because of a quota for instance", async () => {
+    const quotas = `/api/v1/namespaces/${namespace}/resourcequotas`;
+    const hard = { "count/injections.bunting.dev": "0" };
+    await cluster().api.create(quotas, { metadata: { name: "none" }, spec: { hard } });
+    // As the controller of quotas does.
+    await cluster().api.request("PATCH", `${quotas}/none/status`, {
+      contentType: "application/merge-patch+json",
+      body: { status: { hard, used: { "count/injections.bunting.dev": "0" } } },
+    });
+    await put("FeatureFlagSource", "a", proxied);
+    const refused = async (): Promise<string> =>
+      (
+        await cluster().api.request("POST", `${injectionPath().replace(/\/bunting$/, "")}?dryRun=All`, {
+          body: { apiVersion: "bunting.dev/v1alpha1", kind: "Injection", metadata: { name: "bunting" } },
+        })
+      ).text;
+    await eventually(async () => (await refused()).includes("exceeded quota"), "the quota holds");
+    const leading = lead();
+    await eventually(() => leading.proxyUsers.has("complete"), "all namespaces are compiled");
+    expect(leading.proxyUsers.has(namespace)).to.equal(true);
+    expect(await injection()).to.equal(undefined);
+    await cluster().api.delete(`${quotas}/none`);
+    await until((object) => texts(object) === "a", "it is written once it may be");
+  });
+
   it("have the texts that were seen on Pods, also for the next leader", async () => {
     const first = lead();
     await put("FeatureFlagSource", "a", proxied);

@@ -143,9 +143,12 @@ export class InjectionController implements Runnable {
     sources.beginInputs(namespace, "injection");
     const compiled = compileInjection(sources.inputs(namespace, "injection"), texts);
     const { injection } = compiled;
-    await this.#write(namespace, injection && withAnnotations(injection, texts, this.#touched), signal);
-    this.#tell(namespace, compiled);
-    this.#finished(namespace);
+    const object = injection && withAnnotations(injection, texts, this.#touched);
+    // Whether it could be written or not: others wait for all namespaces, and a quota of one of them may refuse its Injection for ever.
+    await this.#write(namespace, object, signal).finally(() => {
+      this.#tell(namespace, compiled);
+      this.#finished(namespace);
+    });
     return undefined;
   }
 
