@@ -39,6 +39,18 @@ describe("isOurs", () => {
     });
   }
 
+  it("wants what is made for a Flagd to be that Flagd's, whatever label or manager it has", () => {
+    const flagd = (name: string): object => ({
+      ownerReferences: [{ apiVersion: "x/v1", kind: "Flagd", name, uid: `uid of ${name}` }],
+    });
+    const wanted = { metadata: { name: "shop", ...flagd("shop") } };
+    for (const mark of [marked, applied]) {
+      expect(isOurs(objectWith({ ...mark, ...flagd("shop") }), wanted)).to.equal(true);
+      expect(isOurs(objectWith({ ...mark, ...flagd("other") }), wanted)).to.equal(false);
+      expect(isOurs(objectWith(mark), wanted)).to.equal(false);
+    }
+  });
+
   it("does not ask for an owner where we have none", () => {
     const ownerless = { metadata: { name: "flagd-proxy" } };
     expect(isOurs(objectWith({ ...marked, ...ownedBy("Deployment") }), ownerless)).to.equal(true);

@@ -14,13 +14,19 @@ export const fieldManager = "bunting-operator";
 /**
  * True if the object may be applied over this one: it has the label by which the open-feature-operator marks its own, or we have applied it
  * before, and it belongs to an owner of the same kind, if to any. All others have the name by accident, and belong to somebody.
+ *
+ * What is made for a Flagd must belong to that Flagd, or to an earlier one of its name: whoever may create Flagds in a namespace must not get hold of
+ * a Deployment there by a label or a name.
  */
 export function isOurs(live: KubeObject, desired: Pick<DesiredObject, "metadata">): boolean {
   const isMarked = live.metadata.labels?.[managedBy.label] === managedBy.value;
   if (!isMarked && !entriesOf(live).some(isApplied)) return false;
   const [owners, wanted] = [ownersOf(live), ownersOf(desired)];
-  if (owners.length === 0 || wanted.length === 0) return true;
-  return owners.some(({ kind }) => wanted.some((owner) => owner.kind === kind));
+  const isOfFlagd = wanted.some(({ kind }) => kind === "Flagd");
+  if (wanted.length === 0 || (owners.length === 0 && !isOfFlagd)) return true;
+  return owners.some(({ kind, name }) =>
+    wanted.some((owner) => owner.kind === kind && (!isOfFlagd || owner.name === name)),
+  );
 }
 
 /**
@@ -42,6 +48,8 @@ export function isScaledByOthers(live: KubeObject): boolean {
   return entriesOf(live).some((entry) => !isApplied(entry) && has(entry.fieldsV1, ["f:spec", "f:replicas"]));
 }
 
+type Owner = Pick<OwnerReference, "kind" | "name">;
+
 function isApplied({ manager, operation, subresource }: ManagedFieldsEntry): boolean {
   return manager === fieldManager && operation === "Apply" && subresource === undefined;
 }
@@ -56,6 +64,6 @@ function entriesOf({ metadata }: KubeObject): readonly ManagedFieldsEntry[] {
   return (metadata as { readonly managedFields?: readonly ManagedFieldsEntry[] }).managedFields ?? [];
 }
 
-function ownersOf({ metadata }: Pick<DesiredObject, "metadata">): readonly Pick<OwnerReference, "kind">[] {
-  return (metadata.ownerReferences ?? []) as readonly Pick<OwnerReference, "kind">[];
+function ownersOf({ metadata }: Pick<DesiredObject, "metadata">): readonly Owner[] {
+  return (metadata.ownerReferences ?? []) as readonly Owner[];
 }
