@@ -101,7 +101,8 @@ describe("what the operator does about Pods and workloads, on a real API server"
 
     function start(policy: "report" | "evict"): void {
       const lookup = (): typeof fullEntry => fullEntry;
-      const missed = new MissedPods({ client: connected.client, events, lookup, policy, context });
+      const exempt = new Set<string>();
+      const missed = new MissedPods({ client: connected.client, events, lookup, exempt, policy, context });
       run(missed, new PodStream(watches, [missed, new NotInjectedEvents(events)]));
     }
     const missedNow = (): number => metrics.missedPods.read(namespace);

@@ -10,6 +10,7 @@ import {
   observed,
   sizedCounter,
   stateSet,
+  transientGauge,
   upDownCounter,
 } from "./metric-kinds.js";
 import { createRegistry } from "./metrics.js";
@@ -25,6 +26,7 @@ const defined = defineMetrics({
   failed: counter("x_failed_total", "Failures.", label<string>("reason")),
   sent: sizedCounter(["x_sent_total", "Messages."], ["x_sent_bytes_total", "Bytes."], label<string>("kind")),
   held: upDownCounter("x_held", "Held.", label<string>("by")),
+  lost: transientGauge("x_lost", "Lost.", label<string>("by"), label<string>("where")),
   isUp: booleanGauge("x_up", "Up.", label<number>("source")),
   validTo: gauge("x_valid_to_timestamp_seconds", "Until."),
   state: stateSet("x_state", "State.", ["state", ["on", "off"]]),
@@ -86,6 +88,19 @@ describe("defineMetrics", () => {
       "x_invalid_total 1",
     ]);
     expect(await lines(), "asking twice counts nothing twice").to.include("x_read_total 5");
+  });
+
+  it("ends a series of something that is no more", async () => {
+    const { metrics, lines } = useMetrics();
+    metrics.lost("a", "here", 2);
+    metrics.lost("a", "there", 1);
+    metrics.lost("a", "here", 0);
+    expect((await lines()).filter((line) => line.startsWith("x_lost"))).to.deep.equal([
+      'x_lost{by="a",where="there"} 1',
+    ]);
+    expect(metrics.lost.read("a", "here")).to.equal(0);
+    metrics.lost("a", "here", 3);
+    expect(await lines()).to.include('x_lost{by="a",where="here"} 3');
   });
 
   it("begins a series of one label when it is recorded first, and goes on with it", async () => {

@@ -28,6 +28,7 @@ export {
   observed,
   sizedCounter,
   stateSet,
+  transientGauge,
   upDownCounter,
   type ReportGauge,
 } from "./metric-kinds.js";

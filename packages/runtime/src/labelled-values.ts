@@ -56,6 +56,12 @@ export class LabelledValues {
     return this.#series.get(only) ?? this.at(only, "");
   }
 
+  /** Ends a series; it begins again when it is recorded. */
+  forget({ labels }: Series): void {
+    const [first = "", second = ""] = this.names.map((name) => labels[name]);
+    this.#series.delete(keyOf(first, second));
+  }
+
   all(): Iterable<Series> {
     return this.#series.values();
   }

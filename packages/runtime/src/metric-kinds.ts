@@ -72,6 +72,23 @@ export function gauge<const L extends Labels>(
   return { create: (registers) => recorder(gaugeValues(name, help, labels, registers), set) };
 }
 
+/** A gauge of how many there are by something that comes and goes, such as namespaces: where there are none, there is no series. */
+export function transientGauge<const L extends Labels>(
+  name: string,
+  help: string,
+  ...labels: L
+): MetricDefinition<[...ValuesOf<L>, value: number], ReadOf<L>> {
+  return {
+    create(registers) {
+      const values = gaugeValues(name, help, labels, registers);
+      return recorder(values, (series, value) => {
+        series.value = value;
+        if (value === 0) values.forget(series);
+      });
+    },
+  };
+}
+
 /** A gauge that is 1 or 0. */
 export function booleanGauge<const L extends Labels>(
   name: string,

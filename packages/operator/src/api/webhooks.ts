@@ -26,6 +26,11 @@ export function secretPath(path: string, key: string): string {
   return `${path}/${createHmac("sha256", key).update(path).digest("hex")}`;
 }
 
+/** Namespaces of whose Pods the webhooks see none: the operator must be able to start without itself, and the cluster without it. */
+export function exemptNamespaces(own: string): readonly string[] {
+  return ["kube-system", own];
+}
+
 /** The configurations by which the API server knows the webhooks, called as those of the open-feature-operator. */
 export const webhookConfigurationNames = Object.freeze({
   mutating: "open-feature-operator-mutating-webhook-configuration",

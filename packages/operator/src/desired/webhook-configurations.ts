@@ -1,5 +1,5 @@
 import { annotations, buntingAnnotations, sidecarName } from "../api/names.js";
-import { webhookConfigurationNames } from "../api/webhooks.js";
+import { exemptNamespaces, webhookConfigurationNames } from "../api/webhooks.js";
 import type { DesiredObject } from "./desired-object.js";
 
 /** How API servers reach the webhooks: by a Service, or, for an operator outside of the cluster, by the beginning of a URL. */
@@ -18,7 +18,6 @@ export interface WebhookSettings {
 
 /** The API server gives up on a webhook after this time: nobody waits longer for a Pod. */
 const timeoutSeconds = 3;
-const systemNamespace = "kube-system";
 const admissionVersion = "admissionregistration.k8s.io/v1";
 
 /**
@@ -45,11 +44,10 @@ export function webhookConfigurations(settings: WebhookSettings): readonly Desir
 /** In this order: Pods that could be injected are not shown to those that refuse. */
 function podWebhooks(settings: WebhookSettings): readonly object[] {
   const { namespace, objectSelector } = settings;
-  // The operator must be able to start without itself.
   const elsewhere = {
     key: "kubernetes.io/metadata.name",
     operator: "NotIn",
-    values: [systemNamespace, namespace],
+    values: [...exemptNamespaces(namespace)],
   };
   const common = {
     rules: [{ apiGroups: [""], apiVersions: ["v1"], operations: ["CREATE"], resources: ["pods"] }],

@@ -4,6 +4,7 @@ import { isPlainName } from "../controllers/injection/namespace-texts.js";
 import type { SeenTexts } from "../controllers/injection/seen-texts.js";
 import { NotInjectedEvents } from "../controllers/pods/not-injected-events.js";
 import type { PodObserver } from "../controllers/pods/pod-stream.js";
+import { exemptNamespaces } from "../api/webhooks.js";
 import { injectionRequest } from "../pod/injection-request.js";
 import type { CompiledInjections } from "./compiled-injections.js";
 import type { OperatorWiring } from "./operator-parts.js";
@@ -15,7 +16,9 @@ export function watchedPods(
 ): () => readonly Component[] {
   const { client } = cluster;
   const { lookup, seen, usage } = injections;
-  const missed = new parts.MissedPods({ client, events, lookup, policy: options.missedPods, context });
+  const { missedPods: policy, namespace } = options;
+  const exempt = new Set(exemptNamespaces(namespace));
+  const missed = new parts.MissedPods({ client, events, lookup, exempt, policy, context });
   const observers = [missed, new NotInjectedEvents(events), textObserver(seen), usage];
   const stream = new parts.PodStream(watches, observers, options.podSelector);
   return () => [

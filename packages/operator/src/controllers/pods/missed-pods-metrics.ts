@@ -1,7 +1,7 @@
-import { counter, defineMetrics, gauge, label, type MetricsOf } from "@bunting/runtime";
+import { counter, defineMetrics, label, transientGauge, type MetricsOf } from "@bunting/runtime";
 
 export const missedPodsMetrics = defineMetrics({
-  missedPods: gauge(
+  missedPods: transientGauge(
     "bunting_operator_missed_pods",
     "Running Pods that ask for flags and were given none, because neither the policy nor the webhook was there when they were created, or because their source came later.",
     label<string>("namespace"),

@@ -83,6 +83,7 @@ describe("MissedPods", () => {
       client,
       events: { record: (event) => void events.push(event) },
       lookup: (...request) => lookup(...request),
+      exempt: new Set(["kube-system"]),
       policy,
       context: { clock, logger: recordingLogger(), metrics },
     });
@@ -137,6 +138,18 @@ describe("MissedPods", () => {
     remove("shop/a");
     remove("shop/b");
     expect(metrics.missedPods.read("shop")).to.equal(0);
+  });
+
+  it("neither counts nor evicts Pods of namespaces in which nobody injects: it would be in vain for ever", async () => {
+    abort.abort();
+    await running;
+    start("evict");
+    const owner = { apiVersion: "apps/v1", kind: "ReplicaSet", name: "r", uid: "u", controller: true };
+    const metadata = { namespace: "kube-system", name: "a", uid: "1", annotations, ownerReferences: [owner] };
+    pods.set("kube-system/a", { metadata, spec: { containers: [{ name: "app" }] } });
+    missed.seen("kube-system/a", metadata);
+    await advance(60 * minute);
+    expect([reads, evictions, events]).to.deep.equal([[], [], []]);
   });
 
   it("reads a Pod once that somebody else has injected, and says nothing", async () => {

@@ -25,6 +25,8 @@ export interface MissedPodsOptions {
   readonly events: Pick<EventRecorder, "record">;
   /** The answer that admission would give now. What it looks up must be there before `run`. */
   readonly lookup: EntryLookup;
+  /** Namespaces in which no Pod is injected, so that none is missed. */
+  readonly exempt: ReadonlySet<string>;
   /** Whether missed Pods are only reported, or evicted as well. */
   readonly policy: "report" | "evict";
   readonly context: Context<ControllerMetrics & MissedPodsMetrics>;
@@ -82,7 +84,7 @@ export class MissedPods implements Runnable, PodObserver {
   }
 
   seen(key: string, metadata: ObjectMeta): void {
-    if (!mayBeMissed(metadata)) {
+    if (!mayBeMissed(metadata) || this.#options.exempt.has(metadata.namespace ?? "")) {
       this.gone(key);
       return;
     }
