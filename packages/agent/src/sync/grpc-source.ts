@@ -26,6 +26,11 @@ import { TopicStream, type TopicStreamParts } from "./topic-stream.js";
  * see Backoff for the jitter.
  */
 const retry = { firstMs: 150, capMs: 5_000, factor: 1.25 };
+/**
+ * Waits while nothing listens at the address, as while the only proxy restarts: a tenth of the time so far, about. An attempt costs a server that
+ * is not there nothing, and one that is back gets its agents spread over a tenth of its absence, or over 2 s.
+ */
+const refusedRetry = { firstMs: 150, capMs: 2_000, factor: 1.08 };
 /** The longest wait after a healthy stream: all agents lose theirs together when a proxy restarts. */
 const firstRetryMs = 100;
 /** The longest wait that a server may ask for. */
@@ -92,6 +97,7 @@ export class GrpcSource implements SyncSource {
   readonly #timing: GrpcSourceTiming;
   readonly #state: SourceState;
   readonly #backoff = new Backoff(retry);
+  readonly #refusedBackoff = new Backoff(refusedRetry);
   readonly #pushbackFloor = new Backoff(pushbackFloor);
   readonly #maxDocumentBytes: number;
   readonly #secrets: SentSecrets;
@@ -131,7 +137,7 @@ export class GrpcSource implements SyncSource {
       {
         opened: () => this.#opened("bunting.sync.v1"),
         advice: (reason) => refusalAdvice(config, reason),
-        waitMs: (pushbackMs) => this.#waitMs(pushbackMs),
+        waitMs: (pushbackMs) => this.#waitMs({ message: "", pushbackMs }),
       },
     );
   }
@@ -153,7 +159,7 @@ export class GrpcSource implements SyncSource {
           await channel.close();
           channel = undefined;
         }
-        await sleep(this.#waitMs(end.pushbackMs), signal, this.#options.context.clock);
+        await sleep(this.#waitMs(end), signal, this.#options.context.clock);
       }
     } finally {
       if (channel instanceof SyncChannel) await channel.close();
@@ -318,16 +324,18 @@ export class GrpcSource implements SyncSource {
       : `${limit}which is the "maxMsgSize" of the source: raise it, or select fewer flags`;
   }
 
-  #waitMs(pushbackMs: number | undefined): number {
+  #waitMs({ message, pushbackMs }: Pick<CallEnd, "message" | "pushbackMs">): number {
     const answeredMs = this.#answeredMs;
     this.#answeredMs = undefined;
     const isHealthy =
       answeredMs !== undefined && this.#options.context.clock.monotonicMs() - answeredMs >= healthyMs;
     if (isHealthy) {
       this.#backoff.reset();
+      this.#refusedBackoff.reset();
       this.#pushbackFloor.reset();
     }
-    const waitMs = isHealthy ? Math.random() * firstRetryMs : this.#backoff.next();
+    const backoff = message.includes("ECONNREFUSED") ? this.#refusedBackoff : this.#backoff;
+    const waitMs = isHealthy ? Math.random() * firstRetryMs : backoff.next();
     if (pushbackMs === undefined) return waitMs;
     return Math.min(Math.max(pushbackMs, this.#pushbackFloor.next()), pushbackCapMs);
   }
