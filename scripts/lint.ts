@@ -14,6 +14,7 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: { cache: { type: "boolean", default: false } },
 });
+const released = "packages/protocol/released.json";
 const everything = positionals.length === 0;
 const paths = everything ? ["."] : positionals;
 
@@ -23,6 +24,10 @@ const prettierCache = ["--cache", "--cache-location", path.join(cacheDirectory, 
 if (!passes("prettier", "--check", "--log-level=warn", ...(values.cache ? prettierCache : []), ...paths))
   failed.push("prettier");
 if (everything && !passes("buf", "lint", "packages/protocol")) failed.push("buf");
+// A field keeps its number, name and type: replicas, tiers and agents of other releases speak these protocols. A release replaces the file, by
+// `buf build --exclude-source-info -o released.json` in packages/protocol.
+if (everything && !passes("buf", "breaking", "packages/protocol", "--against", released))
+  failed.push(`buf: the protocols are not compatible with ${released}`);
 if (failed.length > 0) {
   console.error(`lint: failed: ${failed.join(", ")}`);
   process.exitCode = 1;
