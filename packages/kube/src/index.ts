@@ -29,6 +29,7 @@ export { KubeError, type StatusCause } from "./kube-error.js";
 export { LeaderElection, type LeaderElectionOptions } from "./leader/leader-election.js";
 export { setCondition, type Condition } from "./objects/conditions.js";
 export {
+  releaseFields,
   takeOverFields,
   type FieldSet,
   type JsonPatch,

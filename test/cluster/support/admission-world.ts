@@ -29,6 +29,7 @@ import type { WebhookKey } from "@bunting/operator/internal/certificates/webhook
 import { servingCertificates } from "@bunting/operator/internal/certificates/serving-certificates.js";
 import { FeatureFlagStatus } from "@bunting/operator/internal/controllers/feature-flag-status.js";
 import { WebhookConfigurations } from "@bunting/operator/internal/controllers/webhook-configurations.js";
+import type { DesiredObject } from "@bunting/operator/internal/desired/desired-object.js";
 import { webhookConfigurations } from "@bunting/operator/internal/desired/webhook-configurations.js";
 import { operatorMetrics } from "@bunting/operator/internal/operator-metrics.js";
 import { fullEntry } from "@bunting/operator/internal/pod/injection-entry.fixture.js";
@@ -178,15 +179,24 @@ export class AdmissionWorld {
 
   async #start(): Promise<void> {
     await this.serve();
-    // As whoever installs the operator does.
-    const objects = webhookConfigurations({
-      namespace: this.ownNamespace,
-      address: { url: this.#url },
-      validatesFlags: true,
-    });
-    for (const [index, object] of objects.entries())
+    for (const [index, object] of this.#configurations.entries())
       await this.cluster.api.apply(configurationPaths[index] ?? "", object);
     await this.untilCalled();
+  }
+
+  get #configurations(): readonly DesiredObject[] {
+    const address = { url: this.#url };
+    return webhookConfigurations({ namespace: this.ownNamespace, address, validatesFlags: true });
+  }
+
+  /** As whoever installs the operator does: applies the first webhooks for Pods, without the others; answers how many there are then. */
+  async installWebhooks(count = Infinity): Promise<number> {
+    const [{ webhooks = [], ...rest } = {}] = this.#configurations as readonly {
+      readonly webhooks?: readonly object[];
+    }[];
+    const body = { ...rest, webhooks: webhooks.slice(0, count) };
+    const applied = await this.cluster.api.apply(configurationPaths[0] ?? "", body);
+    return (applied["webhooks"] as readonly object[]).length;
   }
 
   /** Waits until the API server knows the webhooks, and can verify them. */

@@ -61,6 +61,26 @@ export function takeOverFields(
   ];
 }
 
+/**
+ * A patch after which we own no fields of an object that others apply, though what we have applied stays: while we own a field of an item, the others can't remove
+ * the item, but only their part of it. A change in the meantime is a CONFLICT, as above.
+ *
+ * @returns undefined if we own none
+ */
+export function releaseFields(object: KubeObject, manager: string): JsonPatch | undefined {
+  const { managedFields = [], resourceVersion } = object.metadata as {
+    readonly managedFields?: readonly ManagedFieldsEntry[];
+    readonly resourceVersion?: string;
+  };
+  const others = managedFields.filter((entry) => entry.manager !== manager || entry.operation !== "Apply");
+  // An empty list would be taken for none: the API server keeps what there was.
+  if (others.length === managedFields.length || others.length === 0) return undefined;
+  return [
+    { op: "replace", path: "/metadata/managedFields", value: others },
+    { op: "replace", path: "/metadata/resourceVersion", value: resourceVersion },
+  ];
+}
+
 function union(a: FieldSet, b: FieldSet): FieldSet {
   const both: Record<string, FieldSet> = { ...a };
   for (const [field, inner] of Object.entries(b)) {

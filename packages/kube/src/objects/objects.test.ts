@@ -1,7 +1,7 @@
 import { expect } from "chai";
 import type { KubeObject } from "../rest/resource.js";
 import { setCondition, type Condition } from "./conditions.js";
-import { takeOverFields, type ManagedFieldsEntry } from "./managed-fields.js";
+import { releaseFields, takeOverFields, type ManagedFieldsEntry } from "./managed-fields.js";
 import { controllerOf, type OwnerReference } from "./owner-reference.js";
 
 describe("setCondition", () => {
@@ -52,6 +52,29 @@ describe("owner references", () => {
     expect(controllerOf(owned)).to.equal(reference);
     expect(controllerOf({ metadata: { name: "a", ownerReferences: [another] } })).to.equal(undefined);
     expect(controllerOf({ metadata: { name: "a" } })).to.equal(undefined);
+  });
+});
+
+describe("releaseFields", () => {
+  const released = (...managedFields: readonly ManagedFieldsEntry[]): unknown =>
+    releaseFields({ metadata: { name: "a", resourceVersion: "7", managedFields } }, "bunting-operator");
+  const ours = { manager: "bunting-operator", operation: "Apply" } as const;
+  const others = [
+    { manager: "helm", operation: "Apply" },
+    { manager: "bunting-operator", operation: "Update" },
+  ] as const;
+
+  it("leaves all other entries, at this version of the object", () => {
+    expect(released(others[0], ours, others[1])).to.deep.equal([
+      { op: "replace", path: "/metadata/managedFields", value: others },
+      { op: "replace", path: "/metadata/resourceVersion", value: "7" },
+    ]);
+  });
+
+  it("is nothing where there is no entry of ours, or no other", () => {
+    expect(released(...others)).to.equal(undefined);
+    expect(released(ours)).to.equal(undefined);
+    expect(releaseFields({ metadata: { name: "a" } }, "bunting-operator")).to.equal(undefined);
   });
 });
 

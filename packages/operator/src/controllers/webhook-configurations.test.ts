@@ -21,6 +21,7 @@ describe("WebhookConfigurations", () => {
   let clock: ManualClock;
   let applied: string[];
   let told: string[];
+  let released: string[];
   let bundle: string | undefined;
   let key: string | undefined;
   let changes: Signal;
@@ -34,6 +35,7 @@ describe("WebhookConfigurations", () => {
     clock = new ManualClock();
     applied = [];
     told = [];
+    released = [];
     bundle = "ONE";
     key = "k1";
     changes = new Signal();
@@ -48,6 +50,10 @@ describe("WebhookConfigurations", () => {
           applied.push(`${type.plural} ${pem}`);
           show(type.plural, pem, {}, clientConfig?.service?.path);
           return Promise.resolve(object as KubeObject);
+        },
+        patch: ({ type }, kind, patch) => {
+          released.push(`${type.plural} ${kind} ${JSON.stringify(patch)}`);
+          return Promise.resolve({ metadata: { name: type.plural } });
         },
       },
       watches: {
@@ -78,12 +84,16 @@ describe("WebhookConfigurations", () => {
 
   /** With the path that it should have, where none is given. */
   function show(type: string, caBundle?: string, annotations = {}, path = pathOf("k1", type)): void {
+    showManaged(type, caBundle, { annotations }, path);
+  }
+
+  function showManaged(type: string, caBundle?: string, metadata = {}, path = pathOf("k1", type)): void {
     const clientConfig = {
       service: { ...service, path },
       ...(caBundle === undefined ? {} : { caBundle: btoa(caBundle) }),
     };
     const object = {
-      metadata: { name: type, annotations },
+      metadata: { name: type, ...metadata },
       webhooks: [{ name: nameOf(type), clientConfig }],
     };
     handlers.get(type)?.changed(type, object, undefined);
@@ -155,6 +165,23 @@ describe("WebhookConfigurations", () => {
     clock.advance(1_000);
     await nextTurn();
     expect(applied, "another one is there again").to.have.length(2);
+  });
+
+  it("owns nothing of a configuration that has the bundle, so that whoever installed it can remove webhooks", async () => {
+    const helm = { manager: "helm", operation: "Apply" };
+    showManaged(mutating, "ONE", {
+      managedFields: [helm, { manager: "bunting-operator", operation: "Apply" }],
+    });
+    synced(mutating, validating);
+    await eventually(() => released.length === 1);
+    expect(released[0])
+      .to.contain(`${mutating} json `)
+      .and.contain(JSON.stringify([helm]));
+    expect(applied).to.deep.equal([]);
+    showManaged(mutating, "ONE", { managedFields: [helm] });
+    clock.advance(1_000);
+    await nextTurn();
+    expect(released).to.have.length(1);
   });
 
   it("answers whoever writes over the bundle once in a second", async () => {

@@ -1,4 +1,4 @@
-import type { ClusterWatches, KubeObject, RestClient } from "@bunting/kube";
+import { releaseFields, type ClusterWatches, type KubeObject, type RestClient } from "@bunting/kube";
 import { aborted, type Context, type Runnable, type WorkResult } from "@bunting/runtime";
 import { mutatingWebhookType, validatingWebhookType, webhookConfigurationNames } from "../api/webhooks.js";
 import type { CallSource } from "../certificates/call-source.js";
@@ -15,7 +15,7 @@ import type { ControllerMetrics } from "./controller-metrics.js";
 import { Controller } from "./controller.js";
 
 export interface WebhookConfigurationsOptions {
-  readonly client: Pick<RestClient, "apply">;
+  readonly client: Pick<RestClient, "apply" | "patch">;
   readonly watches: Pick<ClusterWatches, "inform">;
   readonly source: CallSource;
   /** How API servers reach us: other webhooks in these configurations are not ours. */
@@ -117,8 +117,12 @@ export class WebhookConfigurations implements Runnable {
     if (live === undefined || call === undefined) return undefined;
     if (call.bundle !== undefined && isFilledByOthers(live)) this.#warn(kind, live);
     const desired = webhookCallsOf(kind, live, call, address, this.#others);
-    if (desired !== "current") {
-      const scope = configurations[kind];
+    const scope = configurations[kind];
+    if (desired === "current") {
+      // Helm could not remove webhooks of which we own a field: `helm rollback` failed.
+      const release = releaseFields(live, fieldManager);
+      if (release !== undefined) await client.patch(scope, "json", release, signal);
+    } else {
       await client.apply(scope, desired, { fieldManager, force: true }, signal);
       context.logger.info({ kind, name: scope.name }, "API servers call the webhooks in another way");
     }
