@@ -9,6 +9,7 @@ import { freshCluster } from "../cluster/support/use-cluster.js";
 import { TempDirectory } from "../support/temp-directory.js";
 import { helm, operatorChartFolder } from "./support/chart.js";
 import { operatorChart } from "./support/operator-chart.js";
+import { documentedBlocks, runAsPrinted } from "./support/readme.js";
 import { skipWithout } from "./support/tool.js";
 
 const namespace = "open-feature-operator-system";
@@ -106,7 +107,10 @@ describe("the operator's Helm chart on a real API server", function () {
     const { metadata: kept } = await cluster().api.get(namespacePath);
     expect(kept).to.include({ uid: home.uid }).and.not.have.property("deletionTimestamp");
     expect(kept["labels"]).to.deep.equal(home["labels"]);
-    expect(kept["annotations"]).to.deep.include({ "helm.sh/resource-policy": "keep", "example.org/cost": "7" });
+    expect(kept["annotations"]).to.deep.include({
+      "helm.sh/resource-policy": "keep",
+      "example.org/cost": "7",
+    });
     expect((await cluster().api.get(deployment)).metadata.uid).to.equal(before.metadata.uid);
     expect((await cluster().api.get(featureFlagPath("shop", "checkout"))).metadata.uid).to.equal(
       flag.metadata.uid,
@@ -124,5 +128,72 @@ describe("the operator's Helm chart on a real API server", function () {
     expect(await exists(`${policies}/inject.bunting.dev`)).to.equal(false);
     const { metadata: left } = await cluster().api.get(namespacePath);
     expect(left).to.include({ uid: home.uid }).and.not.have.property("deletionTimestamp");
+  });
+});
+
+/** docs/operate/migrate.md, "Without Helm". */
+describe("the operator in place of an open-feature-operator that was applied by kubectl", function () {
+  this.timeout(120_000);
+  skipWithout("BUNTING_HELM", "BUNTING_CLUSTER_BIN");
+  const cluster = freshCluster({ crds: false });
+  let directory: TempDirectory | undefined;
+  after(() => directory?.remove());
+
+  it("has its Deployment without anything of that, and all FeatureFlags", async function () {
+    directory = new TempDirectory();
+    const chart = await operatorChart(path.join(directory.path, "stock"));
+    if (chart === undefined) return this.skip();
+    for (const kind of ["Certificate", "Issuer"]) {
+      const file = path.join(directory.path, `${kind}.json`);
+      writeFileSync(file, JSON.stringify(typeOf(kind)));
+      await applyType(cluster(), file);
+    }
+    // What its release publishes for kubectl is made of the same templates.
+    const { stdout } = await helm(["template", "open-feature-operator", chart, "--namespace", namespace]);
+    await cluster().createNamespace(namespace);
+    await cluster().kubectl(["apply", "-f", "-"], stdout);
+    await cluster().untilServed();
+    const webhooks = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
+    await cluster().api.delete(`${webhooks}/open-feature-operator-validating-webhook-configuration`);
+    await cluster().createNamespace("shop");
+    await cluster().putFeatureFlag("shop", "checkout", { flags: {} });
+    const flag = await cluster().api.get(featureFlagPath("shop", "checkout"));
+    const before = await cluster().api.get(deployment);
+    const { subjects } = (await cluster().api.get(binding)) as Bound;
+    const workload = { kind: "ServiceAccount", name: "checkout", namespace: "shop" };
+    await cluster().api.patch(binding, { subjects: [...subjects, workload] });
+
+    const file = path.join(directory.path, "rendered.yaml");
+    const lines = documentedBlocks("docs/operate/migrate.md", "Without Helm", "sh").join("");
+    await runAsPrinted(lines.replaceAll("rendered.yaml", file), {
+      kubeconfig: cluster().kubeconfig,
+      home: directory.path,
+      programs: [path.dirname(process.env["BUNTING_HELM"] ?? ""), process.env["BUNTING_CLUSTER_BIN"] ?? ""],
+    });
+    const after = (await cluster().api.get(deployment)) as unknown as {
+      readonly metadata: { readonly uid: string };
+      readonly spec: {
+        readonly template: {
+          readonly spec: { readonly volumes?: unknown; readonly containers: readonly object[] };
+        };
+      };
+    };
+    expect(after.metadata.uid).to.equal(before.metadata.uid);
+    const { containers, ...pod } = after.spec.template.spec;
+    expect(pod).to.not.have.property("volumes");
+    expect(containers).to.have.length(1);
+    expect(containers[0]).to.not.have.any.keys("command", "volumeMounts");
+    expect(containers[0]).to.include({ image: "registry.example/bunting-operator:0.1.0" });
+    expect((await cluster().api.get(featureFlagPath("shop", "checkout"))).metadata.uid).to.equal(
+      flag.metadata.uid,
+    );
+    expect(((await cluster().api.get(binding)) as Bound).subjects).to.deep.include(workload);
+    const mutating = await cluster().api.get(
+      webhooks.replace("validating", "mutating") + "/open-feature-operator-mutating-webhook-configuration",
+    );
+    const { annotations = {} } = mutating.metadata as { readonly annotations?: object };
+    expect(annotations, "cert-manager would fill in another authority").to.not.have.any.keys(
+      "cert-manager.io/inject-ca-from",
+    );
   });
 });

@@ -7,6 +7,8 @@
  *   GET /reach?url=…      the status with which this URL answers, or why it does not
  *   POST /follow?flag=…   asks for this flag again and again from now on, both ways
  *   GET /followed         what came of it so far
+ *
+ * With FOLLOWED_FLAG in the environment it follows that flag by itself, from the first answer on.
  */
 import { createServer } from "node:http";
 import { setTimeout as delay } from "node:timers/promises";
@@ -80,6 +82,16 @@ async function follow(flag: string): Promise<void> {
   }
 }
 
+async function followFromStart(flag: string): Promise<void> {
+  const isAnswered = (ask: (flag: string) => Promise<Answer>): Promise<boolean> =>
+    ask(flag).then(
+      ({ errorCode }) => errorCode === undefined,
+      () => false,
+    );
+  for (const ask of [askOfrep, askGrpc]) while (!(await isAnswered(ask))) await delay(50);
+  await follow(flag);
+}
+
 async function answer(method: string, url: URL): Promise<unknown> {
   const flag = url.searchParams.get("flag") ?? "";
   switch (`${method} ${url.pathname}`) {
@@ -108,4 +120,5 @@ createServer((request, response) => {
     (error: unknown) => response.writeHead(500).end(JSON.stringify(String(error))),
   );
 }).listen(8080);
+if (process.env["FOLLOWED_FLAG"] !== undefined) void followFromStart(process.env["FOLLOWED_FLAG"]);
 process.on("SIGTERM", () => process.exit(0));

@@ -1,6 +1,6 @@
 import path from "node:path";
 import { readOciImage, type OciImage } from "../../../scripts/images/oci-image.js";
-import { bundleApplication } from "./bundle-application.js";
+import { bundleApplication, bundleStockManager } from "./bundle-application.js";
 import { environment } from "./environment.js";
 import { linkedLibraries } from "./linked-libraries.js";
 import { relabelImage, writeImage, type LayerFiles } from "./oci-writer.js";
@@ -13,6 +13,9 @@ export async function imagesOfPods(directory: string): Promise<ReadonlyMap<strin
   const layout = (name: string): string => path.join(directory, name);
   const script = path.join(directory, "application.cjs");
   await bundleApplication(script);
+  const manager = path.join(directory, "manager");
+  await bundleStockManager(manager);
+  const recorded = path.join(import.meta.dirname, "../../fixtures/stock-operator");
   const application: LayerFiles = { "bin/node": process.execPath, ...linkedLibraries(process.execPath) };
   const images = new Map<string, OciImage>([
     [
@@ -32,6 +35,17 @@ export async function imagesOfPods(directory: string): Promise<ReadonlyMap<strin
         { Entrypoint: ["/bin/node", "/application.cjs"], User: "1000:1000" },
         [application, { "application.cjs": script }],
       ),
+    ],
+    [
+      "stock-manager:1",
+      writeImage(layout("stock-manager"), { User: "65532:65532" }, [
+        application,
+        {
+          manager,
+          "proxy-objects.json": path.join(recorded, "proxy-objects-managed-fields.json"),
+          "workload-pod.json": path.join(recorded, "workload-pod.json"),
+        },
+      ]),
     ],
   ]);
   for (const name of ["agent", "proxy", "operator"]) {
