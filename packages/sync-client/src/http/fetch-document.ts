@@ -31,6 +31,8 @@ export type Fetched =
     };
 
 const maxRedirects = 10;
+/** Servers close connections on larger headers, also where the validator is of an earlier answer of theirs. */
+const maxValidatorLength = 1_024;
 
 /**
  * Fetches a document unless the server answers that the current one is the newest. Redirects are followed.
@@ -66,11 +68,12 @@ export async function fetchDocument(options: FetchOptions, signal: AbortSignal):
 }
 
 function conditionsOf(validators: Validators | undefined): Record<string, string> {
-  const { etag, lastModified } = validators ?? {};
-  return {
-    ...(etag === undefined ? {} : { "if-none-match": etag }),
-    ...(lastModified === undefined ? {} : { "if-modified-since": lastModified }),
-  };
+  const conditions = { "if-none-match": validators?.etag, "if-modified-since": validators?.lastModified };
+  return Object.fromEntries(
+    Object.entries(conditions).flatMap(([name, value]) =>
+      value === undefined || value.length > maxValidatorLength ? [] : [[name, value]],
+    ),
+  );
 }
 
 function redirectOf({ status, headers }: HttpAnswer, from: URL): URL | undefined {
@@ -92,7 +95,8 @@ async function read(
   { validators: sent, maxBytes }: FetchOptions,
 ): Promise<Fetched> {
   const { status, headers } = answer;
-  if (status === 304 && sent !== undefined) return { kind: "unchanged" };
+  // Only an answer to a condition: a server may send 304 whatever it is asked.
+  if (status === 304 && Object.keys(conditionsOf(sent)).length > 0) return { kind: "unchanged" };
   if (status < 200 || status > 299) throw failureOf(status, headers, url);
   const body = await unpacked(answer, url.host, maxBytes);
   if (body.length === 0) throw new HttpFailure("empty", `${url.host} answered ${status} with an empty body`);

@@ -95,6 +95,39 @@ describe("an http source", () => {
     expect(probe.deliveries.size).to.equal(0);
   });
 
+  it("asks without conditions after one was refused, and never with one of kilobytes", async () => {
+    let text = one;
+    const answerWith =
+      (etag: string): typeof server.answer =>
+      ({ headers }, response) => {
+        if (headers["if-none-match"] === undefined) response.writeHead(200, { etag }).end(text);
+        else response.writeHead(412).end();
+      };
+    server.answer = answerWith('"1"');
+    const { probe } = run();
+    expect(await probe.nextDocument()).to.equal(one);
+    await probe.failure("client_error");
+    text = two;
+    expect(await probe.nextDocument()).to.equal(two);
+    await probe.failure("client_error");
+    server.answer = answerWith(`"${"x".repeat(14_000)}"`);
+    text = one;
+    expect(await probe.nextDocument()).to.equal(one);
+    const before = probe.failures.length;
+    while (server.requests.size > 0) await next();
+    expect((await next()).headers).not.to.have.property("if-none-match");
+    expect((await next()).headers).not.to.have.property("if-none-match");
+    expect(probe.failures).to.have.length(before);
+  });
+
+  it("does not take 304 for an answer where it named no version", async () => {
+    server.answer = (_request, response) => void response.writeHead(200).end(one);
+    const { probe } = run();
+    expect(await probe.nextDocument()).to.equal(one);
+    server.answer = (_request, response) => void response.writeHead(304).end();
+    await probe.failure("unexpected_status");
+  });
+
   it("reads YAML by the extension, else by the media type", async () => {
     const yaml = "flags:\n  one:\n    state: ENABLED\n";
     const json = '{"flags":{"one":{"state":"ENABLED"}}}';

@@ -89,6 +89,9 @@ class DocumentPoll {
             `no complete answer of ${this.#client.host} within the "timeoutS" of ${timeoutMs / 1_000} s`,
           )
         : failureOf(error);
+      // It may be the condition that is refused: the next request has none. An outage must not make all agents fetch the whole.
+      if (failure.code === "client_error" || failure.code === "unexpected_status")
+        this.#validators = undefined;
       state.failed(failure.code, failure.message, adviceOn(failure));
       return failure;
     } finally {
