@@ -3,7 +3,7 @@ import { expect } from "chai";
 import { operatorChartFolder } from "../helm/support/chart.js";
 import { skipWithout } from "../helm/support/tool.js";
 import { eventually } from "../support/event-queue.js";
-import { installOperator, uninstallOperator } from "./support/operator.js";
+import { installOperator, uninstallOperator, untilSourcesAreAwaited } from "./support/operator.js";
 import { sharedNode } from "./support/use-node.js";
 import { editVersion, versionFlag, versionSpec } from "./support/version-flag.js";
 import { bareTemplate } from "./support/workload.js";
@@ -25,6 +25,7 @@ describe("the operator in place of the open-feature-operator, on a real node", f
     namespace = await node().cluster.createNamespace();
     await node().cluster.putFeatureFlag(namespace, "flags", versionSpec(version));
     await installOperator(node(), `--values=${path.join(operatorChartFolder, "values-takeover.yaml")}`);
+    await untilSourcesAreAwaited(node(), namespace);
   });
   after(() => uninstallOperator(node()));
 

@@ -4,7 +4,7 @@ import { expect } from "chai";
 import { operatorChartFolder } from "../helm/support/chart.js";
 import { runTool, skipWithout } from "../helm/support/tool.js";
 import { environment } from "./support/environment.js";
-import { installOperator, uninstallOperator } from "./support/operator.js";
+import { installOperator, uninstallOperator, untilSourcesAreAwaited } from "./support/operator.js";
 import { upstreamSuite } from "./support/upstream-suite.js";
 import { sharedNode } from "./support/use-node.js";
 
@@ -38,6 +38,7 @@ describe("the suite of the open-feature-operator", function () {
       // Nothing that a test of it has made goes before the last one has ended, and a node of two cores is small for 200m each.
       "--set-string=options.sidecar-cpu-request=20m",
     );
+    await untilSourcesAreAwaited(node(), await node().cluster.createNamespace());
     ({ output, report } = await runChainsaw(suite.root));
   });
   after(async () => {

@@ -1,6 +1,8 @@
 import { helm, operatorChartFolder } from "../../helm/support/chart.js";
+import { eventually } from "../../support/event-queue.js";
 import { registryName } from "./addresses.js";
 import type { Node } from "./node.js";
+import { bareTemplate } from "./workload.js";
 
 export const operatorNamespace = "bunting-operator-system";
 
@@ -19,6 +21,21 @@ export async function installOperator(node: Node, ...settings: readonly string[]
     ...[`--set=options.proxy-image=${registryName}/proxy`, "--set-string=options.proxy-tag=1"],
     ...settings,
   ]);
+}
+
+/**
+ * Waits until the API server asks an operator that refuses Pods without their source. Before a leader has told it whom to trust, which after an
+ * uninstalled operator takes until the Lease of that has lapsed, it admits Pods as they are.
+ */
+export async function untilSourcesAreAwaited(node: Node, namespace: string): Promise<void> {
+  const path = `/api/v1/namespaces/${namespace}/pods?dryRun=All`;
+  const body = {
+    metadata: { name: "probe", ...bareTemplate("nowhere").metadata },
+    spec: bareTemplate("").spec,
+  };
+  const isRefused = async (): Promise<boolean> =>
+    (await node.cluster.api.request("POST", path, { body })).text.includes("no FeatureFlagSource");
+  await eventually(isRefused, "a Pod without its source is refused", 60_000);
 }
 
 export async function uninstallOperator(node: Node): Promise<void> {
