@@ -1,5 +1,6 @@
 import { fullEntry } from "@bunting/operator/internal/pod/injection-entry.fixture.js";
 import { expect } from "chai";
+import { Authority } from "../support/certificates.js";
 import { eventually } from "../support/event-queue.js";
 import { AdmissionWorld } from "./support/admission-world.js";
 import type { ApiResponse } from "./support/api-client.js";
@@ -57,6 +58,12 @@ describe("admission by the operator, as a real API server asks for it", function
   beforeEach(() => {
     world.reviews.length = 0;
   });
+
+  const untilRequiredStart = (): Promise<void> =>
+    eventually(
+      async () => (await world.createPod({ annotations: required })).status === 201,
+      "the Pod that waited starts",
+    );
 
   it("injects the Pods that want flags, dry runs alike, and sees no others", async () => {
     const stored = podOf(await world.createPod({ isDryRun: false }));
@@ -215,10 +222,42 @@ describe("admission by the operator, as a real API server asks for it", function
     podOf(await world.createPod({ annotations: { ...required, "openfeature.dev/enabled": "false" } }));
     expect((await world.writeFlag("incident", { defaultVariant: "off" })).status).to.equal(200);
     await world.serve();
-    await eventually(
-      async () => (await world.createPod({ annotations: required })).status === 201,
-      "the Pod that waited starts",
+    await untilRequiredStart();
+  });
+
+  it("while it hangs, Pods start after its time, and only Pods that require it wait", async () => {
+    await world.stopServing();
+    const goOn = await world.hang();
+    const [pod, waiting] = await Promise.all([
+      world.createPod({}),
+      world.createPod({ annotations: required }),
+      world
+        .writeFlag("incident", { defaultVariant: "off" })
+        .then(({ status }) => expect(status).to.equal(200)),
+    ]);
+    expect(hasSidecar(podOf(pod))).to.equal(false);
+    expect(messageOf(waiting)).to.match(
+      /failed calling webhook "required-pod\.bunting\.dev".*(deadline exceeded|timeout)/,
     );
+    await goOn();
+    await world.serve();
+    await untilRequiredStart();
+  });
+
+  it("while its certificate is not accepted, Pods start, only those that require it wait, and the metric tells", async () => {
+    await world.stopServing();
+    const before = world.refusedHandshakes;
+    const other = await Authority.create();
+    await world.serve(await other.issue({ domains: ["localhost"] }));
+    expect(hasSidecar(podOf(await world.createPod({})))).to.equal(false);
+    const waiting = await world.createPod({ annotations: required });
+    expect(messageOf(waiting)).to.match(
+      /failed calling webhook "required-pod\.bunting\.dev".*x509: certificate signed by unknown authority/,
+    );
+    expect(world.refusedHandshakes).to.be.greaterThan(before);
+    await world.stopServing();
+    await world.serve();
+    await untilRequiredStart();
   });
 
   it("answers only those who know the path, which API servers show to nobody", async () => {

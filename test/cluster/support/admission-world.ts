@@ -1,6 +1,7 @@
 import { once, setMaxListeners } from "node:events";
 import type { IncomingMessage } from "node:http";
 import { createServer, request, type Server } from "node:https";
+import { createServer as createSilentServer, type Socket } from "node:net";
 import { text as readText } from "node:stream/consumers";
 import { connect } from "node:tls";
 import {
@@ -34,7 +35,7 @@ import { webhookConfigurations } from "@bunting/operator/internal/desired/webhoo
 import { operatorMetrics } from "@bunting/operator/internal/operator-metrics.js";
 import { fullEntry } from "@bunting/operator/internal/pod/injection-entry.fixture.js";
 import { createLogger, RateLimitedLog, systemClock, type Clock } from "@bunting/runtime";
-import { Authority } from "../../support/certificates.js";
+import { Authority, type CertificatePair } from "../../support/certificates.js";
 import { eventually } from "../../support/event-queue.js";
 import { freePort } from "../../support/free-port.js";
 import type { ApiResponse } from "./api-client.js";
@@ -211,12 +212,22 @@ export class AdmissionWorld {
     await eventually(isChecked, "a FeatureFlag is checked");
   }
 
-  /** Listens at the port that the configurations name. */
-  async serve(): Promise<void> {
+  /**
+   * Listens at the port that the configurations name.
+   *
+   * @param pair another certificate than that which API servers are told of
+   */
+  async serve(pair?: CertificatePair): Promise<void> {
     const context = { clock: this.clock, logger: this.#logger, metrics: this.#metrics };
     const server = new AdmissionServer({
       endpoint: { host: "127.0.0.1", port: this.port },
-      certificate: this.#parts.source,
+      certificate:
+        pair === undefined
+          ? this.#parts.source
+          : {
+              onPair: (listener) =>
+                listener({ cert: Buffer.from(pair.cert), key: Buffer.from(pair.key), validToMs: Infinity }),
+            },
       handler: new AdmissionHandler({
         webhooks: this.#webhooks(),
         keys: () => this.#keys.lastItems.map(({ key }) => key),
@@ -229,6 +240,27 @@ export class AdmissionWorld {
     await server.listen();
     const abort = new AbortController();
     this.#serving = { abort, running: server.run(abort.signal) };
+  }
+
+  /** Accepts connections at that port, and says nothing on them, until the returned function is called. */
+  async hang(): Promise<() => Promise<void>> {
+    const sockets = new Set<Socket>();
+    const server = createSilentServer((socket) => {
+      sockets.add(socket);
+      socket.on("error", () => undefined);
+    });
+    server.listen(this.port, "127.0.0.1");
+    await once(server, "listening");
+    return async () => {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+      await once(server, "close");
+    };
+  }
+
+  /** Handshakes of TLS so far that the API server has ended, for instance because it does not accept the certificate. */
+  get refusedHandshakes(): number {
+    return this.#metrics.tls.handshake.read("protocol");
   }
 
   /** Nobody listens any more. */
