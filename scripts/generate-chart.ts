@@ -22,7 +22,11 @@ const notInChart = [
 ];
 
 chart.copy("deploy/alerts/bunting.yaml", "files/alerts.yaml");
-chart.copyAll("deploy/dashboards", "files/dashboards", (name) => name.endsWith(".json"));
+chart.copyAll(
+  "deploy/dashboards",
+  "files/dashboards",
+  (name) => name.endsWith(".json") && name !== "operator.json",
+);
 chart.copyAll("deploy/crds", "files/crds", (name) => name.endsWith(".yaml") && name !== "kustomization.yaml");
 await chart.writeOptions(chartOptions(proxyOptionTable, notInChart), {
   program: "proxy",

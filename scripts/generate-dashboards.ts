@@ -5,6 +5,7 @@ import { format } from "prettier";
 import { agentDashboard } from "./dashboards/agent-dashboard.js";
 import { renderDashboard, type Dashboard } from "./dashboards/dashboard.js";
 import { declaredMetrics } from "./dashboards/declared-metrics.js";
+import { operatorDashboard } from "./dashboards/operator-dashboard.js";
 import { proxyDashboard } from "./dashboards/proxy-dashboard.js";
 import { undeclared } from "./dashboards/undeclared.js";
 
@@ -16,6 +17,7 @@ const metrics = declaredMetrics();
 for (const [file, dashboard] of [
   ["proxy.json", proxyDashboard],
   ["agent.json", agentDashboard],
+  ["operator.json", operatorDashboard],
 ] satisfies [string, Dashboard][]) {
   const wrong = undeclared(dashboard, metrics);
   if (wrong.length > 0) throw new Error([`the dashboard ${dashboard.title} is wrong:`, ...wrong].join("\n"));

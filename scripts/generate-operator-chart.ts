@@ -1,6 +1,6 @@
 /**
  * Generates what the operator's Helm chart shares with other parts: the options, the permissions that they need, the table of values in its README,
- * the webhooks, and copies of the resource types and policies. The roles and webhooks of deploy/kustomize/operator are made of the same.
+ * the webhooks, and copies of the resource types, policies, alerts and dashboard. The roles and webhooks of deploy/kustomize/operator are made of the same.
  */
 import { writeFileSync } from "node:fs";
 import path from "node:path";
@@ -54,6 +54,7 @@ await chart.writeJson(
   }),
 );
 chart.copy("deploy/alerts/operator.yaml", "files/alerts.yaml");
+chart.copy("deploy/dashboards/operator.json", "files/dashboard.json");
 await chart.writeOptions(chartOptions(operatorOptionTable, notInChart), {
   program: "operator",
   change: (schema) => nameAlerts(schema, chart),

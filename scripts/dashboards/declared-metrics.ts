@@ -1,4 +1,5 @@
 import { agentPrometheusMetrics as agentMetrics } from "@bunting/agent/internal/management/prometheus-metrics.js";
+import { operatorMetrics } from "@bunting/operator/internal/operator-metrics.js";
 import { proxyMetrics } from "@bunting/proxy/internal/proxy-metrics.js";
 import { createRegistry } from "@bunting/runtime";
 
@@ -8,14 +9,17 @@ export interface DeclaredMetric {
   readonly labels: readonly string[];
 }
 
-/** The metrics of both binaries, by name, as they register them. */
+/** The metrics of all binaries, by name, as they register them. */
 export function declaredMetrics(): ReadonlyMap<string, DeclaredMetric> {
   // The proxy's has those of the process, too.
   const registry = createRegistry(true);
   proxyMetrics(registry);
   const agents = createRegistry(false);
   agentMetrics(agents).watches();
-  const all = [...registry.getMetricsAsArray(), ...agents.getMetricsAsArray()] as unknown as Registered[];
+  const operators = createRegistry(false);
+  operatorMetrics(operators);
+  const registries = [registry, agents, operators];
+  const all = registries.flatMap((each) => each.getMetricsAsArray()) as unknown as Registered[];
   registry.clear();
   return new Map(
     all.map(({ name, type, labelNames = [] }) => [name, { kind: type ?? "histogram", labels: labelNames }]),

@@ -4,14 +4,17 @@ import path from "node:path";
 import { agentDashboard } from "../../scripts/dashboards/agent-dashboard.js";
 import { renderDashboard, type Dashboard } from "../../scripts/dashboards/dashboard.js";
 import { declaredMetrics } from "../../scripts/dashboards/declared-metrics.js";
+import { operatorDashboard } from "../../scripts/dashboards/operator-dashboard.js";
 import { proxyDashboard } from "../../scripts/dashboards/proxy-dashboard.js";
 import { undeclared } from "../../scripts/dashboards/undeclared.js";
 import { TempDirectory } from "../support/temp-directory.js";
-import { one, render, root } from "./support/chart.js";
+import { one, operatorChartFolder, render, root, type Manifest } from "./support/chart.js";
 import { runTool, skipWithout } from "./support/tool.js";
 
 const folder = path.join(root, "deploy/dashboards");
-const dashboards = { "proxy.json": proxyDashboard, "agent.json": agentDashboard };
+/** Of the chart of the proxy. */
+const ofServices = { "proxy.json": proxyDashboard, "agent.json": agentDashboard };
+const dashboards = { ...ofServices, "operator.json": operatorDashboard };
 
 interface RenderedPanel {
   readonly id: number;
@@ -151,7 +154,7 @@ describe("the Grafana dashboards", () => {
         dashboards: { enabled: true, annotations: { grafana_folder: "Bunting" } },
       });
       const maps = manifests.filter(({ kind }) => kind === "ConfigMap");
-      for (const [file, dashboard] of Object.entries(dashboards)) {
+      for (const [file, dashboard] of Object.entries(ofServices)) {
         const name = `bunting-proxy-${path.basename(file, ".json")}-dashboard`;
         const map = one(
           maps.filter(({ metadata }) => metadata.name === name),
@@ -164,6 +167,20 @@ describe("the Grafana dashboards", () => {
         expect(JSON.parse(data[file] ?? "")).to.deep.equal(renderDashboard(dashboard));
       }
       expect(maps).to.have.length(2);
+    });
+
+    it("of the operator is one, too, where that is asked for", async () => {
+      const rendered = (values: unknown): Promise<Manifest[]> =>
+        render(values, "bunting-operator", "bunting-system", operatorChartFolder);
+      const values = { enabled: true, annotations: { grafana_folder: "Bunting" }, namespace: "grafana" };
+      const map = one(await rendered({ dashboards: values }), "ConfigMap");
+      expect(map.metadata).to.include({ name: "bunting-operator-dashboard", namespace: "grafana" });
+      expect(map.metadata.labels).to.include({ grafana_dashboard: "1" });
+      expect(map.metadata.annotations).to.deep.equal({ grafana_folder: "Bunting" });
+      const data = map["data"] as Record<string, string>;
+      expect(Object.keys(data)).to.deep.equal(["operator.json"]);
+      expect(JSON.parse(data["operator.json"] ?? "")).to.deep.equal(renderDashboard(operatorDashboard));
+      expect((await rendered({})).filter(({ kind }) => kind === "ConfigMap")).to.deep.equal([]);
     });
   });
 });
