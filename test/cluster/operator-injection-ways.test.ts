@@ -395,6 +395,20 @@ describe("injection by the API server's policy and by inject()", function () {
     await eventually(isInjected, "the policy obeys the Injection");
   });
 
+  it("obeys entries of an older and of a newer operator, side by side in one Injection", async () => {
+    const older = fullEntry;
+    const ours = { ...fullEntry, origin: "0123", hostNetwork: true as const };
+    const newer = { ...ours, later: [{ field: "of which this policy knows nothing" }] };
+    const mixed = await worlds.world({ ...entries, sources: { ours, older, newer } });
+    const [now, ...others] = await Promise.all(
+      ["ours", "older", "newer"].map((text) =>
+        worlds.create(mixed.injecting, asking("featureflagsource", text, {})),
+      ),
+    );
+    expect(now?.spec.initContainers?.map(({ name }) => name)).to.include("flagd");
+    for (const { spec } of others) expect(spec).to.deep.equal(now?.spec);
+  });
+
   for (const seed of modelSeeds(2)) {
     it(`makes the same of any Pod (seed ${seed})`, async () => {
       const random = seededRandom(seed);
