@@ -150,4 +150,25 @@ describe("the operator on a real node", function () {
     await workload.untilReady();
     await workload.untilAnswers(versionFlag, await edit());
   });
+
+  it("brings flags to Pods that start first when the whole cluster starts again: the sidecar by policy, and flags when the proxy is there", async () => {
+    const inHome = (...args: readonly string[]): Promise<string> =>
+      node().kubectl(["-n", operatorNamespace, ...args]);
+    await inHome("scale", "deployment/bunting-operator", "--replicas=0");
+    const isGone = async (): Promise<boolean> => (await operatorPods(node())).length === 0;
+    await eventually(isGone, "no operator runs", 60_000);
+    await inHome("delete", "deployment/flagd-proxy", "--cascade=foreground", "--wait", "--timeout=60s");
+    await node().cluster.restartApiServer();
+    await node().cluster.untilServed();
+
+    const workload = await Workload.createBare(node(), { namespace, name: "early", source: "checkout" });
+    expect(await wayOf(workload)).to.equal("policy");
+    await workload.untilRunning();
+    const { errorCode } = await workload.ask("ofrep", versionFlag);
+    expect(errorCode).to.not.equal(undefined);
+    await inHome("scale", "deployment/bunting-operator", "--replicas=2");
+    await workload.untilAnswers(versionFlag, version);
+    await workload.untilReady();
+    await workload.untilAnswers(versionFlag, await edit());
+  });
 });
