@@ -1,9 +1,8 @@
 import type { Condition } from "@bunting/kube";
 import { expect } from "chai";
-import type { TextOutcome } from "../../desired/injection.js";
 import { sourceConditions } from "./source-conditions.js";
 
-const entry = { digest: "d1" } as TextOutcome["entry"];
+const digest = "d1";
 const now = { generation: 7, nowMs: Date.parse("2026-01-02T03:04:05.678Z") };
 const problem = { reason: "NotShared", message: "the FeatureFlag a/b is not shared" } as const;
 const briefly = (conditions: readonly Condition[]): unknown =>
@@ -11,7 +10,7 @@ const briefly = (conditions: readonly Condition[]): unknown =>
 
 describe("sourceConditions", () => {
   it("say of an object that all of it is served, what Pods get, of which version, and since when", () => {
-    const conditions = sourceConditions([], { entry, problems: [] }, now);
+    const conditions = sourceConditions([], { digest, problems: [] }, now);
     expect(briefly(conditions)).to.deep.equal([
       ["Accepted", "True", "Accepted", "Everything in it is served as it is written."],
       ["Compiled", "True", "Compiled", "Pods that name it get the entry d1."],
@@ -21,17 +20,17 @@ describe("sourceConditions", () => {
   });
 
   it("are the same array if there is no news, so that nothing is written", () => {
-    const before = sourceConditions([], { entry, problems: [problem] }, now);
+    const before = sourceConditions([], { digest, problems: [problem] }, now);
     const later = { ...now, nowMs: now.nowMs + 60_000 };
-    expect(sourceConditions(before, { entry, problems: [problem] }, later)).to.equal(before);
+    expect(sourceConditions(before, { digest, problems: [problem] }, later)).to.equal(before);
     expect(
-      sourceConditions(before, { entry, problems: [problem] }, { ...later, generation: 8 }),
+      sourceConditions(before, { digest, problems: [problem] }, { ...later, generation: 8 }),
     ).to.not.equal(before);
   });
 
   it("say all that is not served, with the reason of the first", () => {
     const other = { reason: "InvalidSetting", message: "logFormat: xml is left out" } as const;
-    expect(briefly(sourceConditions([], { entry, problems: [problem, other] }, now))).to.deep.equal([
+    expect(briefly(sourceConditions([], { digest, problems: [problem, other] }, now))).to.deep.equal([
       ["Accepted", "False", "NotShared", "The FeatureFlag a/b is not shared; logFormat: xml is left out."],
       ["Compiled", "True", "Compiled", "Pods that name it get the entry d1."],
     ]);
@@ -39,7 +38,7 @@ describe("sourceConditions", () => {
 
   it("say why Pods get nothing by the last problem, for which it was refused", () => {
     const last = { reason: "NoSources", message: "no source is left" } as const;
-    const [, compiled] = sourceConditions([], { entry: undefined, problems: [problem, last] }, now);
+    const [, compiled] = sourceConditions([], { digest: undefined, problems: [problem, last] }, now);
     expect(compiled).to.include({ status: "False", reason: "NoSources", message: "No source is left." });
   });
 
@@ -54,7 +53,7 @@ describe("sourceConditions", () => {
     const long = { ...problem, message: "x".repeat(5_000) };
     const conditions = sourceConditions(
       [other],
-      { entry, problems: [long] },
+      { digest, problems: [long] },
       { ...now, generation: undefined },
     );
     expect(conditions[0]).to.equal(other);

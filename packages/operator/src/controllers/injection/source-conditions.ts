@@ -23,7 +23,7 @@ const maxMessageLength = 1_024;
  */
 export function sourceConditions(
   conditions: readonly Condition[],
-  { entry, problems }: Pick<TextOutcome, "entry" | "problems">,
+  { digest, problems }: { readonly digest: string | undefined; readonly problems: TextOutcome["problems"] },
   { generation, nowMs }: ConditionFacts,
 ): readonly Condition[] {
   const observed = generation === undefined ? {} : { observedGeneration: generation };
@@ -34,13 +34,13 @@ export function sourceConditions(
       : { status: "False", reason: first.reason, message: sentence(sentencesOf(problems)) };
   const last = problems.at(-1);
   const compiled: Verdict =
-    entry === undefined
+    digest === undefined
       ? {
           status: "False",
           reason: last?.reason ?? "Unknown",
           message: sentence(last?.message ?? "it is not compiled"),
         }
-      : { status: "True", reason: "Compiled", message: `Pods that name it get the entry ${entry.digest}.` };
+      : { status: "True", reason: "Compiled", message: `Pods that name it get the entry ${digest}.` };
   const withAccepted = setCondition(
     conditions,
     { type: "Accepted", ...accepted, ...observed } as const,

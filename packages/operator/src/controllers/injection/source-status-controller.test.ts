@@ -19,7 +19,7 @@ describe("SourceStatusController", () => {
   let clock: ManualClock;
   /** The object as it is in the store. */
   let object: StoredSource | undefined;
-  let objectOf: () => StoredSource | undefined;
+  let objectOf: (key?: string) => StoredSource | undefined;
   let usage: SourceUsage;
   let written: { readonly scope: ObjectScope; readonly body: KubeObject }[];
   let fails: KubeError | undefined;
@@ -53,7 +53,7 @@ describe("SourceStatusController", () => {
           return Promise.resolve(body as KubeObject);
         },
       },
-      sources: { object: () => objectOf() },
+      sources: { object: (_list, key) => objectOf(key) },
       usage,
       context: { clock, logger: recordingLogger(), metrics: operatorMetrics() },
     });
@@ -182,6 +182,21 @@ describe("SourceStatusController", () => {
     controller.compiled("inProcess", "quiet/a", outcome("d"));
     for (let i = 0; i < 3; i++) await advance(200);
     expect(written.map(({ scope }) => scope.namespace).slice(20)).to.deep.equal(["noisy", "noisy", "quiet"]);
+  });
+
+  it("forgets objects that are gone, under however many names they come and go", async () => {
+    await compiled("d1");
+    let batch = 0;
+    // All have the status already, so that nothing is written.
+    objectOf = (key = "") => (key.startsWith(`shop/b${batch}-`) ? object : undefined);
+    for (batch = 0; batch < 20; batch++) {
+      for (let i = 0; i < 500; i++) controller.compiled("sources", `shop/b${batch}-${i}`, outcome("d1"));
+      for (let turn = 0; turn < 5; turn++) await nextTurn();
+    }
+    // It has all that are known looked at again.
+    usage.read();
+    expect(clock.pendingTimers).to.be.within(500, 2_000);
+    await advance(60_000);
   });
 
   it("names InProcessConfigurations as what they are", async () => {

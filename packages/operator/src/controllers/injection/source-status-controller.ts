@@ -9,6 +9,7 @@ import type { ClusterSources } from "./cluster-sources.js";
 import type { TextList } from "./seen-texts.js";
 import { ownConditions, sourceConditions } from "./source-conditions.js";
 import type { SourceUsage } from "./source-usage.js";
+import { SweepSize } from "../sweep-size.js";
 
 /** Of its own, beside that of other controllers: a field that one of them does not apply would go otherwise. */
 const fieldManager = "bunting-operator-sources";
@@ -31,6 +32,13 @@ export interface SourceStatusOptions {
   readonly context: Context<ControllerMetrics>;
 }
 
+/** What is kept of an outcome: entries and plans of ten thousand sources are hundreds of megabytes. */
+interface KnownOutcome {
+  /** Of the entry; undefined if the text is refused. */
+  readonly digest: string | undefined;
+  readonly problems: TextOutcome["problems"];
+}
+
 /** A status that an object does not have yet. */
 interface DueStatus {
   readonly status: {
@@ -49,7 +57,8 @@ export class SourceStatusController implements Runnable {
   readonly #controller: Controller;
   readonly #writer: StatusWriter;
   /** By list, namespace and name: what became of the object's own text. */
-  readonly #outcomes = new Map<string, TextOutcome>();
+  readonly #outcomes = new Map<string, KnownOutcome>();
+  readonly #sweepSize = new SweepSize();
   readonly #writtenMs = new Map<string, number>();
 
   constructor(options: SourceStatusOptions) {
@@ -65,8 +74,26 @@ export class SourceStatusController implements Runnable {
   /** The text that names an object was compiled for the Pods of its own namespace. */
   compiled(list: TextList, key: string, outcome: TextOutcome): void {
     const known = `${list}/${key}`;
-    this.#outcomes.set(known, outcome);
+    const { entry, problems } = outcome;
+    this.#outcomes.set(known, { digest: entry?.digest, problems });
+    if (this.#sweepSize.isOver(this.#outcomes.size)) this.#sweep();
     this.#controller.add(known);
+  }
+
+  /** Nobody tells of objects that are gone. */
+  #sweep(): void {
+    for (const known of this.#outcomes.keys()) if (this.#objectOf(known) === undefined) this.#forget(known);
+    this.#sweepSize.swept(this.#outcomes.size);
+  }
+
+  #objectOf(known: string): ReturnType<ClusterSources["object"]> {
+    const [list, ...rest] = known.split("/") as [TextList, ...string[]];
+    return this.#options.sources.object(list, rest.join("/"));
+  }
+
+  #forget(known: string): void {
+    this.#outcomes.delete(known);
+    this.#writtenMs.delete(known);
   }
 
   run(signal: AbortSignal): Promise<void> {
@@ -92,14 +119,13 @@ export class SourceStatusController implements Runnable {
 
   /** Undefined if the object has the status, or is gone. */
   #due(known: string): DueStatus | undefined {
-    const { sources, usage, context } = this.#options;
+    const { usage, context } = this.#options;
     const [list, ...rest] = known.split("/") as [TextList, ...string[]];
     const key = rest.join("/");
-    const object = sources.object(list, key);
+    const object = this.#objectOf(known);
     const outcome = this.#outcomes.get(known);
     if (object === undefined || outcome === undefined) {
-      this.#outcomes.delete(known);
-      this.#writtenMs.delete(known);
+      this.#forget(known);
       return undefined;
     }
     const { conditions: before = [], digest: knownDigest, usedBy: knownCount } = object.status ?? {};
@@ -107,7 +133,7 @@ export class SourceStatusController implements Runnable {
     const facts = { generation, nowMs: context.clock.now() };
     const conditions = sourceConditions(before, outcome, facts);
     const isSource = list === "sources";
-    const digest = isSource ? outcome.entry?.digest : undefined;
+    const digest = isSource ? outcome.digest : undefined;
     const usedBy = isSource ? (usage.countOf(key) ?? knownCount) : undefined;
     const isNews = conditions !== before || digest !== knownDigest;
     if (!isNews && usedBy === knownCount) return undefined;

@@ -207,6 +207,21 @@ describe("ProxyReadyController", () => {
     await settle(1_000);
     expect(written).to.deep.equal(["a Available"]);
   });
+
+  it("forgets sources that are gone, under however many names they come and go", async () => {
+    for (let batch = 0; batch < 20; batch++) {
+      const keys = Array.from({ length: 500 }, (_, i) => `shop/b${batch}-${i}`);
+      for (const key of keys) objects.set(key, { metadata: { namespace: "shop", name: key.slice(5) } });
+      for (const key of keys) controller.compiled(key, planOf("proxy"));
+      for (let turn = 0; turn < 5; turn++) await nextTurn();
+      objects.clear();
+    }
+    let looks = 0;
+    objects.get = () => void looks++;
+    controller.entered(available);
+    for (let turn = 0; turn < 5; turn++) await nextTurn();
+    expect(looks).to.be.within(1, 2_000);
+  });
 });
 
 const accepted: Condition = {

@@ -3,6 +3,7 @@ import { setCondition, type Condition, type RestClient } from "@bunting/kube";
 import type { Context, Runnable, WorkResult } from "@bunting/runtime";
 import type { SourcePlan } from "../../sources/source-plan.js";
 import { Controller } from "../controller.js";
+import { SweepSize } from "../sweep-size.js";
 import type { ControllerMetrics } from "../controller-metrics.js";
 import { outdatedMs, StatusWriter } from "../status-writer.js";
 import { proxyReadyCondition, type ProxyState } from "./proxy-state.js";
@@ -34,6 +35,7 @@ export class ProxyReadyController implements Runnable {
   readonly #writer: StatusWriter;
   /** Sources that use the proxy. */
   readonly #users = new Set<string>();
+  readonly #sweepSize = new SweepSize();
   readonly #writtenMs = new Map<string, number>();
   /** Undefined until it is known: a replica that begins to lead says nothing that it would take back. */
   #state: ProxyState | undefined;
@@ -63,7 +65,19 @@ export class ProxyReadyController implements Runnable {
   compiled(key: string, plan: SourcePlan | undefined): void {
     if (plan?.sources.some(({ way }) => way === "proxy") === true) this.#users.add(key);
     else this.#users.delete(key);
+    if (this.#sweepSize.isOver(this.#users.size)) this.#sweep();
     this.#controller.add(key);
+  }
+
+  /** Nobody tells of sources that are gone. */
+  #sweep(): void {
+    for (const key of this.#users) if (this.#options.source(key) === undefined) this.#forget(key);
+    this.#sweepSize.swept(this.#users.size);
+  }
+
+  #forget(key: string): void {
+    this.#users.delete(key);
+    this.#writtenMs.delete(key);
   }
 
   run(signal: AbortSignal): Promise<void> {
@@ -74,8 +88,7 @@ export class ProxyReadyController implements Runnable {
     const { source, context } = this.#options;
     const object = source(key);
     if (object === undefined) {
-      this.#users.delete(key);
-      this.#writtenMs.delete(key);
+      this.#forget(key);
       return undefined;
     }
     const before = object.status?.conditions ?? [];
