@@ -7,15 +7,18 @@ import {
   encode,
   flood,
   HostileSyncServer,
+  onSubscribe,
   open,
   refuse,
   snapshot,
   versionWith,
 } from "../support/hostile-sync-server.js";
 import { maxGrowthMebibytes } from "./support/attacked-agent.js";
+import { brokenStreams } from "./support/broken-streams.js";
 import { Vitals } from "./support/vitals.js";
 
 const topic = "demo/flags";
+const good = { f: { state: "ENABLED", variants: { on: true }, defaultVariant: "on" } };
 /** How many messages a flood has. */
 const floodMessages = 2_000;
 
@@ -140,6 +143,17 @@ describe("an agent whose proxy is hostile", () => {
       send();
     });
     await eventually(() => proxy.opened > 2, "another attempt");
+    await isWell();
+  });
+
+  it("survives streams that break in any way, one after the other, and has the flags of the next", async () => {
+    await attack((stream) => {
+      const broken = brokenStreams[proxy.opened - 1];
+      if (broken !== undefined) broken(stream);
+      else if (open(stream).writable) onSubscribe(stream, () => stream.write(snapshot(topic, good)));
+    });
+    await eventually(async () => (await taken()) > 0, "the flags", 60_000);
+    expect(proxy.opened).to.be.greaterThan(brokenStreams.length);
     await isWell();
   });
 

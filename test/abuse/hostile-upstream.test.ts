@@ -9,6 +9,7 @@ import { portOf, startProxyOn, type ProxyProcess } from "../support/proxy-proces
 import { readMetric } from "../support/read-metric.js";
 import { StockSyncClient, type SyncSubscription } from "../support/stock-sync-client.js";
 import { upstreamFailures } from "../support/tiers.js";
+import { brokenStreams } from "./support/broken-streams.js";
 import { Vitals } from "./support/vitals.js";
 
 /** The attacks are as small as this heap allows: with 512Mi, as the chart sets it, node makes it 260 MB. */
@@ -102,6 +103,21 @@ describe("a proxy whose upstream is hostile", () => {
     await isWell();
     expect(edge.process.output).to.contain("MB of heap");
     await followsEdits(subscriptions);
+  });
+
+  it("survives streams that break in any way, one after the other, and has the flags of the next", async () => {
+    upstream = new HostileSyncServer((stream) => {
+      const broken = brokenStreams[upstream.opened - 1];
+      if (broken !== undefined) broken(stream);
+      else if (open(stream).writable) onSubscribe(stream, ({ topic }) => stream.write(snapshot(topic, good)));
+    });
+    edge = await startProxyOn(`upstream:${await upstream.listen()}`, [], heap);
+    vitals = new Vitals(edge.process.pid);
+    client = new StockSyncClient(edge.sync);
+    const { messages } = client.subscribe({ selector: "demo/flags" });
+    expect((await messages.nextEvent("the flags", 60_000)).flags).to.have.property("f");
+    expect(upstream.opened).to.be.greaterThan(brokenStreams.length);
+    vitals.expectWithinContainer(maxGrowthMebibytes);
   });
 
   it("holds no history that is not followed by its version, however many there are", async () => {
