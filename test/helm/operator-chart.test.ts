@@ -531,6 +531,20 @@ describe("the operator's Helm chart in place of the open-feature-operator's", ()
     );
   });
 
+  it("lets it renew its Lease until it is replaced, and nothing else by that", () => {
+    const [name, bound] = [
+      "open-feature-operator-leader-election-role",
+      "open-feature-operator-leader-election-rolebinding",
+    ];
+    expect(grants(named(ours, "Role", name ?? "")["rules"])).to.deep.equal(
+      ["get", "update"].map((verb) => `coordination.k8s.io/leases/131bf64c.openfeature.dev ${verb}`),
+    );
+    for (const field of ["roleRef", "subjects"])
+      expect(named(ours, "RoleBinding", bound ?? "")[field]).to.deep.equal(
+        named(stock, "RoleBinding", bound ?? "")[field],
+      );
+  });
+
   it("keeps the binding by which running sidecars read FeatureFlags, and lets Pods be as they were", () => {
     const binding = "open-feature-operator-flagd-kubernetes-sync";
     expect(named(ours, "ClusterRole", binding)["rules"]).to.deep.equal(
