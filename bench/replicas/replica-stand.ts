@@ -62,24 +62,24 @@ export class ReplicaStand {
     this.#replicas.push(...(await Promise.all(started)));
   }
 
-  /** The one replica that owns what is subscribed to, once there is one. */
+  /** The replica that watches for all, once there is one. */
   async owner(): Promise<ClusterProxy> {
     let owner: ClusterProxy | undefined;
     await eventually(
       async () => {
-        const owned = await Promise.all(
+        const isOwner = await Promise.all(
           this.#replicas.map(({ managementPort }) =>
-            readMetric(`http://127.0.0.1:${managementPort}`, "bunting_proxy_backplane_owned_units"),
+            readMetric(`http://127.0.0.1:${managementPort}`, "bunting_proxy_backplane_owner"),
           ),
         );
-        const owners = this.#replicas.filter((_, index) => (owned[index] ?? 0) > 0);
+        const owners = this.#replicas.filter((_, index) => isOwner[index] === 1);
         owner = owners[0];
         return owners.length === 1;
       },
       "one owner",
       takeOverMs,
     );
-    if (owner === undefined) throw new Error("nobody owns anything");
+    if (owner === undefined) throw new Error("there is no owner");
     return owner;
   }
 

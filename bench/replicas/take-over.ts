@@ -45,7 +45,7 @@ export async function takeOver(
     await leaving;
     const longest = Math.max(...(await Promise.all(waits)));
     await stand.startReplicas(1);
-    // The new replica asks for its share, and is given it.
+    // Until the new replica follows the others.
     await delay(settleMs);
     return longest;
   } finally {

@@ -15,10 +15,10 @@ export const backplaneRow: Dashboard["rows"][number] = {
     {
       title: "Who watches",
       description:
-        "Namespaces that each replica watches for all, and topics that it watches directly although another replica should: none when all is well.",
+        "The owner, which watches for all, and topics that a replica watches directly although the owner should: none when all is well.",
       unit: "short",
       queries: [
-        sum("bunting_proxy_backplane_owned_units", "pod", "{{pod}} owns"),
+        sum("bunting_proxy_backplane_owner", "pod", "{{pod}} is the owner"),
         {
           expr: `sum by (pod) (${series("bunting_proxy_backplane_topics", 'role="direct"')})`,
           legend: "{{pod}} directly",
@@ -26,8 +26,8 @@ export const backplaneRow: Dashboard["rows"][number] = {
       ],
     },
     {
-      title: "Leases",
-      description: "Taken, lost, handed over, and given up because nothing could be read.",
+      title: "Lease of the owner",
+      description: "Taken, lost, and given up because nothing could be read.",
       unit: "reqps",
       queries: [perSecond("bunting_proxy_backplane_leases_total", "event", "{{event}}")],
     },

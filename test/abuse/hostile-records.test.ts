@@ -36,9 +36,9 @@ describe("a proxy in whose Redis records are hostile", () => {
       stops.later(() => api.close());
       const names = Array.from({ length: count }, (_, index) => `t${index}`);
       const packed = gzipSync(document);
-      // Somebody else seems to own them.
-      await redis.command("HSET", "bunting:lease:namespace/demo", "holder", "planted", "fence", 99);
-      await redis.command("PEXPIRE", "bunting:lease:namespace/demo", 600_000);
+      // Somebody else seems to be the owner.
+      await redis.command("HSET", "bunting:2:lease", "holder", "planted", "fence", 99);
+      await redis.command("PEXPIRE", "bunting:2:lease", 600_000);
       for (const name of names) {
         api.put("demo", name, { flagSpec: { flags: { f: { state: "ENABLED" } } } });
         const topic = `demo/${name}`;
@@ -46,7 +46,7 @@ describe("a proxy in whose Redis records are hostile", () => {
         const head = { format: 1, topic, ...at, resourceVersion: "9", bytes: unpacked || document.length };
         const body = Buffer.concat([Buffer.from(`${JSON.stringify(head)}\n`), packed]);
         const fields = { fence: 99, ...at, version: "9", body, signature: "", confirmed: Date.now() };
-        await redis.command("HSET", `bunting:record:${topic}`, ...Object.entries(fields).flat());
+        await redis.command("HSET", `bunting:2:record:${topic}`, ...Object.entries(fields).flat());
       }
       const replica = await Replica.start({ name: "replica", api, redisPort: redis.port, env: heap });
       stops.later(() => replica.stop().then(() => undefined));

@@ -15,9 +15,9 @@ const steps = Number(process.env["REPLICAS_STEPS"] ?? 60);
  * - an owner finds a later epoch with an older version in Redis, and waits for its writer, who is gone: that was in the product.
  *
  * What it can't see, because something else mends it, has tests of its own: the order that Redis checks (records.test.ts), the comparison from
- * time to time and gaps in announcements (announcements.test.ts), hand-overs to who has read, leases that are given back, questions to owners and
+ * time to time and gaps in announcements (announcements.test.ts), leases that are given back, questions to owners and
  * what a new owner learns that others want (backplane-source.test.ts), contradictions and stale records (replicated-topic.test.ts), how long a
- * confirmation counts (freshness.test.ts), and the grace and the confirmation of deletions (topic.test.ts, kubernetes-source.test.ts).
+ * confirmation counts (owner-confirmation.test.ts), and the grace and the confirmation of deletions (topic.test.ts, kubernetes-source.test.ts).
  */
 
 describe("three replicas on one Redis, whatever happens to them, to Redis, to the API server and to the ways between them", function () {

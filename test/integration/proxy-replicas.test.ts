@@ -16,8 +16,6 @@ const leaseMs = 5_000;
 const slackMs = Number(process.env["BUNTING_TEST_SLACK_MS"] ?? 20_000);
 /** The bound for edits that are made during a fault, and one edit's distance. */
 const withinMs = leaseMs + 2_000 + editEveryMs + slackMs;
-/** How long a fault lasts that has to outlast a lease. */
-const longMs = leaseMs + 4_000;
 
 function flagOf(now: number): JsonObject {
   return { state: "ENABLED", variants: { now }, defaultVariant: "now" };
@@ -31,7 +29,7 @@ async function judge(world: ReplicatedWorld, except?: Replica): Promise<void> {
 }
 
 describe("three replicas of bunting-proxy on one Redis", function () {
-  this.timeout(150_000);
+  this.timeout(180_000);
   const cleanUps: (() => unknown)[] = [];
   let redis: RedisServer;
   let world: ReplicatedWorld;
@@ -68,12 +66,154 @@ describe("three replicas of bunting-proxy on one Redis", function () {
     await flow();
   };
 
-  it("have one watch for each FeatureFlag between them, and all subscribers get all edits", async () => {
-    redis = await startRedis();
-    await start();
-    await world.edits.during(2_000);
-    await judge(world);
+  /** Kills a replica, and waits for the next owner if it was the owner. */
+  const kill = async (replica: Replica): Promise<void> => {
+    const wasOwner = world.owner() === replica;
+    await world.kill(replica);
+    if (wasOwner) await world.watchesOfEach(0);
     await world.watchesOfEach(1);
+  };
+
+  describe("that go through one fault after the other", () => {
+    let goingOn: { readonly world: ReplicatedWorld; readonly redis: RedisServer } | undefined;
+    const end = async (): Promise<void> => {
+      await goingOn?.world.stop();
+      await goingOn?.redis.stop();
+      goingOn = undefined;
+    };
+    beforeEach(async () => {
+      if (goingOn === undefined) {
+        redis = await RedisServer.start();
+        world = await ReplicatedWorld.prepare(redis, {
+          args: ["--drain-delay", "0", "--drain-window", "1s"],
+        });
+        goingOn = { world, redis };
+        await world.startReplicas();
+        await world.subscribe();
+      } else await world.startReplicas();
+      await world.watchesOfEach(1);
+      await flow();
+    });
+    afterEach(async function () {
+      // What a test has left behind that failed must not make the next one fail.
+      if (this.currentTest?.state === "failed") await end();
+    });
+    after(end);
+
+    it("have one watch for each FeatureFlag between them, and all subscribers get all edits", async () => {
+      await world.edits.during(2_000);
+      await judge(world);
+      await world.watchesOfEach(1);
+    });
+
+    it("go on when the owner is killed", async () => {
+      await kill(world.owner());
+      await world.edits.during(2_000);
+      await judge(world);
+      await world.watchesOfEach(1);
+    });
+
+    it("go on when the owner is stopped for longer than its lease, which overwrites nothing when it continues", async () => {
+      const owner = world.owner();
+      owner.signal("SIGSTOP");
+      // The API server does not know that nobody reads one of them.
+      await world.watchesOfEach(2);
+      await world.edits.during(1_000);
+      owner.signal("SIGCONT");
+      await world.edits.during(2_000);
+      await judge(world, owner);
+      await world.watchesOfEach(1);
+    });
+
+    it("watch for themselves while Redis is away, and share again when it is back, empty", async () => {
+      await redis.kill();
+      await world.watchesOfEach(3);
+      await world.edits.during(2_000);
+      await redis.restart();
+      await world.watchesOfEach(1);
+      await judge(world);
+    });
+
+    it("watch for themselves while Redis hangs, and share again when it does not", async () => {
+      redis.pause();
+      cleanUps.push(() => redis.resume());
+      await world.watchesOfEach(3);
+      await world.edits.during(2_000);
+      redis.resume();
+      await world.watchesOfEach(1);
+      await judge(world);
+    });
+
+    it("go on when the owner can't reach Redis", async () => {
+      const owner = world.owner();
+      owner.toRedis.blackhole(true);
+      await world.watchesOfEach(2);
+      await world.edits.during(2_000);
+      owner.toRedis.cut();
+      owner.toRedis.blackhole(false);
+      await world.watchesOfEach(1);
+      await judge(world);
+    });
+
+    it("go on when the owner can't reach the API server", async () => {
+      const owner = world.owner();
+      await owner.toApi.refuse(true);
+      owner.toApi.cut();
+      await world.watchesOfEach(0);
+      await world.watchesOfEach(1);
+      expect(world.owner().name).not.to.equal(owner.name);
+      await owner.toApi.refuse(false);
+      await world.edits.during(2_000);
+      await judge(world);
+      await world.watchesOfEach(1);
+    });
+
+    it("go on when packets between the owner and the API server get lost", async () => {
+      const owner = world.owner();
+      owner.toApi.blackhole(true);
+      // The API server does not know that nobody reads one of them.
+      await world.watchesOfEach(2);
+      await world.edits.during(2_000);
+      owner.toApi.cut();
+      owner.toApi.blackhole(false);
+      await world.edits.during(2_000);
+      await judge(world);
+      await world.watchesOfEach(1);
+    });
+
+    it("are updated one by one without anybody noticing", async () => {
+      for (const old of world.replicas) {
+        expect(await world.replace(old), old.proxy.process.output).to.equal(0);
+        await world.edits.during(2_000);
+      }
+      await judge(world);
+      await world.watchesOfEach(1);
+    });
+
+    it("serve what Redis has when all start without the API server, as stale until it is back", async () => {
+      world.edits.end();
+      await world.allHaveTheNewest();
+      await world.api.stop();
+      await Promise.all(world.replicas.map((old) => world.replace(old)));
+      const states = async (state: string): Promise<number[]> =>
+        Promise.all(
+          world.replicas.map(({ proxy }) =>
+            readMetric(proxy.management, `bunting_proxy_topic_topics{state="${state}"}`, 0),
+          ),
+        );
+      const all = world.topics.length;
+      const areStale = async (): Promise<boolean> => (await states("stale")).every((count) => count === all);
+      await eventually(areStale, "all topics are served as stale", 60_000);
+      world.edits.put();
+      await world.api.resume();
+      await eventually(
+        async () => (await states("live")).every((count) => count === all),
+        "all topics are confirmed",
+      );
+      const { backwards } = await world.judge();
+      expect(backwards).to.deep.equal([]);
+      await world.watchesOfEach(1);
+    });
   });
 
   it("bring agents that come from before a restart of all replicas, with edits before and meanwhile, to the newest by a delta", async () => {
@@ -100,7 +240,7 @@ describe("three replicas of bunting-proxy on one Redis", function () {
     // Of the way from there, Redis alone will know.
     const recorded = edit("other-2");
     for (const agent of agents) await agent.next("delta");
-    const inRedis = (): Promise<unknown> => redis.command("HGET", `bunting:record:${topic}`, "version");
+    const inRedis = (): Promise<unknown> => redis.command("HGET", `bunting:2:record:${topic}`, "version");
     await eventually(async () => (await inRedis()) === recorded, "the record");
     for (const replica of world.replicas) await world.kill(replica);
     edit("other-3");
@@ -124,148 +264,24 @@ describe("three replicas of bunting-proxy on one Redis", function () {
     expect(moved.receivedBytes).to.be.lessThan(2_000);
   });
 
-  it("go on when the owner is killed", async () => {
+  it("do not care about clocks that are an hour ahead, or behind, and jump by another hour", async () => {
     redis = await startRedis();
-    await start();
-    await world.kill(world.owner());
-    await world.edits.during(longMs);
-    await judge(world);
-    await world.watchesOfEach(1);
-  });
-
-  it("go on when the owner is stopped for longer than its lease, which overwrites nothing when it continues", async () => {
-    redis = await startRedis();
-    await start();
-    const owner = world.owner();
-    owner.signal("SIGSTOP");
-    await world.edits.during(longMs);
-    owner.signal("SIGCONT");
+    await start({ clockShiftsMs: [3_600_000, -3_600_000] });
+    const [ahead, behind, right] = world.replicas;
+    if (ahead === undefined || behind === undefined || right === undefined)
+      throw new Error("three were started");
+    for (const wrong of [ahead, behind]) wrong.setClock();
     await world.edits.during(2_000);
-    await judge(world, owner);
-    await world.watchesOfEach(1);
-  });
-
-  it("watch for themselves while Redis is away, and share again when it is back, empty", async () => {
-    redis = await startRedis();
-    await start();
-    await redis.kill();
-    await world.watchesOfEach(3);
+    await kill(right);
+    // Either may be the owner now; the one that is left is the owner at last.
+    const [first, last] = world.owner() === ahead ? [ahead, behind] : [behind, ahead];
+    for (const wrong of [first, last]) wrong.setClock();
     await world.edits.during(2_000);
-    await redis.restart();
-    await world.watchesOfEach(1);
-    await judge(world);
-  });
-
-  it("watch for themselves while Redis hangs, and share again when it does not", async () => {
-    redis = await startRedis();
-    await start();
-    redis.pause();
-    cleanUps.push(() => redis.resume());
-    await world.watchesOfEach(3);
-    await world.edits.during(2_000);
-    redis.resume();
-    await world.watchesOfEach(1);
-    await judge(world);
-  });
-
-  it("go on when the owner can't reach Redis", async () => {
-    redis = await startRedis();
-    await start();
-    const owner = world.owner();
-    owner.toRedis.blackhole(true);
-    await world.watchesOfEach(2);
-    await world.edits.during(leaseMs);
-    owner.toRedis.cut();
-    owner.toRedis.blackhole(false);
-    await world.watchesOfEach(1);
-    await judge(world);
-  });
-
-  it("go on when the owner can't reach the API server", async () => {
-    redis = await startRedis();
-    await start();
-    const owner = world.owner();
-    await owner.toApi.refuse(true);
-    owner.toApi.cut();
-    await world.edits.during(longMs);
-    expect(world.owner().name).not.to.equal(owner.name);
-    await owner.toApi.refuse(false);
+    await kill(first);
+    expect(new Set(world.topics.map((topic) => world.owner(topic)))).to.deep.equal(new Set([last]));
+    last.setClock();
     await world.edits.during(2_000);
     await judge(world);
-    await world.watchesOfEach(1);
-  });
-
-  it("go on when packets between the owner and the API server get lost", async () => {
-    redis = await startRedis();
-    await start();
-    const owner = world.owner();
-    owner.toApi.blackhole(true);
-    // The API server does not know that nobody reads one of them.
-    await world.watchesOfEach(2);
-    await world.edits.during(leaseMs);
-    owner.toApi.cut();
-    owner.toApi.blackhole(false);
-    await world.edits.during(2_000);
-    await judge(world);
-    await world.watchesOfEach(1);
-  });
-
-  for (const [what, hours] of [
-    ["ahead", 1],
-    ["behind", -1],
-  ] as const)
-    it(`do not care about the clock of one that is an hour ${what}, and jumps by another hour`, async () => {
-      redis = await startRedis();
-      await start({ firstClockShiftMs: hours * 3_600_000 });
-      const [wrong, ...right] = world.replicas;
-      if (wrong === undefined) throw new Error("three were started");
-      wrong.setClock();
-      await world.edits.during(2_000);
-      // It follows others at first, and owns everything at last.
-      for (const replica of right) await world.kill(replica);
-      await world.edits.during(longMs);
-      expect(new Set(world.topics.map((topic) => world.owner(topic)))).to.deep.equal(new Set([wrong]));
-      wrong.setClock();
-      await world.edits.during(2_000);
-      await judge(world);
-    });
-
-  it("are updated one by one without anybody noticing", async () => {
-    redis = await startRedis();
-    await start({ args: ["--drain-delay", "0", "--drain-window", "1s"] });
-    for (const old of world.replicas) {
-      expect(await world.replace(old), old.proxy.process.output).to.equal(0);
-      await world.edits.during(2_000);
-    }
-    await judge(world);
-    await world.watchesOfEach(1);
-  });
-
-  it("serve what Redis has when all start without the API server, as stale until it is back", async () => {
-    redis = await startRedis();
-    await start();
-    world.edits.end();
-    await world.allHaveTheNewest();
-    await world.api.stop();
-    for (const old of world.replicas) await world.replace(old);
-    const states = async (state: string): Promise<number[]> =>
-      Promise.all(
-        world.replicas.map(({ proxy }) =>
-          readMetric(proxy.management, `bunting_proxy_topic_topics{state="${state}"}`, 0),
-        ),
-      );
-    const all = world.topics.length;
-    const areStale = async (): Promise<boolean> => (await states("stale")).every((count) => count === all);
-    await eventually(areStale, "all topics are served as stale", 60_000);
-    world.edits.put();
-    await world.api.resume();
-    await eventually(
-      async () => (await states("live")).every((count) => count === all),
-      "all topics are confirmed",
-    );
-    const { backwards } = await world.judge();
-    expect(backwards).to.deep.equal([]);
-    await world.watchesOfEach(1);
   });
 
   it("watch for themselves as long as Redis refuses their password", async () => {
@@ -307,7 +323,7 @@ describe("three replicas of bunting-proxy on one Redis", function () {
         () => false,
       );
     await eventually(isMaster, "the second one is the master");
-    await world.edits.during(longMs);
+    await world.edits.during(leaseMs);
     await world.watchesOfEach(1);
     await judge(world);
   });

@@ -7,7 +7,6 @@ import {
 } from "@bunting/backplane/internal/interest/interest-scripts.js";
 import {
   acquireScript,
-  handOverScript,
   releaseScript,
   renewScript,
 } from "@bunting/backplane/internal/lease/lease-scripts.js";
@@ -22,7 +21,7 @@ import { encodeResp, RespReader, type RespValue } from "./resp-values.js";
 
 const scripts = {
   ...{ tails: tailsScript, ask: askScript, list: listScript, mention: mentionScript, beat: beatScript },
-  ...{ acquire: acquireScript, handOver: handOverScript, release: releaseScript, renew: renewScript },
+  ...{ acquire: acquireScript, release: releaseScript, renew: renewScript },
   ...{ confirm: confirmScript, positions: positionsScript, read: readScript, write: writeScript },
 };
 const nameOfSha = new Map(Object.entries(scripts).map(([name, { sha }]) => [sha, name]));

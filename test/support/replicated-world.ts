@@ -12,8 +12,8 @@ import { TcpSwitch } from "./tcp-switch.js";
 const subscribers = scaled(999, 66);
 
 export interface WorldOptions extends Pick<ReplicaOptions, "backplane" | "args"> {
-  /** How wrong the clock of the first replica is, in ms. */
-  readonly firstClockShiftMs?: number;
+  /** How wrong the clocks of the first replicas are, in ms. */
+  readonly clockShiftsMs?: readonly number[];
 }
 
 /** Where subscribers of one replica connect, until that is changed. */
@@ -62,12 +62,14 @@ export class ReplicatedWorld {
     return this.#places.flatMap(({ replica }) => replica ?? []);
   }
 
-  /** Starts all replicas at once. */
+  /** Starts all replicas that are missing at once. Subscribers that went to others meanwhile come back. */
   async startReplicas(): Promise<void> {
     await Promise.all(
       this.#places.map(async (place, index) => {
-        place.replica = await this.#startReplica(index === 0 ? this.#options.firstClockShiftMs : undefined);
+        if (place.replica !== undefined) return;
+        place.replica = await this.#startReplica(this.#options.clockShiftsMs?.[index]);
         place.entry.setBackends([place.replica.port]);
+        place.entry.cut();
       }),
     );
   }

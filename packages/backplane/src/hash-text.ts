@@ -6,7 +6,7 @@ export function hashText(text: string): number {
 }
 
 /** Each bit of the number changes half of the bits of the result. */
-export function mixBits(number: number): number {
+function mixBits(number: number): number {
   let bits = number;
   bits = Math.imul(bits ^ (bits >>> 16), 0x85ebca6b);
   bits = Math.imul(bits ^ (bits >>> 13), 0xc2b2ae35);

@@ -8,9 +8,8 @@ export { DegradedMode, type DegradedModeOptions, type DegradedState } from "./de
 export { Interest, type InterestRequest, type InterestOptions } from "./interest/interest.js";
 export { Keys } from "./keys.js";
 export { LeaseKeeper, type LeaseKeeperOptions } from "./lease/lease-keeper.js";
-export { Leases, type Acquired, type Lease, type LeasesOptions, type Renewed } from "./lease/leases.js";
+export { OwnerLease, type Lease, type OwnerLeaseOptions } from "./lease/owner-lease.js";
 export { Membership, type MembershipOptions } from "./membership/membership.js";
-export { Rendezvous } from "./membership/rendezvous.js";
 export { unlimitedRoom, type DocumentRoom } from "./record/document-room.js";
 export { comparePositions, epochsAfterFence, type RecordPosition } from "./record/position.js";
 export { RecordCodec } from "./record/record-codec.js";

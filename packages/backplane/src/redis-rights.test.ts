@@ -5,7 +5,7 @@ import { TempDirectory } from "@bunting/test/support/temp-directory.js";
 import { expect } from "chai";
 import { AnnouncementReader } from "./announcement/announcement-reader.js";
 import { Interest } from "./interest/interest.js";
-import { Leases } from "./lease/leases.js";
+import { OwnerLease } from "./lease/owner-lease.js";
 import { Membership } from "./membership/membership.js";
 import { unlimitedRoom } from "./record/document-room.js";
 import { RecordCodec } from "./record/record-codec.js";
@@ -27,8 +27,8 @@ describe("A user of Redis with no more rights than the backplane needs", () => {
   afterEach(() => stops.stop());
 
   for (const [what, ...rules] of [
-    ["the keys of beats only", "~bunting:members", "+@all"],
-    ["all keys but those of announcements", "~bunting:[!a]*", "+@all"],
+    ["the keys of beats only", "~bunting:2:members", "+@all"],
+    ["all keys but those of announcements", "~bunting:2:[!a]*", "+@all"],
     ...["set", "incr", "hset", "pexpire", "xadd", "xread", "hstrlen", "zscore", "del"].map(
       (command) => [`all commands but ${command}`, "~bunting:*", "+@all", `-${command}`] as const,
     ),
@@ -41,7 +41,6 @@ describe("A user of Redis with no more rights than the backplane needs", () => {
       const { connection, keys } = replica;
       const membership = new Membership({
         ...{ connection, keys, clock: systemClock, member: "a", memberMs: 60_000 },
-        onChange: () => undefined,
       });
       const denied = await membership.beat().catch((error: unknown) => error);
       expect(denied).to.have.property("code", "REDIS_DENIED");
@@ -83,19 +82,13 @@ describe("A user of Redis with no more rights than the backplane needs", () => {
 
     const membership = new Membership({
       ...{ connection, keys, clock, member: "a", memberMs: 60_000 },
-      onChange: () => undefined,
     });
     await membership.beat();
-    const leases = new Leases({ connection, keys, holder: "a", leaseMs: 60_000, clock });
-    const acquired = await leases.acquire("one", true);
-    if (!acquired.isHeld) return expect.fail("it is held");
-    expect(
-      await new Leases({ connection, keys, holder: "b", leaseMs: 60_000, clock }).acquire("one", true),
-    ).to.include({
-      isHeld: false,
-    });
-    await leases.renew([acquired.lease]);
-    const lease = await leases.advance(acquired.lease);
+    const ownerLease = new OwnerLease({ connection, keys, holder: "a", leaseMs: 60_000, clock });
+    const acquired = (await ownerLease.acquire()) ?? expect.fail("it is new");
+    const other = new OwnerLease({ connection, keys, holder: "b", leaseMs: 60_000, clock });
+    expect(await other.acquire()).to.equal(undefined);
+    const lease = (await ownerLease.renew(acquired)) ?? expect.fail("it is held");
     const records = new Records({
       ...{ connection, keys, clock, shards: options.shards, announcements: 10 },
       codec: new RecordCodec(100_000, () => RecordKeys.none, unlimitedRoom),
@@ -104,14 +97,18 @@ describe("A user of Redis with no more rights than the backplane needs", () => {
     await records.write(record, lease);
     expect(await announced.nextEvent()).to.equal("demo/a");
     const interest = new Interest({ ...{ connection, keys, wantedMs: 60_000 }, ...options });
-    await interest.ask("one", "demo/a", "watch");
-    await interest.mention("one", ["demo/b"]);
-    expect(await interest.list("one")).to.have.members(["demo/a", "demo/b"]);
+    await interest.ask("demo/a", "watch");
+    await interest.mention(["demo/b"]);
+    expect(await interest.list()).to.have.members(["demo/a", "demo/b"]);
     expect(await records.confirm([record], lease)).to.deep.equal([]);
     expect((await records.read("demo/a"))?.record).to.deep.equal(record);
     expect((await records.positions(["demo/a"])).size).to.equal(1);
-    expect(await leases.handOver(lease, "b")).to.equal(true);
-    await membership.drain();
+    expect(await ownerLease.release(lease)).to.equal(true);
+    const left = new AbortController();
+    const beating = membership.run(left.signal);
+    left.abort();
+    await beating;
+    expect(membership.members).to.deep.equal([]);
 
     const denied = await connection.call("GET", ["other"]).catch((error: unknown) => error);
     expect(denied).to.have.property("code", "REDIS_DENIED");

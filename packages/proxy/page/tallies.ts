@@ -56,20 +56,7 @@ export function showWatches(watches: WatchesSection): void {
 
 /** How this replica and the others divide the work. */
 function sharing(shared: SharedSection): Child[] {
-  const {
-    state,
-    sinceMs,
-    reason,
-    units,
-    moreUnits,
-    replicas,
-    owned,
-    isClusterOwned,
-    followed,
-    direct,
-    forOthers,
-    lagMs,
-  } = shared;
+  const { state, sinceMs, reason, lease, replicas, followed, direct, forOthers, lagMs } = shared;
   const isRelied = state === "connected";
   const line = element(
     "p",
@@ -79,42 +66,20 @@ function sharing(shared: SharedSection): Child[] {
     since(sinceMs, "duration"),
     ...(reason === undefined ? [] : [`: ${reason}`]),
   );
-  const unit = isClusterOwned ? "the cluster, for all replicas" : "namespaces watched for all replicas";
   const list = tallyList("Shared by way of Redis", [
     [isRelied ? "live replicas" : "replicas seen last", replicas === undefined ? "–" : count(replicas)],
-    [unit, count(owned)],
     ...(isRelied
-      ? ([["topics that others watch", count(followed)]] as const)
+      ? ([["topics that another one watches", count(followed)]] as const)
       : ([["topics watched for itself", count(direct)]] as const)),
     ...(isRelied && direct > 0 ? ([["of them watched here, too", count(direct)]] as const) : []),
     ...(forOthers > 0 ? ([["topics watched for others only", count(forOthers)]] as const) : []),
     ...(lagMs === undefined ? [] : ([["last edit, behind its owner", span(lagMs)]] as const)),
   ]);
-  const roles = units.map(({ unit, role, fence, renewedMs }) => [
-    unit.replace("/", " "),
-    fence === undefined ? role : `${role}, lease ${fence}`,
-    ...(renewedMs === undefined ? [] : ["renewed ", since(renewedMs, "age")]),
-  ]);
-  const rows = roles.map(([name = "", role = "", ...renewed]) =>
-    element(
-      "div",
-      {},
-      element("dt", { class: "mono" }, name),
-      element("dd", {}, role),
-      element("dd", { class: "when" }, ...renewed),
-    ),
-  );
-  const more = moreUnits === 0 ? [] : [element("p", { class: "more" }, `and ${count(moreUnits)} more`)];
-  return [
-    line,
-    list,
-    ...(rows.length === 0
-      ? []
-      : [
-          element("dl", { class: "tallies", "aria-label": "Owner or follower, by namespace" }, ...rows),
-          ...more,
-        ]),
-  ];
+  const role =
+    lease === undefined
+      ? [isRelied ? "Follows the owner, which watches for all" : "Alone, without an owner"]
+      : [`Owner, which watches for all: lease ${lease.fence}, renewed `, since(lease.renewedMs, "age")];
+  return [line, list, element("p", { class: "more" }, ...role)];
 }
 
 const sharedText: Readonly<Record<SharedSection["state"], string>> = {

@@ -45,30 +45,27 @@ export async function judgeQuiet(quiet: Quiet): Promise<void> {
   await doWithoutRedis(quiet);
 }
 
-/** One lease for each namespace, one watch for each topic, nobody watches for himself, and nothing is stale. */
+/** One owner, one watch for each topic, nobody watches for himself, and nothing is stale. */
 async function share({ topics, api, replicas, healMs }: Quiet): Promise<void> {
-  const units = new Set(topics.map((topic) => topic.split("/")[0])).size;
-  const expected = `${topics.join()}; ${units} leases, 0 direct, 0 stale`;
+  const expected = `${topics.join()}; 1 owner, 0 direct, 0 stale`;
   let seen = "";
   const isSo = async (): Promise<boolean> => {
     // Each look asks all replicas.
     await delay(50);
     const sum = async (series: string): Promise<number> => sumOf(replicas, series);
-    const [leases, direct, stale] = [
-      await sum("bunting_proxy_backplane_owned_units"),
+    const [owners, direct, stale] = [
+      await sum("bunting_proxy_backplane_owner"),
       await sum('bunting_proxy_backplane_topics{role="direct"}'),
       await sum('bunting_proxy_topic_topics{state="stale"}'),
     ];
     const watched = api.watches().map(({ scope }) => scope);
-    seen = `${watched.sort().join()}; ${leases} leases, ${direct} direct, ${stale} stale`;
+    seen = `${watched.sort().join()}; ${owners} owner, ${direct} direct, ${stale} stale`;
     return seen === expected;
   };
-  await eventually(isSo, `a lease for each namespace and one watch for each: ${expected}`, healMs).catch(
-    (error: unknown) => {
-      const watches = api.watches().map(({ scope, request }) => `${scope} by ${request.token ?? ""}`);
-      throw new Error(`${(error as Error).message}, but ${seen} (${watches.join()})`);
-    },
-  );
+  await eventually(isSo, `one owner and one watch for each: ${expected}`, healMs).catch((error: unknown) => {
+    const watches = api.watches().map(({ scope, request }) => `${scope} by ${request.token ?? ""}`);
+    throw new Error(`${(error as Error).message}, but ${seen} (${watches.join()})`);
+  });
 }
 
 /** An owner that writes an edit announces it: who follows does not wait until versions are compared. */
@@ -95,10 +92,10 @@ async function tellDeletions({ topics, edit, delete: remove, note, haveLast }: Q
   await haveLast();
 }
 
-/** What an owner has sent to Redis arrives when another replica has its leases, and has written the same: it is refused. */
+/** What an owner has sent to Redis arrives when another replica has the lease, and has written the same: it is refused. */
 async function writeLate(quiet: Quiet): Promise<void> {
   const { topics, api, replicas, agents, edit, note, haveLast, redisHistory } = quiet;
-  // While leases are handed over, two replicas watch.
+  // Until a new owner has read everything, two replicas watch.
   await share(quiet);
   const ownerOf = (): string | undefined => api.watches()[0]?.request.token;
   const owner = replicas.find(({ name }) => name === ownerOf());

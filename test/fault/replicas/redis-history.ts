@@ -25,7 +25,7 @@ export class RedisHistory {
   async look(): Promise<void> {
     for (const topic of this.#topics) {
       const fields = ["fence", "epoch", "version"];
-      const answer = await this.#redis.command("HMGET", `bunting:record:${topic}`, ...fields);
+      const answer = await this.#redis.command("HMGET", `bunting:2:record:${topic}`, ...fields);
       const [fence, epoch, version] = answer as readonly (string | null)[];
       if (version === null || version === undefined) continue;
       const now = { fence: Number(fence), epoch: Number(epoch), resourceVersion: version };

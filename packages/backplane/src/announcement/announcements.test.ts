@@ -4,7 +4,7 @@ import { EventQueue, eventually } from "@bunting/test/support/event-queue.js";
 import { FaultProxy } from "@bunting/test/support/fault-proxy.js";
 import { expect } from "chai";
 import { checkOptions, type BackplaneOptions } from "../backplane-options.js";
-import { Leases, type Lease } from "../lease/leases.js";
+import { OwnerLease, type Lease } from "../lease/owner-lease.js";
 import { unlimitedRoom } from "../record/document-room.js";
 import { RecordCodec } from "../record/record-codec.js";
 import { RecordKeys } from "../record/record-keys.js";
@@ -80,12 +80,14 @@ describe("Announcements", () => {
   async function startOwner() {
     const { replica, records } = await start({ announcements: 1 });
     const { connection, keys } = replica;
-    const leases = new Leases({ connection, keys, holder: "owner", leaseMs: 600_000, clock: systemClock });
-    const take = async (): Promise<Lease> => {
-      const acquired = await leases.acquire("cluster", false);
-      if (!acquired.isHeld) expect.fail("it is held");
-      return acquired.lease;
-    };
+    const ownerLease = new OwnerLease({
+      connection,
+      keys,
+      holder: "owner",
+      leaseMs: 600_000,
+      clock: systemClock,
+    });
+    const take = async (): Promise<Lease> => (await ownerLease.acquire()) ?? expect.fail("it is held");
     let lease = await take();
     return {
       retake: async () => {
@@ -151,7 +153,7 @@ describe("Announcements", () => {
   it("come of all other streams where something else is under the keys of one", async () => {
     const owner = await startOwner();
     const broken = (shardOf(topic, 4) + 1) % 4;
-    await server.command("SET", `bunting:announcements:${broken}`, "a text");
+    await server.command("SET", `bunting:2:announcements:${broken}`, "a text");
     const { follow, replica } = await startFollower();
     const sink = follow();
     await owner.write(1);
@@ -166,7 +168,7 @@ describe("Announcements", () => {
       commandTimeoutMs: 5_000,
     });
     const sink = follow();
-    const stream = `bunting:announcements:${shardOf(topic, 4)}`;
+    const stream = `bunting:2:announcements:${shardOf(topic, 4)}`;
     for (let entry = 0; entry < 3; entry++)
       await server.command("XADD", stream, "*", "topic", "x".repeat(100_000));
     await owner.write(1);
@@ -271,7 +273,7 @@ describe("Announcements", () => {
     await owner.write(1);
     await sink.events.nextMatching((event) => event === "1");
     // As if the announcement was lost: the record changes, and nothing is announced.
-    await server.command("HSET", "bunting:record:demo/flags", "version", "9", "epoch", "1");
+    await server.command("HSET", "bunting:2:record:demo/flags", "version", "9", "epoch", "1");
     expect(await sink.events.nextMatching((event) => event !== "absent")).to.equal("RECORD_MALFORMED");
     expect(gaps.size).to.equal(0);
   });
@@ -366,7 +368,7 @@ describe("Announcements", () => {
     const sink = follow();
     await owner.write(9);
     await sink.events.nextMatching((event) => event === "9");
-    const stream = `bunting:announcements:${shardOf(topic, 4)}`;
+    const stream = `bunting:2:announcements:${shardOf(topic, 4)}`;
     await server.command("XADD", stream, `${Date.now() + 3_600_000}-0`, "topic", topic, "number", "7");
     await gaps.nextEvent("a gap");
     await server.kill();
@@ -409,7 +411,7 @@ describe("Announcements", () => {
   it("report that a record is not to be trusted, and go on with the next that is", async () => {
     const owner = await startOwner();
     await owner.write(1);
-    await server.command("HSET", "bunting:record:demo/flags", "body", "anything");
+    await server.command("HSET", "bunting:2:record:demo/flags", "body", "anything");
     const { follow } = await startFollower();
     const sink = follow();
     expect(await sink.events.nextEvent()).to.equal("RECORD_MALFORMED");
@@ -420,7 +422,7 @@ describe("Announcements", () => {
   it("have a record that can't be used read again, and looking for confirmations does not", async () => {
     const owner = await startOwner();
     await owner.write(1);
-    await server.command("HSET", "bunting:record:demo/flags", "body", "anything");
+    await server.command("HSET", "bunting:2:record:demo/flags", "body", "anything");
     const { follow, follower } = await startFollower();
     const sink = follow();
     sink.isUnconfirmed = true;

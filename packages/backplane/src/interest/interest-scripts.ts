@@ -1,11 +1,11 @@
 import { answerOf } from "../connection/answers.js";
 import { script } from "../connection/script.js";
 
-/** Limit of topics of a lease, because peers can make names up, and each name costs Redis some hundred bytes. */
-export const mostTopics = 20_000;
+/** Limit of topics, because peers can make names up, and each name costs Redis some hundred bytes. */
+export const mostTopics = 40_000;
 
 /*
- * Sorted sets of the topics that replicas want, by the time of their last mention on the clock of Redis. Other software
+ * The sorted set of the topics that replicas want, by the time of their last mention on the clock of Redis. Other software
  * may write here too: times in the future are removed.
  */
 const common = `

@@ -9,8 +9,6 @@ import { script } from "../connection/script.js";
 import { shardOf } from "../record/shard-of.js";
 import { Interest } from "./interest.js";
 
-const lease = "namespace/demo";
-
 describe("Interest", () => {
   const stops = new Stops();
   before(function () {
@@ -23,50 +21,48 @@ describe("Interest", () => {
     const replica = stops.add(await TestReplica.connected({ address: server.address, compareMs: 600_000 }));
     const { connection, keys, options } = replica;
     const interest = new Interest({ ...options, connection, keys, wantedMs, maxTopics });
-    const listed = async (): Promise<string[]> => [...(await interest.list(lease))].sort();
+    const listed = async (): Promise<string[]> => [...(await interest.list())].sort();
     return { interest, listed, replica, server };
   }
 
-  it("lists what replicas mention, each topic once, and only of that lease", async () => {
+  it("lists what replicas mention, each topic once", async () => {
     const { interest, listed } = await start();
     const many = Array.from({ length: 600 }, (_, index) => `demo/flag-${index}` as const);
-    await interest.mention(lease, many);
-    await interest.mention(lease, many);
-    await interest.mention("namespace/other", ["other/flags"]);
+    await interest.mention(many);
+    await interest.mention(many);
     expect(await listed()).to.deep.equal([...many].sort());
   });
 
   it("forgets what none has mentioned for so long", async () => {
     const { interest, listed } = await start({ wantedMs: 300 });
-    await interest.mention(lease, ["demo/left"]);
+    await interest.mention(["demo/left"]);
     await eventually(async () => {
-      await interest.mention(lease, ["demo/kept"]);
+      await interest.mention(["demo/kept"]);
       return !(await listed()).includes("demo/left");
     }, "that it is forgotten");
     expect(await listed()).to.deep.equal(["demo/kept"]);
   });
 
-  it("makes room for new topics by forgetting, and leaves nothing in Redis of a lease that none has mentioned for so long", async () => {
+  it("makes room for new topics by forgetting, and leaves nothing in Redis once none has mentioned any for so long", async () => {
     const { interest, server } = await start({ wantedMs: 300, maxTopics: 2 });
     const isThere = async (topic: string): Promise<boolean> =>
-      (await server.command("ZSCORE", `bunting:interest:${lease}`, topic)) !== null;
-    await interest.ask(lease, "demo/left", "watch");
-    await interest.mention("namespace/other", ["other/flags"]);
+      (await server.command("ZSCORE", "bunting:2:interest", topic)) !== null;
+    await interest.ask("demo/left", "watch");
     await eventually(async () => {
-      await interest.ask(lease, "demo/kept", "watch");
-      await interest.ask(lease, "demo/new", "watch");
+      await interest.ask("demo/kept", "watch");
+      await interest.ask("demo/new", "watch");
       return isThere("demo/new");
     }, "room for another");
     expect(await isThere("demo/left")).to.equal(false);
-    const keys = (): Promise<unknown> => server.command("KEYS", "bunting:interest:*");
-    await eventually(async () => ((await keys()) as unknown[]).length === 0, "the end of both");
+    const keys = (): Promise<unknown> => server.command("KEYS", "bunting:2:interest");
+    await eventually(async () => ((await keys()) as unknown[]).length === 0, "its end");
   });
 
-  it("takes no more topics than a lease may have, and goes on to take those that it has", async () => {
+  it("takes no more topics than it may have, and goes on to take those that it has", async () => {
     const { interest, listed } = await start({ maxTopics: 2 });
-    await interest.mention(lease, ["demo/a", "demo/b", "demo/c"]);
-    await interest.ask(lease, "demo/d", "watch");
-    await interest.ask(lease, "demo/a", "watch");
+    await interest.mention(["demo/a", "demo/b", "demo/c"]);
+    await interest.ask("demo/d", "watch");
+    await interest.ask("demo/a", "watch");
     expect(await listed()).to.deep.equal(["demo/a", "demo/b"]);
   });
 
@@ -75,15 +71,15 @@ describe("Interest", () => {
     const many = Array.from({ length: 100 }, (_, index) => [String(Date.now()), `demo/${index}`]).flat();
     await server.command(
       "ZADD",
-      `bunting:interest:${lease}`,
+      "bunting:2:interest",
       String(Date.now() + 10_000_000),
       "demo/later",
       ...many,
     );
     expect(await listed()).to.have.length(2);
-    await server.command("DEL", `bunting:interest:${lease}`);
-    await server.command("ZADD", `bunting:interest:${lease}`, String(Date.now() + 10_000_000), "demo/later");
-    await interest.mention(lease, ["demo/a"]);
+    await server.command("DEL", "bunting:2:interest");
+    await server.command("ZADD", "bunting:2:interest", String(Date.now() + 10_000_000), "demo/later");
+    await interest.mention(["demo/a"]);
     expect(await listed()).to.deep.equal(["demo/a"]);
   });
 
@@ -100,7 +96,7 @@ describe("Interest", () => {
     });
     replica.run((signal) => reader.run(signal));
     await gaps.nextEvent("the first look");
-    await interest.mention(lease, ["demo/a"]);
+    await interest.mention(["demo/a"]);
     const shard = shardOf("demo/a", options.shards);
     const flood =
       "for number = 1, 100 do redis.call('XADD', KEYS[1], '*', 'topic', 'demo/a', 'asks', 'watch', 'number', number) end redis.call('SET', KEYS[2], 100)";
@@ -109,8 +105,8 @@ describe("Interest", () => {
       [keys.announcements(shard), keys.announced(shard)],
       [],
     );
-    await interest.ask(lease, "demo/b", "watch");
-    await interest.ask(lease, "demo/a", "refresh");
+    await interest.ask("demo/b", "watch");
+    await interest.ask("demo/a", "refresh");
     expect([await asked.nextEvent(), await asked.nextEvent()]).to.deep.equal([
       "watch demo/a",
       "refresh demo/a",

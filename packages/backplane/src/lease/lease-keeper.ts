@@ -1,119 +1,96 @@
 import { sleep, type Clock, type Runnable } from "@bunting/runtime";
-import type { Lease, Leases, Renewed } from "./leases.js";
+import type { Lease, OwnerLease } from "./owner-lease.js";
 
 export interface LeaseKeeperOptions {
-  readonly leases: Pick<Leases, "acquire" | "renew" | "release">;
+  readonly ownerLease: Pick<OwnerLease, "acquire" | "renew" | "release">;
   readonly leaseMs: number;
   readonly clock: Clock;
-  /** Called when this replica has got the lease, or has it under a new fencing number. */
+  /** Called when this replica has acquired the lease. */
   readonly onHeld: (lease: Lease) => void;
   /** Called when the lease has ended: write nothing under it any more. */
-  readonly onLost: (name: string) => void;
-  /** Called with each renewal while another replica, which is ready to take over, requests the lease. */
-  readonly onHandOverRequested: (lease: Lease, by: string) => void;
+  readonly onLost: () => void;
 }
 
 /** Renewals in the life of a lease, of which all but one may fail. */
 const renewalsPerLease = 5;
 
 /**
- * Acquires the leases that this replica wants as soon as they are free, and renews the leases that it holds.
+ * Acquires the lease as soon as it is free, while this replica wants it, and renews it while this replica holds it.
  *
  * Invariants:
- * - A lease is held until `drop`, a failed renewal, or the end of its time; `held` never returns one past its time.
+ * - The lease is held until `drop`, a failed renewal, or the end of its time; `held` never returns one past its time.
  * - `onHeld` is called for each lease that is acquired, `onLost` for each that ends without `drop`.
- * - Without Redis nothing is renewed: leases end by their time.
+ * - Without Redis nothing is renewed: the lease ends by its time.
  */
 export class LeaseKeeper implements Runnable {
-  readonly name = "leases";
+  readonly name = "lease";
   readonly #options: LeaseKeeperOptions;
-  /** Wanted leases; true if the holder is asked to hand it over. */
-  readonly #wanted = new Map<string, boolean>();
-  readonly #held = new Map<string, Lease>();
+  #isWanted = false;
+  #held: Lease | undefined;
 
   constructor(options: LeaseKeeperOptions) {
     this.#options = options;
   }
 
   /** The lease if this replica holds it and its time has not ended. */
-  held(name: string): Lease | undefined {
-    const lease = this.#held.get(name);
+  get held(): Lease | undefined {
+    const lease = this.#held;
     return lease !== undefined && this.#options.clock.monotonicMs() < lease.untilMs ? lease : undefined;
   }
 
-  /**
-   * Acquires a lease when it is free.
-   *
-   * @param requestsHandOver whether to ask the holder for the lease; true only once this replica is ready to take over
-   */
-  want(name: string, requestsHandOver: boolean): void {
-    this.#wanted.set(name, requestsHandOver);
+  /** From now on the lease is acquired when it is free. */
+  want(): void {
+    this.#isWanted = true;
   }
 
-  /** Stops wanting a lease, and releases it if it is held and was not handed over. Rejects without Redis. */
-  async drop(name: string): Promise<void> {
-    this.#wanted.delete(name);
-    const lease = this.#held.get(name);
-    this.#held.delete(name);
-    if (lease !== undefined) await this.#options.leases.release(lease);
+  /** Stops wanting the lease, and releases it if it is held. Rejects without Redis. */
+  async drop(): Promise<void> {
+    this.#isWanted = false;
+    const lease = this.#held;
+    this.#held = undefined;
+    if (lease !== undefined) await this.#options.ownerLease.release(lease);
   }
 
-  /** Replaces a held lease by the one that `Leases.advance` returned. */
-  replace(lease: Lease): void {
-    if (this.#held.has(lease.name)) this.#held.set(lease.name, lease);
-  }
-
-  /** Acquires and renews until the signal aborts. Leases that are held then stay held until they are dropped or end. */
+  /** Acquires and renews until the signal aborts. A lease that is held then stays held until it is dropped or ends. */
   async run(signal: AbortSignal): Promise<void> {
     const { clock, leaseMs } = this.#options;
     while (!signal.aborted) {
-      // Without Redis leases end by their time.
+      // Without Redis the lease ends by its time.
       await this.tend().catch(() => undefined);
-      this.#expire();
+      if (this.#held !== undefined && this.held === undefined) this.#lose();
       await sleep(leaseMs / renewalsPerLease, signal, clock);
     }
   }
 
-  /** Renews the held leases and tries to acquire the wanted ones, as `run` does repeatedly. Rejects without Redis. */
+  /** Renews the held lease or tries to acquire the wanted one, as `run` does repeatedly. Rejects without Redis. */
   async tend(): Promise<void> {
-    const { leases } = this.#options;
-    const held = [...this.#held.values()];
-    const renewed = await leases.renew(held);
-    held.forEach((lease, index) => this.#takeRenewed(lease, renewed[index]));
-    const missing = [...this.#wanted].filter(([name]) => !this.#held.has(name));
-    await Promise.all(missing.map(([name, requestsHandOver]) => this.#take(name, requestsHandOver)));
-  }
-
-  async #take(name: string, requestsHandOver: boolean): Promise<void> {
-    const { leases, onHeld } = this.#options;
-    const acquired = await leases.acquire(name, requestsHandOver);
-    if (!acquired.isHeld) return;
-    // Another call may have acquired the lease meanwhile.
-    if (this.#held.get(name)?.fence === acquired.lease.fence) return;
-    if (this.#wanted.has(name)) {
-      this.#held.set(name, acquired.lease);
-      onHeld(acquired.lease);
-    } else await leases.release(acquired.lease);
-  }
-
-  #takeRenewed(before: Lease, renewed: Renewed | undefined): void {
-    const { onHandOverRequested } = this.#options;
-    // The lease may have been dropped or replaced meanwhile.
-    if (this.#held.get(before.name)?.fence !== before.fence) return;
-    if (renewed?.isHeld !== true) {
-      this.#lose(before.name);
-      return;
+    const before = this.#held;
+    if (before !== undefined) {
+      const renewed = await this.#options.ownerLease.renew(before);
+      // The lease may have been dropped meanwhile.
+      if (this.#held?.fence !== before.fence) return;
+      if (renewed !== undefined) {
+        this.#held = renewed;
+        return;
+      }
+      this.#lose();
     }
-    this.#held.set(before.name, renewed.lease);
-    if (renewed.requestedBy !== undefined) onHandOverRequested(renewed.lease, renewed.requestedBy);
+    if (this.#isWanted) await this.#acquire();
   }
 
-  #expire(): void {
-    const nowMs = this.#options.clock.monotonicMs();
-    for (const { name, untilMs } of [...this.#held.values()]) if (untilMs <= nowMs) this.#lose(name);
+  async #acquire(): Promise<void> {
+    const { ownerLease, onHeld } = this.#options;
+    const acquired = await ownerLease.acquire();
+    // Another call may have acquired the lease meanwhile.
+    if (acquired === undefined || this.#held?.fence === acquired.fence) return;
+    if (this.#isWanted) {
+      this.#held = acquired;
+      onHeld(acquired);
+    } else await ownerLease.release(acquired);
   }
 
-  #lose(name: string): void {
-    if (this.#held.delete(name)) this.#options.onLost(name);
+  #lose(): void {
+    this.#held = undefined;
+    this.#options.onLost();
   }
 }

@@ -6,8 +6,7 @@ export const mostMembers = 1_000;
 /**
  * KEYS members, then a text, a hash, a stream and other samples of the keys that replicas use; ARGV member or empty, ms that it lives, member to
  * remove or empty, the most ms that any lives, the most members. Returns all live members. TTLs are by the clock of Redis: clocks of
- * replicas are not compared. Other software may write here: entries that no replica can have written are removed or left out, and a key of another type is deleted,
- * because ownership is computed from all members.
+ * replicas are not compared. Other software may write here: entries that no replica can have written are removed or left out, and a key of another type is deleted.
  *
  * A replica with rights for heartbeats only could own nothing, and must not become an owner. So the script names a key of each
  * kind, which Redis (and Redis Cluster) checks before it runs the script, and does to samples what other scripts do. It begins

@@ -13,8 +13,6 @@ export interface MembershipOptions {
   /** TTL of a replica without a heartbeat, in ms. */
   readonly memberMs: number;
   readonly clock: Clock;
-  /** Called with the sorted members when they change, and at the first heartbeat; without this one while it drains. */
-  readonly onChange: (members: readonly string[]) => void;
   /** Called with each heartbeat, with the error if it failed: Redis may accept connections and refuse to work. */
   readonly onBeat?: (failure?: BackplaneError) => void;
 }
@@ -31,7 +29,7 @@ export class Membership implements Runnable {
   #members: readonly string[] | undefined;
   /** End of the TTL of `#members`, on the monotonic clock of this process. */
   #untilMs = 0;
-  #isDraining = false;
+  #isLeaving = false;
 
   constructor(options: MembershipOptions) {
     this.#options = options;
@@ -42,7 +40,7 @@ export class Membership implements Runnable {
     return this.#options.clock.monotonicMs() < this.#untilMs ? this.#members : undefined;
   }
 
-  /** Sends heartbeats until the signal aborts, then leaves, so that others take over at once. The connection must outlast it. */
+  /** Sends heartbeats until the signal aborts, then leaves. The connection must outlast it. */
   async run(signal: AbortSignal): Promise<void> {
     const { clock, memberMs } = this.#options;
     while (!signal.aborted) {
@@ -50,25 +48,20 @@ export class Membership implements Runnable {
       await this.beat().catch(() => undefined);
       await sleep(memberMs / beatsPerLife, signal, clock);
     }
-    await this.drain().catch(() => undefined);
+    this.#isLeaving = true;
+    await this.beat().catch(() => undefined);
   }
 
   /** Sends a heartbeat and reads the live members. Rejects without Redis. */
   async beat(): Promise<void> {
     const { connection, keys, member, memberMs, clock } = this.#options;
     const sentMs = clock.monotonicMs();
-    const [joins, leaves] = this.#isDraining ? ["", member] : [member, ""];
+    const [joins, leaves] = this.#isLeaving ? ["", member] : [member, ""];
     const args = [joins, memberMs, leaves, longestMs, mostMembers];
     const names = [keys.members, ...keys.samples];
     const answer = await this.#send(() => connection.evaluate(beatScript, names, args));
     this.#untilMs = sentMs + memberMs;
-    this.#take(answer.filter((one) => one !== undefined).sort());
-  }
-
-  /** Leaves the members: this replica gets no ownership any more, and still reads who is live. Rejects without Redis. */
-  async drain(): Promise<void> {
-    this.#isDraining = true;
-    await this.beat();
+    this.#members = answer.filter((one) => one !== undefined).sort();
   }
 
   async #send<Answer>(send: () => Promise<Answer>): Promise<Answer> {
@@ -81,11 +74,5 @@ export class Membership implements Runnable {
       onBeat?.(fromRedisError(error));
       throw error;
     }
-  }
-
-  #take(members: readonly string[]): void {
-    const before = this.#members;
-    this.#members = members;
-    if (before?.join("\n") !== members.join("\n")) this.#options.onChange(members);
   }
 }

@@ -50,8 +50,8 @@ end
  * ms to keep the record. Returns "written"; "fenced" and who has the lease; or "older", epoch and version of the record.
  *
  * Two conditions keep an old owner from overwriting: its lease must be in force, now, with its number; and the record must not be one of a
- * higher number, written under another lease. Either alone leaves a gap: leases may be lost in a failover, and topics change leases. A number
- * that was never given out, or a version that is none, is not of an owner, and is overwritten.
+ * higher number, written under a later lease. The second one covers a failover that brings an earlier lease back. A number that was never given
+ * out, or a version that is none, is not of an owner, and is overwritten.
  */
 export const writeScript = script(
   `${common}

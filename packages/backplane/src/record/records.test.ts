@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { systemClock } from "@bunting/runtime";
 import { eventually } from "@bunting/test/support/event-queue.js";
 import { expect } from "chai";
-import { Leases, type Lease } from "../lease/leases.js";
+import { OwnerLease, type Lease } from "../lease/owner-lease.js";
 import { needsRedisServer, RedisServer } from "../redis-server.fixture.js";
 import { codeOf, Stops, TestReplica } from "../replica.fixture.js";
 import { unlimitedRoom } from "./document-room.js";
@@ -40,19 +40,17 @@ describe("Records", () => {
       announcements: 10,
       clock: systemClock,
     });
-    const leases = new Leases({ connection, keys, holder, leaseMs: 60_000, clock: systemClock });
-    return { records, leases };
+    const ownerLease = new OwnerLease({ connection, keys, holder, leaseMs: 60_000, clock: systemClock });
+    return { records, ownerLease };
   }
 
-  async function held(leases: Leases, name = topic): Promise<Lease> {
-    const acquired = await leases.acquire(name, false);
-    if (!acquired.isHeld) expect.fail(`${acquired.holder} has it`);
-    return acquired.lease;
+  async function held(ownerLease: OwnerLease): Promise<Lease> {
+    return (await ownerLease.acquire()) ?? expect.fail("another one has it");
   }
 
   it("reads in one replica what another wrote, and nothing where nothing was written", async () => {
     const [a, b] = [await replica("a"), await replica("b")];
-    const lease = await held(a.leases);
+    const lease = await held(a.ownerLease);
     await a.records.write(version(7), lease);
     const stored = await b.records.read(topic);
     expect(stored?.record).to.deep.equal(version(7));
@@ -62,8 +60,8 @@ describe("Records", () => {
   });
 
   it("refuses an older version, and takes an equal one and a later epoch", async () => {
-    const { records, leases } = await replica("a");
-    const lease = await held(leases);
+    const { records, ownerLease } = await replica("a");
+    const lease = await held(ownerLease);
     await records.write(version(10), lease);
     expect(await codeOf(records.write(version(9), lease))).to.equal("VERSION_OLDER");
     await records.write(version(10), lease);
@@ -73,8 +71,8 @@ describe("Records", () => {
   });
 
   it("compares versions that are beyond the numbers of Lua", async () => {
-    const { records, leases } = await replica("a");
-    const lease = await held(leases);
+    const { records, ownerLease } = await replica("a");
+    const lease = await held(ownerLease);
     const at = (resourceVersion: string): TopicRecord => ({ ...version(1), resourceVersion });
     await records.write(at("9223372036854775807"), lease);
     expect(await codeOf(records.write(at("9223372036854775806"), lease))).to.equal("VERSION_OLDER");
@@ -83,10 +81,10 @@ describe("Records", () => {
 
   it("refuses an owner whose lease another replica has, whatever it writes", async () => {
     const [a, b] = [await replica("a"), await replica("b")];
-    const old = await held(a.leases);
+    const old = await held(a.ownerLease);
     await a.records.write(version(1), old);
-    await server.command("DEL", "bunting:lease:demo/flags");
-    const lease = await held(b.leases);
+    await server.command("DEL", "bunting:2:lease");
+    const lease = await held(b.ownerLease);
     expect(await codeOf(a.records.write(version(2), old))).to.equal("FENCED");
     expect(await codeOf(a.records.confirm([version(1)], old))).to.equal("FENCED");
     await b.records.write(version(3), lease);
@@ -95,31 +93,32 @@ describe("Records", () => {
   });
 
   it("refuses an owner whose lease has ended and nobody has, until it takes it again", async () => {
-    const { records, leases } = await replica("a");
-    const old = await held(leases);
-    await server.command("DEL", "bunting:lease:demo/flags");
+    const { records, ownerLease } = await replica("a");
+    const old = await held(ownerLease);
+    await server.command("DEL", "bunting:2:lease");
     expect(await codeOf(records.write(version(1), old))).to.equal("FENCED");
-    await records.write(version(1), await held(leases));
+    await records.write(version(1), await held(ownerLease));
   });
 
-  it("refuses a lease that is older than the one the topic was written under", async () => {
+  it("refuses a lease that is older than the one the topic was written under: a failover may bring it back", async () => {
     const [a, b] = [await replica("a"), await replica("b")];
-    const wide = await held(a.leases, "namespace demo");
-    const narrow = await held(b.leases);
-    await b.records.write(version(5), narrow);
-    expect(await codeOf(a.records.write(version(6), wide))).to.equal("FENCED");
-    const next = await a.leases.advance(wide);
-    await a.records.write(version(6), next);
-    expect(await codeOf(b.records.write(version(7), narrow))).to.equal("FENCED");
+    const earlier = await held(a.ownerLease);
+    await a.ownerLease.release(earlier);
+    const later = await held(b.ownerLease);
+    await b.records.write(version(5), later);
+    await server.command("HSET", "bunting:2:lease", "holder", "a", "fence", String(earlier.fence));
+    expect(await codeOf(a.records.write(version(6), earlier))).to.equal("FENCED");
+    expect(await a.records.confirm([version(5)], earlier)).to.deep.equal([topic]);
   });
 
   it("confirms what is unchanged, and names what has to be written again", async () => {
-    const { records, leases } = await replica("a");
-    const lease = await held(leases);
+    const { records, ownerLease } = await replica("a");
+    const lease = await held(ownerLease);
     await records.write(version(1), lease);
-    await server.command("HSET", "bunting:record:demo/flags", "confirmed", "1000");
+    await server.command("HSET", "bunting:2:record:demo/flags", "confirmed", "1000");
     expect((await records.read(topic))?.confirmedAgoMs).to.be.greaterThan(1e9);
-    const next = await leases.advance(lease);
+    await ownerLease.release(lease);
+    const next = await held(ownerLease);
     const gone: TopicRecord = { ...version(1), topic: "demo/gone" };
     expect(await records.confirm([version(1), gone], next)).to.deep.equal(["demo/gone"]);
     const stored = await records.read(topic);
@@ -129,33 +128,33 @@ describe("Records", () => {
   });
 
   it("keeps the time since which a topic is deleted while that is confirmed, and starts anew with another kind", async () => {
-    const { records, leases } = await replica("a");
-    const lease = await held(leases);
+    const { records, ownerLease } = await replica("a");
+    const lease = await held(ownerLease);
     await records.write(version(1), lease);
-    await server.command("HSET", "bunting:record:demo/flags", "since", "1000");
+    await server.command("HSET", "bunting:2:record:demo/flags", "since", "1000");
     await records.write(version(2), lease);
     expect((await records.read(topic))?.sinceAgoMs).to.be.greaterThan(1e9);
     const deleted: TopicRecord = { topic, kind: "deleted", epoch: 1, resourceVersion: "3" };
     await records.write(deleted, lease);
     expect((await records.read(topic))?.sinceAgoMs).to.be.lessThan(60_000);
-    await server.command("HSET", "bunting:record:demo/flags", "since", "1000");
+    await server.command("HSET", "bunting:2:record:demo/flags", "since", "1000");
     await records.confirm([deleted], lease);
     await records.write({ ...deleted, resourceVersion: "4" }, lease);
     expect((await records.read(topic))?.sinceAgoMs).to.be.greaterThan(1e9);
   });
 
   it("keeps records of names that do not exist for an hour only", async () => {
-    const { records, leases } = await replica("a");
-    const lease = await held(leases);
+    const { records, ownerLease } = await replica("a");
+    const lease = await held(ownerLease);
     await records.write({ topic, kind: "missing", epoch: 1, resourceVersion: "5" }, lease);
-    expect(await server.command("PTTL", "bunting:record:demo/flags")).to.be.within(1, 3_600_000);
+    expect(await server.command("PTTL", "bunting:2:record:demo/flags")).to.be.within(1, 3_600_000);
     await records.write(version(6), lease);
-    expect(await server.command("PTTL", "bunting:record:demo/flags")).to.be.greaterThan(3_600_000);
+    expect(await server.command("PTTL", "bunting:2:record:demo/flags")).to.be.greaterThan(3_600_000);
   });
 
   it("reports where Redis is with many topics", async () => {
-    const { records, leases } = await replica("a");
-    const lease = await held(leases);
+    const { records, ownerLease } = await replica("a");
+    const lease = await held(ownerLease);
     const topics = Array.from({ length: 300 }, (_, index) => `demo/t${index}` as const);
     for (const [index, one] of topics.entries())
       if (index % 2 === 0) await records.write({ ...version(index + 1), topic: one }, lease);
@@ -167,10 +166,10 @@ describe("Records", () => {
   });
 
   it("announces each version once, in a stream that does not grow", async () => {
-    const { records, leases } = await replica("a");
-    const lease = await held(leases);
+    const { records, ownerLease } = await replica("a");
+    const lease = await held(ownerLease);
     for (let number = 1; number <= 500; number++) await records.write(version(number), lease);
-    const streams = (await server.command("KEYS", "bunting:announcements:*")) as readonly string[];
+    const streams = (await server.command("KEYS", "bunting:2:announcements:*")) as readonly string[];
     expect(streams).to.have.length(1);
     expect(await server.command("XLEN", streams[0] ?? "")).to.be.within(10, 250);
     const [[, fields] = []] = (await server.command("XREVRANGE", streams[0] ?? "", "+", "-", "COUNT", 1)) as [
@@ -181,9 +180,9 @@ describe("Records", () => {
   });
 
   it("refuses a record that someone changed in Redis", async () => {
-    const { records, leases } = await replica("a");
-    await records.write(version(1), await held(leases));
-    const key = "bunting:record:demo/flags";
+    const { records, ownerLease } = await replica("a");
+    await records.write(version(1), await held(ownerLease));
+    const key = "bunting:2:record:demo/flags";
     await server.command("HSET", key, "version", "2");
     expect(await codeOf(records.read(topic))).to.equal("RECORD_MALFORMED");
     await server.command("HSET", key, "version", "1", "body", "something else");
@@ -196,18 +195,18 @@ describe("Records", () => {
   });
 
   it("goes on with all other records where something else is under the key of one", async () => {
-    const { records, leases } = await replica("a");
-    const lease = await held(leases);
+    const { records, ownerLease } = await replica("a");
+    const lease = await held(ownerLease);
     await records.write(version(1), lease);
-    await server.command("SET", "bunting:record:demo/other", "a text");
+    await server.command("SET", "bunting:2:record:demo/other", "a text");
     const other = { ...version(1), topic: "demo/other" } as const;
     expect([...(await records.positions([other.topic, topic])).keys()]).to.deep.equal([topic]);
     expect(await records.confirm([other, version(1)], lease)).to.deep.equal([other.topic]);
   });
 
   it("neither reads nor lists a record of an epoch that nobody can have begun, and overwrites it: none comes after it", async () => {
-    const { records, leases } = await replica("a");
-    const lease = await held(leases);
+    const { records, ownerLease } = await replica("a");
+    const lease = await held(ownerLease);
     await records.write(version(1, lease.fence + 1), lease);
     expect((await records.positions([topic])).size).to.equal(1);
     await records.write(version(1, Number.MAX_SAFE_INTEGER), lease);
@@ -226,10 +225,10 @@ describe("Records", () => {
     ["kind", "x".repeat(20_000_000)],
   ] as const)
     it(`overwrites a record whose ${field} no replica has written: ${value.slice(0, 20)}`, async () => {
-      const { records, leases } = await replica("a");
-      const lease = await held(leases);
+      const { records, ownerLease } = await replica("a");
+      const lease = await held(ownerLease);
       await records.write(version(1), lease);
-      await server.command("HSET", "bunting:record:demo/flags", field, value);
+      await server.command("HSET", "bunting:2:record:demo/flags", field, value);
       // No answer is longer for it: that would end the connection each time.
       if (value.length > 300) expect(await codeOf(records.read(topic))).to.equal("RECORD_MALFORMED");
       await records.write(version(2), lease);
@@ -269,13 +268,12 @@ describe("Records that are large", () => {
       announcements: 10,
       clock: systemClock,
     });
-    const leases = new Leases({ connection, keys, holder: "a", leaseMs: 60_000, clock: systemClock });
-    const acquired = await leases.acquire("cluster", false);
-    if (!acquired.isHeld) expect.fail("it is new");
+    const ownerLease = new OwnerLease({ connection, keys, holder: "a", leaseMs: 60_000, clock: systemClock });
+    const lease = (await ownerLease.acquire()) ?? expect.fail("it is new");
     const topics = ["demo/a", "demo/b", "demo/c", "demo/d"] as const;
     const noise = randomBytes(400_000).toString("hex");
     const large = topics.map((name) => ({ ...version(1, 1, noise), topic: name }));
-    for (const record of large) await records.write(record, acquired.lease);
+    for (const record of large) await records.write(record, lease);
     const stored = await Promise.all(topics.map((name) => records.read(name)));
     expect(stored.map((one) => one?.record)).to.deep.equal(large);
     expect(most).to.equal(1);
@@ -302,16 +300,15 @@ describe("A record after a restart of Redis", () => {
       announcements: 10,
       clock: systemClock,
     });
-    const leases = new Leases({ connection, keys, holder: "a", leaseMs: 60_000, clock: systemClock });
-    const acquired = await leases.acquire(topic, false);
-    if (!acquired.isHeld) expect.fail("it is new");
-    await records.write(version(1), acquired.lease);
+    const ownerLease = new OwnerLease({ connection, keys, holder: "a", leaseMs: 60_000, clock: systemClock });
+    const lease = (await ownerLease.acquire()) ?? expect.fail("it is new");
+    await records.write(version(1), lease);
     await server.kill();
     await replica.next(false);
     await server.restart();
     await replica.next(true);
     await eventually(() => replica.connection.isUp, "the connection");
-    await records.write(version(2), acquired.lease);
+    await records.write(version(2), lease);
     expect((await records.read(topic))?.record).to.deep.equal(version(2));
   });
 });

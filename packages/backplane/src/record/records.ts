@@ -3,7 +3,7 @@ import { Semaphore, type Clock } from "@bunting/runtime";
 import { BackplaneError } from "../backplane-error.js";
 import type { RedisConnection } from "../connection/redis-connection.js";
 import type { Keys } from "../keys.js";
-import { fenced, type Lease } from "../lease/leases.js";
+import { fenced, type Lease } from "../lease/owner-lease.js";
 import { shardOf } from "./shard-of.js";
 import { isPosition, type RecordPosition } from "./position.js";
 import type { RecordCodec } from "./record-codec.js";
@@ -47,7 +47,7 @@ export class Records {
   }
 
   /**
-   * Writes and announces a record under the lease of its owner. Writes nothing, and rejects, with FENCED if the lease has
+   * Writes and announces a record under the lease of the owner. Writes nothing, and rejects, with FENCED if the lease has
    * ended, with VERSION_OLDER if Redis holds a newer version.
    */
   async write(record: TopicRecord, lease: Lease): Promise<void> {
@@ -56,7 +56,7 @@ export class Records {
     const { body, signature } = await codec.encode(record);
     const shard = shardOf(topic, shards);
     const names = [
-      keys.lease(lease.name),
+      keys.lease,
       keys.record(topic),
       keys.announcements(shard),
       keys.announced(shard),
@@ -65,7 +65,7 @@ export class Records {
     const by = [lease.holder, lease.fence];
     const args = [...by, epoch, resourceVersion, kind, body, signature, topic, announcements, keepMs[kind]];
     const [state, text = "", version] = await connection.evaluate(writeScript, names, args);
-    if (state === "fenced") throw fenced(lease, text);
+    if (state === "fenced") throw fenced(text);
     if (state === "older")
       throw new BackplaneError(
         "VERSION_OLDER",
@@ -82,7 +82,7 @@ export class Records {
     const differing: TopicKey[] = [];
     for (let at = 0; at < confirmed.length; at += topicsAtOnce) {
       const batch = confirmed.slice(at, at + topicsAtOnce);
-      const names = [keys.lease(lease.name), ...batch.map(({ topic }) => keys.record(topic))];
+      const names = [keys.lease, ...batch.map(({ topic }) => keys.record(topic))];
       const versions = batch.flatMap(({ epoch, resourceVersion, kind }) => [
         epoch,
         resourceVersion,
@@ -90,7 +90,7 @@ export class Records {
       ]);
       const args = [lease.holder, lease.fence, ...versions];
       const [state, ...answers] = await connection.evaluate(confirmScript, names, args);
-      if (state === "fenced") throw fenced(lease, answers[0] ?? "");
+      if (state === "fenced") throw fenced(answers[0] ?? "");
       differing.push(...batch.filter((_, index) => answers[index] !== "1").map(({ topic }) => topic));
     }
     return differing;

@@ -129,7 +129,6 @@ function createMain(named: SourceOption, options: SourceOptions, parts: SourcePa
     source,
     backplane,
     ...(options.backplaneKeyFile === "" ? {} : { keyFile: options.backplaneKeyFile }),
-    isClusterWide: options.watchScope === "cluster",
   });
 }
 

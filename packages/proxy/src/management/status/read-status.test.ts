@@ -82,42 +82,23 @@ describe("readStatus", () => {
   it("tells what is shared with other replicas, and nothing of that for a proxy alone", () => {
     const { clock, parts } = useStatus();
     expect(readStatus(parts, 1).watches.shared).to.equal(undefined);
-    const owned = [
-      { unit: "namespace/a", fence: 7, renewedAgoMs: 300 },
-      { unit: "namespace/b", fence: 8, renewedAgoMs: 900 },
-    ];
     const counts = { followed: 3, direct: 2, forOthers: 1 };
     const report: BackplaneReport = {
       ...counts,
-      ...{ state: "degraded", stateMs: 5_000, replica: "r", replicas: ["r", "s"], owned, lagMs: 4 },
-      ...{ others: ["namespace/c"], reason: "connect ECONNREFUSED" },
+      ...{ state: "degraded", stateMs: 5_000, replica: "r", replicas: ["r", "s"], lagMs: 4 },
+      ...{ lease: { fence: 7, renewedAgoMs: 300 }, reason: "connect ECONNREFUSED" },
     };
-    const sharedOf = (changed: Partial<BackplaneReport> = {}) =>
-      readStatus({ ...parts, sources: { ...parts.sources, backplane: () => ({ ...report, ...changed }) } }, 1)
-        .watches.shared;
+    const sources = { ...parts.sources, backplane: () => report };
     const agoMs = (ms: number): number => parts.clocks.fromMonotonic(clock.monotonicMs() - ms);
-    expect(sharedOf()).to.deep.equal({
+    expect(readStatus({ ...parts, sources }, 1).watches.shared).to.deep.equal({
       ...counts,
       state: "degraded",
       sinceMs: agoMs(5_000),
       reason: "connect ECONNREFUSED",
       replicas: 2,
-      owned: 2,
-      isClusterOwned: false,
-      units: [
-        { unit: "namespace/a", role: "owner", fence: 7, renewedMs: agoMs(300) },
-        { unit: "namespace/b", role: "owner", fence: 8, renewedMs: agoMs(900) },
-        { unit: "namespace/c", role: "alone" },
-      ],
-      moreUnits: 0,
-      leaseAgeMs: 900,
+      lease: { fence: 7, renewedMs: agoMs(300) },
       lagMs: 4,
     });
-    const followed = sharedOf({ state: "connected", owned: [] });
-    expect(followed?.units).to.deep.equal([{ unit: "namespace/c", role: "follower" }]);
-    const many = sharedOf({ others: Array.from({ length: 500 }, (_, i) => `namespace/${i}`) });
-    expect(many?.units).to.have.length(12);
-    expect(many?.moreUnits).to.equal(490);
   });
 
   it("names those who are late, the longest first, since the version that they missed first", async () => {

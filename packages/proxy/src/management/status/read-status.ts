@@ -9,14 +9,7 @@ import type { LeftSubscriber } from "../../subscriber/left-behind.js";
 import type { Topic } from "../../topic/topic.js";
 import { lateSubscribers, leftSubscribers } from "./late-subscribers.js";
 import type { StatusObservations } from "./status-observations.js";
-import type {
-  Overview,
-  SharedSection,
-  SharedUnit,
-  StatusView,
-  TopicsSection,
-  WatchesSection,
-} from "./status-view.js";
+import type { Overview, SharedSection, StatusView, TopicsSection, WatchesSection } from "./status-view.js";
 import { hasRefusals, refusedDocument, topicRows, type Times, type TopicQuery } from "./topic-rows.js";
 
 /** This process, as the status page shows it. */
@@ -56,7 +49,6 @@ export interface StatusParts {
 }
 
 const maxPrograms = 6;
-const maxUnits = 12;
 
 /** All that the page shows, at this moment. */
 export function readStatus(parts: StatusParts, viewers: number): StatusView {
@@ -168,24 +160,13 @@ function sharedSection({ sources, clocks }: StatusParts): SharedSection | undefi
   const { clock, fromMonotonic } = clocks;
   const report = sources.backplane();
   if (report === undefined) return undefined;
-  const { state, stateMs, reason, replicas, owned, others, followed, direct, forOthers, lagMs } = report;
+  const { state, stateMs, reason, replicas, lease, followed, direct, forOthers, lagMs } = report;
   const sinceMs = (agoMs: number): number => fromMonotonic(clock.monotonicMs() - agoMs);
-  const units: SharedUnit[] = [
-    ...owned.map(({ unit, fence, renewedAgoMs }) => {
-      return { unit, role: "owner", fence, renewedMs: sinceMs(renewedAgoMs) } as const;
-    }),
-    ...others.map((unit) => ({ unit, role: state === "connected" ? "follower" : "alone" }) as const),
-  ];
   return {
-    state,
-    sinceMs: sinceMs(stateMs),
+    ...{ state, sinceMs: sinceMs(stateMs) },
     ...(reason === undefined ? {} : { reason }),
     ...(replicas === undefined ? {} : { replicas: replicas.length }),
-    owned: owned.length,
-    isClusterOwned: owned.some(({ unit }) => unit === "cluster"),
-    units: units.slice(0, maxUnits),
-    moreUnits: Math.max(0, units.length - maxUnits),
-    leaseAgeMs: Math.max(0, ...owned.map(({ renewedAgoMs }) => renewedAgoMs)),
+    ...(lease === undefined ? {} : { lease: { fence: lease.fence, renewedMs: sinceMs(lease.renewedAgoMs) } }),
     ...{ followed, direct, forOthers },
     ...(lagMs === undefined ? {} : { lagMs }),
   };

@@ -192,31 +192,15 @@ export interface SharedSection {
   readonly sinceMs: number;
   /** Absent if Redis has not answered lately. */
   readonly replicas?: number;
-  /** Units that this replica watches for all: namespaces, or the cluster. */
-  readonly owned: number;
-  readonly isClusterOwned: boolean;
   /** Why Redis can't be reached; absent while it can. */
   readonly reason?: string;
-  /** Namespaces, or the cluster, by what this replica is for them; few. */
-  readonly units: readonly SharedUnit[];
-  readonly moreUnits: number;
-  /** Since the lease was renewed that was renewed longest ago, in ms. */
-  readonly leaseAgeMs: number;
+  /** The lease, while this replica is the owner, which watches for all: its fencing number, and when it was renewed. */
+  readonly lease?: { readonly fence: number; readonly renewedMs: number };
   readonly followed: number;
   readonly direct: number;
   readonly forOthers: number;
   /** Delay of the last edit against its owner. */
   readonly lagMs?: number;
-}
-
-/** The lease under which one replica watches for all. */
-export interface SharedUnit {
-  readonly unit: string;
-  /** `alone`: without Redis, this replica watches for its own subscribers. */
-  readonly role: "owner" | "follower" | "alone";
-  /** The fencing number of an owner, and when its lease was renewed. */
-  readonly fence?: number;
-  readonly renewedMs?: number;
 }
 
 export interface LimitsSection {

@@ -13,12 +13,12 @@ describe("backplaneMetrics", () => {
     for (const line of await linesOf(registry)) expect(line).to.match(/ 0$/);
   });
 
-  it("tells the state, what is owned, and what is written and refused", async () => {
+  it("tells the state, who is the owner, and what is written and refused", async () => {
     const registry = new Registry();
     const metrics = backplaneMetrics.create(registry);
     metrics.backplaneState("degraded");
     metrics.backplaneState("recovering");
-    metrics.backplaneLease("handed_over");
+    metrics.backplaneLease("given_up");
     metrics.backplaneWritten("confirm", 7);
     metrics.backplaneWriteFailed("fenced");
     metrics.backplaneRecordRefused("record_unverified");
@@ -28,11 +28,7 @@ describe("backplaneMetrics", () => {
       stateMs: 4_000,
       replica: "a",
       replicas: ["a", "b"],
-      owned: [
-        { unit: "namespace/demo", fence: 7, renewedAgoMs: 500 },
-        { unit: "namespace/other", fence: 8, renewedAgoMs: 1_500 },
-      ],
-      others: ["namespace/third"],
+      lease: { fence: 8, renewedAgoMs: 1_500 },
       followed: 3,
       direct: 2,
       forOthers: 1,
@@ -50,12 +46,12 @@ describe("backplaneMetrics", () => {
       'bunting_proxy_backplane_state{state="degraded"} 0',
       'bunting_proxy_backplane_state{state="recovering"} 1',
       "bunting_proxy_backplane_replicas 2",
-      "bunting_proxy_backplane_owned_units 2",
+      "bunting_proxy_backplane_owner 1",
       "bunting_proxy_backplane_lease_age_seconds 1.5",
       'bunting_proxy_backplane_topics{role="followed"} 3',
       'bunting_proxy_backplane_topics{role="direct"} 2',
       'bunting_proxy_backplane_topics{role="for_others"} 1',
-      'bunting_proxy_backplane_leases_total{event="handed_over"} 1',
+      'bunting_proxy_backplane_leases_total{event="given_up"} 1',
       'bunting_proxy_backplane_records_total{kind="confirm"} 7',
       'bunting_proxy_backplane_write_failures_total{code="fenced"} 1',
       'bunting_proxy_backplane_refused_records_total{code="record_unverified"} 1',

@@ -23,13 +23,13 @@ export const backplaneMetrics = defineMetrics({
       of: (report) => report?.replicas?.length ?? 0,
     },
     {
-      name: "bunting_proxy_backplane_owned_units",
-      help: "Namespaces (or the cluster, with --watch-scope=cluster) that this replica watches for all replicas.",
-      of: (report) => report?.owned.length ?? 0,
+      name: "bunting_proxy_backplane_owner",
+      help: "1 while this replica is the owner, which watches for all replicas; 0 while it is not.",
+      of: (report) => (report?.lease === undefined ? 0 : 1),
     },
     {
       name: "bunting_proxy_backplane_topics",
-      help: "Topics by what this replica does: follow one that another replica owns, watch one directly although it does not own it, or watch one for other replicas only.",
+      help: "Topics by what this replica does: follow one that the owner watches, watch one directly although it is not the owner, or watch one for other replicas only.",
       label: "role",
       of: (report) => [
         ["followed", report?.followed ?? 0],
@@ -39,8 +39,8 @@ export const backplaneMetrics = defineMetrics({
     },
     {
       name: "bunting_proxy_backplane_lease_age_seconds",
-      help: "Age of the oldest renewal among the leases that this replica holds, in seconds; 0 without leases. Near --backplane-lease, Redis does not answer, and others are about to take over.",
-      of: (report) => Math.max(0, ...(report?.owned ?? []).map(({ renewedAgoMs }) => renewedAgoMs)),
+      help: "Time since this replica renewed the lease of the owner, in seconds; 0 without the lease. Near --backplane-lease, Redis does not answer, and another replica is about to take over.",
+      of: (report) => Math.max(0, report?.lease?.renewedAgoMs ?? 0),
     },
   ]),
   backplaneLag: histogram(
@@ -50,8 +50,8 @@ export const backplaneMetrics = defineMetrics({
   ),
   backplaneLease: counter(
     "bunting_proxy_backplane_leases_total",
-    "Leases taken, lost, handed_over to the replica that should have them, or given_up because nothing could be read.",
-    label<"taken" | "lost" | "handed_over" | "given_up">("event"),
+    "How often this replica has taken the lease of the owner, lost it, or given_up because nothing could be read.",
+    label<"taken" | "lost" | "given_up">("event"),
   ),
   backplaneWritten: counter(
     "bunting_proxy_backplane_records_total",
@@ -82,12 +82,11 @@ export interface BackplaneReport {
   readonly replica: string;
   /** The live replicas, as far as Redis told lately. */
   readonly replicas: readonly string[] | undefined;
-  readonly owned: readonly OwnedUnit[];
-  /** Units with subscribers here that this replica does not own: it follows the owner or, without Redis, watches for itself. */
-  readonly others: readonly string[];
-  /** Topics with subscribers here that other replicas own. */
+  /** The lease, while this replica is the owner. Without it, this replica follows the owner or, without Redis, watches for itself. */
+  readonly lease?: OwnLease;
+  /** Topics with subscribers here that another replica watches. */
   readonly followed: number;
-  /** Topics that this replica watches for its own subscribers although it does not own them. */
+  /** Topics that this replica watches for its own subscribers although it is not the owner. */
   readonly direct: number;
   /** Topics that are watched for other replicas only. */
   readonly forOthers: number;
@@ -95,11 +94,9 @@ export interface BackplaneReport {
   readonly lagMs?: number;
 }
 
-/** What this replica watches for all. */
-export interface OwnedUnit {
-  /** `namespace/NAME`, or `cluster`. */
-  readonly unit: string;
-  /** The fencing number of its lease: Redis refuses writes with a lower one. */
+/** The lease under which this replica watches for all. */
+export interface OwnLease {
+  /** The fencing number: Redis refuses writes with a lower one. */
   readonly fence: number;
   /** How long ago the lease was renewed. */
   readonly renewedAgoMs: number;

@@ -1,45 +1,31 @@
-import type { BackplaneError, LeaseKeeper } from "@bunting/backplane";
+import type { BackplaneError, Lease } from "@bunting/backplane";
 import { cut, singleLine } from "@bunting/runtime";
-import type { BackplaneReport, OwnedUnit } from "./backplane-metrics.js";
+import type { BackplaneReport, OwnLease } from "./backplane-metrics.js";
 import type { ReplicatedTopic } from "./replicated-topic.js";
-import type { OwnershipUnit } from "./ownership-unit.js";
 
 /** Counts of topics by how this replica reads them. */
 export function countTopics(
   topics: Iterable<ReplicatedTopic>,
-  usesRedis: boolean,
+  { usesRedis, isOwner }: { readonly usesRedis: boolean; readonly isOwner: boolean },
 ): Pick<BackplaneReport, "followed" | "direct" | "forOthers"> {
   const counts = { followed: 0, direct: 0, forOthers: 0 };
-  for (const { hasSubscribers, isDirect, isWatched, ownershipUnit: unit } of topics) {
+  for (const { hasSubscribers, isDirect, isWatched } of topics) {
     if (!hasSubscribers) counts.forOthers += isWatched ? 1 : 0;
     else {
-      counts.followed += unit.lease === undefined ? 1 : 0;
+      counts.followed += isOwner ? 0 : 1;
       counts.direct += isDirect || !usesRedis ? 1 : 0;
     }
   }
   return counts;
 }
 
-/** The units that this replica has leases of. */
-export function ownedUnits(
-  units: Iterable<OwnershipUnit>,
-  keeper: Pick<LeaseKeeper, "held">,
+/** The lease, if this replica has it and its time is not over. */
+export function ownLease(
+  lease: Lease | undefined,
   { leaseMs, nowMs }: { readonly leaseMs: number; readonly nowMs: number },
-): OwnedUnit[] {
-  const owned: OwnedUnit[] = [];
-  for (const { name, isOwned } of units) {
-    const lease = keeper.held(name);
-    if (!isOwned || lease === undefined) continue;
-    owned.push({ unit: name, fence: lease.fence, renewedAgoMs: leaseMs - (lease.untilMs - nowMs) });
-  }
-  return owned;
-}
-
-/** Names of units with subscribers here but without a lease. */
-export function otherUnits(units: Iterable<OwnershipUnit>): string[] {
-  return [...units]
-    .filter(({ isOwned, hasSubscribers }) => !isOwned && hasSubscribers)
-    .map(({ name }) => name);
+): { readonly lease?: OwnLease } {
+  if (lease === undefined) return {};
+  return { lease: { fence: lease.fence, renewedAgoMs: leaseMs - (lease.untilMs - nowMs) } };
 }
 
 /** Why edits are late although Redis works otherwise: announcements have a connection of their own. */

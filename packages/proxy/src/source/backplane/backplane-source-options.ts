@@ -5,14 +5,12 @@ import type { FlagSource } from "../flag-source.js";
 import type { BackplaneMetrics } from "./backplane-metrics.js";
 
 export interface BackplaneSourceOptions {
-  /** The source that watches the topics that this replica owns, or all while Redis is away. */
+  /** The source that watches for all replicas while this one is the owner, and for this one while Redis is away. */
   readonly source: FlagSource;
   /** Checked options of the backplane. */
   readonly backplane: CheckedOptions;
   /** File of the keys that records are signed with; absent: records are not signed. */
   readonly keyFile?: string;
-  /** Whether all topics have one owner, because all are under one watch. */
-  readonly isClusterWide: boolean;
   readonly context: Context<BackplaneMetrics>;
   /** Does most of the work of reporting a large document beforehand, in slices of the event loop. */
   readonly prepare?: ((document: FlagDocument) => Promise<void>) | undefined;

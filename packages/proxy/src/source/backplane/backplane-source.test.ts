@@ -1,5 +1,3 @@
-import { setTimeout as delay } from "node:timers/promises";
-import { Rendezvous } from "@bunting/backplane";
 import { needsRedisServer, RedisServer } from "@bunting/backplane/internal/redis-server.fixture.js";
 import { Stops } from "@bunting/backplane/internal/replica.fixture.js";
 import { eventually } from "@bunting/test/support/event-queue.js";
@@ -7,7 +5,7 @@ import { FaultProxy } from "@bunting/test/support/fault-proxy.js";
 import { expect } from "chai";
 import { encodeSnapshot } from "../../snapshot/encode-snapshot.js";
 import type { RecordingSink } from "../source.fixture.js";
-import { BackplaneReplica, documentOf, fast, TestCluster, textOf } from "./backplane.fixture.js";
+import { BackplaneReplica, documentOf, TestCluster, textOf } from "./backplane.fixture.js";
 
 const topic = "demo/flags";
 
@@ -36,13 +34,11 @@ describe("BackplaneSource", () => {
     const replicas = [start(options), start(options)];
     const sinks = replicas.map((replica) => replica.watch(topic));
     for (const sink of sinks) await hasText(sink, cluster.get(topic));
-    // The one that should own it by the hashes of their names, so that it stays the owner.
-    const isOwner = ({ report: { replica, replicas: members = [], owned } }: BackplaneReplica): boolean =>
-      members.length === 2 &&
-      owned.length === 1 &&
-      new Rendezvous(members).ownerOf("namespace/demo") === replica;
-    await eventually(() => replicas.some(isOwner) && watchersOf(replicas) === 1, "one owner");
-    const owner = replicas.findIndex(isOwner);
+    await eventually(
+      () => replicas.some(({ isOwner }) => isOwner) && watchersOf(replicas) === 1,
+      "one owner",
+    );
+    const owner = replicas.findIndex(({ isOwner }) => isOwner);
     const [first, second, firstSink, secondSink] = [
       replicas[owner],
       replicas[1 - owner],
@@ -50,7 +46,7 @@ describe("BackplaneSource", () => {
       sinks[1 - owner],
     ];
     if (first === undefined || second === undefined || firstSink === undefined || secondSink === undefined)
-      throw new Error("nobody owns the topic");
+      throw new Error("there is no owner");
     return {
       owner: first,
       follower: second,
@@ -67,7 +63,7 @@ describe("BackplaneSource", () => {
   async function isConfirmed(key: string, sink: RecordingSink): Promise<void> {
     const current = ["document", "document,stale,document"];
     await eventually(() => current.includes(kinds(sink).join()), "its confirmation");
-    expect(await redis.command("HGET", `bunting:record:${key}`, "confirmed")).not.to.equal("1000");
+    expect(await redis.command("HGET", `bunting:2:record:${key}`, "confirmed")).not.to.equal("1000");
   }
   const kinds = (sink: RecordingSink): string[] => sink.events.map(({ kind }) => kind);
   const versionsOf = (sink: RecordingSink): number[] =>
@@ -79,7 +75,7 @@ describe("BackplaneSource", () => {
     const { replicas, sinks, owner, follower } = await ownerAndFollower();
     cluster.publish(topic);
     for (const sink of sinks) await hasText(sink, cluster.get(topic));
-    expect(watchersOf(replicas)).to.equal(1);
+    await eventually(() => watchersOf(replicas) === 1, "one watch");
     for (const sink of sinks) expect(kinds(sink)).not.to.include("stale");
     expect(owner.metrics.lagsMs).to.deep.equal([]);
     // By the clock of Redis, and not that of the machine.
@@ -93,7 +89,7 @@ describe("BackplaneSource", () => {
       sink.histories.at(-1)?.map(({ digest }) => digest) ?? [];
     const recorded = async (version: string): Promise<void> =>
       eventually(
-        async () => (await redis.command("HGET", `bunting:record:${topic}`, "version")) === version,
+        async () => (await redis.command("HGET", `bunting:2:record:${topic}`, "version")) === version,
         `version ${version} in Redis`,
       );
     const { replicas } = await ownerAndFollower();
@@ -133,7 +129,7 @@ describe("BackplaneSource", () => {
     for (const sink of sinks) await eventually(() => sink.last?.kind === "deleted", "its deletion");
     cluster.publish(topic);
     for (const sink of sinks) await hasText(sink, cluster.get(topic));
-    expect(watchersOf(replicas)).to.equal(1);
+    await eventually(() => watchersOf(replicas) === 1, "one watch");
   });
 
   it("watches what only other replicas have subscribers for, and ends that when they have none", async () => {
@@ -150,13 +146,13 @@ describe("BackplaneSource", () => {
     expect(kinds(sink)).not.to.include("stale");
   });
 
-  it("watches, once it owns a namespace, what others have wanted since before it came, and can't read", async () => {
+  it("watches, once it is the owner, what others have wanted since before it came, and can't read", async () => {
     cluster.publish(topic);
     cluster.publish("demo/other");
     const blind = start();
     blind.cluster.cut();
     const sink = blind.watch("demo/other");
-    const wanted = (): Promise<unknown> => redis.command("ZCARD", "bunting:interest:namespace/demo");
+    const wanted = (): Promise<unknown> => redis.command("ZCARD", "bunting:2:interest");
     await eventually(async () => (await wanted()) === 1, "what is wanted, in Redis");
     await eventually(
       () => blind.metrics.counts["given_up"] !== undefined,
@@ -168,7 +164,17 @@ describe("BackplaneSource", () => {
       () => sink.lastText === textOf(cluster.get("demo/other") ?? ""),
       "what the owner has read",
     );
-    expect(owner.owned).to.deep.equal(["namespace/demo"]);
+    expect(owner.isOwner).to.equal(true);
+  });
+
+  it("watches what was asked of it in an announcement that it has missed, although nobody mentions that again soon", async () => {
+    const { owner } = await ownerAndFollower({ compareMs: 60_000 });
+    cluster.publish("demo/other");
+    await redis.command("ZADD", "bunting:2:interest", String(Date.now()), "demo/other");
+    for (let shard = 0; shard < 16; shard++) await redis.command("INCR", `bunting:2:announced:${shard}`);
+    // Its announcement comes after the one that is missing.
+    cluster.publish(topic);
+    await eventually(() => owner.cluster.watched.includes("demo/other"), "the watch");
   });
 
   it("takes over when the owner is gone without a word", async () => {
@@ -178,7 +184,7 @@ describe("BackplaneSource", () => {
     // It loses Redis and never comes back: to the others that is as if it were dead.
     const lost = start({}, `redis://127.0.0.1:${tcp.port}`);
     await hasText(lost.watch(topic), cluster.get(topic));
-    await eventually(() => lost.owned.length === 1, "an owner");
+    await eventually(() => lost.isOwner, "an owner");
     const other = start();
     const sink = other.watch(topic);
     await hasText(sink, cluster.get(topic));
@@ -186,7 +192,7 @@ describe("BackplaneSource", () => {
     tcp.blackhole(true);
     cluster.publish(topic);
     await hasText(sink, cluster.get(topic));
-    await eventually(() => other.owned.join() === "namespace/demo", "that it owns it");
+    await eventually(() => other.isOwner, "that it is the owner");
   });
 
   it("hands over at once when the owner stops, and nobody is told that anything is stale", async () => {
@@ -194,63 +200,51 @@ describe("BackplaneSource", () => {
     await owner.stop();
     cluster.publish(topic);
     await hasText(followerSink, cluster.get(topic));
-    expect(follower.owned).to.deep.equal(["namespace/demo"]);
+    expect(follower.isOwner).to.equal(true);
     expect(kinds(followerSink)).not.to.include("stale");
   });
 
-  it("gives back what it owns when it stops, and does not leave that to the end of its leases", async () => {
-    const topics = ["demo/flags", "other/flags"] as const;
-    for (const one of topics) cluster.publish(one);
+  it("gives the lease back when it stops, and does not leave that to the end of its time", async () => {
     const owner = start({ leaseMs: 60_000 });
-    for (const one of topics) owner.watch(one);
-    await eventually(() => owner.owned.length === 2, "the leases");
-    const leases = (): Promise<unknown> => redis.command("KEYS", "bunting:lease:*");
-    expect(await leases()).to.have.length(2);
+    for (const one of ["demo/flags", "other/flags"] as const) owner.watch(one);
+    await eventually(() => owner.isOwner, "the lease");
+    const exists = (key: string): Promise<unknown> => redis.command("EXISTS", key);
+    expect(await exists("bunting:2:lease")).to.equal(1);
     await owner.stop();
-    expect(await leases()).to.deep.equal([]);
-    expect(await redis.command("ZCARD", "bunting:members")).to.equal(0);
+    expect(await exists("bunting:2:lease")).to.equal(0);
+    expect(await redis.command("ZCARD", "bunting:2:members")).to.equal(0);
   });
 
-  it("spreads namespaces over replicas that join, each handed over only after it was read", async () => {
+  it("has one owner for all namespaces, which stays the owner when others join, so that no watch is opened twice", async () => {
     const topics = Array.from({ length: 12 }, (_, index) => `n${index}/flags` as const);
     for (const one of topics) cluster.publish(one);
     const first = start();
-    const sinks = topics.map((one) => first.watch(one));
-    await eventually(() => first.owned.length === 12, "the owner of all");
-    const second = start();
-    sinks.push(...topics.map((one) => second.watch(one)));
-    await eventually(
-      () => second.owned.length > 0 && first.owned.length + second.owned.length === 12,
-      "owners of all",
-    );
-    await eventually(() => first.cluster.watchCount + second.cluster.watchCount === 12, "one watch for each");
+    await eventually(() => first.isOwner, "the owner");
+    const others = [start(), start()];
+    const sinks = [first, ...others].flatMap((replica) => topics.map((one) => replica.watch(one)));
+    const all = [...topics].sort();
+    await eventually(() => first.cluster.watched.join() === all.join(), "its watches");
     for (const one of topics) cluster.publish(one);
     for (const [index, sink] of sinks.entries())
       await hasText(sink, cluster.get(topics[index % 12] ?? topic));
-    for (const sink of sinks.slice(0, 12)) expect(kinds(sink)).not.to.include("stale");
-    // What Redis held when this replica came is stale until the owner has confirmed it; after that, nothing is.
-    for (const sink of sinks.slice(12)) expect(kinds(sink).slice(2)).not.to.include("stale");
+    await eventually(
+      () => others.every(({ cluster: { watchCount } }) => watchCount === 0),
+      "one watch for each",
+    );
+    expect(first.metrics.counts["taken"]).to.equal(1);
+    for (const { metrics } of others) expect(metrics.counts).not.to.have.property("taken");
   });
 
-  it("hands namespaces over to no replica that can't read them, and to that one as soon as it can", async () => {
-    const topics = Array.from({ length: 12 }, (_, index) => `n${index}/flags` as const);
-    for (const one of topics) cluster.publish(one);
-    const first = start();
-    for (const one of topics) first.watch(one);
-    await eventually(() => first.owned.length === 12, "the owner of all");
-    const second = start();
-    second.cluster.cut();
-    for (const one of topics) second.watch(one);
-    await eventually(() => second.report.replicas?.length === 2, "that they know each other");
-    // It asks once it should have owned them for the life of a lease.
-    await delay(3 * (fast.leaseMs ?? 0));
-    // On a busy machine it may have taken, and given up, what the first one had lost.
-    expect(first.metrics.counts).not.to.have.property("handed_over");
-    second.cluster.mend();
-    await eventually(
-      () => second.owned.length > 0 && first.owned.length + second.owned.length === 12,
-      "owners of all",
-    );
+  it("is not seen by replicas of releases that had a lease for each namespace, nor sees them: they would refuse each other's records", async () => {
+    const before = ["fence", "members", "lease:namespace/demo", `record:${topic}`, "interest:namespace/demo"];
+    for (const key of before) await redis.command("SET", `bunting:${key}`, "of an earlier release");
+    const { sinks } = await ownerAndFollower();
+    cluster.publish(topic);
+    for (const sink of sinks) await hasText(sink, cluster.get(topic));
+    for (const key of before)
+      expect(String(await redis.command("GET", `bunting:${key}`)), key).to.equal("of an earlier release");
+    const keys = ((await redis.command("KEYS", "*")) as unknown[]).map(String);
+    expect(keys.filter((key) => !key.startsWith("bunting:2:"))).to.have.length(before.length);
   });
 
   it("watches for itself while Redis is away, tells nobody anything twice, and shares again when it is back", async () => {
@@ -339,8 +333,7 @@ describe("BackplaneSource", () => {
 
   it("has the owner confirm what it confirmed long ago, before it serves that as current", async () => {
     const { owner } = await ownerAndFollower({ compareMs: 60_000 });
-    await redis.command("HSET", `bunting:record:${topic}`, "confirmed", "1000");
-    // It would warm up after the life of a lease.
+    await redis.command("HSET", `bunting:2:record:${topic}`, "confirmed", "1000");
     const other = start({ compareMs: 60_000, leaseMs: 60_000 });
     const sink = other.watch(topic);
     await isConfirmed(topic, sink);
@@ -354,13 +347,12 @@ describe("BackplaneSource", () => {
     const leaving = new AbortController();
     await hasText(owner.watch("demo/other", leaving.signal), cluster.get("demo/other"));
     await eventually(
-      async () => (await redis.command("EXISTS", "bunting:record:demo/other")) === 1,
+      async () => (await redis.command("EXISTS", "bunting:2:record:demo/other")) === 1,
       "the record",
     );
     leaving.abort();
-    await redis.command("DEL", "bunting:interest:namespace/demo");
-    await redis.command("HSET", "bunting:record:demo/other", "confirmed", "1000");
-    // It would warm up after the life of a lease.
+    await redis.command("DEL", "bunting:2:interest");
+    await redis.command("HSET", "bunting:2:record:demo/other", "confirmed", "1000");
     const other = start({ compareMs: 60_000, leaseMs: 60_000 });
     const sink = other.watch("demo/other");
     await isConfirmed("demo/other", sink);
@@ -373,7 +365,7 @@ describe("BackplaneSource", () => {
     cluster.publish(topic);
     await hasText(followerSink, cluster.get(topic));
     await hasText(ownerSink, cluster.get(topic));
-    expect(follower.owned).to.deep.equal(["namespace/demo"]);
+    expect(follower.isOwner).to.equal(true);
     await eventually(() => ownerSink.last?.kind === "document", "the end of staleness");
     owner.cluster.mend();
     cluster.publish(topic);
@@ -385,13 +377,13 @@ describe("BackplaneSource", () => {
     // Not even the owner can write an older one.
     const laterEpoch = Date.now() * 1_000;
     const planted = ["body", "no record", "epoch", laterEpoch, "version", "999999"];
-    await redis.command("HSET", `bunting:record:${topic}`, ...planted);
+    await redis.command("HSET", `bunting:2:record:${topic}`, ...planted);
     await eventually(() => follower.cluster.watchCount === 1, "a watch");
     expect(follower.metrics.counts["refused record_malformed"]).to.be.greaterThan(0);
     expect(follower.lines.join("")).to.contain("can't be used");
     cluster.publish(topic);
     for (const sink of [ownerSink, followerSink]) await hasText(sink, cluster.get(topic));
-    await redis.command("DEL", `bunting:record:${topic}`);
+    await redis.command("DEL", `bunting:2:record:${topic}`);
     await eventually(() => follower.cluster.watchCount === 0, "the end of the watch");
     for (const sink of [ownerSink, followerSink]) expect(kinds(sink)).not.to.include("stale");
   });
@@ -401,9 +393,9 @@ describe("BackplaneSource", () => {
     const leaseMs = 2_000;
     const { owner, follower } = await ownerAndFollower({ leaseMs });
     await follower.stop();
-    const body = (): Promise<unknown> => redis.command("HGET", `bunting:record:${topic}`, "body");
+    const body = (): Promise<unknown> => redis.command("HGET", `bunting:2:record:${topic}`, "body");
     const spoil = (): Promise<unknown> =>
-      redis.command("HSET", `bunting:record:${topic}`, "body", "no record");
+      redis.command("HSET", `bunting:2:record:${topic}`, "body", "no record");
     await spoil();
     const other = start({ leaseMs });
     const sink = other.watch(topic);
@@ -430,7 +422,7 @@ describe("BackplaneSource", () => {
     const { sinks, replicas } = await ownerAndFollower();
     await redis.command("FLUSHALL");
     await eventually(
-      async () => (await redis.command("EXISTS", `bunting:record:${topic}`)) === 1,
+      async () => (await redis.command("EXISTS", `bunting:2:record:${topic}`)) === 1,
       "the record",
     );
     cluster.publish(topic);
@@ -469,15 +461,5 @@ describe("BackplaneSource", () => {
     owner.cluster.isCut = true;
     await new Promise<void>((done) => void follower.source.refresh(topic, done));
     await eventually(() => follower.cluster.watchCount === 0, "the end of that watch");
-  });
-
-  it("has one owner for the whole cluster where all is under one watch", async () => {
-    cluster.publish("a/flags");
-    cluster.publish("b/flags");
-    const replicas = [start({ isClusterWide: true }), start({ isClusterWide: true })];
-    for (const replica of replicas)
-      for (const one of ["a/flags", "b/flags"] as const) await hasText(replica.watch(one), cluster.get(one));
-    await eventually(() => watchersOf(replicas) === 1, "one owner");
-    expect(replicas.flatMap(({ owned }) => owned)).to.deep.equal(["cluster"]);
   });
 });

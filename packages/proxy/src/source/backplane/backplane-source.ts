@@ -10,7 +10,7 @@ interface Early {
   readonly peer: unknown;
 }
 
-/** Shares another source among replicas through Redis: one of them watches a topic, and all follow it. */
+/** Shares another source among replicas through Redis: one of them watches for all, and the others follow it. */
 export class BackplaneSource implements FlagSource {
   readonly name = "source";
   readonly #options: BackplaneSourceOptions;
@@ -44,7 +44,7 @@ export class BackplaneSource implements FlagSource {
     this.#early.clear();
     for (const begin of this.#earlyRefreshes) begin(topics);
     this.#earlyRefreshes.clear();
-    // The source runs until the leases were given back; a failure of the source ends both.
+    // The source runs until the lease was given back; a failure of the source ends both.
     const sharing = new AbortController();
     const stop = (): void => sharing.abort();
     signal.addEventListener("abort", stop, { once: true });

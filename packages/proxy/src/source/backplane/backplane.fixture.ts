@@ -187,7 +187,7 @@ class CountingBackplaneMetrics implements BackplaneMetrics {
   readonly lagsMs: number[] = [];
   report: () => BackplaneReport = () => ({
     ...{ state: "connected", stateMs: 0, replica: "", replicas: undefined },
-    ...{ owned: [], others: [], followed: 0, direct: 0, forOthers: 0 },
+    ...{ followed: 0, direct: 0, forOthers: 0 },
   });
 
   backplaneState(state: string): void {
@@ -230,12 +230,11 @@ export class BackplaneReplica {
     cluster: TestCluster,
     redis: RedisServer | string,
     options: {
-      readonly isClusterWide?: boolean;
       readonly keyFile?: string;
       readonly clock?: Clock;
     } & Partial<BackplaneOptions> = {},
   ) {
-    const { isClusterWide = false, keyFile, clock = systemClock, ...backplane } = options;
+    const { keyFile, clock = systemClock, ...backplane } = options;
     this.cluster = new ClusterSource(cluster);
     this.source = new BackplaneSource({
       source: this.cluster,
@@ -245,7 +244,6 @@ export class BackplaneReplica {
         ...backplane,
       }),
       ...(keyFile === undefined ? {} : { keyFile }),
-      isClusterWide,
       context: {
         clock,
         logger: createLogger({ format: "json", debug: false }, { write: (line) => this.lines.push(line) }),
@@ -260,9 +258,9 @@ export class BackplaneReplica {
     return this.metrics.report();
   }
 
-  /** The names of what it owns. */
-  get owned(): readonly string[] {
-    return this.report.owned.map(({ unit }) => unit);
+  /** It watches for all. */
+  get isOwner(): boolean {
+    return this.report.lease !== undefined;
   }
 
   watch(topic: TopicKey, signal: AbortSignal = this.#stopping.signal): RecordingSink {

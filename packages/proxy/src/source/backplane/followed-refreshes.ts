@@ -19,7 +19,7 @@ interface Refresh {
   announced: () => void;
 }
 
-/** Asks owners to read topics again: one request per topic at a time, however many peers know of a newer version. */
+/** Asks the owner to read topics again: one request per topic at a time, however many peers know of a newer version. */
 export class FollowedRefreshes {
   readonly #options: FollowedRefreshesOptions;
   readonly #refreshes = new Map<TopicKey, Refresh>();
@@ -78,7 +78,7 @@ export class FollowedRefreshes {
         cancel = clock.after(ownerMs, () => resolve(false));
         refresh.announced = () => resolve(true);
       });
-      await interest.ask(topic.ownershipUnit.name, topic.key, "refresh");
+      await interest.ask(topic.key, "refresh");
       if (!(await answered)) return false;
       const stored = await records.read(topic.key);
       if (stored !== undefined) topic.record(stored);
@@ -92,6 +92,6 @@ export class FollowedRefreshes {
   }
 
   #byItself(topic: ReplicatedTopic): Promise<void> {
-    return new Promise((resolve) => void topic.refresh(resolve, topic.ownershipUnit));
+    return new Promise((resolve) => void topic.refresh(resolve, topic.peerOfOthers));
   }
 }

@@ -1,25 +1,26 @@
 import type { Interest } from "@bunting/backplane";
 import { sleep, type Clock } from "@bunting/runtime";
+import type { Ownership } from "./ownership.js";
 import type { RecordWriter } from "./record-writer.js";
-import type { OwnershipLeases } from "./ownership-leases.js";
-import type { OwnershipUnits } from "./ownership-units.js";
+import type { TopicTable } from "./topic-table.js";
 
 export interface ReconciliationOptions {
-  readonly units: OwnershipUnits;
+  readonly topics: TopicTable;
   readonly interest: Pick<Interest, "mention">;
-  readonly ownershipLeases: Pick<OwnershipLeases, "learnInterest">;
+  readonly ownership: Pick<Ownership, "lease" | "learnInterest">;
   readonly writer: Pick<RecordWriter, "confirm">;
   readonly compareMs: number;
   readonly clock: Clock;
 }
 
 /**
- * Walks through all ownership units at intervals: mentions the topics that have subscribers here, and for owned units
- * learns what other replicas want and confirms the records.
+ * Mentions at intervals the topics that have subscribers here; the owner then learns what other replicas want, and
+ * confirms the records.
  */
 export class Reconciliation {
   readonly #options: ReconciliationOptions;
-  #isOver = false;
+  #isDue = false;
+  #isUnderWay = false;
 
   constructor(options: ReconciliationOptions) {
     this.#options = options;
@@ -27,26 +28,32 @@ export class Reconciliation {
 
   async run(signal: AbortSignal): Promise<void> {
     const { clock, compareMs } = this.#options;
-    // A walk through hundreds of namespaces, with commands for each, would take longer than the process has to end.
-    signal.addEventListener("abort", () => (this.#isOver = true), { once: true });
     while (!signal.aborted) {
-      // Jitter: replicas that started together would otherwise walk together.
+      // Jitter: replicas that started together would otherwise reconcile together.
       await sleep(compareMs * (0.75 + 0.25 * Math.random()), signal, clock);
-      await this.reconcile();
+      // Not awaited: with thousands of topics and a slow Redis it may take longer than the process has to end.
+      void this.reconcile();
     }
   }
 
-  /** One walk. Never rejects: what fails without Redis is repeated by the next one. */
+  /** Reconciles, once more if it is under way. Never rejects: what fails without Redis is repeated the next time. */
   async reconcile(): Promise<void> {
-    const { units, interest, ownershipLeases, writer } = this.#options;
-    for (const unit of units) {
-      if (this.#isOver) return;
-      const wanted = [...unit.topics.values()].filter(({ hasSubscribers }) => hasSubscribers);
-      const keys = wanted.map(({ key }) => key);
-      if (keys.length > 0) await interest.mention(unit.name, keys).catch(() => undefined);
-      if (!unit.isOwned) continue;
-      await ownershipLeases.learnInterest(unit);
-      writer.confirm(unit);
+    this.#isDue = true;
+    if (this.#isUnderWay) return;
+    this.#isUnderWay = true;
+    while (this.#isDue) {
+      this.#isDue = false;
+      await this.#step();
     }
+    this.#isUnderWay = false;
+  }
+
+  async #step(): Promise<void> {
+    const { topics, interest, ownership, writer } = this.#options;
+    const wanted = [...topics].filter(({ hasSubscribers }) => hasSubscribers).map(({ key }) => key);
+    if (wanted.length > 0) await interest.mention(wanted).catch(() => undefined);
+    if (ownership.lease === undefined) return;
+    await ownership.learnInterest();
+    writer.confirm(topics);
   }
 }

@@ -9,10 +9,9 @@ import { RecordingSink } from "../source.fixture.js";
 import { documentOf } from "./backplane.fixture.js";
 import { RecordWriter } from "./record-writer.js";
 import { ReplicatedTopic } from "./replicated-topic.js";
-import { OwnershipUnit } from "./ownership-unit.js";
 
 const key = "demo/flags";
-const lease: Lease = { name: "namespace/demo", holder: "replica", fence: 7, untilMs: Infinity };
+const lease: Lease = { holder: "replica", fence: 7, untilMs: Infinity };
 
 let stop: () => Promise<void>;
 
@@ -52,16 +51,12 @@ function useWriter() {
   };
   const ignore = (): void => undefined;
   const failures: Error[] = [];
-  const failed = new Set<TopicKey>();
   const writer = new RecordWriter({
     records,
-    keeper: { held: () => lease },
+    keeper: { held: lease },
     context: { clock: systemClock, metrics: { backplaneWritten: ignore, backplaneWriteFailed: ignore } },
     onFenced: ignore,
-    onFailed: (topic, error) => {
-      failures.push(error);
-      failed.add(topic.key);
-    },
+    onFailed: (_, error) => failures.push(error),
   });
   const abort = new AbortController();
   const running = writer.run(abort.signal);
@@ -70,27 +65,23 @@ function useWriter() {
     for (const answer of waiting) answer();
     await running;
   };
-  const topicOf = (topicKey: TopicKey, unit: string): ReplicatedTopic => {
-    const created = new ReplicatedTopic(
-      topicKey,
-      { name: unit, lease, isPrewarming: false },
-      {
-        ...{
-          source,
-          context: { clock, metrics: { backplaneRecordRefused: ignore } },
-          follower: { follow: ignore },
-        },
-        ...{ usesRedis: () => true, times: { answerMs: 7_000, freshMs: 45_000 } },
-        events: {
-          onAnswered: (answered) => queueMicrotask(() => writer.changed(answered)),
-          ...{ onStale: ignore, onFollowed: ignore, onRefused: ignore },
-        },
+  const topicOf = (topicKey: TopicKey): ReplicatedTopic => {
+    const created = new ReplicatedTopic(topicKey, {
+      ...{
+        source,
+        context: { clock, metrics: { backplaneRecordRefused: ignore } },
+        follower: { follow: ignore },
       },
-    );
+      ...{ usesRedis: () => true, lease: () => lease, times: { answerMs: 7_000, freshMs: 45_000 } },
+      events: {
+        onAnswered: (answered) => queueMicrotask(() => writer.changed(answered)),
+        ...{ onStale: ignore, onFollowed: ignore, onRefused: ignore },
+      },
+    });
     created.attach(new RecordingSink(), undefined);
     return created;
   };
-  const topic = topicOf(key, lease.name);
+  const topic = topicOf(key);
   const change = (resourceVersion: string): void => {
     source.publish(key, documentOf(resourceVersion), { resourceVersion });
     writer.changed(topic);
@@ -102,15 +93,15 @@ function useWriter() {
   const answerAll = (): void => {
     for (const write of waiting.splice(0)) write();
   };
-  /** Topics of four units, each with a version that Redis does not hold. */
-  const changeFourUnits = (): void => {
-    for (const unit of ["a", "b", "c", "d"]) {
-      const changed = topicOf(`${unit}/flags`, `namespace/${unit}`);
-      source.publish(changed.key, documentOf(unit), { resourceVersion: unit });
+  /** Four topics, each with a version that Redis does not hold. */
+  const changeFour = (): void => {
+    for (const name of ["a", "b", "c", "d"]) {
+      const changed = topicOf(`${name}/flags`);
+      source.publish(changed.key, documentOf(name), { resourceVersion: name });
       writer.changed(changed);
     }
   };
-  return { writer, topic, written, failures, failed, redis, change, answer, answerAll, changeFourUnits };
+  return { writer, topic, written, failures, redis, change, answer, answerAll, changeFour };
 }
 
 describe("RecordWriter", () => {
@@ -168,41 +159,40 @@ describe("RecordWriter", () => {
 
   it("announces a version once more for who asks, and once", async () => {
     const { writer, topic, written, redis, change, answer } = useWriter();
-    const unit = new OwnershipUnit(lease.name);
-    unit.topics.set(key, topic);
     change("1");
     await answer("1");
     await writer.settled();
     redis.holdsTheSame = true;
     topic.isAsked = true;
-    writer.confirm(unit);
+    writer.confirm([topic]);
     await eventually(() => written.length === 2, "the announcement");
     await answer("1");
     await writer.settled();
-    writer.confirm(unit);
+    writer.confirm([topic]);
     await writer.settled();
     expect(written).to.deep.equal(["1", "1"]);
   });
 
-  it("settles once the topics of all units are written, whose comparisons wait for one another", async () => {
-    const { writer, written, answerAll, changeFourUnits } = useWriter();
-    changeFourUnits();
+  it("settles once all topics are written", async () => {
+    const { writer, written, answerAll, changeFour } = useWriter();
+    changeFour();
     const settling = { isOver: false };
     const settled = writer.settled().then(() => (settling.isOver = true));
-    for (const unit of ["a", "b", "c", "d"]) {
-      await eventually(() => written.includes(unit), `the write of ${unit}`);
-      expect(settling.isOver, `before ${unit} is written`).to.equal(false);
+    for (const name of ["a", "b", "c", "d"]) {
+      await eventually(() => written.includes(name), `the write of ${name}`);
+      expect(settling.isOver, `before ${name} is written`).to.equal(false);
     }
     answerAll();
     await settled;
   });
 
-  it("settles once no topic of any unit can be written", async () => {
-    const { writer, redis, failed, changeFourUnits } = useWriter();
+  it("settles once no topic can be written", async () => {
+    const { writer, redis, failures, changeFour } = useWriter();
     redis.isUp = false;
-    changeFourUnits();
+    changeFour();
     await writer.settled();
-    expect([...failed]).to.have.members(["a/flags", "b/flags", "c/flags", "d/flags"]);
+    // One command has failed for all of them.
+    expect(failures).to.have.length(1);
   });
 
   it("settles once a state is written that followed the one of its call, although another follows", async () => {

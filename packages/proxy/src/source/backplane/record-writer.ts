@@ -1,9 +1,8 @@
 import { BackplaneError, type LeaseKeeper, type Records } from "@bunting/backplane";
-import { errorCode, SetMultimap, WorkQueue, type Context, type Runnable } from "@bunting/runtime";
+import { errorCode, WorkQueue, type Context, type Runnable } from "@bunting/runtime";
 import type { BackplaneMetrics } from "./backplane-metrics.js";
 import { storedRecordOf } from "./known.js";
 import type { ReplicatedTopic } from "./replicated-topic.js";
-import type { OwnershipUnit } from "./ownership-unit.js";
 import { Settling } from "./settling.js";
 
 export interface RecordWriterOptions {
@@ -14,25 +13,27 @@ export interface RecordWriterOptions {
     "clock" | "metrics"
   >;
   /** Redis says that the lease has ended. */
-  readonly onFenced: (unit: string) => void;
+  readonly onFenced: () => void;
   readonly onFailed: (topic: ReplicatedTopic, error: Error) => void;
 }
 
+/** With thousands at once, as after a take-over, the last ones would time out, which ends the connection. */
+const writesAtOnce = 64;
 /** Wait before a record is read and written again of which Redis held a newer version. */
 const olderRetry = { firstMs: 5, capMs: 5_000 };
 
 /**
- * Writes the records that this replica owns. A topic has one command under way at a time, and one more follows if the
+ * Writes the records of topics while this replica is the owner. A topic has one command under way at a time, and one more follows if the
  * topic changes meanwhile: Redis gets the newest state, in order, and nothing queues. A write of which Redis holds a newer
  * version is repeated after a backoff; any other that failed, by the next reconciliation.
  */
 export class RecordWriter implements Runnable {
   readonly name = "records";
   readonly #options: RecordWriterOptions;
-  /** Topics whose record in Redis is to be compared with their state, by unit: after a take-over, and to confirm it again. */
-  readonly #toCompare = new SetMultimap<string, ReplicatedTopic>();
-  /** Units with such topics. One unit at a time, in few large commands, because a take-over brings thousands of topics. */
-  readonly #comparisons: WorkQueue<string>;
+  /** Topics whose record in Redis is to be compared with their state: after a take-over, and to confirm it again. */
+  readonly #toCompare = new Set<ReplicatedTopic>();
+  /** Compares all such topics in few large commands, because a take-over brings thousands. */
+  readonly #comparisons: WorkQueue<"topics">;
   readonly #writes: WorkQueue<ReplicatedTopic>;
   /** Topics whose state is on its way to Redis. */
   readonly #unsettled = new Set<ReplicatedTopic>();
@@ -45,13 +46,13 @@ export class RecordWriter implements Runnable {
     this.#options = options;
     this.#comparisons = new WorkQueue({
       name: "comparisons",
-      work: (unit) => this.#compareUnit(unit),
+      work: () => this.#compare(),
       clock,
     });
     this.#writes = new WorkQueue({
       name: "writes",
       work: (topic) => this.#step(topic),
-      concurrency: Infinity,
+      concurrency: writesAtOnce,
       backoff: olderRetry,
       clock,
     });
@@ -67,15 +68,15 @@ export class RecordWriter implements Runnable {
 
   /** The state of the topic has changed, or is to be announced again. */
   changed(topic: ReplicatedTopic): void {
-    const lease = this.#options.keeper.held(topic.ownershipUnit.name);
+    const lease = this.#options.keeper.held;
     if (lease === undefined || topic.current === undefined) return;
     if (topic.basedOn === lease.fence) this.#queueWrite(topic);
     else this.#queueComparison(topic);
   }
 
-  /** Confirms all records of a unit in Redis, and writes those that Redis does not hold. */
-  confirm(unit: OwnershipUnit): void {
-    for (const topic of unit.topics.values())
+  /** Confirms the records of topics in Redis, and writes those that Redis does not hold. */
+  confirm(topics: Iterable<ReplicatedTopic>): void {
+    for (const topic of topics)
       if (topic.current !== undefined && !this.#writes.has(topic)) this.#queueComparison(topic);
   }
 
@@ -103,16 +104,16 @@ export class RecordWriter implements Runnable {
   }
 
   #queueComparison(topic: ReplicatedTopic): void {
-    const { name } = topic.ownershipUnit;
     this.#unsettled.add(topic);
-    this.#toCompare.add(name, topic);
-    this.#comparisons.add(name);
+    this.#toCompare.add(topic);
+    this.#comparisons.add("topics");
   }
 
-  async #compareUnit(unit: string): Promise<undefined> {
+  async #compare(): Promise<undefined> {
     const { records, keeper, context } = this.#options;
-    const topics = [...this.#toCompare.take(unit)];
-    const lease = keeper.held(unit);
+    const topics = [...this.#toCompare];
+    this.#toCompare.clear();
+    const lease = keeper.held;
     const toConfirm = topics.flatMap((topic) => {
       const known = topic.current;
       if (known !== undefined && lease !== undefined) return [{ topic, known }];
@@ -145,7 +146,7 @@ export class RecordWriter implements Runnable {
   /** One command: a read, until it is known what Redis holds, and then a write. Rejects if Redis holds a newer record. */
   async #step(topic: ReplicatedTopic): Promise<undefined> {
     const { records, keeper, context } = this.#options;
-    const lease = keeper.held(topic.ownershipUnit.name);
+    const lease = keeper.held;
     const known = topic.current;
     if (lease === undefined || known === undefined) {
       this.#ended(topic);
@@ -189,7 +190,7 @@ export class RecordWriter implements Runnable {
     const code = errorCode(error) ?? "INTERNAL";
     context.metrics.backplaneWriteFailed(code.toLowerCase());
     topic.basedOn = undefined;
-    if (code === "FENCED") onFenced(topic.ownershipUnit.name);
+    if (code === "FENCED") onFenced();
     else onFailed(topic, error as Error);
   }
 }

@@ -13,7 +13,7 @@ export interface ConfirmationTimes {
 
 /** What topics tell the replica that they are of. */
 export interface ReplicatedEvents<Topic> {
-  /** A watch of this replica has reported the topic: an owner has to write it. */
+  /** A watch of this replica has reported the topic: the owner has to write it. */
   readonly onAnswered: (topic: Topic) => void;
   /** A watch of this replica can't follow changes. */
   readonly onStale: (topic: Topic) => void;
@@ -30,15 +30,8 @@ export interface ReplicatedShared<Topic> {
   readonly context: Pick<Context<Pick<BackplaneMetrics, "backplaneRecordRefused">>, "clock" | "metrics">;
   /** True while Redis can be used (RedisHealth); false: this replica watches for itself. */
   readonly usesRedis: () => boolean;
+  /** The lease while this replica is the owner. */
+  readonly lease: () => Lease | undefined;
   readonly times: ConfirmationTimes;
   readonly events: ReplicatedEvents<Topic>;
-}
-
-/** The ownership unit of a topic, as far as the topic needs it. */
-export interface Ownership {
-  /** Also the name of the lease. */
-  readonly name: string;
-  readonly lease: Lease | undefined;
-  /** This replica opens all watches of the unit before it asks for the lease. */
-  readonly isPrewarming: boolean;
 }

@@ -23,14 +23,14 @@ function followed(resourceVersion: string, lease?: Lease) {
   };
   const ignore = (): void => undefined;
   const repairs: string[] = [];
-  const unit = { name: "namespace/demo", lease, isPrewarming: false };
-  const topic = new ReplicatedTopic(key, unit, {
+  const owner = { lease };
+  const topic = new ReplicatedTopic(key, {
     ...{
       source,
       context: { clock, metrics: { backplaneRecordRefused: ignore } },
       follower: { follow: ignore },
     },
-    ...{ usesRedis: () => true, times: { answerMs: 7_000, freshMs: 45_000 } },
+    ...{ usesRedis: () => true, lease: () => owner.lease, times: { answerMs: 7_000, freshMs: 45_000 } },
     events: {
       ...{ onAnswered: ignore, onStale: ignore, onFollowed: () => undefined },
       onRefused: (_, { code }) => repairs.push(code),
@@ -38,7 +38,7 @@ function followed(resourceVersion: string, lease?: Lease) {
   });
   const sink = new RecordingSink();
   topic.attach(sink, undefined);
-  return { topic, unit, source, sink, clock, repairs };
+  return { topic, owner, source, sink, clock, repairs };
 }
 
 function stored(epoch: number, resourceVersion: string, confirmedAgoMs = 0): StoredRecord {
@@ -62,7 +62,7 @@ describe("ReplicatedTopic", () => {
   });
 
   it("goes on as the owner after an older version of a later epoch, which nobody is left to correct", async () => {
-    const lease = { name: "namespace/demo", holder: "this", fence: 3, untilMs: Infinity };
+    const lease = { holder: "this", fence: 3, untilMs: Infinity };
     const { topic, sink } = followed("87", lease);
     expect(await sink.nextText()).to.equal(textOf("87"));
     topic.rebase(stored(5, "86"), 5);
@@ -71,7 +71,7 @@ describe("ReplicatedTopic", () => {
   });
 
   it("goes on as the owner after a newer version of a later epoch, which was lost when the API server's store was restored", async () => {
-    const lease = { name: "namespace/demo", holder: "this", fence: 3, untilMs: Infinity };
+    const lease = { holder: "this", fence: 3, untilMs: Infinity };
     const { topic, sink } = followed("50", lease);
     expect(await sink.nextText()).to.equal(textOf("50"));
     topic.rebase(stored(5, "87", 45_000), 5);
@@ -107,11 +107,11 @@ describe("ReplicatedTopic", () => {
   });
 
   it("goes on to watch what it does not own any more until another owner has confirmed it, without a gap", async () => {
-    const lease = { name: "namespace/demo", holder: "this", fence: 3, untilMs: Infinity };
-    const { topic, unit, sink, source, clock } = followed("87", lease);
+    const lease = { holder: "this", fence: 3, untilMs: Infinity };
+    const { topic, owner, sink, source, clock } = followed("87", lease);
     expect(await sink.nextText()).to.equal(textOf("87"));
     clock.advance(10_000);
-    unit.lease = undefined;
+    owner.lease = undefined;
     topic.invalidateConfirmation();
     topic.settle();
     const position = { epoch: 3, resourceVersion: "87" };
@@ -125,7 +125,7 @@ describe("ReplicatedTopic", () => {
   });
 
   it("tells a subscriber that comes to what is watched for others what it is, and whether it is stale", async () => {
-    const lease = { name: "namespace/demo", holder: "this", fence: 3, untilMs: Infinity };
+    const lease = { holder: "this", fence: 3, untilMs: Infinity };
     const { topic, sink, source } = followed("87", lease);
     expect(await sink.nextText()).to.equal(textOf("87"));
     topic.isWantedElsewhere = true;
@@ -141,12 +141,12 @@ describe("ReplicatedTopic", () => {
   });
 
   it("says that it is stale once the last confirmation is too old, if its own watch can't read it either", async () => {
-    const { topic, unit, sink, source, clock } = followed("87");
+    const { topic, sink, source, clock } = followed("87");
     topic.record(stored(1, "87"));
     expect(await sink.nextText()).to.equal(textOf("87"));
-    // Before it asks for the lease, it watches beside the owner.
-    unit.isPrewarming = true;
-    topic.settle();
+    // While it reads once more, it watches beside the owner.
+    source.refresh = () => () => undefined;
+    topic.refresh(() => undefined, undefined);
     source.stale(key, new Error("the API server is away"));
     clock.advance(44_999);
     topic.expire();
@@ -231,7 +231,7 @@ describe("ReplicatedTopic", () => {
       const { record, ...rest } = stored(epoch, resourceVersion);
       return { ...rest, record: { ...record, kind: "document", history: history.map(past) } as TopicRecord };
     };
-    const lease = { name: "namespace/demo", holder: "this", fence: 3, untilMs: Infinity };
+    const lease = { holder: "this", fence: 3, untilMs: Infinity };
 
     it("from Redis, where it follows, and tells it", async () => {
       const { topic, sink } = followed("87");

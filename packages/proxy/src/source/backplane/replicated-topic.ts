@@ -24,26 +24,26 @@ import {
 } from "./known.js";
 import { LocalSink } from "./local-sink.js";
 import { RepairPace } from "./repair-pace.js";
-import type { Ownership, ReplicatedShared } from "./replicated-shared.js";
+import type { ReplicatedShared } from "./replicated-shared.js";
 
 /**
  * One topic on this replica: watched (by its source), followed (in Redis), or both while one takes over from the other.
  * The reports of both are put into one history, `#newest`. By `settle`, which every change that matters calls, it is
- * - watched and written to Redis, if this replica has the lease of the ownership unit;
- * - watched and followed, while this replica prewarms, or no owner has confirmed the topic lately (`#isDirect`);
- * - followed, if another replica owns it; only watched, while Redis can't be used.
+ * - watched and written to Redis, if this replica is the owner;
+ * - watched and followed, while no owner has confirmed the topic lately (`#isDirect`);
+ * - followed, if another replica is the owner; only watched, while Redis can't be used.
  *
  * Invariants:
  * - Make before break: an open watch stays open until an owner's confirmation is seen.
  * - Subscribers receive only what is later in the history than their last report (LocalSink sees to it).
  * - `#isVerifying`: a consistent read decides between two reports that contradict each other. `current` is undefined.
  * - `#contradiction` is the record in Redis that contradicted `#newest`; that read's result is placed after it.
- * - `basedOn` belongs to the RecordWriter.
  */
 export class ReplicatedTopic implements FollowerSink {
   readonly key: TopicKey;
-  readonly ownershipUnit: Ownership;
-  /** Fence of the lease under which the record in Redis was last compared with `current`. */
+  /** The peer, for fairness, on whose behalf other replicas want it: the topics of a namespace have the same. */
+  readonly peerOfOthers: string;
+  /** Of the RecordWriter: fence of the lease under which the record in Redis was last compared with `current`. */
   basedOn: number | undefined;
   /** Another replica waits for the first report: it is written, and so announced, even if Redis holds the same. */
   isAsked = false;
@@ -61,9 +61,9 @@ export class ReplicatedTopic implements FollowerSink {
   #isVerifying = false;
   #contradiction: Known | undefined;
 
-  constructor(key: TopicKey, unit: Ownership, shared: ReplicatedShared<ReplicatedTopic>) {
+  constructor(key: TopicKey, shared: ReplicatedShared<ReplicatedTopic>) {
     this.key = key;
-    this.ownershipUnit = unit;
+    this.peerOfOthers = key.slice(0, key.indexOf("/"));
     this.#shared = shared;
     this.#confirmation = new OwnerConfirmation(shared);
     this.#repairs = new RepairPace(shared);
@@ -80,6 +80,11 @@ export class ReplicatedTopic implements FollowerSink {
   /** The last report of the watch is valid, and placed in the history. */
   get isCurrent(): boolean {
     return this.#watch?.isCurrent === true && !this.#isVerifying;
+  }
+
+  /** There was a FeatureFlag when the topic was last reported. */
+  get exists(): boolean {
+    return this.#newest?.kind === "document";
   }
 
   /** The watch can't read the topic, for a reason that lies outside of the document: another replica may be able to. */
@@ -136,11 +141,10 @@ export class ReplicatedTopic implements FollowerSink {
 
   /** Opens or closes the watch, and starts or ends following, as the present state demands. */
   settle(): void {
-    const { usesRedis } = this.#shared;
+    const { usesRedis, lease } = this.#shared;
     const isLocal = this.#local !== undefined;
-    const isOwned = this.ownershipUnit.lease !== undefined && (isLocal || this.isWantedElsewhere);
-    const isPrewarmed = this.ownershipUnit.isPrewarming && (isLocal || this.isWantedElsewhere);
-    const isNeeded = isOwned || isPrewarmed || (isLocal && !usesRedis()) || this.#refreshes > 0;
+    const isOwned = lease() !== undefined && (isLocal || this.isWantedElsewhere);
+    const isNeeded = isOwned || (isLocal && !usesRedis()) || this.#refreshes > 0;
     if (isLocal && !isNeeded && this.#watch !== undefined && !this.#confirmation.isFresh)
       this.#isDirect = true;
     if (isOwned || !usesRedis()) this.#isDirect = false;
@@ -154,7 +158,7 @@ export class ReplicatedTopic implements FollowerSink {
   expire(): void {
     const local = this.#local;
     if (local === undefined || this.#confirmation.isFresh) return;
-    if (!this.#shared.usesRedis() || this.ownershipUnit.lease !== undefined) return;
+    if (!this.#shared.usesRedis() || this.#shared.lease() !== undefined) return;
     if (!this.#isDirect) this.#goDirect();
     const reason = this.#watch?.staleReason;
     if (reason !== undefined && !local.isStale) local.stale(reason);
@@ -183,7 +187,7 @@ export class ReplicatedTopic implements FollowerSink {
   confirmed(agoMs: number, position: RecordPosition): void {
     const known = this.#newest;
     if (known === undefined) return;
-    const isFollower = this.ownershipUnit.lease === undefined && this.isCurrent;
+    const isFollower = this.#shared.lease() === undefined && this.isCurrent;
     if (isFollower && isSameInEarlierEpoch(position, known) && this.#confirmation.counts(agoMs)) {
       this.#moveTo(known, position.epoch);
       // Following starts again from the new position.
@@ -257,7 +261,7 @@ export class ReplicatedTopic implements FollowerSink {
 
   #place(report: WatchReport): void {
     const before = this.#newest;
-    const known = place(report, before, this.ownershipUnit.lease?.fence ?? 0);
+    const known = place(report, before, this.#shared.lease()?.fence ?? 0);
     if (known !== undefined) this.#learn(known);
     else if (before !== undefined) this.#verify();
   }
@@ -287,7 +291,7 @@ export class ReplicatedTopic implements FollowerSink {
 
   /** Reads consistently before a report that contradicts `#newest` may replace it. */
   #verify(): void {
-    const { source } = this.#shared;
+    const { source, lease } = this.#shared;
     if (this.#isVerifying) return;
     this.#isVerifying = true;
     const watch = this.#watch;
@@ -296,8 +300,7 @@ export class ReplicatedTopic implements FollowerSink {
       this.#isVerifying = false;
       const report = watch?.lastReport;
       if (report === undefined) return;
-      const fence = this.ownershipUnit.lease?.fence ?? 0;
-      const known = placeRead(report, this.#newest, fence, this.#contradiction);
+      const known = placeRead(report, this.#newest, lease()?.fence ?? 0, this.#contradiction);
       this.#contradiction = undefined;
       this.#isTaken(() => this.#learn(known));
     };
@@ -339,7 +342,7 @@ export class ReplicatedTopic implements FollowerSink {
     const watch = new InnerWatch({
       source,
       topic: this.key,
-      peer: this.#local?.peer ?? this.ownershipUnit,
+      peer: this.#local?.peer ?? this.peerOfOthers,
       nowMs: () => context.clock.monotonicMs(),
       onReport: (report) => {
         this.#place(report);
@@ -352,7 +355,7 @@ export class ReplicatedTopic implements FollowerSink {
   }
 
   #watchIsStale(reason: Error): void {
-    if (this.ownershipUnit.lease !== undefined || !this.#confirmation.isFresh || !this.#shared.usesRedis())
+    if (this.#shared.lease() !== undefined || !this.#confirmation.isFresh || !this.#shared.usesRedis())
       this.#local?.stale(reason);
     this.#shared.events.onStale(this);
     this.settle();

@@ -6,8 +6,8 @@ import {
   Interest,
   Keys,
   LeaseKeeper,
-  Leases,
   Membership,
+  OwnerLease,
   RecordCodec,
   RecordKeys,
   Records,
@@ -20,25 +20,25 @@ import { aborted, errorCode, RateLimitedLog, sleep, within } from "@bunting/runt
 import type { SourceSink } from "../flag-source.js";
 import { HeapRoom } from "../heap-room.js";
 import type { BackplaneReport } from "./backplane-metrics.js";
-import { countTopics, lateReasonOf, otherUnits, ownedUnits } from "./backplane-report.js";
+import { countTopics, lateReasonOf, ownLease } from "./backplane-report.js";
 import type { BackplaneSourceOptions } from "./backplane-source-options.js";
 import { FollowedRefreshes } from "./followed-refreshes.js";
 import { OwnerRequests } from "./owner-requests.js";
+import { Ownership } from "./ownership.js";
 import { readRecordKeys } from "./read-record-keys.js";
 import { RecordWriter } from "./record-writer.js";
 import { RedisHealth } from "./redis-health.js";
 import type { ReplicatedShared } from "./replicated-shared.js";
-import type { ReplicatedTopic } from "./replicated-topic.js";
+import { ReplicatedTopic } from "./replicated-topic.js";
 import { Reconciliation } from "./reconciliation.js";
-import { OwnershipLeases } from "./ownership-leases.js";
-import { OwnershipUnits } from "./ownership-units.js";
+import { TopicTable } from "./topic-table.js";
 
 export interface ReplicatedTopicsOptions extends BackplaneSourceOptions {
   /** Redis has answered. */
   readonly onReached: () => void;
 }
 
-/** Checks of what this replica should own, per lease time. */
+/** Checks of whether this replica should be the owner, per lease time. */
 const checksPerLease = 5;
 /** An owner's confirmation is valid for so many comparison intervals. */
 const comparisonsOfTrust = 3;
@@ -46,31 +46,31 @@ const comparisonsOfTrust = 3;
 const comparisonsOfInterest = 4;
 /** Time that a new owner needs to open its watches, after it has the lease. */
 const openingMs = 2_000;
-/** Time-out of giving the leases back to a slow Redis, because the process has seconds to end. Leases then expire. */
+/** Time-out of giving the lease back to a slow Redis, because the process has seconds to end. It then expires. */
 const releaseMs = 3_000;
 /** Limit of log lines about single topics: peers can make the proxy watch many. */
 const linesPerMinute = 20;
 
 /**
- * The topics that replicas share through Redis. For each ownership unit (a namespace, or the whole cluster) one replica
- * has the lease: it watches what any replica wants, and writes it. The others follow Redis. The parts:
- * - who owns: OwnershipLeases (which leases this replica wants, takes and gives back), Membership (the live replicas)
+ * The topics that replicas share through Redis. One replica, the owner, has the lease: it watches what any replica wants,
+ * and writes it. The others follow Redis. The parts:
+ * - who is the owner: Ownership (whether this replica wants the lease, takes it and gives it back), LeaseKeeper
  * - what others want: Interest and Reconciliation (mentioned in turn), OwnerRequests (asked at once)
  * - writing: RecordWriter; following: Follower (compares), AnnouncementReader (hears of edits), FollowedRefreshes
- * - whether Redis can be used: RedisHealth
+ * - whether Redis can be used: RedisHealth, by the heartbeats of Membership (which also tells who is live)
  *
  * Invariants:
- * - No lease is trusted to be in force: Redis refuses writes under a lease that has ended.
+ * - The lease is not trusted to be in force: Redis refuses writes under a lease that has ended.
  * - No topic goes back: its sink receives only what is later in the topic's history, whoever reported it.
  * - While Redis can't be used, every topic with subscribers is watched here.
- * - The connection outlasts all that write through it, so that leases can be given back at the end.
+ * - The connection outlasts all that write through it, so that the lease can be given back at the end.
  */
 export class ReplicatedTopics {
   readonly #options: ReplicatedTopicsOptions;
-  /** Unique per process: a restarted process of the same Pod must not continue under the leases of this one. */
+  /** Unique per process: a restarted process of the same Pod must not continue under the lease of this one. */
   readonly #replica = `${hostname()}/${randomUUID().slice(0, 8)}`;
-  readonly #units: OwnershipUnits;
-  readonly #ownershipLeases: OwnershipLeases;
+  readonly #topics: TopicTable;
+  readonly #ownership: Ownership;
   readonly #connection: RedisConnection;
   readonly #keeper: LeaseKeeper;
   readonly #membership: Membership;
@@ -83,12 +83,10 @@ export class ReplicatedTopics {
   readonly #redisHealth: RedisHealth;
   readonly #reconciliation: Reconciliation;
   readonly #log: RateLimitedLog;
-  readonly #shared: ReplicatedShared<ReplicatedTopic>;
   #recordKeys = RecordKeys.none;
-  /** Names of ownership units of which a watch has become stale in this turn of the event loop. */
-  readonly #unreadable = new Set<string>();
+  /** A watch has become stale in this turn of the event loop. */
+  #isUnreadable = false;
   #lagMs: number | undefined;
-  #isTaking = false;
   #isStopping = false;
 
   constructor(options: ReplicatedTopicsOptions) {
@@ -108,18 +106,14 @@ export class ReplicatedTopics {
     const room = new HeapRoom(context.clock);
     const codec = new RecordCodec(backplane.maxDocumentBytes, () => this.#recordKeys, room, options.prepare);
     const records = new Records({ connection, keys, codec, shards, announcements, clock: context.clock });
-    const leases = new Leases({ connection, keys, holder: replica, leaseMs, clock: context.clock });
     this.#keeper = new LeaseKeeper({
-      leases,
-      leaseMs,
-      clock: context.clock,
-      onHeld: (lease) => void this.#ownershipLeases.acquired(lease),
-      onLost: (name) => this.#ownershipLeases.lost(name),
-      onHandOverRequested: (lease, by) => void this.#ownershipLeases.handOver(lease, by),
+      ownerLease: new OwnerLease({ connection, keys, holder: replica, leaseMs, clock: context.clock }),
+      ...{ leaseMs, clock: context.clock },
+      onHeld: (lease) => void this.#ownership.acquired(lease),
+      onLost: () => this.#ownership.lost(),
     });
     this.#membership = new Membership({
       ...{ connection, keys, member: replica, memberMs, clock: context.clock },
-      onChange: (members) => this.#ownershipLeases.membersChanged(members),
       onBeat: (failure) => {
         if (!this.#isStopping) this.#redisHealth.beaten(failure);
       },
@@ -132,7 +126,11 @@ export class ReplicatedTopics {
         this.#refreshes.announced(topic);
       },
       onRequest: (topic, asked) => this.#asked(topic, asked),
-      onGap: () => this.#follower.compare(),
+      onGap: () => {
+        this.#follower.compare();
+        // Requests to the owner may have been missed as well.
+        void this.#reconciliation.reconcile();
+      },
     });
     const wantedMs = compareMs * comparisonsOfInterest;
     this.#interest = new Interest({ connection, keys, shards, announcements, wantedMs });
@@ -141,7 +139,7 @@ export class ReplicatedTopics {
       records,
       keeper: this.#keeper,
       context,
-      onFenced: (unit) => void this.#ownershipLeases.fenced(unit),
+      onFenced: () => void this.#ownership.fenced(),
       onFailed: (topic, error) => this.#writeFailed(topic.key, error),
     });
     this.#refreshes = new FollowedRefreshes({ records, interest: this.#interest, clock: context.clock });
@@ -150,13 +148,14 @@ export class ReplicatedTopics {
       stableMs: backplane.stableMs,
       onChange: () => this.#redisHealthChanged(),
     });
-    this.#shared = {
-      ...{ source, follower: this.#follower, context },
-      usesRedis: () => this.#usesRedis,
+    const usesRedis = (): boolean => this.#usesRedis;
+    const shared: ReplicatedShared<ReplicatedTopic> = {
+      ...{ source, follower: this.#follower, context, usesRedis },
+      lease: () => this.#ownership.lease,
       times: { answerMs: leaseMs + openingMs, freshMs: compareMs * comparisonsOfTrust },
       events: {
         onAnswered: (topic) => this.#answered(topic),
-        onStale: (topic) => this.#watchIsStale(topic),
+        onStale: () => this.#watchIsStale(),
         onRefused: (topic, error) => this.#recordRefused(topic, error),
         onFollowed: (lagMs) => {
           this.#lagMs = lagMs;
@@ -164,18 +163,16 @@ export class ReplicatedTopics {
         },
       },
     };
-    this.#units = new OwnershipUnits({
-      isClusterWide: options.isClusterWide,
-      onEmpty: ({ name }) => void this.#keeper.drop(name).catch(withoutRedis),
-      onForgotten: (topic) => this.#refreshes.forget(topic),
+    this.#topics = new TopicTable({
+      create: (key) => new ReplicatedTopic(key, shared),
+      onForgotten: (key) => this.#refreshes.forget(key),
     });
-    this.#ownershipLeases = new OwnershipLeases({
-      ...{ units: this.#units, shared: this.#shared, replica, leases, leaseMs, context },
-      ...{ keeper: this.#keeper, membership: this.#membership },
+    this.#ownership = new Ownership({
+      ...{ topics: this.#topics, usesRedis, keeper: this.#keeper, context },
       ...{ interest: this.#interest, writer: this.#writer },
     });
     this.#reconciliation = new Reconciliation({
-      ...{ units: this.#units, ownershipLeases: this.#ownershipLeases, compareMs, clock: context.clock },
+      ...{ topics: this.#topics, ownership: this.#ownership, compareMs, clock: context.clock },
       ...{ interest: this.#interest, writer: this.#writer },
     });
     context.metrics.backplaneReport(() => this.#report());
@@ -183,37 +180,34 @@ export class ReplicatedTopics {
 
   watch(key: TopicKey, sink: SourceSink, signal: AbortSignal, peer?: unknown): void {
     if (signal.aborted) return;
-    const topic = this.#units.topic(key, this.#shared);
-    const unit = this.#units.unit(topic.ownershipUnit.name);
+    const topic = this.#topics.topic(key);
     topic.attach(sink, peer);
-    if (!unit.isOwned) this.#ownerRequests.send(topic, "watch");
-    this.#ownershipLeases.want(unit);
-    this.#takeSoon();
+    if (this.#ownership.lease === undefined) this.#ownerRequests.send(topic, "watch");
     const leave = (): void => {
       // Until the next reconciliation, another replica may still want it.
-      if (unit.isOwned) topic.isWantedElsewhere = true;
+      if (this.#ownership.lease !== undefined) topic.isWantedElsewhere = true;
       topic.detach();
-      this.#units.forgetIdle(topic);
+      this.#topics.forgetIdle(topic);
       this.#ownerRequests.forget(topic);
     };
     signal.addEventListener("abort", leave, { once: true });
   }
 
   refresh(key: TopicKey, done: () => void, peer?: unknown): () => void {
-    const topic = this.#units.find(key);
+    const topic = this.#topics.find(key);
     if (topic === undefined) return () => undefined;
     if (topic.isWatched || !this.#usesRedis) return topic.refresh(done, peer);
     return this.#refreshes.refresh(topic, done);
   }
 
-  /** Shares until the signal aborts, and then gives its leases back, so that other replicas take over at once. */
+  /** Shares until the signal aborts, and then gives its lease back, so that another replica takes over at once. */
   async run(signal: AbortSignal): Promise<void> {
     const { keyFile, context } = this.#options;
     if (keyFile !== undefined) this.#recordKeys = await readRecordKeys(keyFile);
     const closing = new AbortController();
     const connected = Promise.all([
       this.#connection.run(closing.signal),
-      // Until the leases were given back: what is known by then is written before.
+      // Until the lease was given back: what is known by then is written before.
       this.#writer.run(closing.signal),
     ]);
     this.#redisHealth.lost();
@@ -224,7 +218,7 @@ export class ReplicatedTopics {
     } finally {
       this.#isStopping = true;
       this.#redisHealth.stop();
-      this.#units.clear();
+      this.#topics.clear();
       closing.abort();
       await connected;
     }
@@ -239,7 +233,7 @@ export class ReplicatedTopics {
       this.#check(signal),
       this.#reconciliation.run(signal),
     ]);
-    if (this.#connection.isUp) await this.#ownershipLeases.releaseAll();
+    if (this.#connection.isUp) await this.#ownership.release();
   }
 
   get #usesRedis(): boolean {
@@ -250,52 +244,42 @@ export class ReplicatedTopics {
     const { context, backplane } = this.#options;
     const nowMs = context.clock.monotonicMs();
     return {
-      ...countTopics(this.#units.topics(), this.#usesRedis),
+      ...countTopics(this.#topics, {
+        usesRedis: this.#usesRedis,
+        isOwner: this.#ownership.lease !== undefined,
+      }),
       ...(this.#lagMs === undefined ? {} : { lagMs: this.#lagMs }),
       ...{ ...lateReasonOf(this.#reader.failure, backplane.compareMs), ...this.#redisHealth.report },
       replica: this.#replica,
       replicas: this.#membership.members,
-      others: otherUnits(this.#units),
-      owned: ownedUnits(this.#units, this.#keeper, { leaseMs: backplane.leaseMs, nowMs }),
+      ...ownLease(this.#keeper.held, { leaseMs: backplane.leaseMs, nowMs }),
     };
   }
 
-  /** Takes free leases at once: the first subscriber of a namespace waits for that. */
-  #takeSoon(): void {
-    if (this.#isTaking) return;
-    this.#isTaking = true;
-    queueMicrotask(() => {
-      this.#isTaking = false;
-      if (this.#connection.isUp) void this.#keeper.tend().catch(withoutRedis);
-    });
-  }
-
-  /** Another replica sent a request to the owner of a topic. */
+  /** Another replica sent a request to the owner. */
   #asked(key: TopicKey, asked: InterestRequest): void {
-    const topic = this.#ownershipLeases.wantedElsewhere(key);
-    if (topic?.ownershipUnit.lease === undefined) return;
+    const topic = this.#ownership.wantedElsewhere(key);
+    if (topic === undefined) return;
     const write = (): void => this.#writer.changed(topic);
-    if (asked === "refresh") topic.refresh(write, topic.ownershipUnit);
+    if (asked === "refresh") topic.refresh(write, topic.peerOfOthers);
     else if (topic.current !== undefined) write();
     // Redis may hold the same record from long ago: the replica that asks has to learn that it is still valid.
     else topic.isAsked = true;
   }
 
   #answered(topic: ReplicatedTopic): void {
-    const unit = this.#units.get(topic.ownershipUnit);
-    if (unit !== undefined) this.#ownershipLeases.canRead(unit);
+    this.#ownership.canRead();
     // In a microtask, so that the topic has taken the report by then.
     queueMicrotask(() => this.#writer.changed(topic));
   }
 
-  /** When an API server goes away, all topics of a unit become stale together: the unit is checked once for all. */
-  #watchIsStale({ ownershipUnit: { name } }: ReplicatedTopic): void {
-    if (this.#unreadable.has(name)) return;
-    this.#unreadable.add(name);
+  /** When an API server goes away, many topics become stale together: they are checked once for all. */
+  #watchIsStale(): void {
+    if (this.#isUnreadable) return;
+    this.#isUnreadable = true;
     queueMicrotask(() => {
-      this.#unreadable.delete(name);
-      const unit = this.#units.get({ name });
-      if (unit !== undefined) void this.#ownershipLeases.cannotRead(unit);
+      this.#isUnreadable = false;
+      void this.#ownership.cannotRead();
     });
   }
 
@@ -328,19 +312,19 @@ export class ReplicatedTopics {
   }
 
   #redisHealthChanged(): void {
-    for (const unit of this.#units) {
-      this.#ownershipLeases.want(unit);
-      unit.settle();
-    }
-    if (this.#usesRedis) void this.#reconciliation.reconcile();
+    this.#ownership.want();
+    this.#topics.settle();
+    if (!this.#usesRedis) return;
+    void this.#keeper.tend().catch(withoutRedis);
+    void this.#reconciliation.reconcile();
   }
 
-  /** Checks regularly which leases this replica should want, and which topics no owner has confirmed lately. */
+  /** Checks regularly whether this replica should want the lease, and which topics no owner has confirmed lately. */
   async #check(signal: AbortSignal): Promise<void> {
     const { context, backplane } = this.#options;
     while (!signal.aborted) {
-      for (const unit of this.#units) this.#ownershipLeases.want(unit);
-      for (const topic of this.#units.topics()) topic.expire();
+      this.#ownership.want();
+      for (const topic of this.#topics) topic.expire();
       void this.#follower.compareUnconfirmed();
       await sleep(backplane.leaseMs / checksPerLease, signal, context.clock);
     }

@@ -1,0 +1,55 @@
+import type { TopicKey } from "@bunting/protocol";
+import { ManualClock } from "@bunting/test/support/manual-clock.js";
+import { ScriptedSource } from "@bunting/test/support/scripted-source.js";
+import { expect } from "chai";
+import { ReplicatedTopic } from "./replicated-topic.js";
+import { TopicTable } from "./topic-table.js";
+
+const ignore = (): void => undefined;
+
+function useTable(maxTopics: number) {
+  const clock = new ManualClock();
+  const forgotten: TopicKey[] = [];
+  const table = new TopicTable({
+    create: (key) =>
+      new ReplicatedTopic(key, {
+        ...{ source: new ScriptedSource(clock), follower: { follow: ignore } },
+        ...{ usesRedis: () => true, lease: () => undefined },
+        ...{ context: { clock, metrics: { backplaneRecordRefused: ignore } } },
+        times: { answerMs: 7_000, freshMs: 45_000 },
+        events: { onAnswered: ignore, onStale: ignore, onFollowed: ignore, onRefused: ignore },
+      }),
+    onForgotten: (key) => void forgotten.push(key),
+    maxTopics,
+  });
+  return { table, forgotten };
+}
+
+describe("TopicTable", () => {
+  it("takes on no more topics for others than it may have, but all that have subscribers here", () => {
+    const { table, forgotten } = useTable(3);
+    const wanted: readonly TopicKey[] = ["a/1", "a/2", "b/1", "b/2", "a/3", "a/1"];
+    const taken = wanted.map((key) => table.topicForOthers(key)?.key);
+    expect(taken).to.deep.equal(["a/1", "a/2", "b/1", undefined, undefined, "a/1"]);
+    expect(table.topic("c/1").key).to.equal("c/1");
+    for (const topic of table) table.forgetIdle(topic);
+    expect(forgotten).to.deep.equal(["a/1", "a/2", "b/1", "c/1"]);
+    expect(table.size).to.equal(0);
+  });
+
+  it("takes on nothing that is no topic, whatever other programs write to Redis", () => {
+    const { table } = useTable(3);
+    for (const key of [
+      "",
+      "flags",
+      "a/b/c",
+      "A/flags",
+      "a/",
+      "/flags",
+      "a/b?watch=1",
+      `a/${"x".repeat(254)}`,
+    ])
+      expect(table.topicForOthers(key), key).to.equal(undefined);
+    expect(table.size).to.equal(0);
+  });
+});
