@@ -93,15 +93,16 @@ function useWriter() {
   const answerAll = (): void => {
     for (const write of waiting.splice(0)) write();
   };
-  /** Four topics, each with a version that Redis does not hold. */
-  const changeFour = (): void => {
-    for (const name of ["a", "b", "c", "d"]) {
+  /** Topics, each with a version that Redis does not hold. */
+  const changeMany = (names: readonly string[]): void => {
+    for (const name of names) {
       const changed = topicOf(`${name}/flags`);
       source.publish(changed.key, documentOf(name), { resourceVersion: name });
       writer.changed(changed);
     }
   };
-  return { writer, topic, written, failures, redis, change, answer, answerAll, changeFour };
+  const changeFour = (): void => changeMany(["a", "b", "c", "d"]);
+  return { writer, topic, written, failures, redis, change, answer, answerAll, changeMany, changeFour };
 }
 
 describe("RecordWriter", () => {
@@ -184,6 +185,22 @@ describe("RecordWriter", () => {
     }
     answerAll();
     await settled;
+  });
+
+  it("writes so many at once that the last ones do not time out: a take-over brings all topics", async () => {
+    const { written, answerAll, change, changeMany } = useWriter();
+    changeMany(Array.from({ length: 200 }, (_, index) => `t${index}`));
+    await eventually(() => written.length === 64, "the first writes");
+    for (let turn = 0; turn < 20; turn++) await nextTurn();
+    expect(written).to.have.length(64);
+    answerAll();
+    await eventually(() => written.length === 128, "the next ones");
+    change("1");
+    for (const count of [192, 201]) {
+      answerAll();
+      await eventually(() => written.length === count, `${count} writes`);
+    }
+    expect(new Set(written).size).to.equal(201);
   });
 
   it("settles once no topic can be written", async () => {
