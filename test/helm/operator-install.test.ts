@@ -136,6 +136,8 @@ describe("the operator in place of an open-feature-operator that was applied by 
   this.timeout(120_000);
   skipWithout("BUNTING_HELM", "BUNTING_CLUSTER_BIN");
   const cluster = freshCluster({ crds: false });
+  const exists = async (path: string): Promise<boolean> =>
+    (await cluster().api.request("GET", path)).status === 200;
   let directory: TempDirectory | undefined;
   after(() => directory?.remove());
 
@@ -163,13 +165,20 @@ describe("the operator in place of an open-feature-operator that was applied by 
     const workload = { kind: "ServiceAccount", name: "checkout", namespace: "shop" };
     await cluster().api.patch(binding, { subjects: [...subjects, workload] });
 
-    const file = path.join(directory.path, "rendered.yaml");
-    const lines = documentedBlocks("docs/operate/migrate.md", "Without Helm", "sh").join("");
-    await runAsPrinted(lines.replaceAll("rendered.yaml", file), {
-      kubeconfig: cluster().kubeconfig,
-      home: directory.path,
-      programs: [path.dirname(process.env["BUNTING_HELM"] ?? ""), process.env["BUNTING_CLUSTER_BIN"] ?? ""],
-    });
+    const home = directory.path;
+    const file = path.join(home, "stock.yaml");
+    writeFileSync(file, stdout);
+    const [there = "", back = ""] = documentedBlocks("docs/operate/migrate.md", "Without Helm", "sh").map(
+      (lines) =>
+        lines.replaceAll("rendered.yaml", path.join(home, "rendered.yaml")).replaceAll("stock.yaml", file),
+    );
+    const follow = (lines: string): Promise<string> =>
+      runAsPrinted(lines.replace("helm template", "helm template --set policies.injection=always"), {
+        kubeconfig: cluster().kubeconfig,
+        home,
+        programs: [path.dirname(process.env["BUNTING_HELM"] ?? ""), process.env["BUNTING_CLUSTER_BIN"] ?? ""],
+      });
+    await follow(there);
     const after = (await cluster().api.get(deployment)) as unknown as {
       readonly metadata: { readonly uid: string };
       readonly spec: {
@@ -195,5 +204,15 @@ describe("the operator in place of an open-feature-operator that was applied by 
     expect(annotations, "cert-manager would fill in another authority").to.not.have.any.keys(
       "cert-manager.io/inject-ca-from",
     );
+    expect(await exists(`${policies}/inject.bunting.dev`)).to.equal(true);
+
+    await follow(back);
+    const again = await cluster().api.get(deployment);
+    expect(again.metadata.uid).to.equal(before.metadata.uid);
+    expect(again["spec"]).to.deep.equal(before["spec"]);
+    expect((await cluster().api.get(featureFlagPath("shop", "checkout"))).metadata.uid).to.equal(
+      flag.metadata.uid,
+    );
+    expect(await exists(`${policies}/inject.bunting.dev`)).to.equal(false);
   });
 });
