@@ -2,7 +2,6 @@ import { expect } from "chai";
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import { carriedValues } from "@bunting/cli/internal/operator/migrate/stock-settings.js";
-import type { KubeObject } from "@bunting/kube";
 import { operatorOptionTable } from "@bunting/operator/internal/options.js";
 import { permissions } from "@bunting/operator/internal/permissions.js";
 import { flagName, publicOptions, readOptions } from "@bunting/runtime";
@@ -497,7 +496,7 @@ describe("the operator's Helm chart in place of the open-feature-operator's", ()
   });
 
   it("is told by `bunting operator migrate check` of each setting of its release that is not the default", async () => {
-    expect(carriedValues(one(stock, "Deployment") as unknown as KubeObject)).to.deep.equal([]);
+    expect(carriedValues(one(stock, "Deployment"))).to.deep.equal([]);
     const places = parse(
       readFileSync(path.join(operatorChartFolder, "files/stock-values.yaml"), "utf8"),
     ) as Record<string, string>;
@@ -506,7 +505,7 @@ describe("the operator's Helm chart in place of the open-feature-operator's", ()
     const names = Object.keys(places).filter(isReadByOperator);
     const values = { ...allOf(names), imagePullSecrets: [{ name: "pull" }], labels: { team: "a" } };
     const manifests = await render(values, "open-feature-operator", "flags", stockChart);
-    const carried = carriedValues(one(manifests, "Deployment") as unknown as KubeObject);
+    const carried = carriedValues(one(manifests, "Deployment"));
     const expected = names
       .map((name) => places[name] ?? "")
       .filter((place) => /^(?:options|ports)\.\S+$/.test(place) && !/-(?:image|tag)$/.test(place));
@@ -532,16 +531,14 @@ describe("the operator's Helm chart in place of the open-feature-operator's", ()
   });
 
   it("lets it renew its Lease until it is replaced, and nothing else by that", () => {
-    const [name, bound] = [
-      "open-feature-operator-leader-election-role",
-      "open-feature-operator-leader-election-rolebinding",
-    ];
-    expect(grants(named(ours, "Role", name ?? "")["rules"])).to.deep.equal(
+    const name = "open-feature-operator-leader-election-role";
+    const bound = name.replace(/role$/, "rolebinding");
+    expect(grants(named(ours, "Role", name)["rules"])).to.deep.equal(
       ["get", "update"].map((verb) => `coordination.k8s.io/leases/131bf64c.openfeature.dev ${verb}`),
     );
     for (const field of ["roleRef", "subjects"])
-      expect(named(ours, "RoleBinding", bound ?? "")[field]).to.deep.equal(
-        named(stock, "RoleBinding", bound ?? "")[field],
+      expect(named(ours, "RoleBinding", bound)[field]).to.deep.equal(
+        named(stock, "RoleBinding", bound)[field],
       );
   });
 

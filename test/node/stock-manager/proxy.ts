@@ -49,7 +49,7 @@ function recordedObjects(): readonly RecordedObject[] {
     JSON.stringify(image),
   );
   return (JSON.parse(text) as { readonly items: readonly RecordedObject[] }).items.map((object) => {
-    const { clusterIP: _one, clusterIPs: _all, ...spec } = object.spec ?? {};
-    return { ...object, spec };
+    const spec = Object.entries(object.spec ?? {}).filter(([field]) => !field.startsWith("clusterIP"));
+    return { ...object, spec: Object.fromEntries(spec) };
   });
 }
