@@ -11,12 +11,12 @@ export interface AdmissionRequest {
 }
 
 interface PodSpec {
-  readonly initContainers?: readonly unknown[];
+  readonly initContainers?: readonly { readonly name: string }[];
   readonly containers: readonly { readonly env?: readonly unknown[] }[];
 }
 
 interface RecordedPod {
-  readonly initContainers: [{ image: string; readonly args: string[] }];
+  readonly initContainers: [{ readonly name: string; image: string; readonly args: string[] }];
   readonly containers: readonly [{ readonly env: readonly unknown[] }];
 }
 
@@ -35,15 +35,16 @@ export async function injectPod({
   const source = await ask("GET", path);
   if (source === undefined) return `FeatureFlagSource ${name} not found`;
   if (!(await isProxyReady())) return "flagd-proxy is not ready, deferring pod admission";
-  const { initContainers, containers } = object.spec;
+  const { initContainers = [], containers } = object.spec;
   const recorded = JSON.parse(readFileSync("/workload-pod.json", "utf8")) as RecordedPod;
   const [sidecar] = recorded.initContainers;
   sidecar.image = `${setting("SIDECAR_IMAGE")}:${setting("SIDECAR_TAG")}`;
   sidecar.args[sidecar.args.indexOf("--sources") + 1] = JSON.stringify(elementsOf(source, place));
   const { env } = recorded.containers[0];
+  // It takes the place of one of its name.
+  const others = initContainers.filter(({ name: other }) => other !== sidecar.name);
   return [
-    ...(initContainers === undefined ? [{ op: "add", path: "/spec/initContainers", value: [] }] : []),
-    { op: "add", path: "/spec/initContainers/-", value: sidecar },
+    { op: "add", path: "/spec/initContainers", value: [...others, sidecar] },
     ...containers.map(({ env: own = [] }, index) => ({
       op: "add",
       path: `/spec/containers/${index}/env`,
