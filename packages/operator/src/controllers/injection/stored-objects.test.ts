@@ -13,7 +13,8 @@ import {
 function object(name: string, bytes: number, readers?: string): KubeObject {
   const annotations = readers === undefined ? {} : { "bunting.dev/readers": readers };
   const spec = { envVars: [{ name: "A", value: "x".repeat(bytes) }] };
-  return { metadata: { namespace: "shop", name, annotations }, spec } as KubeObject;
+  const metadata = { namespace: "shop", name, annotations };
+  return { metadata, ...{ spec } };
 }
 
 describe("what is stored of objects", () => {

@@ -217,7 +217,10 @@ describe("ProxyReadyController", () => {
       objects.clear();
     }
     let looks = 0;
-    objects.get = () => void looks++;
+    objects.get = () => {
+      looks++;
+      return undefined;
+    };
     controller.entered(available);
     for (let turn = 0; turn < 5; turn++) await nextTurn();
     expect(looks).to.be.within(1, 2_000);
