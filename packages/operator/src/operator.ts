@@ -98,6 +98,7 @@ export async function createOperator(
       leadership(wiring, {
         events,
         ownUid: async (signal) => (await owner(signal))?.uid,
+        onOther: calls.otherSeen,
         work: {
           own: calls.own,
           shared: () =>

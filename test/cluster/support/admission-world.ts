@@ -150,6 +150,7 @@ export class AdmissionWorld {
     this.#keys = new SecretWatch(webhookKeySecret, { watches, namespace: ownNamespace, context });
     this.#keyKeeper = new WebhookKeyKeeper({ client, namespace: ownNamespace, context });
     this.#keys.onChange(() => this.#keyKeeper.look());
+    this.#keyKeeper.otherAnswers("gone");
     const configurations = new WebhookConfigurations({
       client,
       watches,

@@ -2,7 +2,7 @@ import { RateLimitedLog } from "@bunting/runtime";
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { recordingLogger } from "@bunting/test/support/grpc-port.js";
 import { expect } from "chai";
-import { secretPath } from "../api/webhooks.js";
+import { plainKey, secretPath } from "../api/webhooks.js";
 import type { AdmissionAnswer } from "./admission-answer.js";
 import { AdmissionHandler, type ReviewReply, type Webhook } from "./admission-handler.js";
 import { deepJson, reviewOf } from "./admission-review.fixture.js";
@@ -70,9 +70,12 @@ describe("AdmissionHandler", () => {
     for (const wrong of [
       ...["", "/", "mutate-v1-pod", "/mutate-v1-pod", "/mutate-v1-pod/", "/mutate-v1-pod/A"],
       ...[`${path}/`, `${path}x`, path.slice(0, -1), `/mutate-v1-pod/${other}`],
-      ...[secretPath("/mutate-v1-pod", "C"), secretPath("/mutate-v1-pod", ""), path.toUpperCase()],
+      ...[secretPath("/mutate-v1-pod", "C"), path.toUpperCase()],
     ])
       expect(handler.webhookAt(wrong), wrong).to.equal(undefined);
+    keys = [plainKey, "A"];
+    for (const known of [path, "/mutate-v1-pod"]) expect(handler.webhookAt(known)).to.equal(webhook);
+    expect(handler.webhookAt("/mutate-v1-pod/"), "beside another operator").to.equal(undefined);
     keys = [];
     expect(handler.webhookAt(path), "before there is a key").to.equal(undefined);
   });

@@ -1,6 +1,6 @@
 import { timingSafeEqual } from "node:crypto";
 import type { Context, RateLimitedLog } from "@bunting/runtime";
-import { secretPath } from "../api/webhooks.js";
+import { plainKey, secretPath } from "../api/webhooks.js";
 import { answerReview, type AdmissionAnswer } from "./admission-answer.js";
 import type { AdmissionMetrics, AdmissionResult, AdmissionWebhook } from "./admission-metrics.js";
 import { readReview, type AdmissionRequest } from "./admission-review.js";
@@ -47,6 +47,7 @@ export class AdmissionHandler {
   /** The webhook that answers a path; undefined: nothing does, or who asks does not know a key. */
   webhookAt(path: string): Webhook | undefined {
     const { webhooks, keys } = this.#options;
+    if (keys().includes(plainKey) && webhooks.has(path)) return webhooks.get(path);
     const plain = path.slice(0, Math.max(0, path.lastIndexOf("/")));
     const webhook = webhooks.get(plain);
     if (webhook === undefined) return undefined;

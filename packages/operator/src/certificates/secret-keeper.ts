@@ -73,7 +73,8 @@ export class SecretKeeper<Item> implements Runnable {
     const secret: SecretObject | undefined = await unlessNotFound(client.get(this.#scope, signal));
     const stored = this.#itemsOf(secret);
     const items = rules.next(stored, this.#known);
-    if (items !== stored) {
+    const isWanted = secret !== undefined || items.length > 0;
+    if (items !== stored && isWanted) {
       await this.#write(secret, items, signal);
       context.logger.info({ items: items.map(rules.describe) }, `${content.what} has changed`);
     }

@@ -1,6 +1,7 @@
 import { eventually, recordingLogger } from "@bunting/test/support/grpc-port.js";
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { expect } from "chai";
+import { plainKey } from "../api/webhooks.js";
 import { Secrets } from "./secrets.fixture.js";
 import { WebhookKeyKeeper } from "./webhook-key-keeper.js";
 import { webhookKeySecret } from "./webhook-key-secret.js";
@@ -21,6 +22,7 @@ describe("WebhookKeyKeeper", () => {
     logger.lines.length = 0;
     const context = { clock, logger, metrics: undefined };
     keeper = new WebhookKeyKeeper({ client: secrets, namespace: "bunting", context });
+    keeper.otherAnswers("gone");
     running = keeper.run(abort.signal);
   });
 
@@ -55,7 +57,7 @@ describe("WebhookKeyKeeper", () => {
   it("makes a Secret anew that somebody has spoilt or removed: nobody may choose the key", async () => {
     await eventually(() => stored().length === 1);
     const [first] = stored();
-    const bad = [{ key: "", madeMs: 0 }, { key: "short", madeMs: 0 }, 1, { key: first?.key }];
+    const bad = [{ key: "short", madeMs: 0 }, 1, { key: first?.key }];
     for (const [i, item] of bad.entries()) {
       const data = { "keys.json": btoa(JSON.stringify([item])) };
       secrets.put({ metadata: { name: "bunting-operator-webhook-keys" }, data });
@@ -67,5 +69,24 @@ describe("WebhookKeyKeeper", () => {
     keeper.look();
     await eventually(() => secrets.secret !== undefined);
     expect(stored().map(({ key }) => key)).to.include(known);
+  });
+
+  it("answers plain paths beside another operator, and makes a key once that is gone", async () => {
+    abort.abort();
+    await running;
+    abort = new AbortController();
+    secrets.secret = undefined;
+    keeper = new WebhookKeyKeeper({
+      client: secrets,
+      namespace: "bunting",
+      context: { clock, logger, metrics: undefined },
+    });
+    running = keeper.run(abort.signal);
+    keeper.otherAnswers("there");
+    await eventually(() => stored().length === 1);
+    expect(stored()[0]?.key).to.equal(plainKey);
+    keeper.otherAnswers("gone");
+    await eventually(() => stored().length === 2);
+    expect(stored()[1]?.key).to.match(/^[\w-]{43}$/);
   });
 });

@@ -3,7 +3,13 @@ import type { RestClient } from "@bunting/kube";
 import type { Context, Runnable } from "@bunting/runtime";
 import { SecretKeeper } from "./secret-keeper.js";
 import { webhookKeySecret } from "./webhook-key-secret.js";
-import { nextWebhookKeys, webhookKeysAfterLoss, webhookKeysDueMs, type WebhookKey } from "./webhook-keys.js";
+import {
+  nextWebhookKeys,
+  webhookKeysAfterLoss,
+  webhookKeysDueMs,
+  type OtherAnswerer,
+  type WebhookKey,
+} from "./webhook-keys.js";
 
 export interface WebhookKeyKeeperOptions {
   readonly client: Pick<RestClient, "get" | "create" | "update">;
@@ -17,6 +23,7 @@ export class WebhookKeyKeeper implements Runnable {
   readonly name = "webhook keys";
   readonly #keeper: SecretKeeper<WebhookKey>;
   #appliedKey: string | undefined;
+  #other: OtherAnswerer = "unknown";
 
   constructor(options: WebhookKeyKeeperOptions) {
     const { clock } = options.context;
@@ -26,7 +33,7 @@ export class WebhookKeyKeeper implements Runnable {
       rules: {
         next: (stored, known) => {
           const create = (): string => randomBytes(32).toString("base64url");
-          const view = { nowMs: clock.now(), appliedKey: this.#appliedKey, create };
+          const view = { nowMs: clock.now(), appliedKey: this.#appliedKey, other: this.#other, create };
           return nextWebhookKeys(stored ?? webhookKeysAfterLoss(known, view), view);
         },
         dueMs: webhookKeysDueMs,
@@ -45,6 +52,12 @@ export class WebhookKeyKeeper implements Runnable {
   /** To be called when the Secret has changed. */
   look(): void {
     this.#keeper.look();
+  }
+
+  /** To be called when it becomes known whether another operator answers webhooks. */
+  otherAnswers(other: OtherAnswerer): void {
+    this.#other = other;
+    this.look();
   }
 
   /** To be called when all API servers have been told to call by this key. */

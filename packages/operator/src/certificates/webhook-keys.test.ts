@@ -7,6 +7,7 @@ import {
   nextWebhookKeys,
   webhookKeysAfterLoss,
   webhookKeysDueMs,
+  type OtherAnswerer,
   type WebhookKeys,
 } from "./webhook-keys.js";
 
@@ -17,6 +18,7 @@ class Leader {
   nowMs = startMs;
   keys: WebhookKeys = [];
   applied: string | undefined;
+  other: OtherAnswerer = "gone";
   #made = 0;
 
   readonly create = (): string => String.fromCharCode(65 + this.#made++);
@@ -30,7 +32,7 @@ class Leader {
   }
 
   get view(): Parameters<typeof nextWebhookKeys>[1] {
-    return { nowMs: this.nowMs, appliedKey: this.applied, create: this.create };
+    return { nowMs: this.nowMs, appliedKey: this.applied, other: this.other, create: this.create };
   }
 
   apply(): void {
@@ -66,7 +68,7 @@ describe("webhook keys", () => {
     expect(leader.states).to.equal("A!");
     expect(webhookKeysDueMs(leader.keys)).to.equal(startMs + keyLifeMs);
     expect(callingKey([])).to.equal(undefined);
-    expect(webhookKeysDueMs([])).to.equal(0);
+    expect(webhookKeysDueMs([])).to.equal(Infinity);
   });
 
   it("are replaced with an overlap: replicas hear first, then API servers, and the old one goes last", () => {
@@ -114,5 +116,27 @@ describe("webhook keys", () => {
       if (step % 2 === 0) leader.apply();
     }
     expect((leader.keys.at(-1)?.key ?? "") > "F").to.equal(true);
+  });
+
+  it("makes none before it is known whether another operator answers, and goes by plain paths while one does", () => {
+    const beside = new Leader();
+    beside.other = "unknown";
+    beside.look();
+    expect(beside.states).to.equal("");
+    expect(webhookKeysDueMs(beside.keys)).to.equal(Infinity);
+    beside.other = "there";
+    beside.look();
+    expect([beside.states, callingKey(beside.keys)]).to.deep.equal(["+", ""]);
+    beside.apply();
+    beside.wait(keyOverlapMs);
+    expect(beside.states, "as long as it is there").to.equal("!");
+    beside.other = "gone";
+    beside.look();
+    expect([beside.states, callingKey(beside.keys)]).to.deep.equal(["! A", ""]);
+    beside.wait(keySettleMs);
+    beside.apply();
+    expect(beside.states, "both for a while").to.equal("! A!");
+    beside.wait(keyOverlapMs);
+    expect(beside.states).to.equal("A!");
   });
 });

@@ -1,6 +1,8 @@
+import { plainKey } from "../api/webhooks.js";
+
 /** A secret of which the paths of the webhooks are made: only who knows these is answered. */
 export interface WebhookKey {
-  /** 32 random bytes, in base64url. */
+  /** 32 random bytes, in base64url; or `plainKey`. */
   readonly key: string;
   /** When it was made, in ms since 1970, as all times here. */
   readonly madeMs: number;
@@ -10,6 +12,9 @@ export interface WebhookKey {
   readonly toldMs?: number;
 }
 
+/** The other operator that runs in this namespace, if there is one: API servers ask both at one path, which is plain, for it knows no other. */
+export type OtherAnswerer = "unknown" | "there" | "gone";
+
 /** The keys, the oldest first. Replicas answer by each of them. */
 export type WebhookKeys = readonly WebhookKey[];
 
@@ -18,6 +23,7 @@ export interface WebhookKeyView {
   readonly nowMs: number;
   /** The key by which this process last told all API servers to call; undefined before the first. */
   readonly appliedKey: string | undefined;
+  readonly other: OtherAnswerer;
   readonly create: () => string;
 }
 
@@ -34,7 +40,10 @@ const maxKeys = 4;
  *
  * | keys | when | then |
  * | --- | --- | --- |
- * | none | | A used: nothing could be answered before |
+ * | none | it is not known whether another operator answers | none |
+ * | none | another operator answers | plain used |
+ * | none | no other operator answers | A used: nothing could be answered before |
+ * | plain | the other operator is gone | plain, A |
  * | A told | its life is over | A told, B |
  * | A told, B | `keySettleMs` later | A told, B used |
  * | A told, B used | API servers were told of B | A told, B told |
@@ -42,11 +51,14 @@ const maxKeys = 4;
  */
 export function nextWebhookKeys(
   keys: WebhookKeys,
-  { nowMs, appliedKey, create }: WebhookKeyView,
+  { nowMs, appliedKey, other, create }: WebhookKeyView,
 ): WebhookKeys {
   const newest = keys.at(-1);
-  if (newest === undefined) return [{ key: create(), madeMs: nowMs, usedMs: nowMs }];
-  if (nowMs >= newest.madeMs + keyLifeMs)
+  if (newest === undefined) {
+    if (other === "unknown") return keys;
+    return [{ key: other === "there" ? plainKey : create(), madeMs: nowMs, usedMs: nowMs }];
+  }
+  if (nowMs >= newest.madeMs + keyLifeMs || (newest.key === plainKey && other === "gone"))
     return [...keys.slice(1 - maxKeys), { key: create(), madeMs: nowMs }];
   const replaceNewest = (change: Partial<WebhookKey>): WebhookKeys => [
     ...keys.slice(0, -1),
@@ -66,7 +78,7 @@ export function webhookKeysAfterLoss(known: WebhookKeys, { nowMs, create }: Webh
 /** The next time at which something is to change by itself; Infinity: never. */
 export function webhookKeysDueMs(keys: WebhookKeys): number {
   const newest = keys.at(-1);
-  if (newest === undefined) return 0;
+  if (newest === undefined) return Infinity;
   const { madeMs, usedMs, toldMs = Infinity } = newest;
   const nextMs =
     usedMs === undefined ? madeMs + keySettleMs : keys.length > 1 ? toldMs + keyOverlapMs : Infinity;

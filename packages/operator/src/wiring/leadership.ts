@@ -18,6 +18,8 @@ export interface LeadershipParts {
   readonly events: EventRecorder;
   /** The uid of our own Deployment; undefined if there is none. */
   readonly ownUid: (signal: AbortSignal) => Promise<string | undefined>;
+  /** Called when another operator is seen. */
+  readonly onOther: () => void;
   /**
    * Makes what runs on the leader alone, in the order of its start, for each time that this process leads: `own` writes only what takes nothing
    * from another operator, `shared` everything else.
@@ -79,6 +81,7 @@ function otherOperator(
       }
       const note = `another operator runs (${what}): this one writes nothing until that is gone; --takeover begins all the same`;
       logger.warn({ reason: "OtherOperator" }, note);
+      leading.onOther();
       leading.events.record({
         regarding: { apiVersion: "v1", kind: "Pod", namespace, name: instance },
         type: "Warning",

@@ -14,6 +14,8 @@ export interface WebhookCalls {
   readonly own: () => readonly Component[];
   /** Has them forget the certificates of an operator that was there before; runs on the leader. */
   readonly alone: () => readonly Component[];
+  /** To be called when another operator is seen: it answers webhooks at plain paths, and so do we, until it is gone. */
+  readonly otherSeen: () => void;
 }
 
 export function webhookCalls(wiring: OperatorWiring, { keeper, bundle }: ServingCertificates): WebhookCalls {
@@ -46,6 +48,10 @@ export function webhookCalls(wiring: OperatorWiring, { keeper, bundle }: Serving
         "tells API servers of the authority and the keys, which count only then",
       ),
     ],
-    alone: () => [runnableComponent(configurations.alone(), "needs them told of the authority already")],
+    alone: () => {
+      keyKeeper.otherAnswers("gone");
+      return [runnableComponent(configurations.alone(), "needs them told of the authority already")];
+    },
+    otherSeen: () => keyKeeper.otherAnswers("there"),
   };
 }
