@@ -4,7 +4,15 @@ import type { RefusalReason } from "./status.js";
 import type { GrpcHeaderRules, PeerCertificate, TransportStream } from "./transport.js";
 import { streamBytes, type OpenAccount } from "./account.js";
 import { addCloseListener, callCloseListeners, type CloseListeners } from "./close-listeners.js";
-import { h2Error, goawayFrame, rstStreamFrame, setting, settingsFrame, windowUpdateFrame } from "./frames.js";
+import {
+  h2Error,
+  goawayFrame,
+  initialWindowBytes,
+  rstStreamFrame,
+  setting,
+  settingsFrame,
+  windowUpdateFrame,
+} from "./frames.js";
 import { GrpcStream } from "./grpc-stream.js";
 import type { Http2Stream, StreamOwner } from "./http2-stream.js";
 import type { PlainStream } from "./plain-stream.js";
@@ -38,6 +46,8 @@ export class Http2Session
   readonly sockets: SocketAccess;
   readonly #events: SessionEvents<Http2Session>;
   readonly limits: SessionLimits;
+  /** A field, because a broadcast reads it for each subscriber. */
+  peerWindowBytes = initialWindowBytes;
   /** All that are open, by their ids, and those of gRPC. */
   readonly #all = new Map<number, Http2Stream>();
   readonly #calls = new Set<GrpcStream>();
@@ -97,10 +107,6 @@ export class Http2Session
 
   get isOpen(): boolean {
     return this.#isOpen && !this.#hasFailed && !this.socket.destroyed;
-  }
-
-  get peerWindowBytes(): number {
-    return this.#input.peerWindowBytes;
   }
 
   get lastStreamId(): number {
@@ -203,7 +209,6 @@ export class Http2Session
 
   // For its streams.
 
-  /** A service serves the stream. */
   admit(stream: Http2Stream): void {
     if (stream.isAdmitted || !stream.isOpen) return;
     stream.isAdmitted = true;
@@ -211,7 +216,6 @@ export class Http2Session
     if (this.#admitted++ === 0) this.#events.onServed(this, true);
   }
 
-  /** The stream has something to send. */
   queue(stream: Http2Stream): void {
     this.#output.queue(stream);
   }
@@ -224,12 +228,10 @@ export class Http2Session
     this.#output.control(windowUpdateFrame(streamId, bytes));
   }
 
-  /** Sends the headers of an answer 1xx, which another follows. */
   sendInformational(streamId: number, block: Uint8Array): void {
     this.#output.informational(streamId, block);
   }
 
-  /** @param hasRequestEnded false if the client may still send content, which is then ignored */
   sendReset(streamId: number, code: number, hasRequestEnded: boolean): void {
     if (!hasRequestEnded) this.#input.ignore(streamId);
     this.#output.control(rstStreamFrame(streamId, code));
@@ -246,7 +248,6 @@ export class Http2Session
     if (this.isDone) this.#output.schedule();
   }
 
-  /** Called when bytes have been read from the socket. */
   read(chunk: Buffer): void {
     if (this.#hasFailed || this.#output.isEnded) {
       this.#droppedBytes += chunk.length;
@@ -332,7 +333,6 @@ export class Http2Session
     for (const stream of [...this.#all.values()]) stream.close();
   }
 
-  /** Called when the socket has closed. */
   handleClose(): void {
     if (!this.#isOpen) return;
     this.#isOpen = false;

@@ -121,12 +121,8 @@ export abstract class Http2Stream implements WatchedStream, ContentReceiver {
   }
 
   #mayPass(content: Uint8Array): boolean {
-    return (
-      !this.#isEnding &&
-      this.#headerBlock === undefined &&
-      this.#outgoing.mayPass(content.length) &&
-      this.isOpen
-    );
+    const isReady = !this.#hasClosed && !this.#isEnding && this.#headerBlock === undefined;
+    return isReady && this.#outgoing.mayPass(content.length);
   }
 
   protected sendEnd(trailers: Uint8Array | undefined): void {

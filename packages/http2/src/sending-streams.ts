@@ -53,10 +53,10 @@ export class SendingStreams {
     return starved.size;
   }
 
-  /** Fills the batch in turns, and adds the streams that have a part in it to the write. */
-  fill(write: PendingWrite): void {
+  /** Fills the batch in turns, and adds the streams that have a part in it to the write. True if more is to be sent behind it. */
+  fill(write: PendingWrite): boolean {
     const queued = this.#queued;
-    if (queued.size === 0) return;
+    if (queued.size === 0) return false;
     batch.isTableUpdateDue = this.isTableUpdateDue;
     // A stream that is added again behind the others has another turn.
     for (const stream of queued) {
@@ -69,5 +69,6 @@ export class SendingStreams {
       else (this.#starved ??= new Set()).add(stream);
     }
     this.isTableUpdateDue = batch.isTableUpdateDue;
+    return queued.size > 0;
   }
 }

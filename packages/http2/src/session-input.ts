@@ -41,6 +41,8 @@ export interface InputOwner {
   readonly account: PeerAccount;
   readonly grpcHeaders: GrpcHeaderRules;
   readonly limits: SessionLimits;
+  /** The window that the peer gives each stream at first. Set by the input only. */
+  peerWindowBytes: number;
   /** Streams that are open, by their ids. */
   readonly open: ReadonlyMap<number, Http2Stream>;
   /** True if the connection has had more than its share of this turn of the event loop. */
@@ -76,7 +78,6 @@ export class SessionInput implements FrameSink {
   #lastStreamId = 0;
   #receiveWindow = initialWindowBytes;
   #uncreditedBytes = 0;
-  #peerWindowBytes = initialWindowBytes;
 
   constructor(owner: InputOwner, output: SessionOutput) {
     this.#owner = owner;
@@ -87,10 +88,6 @@ export class SessionInput implements FrameSink {
   /** The newest stream of the client. */
   get lastStreamId(): number {
     return this.#lastStreamId;
-  }
-
-  get peerWindowBytes(): number {
-    return this.#peerWindowBytes;
   }
 
   /** Takes bytes from the socket; returns those that are to be pushed again, in a later turn. */
@@ -285,7 +282,7 @@ export class SessionInput implements FrameSink {
       return;
     }
     this.#hasSettings = true;
-    let windowBytes = this.#peerWindowBytes;
+    let windowBytes = this.#owner.peerWindowBytes;
     for (let at = 0; at < payload.length; at += 6) {
       const id = payload.readUInt16BE(at);
       const value = payload.readUInt32BE(at + 2);
@@ -308,9 +305,9 @@ export class SessionInput implements FrameSink {
 
   /** False if that is more than a stream's window can have. */
   #setWindow(bytes: number): boolean {
-    const change = bytes - this.#peerWindowBytes;
+    const change = bytes - this.#owner.peerWindowBytes;
     if (change === 0) return true;
-    this.#peerWindowBytes = bytes;
+    this.#owner.peerWindowBytes = bytes;
     this.#owner.spend(this.#owner.open.size / streamsPerWork);
     for (const stream of this.#owner.open.values()) if (!stream.widen(change)) return false;
     return true;

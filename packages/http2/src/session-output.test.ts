@@ -173,6 +173,18 @@ describe("what a connection sends", () => {
       expect(charged).to.equal(0);
     });
 
+    it("goes on with what did not fit into the batch once that was sent", () => {
+      const results: string[] = [];
+      for (const id of [1, 3, 5, 7, 9, 11])
+        open(id).write(Buffer.alloc(60_000), (error) => results.push(error?.message ?? "sent"));
+      output.endReading();
+      expect(charged).to.be.greaterThan(360_000);
+      written.shift()?.();
+      expect(results).to.have.length(5);
+      written.shift()?.();
+      expect(results).to.deep.equal(Array.from({ length: 6 }, () => "sent"));
+    });
+
     it("charges what the batch has copied", () => {
       for (let id = 1; id < 200; id += 2) open(id).writeShared(Buffer.alloc(1_000));
       output.endReading();

@@ -6,13 +6,15 @@ import { h2Error, goawayFrame, headersFrame } from "./frames.js";
 import type { Http2Stream } from "./http2-stream.js";
 import { PendingWrite } from "./pending-write.js";
 import { SendingStreams } from "./sending-streams.js";
-import { maxSegmentContentBytes, sharedSegments } from "./shared-segments.js";
+import { maxSegmentContentBytes, sharedSegments, type Segment } from "./shared-segments.js";
+import { takenWrites } from "./taken-writes.js";
 
 /** Streams that a frame concerns, all of which cost as much as a request. */
 export const streamsPerWork = 64;
 
 export interface OutputOwner {
   readonly account: PeerAccount;
+  readonly isEncrypted: boolean;
   /** The newest stream of the client. */
   readonly lastStreamId: number;
   /** True if nothing follows what is to be sent: the socket is ended behind it. */
@@ -34,7 +36,8 @@ export class SessionOutput {
   readonly #control: ControlFrames;
   readonly #streams = new SendingStreams();
   readonly #write: PendingWrite;
-  #isScheduled = false;
+  /** There is something to write: in the next tick, or, if bytes are being read or written, after that. */
+  #isDue = false;
   #isReading = false;
   #isEnded = false;
   /** Streams that come until GOAWAY is sent are answered. */
@@ -47,7 +50,7 @@ export class SessionOutput {
     this.#owner = owner;
     this.#control = new ControlFrames(owner.account);
     this.#write = new PendingWrite(owner.account);
-    this.#onSent = (error) => this.#sent(error);
+    this.#onSent = (error) => this.sent(error);
   }
 
   /** Bytes sent so far, without the answers to PING and SETTINGS. */
@@ -69,8 +72,8 @@ export class SessionOutput {
   control(frame: Uint8Array, isAnswer = false): void {
     if (this.#isEnded || this.#socket.destroyed) return;
     this.#control.add(frame, isAnswer);
-    if (!this.#write.isUnderWay) this.schedule();
-    else if (!this.#control.chargeWaiting(frame)) this.#owner.onUnread();
+    this.schedule();
+    if (this.#write.isUnderWay && !this.#control.chargeWaiting(frame)) this.#owner.onUnread();
   }
 
   /** Sends the headers of an answer 1xx, which another follows. */
@@ -102,7 +105,7 @@ export class SessionOutput {
    * stream has sent the same lately.
    */
   sendNow(stream: Http2Stream, content: Uint8Array): boolean {
-    const isIdle = !this.#isScheduled && !this.#isReading && !this.#write.isUnderWay && !this.#isEnded;
+    const isIdle = !this.#isDue && !this.#isReading && !this.#write.isUnderWay && this.#socket.writable;
     if (!isIdle || content.length > maxSegmentContentBytes || !this.#streams.mayPass(content.length))
       return false;
     const segment = sharedSegments.get(content, stream.id, 0, content.length);
@@ -110,9 +113,24 @@ export class SessionOutput {
     this.#streams.pass(content.length);
     this.#sentBytes += segment.bytes.length;
     this.#write.beginSole(stream);
-    this.#socket.write(segment.bytes, this.#onSent);
-    if (this.#socket.writableLength > 0) this.#write.hold(stream, segment);
+    this.#writeSegment(stream, segment);
     return true;
+  }
+
+  #writeSegment(stream: Http2Stream, segment: Segment): void {
+    const socket = this.#socket;
+    // A callback costs node a tick and two objects. Most often, the system takes all at once; TLS never does.
+    if (this.#owner.isEncrypted) socket.write(segment.bytes, this.#onSent);
+    else {
+      socket.write(segment.bytes);
+      if (socket.writableLength === 0) {
+        takenWrites.add(this);
+        return;
+      }
+      // Called back once the segment before it was taken.
+      socket.write(nothing, this.#onSent);
+    }
+    if (socket.writableLength > 0) this.#write.hold(stream, segment);
   }
 
   /** The stream has closed. What the batch holds of it, which is being written, is charged until that is done. */
@@ -138,23 +156,20 @@ export class SessionOutput {
 
   endReading(): void {
     this.#isReading = false;
-    this.#flush();
+    this.flush();
   }
 
   schedule(): void {
-    if (this.#isScheduled || this.#isReading || this.#write.isUnderWay) return;
-    this.#isScheduled = true;
-    process.nextTick(flush, this);
+    if (this.#isDue) return;
+    this.#isDue = true;
+    if (!this.#isReading && !this.#write.isUnderWay) process.nextTick(flush, this);
   }
 
-  /** Called in the next tick only. */
+  /** Writes what is due, unless bytes are being read or written. */
   flush(): void {
-    this.#isScheduled = false;
-    if (!this.#isReading) this.#flush();
-  }
-
-  #flush(): void {
-    if (this.#write.isUnderWay || this.#isEnded || this.#socket.destroyed) return;
+    if (!this.#isDue || this.#isReading || this.#write.isUnderWay) return;
+    this.#isDue = false;
+    if (this.#isEnded || this.#socket.destroyed) return;
     try {
       this.#fill();
     } catch (error) {
@@ -170,7 +185,8 @@ export class SessionOutput {
       this.#goaway = "sent";
       batch.raw(goawayFrame(this.#owner.lastStreamId, h2Error.NO_ERROR, ""));
     }
-    this.#streams.fill(this.#write);
+    const isMore = this.#streams.fill(this.#write);
+    this.#isDue = isMore || this.#owner.isDone;
     if (batch.bytes > 0) {
       this.#sentBytes += batch.bytes - answerBytes;
       this.#write.begin();
@@ -178,21 +194,24 @@ export class SessionOutput {
       batch.writeTo(this.#socket, this.#onSent);
       // Most often, the system has taken all by now.
       if (this.#socket.writableLength > 0) this.#write.charge(copiedBytes);
-    } else if (this.#owner.isDone) {
+    } else if (this.#isDue) {
       this.#isEnded = true;
       this.#socket.end(() => this.#owner.onDone());
     }
   }
 
-  #sent(error: Error | null | undefined): void {
+  /** The system has taken what was written, or the write has failed. */
+  sent(error?: Error | null): void {
     if (error !== undefined && error !== null) {
       this.#write.fail();
       return;
     }
     this.#write.end();
-    if (!this.#isReading) this.#flush();
+    this.flush();
   }
 }
+
+const nothing = new Uint8Array(0);
 
 function flush(output: SessionOutput): void {
   output.flush();

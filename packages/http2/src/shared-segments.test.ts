@@ -15,31 +15,36 @@ class Connection {
   readonly output: SessionOutput;
   readonly stream: GrpcStream;
   charged = 0;
+  /** Calls of the socket's `write`. */
+  calls = 0;
   /** True: nothing that is written is taken before `take`. */
-  isFull = false;
+  isFull = true;
   #untaken: (() => void)[] = [];
 
-  constructor(streamId = 1) {
-    const socket = {
-      destroyed: false,
-      writableLength: 0,
-      cork: () => undefined,
-      uncork: () => undefined,
-      write: (bytes: Uint8Array, onSent?: () => void) => {
-        this.writes.push(bytes);
-        if (this.isFull) socket.writableLength += bytes.length;
-        this.#untaken.push(() => {
-          socket.writableLength = 0;
-          onSent?.();
-        });
-      },
-    };
+  readonly socket = {
+    destroyed: false,
+    writable: true,
+    writableLength: 0,
+    cork: () => undefined,
+    uncork: () => undefined,
+    write: (bytes: Uint8Array, onSent?: () => void) => {
+      this.calls++;
+      if (bytes.length > 0) this.writes.push(bytes);
+      if (this.isFull) this.socket.writableLength += bytes.length;
+      this.#untaken.push(() => {
+        this.socket.writableLength = 0;
+        onSent?.();
+      });
+    },
+  };
+
+  constructor(streamId = 1, isEncrypted = false) {
     const account = {
       charge: (bytes: number) => (this.charged += bytes),
       release: (bytes: number) => (this.charged -= bytes),
     };
-    const owner = { account, lastStreamId: 0, isDone: false, spend: () => undefined };
-    this.output = new SessionOutput(socket as never, owner as never);
+    const owner = { account, isEncrypted, lastStreamId: 0, isDone: false, spend: () => undefined };
+    this.output = new SessionOutput(this.socket as never, owner as never);
     const session = {
       account,
       isOpen: true,
@@ -55,6 +60,7 @@ class Connection {
     this.output.flush();
     this.take();
     this.writes.length = 0;
+    this.calls = 0;
   }
 
   /** The system takes what was written until now. */
@@ -84,6 +90,8 @@ class Connection {
   }
 }
 
+const nextTick = (): Promise<void> => new Promise((resolve) => process.nextTick(resolve));
+
 describe("content that streams of several connections send", () => {
   const content = Buffer.alloc(40_000, "shared");
 
@@ -93,7 +101,11 @@ describe("content that streams of several connections send", () => {
 
   /** A connection whose stream sends this content, which is shared already. */
   function another(shared: Uint8Array): Connection {
-    for (const each of connections(2)) each.stream.writeShared(shared);
+    for (const each of connections(2)) {
+      each.stream.writeShared(shared);
+      each.output.flush();
+      each.take();
+    }
     return new Connection();
   }
 
@@ -203,6 +215,13 @@ describe("content that streams of several connections send", () => {
     expect(Buffer.concat(connection.payloads).equals(Buffer.concat([own, content]))).to.equal(true);
   });
 
+  it("is not written to a socket that has been ended or destroyed", () => {
+    const connection = another(content);
+    connection.socket.writable = false;
+    connection.stream.writeShared(content);
+    expect(connection.writes).to.have.length(0);
+  });
+
   it("waits for the headers of the response", () => {
     const connection = another(content);
     const { output } = connection;
@@ -232,6 +251,22 @@ describe("content that streams of several connections send", () => {
     expect(Buffer.concat(connection.payloads).subarray(-4).toString()).to.equal("next");
   });
 
+  it("calls back in the next tick if the system takes it at once, and without another write", async () => {
+    for (const isEncrypted of [false, true]) {
+      another(content);
+      const connection = new Connection(1, isEncrypted);
+      connection.isFull = isEncrypted;
+      let written = 0;
+      connection.stream.writeShared(content, () => written++);
+      expect(written).to.equal(0);
+      await nextTick();
+      expect(written, "TLS takes it later").to.equal(isEncrypted ? 0 : 1);
+      connection.take();
+      expect(written).to.equal(1);
+      expect(connection.calls).to.equal(1);
+    }
+  });
+
   it("calls back once with an error if the stream closes first, and charges the stream until the system has taken it", () => {
     const connection = another(content);
     const results: (string | undefined)[] = [];
@@ -245,10 +280,11 @@ describe("content that streams of several connections send", () => {
   });
 
   it("is charged to one of the connections that do not take it", () => {
-    const [one, two, three] = [another(content), new Connection(), new Connection()];
-    const stalled = [one, two];
-    for (const each of stalled) each.isFull = true;
-    for (const { stream } of [one, two, three]) stream.writeShared(content);
+    // Other tests hold segments of the other content.
+    const own = Buffer.alloc(40_000);
+    const [one, two, three] = [another(own), new Connection(), new Connection()];
+    three.isFull = false;
+    for (const { stream } of [one, two, three]) stream.writeShared(own);
     const bytes = one.writes[0]?.length;
     expect([one.charged, two.charged, three.charged]).to.deep.equal([bytes, 0, 0]);
     one.take();
