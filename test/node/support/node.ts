@@ -77,6 +77,13 @@ export class Node {
     await this.kubectl(["apply", "--server-side", "--force-conflicts", "-f", "-"], JSON.stringify(list));
   }
 
+  /** Deletes the namespaces that tests have made, without waiting: two cores have room for what the Pods of a few files request. */
+  async deleteTestNamespaces(): Promise<void> {
+    const { items } = await this.cluster.api.list("/api/v1/namespaces");
+    const names = items.map(({ metadata }) => metadata.name).filter((name) => name.startsWith("test-"));
+    for (const name of names) await this.cluster.api.request("DELETE", `/api/v1/namespaces/${name}`);
+  }
+
   /** SIGKILL and a start; resolves when the node has reported itself Ready again. */
   async restartKubelet(): Promise<void> {
     const kubelet = this.#processes.kubelet;
