@@ -291,7 +291,12 @@ class Model {
           `${(error as Error).message}: ${scopes()}; for ${[...this.#subscribed.keys()].join(" ")}`,
         );
       });
-    expect(wrong()).to.deep.equal([]);
+    // On a busy machine a fast clock may take a watch for silent once more, and tell that; it must be over again.
+    await this.bench
+      .until(() => wrong().length === 0 && this.#isTidy(), "both")
+      .catch((error: unknown) => {
+        throw new Error(`${(error as Error).message}: ${wrong().join("; ")}; watched: ${scopes()}`);
+      });
   }
 
   /** True if each FeatureFlag that is subscribed to has exactly one watch, and there is no other. */
