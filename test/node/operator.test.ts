@@ -160,6 +160,15 @@ describe("the operator on a real node", function () {
     await inHome("delete", "deployment/flagd-proxy", "--cascade=foreground", "--wait", "--timeout=60s");
     await node().cluster.restartApiServer();
     await node().cluster.untilServed();
+    // An API server that has just started reads its policies and Injections a moment later.
+    const body = {
+      metadata: { name: "probe", ...bareTemplate("checkout").metadata },
+      spec: bareTemplate("checkout").spec,
+    };
+    const pods = `/api/v1/namespaces/${namespace}/pods?dryRun=All`;
+    const isPolicyThere = async (): Promise<boolean> =>
+      (await node().cluster.api.request("POST", pods, { body })).text.includes("bunting.dev/injected");
+    await eventually(isPolicyThere, "the API server goes by the policy", 60_000);
 
     const workload = await Workload.createBare(node(), { namespace, name: "early", source: "checkout" });
     expect(await wayOf(workload)).to.equal("policy");
