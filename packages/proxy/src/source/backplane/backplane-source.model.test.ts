@@ -172,7 +172,7 @@ class Model {
     const watched = (): readonly TopicKey[] =>
       this.#replicas.flatMap(({ now }) => now.cluster.watched).sort();
     const expected = [...wanted].sort().join();
-    await eventually(() => watched().join() === expected, `one watch for each of ${expected}`, 60_000).catch(
+    await eventually(() => watched().join() === expected, `one watch for each of ${expected}`, healMs).catch(
       (error: unknown) => {
         throw new Error(`${(error as Error).message}, but ${watched().join()}`);
       },
