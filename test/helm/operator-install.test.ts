@@ -21,6 +21,16 @@ const binding =
 const deployment = `/apis/apps/v1/namespaces/${namespace}/deployments/open-feature-operator-controller-manager`;
 const policies = "/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicies";
 
+const mutating =
+  "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/open-feature-operator-mutating-webhook-configuration";
+
+interface Webhooks {
+  readonly webhooks: readonly {
+    readonly name: string;
+    readonly clientConfig: { readonly service: { readonly path?: string } };
+  }[];
+}
+
 interface Bound extends ApiObject {
   readonly subjects: readonly { readonly kind: string; readonly name: string; readonly namespace: string }[];
 }
@@ -117,6 +127,10 @@ describe("the operator's Helm chart on a real API server", function () {
     );
     expect(((await cluster().api.get(binding)) as Bound).subjects).to.deep.include(workload);
     expect(await exists(`${policies}/inject.bunting.dev`)).to.equal(true);
+    // Pods of the older operator answer at no other, until ours are there.
+    const { webhooks: kinds } = (await cluster().api.get(mutating)) as unknown as Webhooks;
+    const called = kinds.find(({ name }) => name === "mutate.openfeature.dev");
+    expect(called?.clientConfig.service.path).to.equal("/mutate-v1-pod");
 
     // The subjects that were added are others' changes to what the older chart applies: its operator adds them again when it starts.
     await run(["rollback", release[0], "1", "--force-conflicts"]);

@@ -3,6 +3,7 @@ import { aborted, createLogger, readOptions, type Component } from "@bunting/run
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { RecordedParts } from "@bunting/test/support/recorded-parts.js";
 import { expect } from "chai";
+import type { OtherAnswerer } from "./certificates/webhook-keys.js";
 import { createOperator } from "./operator.js";
 import { operatorOptionTable, type OperatorOptions } from "./options.js";
 import { operatorParts, type OperatorParts } from "./wiring/operator-parts.js";
@@ -364,6 +365,26 @@ describe("createOperator", () => {
     Object.defineProperty(watched, "lastItems", { value: [{ key: "a" }, { key: "b" }] });
     expect(keys()).to.deep.equal(["a", "b"]);
     expect(withKey(made), "its own authority is not there yet").to.equal(undefined);
+  });
+
+  it("goes by plain paths where another operator is seen, and by a key once the work of a leader alone begins", async () => {
+    const { made } = await useOperator();
+    const answers: OtherAnswerer[] = [];
+    const keeper = made.one("WebhookKeyKeeper").made;
+    keeper.otherAnswers = (other) => void answers.push(other);
+    const other = made.one("OtherOperator");
+    other.given[0].onSeen("its Lease is renewed");
+    expect(answers).to.deep.equal(["there"]);
+    other.made.workInAbsence = (work, signal) => work(signal);
+    const { signal } = new AbortController();
+    await made.one("LeaderElection").given[0].lead(signal);
+    const [shared] = made.all("runComponents")[1]?.given[0].slice(-1) ?? [];
+    await shared?.start(() => expect.fail("it can't fail"), signal);
+    const components = made.all("runComponents")[2]?.given[0] ?? [];
+    const alone = components.find(({ name }) => name === "webhook configurations of no other operator");
+    expect(answers, "not before it runs").to.deep.equal(["there"]);
+    await alone?.start(() => expect.fail("it can't fail"), signal);
+    expect(answers).to.deep.equal(["there", "gone"]);
   });
 
   it("listens once where probes and metrics have the same address", async () => {

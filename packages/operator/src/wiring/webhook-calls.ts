@@ -49,8 +49,12 @@ export function webhookCalls(wiring: OperatorWiring, { keeper, bundle }: Serving
       ),
     ],
     alone: () => {
-      keyKeeper.otherAnswers("gone");
-      return [runnableComponent(configurations.alone(), "needs them told of the authority already")];
+      const alone = configurations.alone();
+      const run = (signal: AbortSignal): Promise<void> => {
+        keyKeeper.otherAnswers("gone");
+        return alone.run(signal);
+      };
+      return [runnableComponent({ name: alone.name, run }, "needs them told of the authority already")];
     },
     otherSeen: () => keyKeeper.otherAnswers("there"),
   };
