@@ -5,6 +5,7 @@ export { BackplaneError, type BackplaneErrorCode } from "./backplane-error.js";
 export { checkOptions, type BackplaneOptions, type CheckedOptions } from "./backplane-options.js";
 export { RedisConnection, type RedisConnectionOptions } from "./connection/redis-connection.js";
 export { DegradedMode, type DegradedModeOptions, type DegradedState } from "./degraded/degraded-mode.js";
+export { mostTopics } from "./interest/interest-scripts.js";
 export { Interest, type InterestRequest, type InterestOptions } from "./interest/interest.js";
 export { Keys } from "./keys.js";
 export { LeaseKeeper, type LeaseKeeperOptions } from "./lease/lease-keeper.js";

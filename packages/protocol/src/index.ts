@@ -45,6 +45,7 @@ export {
   isFileTopicName,
   isNamespaceName,
   isObjectName,
+  isTopicKey,
   parsePrefixedSelector,
   parseAnySelector,
   parseTopicSelector,

@@ -1,5 +1,5 @@
 import { quoted } from "./quoted.js";
-import { isNamespaceName, isObjectName } from "./topic-selector.js";
+import { isNamespaceName, isTopicKey } from "./topic-selector.js";
 
 /** The annotation by which a FeatureFlag is shared with other namespaces: `team-a,team-b/checkout`. */
 export const readersAnnotation = "bunting.dev/readers";
@@ -29,7 +29,8 @@ export function parseReaders(value: unknown): ParsedReaders {
   const readers = new Set<string>();
   const warnings: string[] = [];
   for (const entry of entries) {
-    if (isValid(entry)) readers.add(entry);
+    // Names of ServiceAccounts have the form of those of FeatureFlags.
+    if (isNamespaceName(entry) || isTopicKey(entry)) readers.add(entry);
     else if (warnings.length < maxWarnings) warnings.push(warningOf(entry));
   }
   return { readers: readers.size === 0 ? undefined : readers, warnings };
@@ -40,13 +41,6 @@ export function readersOfMetadata(metadata: unknown): unknown {
   const { annotations } = (metadata ?? {}) as { annotations?: unknown };
   if (typeof annotations !== "object" || annotations === null) return undefined;
   return (annotations as Readonly<Record<string, unknown>>)[readersAnnotation];
-}
-
-function isValid(entry: string): boolean {
-  const slash = entry.indexOf("/");
-  if (slash < 0) return isNamespaceName(entry);
-  // Names of ServiceAccounts have the form of those of FeatureFlags.
-  return isNamespaceName(entry.slice(0, slash)) && isObjectName(entry.slice(slash + 1));
 }
 
 function refused(why: string): ParsedReaders {

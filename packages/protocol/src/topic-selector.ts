@@ -31,6 +31,12 @@ export function isFileTopicName(text: string): boolean {
   return text.length <= maxFileName && /^[!-.0-~](?:[ -.0-~]*[!-.0-~])?$/.test(text) && !/^\.\.?$/.test(text);
 }
 
+/** True for `namespace/name`, if Kubernetes would accept both names. */
+export function isTopicKey(text: string): text is TopicKey {
+  const slash = text.indexOf("/");
+  return slash > 0 && isNamespaceName(text.slice(0, slash)) && isObjectName(text.slice(slash + 1));
+}
+
 export function topicKey(namespace: string, name: string): TopicKey {
   return `${namespace}/${name}`;
 }

@@ -1,7 +1,7 @@
 import { answerOf } from "../connection/answers.js";
 import { script } from "../connection/script.js";
 
-/** Limit of topics, because peers can make names up, and each name costs Redis some hundred bytes. */
+/** Limit of topics, because peers can make names up, and each name costs Redis some hundred bytes, and an owner some 8 KB. */
 export const mostTopics = 40_000;
 
 /*

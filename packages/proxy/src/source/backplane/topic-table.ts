@@ -1,15 +1,13 @@
-import { isNamespaceName, isObjectName, type TopicKey } from "@bunting/protocol";
+import { mostTopics } from "@bunting/backplane";
+import { isTopicKey, type TopicKey } from "@bunting/protocol";
 import type { ReplicatedTopic } from "./replicated-topic.js";
 
 export interface TopicTableOptions {
   readonly create: (key: TopicKey) => ReplicatedTopic;
   readonly onForgotten: (key: TopicKey) => void;
-  /** Limit of topics, above which none is taken on for other replicas. Default 40,000; lower in tests. */
+  /** Limit of topics, above which none is taken on for other replicas. Default: as many as Redis lists; lower in tests. */
   readonly maxTopics?: number;
 }
-
-/** A topic takes some 8 KB even if its FeatureFlag does not exist. */
-const mostTopics = 40_000;
 
 /** The topics that this replica knows: those with subscribers here, and, for an owner, those that others want. */
 export class TopicTable implements Iterable<ReplicatedTopic> {
@@ -85,9 +83,4 @@ export class TopicTable implements Iterable<ReplicatedTopic> {
     for (const topic of this) topic.close();
     this.#topics.clear();
   }
-}
-
-function isTopicKey(key: string): key is TopicKey {
-  const slash = key.indexOf("/");
-  return slash > 0 && isNamespaceName(key.slice(0, slash)) && isObjectName(key.slice(slash + 1));
 }
