@@ -167,5 +167,5 @@ export class OutgoingContent {
 }
 
 function ignore(): void {
-  // Nobody waits for the write.
+  // The sender has given no callback.
 }

@@ -1,4 +1,4 @@
-/** Who has written something that the system took at once. */
+/** A connection that has written something which the system took at once. */
 export interface Writer {
   sent(): void;
 }
@@ -18,5 +18,5 @@ class TakenWrites {
   }
 }
 
-/** Those of this process. */
+/** The writes of this process that were taken at once. */
 export const takenWrites = new TakenWrites();

@@ -374,7 +374,7 @@ describe("GrpcSource", () => {
         clock.advance(boundMs / 2 + 1);
       }
       await waitsAfter(bounds.length + 1, probe, clock);
-      // Of those that lost it together, nobody has tried more often than so.
+      // The pace of each source that lost the proxy together: none has tried more often.
       expect(clock.monotonicMs() - startedMs).to.be.greaterThan(25_000);
     });
 

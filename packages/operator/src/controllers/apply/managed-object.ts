@@ -15,8 +15,8 @@ export const fieldManager = "bunting-operator";
  * True if the object may be applied over this one: it has the label by which the open-feature-operator marks its own, or we have applied it
  * before, and it belongs to an owner of the same kind, if to any. All others have the name by accident, and belong to somebody.
  *
- * What is made for a Flagd must belong to that Flagd, or to an earlier one of its name: whoever may create Flagds in a namespace must not get hold of
- * a Deployment there by a label or a name.
+ * Objects made for a Flagd must belong to that Flagd, or to an earlier one of its name: a user who may create Flagds in a namespace must not get
+ * hold of a Deployment there by a label or a name.
  */
 export function isOurs(live: KubeObject, desired: Pick<DesiredObject, "metadata">): boolean {
   const isMarked = live.metadata.labels?.[managedBy.label] === managedBy.value;

@@ -28,7 +28,7 @@ export interface CompileSettings {
 
 const namespaceType = { group: "", version: "v1", plural: "namespaces" } as const;
 
-/** Who compiles something of a namespace. */
+/** The part that compiles something of a namespace. */
 export type DependentReader = "injection" | `flagd/${string}`;
 
 function readerOf(namespace: string, reader: DependentReader): string {
@@ -57,7 +57,7 @@ export class ClusterSources implements Runnable {
   readonly #changed = new Signal<string>();
   readonly #flagWritten = new Signal<string>();
   readonly #kept = new KeptSpecs();
-  /** Who depends on what texts name, or sources read. */
+  /** The readers that depend on objects which texts name, or sources read. */
   readonly #dependents = new Dependents();
 
   constructor(watches: ClusterWatches, settings: CompileSettings) {
@@ -187,7 +187,7 @@ export class ClusterSources implements Runnable {
     const noted =
       <Result>(find: (key: string) => Result) =>
       (key: string): Result => {
-        // What is of the namespace itself is heard of anyway.
+        // Objects of the namespace itself need no note: each change of them is heard of anyway.
         if (name !== undefined && !key.startsWith(`${namespace}/`)) this.#dependents.add(name, key);
         return find(key);
       };
