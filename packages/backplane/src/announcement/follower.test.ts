@@ -25,7 +25,8 @@ describe("Follower", () => {
     const reported: string[] = [];
     const follower = new Follower({
       records: {
-        positions: () => Promise.resolve(new Map([["demo/flags", { ...position, confirmedAgoMs: 0 }]])),
+        positions: () =>
+          Promise.resolve(new Map([["demo/flags", { ...position, confirmedAgoMs: 0, isAbsent: false }]])),
         read: () => {
           reads++;
           if (!hasRoom)
@@ -94,7 +95,8 @@ describe("Follower", () => {
     const reported: string[] = [];
     const follower = new Follower({
       records: {
-        positions: () => Promise.resolve(new Map([["demo/flags", { ...position, confirmedAgoMs: 0 }]])),
+        positions: () =>
+          Promise.resolve(new Map([["demo/flags", { ...position, confirmedAgoMs: 0, isAbsent: false }]])),
         read: () => {
           if (!isUsable) return Promise.reject(new BackplaneError("RECORD_MALFORMED", "no record"));
           const record = { topic: "demo/flags", kind: "missing", ...position } as const;

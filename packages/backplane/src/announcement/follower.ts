@@ -23,8 +23,9 @@ export interface FollowerSink {
    *
    * @param agoMs time since an owner confirmed what Redis holds
    * @param position what Redis holds, which may be older than the last report
+   * @param isAbsent true if Redis holds that there is no FeatureFlag. An owner that has not seen which version was deleted says so at an earlier position
    */
-  confirmed(agoMs: number, position: RecordPosition): void;
+  confirmed(agoMs: number, position: RecordPosition, isAbsent: boolean): void;
   /** Reports that Redis holds nothing of the topic. The last report stays true. */
   absent(): void;
   /**
@@ -160,7 +161,7 @@ export class Follower implements Runnable {
         const isNew = followed.reported === undefined || comparePositions(position, followed.reported) > 0;
         if (isNew) {
           if (followed.refused?.isWorthReading(position) !== false) this.#reads.add(followed);
-        } else followed.sink.confirmed(position.confirmedAgoMs, position);
+        } else followed.sink.confirmed(position.confirmedAgoMs, position, position.isAbsent);
       }
     }
   }
@@ -187,7 +188,7 @@ function report(followed: Followed, stored: StoredRecord | undefined): void {
   const { sink, reported } = followed;
   if (stored === undefined) sink.absent();
   else if (reported !== undefined && comparePositions(stored.record, reported) <= 0)
-    sink.confirmed(stored.confirmedAgoMs, stored.record);
+    sink.confirmed(stored.confirmedAgoMs, stored.record, stored.record.kind !== "document");
   else {
     const { epoch, resourceVersion } = stored.record;
     if (sink.record(stored)) followed.reported = { epoch, resourceVersion };

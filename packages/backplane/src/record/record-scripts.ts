@@ -138,20 +138,21 @@ return {'record', stored[1] or '', ago(stored[2]), ago(stored[3]), stored[4], st
   answerOf.buffers(["none", "other", "large", "record"], 9),
 );
 
-/** KEYS fence, record, …. Returns for each record epoch, version and the ms since its confirmation; empty strings without a record. */
+/** KEYS fence, record, …. Returns for each epoch and version (empty without a record), the ms since its confirmation, and 1 if there is no FeatureFlag. */
 export const positionsScript = script(
   `${common}
 local answers = {}
 local now = tonumber(nowMs())
 local latest = latestEpoch(KEYS[1])
 for i = 1, #KEYS - 1 do
-  local stored = fieldsOf(KEYS[i + 1], 'epoch', 'version', 'confirmed') or {}
+  local stored = fieldsOf(KEYS[i + 1], 'epoch', 'version', 'confirmed', 'kind') or {}
   local isOne = isPosition(stored[1], stored[2], latest)
-  answers[3 * i - 2] = isOne and stored[1] or ''
-  answers[3 * i - 1] = isOne and stored[2] or ''
-  answers[3 * i] = string.format('%.0f', math.max(0, now - (tonumber(stored[3] or '0') or 0)))
+  answers[4 * i - 3] = isOne and stored[1] or ''
+  answers[4 * i - 2] = isOne and stored[2] or ''
+  answers[4 * i] = (stored[4] == 'deleted' or stored[4] == 'missing') and 1 or 0
+  answers[4 * i - 1] = string.format('%.0f', math.max(0, now - (tonumber(stored[3] or '0') or 0)))
 end
 return answers
 `,
-  answerOf.texts(3 * topicsAtOnce),
+  answerOf.texts(4 * topicsAtOnce),
 );

@@ -161,6 +161,10 @@ describe("Records", () => {
     const positions = await records.positions(topics);
     expect(positions.size).to.equal(150);
     expect(positions.get("demo/t298")).to.include({ epoch: 1, resourceVersion: "299" });
+    expect(positions.get("demo/t298")?.isAbsent).to.equal(false);
+    for (const [index, kind] of (["missing", "deleted"] as const).entries())
+      await records.write({ topic, kind, epoch: 1, resourceVersion: String(index) }, lease);
+    expect((await records.positions([topic])).get(topic)?.isAbsent).to.equal(true);
     expect(positions.get("demo/t298")?.confirmedAgoMs).to.be.within(0, 60_000);
     expect(positions.has("demo/t299")).to.equal(false);
   });

@@ -23,8 +23,8 @@ export interface RecordsOptions {
 /** A record that is to be confirmed. */
 export type Confirmed = RecordPosition & Pick<TopicRecord, "topic" | "kind">;
 
-/** The position of a topic in Redis, and the time since an owner confirmed it, including the round trip. */
-export type StoredPosition = RecordPosition & { readonly confirmedAgoMs: number };
+/** The position of a topic in Redis, the time since an owner confirmed it, including the round trip, and whether the FeatureFlag is deleted or missing. */
+export type StoredPosition = RecordPosition & { readonly confirmedAgoMs: number; readonly isAbsent: boolean };
 
 /** Larger records are read one after the other: their bytes are outside of the heap, where no budget counts them. */
 const maxReadTogetherBytes = 256 * 1024;
@@ -157,11 +157,12 @@ export class Records {
       const answers = await connection.evaluate(positionsScript, names, []);
       const answeredInMs = clock.monotonicMs() - askedMs;
       batch.forEach((topic, index) => {
-        const [epoch, resourceVersion = "", ago] = answers.slice(3 * index, 3 * index + 3);
+        const [epoch, resourceVersion = "", ago, absent] = answers.slice(4 * index, 4 * index + 4);
         const position = {
           epoch: Number(epoch),
           resourceVersion,
           confirmedAgoMs: Number(ago) + answeredInMs,
+          isAbsent: absent === "1",
         };
         if (epoch !== "" && isPosition(position)) positions.set(topic, position);
       });

@@ -208,6 +208,25 @@ describe("ReplicatedTopic", () => {
     expect(source.watchCount).to.equal(0);
   });
 
+  it("takes an owner's word that there is no FeatureFlag, also of one that has not seen which version was deleted", async () => {
+    const { topic, sink, source, clock } = followed("87");
+    topic.record(stored(1, "87"));
+    expect(await sink.nextText()).to.equal(textOf("87"));
+    const record = { topic: key, kind: "deleted", epoch: 1, resourceVersion: "88" } as const;
+    topic.record({ ...stored(1, "88"), record });
+    source.delete(key);
+    clock.advance(45_000);
+    topic.expire();
+    await eventually(() => topic.isCurrent, "its own watch");
+    const earlier = { epoch: 1, resourceVersion: "0" };
+    topic.confirmed(0, earlier, false);
+    expect(source.watchCount, "the owner has a document").to.equal(1);
+    topic.confirmed(0, earlier, true);
+    expect([source.watchCount, topic.isUnconfirmed]).to.deep.equal([0, false]);
+    topic.record(stored(1, "89"));
+    expect(sink.lastText).to.equal(textOf("89"));
+  });
+
   it("takes it where a consistent read says the same: the API server's store was restored", async () => {
     const { topic, sink } = followed("50");
     topic.record(stored(1, "87"));

@@ -184,7 +184,7 @@ export class ReplicatedTopic implements FollowerSink {
     });
   }
 
-  confirmed(agoMs: number, position: RecordPosition): void {
+  confirmed(agoMs: number, position: RecordPosition, isAbsent = false): void {
     const known = this.#newest;
     if (known === undefined) return;
     const isFollower = this.#shared.lease() === undefined && this.isCurrent;
@@ -194,7 +194,7 @@ export class ReplicatedTopic implements FollowerSink {
       this.#unfollow();
     }
     const order = comparePositions(position, this.#newest ?? known);
-    if (order === 0) this.#fresh(agoMs);
+    if (order === 0 || (order < 0 && isAbsent && known.kind !== "document")) this.#fresh(agoMs);
     // Redis has lost what it told, or what answered in its place had made that up: the own watch finds out.
     else if (order < 0) this.#goDirect();
   }
