@@ -9,7 +9,6 @@ import type { TopicKey } from "@bunting/protocol";
 import { ProxyError } from "../../proxy-error.js";
 import type { SourceSink } from "../flag-source.js";
 import { OwnerConfirmation } from "./owner-confirmation.js";
-import { keepHistory, withHistory, withHistoryThrough } from "./known-history.js";
 import { holdRefresh } from "./hold-refresh.js";
 import { InnerWatch } from "./inner-watch.js";
 import {
@@ -17,18 +16,17 @@ import {
   isMadeUp,
   isSameInEarlierEpoch,
   knownOf,
-  place,
-  placeRead,
   type Known,
   type WatchReport,
 } from "./known.js";
 import { LocalSink } from "./local-sink.js";
 import { RepairPace } from "./repair-pace.js";
 import type { ReplicatedShared } from "./replicated-shared.js";
+import { TopicHistory } from "./topic-history.js";
 
 /**
  * One topic on this replica: watched (by its source), followed (in Redis), or both while one takes over from the other.
- * The reports of both are put into one history, `#newest`. By `settle`, which every change that matters calls, it is
+ * The reports of both are put into one history. By `settle`, which every change that matters calls, it is
  * - watched and written to Redis, if this replica is the owner;
  * - watched and followed, while no owner has confirmed the topic lately (`#isDirect`);
  * - followed, if another replica is the owner; only watched, while Redis can't be used.
@@ -36,8 +34,7 @@ import type { ReplicatedShared } from "./replicated-shared.js";
  * Invariants:
  * - Make before break: an open watch stays open until an owner's confirmation is seen.
  * - Subscribers receive only what is later in the history than their last report (LocalSink sees to it).
- * - `#isVerifying`: a consistent read decides between two reports that contradict each other. `current` is undefined.
- * - `#contradiction` is the record in Redis that contradicted `#newest`; that read's result is placed after it.
+ * - While a consistent read decides between two reports that contradict each other, `current` is undefined.
  */
 export class ReplicatedTopic implements FollowerSink {
   readonly key: TopicKey;
@@ -50,16 +47,13 @@ export class ReplicatedTopic implements FollowerSink {
   /** Another replica has subscribers of the topic. */
   isWantedElsewhere = false;
   readonly #shared: ReplicatedShared<ReplicatedTopic>;
-  #local: LocalSink | undefined;
-  #newest: Known | undefined;
+  readonly #history: TopicHistory;
   #watch: InnerWatch | undefined;
   #following: AbortController | undefined;
   #isDirect = false;
   readonly #confirmation: OwnerConfirmation;
   readonly #repairs: RepairPace;
   #refreshes = 0;
-  #isVerifying = false;
-  #contradiction: Known | undefined;
 
   constructor(key: TopicKey, shared: ReplicatedShared<ReplicatedTopic>) {
     this.key = key;
@@ -67,6 +61,7 @@ export class ReplicatedTopic implements FollowerSink {
     this.#shared = shared;
     this.#confirmation = new OwnerConfirmation(shared);
     this.#repairs = new RepairPace(shared);
+    this.#history = new TopicHistory(() => shared.events.onAnswered(this));
   }
 
   get hasSubscribers(): boolean {
@@ -79,7 +74,7 @@ export class ReplicatedTopic implements FollowerSink {
 
   /** The last report of the watch is valid, and placed in the history. */
   get isCurrent(): boolean {
-    return this.#watch?.isCurrent === true && !this.#isVerifying;
+    return this.#watch?.isCurrent === true && !this.#history.isVerifying;
   }
 
   /** There was a FeatureFlag when the topic was last reported. */
@@ -114,21 +109,21 @@ export class ReplicatedTopic implements FollowerSink {
 
   attach(sink: SourceSink, peer: unknown): void {
     const local = new LocalSink(sink, peer);
-    this.#local = local;
+    this.#history.local = local;
     this.#confirmation.asked();
     // Sinks are never called from within `watch`.
     queueMicrotask(() => {
       if (this.#local !== local || this.#watch === undefined) return;
       const { lastReport, staleReason } = this.#watch;
-      if (lastReport !== undefined && this.#newest !== undefined && !this.#isVerifying)
-        local.report(this.#newest, false);
+      const { newest, isVerifying } = this.#history;
+      if (lastReport !== undefined && newest !== undefined && !isVerifying) local.report(newest, false);
       if (staleReason !== undefined) local.stale(staleReason);
     });
     this.settle();
   }
 
   detach(): void {
-    this.#local = undefined;
+    this.#history.local = undefined;
     this.#isDirect = false;
     this.settle();
   }
@@ -165,7 +160,7 @@ export class ReplicatedTopic implements FollowerSink {
   }
 
   close(): void {
-    this.#local = undefined;
+    this.#history.local = undefined;
     this.#unfollow();
     this.#close();
   }
@@ -189,7 +184,7 @@ export class ReplicatedTopic implements FollowerSink {
     if (known === undefined) return;
     const isFollower = this.#shared.lease() === undefined && this.isCurrent;
     if (isFollower && isSameInEarlierEpoch(position, known) && this.#confirmation.counts(agoMs)) {
-      this.#moveTo(known, position.epoch);
+      this.#history.moveTo(position.epoch);
       // Following starts again from the new position.
       this.#unfollow();
     }
@@ -214,22 +209,20 @@ export class ReplicatedTopic implements FollowerSink {
     this.#repairs.reset();
     const known = knownOf(stored, this.#shared.context.clock.monotonicMs());
     const isRecent = this.#confirmation.counts(stored.confirmedAgoMs);
-    // Epoch 0 is that of reports without Redis: they continue in the epoch of the record.
-    if (this.#newest?.epoch === 0) this.#newest = { ...this.#newest, epoch: known.epoch };
+    this.#history.continueIn(known.epoch);
     if (this.#newest !== undefined && contradicts(known, this.#newest)) {
       this.#resolveContradiction(known);
       return false;
     }
     const order = this.#newest === undefined ? 1 : comparePositions(known, this.#newest);
-    if (order <= 0) this.#takeHistory(known);
+    if (order <= 0) this.#history.extend(known);
     if (order < 0) return true;
     // A valid report of the own watch outweighs the record of an owner that may be gone.
     if (order > 0 && !isRecent && this.isCurrent) return false;
     if (order > 0) {
       // The first record read may have been written long ago, so its age is no lag.
       if (this.#newest !== undefined && isRecent) this.#shared.events.onFollowed(stored.confirmedAgoMs);
-      this.#newest = known;
-      if (!this.#isTaken(() => this.#local?.report(known, !isRecent))) return true;
+      if (!this.#history.take(known, !isRecent)) return true;
     }
     if (isRecent) this.#fresh(stored.confirmedAgoMs);
     return true;
@@ -238,93 +231,61 @@ export class ReplicatedTopic implements FollowerSink {
   /** Redis has no usable record: `#newest` begins an epoch, so that followers with older epochs accept it. */
   anchor(fence: number): void {
     const known = this.#newest;
-    if (known !== undefined && (known.epoch < fence || isMadeUp(known, fence))) this.#moveTo(known, fence);
+    if (known !== undefined && (known.epoch < fence || isMadeUp(known, fence))) this.#history.moveTo(fence);
   }
 
   /** Takes a record of Redis as the history, and places the last report of the watch in it. */
   rebase(stored: StoredRecord, fence: number): void {
-    if (this.#newest !== undefined && isMadeUp(this.#newest, fence)) this.#moveTo(this.#newest, fence);
+    if (this.#newest !== undefined && isMadeUp(this.#newest, fence)) this.#history.moveTo(fence);
     const wasTaken = this.record(stored);
     const report = this.#watch?.lastReport;
     if (report === undefined || this.#watch?.isCurrent !== true) return;
     const known = knownOf(stored, this.#shared.context.clock.monotonicMs());
     // Even an unconfirmed record is continued: Redis refuses writes with an earlier position.
-    if (!wasTaken && !this.#isVerifying && this.#newest !== undefined)
-      this.#newest = comparePositions(known, this.#newest) > 0 ? known : this.#newest;
-    this.#isTaken(() => this.#place(report));
+    if (!wasTaken && !this.#history.isVerifying) this.#history.continueAfter(known);
+    this.#history.isTaken(() => this.#place(report));
   }
 
-  #moveTo(known: Known, epoch: number): void {
-    this.#newest = { ...known, epoch };
-    this.#local?.moved(this.#newest);
+  get #newest(): Known | undefined {
+    return this.#history.newest;
+  }
+
+  get #local(): LocalSink | undefined {
+    return this.#history.local;
+  }
+
+  get #fence(): number {
+    return this.#shared.lease()?.fence ?? 0;
   }
 
   #place(report: WatchReport): void {
-    const before = this.#newest;
-    const known = place(report, before, this.#shared.lease()?.fence ?? 0);
-    if (known !== undefined) this.#learn(known);
-    else if (before !== undefined) this.#verify();
-  }
-
-  #learn(known: Known): void {
-    // The sink may throw; then nothing has changed.
-    const placed = keepHistory(known, this.#newest);
-    this.#newest = withHistory(placed, this.#newest, this.#local?.report(placed, false));
-    this.#shared.events.onAnswered(this);
-  }
-
-  /** Keeps the history of a record of our version or an older one: agents may come with versions that we never saw. */
-  #takeHistory(stored: Known): void {
-    const newest = withHistoryThrough(stored, this.#newest);
-    if (newest === undefined) return;
-    this.#newest = newest;
-    // A stale topic is reported with its history when the staleness ends.
-    if (this.#local?.isStale === false) this.#isTaken(() => this.#local?.report(newest, false));
+    if (!this.#history.place(report, this.#fence)) this.#verify();
   }
 
   /** A record contradicts `#newest`: the own watch decides which of the two is true. */
   #resolveContradiction(written: Known): void {
-    this.#contradiction = written;
+    this.#history.contradiction = written;
     if (this.isCurrent) this.#verify();
     else this.#goDirect();
   }
 
   /** Reads consistently before a report that contradicts `#newest` may replace it. */
   #verify(): void {
-    const { source, lease } = this.#shared;
-    if (this.#isVerifying) return;
-    this.#isVerifying = true;
-    const watch = this.#watch;
-    const done = (): void => {
-      if (watch !== this.#watch) return;
-      this.#isVerifying = false;
-      const report = watch?.lastReport;
-      if (report === undefined) return;
-      const known = placeRead(report, this.#newest, lease()?.fence ?? 0, this.#contradiction);
-      this.#contradiction = undefined;
-      this.#isTaken(() => this.#learn(known));
-    };
-    if (source.refresh === undefined) queueMicrotask(done);
-    else source.refresh(this.key, done, this.#local?.peer);
-  }
-
-  /** Reports to the sink. False if the sink refuses the document because this replica can't encode it. */
-  #isTaken(report: () => void): boolean {
-    try {
-      report();
-      return true;
-    } catch (error) {
-      this.#local?.stale(error as Error);
-      return false;
-    }
+    const { source } = this.#shared;
+    this.#history.decide({
+      read: (done) => {
+        if (source.refresh === undefined) queueMicrotask(done);
+        else source.refresh(this.key, done, this.#local?.peer);
+      },
+      report: () => this.#watch?.lastReport,
+      fence: () => this.#fence,
+    });
   }
 
   /** An owner has confirmed `#newest`: staleness ends, and the direct watch with it. */
   #fresh(agoMs: number): void {
     if (!this.#confirmation.confirmed(agoMs)) return;
-    const [local, newest] = [this.#local, this.#newest];
-    if (local?.isStale === true && newest !== undefined && !this.#isTaken(() => local.report(newest, false)))
-      return;
+    if (!this.#history.retell()) return;
     this.#isDirect = false;
     this.settle();
   }
@@ -364,7 +325,7 @@ export class ReplicatedTopic implements FollowerSink {
   #close(): void {
     this.#watch?.close();
     this.#watch = undefined;
-    this.#isVerifying = false;
+    this.#history.cancelDecision();
     this.basedOn = undefined;
   }
 
