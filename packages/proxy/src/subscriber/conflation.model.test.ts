@@ -9,7 +9,7 @@ import { ScriptedSource } from "@bunting/test/support/scripted-source.js";
 import { noMetrics, type ProxyMetrics } from "../proxy-metrics.js";
 import { FanOut } from "../topic/fan-out.js";
 import { TopicRegistry } from "../topic/topic-registry.js";
-import type { TopicPolicies } from "../topic/topic.js";
+import type { TopicPolicies } from "../topic/topic-options.js";
 import { SubscriberStream } from "./subscriber-stream.js";
 
 const key: TopicKey = "demo/flags";

@@ -1,4 +1,5 @@
 import { buntingSyncV1, type TopicKey } from "@bunting/protocol";
+import { ProxyError } from "../proxy-error.js";
 import { frameResponse } from "../snapshot/topic-frames.js";
 
 export type DeletionPolicy = "keep" | "empty" | "close";
@@ -37,3 +38,11 @@ const policies: Readonly<Record<DeletionPolicy, buntingSyncV1.DeletionPolicy>> =
   empty: buntingSyncV1.DeletionPolicy.DELETION_POLICY_EMPTY,
   close: buntingSyncV1.DeletionPolicy.DELETION_POLICY_CLOSE,
 };
+
+/** The error for subscribers that don't wait for a document. */
+export function topicMissing(topic: TopicKey): ProxyError {
+  return new ProxyError(
+    "TOPIC_MISSING",
+    `the FeatureFlag ${topic} does not exist; create it, or correct the selector`,
+  );
+}

@@ -6,7 +6,8 @@ import type { ProxyMetrics } from "../proxy-metrics.js";
 import type { FlagSource } from "../source/flag-source.js";
 import { FanOut } from "./fan-out.js";
 import type { Subscriber, Subscription } from "./subscription.js";
-import { Topic, type LostSubscribers, type TopicPolicies } from "./topic.js";
+import type { LostSubscribers, TopicPolicies } from "./topic-options.js";
+import { Topic } from "./topic.js";
 import { isLocal, type TopicQuota } from "./topic-quota.js";
 
 export interface TopicRegistryOptions extends TopicPolicies {

@@ -7,7 +7,8 @@ import { noMetrics, type ProxyMetrics } from "../proxy-metrics.js";
 import { FanOut } from "./fan-out.js";
 import { standing } from "./topic-state.js";
 import type { Subscription } from "./subscription.js";
-import { Topic, type TopicPolicies } from "./topic.js";
+import type { TopicPolicies } from "./topic-options.js";
+import { Topic } from "./topic.js";
 
 const graceMs = 60_000;
 const defaults: TopicPolicies = { missingPolicy: "hold", deletionGraceMs: graceMs, deletionPolicy: "keep" };

@@ -6,20 +6,18 @@ import {
   type Readers,
   type TopicKey,
 } from "@bunting/protocol";
-import type { ServingContext } from "@bunting/runtime";
 import { ProxyError } from "../proxy-error.js";
-import type { ProxyMetrics } from "../proxy-metrics.js";
 import { encodeSnapshot } from "../snapshot/encode-snapshot.js";
 import { Snapshot } from "../snapshot/snapshot.js";
 import type { SourceSink, SourceVersion } from "../source/flag-source.js";
 import type { ConvergenceState } from "./convergence.js";
-import type { FanOut } from "./fan-out.js";
 import { FreshnessNotice } from "./freshness-notice.js";
 import { Subscription, type MissedVersions, type SubscribedTopic, type Subscriber } from "./subscription.js";
-import type { DeletionPolicy } from "./tombstone.js";
+import { topicMissing, type DeletionPolicy } from "./tombstone.js";
 import { TopicAcks } from "./topic-acks.js";
 import type { TopicCharge } from "./topic-charge.js";
 import { TopicLog } from "./topic-log.js";
+import type { TopicOptions } from "./topic-options.js";
 import {
   deletedInGrace,
   deletionSettled,
@@ -36,32 +34,6 @@ import {
 import { TopicSubscribers } from "./topic-subscribers.js";
 import { startingView, viewOf, type TopicView } from "./topic-view.js";
 import { VersionHistory } from "./version-history.js";
-
-export interface TopicPolicies {
-  /** Policy for subscribers of a missing document: `hold` lets them wait, `fail` ends them with TOPIC_MISSING. */
-  readonly missingPolicy: "hold" | "fail";
-  /** Time for which a deleted document is served unchanged, before the deletion policy applies. */
-  readonly deletionGraceMs: number;
-  /** Deletion policy: `keep` serves the last snapshot, `empty` no flags, `close` ends subscribers with TOPIC_DELETED. */
-  readonly deletionPolicy: DeletionPolicy;
-}
-
-export interface TopicOptions extends TopicPolicies {
-  readonly key: TopicKey;
-  readonly fanOut: FanOut;
-  readonly context: ServingContext<ProxyMetrics>;
-  /** The connections and addresses that are charged with the topic. */
-  readonly charge?: TopicCharge | undefined;
-  /** Called when the last subscription is gone. */
-  readonly onIdle: () => void;
-  /** The subscribers that must not be sent the version reported last; none if not given. */
-  readonly lost?: LostSubscribers | undefined;
-}
-
-/** Subscribers to a topic that are to end before it has a new version, with the reason. */
-export type LostSubscribers = (
-  topic: TopicKey,
-) => readonly { readonly error: ProxyError; readonly subscribers: ReadonlySet<unknown> }[];
 
 /**
  * One document with its subscribers: its state, its newest snapshot, and their list. The source drives it through the
@@ -176,7 +148,7 @@ export class Topic implements SourceSink, SubscribedTopic {
    * @throws ProxyError TOPIC_MISSING by step 1.
    */
   subscribe(subscriber: Subscriber): Subscription {
-    if (this.refusesSubscribers) throw this.#missingError();
+    if (this.refusesSubscribers) throw topicMissing(this.key);
     const subscription = new Subscription(this, subscriber);
     this.#subscribers.add(subscription);
     return subscription;
@@ -292,7 +264,7 @@ export class Topic implements SourceSink, SubscribedTopic {
       this.#publish(snapshot);
     if (isAbsent(next)) {
       if (!isAbsent(before)) this.#log.missing(this.#options.missingPolicy);
-      if (this.refusesSubscribers) this.#refuse(this.#missingError());
+      if (this.refusesSubscribers) this.#refuse(topicMissing(this.key));
     }
     if (tombstone !== viewBefore.tombstone) this.#subscribers.wake();
     this.#subscribers.setWaiting(snapshot === undefined);
@@ -372,10 +344,5 @@ export class Topic implements SourceSink, SubscribedTopic {
     const sizeBefore = this.size;
     this.#subscribers.refuse(error, isSpared);
     if (sizeBefore > 0 && this.size === 0) this.#options.onIdle();
-  }
-
-  #missingError(): ProxyError {
-    const message = `the FeatureFlag ${this.key} does not exist; create it, or correct the selector`;
-    return new ProxyError("TOPIC_MISSING", message);
   }
 }

@@ -2,7 +2,7 @@ import { readsReaders, type CreatedAccess } from "../access/create-access.js";
 import { prepareSnapshot } from "../snapshot/encode-snapshot.js";
 import type { FlagSource } from "../source/flag-source.js";
 import type { TierPath } from "../source/upstream/tier-path.js";
-import type { LostSubscribers } from "../topic/topic.js";
+import type { LostSubscribers } from "../topic/topic-options.js";
 import type { TopicRegistry } from "../topic/topic-registry.js";
 import type { ProxyWiring } from "./proxy-parts.js";
 
