@@ -1,4 +1,14 @@
-import { choice, duration, jsonText, list, longestMs, option, text, toggle } from "@bunting/runtime";
+import {
+  choice,
+  duration,
+  jsonText,
+  list,
+  longestMs,
+  option,
+  serviceAccountOption,
+  text,
+  toggle,
+} from "@bunting/runtime";
 
 export const sourceGroup = "Where flags come from";
 
@@ -93,14 +103,7 @@ export const sourceOptions = {
     group: sourceGroup,
     env: ["BUNTING_READY_AFTER"],
   }),
-  serviceAccountDirectory: option({
-    type: text,
-    default: "",
-    describe:
-      "Directory with token, ca.crt and namespace of the Pod's ServiceAccount, for sources of provider kubernetes; if empty, /var/run/secrets/kubernetes.io/serviceaccount.",
-    group: sourceGroup,
-    env: ["BUNTING_SERVICE_ACCOUNT_DIRECTORY"],
-  }),
+  ...serviceAccountOption(sourceGroup, ", for sources of provider kubernetes"),
   deletionPolicy: option({
     type: choice("keep", "empty"),
     default: "keep",

@@ -3,6 +3,7 @@ import {
   kubeconfigOptions,
   option,
   port,
+  serviceAccountOption,
   serviceOptions,
   text,
   toggle,
@@ -187,14 +188,7 @@ export const operatorOptionTable = {
     env: ["BUNTING_WEBHOOK_SERVICE"],
   }),
   ...kubeconfigOptions(cluster),
-  serviceAccountDirectory: option({
-    type: text,
-    default: "",
-    describe:
-      "Directory with token, ca.crt and namespace of the Pod's ServiceAccount; if not given, /var/run/secrets/kubernetes.io/serviceaccount.",
-    group: cluster,
-    env: ["BUNTING_SERVICE_ACCOUNT_DIRECTORY"],
-  }),
+  ...serviceAccountOption(cluster),
   ...serviceOptions(general, { default: "json", env: ["BUNTING_LOG_FORMAT"] }, { env: ["BUNTING_DEBUG"] }),
   ...ignoredOptionTable,
 } as const;

@@ -6,6 +6,7 @@ import {
   kubeconfigOptions,
   option,
   port,
+  serviceAccountOption,
   serviceOptions,
   text,
   toggle,
@@ -90,14 +91,7 @@ export const proxyOptionTable = {
     env: ["BUNTING_WATCH_TIMEOUT"],
   }),
   ...kubeconfigOptions(cluster),
-  serviceAccountDirectory: option({
-    type: text,
-    default: "",
-    describe:
-      "Directory with token, ca.crt and namespace of the Pod's ServiceAccount; if not given, /var/run/secrets/kubernetes.io/serviceaccount.",
-    group: cluster,
-    env: ["BUNTING_SERVICE_ACCOUNT_DIRECTORY"],
-  }),
+  ...serviceAccountOption(cluster),
   allowFileSelectors: option({
     type: toggle,
     default: false,

@@ -38,7 +38,7 @@ export { createLogger, type Logger } from "./logger.js";
 export { managementHandler, type Readiness } from "./management-handler.js";
 export { Counter, createRegistry, Gauge, Histogram, Registry, renderMetricsReference } from "./metrics.js";
 export { buildInfo, processMetrics } from "./process-metrics.js";
-export { kubeconfigOptions } from "./options/kubeconfig-options.js";
+export { kubeconfigOptions, serviceAccountOption } from "./options/kubeconfig-options.js";
 export { serviceOptions } from "./options/service-options.js";
 export {
   flagName,

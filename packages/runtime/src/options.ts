@@ -3,7 +3,7 @@ export { CodedError } from "./coded-error.js";
 export { cut } from "./cut.js";
 export { errorCode } from "./error-code.js";
 export { completeOptions } from "./options/complete-options.js";
-export { kubeconfigOptions } from "./options/kubeconfig-options.js";
+export { kubeconfigOptions, serviceAccountOption } from "./options/kubeconfig-options.js";
 export { serviceOptions } from "./options/service-options.js";
 export {
   flagName,

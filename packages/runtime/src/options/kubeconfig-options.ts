@@ -24,3 +24,13 @@ export function kubeconfigOptions(group: string): {
     }),
   };
 }
+
+/** The option that says where a Pod's ServiceAccount is found, under this heading. `purpose` says what it is used for, if not for all. */
+export function serviceAccountOption(
+  group: string,
+  purpose = "",
+): { readonly serviceAccountDirectory: OptionSpec<string> } {
+  const describe = `Directory with token, ca.crt and namespace of the Pod's ServiceAccount${purpose}; if not given, /var/run/secrets/kubernetes.io/serviceaccount.`;
+  const env = ["BUNTING_SERVICE_ACCOUNT_DIRECTORY"];
+  return { serviceAccountDirectory: option({ type: text, default: "", describe, group, env }) };
+}
