@@ -6,6 +6,7 @@ import {
   type FlagdSources,
 } from "@bunting/operator/internal/controllers/flagd/flagd-controller.js";
 import type { FlagdSettings } from "@bunting/operator/internal/desired/flagd/flagd-settings.js";
+import { UnservedFlagds } from "@bunting/operator/internal/controllers/flagd/unserved-flagds.js";
 import { Signal, systemClock } from "@bunting/runtime";
 import { expect } from "chai";
 import { eventually } from "../support/event-queue.js";
@@ -55,10 +56,13 @@ describe("Flagds on a real API server", function () {
   let world: OperatorWorld;
   let clock: ManualClock;
   let controller: FlagdController;
+  /** Ends the controllers that were started. */
+  let served: AbortController;
 
   beforeEach(async () => {
     world = await OperatorWorld.start(cluster());
     clock = new ManualClock();
+    served = new AbortController();
     start();
   });
 
@@ -110,7 +114,8 @@ describe("Flagds on a real API server", function () {
       },
       context: { clock, logger, metrics },
     });
-    world.run(controller);
+    const until = served.signal;
+    world.run({ run: (all) => controller.run(AbortSignal.any([all, until])) });
   }
 
   const put = (
@@ -348,6 +353,30 @@ describe("Flagds on a real API server", function () {
     await untilCondition("Progressing", "False", "ApplyFailed");
     await putFlagd({ serviceType: "ClusterIP" });
     await world.until(Service, name, () => true, "there is a Service");
+  });
+
+  it("say that they are not served while the operator runs without --flagd, and what became of them once it runs with that", async () => {
+    await putSource();
+    await putFlagd();
+    await deployed();
+    await untilCondition("Progressing", "True", "Deploying");
+    served.abort();
+    const { connected, events, watches, logger, metrics } = world;
+    const discovery = new Discovery({ client: connected.client, clock: systemClock });
+    const context = { clock, logger, metrics };
+    const unserved = new UnservedFlagds({ client: connected.client, watches, discovery, events, context });
+    const stop = new AbortController();
+    world.run({ run: (all) => unserved.run(AbortSignal.any([all, stop.signal])) });
+    await untilCondition("Progressing", "False", "NotServed");
+    const flagd = await world.find(flagdType, name);
+    expect(flagd === undefined ? undefined : conditionOf(flagd, "Available")).to.equal(undefined);
+    await eventually(async () => (await world.reasons()).includes("NotServed"), "an event says so");
+    expect(await world.find(Deployment, name), "what there is stays").to.not.equal(undefined);
+    stop.abort();
+    served = new AbortController();
+    start();
+    await untilCondition("Available", "False", "NoReplicas");
+    await untilCondition("Progressing", "True", "Deploying");
   });
 
   it("come to rest: their own writes cause no more", async () => {

@@ -235,6 +235,27 @@ describe("the operator", function () {
         }, `${path} is accepted`);
     });
 
+    it("says of Flagds that it serves none, and by which option it would", async () => {
+      const path = `${core}/namespaces/${shop}/flagds/alone`;
+      await putObject(shop, "Flagd", "alone", { featureFlagSource: "end-to-end" });
+      let said: readonly string[] = [];
+      await eventually(async () => {
+        const { conditions = [] } = ((await cluster().api.get(path)) as WithConditions).status ?? {};
+        said = conditions.map(
+          ({ type, status, reason, message }) => `${type} ${status} ${reason} ${message}`,
+        );
+        return said.length > 0;
+      }, "its status says so");
+      expect(said).to.have.lengthOf(1);
+      expect(said[0]).to.match(/^Progressing False NotServed .*--flagd/);
+      await eventually(async () => {
+        const events = await cluster().api.list(`/apis/events.k8s.io/v1/namespaces/${shop}/events`);
+        return events.items.some(
+          ({ reason, note }) => reason === "NotServed" && String(note).includes("--flagd"),
+        );
+      }, "an event says so");
+    });
+
     it("says of sources that use the proxy whether that is ready", async () => {
       await eventually(async () => {
         const source = await cluster().api.get(`${core}/namespaces/${shop}/featureflagsources/end-to-end`);
@@ -400,6 +421,7 @@ interface WithConditions extends ApiObject {
       readonly type: string;
       readonly status: string;
       readonly reason: string;
+      readonly message: string;
     }[];
   };
 }

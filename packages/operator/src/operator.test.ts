@@ -182,7 +182,11 @@ const rows: { readonly [Name in keyof OperatorOptions]: Row | "read before" | "i
   inProcessCache: toSources("disabled", ({ inProcessDefaults }) => inProcessDefaults.cache),
   inProcessCacheMaxSize: toSources(4711, ({ inProcessDefaults }) => inProcessDefaults.cacheMaxSize),
   inProcessEnvVarPrefix: toSources("P", ({ inProcessDefaults }) => inProcessDefaults.envVarPrefix),
-  flagd: { value: true, reaches: (made) => made.all("FlagdController").length, as: 1 },
+  flagd: {
+    value: true,
+    reaches: (made) => [made.all("FlagdController").length, made.all("UnservedFlagds").length],
+    as: [1, 0],
+  },
   flagdImage: toFlagd("f", ({ image }) => image, "f:0.0.0-source"),
   flagdTag: toFlagd("v9", ({ image }) => image, "ghcr.io/bunting/bunting-agent:v9"),
   flagdPort: toFlagd(4711, ({ ports }) => ports.evaluation),
@@ -355,6 +359,14 @@ describe("createOperator", () => {
       "watch of networkpolicies",
       "proxy controller",
     ]);
+  });
+
+  it("has the leader tell whoever asks for a Flagd that it serves none, unless it is to serve them", async () => {
+    const { made } = await useOperator({ takeover: true });
+    await made.one("LeaderElection").given[0].lead(new AbortController().signal);
+    const [, leading] = made.all("runComponents");
+    expect(namesOf(leading?.given[0] ?? [])).to.include("flagds that are not served");
+    expect(made.all("FlagdController")).to.deep.equal([]);
   });
 
   it("answers webhooks by the keys that the Secret has, and is not ready without one", async () => {

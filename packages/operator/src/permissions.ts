@@ -129,16 +129,14 @@ export const permissions: readonly Permission[] = Object.freeze([
     apiGroup: "core.openfeature.dev",
     resources: ["flagds"],
     verbs: ["list", "watch"],
-    onlyIf: withFlagds,
-    why: "deploys Flagds",
+    why: "deploys Flagds, or finds those that wait for an operator that does",
   },
   {
     scope: "cluster",
     apiGroup: "core.openfeature.dev",
     resources: ["flagds/status"],
     verbs: ["patch"],
-    onlyIf: withFlagds,
-    why: "likewise",
+    why: "says in their status what became of them",
   },
   {
     scope: "cluster",
@@ -146,7 +144,7 @@ export const permissions: readonly Permission[] = Object.freeze([
     resources: ["deployments"],
     verbs: ["get", "list", "watch", "create", "patch"],
     onlyIf: withFlagds,
-    why: "likewise",
+    why: "makes what Flagds ask for",
   },
   {
     scope: "cluster",

@@ -5,16 +5,19 @@ import { flagdSettings } from "../settings.js";
 import { version } from "../version.js";
 import type { OperatorWiring } from "./operator-parts.js";
 
-/** The agents that stand by themselves, as the leader deploys them; nothing unless the options ask for them. */
+/** The agents that stand by themselves, as the leader deploys them; without the option for them, it tells whoever asks for one. */
 export function flagds(
   wiring: OperatorWiring,
   { events, sources }: { readonly events: EventRecorder; readonly sources: FlagdSources },
 ): () => readonly Component[] {
   const { options, parts, context, cluster, watches } = wiring;
-  if (!options.flagd) return () => [];
   const { client } = cluster;
-  const applier = new parts.Applier({ client, drift: options.drift, metrics: context.metrics });
   const discovery = new Discovery({ client, clock: context.clock });
+  if (!options.flagd) {
+    const unserved = new parts.UnservedFlagds({ client, watches, discovery, events, context });
+    return () => [runnableComponent(unserved, "tells who waits for a Flagd that none is deployed")];
+  }
+  const applier = new parts.Applier({ client, drift: options.drift, metrics: context.metrics });
   const controller = new parts.FlagdController({
     settings: flagdSettings(options, version),
     sources,

@@ -20,6 +20,7 @@ import { FeatureFlagStatus } from "../controllers/feature-flag-status.js";
 import { FlagdController } from "../controllers/flagd/flagd-controller.js";
 import { compilingLookup } from "../controllers/injection/compiling-lookup.js";
 import { ClusterSources } from "../controllers/injection/cluster-sources.js";
+import { UnservedFlagds } from "../controllers/flagd/unserved-flagds.js";
 import { InjectionController } from "../controllers/injection/injection-controller.js";
 import { SeenTexts } from "../controllers/injection/seen-texts.js";
 import { SourceStatusController } from "../controllers/injection/source-status-controller.js";
@@ -59,6 +60,7 @@ export const operatorParts = {
   MissedPods,
   RolloutOnChange,
   FlagdController,
+  UnservedFlagds,
   FeatureFlagStatus,
   ownDeployment,
   Applier,

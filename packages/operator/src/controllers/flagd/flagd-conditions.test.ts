@@ -66,6 +66,18 @@ describe("the conditions of a Flagd", () => {
     });
   });
 
+  it("say that this operator serves none and how it would, and nothing about Pods at which nobody looks any more", () => {
+    const before = flagdConditions([], applied(complete), about);
+    const unserved = flagdConditions(before, { kind: "unserved" }, about);
+    expect(shown(unserved)).to.deep.equal(["Progressing False NotServed"]);
+    expect(unserved[0]?.message).to.contain("--flagd").and.to.contain("options.flagd");
+    expect(flagdConditions(unserved, { kind: "unserved" }, { ...about, nowMs: 0 })).to.equal(unserved);
+    expect(shown(flagdConditions(unserved, applied(complete), about))).to.have.members([
+      "Available True Available",
+      "Progressing True Complete",
+    ]);
+  });
+
   it("are cut where a message is too long", () => {
     const problem = { reason: "ApplyFailed", message: "x".repeat(5_000) };
     const [condition] = flagdConditions([], { kind: "refused", problem }, about);

@@ -11,6 +11,12 @@ export type FlagdOutcome =
   /** Nothing was changed, or only a part of it. */
   | { readonly kind: "refused"; readonly problem: FlagdProblem };
 
+/** What is said about a Flagd. */
+export type FlagdNews =
+  | FlagdOutcome
+  /** This operator deploys no Flagds. */
+  | { readonly kind: "unserved" };
+
 export interface FlagdProblem {
   /** CamelCase, one word a cause. */
   readonly reason: string;

@@ -3,14 +3,15 @@ import {
   formatLabelSelector,
   type ClusterWatches,
   type Discovery,
+  type ResourceType,
   type RunningInformer,
 } from "@bunting/kube";
 import { isAborted, sleep, type Context, type Runnable } from "@bunting/runtime";
 import { managedLabels } from "../../desired/managed-labels.js";
 import { resourceTypes, type AppliedKind } from "../apply/resource-types.js";
-import type { StoredFlagd } from "./flagd-status.js";
+import type { FlagdWithStatus, StoredFlagd } from "./flagd-status.js";
 
-/** Interval of looks whether the Gateway API has been installed. */
+/** Interval of looks whether a type has been installed. */
 const lookMs = 60_000;
 
 /** What is watched for Flagds, and who hears of it. */
@@ -40,6 +41,24 @@ export function watchFlagds({
   );
 }
 
+/** Flagds that nobody deploys: of each, its names and what was said about it. */
+export function watchUnservedFlagds(
+  watches: ClusterWatches,
+  onChange: (key: string, isThere: boolean) => void,
+): RunningInformer<FlagdWithStatus, never> {
+  return watches.inform<FlagdWithStatus>(
+    { type: flagdType },
+    {
+      transform: ({ metadata, ...object }) => {
+        const { status } = object as Pick<FlagdWithStatus, "status">;
+        const { name, namespace = "", uid, generation, resourceVersion } = metadata;
+        return { metadata: { name, namespace, uid, generation, resourceVersion }, status } as FlagdWithStatus;
+      },
+      handler: { changed: (key, flagd) => onChange(key, flagd !== undefined) },
+    },
+  );
+}
+
 /**
  * Watches what was made for Flagds, of which only names are kept: all objects of a Flagd have its name. HTTPRoutes are watched as soon as the
  * cluster serves them.
@@ -47,7 +66,7 @@ export function watchFlagds({
 export async function watchMadeObjects(options: FlagdWatchOptions, signal: AbortSignal): Promise<void> {
   const watch = (kind: AppliedKind): Promise<void> => madeObjects(kind, options).run(signal);
   const watchRoutes = async (): Promise<void> => {
-    if (await whenServed(options, signal)) await watch("HTTPRoute");
+    if (await whenServed(resourceTypes.HTTPRoute, options, signal)) await watch("HTTPRoute");
   };
   await Promise.all([watch("Deployment"), watch("Service"), watch("Ingress"), watchRoutes()]);
 }
@@ -65,14 +84,18 @@ function madeObjects(kind: AppliedKind, { watches, onChange }: FlagdWatchOptions
   );
 }
 
-/** Resolves when the cluster serves HTTPRoutes, with false if the signal aborts before. */
-async function whenServed({ discovery, context }: FlagdWatchOptions, signal: AbortSignal): Promise<boolean> {
+/** Resolves when the cluster serves the type, with false if the signal aborts before. */
+export async function whenServed(
+  type: ResourceType,
+  { discovery, context }: Pick<FlagdWatchOptions, "discovery" | "context">,
+  signal: AbortSignal,
+): Promise<boolean> {
   while (!isAborted(signal)) {
     try {
-      if (await discovery.serves(resourceTypes.HTTPRoute, signal)) return true;
+      if (await discovery.serves(type, signal)) return true;
     } catch (error) {
       if (!isAborted(signal))
-        context.logger.warn({ error }, "it can't be seen whether HTTPRoutes are served");
+        context.logger.warn({ type: type.plural, error }, "it can't be seen whether the type is served");
     }
     await sleep(lookMs, signal, context.clock);
   }
