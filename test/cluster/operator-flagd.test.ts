@@ -164,6 +164,17 @@ describe("Flagds on a real API server", function () {
       }
     ).status?.conditions?.find((condition) => condition.type === type);
 
+  const replicasOf = (object: KubeObject): number | undefined =>
+    (object as { spec?: { replicas?: number } }).spec?.replicas;
+
+  /** Of events with this reason. */
+  async function notes(reason: string): Promise<readonly string[]> {
+    const { items } = await world.cluster.api.list(
+      `/apis/events.k8s.io/v1/namespaces/${world.namespace}/events`,
+    );
+    return items.filter((event) => event["reason"] === reason).map((event) => String(event["note"]));
+  }
+
   /** Statuses are written some time after each other. */
   async function untilCondition(type: string, status: string, reason: string): Promise<string> {
     const flagd = await world.until(
@@ -275,6 +286,52 @@ describe("Flagds on a real API server", function () {
       ({ metadata }) => metadata.uid !== before.metadata.uid,
       "it is made again",
     );
+  });
+
+  it("have the replicas that they ask for: what kubectl scale or an edit sets is put back, and an event says by whom", async () => {
+    await putSource();
+    await putFlagd({ replicas: 2 });
+    await deployed((object) => replicasOf(object) === 2);
+    await world.cluster.kubectl(["-n", world.namespace, "scale", "deployment", name, "--replicas=7"]);
+    await eventually(
+      async () => (await notes("DriftRepaired")).some((each) => each.includes("(kubectl)")),
+      "told",
+    );
+    await deployed((object) => replicasOf(object) === 2);
+    await world.edit(Deployment, name, { spec: { replicas: 5 } }, "their-tool");
+    await eventually(
+      async () => (await notes("DriftRepaired")).some((each) => each.includes("(their-tool)")),
+      "told",
+    );
+    await deployed((object) => replicasOf(object) === 2);
+    expect((await notes("DriftRepaired")).every((each) => each.includes("Change the Flagd"))).to.equal(true);
+  });
+
+  it("leave the replicas to an autoscaler, and an event says so, until they ask for another number", async () => {
+    await putSource();
+    await putFlagd({ replicas: 2 });
+    await deployed((object) => replicasOf(object) === 2);
+    const scope = { type: Deployment, namespace: world.namespace, name };
+    const query = { fieldManager: "kube-controller-manager" };
+    const scale = (replicas: number): Promise<KubeObject> =>
+      world.connected.client.patch(scope, "merge", { spec: { replicas } }, world.signal, {
+        subresource: "scale",
+        query,
+      });
+    await scale(6);
+    await eventually(async () => {
+      const said = await notes("ScaledByOthers");
+      return said.some((each) => each.includes("kube-controller-manager"));
+    }, "an event says who scales");
+    await putSource({ debugLogging: true });
+    const after = await deployed((object) => containerOf(object)?.args.includes("--debug") === true);
+    expect(replicasOf(after)).to.equal(6);
+    await putFlagd({ replicas: 3 });
+    await deployed((object) => replicasOf(object) === 3);
+    await scale(4);
+    await putSource();
+    const last = await deployed((object) => containerOf(object)?.args.includes("--debug") === false);
+    expect(replicasOf(last), "it scales again").to.equal(4);
   });
 
   it("get an Ingress while it is enabled", async () => {

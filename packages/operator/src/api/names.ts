@@ -42,6 +42,9 @@ export const managedBy = Object.freeze({
 /** The sidecar's name in Pods. */
 export const sidecarName = "flagd";
 
+/** An annotation of the Deployment of a Flagd, written by us: the number of replicas that the Flagd asked for last. */
+export const replicasAnnotation = "bunting.dev/replicas";
+
 /** Annotations of the Deployment of the proxy, written by us. */
 export const proxyAnnotations = Object.freeze({
   /** The last image with which all replicas were available: what is gone back to. */

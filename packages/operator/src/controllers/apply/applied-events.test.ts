@@ -2,6 +2,7 @@ import type { EventDetails } from "@bunting/kube";
 import { recordingLogger } from "@bunting/test/support/grpc-port.js";
 import { expect } from "chai";
 import { AppliedEvents } from "./applied-events.js";
+import type { DesiredObject } from "../../desired/desired-object.js";
 import type { Applied } from "./applier.js";
 
 const desired = {
@@ -10,16 +11,23 @@ const desired = {
   metadata: { name: "proxy", namespace: "flags" },
 };
 const object = { metadata: { name: "proxy", namespace: "flags", uid: "u" } };
-const nothing = { kind: "applied", object, change: "none", overruled: [], overridden: [] } as const;
+const nothing = {
+  kind: "applied",
+  object,
+  change: "none",
+  overruled: [],
+  overridden: [],
+  scaledBy: undefined,
+} as const;
 
 describe("AppliedEvents", () => {
   let recorded: EventDetails[];
   let logger: ReturnType<typeof recordingLogger>;
 
-  function report(applied: Applied): void {
+  function report(applied: Applied, made: DesiredObject = desired): void {
     recorded = [];
     logger = recordingLogger();
-    new AppliedEvents({ record: (event) => recorded.push(event) }, logger).report(desired, applied);
+    new AppliedEvents({ record: (event) => recorded.push(event) }, logger).report(made, applied);
   }
 
   it("say nothing where nothing has changed", () => {
@@ -58,6 +66,23 @@ describe("AppliedEvents", () => {
     ]);
     expect(recorded[0]?.note).to.contain(".spec.image (kubectl-edit)");
     expect(recorded[1]?.note).to.contain(".spec.replicas (argocd)");
+  });
+
+  it("name who has scaled, and say of what belongs to a Flagd that the Flagd is to be changed", () => {
+    const ownerReferences = [{ kind: "Flagd", name: "proxy" }];
+    const ofFlagd = { ...desired, metadata: { ...desired.metadata, ownerReferences } };
+    const conflict = { field: ".spec.replicas", manager: "kubectl", operation: "Update" } as const;
+    report({ ...nothing, scaledBy: "kube-controller-manager" }, ofFlagd);
+    expect(recorded[0]).to.include({
+      ...{ type: "Normal", reason: "ScaledByOthers" },
+      note: "The number of replicas is left to kube-controller-manager, which has scaled the Deployment, until the Flagd asks for another one.",
+    });
+    report({ ...nothing, scaledBy: "kubectl" });
+    expect(recorded[0]?.note).to.not.contain("Flagd");
+    report({ ...nothing, overruled: [conflict] }, ofFlagd);
+    expect(recorded[0]?.note).to.equal(
+      "Fields that others had changed are put back: .spec.replicas (kubectl). Change the Flagd instead.",
+    );
   });
 
   it("warn of somebody else's object, and say what helps", () => {

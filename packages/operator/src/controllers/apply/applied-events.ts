@@ -3,6 +3,7 @@ import type { Logger } from "@bunting/runtime";
 import type { DesiredObject } from "../../desired/desired-object.js";
 import type { Applied } from "./applier.js";
 import type { FieldConflict } from "./field-conflict.js";
+import { belongsToFlagd } from "./managed-object.js";
 
 /** Says in events and in the log what came of applying an object. */
 export class AppliedEvents {
@@ -21,7 +22,7 @@ export class AppliedEvents {
       this.#record(desired, applied, "NameTaken", nameTaken(desired));
       return;
     }
-    const { change, overruled, overridden } = applied;
+    const { change, overruled, overridden, scaledBy } = applied;
     if (change !== "none") this.#logger.info({ object, change }, "applied");
     if (change === "created")
       this.#record(desired, applied, "Created", `The operator has created the ${kind}.`);
@@ -34,8 +35,14 @@ export class AppliedEvents {
       );
     }
     if (overruled.length > 0) {
-      const note = `Fields that others had changed are put back: ${fieldsOf(overruled)}.`;
+      const advice = belongsToFlagd(desired) ? " Change the Flagd instead." : "";
+      const note = `Fields that others had changed are put back: ${fieldsOf(overruled)}.${advice}`;
       this.#record(desired, applied, "DriftRepaired", note);
+    }
+    if (scaledBy !== undefined) {
+      const end = belongsToFlagd(desired) ? ", until the Flagd asks for another one" : "";
+      const note = `The number of replicas is left to ${scaledBy}, which has scaled the ${kind}${end}.`;
+      this.#record(desired, applied, "ScaledByOthers", note);
     }
     if (overridden.length > 0) {
       const note = `Fields stay as others apply them: ${fieldsOf(overridden)}. --drift=enforce would take them back.`;
@@ -68,8 +75,8 @@ export class AppliedEvents {
   }
 }
 
-type Reason = "NameTaken" | "Created" | "Adopted" | "DriftRepaired" | "Overridden";
-const isNormal: ReadonlySet<Reason> = new Set(["Created", "Adopted"]);
+type Reason = "NameTaken" | "Created" | "Adopted" | "DriftRepaired" | "ScaledByOthers" | "Overridden";
+const isNormal: ReadonlySet<Reason> = new Set(["Created", "Adopted", "ScaledByOthers"]);
 
 /** Why an object was not applied, for events and conditions. */
 export function nameTaken({ kind, metadata: { namespace = "", name } }: DesiredObject): string {

@@ -3,7 +3,7 @@ import type { DesiredObject } from "../../desired/desired-object.js";
 import { managerLabel, type ApplyMetrics } from "./apply-metrics.js";
 import { fieldConflicts, type FieldConflict } from "./field-conflict.js";
 import { withoutField } from "./field-path.js";
-import { adoption, fieldManager, isOurs, isScaledByOthers } from "./managed-object.js";
+import { adoption, fieldManager, isOurs, scalerOf } from "./managed-object.js";
 import { resourceTypeOf } from "./resource-types.js";
 
 /** What becomes of fields that other tools apply, such as Argo CD: `repair` leaves them to these tools, `enforce` takes them over. */
@@ -25,6 +25,8 @@ export type Applied =
       readonly overruled: readonly FieldConflict[];
       /** Fields of other managers that stay as they are. */
       readonly overridden: readonly FieldConflict[];
+      /** Whose number of replicas stays; undefined if it is ours. */
+      readonly scaledBy: string | undefined;
     }
   /** Somebody else's object has the name; it was not touched. */
   | { readonly kind: "nameTaken"; readonly object: KubeObject };
@@ -39,6 +41,7 @@ interface Attempt {
   readonly desired: DesiredObject;
   readonly live: KubeObject | undefined;
   readonly isAdopted: boolean;
+  readonly scaledBy: string | undefined;
 }
 
 /**
@@ -46,8 +49,8 @@ interface Attempt {
  *
  * - Managers that update (an edit, a patch, the open-feature-operator) are overruled: the field is put back.
  * - Managers that apply mean to own the field, and would put their value back again; the field is left to them, unless drift is enforced.
- * - The number of replicas is left to whoever else has set it, an HPA for instance. As long as nobody has, it must be applied: left out, it would
- *   fall to 1.
+ * - The number of replicas is left to whoever else has set it, an HPA for instance, and that of a Flagd to autoscalers alone. As long as nobody has, it
+ *   must be applied: left out, it would fall to 1.
  */
 export class Applier {
   readonly #options: ApplierOptions;
@@ -95,9 +98,10 @@ export class Applier {
     if (live !== undefined && !isOurs(live, desired)) return { kind: "nameTaken", object: live };
     const patch = live === undefined ? undefined : adoption(live);
     if (patch !== undefined) live = await client.patch(scope, "json", patch, signal);
-    const isScaled = live !== undefined && isScaledByOthers(live);
-    const body = isScaled ? (withoutField(desired, replicasField) ?? desired) : desired;
-    const attempt = { scope, desired: body, live, isAdopted: patch !== undefined };
+    const scaler = live === undefined ? undefined : scalerOf(live, desired);
+    const body = (scaler === undefined ? undefined : withoutField(desired, replicasField)) ?? desired;
+    const scaledBy = body === desired ? undefined : scaler;
+    const attempt = { scope, desired: body, live, isAdopted: patch !== undefined, scaledBy };
     try {
       return applied(attempt, await client.apply(scope, body, { fieldManager }, signal));
     } catch (error) {
@@ -129,10 +133,13 @@ export class Applier {
   }
 }
 
-function applied({ live, isAdopted }: Attempt, object: KubeObject): Applied & { readonly kind: "applied" } {
+function applied(
+  { live, isAdopted, scaledBy }: Attempt,
+  object: KubeObject,
+): Applied & { readonly kind: "applied" } {
   const isSame = live?.metadata.resourceVersion === object.metadata.resourceVersion;
   const change = live === undefined ? "created" : isAdopted ? "adopted" : isSame ? "none" : "changed";
-  return { kind: "applied", object, change, overruled: [], overridden: [] };
+  return { kind: "applied", object, change, overruled: [], overridden: [], scaledBy };
 }
 
 function leaving(desired: DesiredObject, { field, manager }: FieldConflict): DesiredObject {

@@ -2,7 +2,9 @@ import { readFileSync } from "node:fs";
 import path from "node:path";
 import type { KubeObject, ManagedFieldsEntry } from "@bunting/kube";
 import { expect } from "chai";
-import { adoption, fieldManager, isOurs, isScaledByOthers } from "./managed-object.js";
+import { replicasAnnotation } from "../../api/names.js";
+import type { DesiredObject } from "../../desired/desired-object.js";
+import { adoption, fieldManager, isOurs, scalerOf } from "./managed-object.js";
 
 const recorded = path.join(
   import.meta.dirname,
@@ -81,25 +83,49 @@ describe("adoption", () => {
   });
 });
 
-describe("isScaledByOthers", () => {
+describe("scalerOf", () => {
   const replicas = { "f:spec": { "f:replicas": {} } };
-  for (const [who, entry, expected] of [
-    ["an HPA", { manager: "kube-controller-manager", operation: "Update", subresource: "scale" }, true],
-    ["an apply of others", { manager: "argocd", operation: "Apply" }, true],
-    ["us", { manager: fieldManager, operation: "Apply" }, false],
+  const hpa = { manager: "kube-controller-manager", operation: "Update", subresource: "scale" } as const;
+  const hand = { manager: "kubectl", operation: "Update", subresource: "scale" } as const;
+  const edit = { manager: "kubectl-edit", operation: "Update" } as const;
+  const argo = { manager: "argocd", operation: "Apply" } as const;
+  const us = { manager: fieldManager, operation: "Apply" } as const;
+  const scaled = (entry: object, annotations: Record<string, string> = {}): KubeObject =>
+    objectWith({ annotations, managedFields: [{ ...entry, fieldsV1: replicas }] });
+  const proxy = { metadata: { name: "x" } };
+  const asking = (number: string): Pick<DesiredObject, "metadata"> => ({
+    metadata: {
+      name: "x",
+      annotations: { [replicasAnnotation]: number },
+      ownerReferences: [{ kind: "Flagd", name: "x" }],
+    },
+  });
+
+  for (const [who, entry, ofProxy, ofFlagd] of [
+    ["an HPA", hpa, hpa.manager, hpa.manager],
+    ["kubectl scale", hand, hand.manager, undefined],
+    ["an edit", edit, edit.manager, undefined],
+    ["an apply of others", argo, argo.manager, undefined],
+    ["our own apply", us, undefined, undefined],
+    ["a nameless manager", { operation: "Update", subresource: "scale" }, "others", "others"],
   ] as const) {
-    it(`is ${expected} where ${who} owns the replicas`, () => {
-      const managedFields = [{ ...entry, fieldsV1: replicas }];
-      expect(isScaledByOthers(objectWith({ managedFields }))).to.equal(expected);
+    it(`is ${ofProxy ?? "nobody"} where ${who} set the replicas, and of a Flagd ${ofFlagd ?? "nobody"}`, () => {
+      expect(scalerOf(scaled(entry), proxy)).to.equal(ofProxy);
+      expect(scalerOf(scaled(entry), asking("2"))).to.equal(ofFlagd);
     });
   }
 
-  it("is false where others own other fields only", () => {
+  it("is nobody once the Flagd asks for another number", () => {
+    const live = scaled(hpa, { [replicasAnnotation]: "2" });
+    expect(scalerOf(live, asking("2"))).to.equal(hpa.manager);
+    expect(scalerOf(live, asking("3"))).to.equal(undefined);
+  });
+
+  it("is nobody where others own other fields only", () => {
     const fieldsV1 = { "f:spec": { "f:paused": {} }, "f:replicas": {} };
-    expect(isScaledByOthers(objectWith({ managedFields: [{ manager: "kubectl", fieldsV1 }] }))).to.equal(
-      false,
-    );
-    expect(isScaledByOthers(objectWith({}))).to.equal(false);
+    const live = objectWith({ managedFields: [{ manager: "kubectl", fieldsV1 }] });
+    expect(scalerOf(live, proxy)).to.equal(undefined);
+    expect(scalerOf(objectWith({}), proxy)).to.equal(undefined);
   });
 });
 

@@ -5,7 +5,7 @@ import {
   type ManagedFieldsEntry,
   type OwnerReference,
 } from "@bunting/kube";
-import { managedBy } from "../../api/names.js";
+import { managedBy, replicasAnnotation } from "../../api/names.js";
 import type { DesiredObject } from "../../desired/desired-object.js";
 
 /** The name under which we apply. It never changes: fields that were applied under another one would stay for ever. */
@@ -22,7 +22,7 @@ export function isOurs(live: KubeObject, desired: Pick<DesiredObject, "metadata"
   const isMarked = live.metadata.labels?.[managedBy.label] === managedBy.value;
   if (!isMarked && !entriesOf(live).some(isApplied)) return false;
   const [owners, wanted] = [ownersOf(live), ownersOf(desired)];
-  const isOfFlagd = wanted.some(({ kind }) => kind === "Flagd");
+  const isOfFlagd = belongsToFlagd(desired);
   if (wanted.length === 0 || (owners.length === 0 && !isOfFlagd)) return true;
   return owners.some(({ kind, name }) =>
     wanted.some((owner) => owner.kind === kind && (!isOfFlagd || owner.name === name)),
@@ -43,9 +43,32 @@ export function adoption(live: KubeObject): ReturnType<typeof takeOverFields> {
   );
 }
 
-/** True if another manager owns the replicas: an HPA, `kubectl scale` or another apply. */
-export function isScaledByOthers(live: KubeObject): boolean {
-  return entriesOf(live).some((entry) => !isApplied(entry) && has(entry.fieldsV1, ["f:spec", "f:replicas"]));
+/**
+ * The manager to whom the number of replicas is left: whoever else has set it, an HPA, `kubectl scale` or another apply.
+ *
+ * People who want another number of replicas of a Flagd say so in the Flagd. So of its Deployment the number is left to autoscalers alone, which use the
+ * subresource `scale` as `kubectl scale` does, and only until the Flagd asks for another number.
+ */
+export function scalerOf(live: KubeObject, desired: Pick<DesiredObject, "metadata">): string | undefined {
+  const isOfFlagd = belongsToFlagd(desired);
+  if (isOfFlagd && asksAnew(live, desired)) return undefined;
+  const scaler = entriesOf(live).find(
+    (entry) =>
+      !isApplied(entry) &&
+      has(entry.fieldsV1, ["f:spec", "f:replicas"]) &&
+      (!isOfFlagd || (entry.subresource === "scale" && entry.manager !== "kubectl")),
+  );
+  return scaler === undefined ? undefined : (scaler.manager ?? "others");
+}
+
+function asksAnew(live: KubeObject, desired: Pick<DesiredObject, "metadata">): boolean {
+  const before = live.metadata.annotations?.[replicasAnnotation];
+  return before !== undefined && before !== desired.metadata.annotations?.[replicasAnnotation];
+}
+
+/** True of what is made for a Flagd. */
+export function belongsToFlagd(desired: Pick<DesiredObject, "metadata">): boolean {
+  return ownersOf(desired).some(({ kind }) => kind === "Flagd");
 }
 
 type Owner = Pick<OwnerReference, "kind" | "name">;

@@ -1,5 +1,6 @@
 import { defaultedFlagd, type DefaultedFeatureFlagSource, type Flagd } from "@bunting/featureflags/resources";
 import type { Container, ContainerPort, Volume } from "../../api/pod-manifest.js";
+import { replicasAnnotation } from "../../api/names.js";
 import type { SourcePlan } from "../../sources/source-plan.js";
 import type { SourceProblem } from "../../sources/source-problem.js";
 import type { DesiredObject } from "../desired-object.js";
@@ -35,7 +36,7 @@ export function flagdDeployment(pods: FlagdPods): {
   const deployment = {
     apiVersion: "apps/v1",
     kind: "Deployment",
-    metadata: flagdMetadata(flagd, settings),
+    metadata: flagdMetadata(flagd, settings, { [replicasAnnotation]: String(replicas) }),
     spec: {
       replicas,
       selector: { matchLabels: flagdSelector(flagd) },

@@ -72,7 +72,15 @@ describe("the objects of a Flagd", () => {
     const { deployment, service, ingress, route } = objectsOf();
     const owner = { apiVersion: openFeatureApiVersion, kind: "Flagd", name: "sample", uid: "u" };
     for (const { metadata } of [deployment, service, ingress.object, route.object])
-      expect(metadata).to.deep.equal({ name: "sample", namespace: "shop", labels, ownerReferences: [owner] });
+      expect(metadata).to.deep.include({
+        name: "sample",
+        namespace: "shop",
+        labels,
+        ownerReferences: [owner],
+      });
+    expect(deployment.metadata.annotations).to.deep.equal({ "bunting.dev/replicas": "1" });
+    for (const { metadata } of [service, ingress.object, route.object])
+      expect(metadata).to.not.have.property("annotations");
   });
 
   it("have one replica, unless it says how many, and its ServiceAccount", () => {
