@@ -24,6 +24,7 @@ writeFileSync(
 await import("./generate-variables.js");
 await import("./generate-docs.js");
 await import("./generate-access-matrix.js");
+await import("./generate-alerts.js");
 await import("./generate-dashboards.js");
 // After the dashboards, of which the chart has copies.
 await import("./generate-chart.js");

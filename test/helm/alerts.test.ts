@@ -316,7 +316,6 @@ const cases: Readonly<Record<string, AlertCase>> = {
 describe("the alerts", () => {
   testAlerts({
     file,
-    page: "docs/operations.md",
     cases,
     healthy: { [`bunting_proxy_topic_topics{${proxy}, state="live"}`]: "5x90" },
   });

@@ -94,7 +94,6 @@ const cases: Readonly<Record<string, AlertCase>> = {
 describe("the alerts on the operator", () => {
   testAlerts({
     file,
-    page: "docs/operate/operator.md",
     cases,
     healthy: { [`bunting_operator_leader{${replica.replace("o-1", "o-3")}}`]: "1x90" },
   });

@@ -35,30 +35,35 @@ export interface AlertCase {
   readonly never: Series;
 }
 
+/** The page, from the root of the repository, with a paragraph on each alert. */
+const page = "docs/operate/alerts.md";
+
 export interface AlertFile {
   /** The rule file. */
   readonly file: string;
-  /** The page, from the root of the repository, with a paragraph on each alert. */
-  readonly page: string;
   readonly cases: Readonly<Record<string, AlertCase>>;
   /** Samples by which alerts know that something is there at all. */
   readonly healthy: Series;
 }
 
 /** Tests a rule file: its page, and by promtool when each alert fires, and when not. */
-export function testAlerts({ file, page, cases, healthy }: AlertFile): void {
+export function testAlerts({ file, cases, healthy }: AlertFile): void {
   const alerts = alertsIn(file);
 
   it(`each have a case here, a paragraph in ${page}, a severity and a summary`, () => {
     const names = alerts.map(({ alert }) => alert);
     expect(Object.keys(cases)).to.deep.equal(names);
     const text = readFileSync(path.join(root, page), "utf8");
-    const paragraphs = [...text.matchAll(/^#### (Bunting\w+)\n\n(Critical\. )?/gm)];
+    const all = [...text.matchAll(/^### (Bunting\w+)\n\n(Critical\. )?/gm)];
+    // The page has the alerts of all rule files.
+    const first = all.findIndex(([, name]) => name === names[0]);
+    const paragraphs = all.slice(first, first + names.length);
     expect(paragraphs.map(([, name]) => name)).to.deep.equal(names);
     for (const { alert, labels, annotations } of alerts) {
       expect(labels["severity"], alert).to.be.oneOf(["warning", "critical"]);
       expect(annotations["summary"], alert).to.match(/^[A-Z].*\.$/);
       expect(annotations["runbook_url"], alert).to.equal(`${page}#${alert.toLowerCase()}`);
+      expect(text, alert).to.match(new RegExp(`^\\| \\[${alert}\\]\\(#${alert.toLowerCase()}\\) +\\|`, "m"));
     }
     const critical = alerts
       .filter(({ labels }) => labels["severity"] === "critical")
