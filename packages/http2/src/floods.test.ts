@@ -1,5 +1,6 @@
+import { systemClock } from "@bunting/runtime";
 import { expect } from "chai";
-import { FloodGuard } from "./flood-guard.js";
+import { PeerConduct } from "./peer-conduct.js";
 import type { DropReason, PortListener } from "@bunting/server";
 import {
   BytesClient,
@@ -168,22 +169,27 @@ describe("a peer that floods", () => {
   });
 });
 
-describe("a flood guard", () => {
+describe("the conduct of a peer", () => {
+  let nowMs: number;
+  let conduct: PeerConduct;
+  beforeEach(() => {
+    nowMs = 0;
+    conduct = new PeerConduct({ ...systemClock, monotonicMs: () => nowMs });
+  });
+
   it("never stops a keepalive, nor frames that follow something that was sent", () => {
-    const guard = new FloodGuard(0);
-    for (let i = 0; i < 10_000; i++) expect(guard.isFlood(i * 17, i * 1_000)).to.be.false;
-    for (let i = 0; i < 10_000; i++) expect(guard.isFlood(1_000_000 + i * 1_000, 10_000_000)).to.be.false;
+    for (let i = 0; i < 10_000; i++, nowMs += 1_000) expect(conduct.countControlFrame(i * 17)).to.be.false;
+    for (let i = 0; i < 10_000; i++) expect(conduct.countControlFrame(1_000_000 + i * 1_000)).to.be.false;
   });
 
   it("allows a hundred at once, and then ten per second", () => {
-    const guard = new FloodGuard(0);
-    const count = (nowMs: number): number => {
-      let passed = 0;
-      while (!guard.isFlood(0, nowMs)) passed++;
-      return passed;
+    const passed = (): number => {
+      for (let count = 0; ; count++) if (conduct.countControlFrame(0)) return count;
     };
-    expect(count(0)).to.equal(100);
-    expect(count(1_000)).to.equal(10);
-    expect(count(1_000_000)).to.equal(100);
+    expect(passed()).to.equal(100);
+    nowMs = 1_000;
+    expect(passed()).to.equal(10);
+    nowMs = 1_000_000;
+    expect(passed()).to.equal(100);
   });
 });

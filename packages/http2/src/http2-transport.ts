@@ -67,9 +67,9 @@ const headerBytesPerWork = 8 * 1024;
 /**
  * Our own HTTP/2. It does not listen: PortListener hands it sockets on which the client has begun to speak HTTP/2.
  *
- * Floods are stopped by: the limits below; ResetBudget, for streams that are opened and reset; bounds on CONTINUATION frames, on settings, on
- * unsent answers to PING and SETTINGS, and on requests that are invalid; FloodGuard, for PING and SETTINGS frames whose answers are read; the
- * stall watch, for responses that are not; the keepalive, for header blocks that do not end; and the turns, for all frames that cost time only.
+ * Floods are stopped by: the limits below; PeerConduct, for streams that are reset, and for PING and SETTINGS frames whose answers are read;
+ * bounds on CONTINUATION frames, on settings, on unsent answers to PING and SETTINGS, and on requests that are invalid; the stall watch, for
+ * responses that are not read; the keepalive, for header blocks that do not end; and the turns, for all frames that cost time only.
  */
 export class Http2ServerTransport {
   readonly #handler: TransportHandler;

@@ -281,6 +281,8 @@ export class SessionInput implements FrameSink {
       this.#owner.onSettingsAck();
       return;
     }
+    // Each client sends one.
+    const isFlood = this.#hasSettings && this.#conduct.countSettings();
     this.#hasSettings = true;
     let windowBytes = this.#owner.peerWindowBytes;
     for (let at = 0; at < payload.length; at += 6) {
@@ -299,7 +301,7 @@ export class SessionInput implements FrameSink {
       this.#owner.fail(h2Error.FLOW_CONTROL_ERROR, "the window of a stream overflows");
       return;
     }
-    if (this.#conduct.countSettings()) this.#owner.failByFlood();
+    if (isFlood) this.#owner.failByFlood();
     else this.#output.control(settingsAck, true);
   }
 
