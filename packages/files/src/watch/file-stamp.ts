@@ -10,6 +10,8 @@ export interface FileStamp {
   /** True if the path itself is a symbolic link, as every file of a ConfigMap mount is. */
   readonly isLink: boolean;
   readonly size: number;
+  /** Differs for another file of the same name. */
+  readonly identity: string;
   /** Changes with whatever happens to the file: another file of the same name, a write, a chmod. */
   readonly version: string;
   /** When that happened last, in milliseconds since the epoch by the file system's clock. Nobody can set it to an earlier time. */
@@ -18,8 +20,10 @@ export interface FileStamp {
 
 export function stampOf(stats: BigIntStats, realPath: string, isLink: boolean): FileStamp {
   const { size, mtimeNs, ctimeNs } = stats;
-  const version = `${fileIdentityOf(stats)}:${size}:${mtimeNs}:${ctimeNs}`;
-  return { realPath, isLink, size: Number(size), version, changedMs: Number(ctimeNs / 1_000_000n) };
+  const identity = fileIdentityOf(stats);
+  const version = `${identity}:${size}:${mtimeNs}:${ctimeNs}`;
+  const changedMs = Number(ctimeNs / 1_000_000n);
+  return { realPath, isLink, size: Number(size), identity, version, changedMs };
 }
 
 export function isSameStamp(a: FileStamp | undefined, b: FileStamp | undefined): boolean {

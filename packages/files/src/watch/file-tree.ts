@@ -54,10 +54,10 @@ export class FileTree {
   }
 
   /** Adds the change of an event: something of this name in a directory, or the whole directory. */
-  addEvent(changes: TreeChanges, realDirectory: string, name?: string): void {
+  addEvent(changes: TreeChanges, realDirectory: string, name?: string, isRename = false): void {
     const directory = this.#paths.get(realDirectory);
     const path = directory === undefined || name === undefined ? directory : join(directory, name);
-    if (path !== undefined) changes.add(path);
+    if (path !== undefined) changes.add(path, isRename);
     const file = path === undefined ? undefined : this.at(path);
     // Any link may lead by way of anything but a plain file.
     const isPlainFile = file !== undefined && !(file instanceof Error) && !file.isLink;

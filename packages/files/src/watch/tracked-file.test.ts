@@ -1,12 +1,20 @@
+import { TempDirectory } from "@bunting/test/support/temp-directory.js";
 import { expect } from "chai";
-import type { FileStamp } from "./file-stamp.js";
+import { examine, type FileStamp } from "./file-stamp.js";
 import { TrackedFile } from "./tracked-file.js";
 
-const stamp: FileStamp = { realPath: "/flags/a.json", isLink: false, size: 2, version: "1", changedMs: 0 };
+const stamp: FileStamp = {
+  realPath: "/flags/a.json",
+  isLink: false,
+  size: 2,
+  identity: "1",
+  version: "1",
+  changedMs: 0,
+};
 
 /** Notes what a scan of a directory found that took a millisecond. */
-function note(file: TrackedFile, found: FileStamp | undefined, beganMs: number): void {
-  file.note(found, { beganMs, endedMs: beganMs + 1, isRescan: false, areSettled: false });
+function note(file: TrackedFile, found: FileStamp | undefined, beganMs: number, isRenamed = false): void {
+  file.note(found, { beganMs, endedMs: beganMs + 1, isRescan: false, areSettled: false, isRenamed });
 }
 
 describe("TrackedFile", () => {
@@ -29,5 +37,39 @@ describe("TrackedFile", () => {
     note(gone, undefined, 130);
     note(later, stamp, 135);
     expect(gone.mayHaveMovedTo(later)).to.equal(false);
+  });
+
+  describe("after one rename", () => {
+    const directory = new TempDirectory();
+    after(() => directory.remove());
+    const at = directory.file("a.json");
+    /** A file that a scan found in the place of another after one rename. */
+    async function renamed(text: string, before: (found: FileStamp) => FileStamp): Promise<TrackedFile> {
+      directory.replace("a.json", text);
+      const found = await examine(at, directory.path);
+      if (typeof found !== "object") throw new Error("no file");
+      const file = new TrackedFile(at, 100);
+      note(file, before(found), 0);
+      note(file, found, 100, true);
+      return file;
+    }
+
+    it("is read at once", async () => {
+      const file = await renamed("{}", ({ realPath }) => ({ ...stamp, realPath }));
+      expect(file.isReady).to.equal(true);
+      expect(await file.event(101, () => false)).to.include({ kind: "content", path: at });
+    });
+
+    it("rests where another event comes before it is read: it was removed, and is being created", async () => {
+      const file = await renamed("{}", ({ realPath }) => ({ ...stamp, realPath }));
+      expect(await file.event(101, () => true)).to.equal(undefined);
+      expect(file.restedMs).to.equal(126);
+    });
+
+    it("rests where it is empty, or the file that it was: the event is of its creation", async () => {
+      expect((await renamed("", ({ realPath }) => ({ ...stamp, realPath }))).isReady).to.equal(false);
+      const grown = await renamed("{}", ({ realPath, identity }) => ({ ...stamp, realPath, identity }));
+      expect(grown.isReady).to.equal(false);
+    });
   });
 });

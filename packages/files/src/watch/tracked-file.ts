@@ -23,6 +23,8 @@ export interface Examination {
   readonly isRescan: boolean;
   /** True if no file needs to rest: it is the first scan, and none has been touched for long. */
   readonly areSettled: boolean;
+  /** True if one rename was all that happened to the path since the scan before. */
+  readonly isRenamed: boolean;
 }
 
 /** True unless a scan found a file that was touched a moment ago. */
@@ -34,8 +36,9 @@ export function isSettled(found: ScanResult, nowMs: number): boolean {
  * One path at which a file is or was.
  *
  * A half-written manifest often still parses, with fewer flags. So a changed or missing file is handled only after it has been stable
- * for 25 ms; a swapped symlink is read at once (and once more after the 25 ms), and so are files at the start that have been as they are for
- * long. A missing file waits, too, because some editors remove a file and write it again: it has changed and was not deleted.
+ * for 25 ms. Read at once are a swapped symlink and a file renamed over another (and once more after the 25 ms), and at the start files that have
+ * been as they are for long. A missing file waits, too, because some editors remove a file and write it again: it has changed and was not
+ * deleted.
  */
 export class TrackedFile {
   readonly path: string;
@@ -48,7 +51,8 @@ export class TrackedFile {
   /** Identifies the last event; undefined if there was none, or the file is gone. */
   #lastEvent: string | undefined;
   #error: Error | undefined;
-  #isReady = false;
+  /** Whether an event is to be made of what was noted; `untouched`: only if nothing more happens to the path before it is read. */
+  #readiness: "no" | "untouched" | "yes" = "no";
   #isToRetry = false;
   #retries = 0;
 
@@ -72,9 +76,8 @@ export class TrackedFile {
     );
   }
 
-  /** True if an event is to be made of what was noted. */
   get isReady(): boolean {
-    return this.#isReady;
+    return this.#readiness !== "no";
   }
 
   get isGone(): boolean {
@@ -87,7 +90,7 @@ export class TrackedFile {
 
   /** True if there is no file, and no event of it is due. */
   get isForgotten(): boolean {
-    return this.isGone && this.#lastEvent === undefined && this.#restedMs === undefined && !this.#isReady;
+    return this.isGone && this.#lastEvent === undefined && this.#restedMs === undefined && !this.isReady;
   }
 
   /** The next scan reports the content again, even if unchanged. */
@@ -98,11 +101,11 @@ export class TrackedFile {
   }
 
   /** Notes what a scan found. */
-  note(found: ScanResult, { beganMs, endedMs, isRescan, areSettled }: Examination): void {
+  note(found: ScanResult, { beganMs, endedMs, isRescan, areSettled, isRenamed }: Examination): void {
     if (found instanceof Error) {
       this.#error = found;
       this.#restedMs = undefined;
-      this.#isReady = true;
+      this.#readiness = "yes";
       return;
     }
     const before = this.#stamp;
@@ -113,7 +116,10 @@ export class TrackedFile {
       this.#noticedMs = endedMs;
       this.#restedMs = areSettled ? undefined : endedMs + restMs;
       this.#retries = 0;
-      this.#isReady = areSettled || leadsElsewhere(before, found);
+      // What was created has a removal and a creation before its first byte: two events.
+      const isReplaced = isRenamed && before?.identity !== found?.identity && (found?.size ?? 0) > 0;
+      if (areSettled || leadsElsewhere(before, found)) this.#readiness = "yes";
+      else this.#readiness = before !== undefined && isReplaced ? "untouched" : "no";
       return;
     }
     const isRested = this.#restedMs !== undefined && this.#restedMs <= beganMs;
@@ -121,14 +127,17 @@ export class TrackedFile {
     this.#restedMs = undefined;
     this.#confirmedMs = endedMs;
     this.#isToRetry = false;
-    this.#isReady = true;
+    this.#readiness = "yes";
   }
 
-  /** The event that follows from what was noted, if any. */
-  async event(nowMs: number): Promise<FileEvent | undefined> {
-    this.#isReady = false;
+  /** The event that follows from what was noted, if any. @param isTouched true if the path has had an event since the scan */
+  async event(nowMs: number, isTouched: () => boolean): Promise<FileEvent | undefined> {
+    const mayBeTouched = this.#readiness === "yes";
+    this.#readiness = "no";
     if (this.#error !== undefined) return this.#unreadable(this.#error);
-    return this.#stamp === undefined ? this.#forgetGone() : this.#read(this.#stamp, nowMs);
+    return this.#stamp === undefined
+      ? this.#forgetGone()
+      : this.#read(this.#stamp, nowMs, () => !mayBeTouched && isTouched());
   }
 
   /** The listener asked for the event once more. */
@@ -139,7 +148,7 @@ export class TrackedFile {
     this.#isToRetry = true;
   }
 
-  async #read(stamp: FileStamp, nowMs: number): Promise<FileEvent | undefined> {
+  async #read(stamp: FileStamp, nowMs: number, isTouched: () => boolean): Promise<FileEvent | undefined> {
     const { path } = this;
     const { realPath, size } = stamp;
     const noticedMs = this.#noticedMs;
@@ -148,7 +157,8 @@ export class TrackedFile {
     }
     try {
       const bytes = await readWholeFile(path, stamp);
-      if (bytes !== undefined) {
+      // An event of what was done before the scan looked is here by now: the read has taken turns of the event loop.
+      if (bytes !== undefined && !isTouched()) {
         const digest = createHash("sha256").update(bytes).digest("base64");
         const isRetry = this.#retries > 0;
         return this.#once(digest, { kind: "content", path, realPath, bytes, isRetry, noticedMs });

@@ -7,6 +7,8 @@ const maxEvents = 4_096;
 /** What the next scan has to examine. */
 export class TreeChanges {
   readonly #paths = new SetMultimap<string, string>();
+  /** Paths of which one rename is all that is known to have happened. */
+  readonly renamed = new Set<string>();
   #isAll = false;
   #isOfLinks = false;
   #events = 0;
@@ -29,6 +31,10 @@ export class TreeChanges {
     return this.#paths.get(directory);
   }
 
+  has(path: string): boolean {
+    return this.#paths.get(dirname(path)).has(path);
+  }
+
   addAll(): void {
     this.#isAll = true;
     this.#events++;
@@ -40,12 +46,16 @@ export class TreeChanges {
   }
 
   /** A file changed, or a directory with all that is in it. */
-  add(path: string): void {
+  add(path: string, isRename = false): void {
+    if (isRename && !this.has(path)) this.renamed.add(path);
+    else this.renamed.delete(path);
     this.#paths.add(dirname(path), path);
     this.#count();
   }
 
   #count(): void {
-    if (++this.#events > maxEvents) this.#isAll = true;
+    if (++this.#events <= maxEvents) return;
+    this.#isAll = true;
+    this.renamed.clear();
   }
 }

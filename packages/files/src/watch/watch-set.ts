@@ -22,12 +22,12 @@ interface OpenWatch {
  * directory it was opened on when another takes its name, so `set` must be called now and then.
  */
 export class WatchSet {
-  readonly #onEvent: (directory: string, name?: string) => void;
+  readonly #onEvent: (directory: string, name?: string, isRename?: boolean) => void;
   readonly #watches = new Map<string, OpenWatch>();
   #wanted: ReadonlyMap<string, WantedWatch> = new Map();
 
   /** \`onEvent\` without a name: the directory itself changed, or anything in it. */
-  constructor(onEvent: (directory: string, name?: string) => void) {
+  constructor(onEvent: (directory: string, name?: string, isRename?: boolean) => void) {
     this.#onEvent = onEvent;
   }
 
@@ -61,19 +61,23 @@ export class WatchSet {
   #open(directory: string, identity: string): boolean {
     if (this.#watches.get(directory)?.identity === identity) return false;
     this.#close(directory);
-    const watcher = watch(directory, (_kind, name) => this.#note(directory, name));
+    // Elsewhere, one event may stand for several.
+    const watcher = watch(directory, (kind, name) =>
+      this.#note(directory, name, kind === "rename" && process.platform === "linux"),
+    );
     watcher.on("error", () => this.#note(directory, basename(directory)));
     this.#watches.set(directory, { identity, watcher });
     // If another directory has taken the name meanwhile, the next call notices.
     return true;
   }
 
-  #note(directory: string, name: string | null): void {
+  #note(directory: string, name: string | null, isRename = false): void {
     // The name of the directory itself: it was moved, removed or unmounted, and the watch may be dead.
     const isItself = name === basename(directory);
     if (isItself) this.#close(directory);
     if (isItself || name === null) this.#onEvent(directory);
-    else if (this.#wanted.get(directory)?.names?.has(name) !== false) this.#onEvent(directory, name);
+    else if (this.#wanted.get(directory)?.names?.has(name) !== false)
+      this.#onEvent(directory, name, isRename);
   }
 
   #close(directory: string): void {

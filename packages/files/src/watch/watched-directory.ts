@@ -54,7 +54,10 @@ export class WatchedDirectory implements Runnable {
   readonly #tree: FileTree;
   readonly #files = new Map<string, TrackedFile>();
   readonly #pending = new PendingFiles();
-  readonly #watches = new WatchSet((directory, name) => this.#noteEvent(directory, name));
+  readonly #watches = new WatchSet((...event) => {
+    this.#tree.addEvent(this.#changes, ...event);
+    this.#wake();
+  });
   #changes = new TreeChanges();
   #errors: ReadonlyMap<string, string> = new Map();
   #lost: string | undefined;
@@ -136,7 +139,7 @@ export class WatchedDirectory implements Runnable {
       const file = this.#files.get(path) ?? new TrackedFile(path, this.#options.limits.maxBytes);
       if (found === undefined && !this.#files.has(path)) continue;
       this.#files.set(path, file);
-      file.note(found, { beganMs, endedMs, isRescan, areSettled });
+      file.note(found, { beganMs, endedMs, isRescan, areSettled, isRenamed: changes.renamed.has(path) });
       this.#sort(file);
     }
     if (scan.hasRoomNow) this.#changes.addLinks();
@@ -147,7 +150,7 @@ export class WatchedDirectory implements Runnable {
 
   async #handle(file: TrackedFile): Promise<void> {
     const { clock, listener } = this.#options;
-    const event = await file.event(clock.monotonicMs());
+    const event = await file.event(clock.monotonicMs(), () => this.#changes.has(file.path));
     if (event !== undefined && (await listener.event(event)) === "retry") file.retry();
     this.#reported(file);
     this.#sort(file);
@@ -207,11 +210,6 @@ export class WatchedDirectory implements Runnable {
     const { opened, errors } = await this.#watches.set(wanted);
     for (const directory of opened) this.#tree.addEvent(this.#changes, directory);
     return errors;
-  }
-
-  #noteEvent(directory: string, name?: string): void {
-    this.#tree.addEvent(this.#changes, directory, name);
-    this.#wake();
   }
 
   get #isScanDue(): boolean {
