@@ -1,6 +1,6 @@
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { chmodSync, readFileSync, rmSync } from "node:fs";
+import { chmodSync, rmSync } from "node:fs";
 import path from "node:path";
 import { ServerCredentials } from "@grpc/grpc-js";
 import { expect } from "chai";
@@ -22,25 +22,6 @@ describe("the command bunting", () => {
     directory = new TempDirectory();
   });
   afterEach(() => directory.remove());
-
-  it("shows in docs/cli.md what it prints", async () => {
-    const page = readFileSync(path.join(root, "docs/cli.md"), "utf8");
-    const examples = [...page.matchAll(/^```console\n(.*?)^```$/gms)].map(([, text = ""]) => text);
-    let commands = 0;
-    for (const example of examples) {
-      for (const [, command = "", printed = ""] of example.matchAll(
-        /^\$ bunting (.*)\n((?:(?!\$ ).*\n)*)/gm,
-      )) {
-        const args = [...command.matchAll(/'([^']*)'|(\S+)/g)].map(
-          ([, quoted, plain]) => quoted ?? plain ?? "",
-        );
-        const { out, err } = await runBunting(args);
-        expect(`${out}${err}`, command).to.equal(printed);
-        commands++;
-      }
-    }
-    expect(commands).to.be.greaterThan(2);
-  });
 
   it("ends quietly where nobody reads on", async () => {
     const many = Array.from(

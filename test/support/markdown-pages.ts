@@ -1,0 +1,74 @@
+import { readdirSync, readFileSync } from "node:fs";
+import path from "node:path";
+
+export const repository = path.dirname(path.dirname(import.meta.dirname));
+
+const skipped = /^(node_modules|dist|coverage|fixtures|\.git|\.bunting)$/;
+
+/** A block of code between fences. */
+export interface CodeBlock {
+  /** The first word after the opening fence. */
+  readonly language: string;
+  /** Without the indentation of the list that the block stands in. */
+  readonly text: string;
+  /** The line of the opening fence. */
+  readonly line: number;
+  /** What a comment `<!-- … -->` on the line before the fence says; "" without one. */
+  readonly comment: string;
+}
+
+/** All Markdown files of the repository that are below a folder, by their paths in it. */
+export function markdownPages(folder = ""): readonly string[] {
+  return readdirSync(path.join(repository, folder), { withFileTypes: true }).flatMap((entry) => {
+    const name = path.posix.join(folder, entry.name);
+    if (entry.isDirectory()) return skipped.test(entry.name) ? [] : markdownPages(name);
+    return entry.name.endsWith(".md") ? [name] : [];
+  });
+}
+
+export function readPage(page: string): string {
+  return readFileSync(path.join(repository, page), "utf8");
+}
+
+/** The blocks of a page, in their order. */
+export function codeBlocksOf(page: string): readonly CodeBlock[] {
+  const text = readPage(page);
+  const fenced = /^(?: *<!-- (.+) -->\n)?( *)(```+)([\w-]*).*\n([^]*?)^\2\3$/gm;
+  return [...text.matchAll(fenced)].map((match) => {
+    const [, comment = "", indent = "", , language = "", block = ""] = match;
+    const before = text.slice(0, match.index).split("\n").length;
+    return {
+      language,
+      text: block.replaceAll(new RegExp(`^${indent}`, "gm"), ""),
+      line: comment === "" ? before : before + 1,
+      comment,
+    };
+  });
+}
+
+/** The text of a page without code: what its links and headings are read from. */
+export function proseOf(page: string): string {
+  return readPage(page).replaceAll(/^( *)(```+).*\n[^]*?^\1\2$/gm, "");
+}
+
+/** The anchors of a page's headings, as GitHub makes them, and those that it sets itself. */
+export function anchorsOf(page: string): ReadonlySet<string> {
+  const prose = proseOf(page);
+  const anchors = new Set([...prose.matchAll(/<a (?:id|name)="([^"]+)"/g)].map(([, id = ""]) => id));
+  for (const [, heading = ""] of prose.matchAll(/^#{1,6} (.*)$/gm)) {
+    const slug = slugOf(heading);
+    let unique = slug;
+    for (let times = 1; anchors.has(unique); times++) unique = `${slug}-${times}`;
+    anchors.add(unique);
+  }
+  return anchors;
+}
+
+function slugOf(heading: string): string {
+  const text = heading.replaceAll(/\[([^\]]*)\]\([^)]*\)/g, "$1").replaceAll(/[`*]/g, "");
+  return text
+    .trim()
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N}\p{M}\p{Pc} -]/gu, "")
+    .replaceAll(" ", "-");
+}
