@@ -1,0 +1,32 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { run } from "../images/buildah.js";
+import { publishedPackages } from "./published-packages.js";
+import { stagePackage } from "./stage-package.js";
+
+/** What `npm pack --json` says of an archive. */
+export interface PackedPackage {
+  readonly name: string;
+  readonly version: string;
+  /** The name of the archive. */
+  readonly filename: string;
+  readonly files: readonly { readonly path: string; readonly mode: number }[];
+}
+
+/** Writes the archives of all packages that are published into a directory, in the order in which they are published. */
+export async function packPackages(directory: string): Promise<PackedPackage[]> {
+  const staged = mkdtempSync(path.join(tmpdir(), "bunting-packages-"));
+  try {
+    const packed: PackedPackage[] = [];
+    for (const published of publishedPackages) {
+      const folder = path.join(staged, published.folder);
+      await stagePackage(published, folder);
+      const args = ["pack", "--json", "--ignore-scripts", "--pack-destination", directory, folder];
+      packed.push(...(JSON.parse(run("npm", args)) as PackedPackage[]));
+    }
+    return packed;
+  } finally {
+    rmSync(staged, { recursive: true, force: true });
+  }
+}

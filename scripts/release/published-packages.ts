@@ -1,0 +1,17 @@
+/** A package of the workspace that is published. All others are private: their code is in the bundles of those that are not. */
+export interface PublishedPackage {
+  /** Below packages/. */
+  readonly folder: string;
+  /** Its name in the registry. The command is called as what one types. */
+  readonly name: string;
+  /** Folders and files that are published as the build leaves them; a library is bundled instead (bundle-library.ts). */
+  readonly built?: readonly string[];
+}
+
+/** In the order in which they are published: what others depend on comes first. */
+export const publishedPackages: readonly PublishedPackage[] = [
+  { folder: "protocol", name: "@bunting/protocol" },
+  { folder: "evaluation", name: "@bunting/evaluation" },
+  { folder: "featureflags", name: "@bunting/featureflags" },
+  { folder: "cli", name: "bunting", built: ["bin", "dist/bundle"] },
+];
