@@ -287,7 +287,7 @@ describe("createAgent", () => {
       "last-known-good",
       "freshness",
       "source-0",
-      "first-answers",
+      "awaited-sources",
       "ofrep",
       "sync-http",
       "sync",

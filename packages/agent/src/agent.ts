@@ -16,7 +16,7 @@ import {
 import type { AgentReadiness } from "./management/agent-readiness.js";
 import { agentPrometheusMetrics } from "./management/prometheus-metrics.js";
 import type { AgentOptions } from "./options.js";
-import { FirstAnswers } from "./sync/first-answers.js";
+import { AwaitedSources } from "./sync/awaited-sources.js";
 import { version } from "./version.js";
 import { agentParts, type AgentWiring } from "./wiring/agent-parts.js";
 import { applicationPorts } from "./wiring/application-ports.js";
@@ -67,11 +67,11 @@ export function createAgent(
   });
   const answered = new Signal<number>();
   const { store, sources, freshness, copies } = sourcesOf(wiring, configs, evaluator, answered);
-  const firstAnswers = new FirstAnswers(configs);
-  const services = servicesOf(wiring, { store, evaluator, unread: firstAnswers, telemetry });
+  const awaitedSources = new AwaitedSources(configs);
+  const services = servicesOf(wiring, { store, evaluator, unread: awaitedSources, telemetry });
 
   const start = new parts.StartLimits({
-    firstAnswers,
+    awaitedSources,
     startWaitMs: options.startWait,
     readyAfterMs: options.readyAfter,
     clock,
@@ -88,10 +88,10 @@ export function createAgent(
   const ready = new Signal();
   const becameReady = tellReady(readiness, { health, ready });
   answered.listen((sourceIndex) => {
-    if (!firstAnswers.answered(sourceIndex)) return;
-    if (firstAnswers.isComplete) services.sync.release();
+    if (!awaitedSources.answered(sourceIndex)) return;
+    if (awaitedSources.isComplete) services.sync.release();
     services.sync.answered();
-    if (firstAnswers.isComplete) becameReady();
+    if (awaitedSources.isComplete) becameReady();
   });
 
   const limits = portLimits(wiring);
@@ -110,7 +110,7 @@ export function createAgent(
     copies,
     runnableComponent(freshness, "before the sources, each of which is away until it has answered"),
     ...sources.map((source) => runnableComponent(source, "flags may arrive before the first request")),
-    firstAnswers.component(clock),
+    awaitedSources.component(clock),
     serving.ofrep,
     ...(ports.syncHttp === undefined ? [] : [ports.syncHttp]),
     serving.sync,

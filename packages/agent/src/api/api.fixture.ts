@@ -11,7 +11,7 @@ import { Evaluator } from "@bunting/evaluation";
 import { FlagStore } from "../store/flag-store.js";
 import { HeapBudget } from "../store/heap-budget.js";
 import { noStoreMetrics } from "../store/store-metrics.fixture.js";
-import { FirstAnswers } from "../sync/first-answers.js";
+import { AwaitedSources } from "../sync/awaited-sources.js";
 import type { ApiMetrics } from "./api-metrics.js";
 import { createContextEnrichment, type ContextEnrichment } from "./context.js";
 import { evaluationV1 } from "./evaluation-v1.js";
@@ -105,7 +105,7 @@ export interface World {
   readonly logger: RecordingLogger;
   readonly clock: ManualClock;
   /** The sources that count as not having answered; none at first. */
-  readonly unread: FirstAnswers;
+  readonly unread: AwaitedSources;
   /** v2, v1 and schema.v1, in this order. */
   readonly services: readonly EvaluationService[];
   /** Replaces the document of a source, by its index. */
@@ -137,7 +137,7 @@ export function createWorld(options: WorldOptions = {}): World {
   documents.forEach((document, index) => put(document, index));
   const selections = createSelections();
   const context = createContextEnrichment({ contextValues, contextFromHeader });
-  const unread = new FirstAnswers(documents.map((_, index) => ({ uri: `source-${index}` })));
+  const unread = new AwaitedSources(documents.map((_, index) => ({ uri: `source-${index}` })));
   documents.forEach((_, index) => {
     if (options.unread?.includes(index) !== true) unread.answered(index);
   });

@@ -2,7 +2,7 @@ import { systemClock } from "@bunting/runtime";
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { expect } from "chai";
 import type { SourceStatus } from "../sync/sync-source.js";
-import { FirstAnswers } from "../sync/first-answers.js";
+import { AwaitedSources } from "../sync/awaited-sources.js";
 import { AgentReadiness } from "./agent-readiness.js";
 import { StartLimits } from "./start-limits.js";
 
@@ -25,8 +25,8 @@ function status(over: Partial<SourceStatus>): SourceStatus {
 }
 
 /** The limits of an agent that waits for its sources for as long as they take. */
-function unlimited(firstAnswers: FirstAnswers): StartLimits {
-  return new StartLimits({ firstAnswers, startWaitMs: 0, readyAfterMs: 0, clock: systemClock });
+function unlimited(awaitedSources: AwaitedSources): StartLimits {
+  return new StartLimits({ awaitedSources, startWaitMs: 0, readyAfterMs: 0, clock: systemClock });
 }
 
 interface Checked {
@@ -40,9 +40,9 @@ function readinessOf(...sources: SourceStatus[]): Checked {
 }
 
 function readinessWith(stale: readonly number[], ...sources: SourceStatus[]): Checked {
-  const firstAnswers = new FirstAnswers(sources);
+  const awaitedSources = new AwaitedSources(sources);
   const readiness = new AgentReadiness({
-    start: unlimited(firstAnswers),
+    start: unlimited(awaitedSources),
     status: () => sources,
     servesFlags: (sourceIndex) => sources[sourceIndex]?.lastUpdate !== undefined,
     isStale: (sourceIndex) => stale.includes(sourceIndex),
@@ -50,7 +50,7 @@ function readinessWith(stale: readonly number[], ...sources: SourceStatus[]): Ch
     clock: systemClock,
   });
   readiness.listening();
-  return { readiness, answered: (sourceIndex) => void firstAnswers.answered(sourceIndex) };
+  return { readiness, answered: (sourceIndex) => void awaitedSources.answered(sourceIndex) };
 }
 
 describe("AgentReadiness", () => {
@@ -83,7 +83,7 @@ describe("AgentReadiness", () => {
 
   it("is not ready until applications can connect", () => {
     const readiness = new AgentReadiness({
-      start: unlimited(new FirstAnswers([])),
+      start: unlimited(new AwaitedSources([])),
       status: () => [],
       servesFlags: () => true,
       isStale: () => false,
@@ -101,8 +101,8 @@ describe("AgentReadiness", () => {
   it("is ready without flags when the time for that has come, says so, and describes its sources as ever once they answer", async () => {
     const clock = new ManualClock();
     const away = status({ state: "disconnected", error: "refused", lastUpdate: undefined });
-    const firstAnswers = new FirstAnswers([away]);
-    const start = new StartLimits({ firstAnswers, startWaitMs: 0, readyAfterMs: 30_000, clock });
+    const awaitedSources = new AwaitedSources([away]);
+    const start = new StartLimits({ awaitedSources, startWaitMs: 0, readyAfterMs: 30_000, clock });
     const readiness = new AgentReadiness({
       start,
       status: () => [away],
@@ -120,7 +120,7 @@ describe("AgentReadiness", () => {
     expect(readiness.check().reason).to.match(
       /^ready, but without the first flags of proxy:8015, which did not come within 30 s of the start\nsource 0 .* no flags yet: unreachable: refused$/,
     );
-    firstAnswers.answered(0);
+    awaitedSources.answered(0);
     expect(readiness.check().reason).to.match(/^ready, but flags may be stale\n/);
   });
 

@@ -59,7 +59,7 @@ export class AgentReadiness {
       }),
     );
     const readyWithout = this.#start.readyWithout();
-    if (!this.#start.firstAnswers.isComplete && readyWithout === undefined) {
+    if (!this.#start.awaitedSources.isComplete && readyWithout === undefined) {
       const reason = [`waiting for the first flags of ${this.#start.awaited()}`, ...lines].join("\n");
       return { isReady: false, reason };
     }

@@ -1,17 +1,17 @@
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { expect } from "chai";
-import { FirstAnswers } from "../sync/first-answers.js";
+import { AwaitedSources } from "../sync/awaited-sources.js";
 import { StartLimits } from "./start-limits.js";
 
 const signal = new AbortController().signal;
 
 function limitsOf(startWaitMs: number, readyAfterMs: number) {
   const clock = new ManualClock();
-  const firstAnswers = new FirstAnswers([{ uri: "a" }, { uri: "https://u:p@b/?c" }]);
-  const limits = new StartLimits({ firstAnswers, startWaitMs, readyAfterMs, clock });
+  const awaitedSources = new AwaitedSources([{ uri: "a" }, { uri: "https://u:p@b/?c" }]);
+  const limits = new StartLimits({ awaitedSources, startWaitMs, readyAfterMs, clock });
   let times = 0;
   const component = limits.component(() => times++);
-  return { clock, firstAnswers, limits, component, timesReady: () => times };
+  return { clock, awaitedSources, limits, component, timesReady: () => times };
 }
 
 describe("StartLimits", () => {
@@ -28,14 +28,14 @@ describe("StartLimits", () => {
   });
 
   it("hold /healthz back until every source has answered, and say which have not", async () => {
-    const { firstAnswers, limits, component } = limitsOf(5_000, 0);
+    const { awaitedSources, limits, component } = limitsOf(5_000, 0);
     await component.start(() => undefined, signal);
     expect(limits.notStarted()).to.equal(
       "starting: waiting for the first flags of a, https://b/?…, for 5 s at most",
     );
-    firstAnswers.answered(0);
+    awaitedSources.answered(0);
     expect(limits.notStarted()).to.contain("first flags of https://b/?…,");
-    firstAnswers.answered(1);
+    awaitedSources.answered(1);
     expect(limits.notStarted()).to.equal(undefined);
   });
 
@@ -50,7 +50,7 @@ describe("StartLimits", () => {
   });
 
   it("tell when the agent is ready without answers, and why", async () => {
-    const { clock, firstAnswers, limits, component, timesReady } = limitsOf(0, 500);
+    const { clock, awaitedSources, limits, component, timesReady } = limitsOf(0, 500);
     await component.start(() => undefined, signal);
     clock.advance(499);
     expect([limits.readyWithout(), timesReady()]).to.deep.equal([undefined, 0]);
@@ -59,16 +59,16 @@ describe("StartLimits", () => {
     expect(limits.readyWithout()).to.equal(
       "ready, but without the first flags of a, https://b/?…, which did not come within 0.5 s of the start",
     );
-    firstAnswers.answered(0);
-    firstAnswers.answered(1);
+    awaitedSources.answered(0);
+    awaitedSources.answered(1);
     expect(limits.readyWithout()).to.equal(undefined);
   });
 
   it("tell nothing when all sources have answered in time, and leave no timer", async () => {
-    const { clock, firstAnswers, component, timesReady } = limitsOf(0, 500);
+    const { clock, awaitedSources, component, timesReady } = limitsOf(0, 500);
     await component.start(() => undefined, signal);
-    firstAnswers.answered(0);
-    firstAnswers.answered(1);
+    awaitedSources.answered(0);
+    awaitedSources.answered(1);
     clock.advance(500);
     expect(timesReady()).to.equal(0);
     const stopped = limitsOf(0, 500);

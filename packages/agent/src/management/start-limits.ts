@@ -1,5 +1,5 @@
 import type { Clock, Component } from "@bunting/runtime";
-import type { FirstAnswers } from "../sync/first-answers.js";
+import type { AwaitedSources } from "../sync/awaited-sources.js";
 import { shownUri } from "../sync/shown-uri.js";
 
 /**
@@ -8,7 +8,7 @@ import { shownUri } from "../sync/shown-uri.js";
  * without blocking them.
  */
 export class StartLimits {
-  readonly firstAnswers: FirstAnswers;
+  readonly awaitedSources: AwaitedSources;
   readonly #clock: Clock;
   readonly #startWaitMs: number;
   readonly #readyAfterMs: number;
@@ -19,12 +19,12 @@ export class StartLimits {
    * @param options.readyAfterMs after what time the agent is ready without their answers; with 0 it never is
    */
   constructor(options: {
-    readonly firstAnswers: FirstAnswers;
+    readonly awaitedSources: AwaitedSources;
     readonly startWaitMs: number;
     readonly readyAfterMs: number;
     readonly clock: Clock;
   }) {
-    this.firstAnswers = options.firstAnswers;
+    this.awaitedSources = options.awaitedSources;
     this.#startWaitMs = options.startWaitMs;
     this.#readyAfterMs = options.readyAfterMs;
     this.#clock = options.clock;
@@ -32,20 +32,20 @@ export class StartLimits {
 
   /** Why /healthz does not answer yet; undefined once it does. */
   notStarted(): string | undefined {
-    if (this.firstAnswers.isComplete || this.#elapsedMs() >= this.#startWaitMs) return undefined;
+    if (this.awaitedSources.isComplete || this.#elapsedMs() >= this.#startWaitMs) return undefined;
     return `starting: waiting for the first flags of ${this.awaited()}, for ${this.#startWaitMs / 1_000} s at most`;
   }
 
   /** Why the agent is ready although sources have not answered; undefined if it waits for them, or has their answers. */
   readyWithout(): string | undefined {
-    if (this.firstAnswers.isComplete || this.#readyAfterMs === 0) return undefined;
+    if (this.awaitedSources.isComplete || this.#readyAfterMs === 0) return undefined;
     if (this.#elapsedMs() < this.#readyAfterMs) return undefined;
     return `ready, but without the first flags of ${this.awaited()}, which did not come within ${this.#readyAfterMs / 1_000} s of the start`;
   }
 
   /** The sources that have not answered, as they may be shown. */
   awaited(): string {
-    return Array.from(this.firstAnswers.awaited(), ([, uri]) => shownUri(uri)).join(", ");
+    return Array.from(this.awaitedSources.awaited(), ([, uri]) => shownUri(uri)).join(", ");
   }
 
   /** Measures from its start on, and calls back when `readyWithout` may have begun to say something. */
@@ -56,9 +56,9 @@ export class StartLimits {
       reason: "first: what is waited for at the start is waited for from here on",
       start: () => {
         this.#startedMs = this.#clock.monotonicMs();
-        if (this.#readyAfterMs > 0 && !this.firstAnswers.isComplete)
+        if (this.#readyAfterMs > 0 && !this.awaitedSources.isComplete)
           cancel = this.#clock.after(this.#readyAfterMs, () => {
-            if (!this.firstAnswers.isComplete) onReadyWithout();
+            if (!this.awaitedSources.isComplete) onReadyWithout();
           });
         return Promise.resolve();
       },

@@ -7,7 +7,7 @@ const longestWaitMs = 2_000;
  * The sources that have not answered since the start, neither with flags nor with the message that they have none. As long as there are some, nobody
  * knows whether a flag that is not served exists.
  */
-export class FirstAnswers {
+export class AwaitedSources {
   /** By index, what flags of the source have as their source. */
   readonly #awaited: Map<number, string>;
   #onComplete = (): void => undefined;
@@ -42,7 +42,7 @@ export class FirstAnswers {
   /** Holds the components after it back until all sources have answered, but not for long. */
   component(clock: Clock): Component {
     return {
-      name: "first-answers",
+      name: "awaited-sources",
       reason: "after the sources, before the ports of those who would be told that a flag does not exist",
       start: (_fail, signal) =>
         new Promise((resolve) => {
