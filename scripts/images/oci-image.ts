@@ -35,18 +35,32 @@ export interface OciImage {
   readonly settings: OciConfig;
 }
 
-type Descriptor = Omit<OciBlob, "file"> & { readonly annotations?: Readonly<Record<string, string>> };
+type Descriptor = Omit<OciBlob, "file"> & {
+  readonly annotations?: Readonly<Record<string, string>>;
+  readonly platform?: { readonly architecture: string };
+};
 
-/** Reads the image called `name` in a layout. */
-export function readOciImage(layout: string, name: string): OciImage {
-  const index = parse(path.join(layout, "index.json")) as { readonly manifests: readonly Descriptor[] };
-  const found = index.manifests.find(
-    (each) => each.annotations?.["org.opencontainers.image.ref.name"] === name,
-  );
-  if (found === undefined) throw new Error(`there is no image ${name} in ${layout}`);
+interface Index {
+  readonly manifests: readonly Descriptor[];
+}
+
+/** Reads the image called `name` in a layout; of one for several platforms, that for `architecture`. */
+export function readOciImage(layout: string, name: string, architecture?: string): OciImage {
   const blob = ({ mediaType, digest, size }: Descriptor): OciBlob => {
     return { mediaType, digest, size, file: path.join(layout, "blobs", digest.replace(":", "/")) };
   };
+  const { manifests } = parse(path.join(layout, "index.json")) as Index;
+  const named = manifests.find((each) => each.annotations?.["org.opencontainers.image.ref.name"] === name);
+  const found =
+    architecture === undefined || named === undefined
+      ? named
+      : (parse(blob(named).file) as Index).manifests.find(
+          ({ platform }) => platform?.architecture === architecture,
+        );
+  if (found === undefined)
+    throw new Error(
+      `there is no image ${name} in ${layout}${architecture === undefined ? "" : ` for ${architecture}`}`,
+    );
   const manifest = blob(found);
   const parts = parse(manifest.file) as {
     readonly config: Descriptor;

@@ -1,0 +1,85 @@
+import { readdirSync, readFileSync } from "node:fs";
+import path from "node:path";
+import { expect } from "chai";
+import { parse } from "yaml";
+import { packageCharts } from "../../scripts/release/package-charts.js";
+import { TempDirectory } from "../support/temp-directory.js";
+import { chartFolder, helm, one, operatorChartFolder, render, root } from "./support/chart.js";
+import { skipWithout } from "./support/tool.js";
+
+interface Chart {
+  readonly version: string;
+  readonly annotations: Readonly<Record<string, string>>;
+  readonly [field: string]: unknown;
+}
+
+describe("the packaged charts", function () {
+  this.timeout(120_000);
+  skipWithout("BUNTING_HELM");
+  const directory = new TempDirectory();
+  const { version } = JSON.parse(readFileSync(path.join(root, "package.json"), "utf8")) as {
+    version: string;
+  };
+  before(() => packageCharts(directory.path));
+  after(() => directory.remove());
+
+  it("are both, by the version of the release", () => {
+    expect(readdirSync(directory.path).sort()).to.deep.equal([
+      `bunting-${version}.tgz`,
+      `bunting-operator-${version}.tgz`,
+    ]);
+  });
+
+  for (const [name, folder] of Object.entries({
+    bunting: chartFolder,
+    "bunting-operator": operatorChartFolder,
+  })) {
+    describe(name, () => {
+      const archive = directory.file(`${name}-${version}.tgz`);
+
+      it("makes the same objects as the folder, and passes Helm's lint", async () => {
+        const objects = await render({}, "bunting", "bunting-system", archive);
+        expect(objects).to.deep.equal(await render({}, "bunting", "bunting-system", folder));
+        const { code, stdout } = await helm(["lint", "--strict", archive]);
+        expect(code, stdout).to.equal(0);
+      });
+
+      it("says where it comes from, and names our images to Artifact Hub", async () => {
+        const { stdout } = await helm(["show", "chart", archive]);
+        const chart = parse(stdout) as Chart;
+        const { repository } = JSON.parse(
+          readFileSync(path.join(root, "packages/cli/package.json"), "utf8"),
+        ) as { repository: { url: string } };
+        const home = repository.url.replace(/^git\+(.*)\.git$/, "$1");
+        expect(chart).to.include({ version, appVersion: version, home });
+        expect(chart["sources"]).to.deep.equal([home]);
+        expect(chart["kubeVersion"]).to.match(/^>=1\.\d+\.0-0$/);
+        expect(chart["maintainers"]).to.have.length(1);
+        const icon = String(chart["icon"]).replace(/^.*\/main\//, "");
+        expect(readFileSync(path.join(root, icon), "utf8")).to.match(/^<svg /);
+        const annotation = (key: string): unknown => parse(chart.annotations[`artifacthub.io/${key}`] ?? "");
+        expect(annotation("license")).to.equal("Apache-2.0");
+        for (const { image } of annotation("images") as { image: string }[])
+          expect(image).to.match(new RegExp(`^ghcr\\.io/bunting/bunting-(agent|proxy|operator):${version}$`));
+      });
+
+      it("takes replicaCount for replicas, also 0, and checks it", async () => {
+        const replicas = async (values: object): Promise<unknown> =>
+          (
+            one(await render(values, "bunting", "bunting-system", archive), "Deployment").spec as {
+              replicas: unknown;
+            }
+          ).replicas;
+        expect(await replicas({})).to.equal(2);
+        expect(await replicas({ replicas: 3 })).to.equal(3);
+        expect(await replicas({ replicaCount: 5 })).to.equal(5);
+        expect(await replicas({ replicaCount: 0, replicas: 3 })).to.equal(0);
+        const { code, stderr } = await helm(["template", "bunting", archive], {
+          values: { replicaCount: "two" },
+        });
+        expect(code, stderr).to.not.equal(0);
+        expect(stderr).to.include("replicaCount");
+      });
+    });
+  }
+});
