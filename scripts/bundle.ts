@@ -59,7 +59,7 @@ const common = {
   conditions: ["@bunting/source"],
   alias: { yaml },
   legalComments: "linked",
-  // Read by node only with --enable-source-maps, which costs memory: docs/operations.md has the figures.
+  // Read by node only with --enable-source-maps, which costs memory: docs/operate/agent.md has the figures.
   sourcemap: "linked",
   sourcesContent: false,
   metafile: true,

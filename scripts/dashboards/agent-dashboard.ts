@@ -5,7 +5,7 @@ export const agentDashboard: Dashboard = {
   uid: "bunting-agent",
   title: "Bunting: agents",
   description:
-    "What agents answer, how fresh their flags are, and what they refuse. docs/operations.md explains the metrics.",
+    "What agents answer, how fresh their flags are, and what they refuse. docs/operate/monitoring.md explains the metrics.",
   variables: [
     { name: "namespace", metric: "bunting_agent_store_flags" },
     { name: "pod", metric: 'bunting_agent_store_flags{namespace=~"$namespace"}' },
@@ -209,7 +209,7 @@ export const agentDashboard: Dashboard = {
         {
           title: "Documents",
           description:
-            "The ten largest documents that are served. docs/operations.md says which limit of memory each size takes.",
+            "The ten largest documents that are served. docs/operate/agent.md says which limit of memory each size takes.",
           unit: "bytes",
           queries: [largest("bunting_agent_store_document_bytes", "pod, source", "{{pod}} {{source}}")],
         },

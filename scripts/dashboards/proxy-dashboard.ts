@@ -9,7 +9,7 @@ export const proxyDashboard: Dashboard = {
   uid: "bunting-proxy",
   title: "Bunting: proxy",
   description:
-    "Whether every subscriber has the newest flags, and what keeps one from it. docs/operations.md explains the metrics.",
+    "Whether every subscriber has the newest flags, and what keeps one from it. docs/operate/monitoring.md explains the metrics.",
   variables: [
     { name: "namespace", metric: "bunting_proxy_topic_topics" },
     { name: "pod", metric: 'bunting_proxy_topic_topics{namespace=~"$namespace"}' },
@@ -194,7 +194,7 @@ export const proxyDashboard: Dashboard = {
       panels: [
         {
           title: "Connections ended",
-          description: "By reason; docs/operations.md has the limits.",
+          description: "By reason; docs/operate/limits.md has them all.",
           unit: "reqps",
           queries: [perSecond("bunting_proxy_service_connections_ended_total", "reason", "{{reason}}")],
         },

@@ -13,7 +13,7 @@ import { StockSyncClient } from "../support/stock-sync-client.js";
 import { AccessWorld, podAddressOfMachine } from "./support/access-world.js";
 import { sharedCluster } from "./support/use-cluster.js";
 
-/** The tables of docs/security.md, each answer from a real proxy on a real API server. */
+/** The tables of docs/reference/access.md, each answer from a real proxy on a real API server. */
 describe("the access matrix", function () {
   this.timeout(120_000);
   const cluster = sharedCluster();

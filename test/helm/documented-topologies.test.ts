@@ -29,8 +29,10 @@ const redisVolume = { name: "bunting-backplane", secret: { secretName: "bunting-
 const redisMount = { name: "bunting-backplane", mountPath: "/etc/bunting/backplane", readOnly: true };
 const caOfRedis = { "backplane-ca-file": "/etc/bunting/backplane/ca.crt" };
 
-/** What docs/operations.md shows of replicas that share a Redis, and of proxies that feed proxies, by Helm and by kustomize. */
-describe("the examples of docs/operations.md", () => {
+const pages = ["docs/operate/replicas.md", "docs/operate/tiers.md"];
+
+/** What these pages show of replicas that share a Redis, and of proxies that feed proxies, by Helm and by kustomize. */
+describe("the examples of the pages on replicas and tiers", () => {
   describe("as values of the Helm chart", () => {
     skipWithout("BUNTING_HELM");
 
@@ -102,7 +104,7 @@ describe("the examples of docs/operations.md", () => {
       const manifests = await kustomize("replicas", overlay);
       expect(one(manifests, "Deployment").spec).to.have.property("replicas", 3);
       await expectRedis(manifests, {});
-      const docs = operations();
+      const docs = shown();
       const component = "../deploy/kustomize/components/backplane-tls";
       expect(docs).to.contain(`\`components: [${component}]\``);
       await expectRedis(await kustomize("replicas-tls", { ...overlay, components: [component] }), {
@@ -116,13 +118,13 @@ describe("the examples of docs/operations.md", () => {
   });
 });
 
-function operations(): string {
-  return readFileSync(path.join(root, "docs/operations.md"), "utf8");
+function shown(): string {
+  return pages.map((page) => readFileSync(path.join(root, page), "utf8")).join("\n");
 }
 
-/** The only YAML in docs/operations.md that contains this. */
+/** The only YAML of these pages that contains this. */
 function example(containing: string): Readonly<Record<string, unknown>> {
-  const blocks = [...operations().matchAll(/^```yaml\n(.*?)^```$/gms)].map(([, block = ""]) => block);
+  const blocks = [...shown().matchAll(/^```yaml\n(.*?)^```$/gms)].map(([, block = ""]) => block);
   const [found, another] = blocks.filter((block) => block.includes(containing));
   if (found === undefined || another !== undefined) throw new Error(`not exactly one has ${containing}`);
   return parse(found) as Record<string, unknown>;

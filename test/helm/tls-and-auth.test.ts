@@ -6,7 +6,7 @@ import { one, refusal, render, type Manifest } from "./support/chart.js";
 import { goModuleSource } from "../../scripts/go-module-source.js";
 import { Authority } from "../support/certificates.js";
 import { TempDirectory } from "../support/temp-directory.js";
-import { codeBlocks, runAsPrinted } from "./support/readme.js";
+import { documentedBlocks, runAsPrinted } from "./support/readme.js";
 import { runTool, skipWithout } from "./support/tool.js";
 
 interface Pod {
@@ -178,10 +178,10 @@ describe("the values tls and auth of the Helm chart", () => {
   describe("with promtool", () => {
     skipWithout("BUNTING_PROMTOOL");
 
-    it("go with the configuration of Prometheus in docs/security.md", async () => {
+    it("go with the configuration of Prometheus in docs/security/management-port.md", async () => {
       const directory = new TempDirectory();
-      const [config = ""] = codeBlocks("The management port", "yaml").filter((block) =>
-        block.startsWith("scrape_configs:"),
+      const [config = ""] = documentedBlocks("docs/security/management-port.md", "Prometheus", "yaml").filter(
+        (block) => block.startsWith("scrape_configs:"),
       );
       // promtool looks for the files that it names.
       for (const name of ["token", "ca.crt"]) directory.replace(name, "");
@@ -240,7 +240,7 @@ describe("the values tls and auth of the Helm chart", () => {
         expect(stdout.trim().split("\n")).to.have.length(items.length);
       });
 
-    it("are set up as docs/security.md prints it", async () => {
+    it("are set up as docs/operate/security.md prints it", async () => {
       const directory = new TempDirectory();
       const { cert, key } = await (await Authority.create()).issue();
       for (const [name, content] of Object.entries({ "tls.crt": cert, "tls.key": key, "ca.crt": cert }))
@@ -250,7 +250,7 @@ describe("the values tls and auth of the Helm chart", () => {
         home: directory.path,
         programs: [path.dirname(process.env["BUNTING_HELM"] ?? ""), process.env["BUNTING_CLUSTER_BIN"] ?? ""],
       };
-      const blocks = codeBlocks("Set up in five minutes", "sh");
+      const blocks = documentedBlocks("docs/operate/security.md", "Set it up", "sh");
       expect(blocks).to.have.length(5);
       const namespace = "bunting-docs";
       const args: string[][] = [];

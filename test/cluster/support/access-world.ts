@@ -7,7 +7,7 @@ import type { ServiceAccount } from "./service-account.js";
 
 const rbac = "/apis/rbac.authorization.k8s.io/v1";
 
-/** The verbs that the options of the proxy need beyond reading FeatureFlags, as docs/security.md lists them. */
+/** The verbs that the options of the proxy need beyond reading FeatureFlags, as docs/operate/security.md lists them. */
 const accessRules = [
   { apiGroups: ["authentication.k8s.io"], resources: ["tokenreviews"], verbs: ["create"] },
   { apiGroups: ["authorization.k8s.io"], resources: ["subjectaccessreviews"], verbs: ["create"] },

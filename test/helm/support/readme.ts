@@ -14,11 +14,6 @@ export function readmeInstallation(): { readonly chart: string; readonly operato
   return { chart, operator };
 }
 
-/** The blocks of a language in a section of docs/security.md. */
-export function codeBlocks(title: string, language: "sh" | "yaml"): readonly string[] {
-  return documentedBlocks("docs/security.md", title, language);
-}
-
 /** The blocks of a language in a section of a page, without the indentation of the lists that they stand in. */
 export function documentedBlocks(page: string, title: string, language: "sh" | "yaml"): readonly string[] {
   const text = readFileSync(path.join(root, page), "utf8");

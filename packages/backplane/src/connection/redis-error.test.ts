@@ -40,7 +40,7 @@ describe("an error of Redis", () => {
     "a refusal in a script": [
       refusal("ERR Error running script (call to f_1): @user_script:4: -OOM command not allowed"),
       "REDIS_FULL",
-      "Redis refuses: ERR Error running script (call to f_1): @user_script:4: -OOM command not allowed; give it more memory: docs/operations.md says how much the proxy takes",
+      "Redis refuses: ERR Error running script (call to f_1): @user_script:4: -OOM command not allowed; give it more memory: docs/operate/replicas.md says how much the proxy takes",
     ],
     "what is not known": [new Error("odd"), "REDIS_AWAY", "there is no connection to Redis: odd"],
   };

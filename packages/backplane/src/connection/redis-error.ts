@@ -60,7 +60,7 @@ const refusalRemedies: Readonly<Record<RedisRole, Readonly<Partial<Record<string
       "it wants a password: set --backplane-password-file, and --backplane-user-file for a user of its own",
     WRONGPASS: "check --backplane-user-file and --backplane-password-file",
     NOPERM: "docs/adr/0012-a-backplane-in-redis.md lists what the user needs",
-    OOM: "give it more memory: docs/operations.md says how much the proxy takes",
+    OOM: "give it more memory: docs/operate/replicas.md says how much the proxy takes",
     MISCONF: "its log says why it can't write to its disk",
     "DB index is out of range": "it has fewer databases: check the number at the end of --backplane",
     CROSSSLOT: cluster,

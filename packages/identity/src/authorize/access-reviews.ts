@@ -17,7 +17,7 @@ interface Question {
   readonly topic: TopicName;
 }
 
-/** The defaults that docs/security.md states. */
+/** The defaults that docs/security/authorization.md states. */
 export const accessReviewTimes: ReviewTimes = {
   grantedTtlMs: 300_000,
   refusedTtlMs: 30_000,

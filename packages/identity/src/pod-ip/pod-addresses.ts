@@ -19,7 +19,7 @@ export interface PodAddressesOptions extends ReviewerOptions {
 
 /**
  * Identifies a caller as the ServiceAccount of the Pod that has the caller's address. It is for clients that
- * can present nothing; docs/security.md says what it cannot promise.
+ * can present nothing; docs/security/pod-ip.md says what it cannot promise.
  */
 export class PodAddresses implements Authenticator {
   readonly #lookups: PodLookups;

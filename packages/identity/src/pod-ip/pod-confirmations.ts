@@ -16,7 +16,7 @@ export interface FoundPod {
 export type Confirmation = "same" | "unsure" | "gone";
 
 /**
- * The defaults that docs/security.md states. They are short, because an address may pass to another Pod within
+ * The defaults that docs/security/pod-ip.md states. They are short, because an address may pass to another Pod within
  * seconds, and a new connection from it must not get the identity of the old Pod.
  */
 export const podConfirmationTimes: ReviewTimes = {

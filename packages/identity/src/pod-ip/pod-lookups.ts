@@ -16,7 +16,7 @@ export const podListLimits: ReviewQueueLimits = {
   maxConcurrent: 4,
   turnsPerNewcomer: 2,
 };
-/** The defaults that docs/security.md states. */
+/** The defaults that docs/security/pod-ip.md states. */
 export const podLookupTimes: ReviewTimes = {
   grantedTtlMs: 100_000,
   refusedTtlMs: 30_000,

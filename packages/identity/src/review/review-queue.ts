@@ -227,7 +227,7 @@ export class ReviewQueue implements Runnable {
 
   #unavailableMessage(): string {
     const reason = this.#isForbidden
-      ? `the proxy's ServiceAccount lacks a permission that --auth, --authorize or --token-review needs; grant it ${this.#options.permission} in the whole cluster (docs/security.md lists what each option needs)`
+      ? `the proxy's ServiceAccount lacks a permission that --auth, --authorize or --token-review needs; grant it ${this.#options.permission} in the whole cluster (docs/operate/security.md lists what each option needs)`
       : "the API server does not answer access reviews";
     return `${reason}; peers that are known are served on, new ones wait`;
   }

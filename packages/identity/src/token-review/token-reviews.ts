@@ -21,7 +21,7 @@ interface Question {
 
 type Answer = "granted" | "refused";
 
-/** The defaults that docs/security.md states. */
+/** The defaults that docs/security/authorization.md states. */
 export const tokenReviewTimes: ReviewTimes = {
   grantedTtlMs: 60_000,
   refusedTtlMs: 30_000,

@@ -1,5 +1,5 @@
 /**
- * Which caller gets which answer, in each way to start the proxy. docs/security.md has these tables (`npm run generate`), and
+ * Which caller gets which answer, in each way to start the proxy. docs/reference/access.md has these tables (`npm run generate`), and
  * test/cluster/access-matrix.test.ts asks a real proxy every one of these questions. Nothing else reads them: they say what is promised,
  * not how it is decided.
  */
@@ -123,7 +123,7 @@ export const accessMatrix: readonly MatrixMode[] = [
   },
   {
     args: ["--auth=pod-ip"],
-    note: "Stock sidecars, which can present nothing, are told apart by their address; see [what that cannot promise](#what---authpod-ip-cannot-promise).",
+    note: "Stock sidecars, which can present nothing, are told apart by their address; see [what that cannot promise](../security/pod-ip.md).",
     callers: { pod: ownAndShared, hostNetwork: nothing, noPod: nothing },
   },
   {
