@@ -3,6 +3,8 @@ import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { agentOptionTable } from "@bunting/agent/internal/options.js";
 import { agentPrometheusMetrics as agentMetrics } from "@bunting/agent/internal/management/prometheus-metrics.js";
+import { checkGroups, findingCodes } from "@bunting/cli/internal/check/finding-codes.js";
+import { checks } from "@bunting/cli/internal/check/checks.js";
 import { usageOf } from "@bunting/cli/internal/command.js";
 import { commands as cliCommands } from "@bunting/cli/internal/commands.js";
 import { operatorMetrics } from "@bunting/operator/internal/operator-metrics.js";
@@ -58,6 +60,7 @@ write(
   renderOptionsReference(operatorOptionTable),
 );
 write("cli.md", "Commands of bunting", cliReference());
+write("checks.md", "Checks of bunting check", checkReference());
 write("proxy-metrics.md", "Metrics of bunting-proxy", await metricsOf(proxyMetrics, processOfProxy));
 write(
   "agent-metrics.md",
@@ -99,6 +102,32 @@ async function metricsOf(register: (registry: Registry) => unknown, further: str
   register(registry);
   const table = await renderMetricsReference(registry);
   return `${table}\n\n${further}`;
+}
+
+function checkReference(): string {
+  const head =
+    "[`bunting check`](../cli.md#check) makes these checks, with `--pre` those before an installation. The title of a check is what holds where nothing is found.";
+  const rows = checks.map(
+    ({ group, title, phases }) => `| ${group} | ${title} | ${phases.length === 2 ? "both" : phases.join()} |`,
+  );
+  const form = [
+    "With `--json` a report is an object with `format` (1), `phase` (`pre` or `installed`), `result`, and `checks`. A check has `group`, `title`, `result` and `findings`;",
+    "a finding has `code`, `severity`, `where`, `what`, `todo` and `docs`. A `result` is `ok`, `warning`, `unknown` or `failed`: of a check the worst of its findings, and of the report the worst of its checks,",
+    "where `failed` is worse than `unknown`, and that is worse than `warning`. While `format` is the same, fields and codes are added, and none is changed or removed.",
+  ].join("\n");
+  const codes = Object.entries(findingCodes).map(
+    ([code, { severity, meaning }]) => `### ${code}\n\n${severity}: ${meaning}`,
+  );
+  return [
+    head,
+    ["| group | check | when |", "| --- | --- | --- |", ...rows].join("\n"),
+    `Groups, for \`--only\`: ${checkGroups.join(", ")}.`,
+    "## JSON",
+    form,
+    "## Codes",
+    "A code with `failed` makes the exit code 1, and one with `unknown` makes it 2 where none failed.",
+    ...codes,
+  ].join("\n\n");
 }
 
 function cliReference(): string {

@@ -1,4 +1,5 @@
 import { command, type Command } from "./command.js";
+import { checkOptionTable } from "./check/check-options.js";
 import { shells } from "./completion/shells.js";
 import { diffOptionTable } from "./diff/diff-options.js";
 import { evalOptionTable } from "./evaluate/eval-options.js";
@@ -99,6 +100,29 @@ export const commands: readonly Command[] = [
     epilogue:
       "Exit code: 0 if every proxy is ready, and after Ctrl-C; 1 if a proxy is not ready; 2 if a proxy can't be asked or the command line is wrong.",
     load: async () => ({ run: (await import("./status/run-status.js")).runStatus }),
+  }),
+  command({
+    name: "check",
+    summary: "check whether a cluster is ready for Bunting, or whether an installation is right",
+    words: "",
+    describe:
+      "Checks an installation: resource types, rights, admission, the operator, proxies, FeatureFlagSources, Pods without flags, and topics. With --pre it checks what an installation needs, before it is made. Each finding says what is wrong, where, and what to do. A check that can't be made, mostly for want of a right, says so and does not pass.",
+    table: checkOptionTable,
+    examples: [
+      { line: "bunting check --pre", meaning: "Before an installation: look for what stands in its way." },
+      { line: "bunting check", meaning: "Check the installation in bunting-system." },
+      {
+        line: "bunting check -n flags --only proxy --ca-file ca.crt --token-file token",
+        meaning: "Check the proxies of another namespace, which have TLS and want tokens.",
+      },
+      {
+        line: "bunting check --proxy localhost:8016 --json",
+        meaning: "Ask a proxy at an address, and print the result as JSON.",
+      },
+    ],
+    epilogue:
+      "Exit code: 0 if no check failed, even with warnings, 1 if one failed, 2 if one could not be made and none failed, or the command line is wrong.",
+    load: async () => ({ run: (await import("./check/run-check.js")).runCheck }),
   }),
   command({
     name: "operator",

@@ -1,4 +1,5 @@
 export { checkDocument, type CheckedDocument, type CheckOptions } from "./check/check-document.js";
 export { checkFeatureFlag, checkingFeatureFlag } from "./check/check-feature-flag.js";
+export { checkInProcessSpec, checkSourceSpec, flagsOfSource } from "./check/check-source.js";
 export { kindOfError, kindOfWarning } from "./check/finding-kinds.js";
 export type { Finding, FindingKind, Severity } from "./check/finding.js";

@@ -43,3 +43,4 @@ export {
   type InProcessConfigurationSpec,
 } from "./resource/in-process-configuration.js";
 export { mergeFeatureFlagSources } from "./resource/merge-feature-flag-sources.js";
+export { resourceFields } from "./resource/resource-fields.js";

@@ -40,15 +40,43 @@ export class ClusterReader {
 
   /** @throws KubeError */
   async all(scope: ResourceScope, fieldSelector?: string): Promise<readonly KubeObject[]> {
-    const objects: KubeObject[] = [];
+    return this.#picked(scope, (object) => object, fieldSelector);
+  }
+
+  /** What is picked of all objects, of which none is kept; `missing` if there is no such type. */
+  async collect<Found>(
+    scope: ResourceScope,
+    pick: (object: KubeObject) => Found | undefined,
+  ): Promise<ClusterAnswer<readonly Found[]>> {
+    return answered(() => this.#picked(scope, pick));
+  }
+
+  /** What the API server answers at a path. */
+  async findAt(path: string): Promise<ClusterAnswer<unknown>> {
+    return answered(() => this.client.raw({ method: "GET", path }, this.signal));
+  }
+
+  /** What the API server answers to a question in the form of an object, such as a SubjectAccessReview: nothing is stored. */
+  async review(path: string, body: object): Promise<ClusterAnswer<unknown>> {
+    return answered(() => this.client.raw({ method: "POST", path, body }, this.signal));
+  }
+
+  async #picked<Found>(
+    scope: ResourceScope,
+    pick: (object: KubeObject) => Found | undefined,
+    fieldSelector?: string,
+  ): Promise<readonly Found[]> {
+    const found: Found[] = [];
+    const take = (object: KubeObject): void => {
+      const picked = pick(object);
+      if (picked !== undefined) found.push(picked);
+    };
     let page: string | undefined;
     do {
       const query = { limit: pageLength, fieldSelector, continue: page };
-      const { items, continueToken } = await this.client.list(scope, query, this.signal);
-      for (const item of items) objects.push(item);
-      page = continueToken;
+      page = (await this.client.readPage(scope, query, take, this.signal)).continueToken;
     } while (page !== undefined);
-    return objects;
+    return found;
   }
 }
 

@@ -1,3 +1,4 @@
+import type { Duplex } from "node:stream";
 import {
   forwardPort,
   Http2Transport,
@@ -24,6 +25,11 @@ export interface PodSelection {
   readonly kubeContext: string;
 }
 
+/** A Pod, of which any port can be reached. */
+export interface PodServer extends StatusServer {
+  readonly dialPort: (port: number, signal: AbortSignal) => Promise<Duplex>;
+}
+
 /**
  * The running Pods of a proxy, each reached by a port-forward.
  *
@@ -32,7 +38,7 @@ export interface PodSelection {
 export async function podServers(
   selection: PodSelection & ConnectionOptions,
   io: Io,
-): Promise<readonly StatusServer[]> {
+): Promise<readonly PodServer[]> {
   const { namespace, selector, podPort: port, kubeconfig, kubeContext } = selection;
   const config = await loadClusterConfig({
     env: io.env,
@@ -53,14 +59,13 @@ export async function podServers(
       throw new CliError("PROXY_UNKNOWN", message);
     }
     const server = serverAt({ host: "localhost", port }, selection);
-    return pods.sort().map((pod) => ({
-      name: `${namespace}/${pod}`,
-      server,
-      dial: (signal) =>
-        forwardPort(config, { namespace, pod, port }, signal).catch((error: unknown) => {
+    return pods.sort().map((pod) => {
+      const dialPort = (to: number, signal: AbortSignal): Promise<Duplex> =>
+        forwardPort(config, { namespace, pod, port: to }, signal).catch((error: unknown) => {
           throw explained(error, namespace);
-        }),
-    }));
+        });
+      return { name: `${namespace}/${pod}`, server, dial: (signal) => dialPort(port, signal), dialPort };
+    });
   } catch (error) {
     throw explained(error, namespace);
   } finally {

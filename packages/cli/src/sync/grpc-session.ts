@@ -1,4 +1,5 @@
 import { connect, constants, type ClientHttp2Session } from "node:http2";
+import type { Duplex } from "node:stream";
 import { frameMessage, MessageDeframer, statusCode } from "@bunting/rpc/messages";
 import { cut, errorCode } from "@bunting/runtime/options";
 import { printableLine } from "../terminal/escaped-controls.js";
@@ -62,13 +63,16 @@ export class GrpcSession {
   #isHopeless = false;
   #overdue: NodeJS.Timeout | undefined;
 
-  /** @throws CliError if the file with the token can't be read (any more) */
-  constructor(server: SyncServer) {
+  /**
+   * @param dialled a connection that is open already, such as through a port-forward
+   * @throws CliError if the file with the token can't be read (any more)
+   */
+  constructor(server: SyncServer, dialled?: Duplex) {
     this.#headers = authorizationFor(server);
     this.#server = server;
     // Every connection is made here, so the authority is only a name.
     this.#session = connect(`${server.tls === undefined ? "http" : "https"}://${hostOf(server)}`, {
-      createConnection: () => openConnection(server, "h2"),
+      createConnection: () => openConnection(server, "h2", dialled),
     });
     this.#session.on("error", (error: Error) => this.#note(error));
     const connecting = setTimeout(() => {

@@ -20,6 +20,11 @@
  * - operator-arguments: an operator has arguments with which it always gives null.
  * - yaml-1.1: kubectl reads a word of the YAML as another value.
  * - template: what only a template of Helm has is in what is served.
+ * - source: a source, or a setting of a FeatureFlagSource, that the API server or the operator refuses.
+ * - provider: a source names a provider that does not exist.
+ * - port: a port that is none, or two services on one port.
+ * - annotation: an annotation of a Pod that the operator does not read as its author means.
+ * - unknown-flag: a source names a FeatureFlag that is in none of the files.
  * - number: a number that is not what is written: `1.10` is 1.1, and digits beyond the 15th are lost.
  */
 export type FindingKind =
@@ -42,6 +47,11 @@ export type FindingKind =
   | "operator-arguments"
   | "yaml-1.1"
   | "template"
+  | "source"
+  | "provider"
+  | "port"
+  | "annotation"
+  | "unknown-flag"
   | "number";
 
 /** An error is not served, or fails when it is evaluated; a warning is served, but maybe not as its author thinks. */

@@ -9,24 +9,16 @@ import {
   inProcessConfigurationType,
   openFeatureApiVersion,
 } from "./custom-resource.js";
-import type { FlagDefinition, FlagSpec } from "./feature-flag.js";
-import {
-  featureFlagSourceDefaults,
-  type FeatureFlagSourceSpec,
-  type SourceEntry,
-} from "./feature-flag-source.js";
+import { featureFlagSourceDefaults } from "./feature-flag-source.js";
 import {
   flagdDefaults,
   parentReferenceDefaults,
   type FlagdIngress,
   type FlagdRoutes,
-  type FlagdSpec,
   type ParentReference,
 } from "./flagd.js";
-import {
-  inProcessConfigurationDefaults,
-  type InProcessConfigurationSpec,
-} from "./in-process-configuration.js";
+import { inProcessConfigurationDefaults } from "./in-process-configuration.js";
+import { resourceFields } from "./resource-fields.js";
 
 interface Schema {
   readonly default?: unknown;
@@ -79,63 +71,6 @@ function fieldsOf<T>(fields: Record<keyof T, true>): string[] {
   return Object.keys(fields).sort();
 }
 
-const sourceFields = fieldsOf<FeatureFlagSourceSpec>({
-  sources: true,
-  port: true,
-  managementPort: true,
-  ofrepPort: true,
-  socketPath: true,
-  evaluator: true,
-  envVars: true,
-  syncProviderArgs: true,
-  defaultSyncProvider: true,
-  logFormat: true,
-  envVarPrefix: true,
-  rolloutOnChange: true,
-  probesEnabled: true,
-  debugLogging: true,
-  otelCollectorUri: true,
-  resources: true,
-  contextValues: true,
-  headerToContextMappings: true,
-  cors: true,
-  keepAliveMinTime: true,
-  keepAlivePermitWithoutStream: true,
-});
-
-const entryFields = fieldsOf<SourceEntry>({
-  source: true,
-  provider: true,
-  httpSyncBearerToken: true,
-  tls: true,
-  certPath: true,
-  providerID: true,
-  selector: true,
-  interval: true,
-});
-
-const inProcessFields = fieldsOf<InProcessConfigurationSpec>({
-  port: true,
-  host: true,
-  tls: true,
-  cache: true,
-  cacheMaxSize: true,
-  envVarPrefix: true,
-  socketPath: true,
-  offlineFlagSourcePath: true,
-  selector: true,
-  envVars: true,
-});
-
-const flagdFields = fieldsOf<FlagdSpec>({
-  featureFlagSource: true,
-  replicas: true,
-  serviceType: true,
-  serviceAccountName: true,
-  ingress: true,
-  gatewayApiRoutes: true,
-});
-
 const ingressFields = fieldsOf<FlagdIngress>({
   enabled: true,
   annotations: true,
@@ -164,14 +99,6 @@ const parentFields = fieldsOf<ParentReference>({
   sectionName: true,
 });
 
-const flagFields = fieldsOf<FlagDefinition>({
-  state: true,
-  variants: true,
-  defaultVariant: true,
-  targeting: true,
-  metadata: true,
-});
-
 describe("the types of custom resources", () => {
   it("are called what the definitions of deploy/crds call them", async () => {
     const types = [featureFlagType, featureFlagSourceType, flagdType, inProcessConfigurationType];
@@ -187,13 +114,13 @@ describe("the types of custom resources", () => {
   });
 
   it("have the fields of the definitions", async () => {
-    const document = fieldsOf<FlagSpec>({ flags: true, metadata: true, $evaluators: true });
-    expect(namesOf(await schemaOf("featureflags", "flagSpec"))).to.deep.equal(document);
-    expect(namesOf(await schemaOf("featureflags", "flagSpec", "flags"))).to.deep.equal(flagFields);
-    expect(namesOf(await schemaOf("featureflagsources"))).to.deep.equal(sourceFields);
-    expect(namesOf(await schemaOf("featureflagsources", "sources"))).to.deep.equal(entryFields);
-    expect(namesOf(await schemaOf("inprocessconfigurations"))).to.deep.equal(inProcessFields);
-    expect(namesOf(await schemaOf("flagds"))).to.deep.equal(flagdFields);
+    const { flagSpec, flag, featureFlagSource, sourceEntry, inProcessConfiguration, flagd } = resourceFields;
+    expect(namesOf(await schemaOf("featureflags", "flagSpec"))).to.deep.equal(flagSpec);
+    expect(namesOf(await schemaOf("featureflags", "flagSpec", "flags"))).to.deep.equal(flag);
+    expect(namesOf(await schemaOf("featureflagsources"))).to.deep.equal(featureFlagSource);
+    expect(namesOf(await schemaOf("featureflagsources", "sources"))).to.deep.equal(sourceEntry);
+    expect(namesOf(await schemaOf("inprocessconfigurations"))).to.deep.equal(inProcessConfiguration);
+    expect(namesOf(await schemaOf("flagds"))).to.deep.equal(flagd);
     expect(namesOf(await schemaOf("flagds", "ingress"))).to.deep.equal(ingressFields);
     expect(namesOf(await schemaOf("flagds", "gatewayApiRoutes"))).to.deep.equal(routesFields);
     expect(namesOf(await schemaOf("flagds", "gatewayApiRoutes", "parentRefs"))).to.deep.equal(parentFields);

@@ -32,7 +32,7 @@ function sharing({ kind, namespace }: ObjectFacts, { metadata }: KubeObject, pod
     : [`Its annotation ${readersAnnotation} does not name ${podNamespace}.`];
 }
 
-function conditionsOf({ status }: KubeObject): readonly Condition[] {
+export function conditionsOf({ status }: KubeObject): readonly Condition[] {
   const { conditions } = (status ?? {}) as { readonly conditions?: readonly Condition[] };
   return conditions ?? [];
 }

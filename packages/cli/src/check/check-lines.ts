@@ -1,0 +1,54 @@
+import type { Colours } from "../terminal/colours.js";
+import { plural } from "../terminal/plural.js";
+import type { CheckReport, CheckResult, ReportedCheck } from "./check-report.js";
+
+const marks: Readonly<Record<CheckResult, string>> = {
+  ok: "ok",
+  warning: "warning",
+  failed: "failed",
+  unknown: "unknown",
+};
+
+/** Most findings of one check that are shown; JSON has all of them. */
+const mostShown = 20;
+
+/** A report for people: groups, with a line for each check, and what is wrong, where, and what to do below it. */
+export function checkLines({ checks }: CheckReport, colours: Colours): readonly string[] {
+  const groups = [...new Set(checks.map(({ group }) => group))];
+  const lines = groups.flatMap((group) => [
+    colours.bold(group),
+    ...checks.filter((one) => one.group === group).flatMap((one) => linesOf(one, colours)),
+    "",
+  ]);
+  return [...lines, sumOf(checks)];
+}
+
+function linesOf({ title, result, findings }: ReportedCheck, colours: Colours): readonly string[] {
+  const paint = {
+    ok: colours.green,
+    warning: colours.yellow,
+    failed: colours.red,
+    unknown: colours.yellow,
+  }[result];
+  const shown = findings.slice(0, mostShown);
+  const more = findings.length - shown.length;
+  return [
+    `  ${paint(marks[result].padEnd(7))}  ${title}`,
+    ...shown.flatMap(({ where, what, todo, code, severity, docs }) => [
+      `           ${severity === result ? "" : `${severity}: `}${where}: ${what} ${colours.dim(`[${code}]`)}`,
+      `             To do: ${todo}. ${colours.dim(`See ${docs}`)}`,
+    ]),
+    ...(more > 0 ? [`           and ${plural(more, "more finding")}; --json has all`] : []),
+  ];
+}
+
+function sumOf(checks: readonly ReportedCheck[]): string {
+  const count = (wanted: CheckResult): number => checks.filter(({ result }) => result === wanted).length;
+  const parts = [
+    [count("failed"), "failed"],
+    [count("unknown"), "could not be made"],
+    [count("warning"), "with warnings"],
+  ] as const;
+  const unwell = parts.filter(([number]) => number > 0).map(([number, words]) => `${number} ${words}`);
+  return `${plural(checks.length, "check")}: ${unwell.length === 0 ? "all is well" : unwell.join(", ")}`;
+}

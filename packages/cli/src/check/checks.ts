@@ -1,0 +1,196 @@
+import { flagsOfSource } from "@bunting/featureflags/checks";
+import type { KubeObject } from "@bunting/kube";
+import { isJsonObject, type JsonValue } from "@bunting/protocol";
+import { explainFacts } from "../operator/explain/explain-facts.js";
+import { readPodFacts } from "../operator/explain/read-pod-facts.js";
+import { check, type Check, type CheckPhase } from "./check.js";
+import { foundOr } from "./not-checked-error.js";
+import type { ClusterSurvey } from "./cluster-survey.js";
+import { judgeAdmission } from "./judge/judge-admission.js";
+import { definitions, judgeDefinitions, type DefinitionsFacts } from "./judge/judge-definitions.js";
+import { judgeOperators, judgeVersions } from "./judge/judge-operators.js";
+import { judgePods, type PodsFacts } from "./judge/judge-pods.js";
+import { judgeProxies, judgeSync, type SyncFacts } from "./judge/judge-proxies.js";
+import { judgeRights } from "./judge/judge-rights.js";
+import { judgeSources } from "./judge/judge-sources.js";
+import { judgeTopics } from "./judge/judge-topics.js";
+import { judgeVersion } from "./judge/judge-version.js";
+import { probeSync } from "./proxy/probe-sync.js";
+import { readAdmission } from "./read-admission.js";
+import { readInstallerRights, readServiceRights } from "./read-rights.js";
+
+/** How many groups of Pods are explained, each of which takes some questions to the API server. */
+const mostExplained = 50;
+
+/** All checks, in the order in which they are shown. */
+export const checks: readonly Check[] = [
+  check({
+    group: "cluster",
+    title: "the version of the API server is supported",
+    phases: ["pre", "installed"],
+    read: (survey) => survey.version(),
+    judge: judgeVersion,
+  }),
+  check({
+    group: "definitions",
+    title: "nothing stands in the way of the resource types",
+    phases: ["pre"],
+    read: (survey) => readDefinitions(survey, "pre"),
+    judge: judgeDefinitions,
+  }),
+  check({
+    group: "definitions",
+    title: "the resource types are installed, and are of this version",
+    phases: ["installed"],
+    read: (survey) => readDefinitions(survey, "installed"),
+    judge: judgeDefinitions,
+  }),
+  check({
+    group: "rights",
+    title: "you may make what the chart makes, and grant what it grants",
+    phases: ["pre"],
+    read: readInstallerRights,
+    judge: judgeRights,
+  }),
+  check({
+    group: "rights",
+    title: "the operator and the proxy may do what they do",
+    phases: ["installed"],
+    read: readServiceRights,
+    judge: judgeRights,
+  }),
+  check({
+    group: "admission",
+    title: "the API server can put sidecars in by itself",
+    phases: ["pre"],
+    read: (survey) => readAdmission(survey, "pre"),
+    judge: judgeAdmission,
+  }),
+  check({
+    group: "admission",
+    title: "Pods are given their sidecars",
+    phases: ["installed"],
+    read: (survey) => readAdmission(survey, "installed"),
+    judge: judgeAdmission,
+  }),
+  check({
+    group: "operator",
+    title: "no other operator is there",
+    phases: ["pre"],
+    read: async (survey) => ({ phase: "pre" as const, operators: await survey.operators() }),
+    judge: judgeOperators,
+  }),
+  check({
+    group: "operator",
+    title: "one operator runs, and is ready",
+    phases: ["installed"],
+    read: async (survey) => ({ phase: "installed" as const, operators: await survey.operators() }),
+    judge: judgeOperators,
+  }),
+  check({
+    group: "operator",
+    title: "operator, proxies and sidecars are of one version",
+    phases: ["installed"],
+    read: async (survey) => ({
+      operators: await survey.operators(),
+      proxies: (await statuses(survey)).map(({ name, status }) => ({ name, version: status.version })),
+      sidecars: (await survey.pods()).images,
+    }),
+    judge: judgeVersions,
+  }),
+  check({
+    group: "proxy",
+    title: "proxies run, and are ready",
+    phases: ["installed"],
+    read: async (survey) => ({
+      proxies: await survey.proxies(),
+      neededBy: needy(await survey.sources()),
+      namespace: survey.options.namespace,
+    }),
+    judge: judgeProxies,
+  }),
+  check({
+    group: "proxy",
+    title: "proxies serve flags on their sync ports, with TLS and the token as they were named",
+    phases: ["installed"],
+    read: probeAll,
+    judge: judgeSync,
+  }),
+  check({
+    group: "sources",
+    title: "FeatureFlagSources name what exists",
+    phases: ["installed"],
+    read: async (survey) => ({ sources: await survey.sources(), flags: await survey.flags() }),
+    judge: judgeSources,
+  }),
+  check({
+    group: "pods",
+    title: "Pods that ask for flags have a sidecar that runs",
+    phases: ["installed"],
+    read: readPods,
+    judge: judgePods,
+  }),
+  check({
+    group: "topics",
+    title: "flags are accepted, current, and arrive",
+    phases: ["installed"],
+    read: async (survey) => ({ statuses: await statuses(survey), flags: await survey.flags() }),
+    judge: judgeTopics,
+  }),
+];
+
+async function readDefinitions({ reader }: ClusterSurvey, phase: CheckPhase): Promise<DefinitionsFacts> {
+  const type = { group: "apiextensions.k8s.io", version: "v1", plural: "customresourcedefinitions" };
+  const found = await Promise.all(
+    Object.keys(definitions).map(async (name) => {
+      const answer = await reader.find({ type, name });
+      return {
+        name,
+        object: foundOr<KubeObject | undefined>(answer, `CustomResourceDefinition ${name}`, undefined),
+      };
+    }),
+  );
+  return { phase, found };
+}
+
+/** Of the proxies that answer; why others do not is a finding of its own. */
+async function statuses(survey: ClusterSurvey) {
+  return (await survey.proxies()).flatMap(({ name, answer }) =>
+    answer.kind === "status" ? [{ name, status: answer.status }] : [],
+  );
+}
+
+async function probeAll(survey: ClusterSurvey): Promise<readonly SyncFacts[]> {
+  const { timeout, namespace } = survey.options;
+  // One that exists: a topic that nobody reads would be watched for a moment.
+  const [topic = `${namespace}/bunting-check`] = (await survey.flags()).keys();
+  const probed = (await survey.proxies()).map(async ({ name, sync }): Promise<readonly SyncFacts[]> => {
+    if (sync === undefined) return [];
+    const outcome = await probeSync(sync, topic, timeout, survey.reader.signal);
+    const { tls, tokenFile } = sync.server;
+    return [
+      { where: `proxy ${name}`, outcome, hasTls: tls !== undefined, hasToken: tokenFile !== undefined },
+    ];
+  });
+  return (await Promise.all(probed)).flat();
+}
+
+async function readPods(survey: ClusterSurvey): Promise<PodsFacts> {
+  const { without, unwell } = await survey.pods();
+  const explained = without.slice(0, mostExplained).map(async (group) => {
+    const { namespace, pod } = group;
+    const address = { namespace, name: pod.metadata?.name ?? "" };
+    const facts = await readPodFacts({ address, pod, isTemplate: false }, survey.reader);
+    return { group, explanation: explainFacts(facts) };
+  });
+  return { explained: await Promise.all(explained), unwell };
+}
+
+/** A FeatureFlagSource whose flags come from the proxy. */
+function needy(sources: readonly KubeObject[]): string | undefined {
+  const found = sources.find(({ spec, metadata }) => {
+    const given = spec as JsonValue;
+    return isJsonObject(given) && flagsOfSource(given, metadata.namespace ?? "").length > 0;
+  });
+  return found && `FeatureFlagSource ${found.metadata.namespace ?? ""}/${found.metadata.name}`;
+}

@@ -1,0 +1,61 @@
+import type { CheckPhase } from "../check.js";
+import type { CheckFinding } from "../finding-codes.js";
+
+export interface AdmissionFacts {
+  readonly phase: CheckPhase;
+  /** Whether the API server has MutatingAdmissionPolicies. */
+  readonly servesPolicies: boolean;
+  /** Names of policies that inject, and of those that have a binding. */
+  readonly policies: readonly string[];
+  readonly bound: ReadonlySet<string>;
+  /** The webhook that injects: whether it has an authority; undefined if it is not installed. */
+  readonly webhook: { readonly name: string; readonly hasAuthority: boolean } | undefined;
+}
+
+export function judgeAdmission(facts: AdmissionFacts): readonly CheckFinding[] {
+  return facts.phase === "pre" ? judgeServed(facts) : judgeInstalled(facts);
+}
+
+function judgeServed({ servesPolicies }: AdmissionFacts): readonly CheckFinding[] {
+  if (servesPolicies) return [];
+  return [
+    {
+      code: "policies-not-served",
+      where: "API server",
+      what: "it has no MutatingAdmissionPolicies, so Pods get no sidecar while no replica of the operator answers",
+      todo: "upgrade to Kubernetes 1.36, or go on with the webhook",
+    },
+  ];
+}
+
+function judgeInstalled({ policies, bound, webhook }: AdmissionFacts): readonly CheckFinding[] {
+  if (policies.length === 0 && webhook === undefined)
+    return [
+      {
+        code: "admission-missing",
+        where: "cluster",
+        what: "it has neither the policy nor the webhook, so nobody gives Pods their flags",
+        todo: "install the chart bunting-operator",
+      },
+    ];
+  const unbound = policies.filter((name) => !bound.has(name));
+  const lacksAuthority = webhook !== undefined && !webhook.hasAuthority;
+  return [
+    ...unbound.map((name): CheckFinding => ({
+      code: "policy-unbound",
+      where: `MutatingAdmissionPolicy ${name}`,
+      what: "it has no MutatingAdmissionPolicyBinding",
+      todo: "apply the policies of the chart again (deploy/policies)",
+    })),
+    ...(lacksAuthority
+      ? [
+          {
+            code: "webhook-authority",
+            where: `MutatingWebhookConfiguration ${webhook.name}`,
+            what: "it has no caBundle, so calls of it fail",
+            todo: "see what the leader of the operator logs: it writes the bundle within seconds",
+          } as const,
+        ]
+      : []),
+  ];
+}

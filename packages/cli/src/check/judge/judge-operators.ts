@@ -1,0 +1,81 @@
+import { versionIn } from "../../operator/migrate/check-installation.js";
+import type { CheckPhase } from "../check.js";
+import type { CheckFinding } from "../finding-codes.js";
+import type { InstalledOperator } from "../installed-operator.js";
+
+export interface OperatorsFacts {
+  readonly phase: CheckPhase;
+  readonly operators: readonly InstalledOperator[];
+}
+
+export function judgeOperators({ phase, operators }: OperatorsFacts): readonly CheckFinding[] {
+  const stock = operators.filter(({ isStock }) => isStock);
+  if (phase === "pre")
+    return stock.map((each) => ({
+      code: "other-operator",
+      where: placeOf(each),
+      what: "the open-feature-operator is installed",
+      todo: "take it over: bunting operator migrate check says how",
+    }));
+  const ours = operators.filter(({ isStock }) => !isStock);
+  if (ours.length === 0)
+    return [
+      {
+        code: "operator-missing",
+        where: "cluster",
+        what: "no Deployment is labelled app.kubernetes.io/part-of: bunting and has a container manager",
+        todo: "install the chart bunting-operator (docs/operate/operator.md)",
+      },
+    ];
+  const several = [...stock, ...ours.slice(1)].map((each): CheckFinding => ({
+    code: "two-operators",
+    where: placeOf(each),
+    what: `it is there beside ${placeOf(ours[0] ?? each)}`,
+    todo: "leave one of them (docs/operate/migrate.md)",
+  }));
+  const unready = ours
+    .filter(({ readyReplicas }) => readyReplicas === 0)
+    .map((each): CheckFinding => ({
+      code: "operator-unready",
+      where: placeOf(each),
+      what: "no replica is ready",
+      todo: `see why: kubectl -n ${each.namespace} logs deployment/${each.name}`,
+    }));
+  return [...several, ...unready];
+}
+
+export interface VersionsFacts {
+  readonly operators: readonly InstalledOperator[];
+  readonly proxies: readonly { readonly name: string; readonly version: string | undefined }[];
+  /** Images of sidecars, and how many Pods have each. */
+  readonly sidecars: ReadonlyMap<string, number>;
+}
+
+/** Minor versions: those of one are compatible. An image without a version in its tag is not compared. */
+export function judgeVersions({ operators, proxies, sidecars }: VersionsFacts): readonly CheckFinding[] {
+  const operator = operators.find(({ isStock, image }) => !isStock && minorOf(image) !== undefined);
+  const ours = minorOf(operator?.image ?? "");
+  if (operator === undefined || ours === undefined) return [];
+  const differ = (minor: string | undefined): boolean => minor !== undefined && minor !== ours;
+  const ofProxies = proxies
+    .filter(({ version = "" }) => differ(minorOf(`:${version}`)))
+    .map(({ name, version = "" }) => ({ where: `proxy ${name}`, what: `it is ${version}` }));
+  const ofSidecars = [...sidecars]
+    .filter(([image]) => differ(minorOf(image)))
+    .map(([image, count]) => ({ where: `sidecar ${image}`, what: `${count} Pods have it` }));
+  const todo = "upgrade the proxy, and restart workloads when it suits you";
+  return [...ofProxies, ...ofSidecars].map(({ where, what }) => ({
+    code: "version-skew",
+    where,
+    what: `${what}, and the operator is ${ours}`,
+    todo,
+  }));
+}
+
+function minorOf(image: string): string | undefined {
+  return versionIn(image)?.slice(0, 2).join(".");
+}
+
+function placeOf({ namespace, name }: InstalledOperator): string {
+  return `Deployment ${namespace}/${name}`;
+}

@@ -1,0 +1,87 @@
+import type { CheckFinding } from "../finding-codes.js";
+import type { AskedProxies, AskedProxy } from "../proxy/ask-proxies.js";
+import type { SyncOutcome } from "../proxy/probe-sync.js";
+
+export interface ProxiesFacts {
+  readonly proxies: AskedProxies;
+  /** A FeatureFlagSource that needs a proxy, if there is one. */
+  readonly neededBy: string | undefined;
+  readonly namespace: string;
+}
+
+export function judgeProxies({ proxies, neededBy, namespace }: ProxiesFacts): readonly CheckFinding[] {
+  if (proxies.length > 0) return proxies.flatMap(judgeProxy);
+  if (neededBy === undefined) return [];
+  return [
+    {
+      code: "proxy-missing",
+      where: `namespace ${namespace}`,
+      what: `no Pod of a proxy runs, and ${neededBy} needs one`,
+      todo: `see what the operator logs, or name another namespace: kubectl -n ${namespace} get deployment,pods`,
+    },
+  ];
+}
+
+function judgeProxy({ name, answer }: AskedProxy): readonly CheckFinding[] {
+  const where = `proxy ${name}`;
+  switch (answer.kind) {
+    case "unreachable":
+      return [
+        {
+          code: "proxy-unreachable",
+          where,
+          what: answer.message,
+          todo: "see whether its Pod runs, and name its management port",
+        },
+      ];
+    case "unreadable":
+      return [{ code: "not-checked", where, what: answer.message, todo: "ask where its status may be read" }];
+    case "status":
+      if (answer.status.isReady) return [];
+      return [
+        {
+          code: "proxy-unready",
+          where,
+          what: answer.status.reason ?? "it does not say why",
+          todo: "see what it logs",
+        },
+      ];
+  }
+}
+
+/** What came of a connection to the sync port of a proxy. */
+export interface SyncFacts {
+  readonly where: string;
+  readonly outcome: SyncOutcome;
+  readonly hasTls: boolean;
+  readonly hasToken: boolean;
+}
+
+export function judgeSync(facts: readonly SyncFacts[]): readonly CheckFinding[] {
+  return facts.flatMap((one) => findingOfSync(one) ?? []);
+}
+
+function findingOfSync({ where, outcome, hasTls, hasToken }: SyncFacts): CheckFinding | undefined {
+  const { kind, message: what } = outcome;
+  switch (kind) {
+    case "serves":
+      return undefined;
+    case "refuses":
+      return { code: "proxy-refuses", where, what, todo: "name the sync port of a proxy, 8015 by default" };
+    case "unauthenticated":
+      return hasToken
+        ? {
+            code: "proxy-token",
+            where,
+            what,
+            todo: "see docs/security.md for the audience that a token needs",
+          }
+        : { code: "not-checked", where, what, todo: "present a token with --token-file" };
+    case "lost":
+      if (hasTls)
+        return { code: "proxy-tls", where, what, todo: "see docs/tls.md for its certificate and authority" };
+      return what.includes("--tls")
+        ? { code: "not-checked", where, what, todo: "connect with --tls, or with --ca-file" }
+        : { code: "proxy-refuses", where, what, todo: "see whether its Pod runs, and name its sync port" };
+  }
+}

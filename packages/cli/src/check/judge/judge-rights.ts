@@ -1,0 +1,28 @@
+import type { CheckFinding } from "../finding-codes.js";
+
+/** Verbs of a resource that somebody needs, and which of them he lacks. */
+export interface AskedRight {
+  /** `you`, or `ServiceAccount shop/proxy`. */
+  readonly subject: string;
+  /** As RBAC writes it: `deployments.apps`. */
+  readonly resource: string;
+  /** Absent: in the whole cluster. */
+  readonly namespace?: string;
+  readonly lacking: readonly string[];
+  /** What it is for. */
+  readonly why: string;
+}
+
+export function judgeRights(rights: readonly AskedRight[]): readonly CheckFinding[] {
+  return rights
+    .filter(({ lacking }) => lacking.length > 0)
+    .map(({ subject, resource, namespace, lacking, why }) => ({
+      code: "right-missing",
+      where: namespace === undefined ? subject : `${subject} in ${namespace}`,
+      what: `${lacking.join(", ")} of ${resource} is not allowed (${why})`,
+      todo:
+        subject === "you"
+          ? "install with a user who may, such as a cluster-admin"
+          : "apply the roles of the chart again (docs/reference/operator-permissions.md)",
+    }));
+}

@@ -1,0 +1,85 @@
+import type { LateStatus, ReportedStatus, TopicStatus } from "../../status/proxy-status.js";
+import { span } from "../../status/span.js";
+import type { FlagVerdict } from "../cluster-survey.js";
+import type { CheckFinding } from "../finding-codes.js";
+
+export interface TopicsFacts {
+  readonly statuses: readonly { readonly name: string; readonly status: ReportedStatus }[];
+  readonly flags: ReadonlyMap<string, FlagVerdict>;
+}
+
+/** A topic that several replicas serve is a finding once. */
+export function judgeTopics({ statuses, flags }: TopicsFacts): readonly CheckFinding[] {
+  const found = new Map<string, CheckFinding>();
+  const add = (finding: CheckFinding): void => {
+    const key = `${finding.code} ${finding.where}`;
+    if (!found.has(key)) found.set(key, finding);
+  };
+  for (const [key, { refusal }] of flags) if (refusal !== undefined) add(refused(key, refusal));
+  for (const { name, status } of statuses) {
+    for (const reason of status.refusedDocuments)
+      add({ code: "topic-refused", where: `proxy ${name}`, what: reason, todo: "correct the manifest" });
+    for (const topic of status.topics) judgeTopic(topic).forEach(add);
+    for (const one of status.late.shown) add(judgeLate(one));
+    for (const one of status.leftBehind.shown) add(judgeLate(one));
+  }
+  return [...found.values()];
+}
+
+function judgeTopic({ topic = "?", staleReason, state, rejections }: TopicStatus): readonly CheckFinding[] {
+  const [first] = rejections;
+  return [
+    ...(first === undefined
+      ? []
+      : [
+          refused(
+            topic,
+            `agents refuse ${first.flag === undefined ? "it" : `its flag ${first.flag}`}: ${first.reason ?? "?"}`,
+          ),
+        ]),
+    ...(state === "stale"
+      ? [
+          {
+            code: "topic-stale",
+            where: `FeatureFlag ${topic}`,
+            what: staleReason ?? "its source does not answer",
+            todo: "see why the proxy can't read it: bunting status --only stale",
+          } as const,
+        ]
+      : []),
+  ];
+}
+
+function refused(key: string, what: string): CheckFinding {
+  return {
+    code: "topic-refused",
+    where: `FeatureFlag ${key}`,
+    what: what.replace(/\.$/, ""),
+    todo: "correct its flags; bunting lint finds the same in its file",
+  };
+}
+
+function judgeLate({
+  identity,
+  address,
+  topic = "?",
+  versions = 0,
+  behindSeconds = 0,
+  leftSecondsAgo,
+}: LateStatus): CheckFinding {
+  const who = identity ?? address ?? "a subscriber";
+  const missing = `${versions} versions, for ${span(behindSeconds)}`;
+  return leftSecondsAgo === undefined
+    ? {
+        code: "subscriber-behind",
+        where: `${who} of ${topic}`,
+        what: `it lacks ${missing}`,
+        todo: "see whether its Pod has too little CPU, or its network loses data",
+      }
+    : {
+        code: "subscriber-left",
+        where: `${who} of ${topic}`,
+        what: `it has gone for ${span(leftSecondsAgo)}, and lacked ${missing}`,
+        todo: "see whether its Pod is to be there",
+      };
+}

@@ -1,0 +1,390 @@
+import { readFileSync } from "node:fs";
+import path from "node:path";
+import { readText } from "@bunting/files/text";
+import type { KubeObject } from "@bunting/kube";
+import { expect } from "chai";
+import { asProxyStatus } from "../../status/proxy-status.js";
+import type { CheckFinding } from "../finding-codes.js";
+import type { InstalledOperator } from "../installed-operator.js";
+import type { PodExplanation } from "../../operator/explain/explanation.js";
+import { judgeAdmission, type AdmissionFacts } from "./judge-admission.js";
+import { definitions, judgeDefinitions } from "./judge-definitions.js";
+import { judgeOperators, judgeVersions } from "./judge-operators.js";
+import { judgePods } from "./judge-pods.js";
+import { judgeProxies, judgeSync, type SyncFacts } from "./judge-proxies.js";
+import { judgeRights } from "./judge-rights.js";
+import { judgeSources } from "./judge-sources.js";
+import { judgeTopics } from "./judge-topics.js";
+import { judgeVersion } from "./judge-version.js";
+
+function briefly(findings: readonly CheckFinding[]): readonly string[] {
+  return findings.map(({ code, where }) => `${code} ${where}`);
+}
+
+/** What is wrong, without a full stop, and something to do. */
+function expectSentences(findings: readonly CheckFinding[]): void {
+  for (const { what, todo } of findings) {
+    expect(what).to.match(/[^.]$/);
+    expect(todo).to.match(/[^.]$/);
+  }
+}
+
+describe("judgeVersion", () => {
+  it("takes Kubernetes 1.29 and newer, and versions that are none", () => {
+    for (const good of ["v1.29.0", "v1.36.2+k3s1", "v2.0.0", "unknown"])
+      expect(judgeVersion(good)).to.deep.equal([]);
+    for (const old of ["v1.28.9", "v1.3.0", "v0.40.0"])
+      expect(briefly(judgeVersion(old)), old).to.deep.equal(["api-version API server"]);
+  });
+});
+
+describe("judgeDefinitions", () => {
+  let ours: Readonly<Record<string, KubeObject>>;
+  before(async () => {
+    const found = await Promise.all(
+      Object.keys(definitions).map(async (name) => {
+        const file = path.join(
+          import.meta.dirname,
+          `../../../../../deploy/crds/${name.split(".")[0] ?? ""}.yaml`,
+        );
+        const text = await readText(file, readFileSync(file));
+        if (text.kind === "error") throw new Error(text.message);
+        return [name, text.documents[0]?.value as unknown as KubeObject] as const;
+      }),
+    );
+    ours = Object.fromEntries(found);
+  });
+
+  const sources = "featureflagsources.core.openfeature.dev";
+  function judged(
+    change: (text: string) => string,
+    phase: "pre" | "installed" = "installed",
+  ): readonly CheckFinding[] {
+    const object = JSON.parse(change(JSON.stringify(ours[sources]))) as KubeObject;
+    return judgeDefinitions({ phase, found: [{ name: sources, object }] });
+  }
+
+  it("finds nothing in ours", () => {
+    const found = Object.entries(ours).map(([name, object]) => ({ name, object }));
+    expect(found).to.have.length(5);
+    expect(judgeDefinitions({ phase: "installed", found })).to.deep.equal([]);
+    expect(judgeDefinitions({ phase: "pre", found })).to.deep.equal([]);
+  });
+
+  it("misses what is not installed only where it has to be", () => {
+    const found = [{ name: sources, object: undefined }];
+    expect(briefly(judgeDefinitions({ phase: "installed", found }))).to.deep.equal([
+      `definition-missing CustomResourceDefinition ${sources}`,
+    ]);
+    expect(judgeDefinitions({ phase: "pre", found })).to.deep.equal([]);
+    expect(briefly(judged((text) => text.replace('"served":true', '"served":false')))[0]).to.match(
+      /^definition-missing/,
+    );
+  });
+
+  it("names the fields that an older one lacks, also within sources and the status", () => {
+    const older = judged((text) =>
+      text.replace('"providerID":', '"providerId":').replace('"cors":', '"corz":'),
+    );
+    expect(briefly(older)[0]).to.match(/^definition-older /);
+    expect(older[0]?.what).to.contain("lacks spec.cors, spec.sources.*.providerID, ");
+    expect(briefly(judged((text) => text.replaceAll('"conditions":', '"c":')))[0]).to.match(
+      /^definition-older /,
+    );
+    expect(briefly(judged((text) => text.replace('"cors":', '"c":'), "pre"))[0]).to.match(
+      /^definition-to-update /,
+    );
+  });
+
+  it("knows those of the open-feature-operator, and versions in which objects are stored", () => {
+    const annotated = (text: string): string =>
+      text.replace(
+        '"metadata":{',
+        '"metadata":{"annotations":{"controller-gen.kubebuilder.io/version":"v0.16.5"},',
+      );
+    expect(briefly(judged(annotated))[0]).to.match(/^definition-stock /);
+    expect(judged(annotated, "pre")[0]?.todo).to.contain("never uninstall it");
+    const stored = judged(
+      (text) => text.replace(/\}$/, ',"status":{"storedVersions":["v1alpha1","v1beta1"]}}'),
+      "pre",
+    );
+    expect(briefly(stored)[0]).to.match(/^definition-stored /);
+    expect(stored[0]?.what).to.contain("stored as v1alpha1 ");
+  });
+});
+
+describe("judgeRights", () => {
+  it("names the verbs that are lacking, where, and what they are for", () => {
+    const right = {
+      subject: "you",
+      resource: "deployments.apps",
+      namespace: "flags",
+      why: "the chart makes them",
+    };
+    const found = judgeRights([
+      { ...right, lacking: ["create", "patch"] },
+      { ...right, lacking: [] },
+      { subject: "ServiceAccount a/b", resource: "pods", why: "reads them", lacking: ["list"] },
+    ]);
+    expect(found.map(({ where, what }) => `${where}: ${what}`)).to.deep.equal([
+      "you in flags: create, patch of deployments.apps is not allowed (the chart makes them)",
+      "ServiceAccount a/b: list of pods is not allowed (reads them)",
+    ]);
+    expectSentences(found);
+  });
+});
+
+describe("judgeAdmission", () => {
+  const good: AdmissionFacts = {
+    phase: "installed",
+    servesPolicies: true,
+    policies: ["inject.bunting.dev"],
+    bound: new Set(["inject.bunting.dev"]),
+    webhook: { name: "hook", hasAuthority: true },
+  };
+  const cases: Readonly<Record<string, readonly [Partial<AdmissionFacts>, readonly string[]]>> = {
+    "policy and webhook": [{}, []],
+    "the policy alone": [{ webhook: undefined }, []],
+    "the webhook alone": [{ policies: [], bound: new Set() }, []],
+    nothing: [{ policies: [], webhook: undefined }, ["admission-missing cluster"]],
+    "a policy without a binding": [
+      { bound: new Set() },
+      ["policy-unbound MutatingAdmissionPolicy inject.bunting.dev"],
+    ],
+    "a webhook without an authority": [
+      { webhook: { name: "hook", hasAuthority: false } },
+      ["webhook-authority MutatingWebhookConfiguration hook"],
+    ],
+    "an API server without policies, before": [
+      { phase: "pre", servesPolicies: false },
+      ["policies-not-served API server"],
+    ],
+    "an API server with policies, before": [{ phase: "pre", policies: [], webhook: undefined }, []],
+  };
+  for (const [name, [given, expected]] of Object.entries(cases)) {
+    it(`finds what is to be found with ${name}`, () => {
+      const found = judgeAdmission({ ...good, ...given });
+      expect(briefly(found)).to.deep.equal(expected);
+      expectSentences(found);
+    });
+  }
+});
+
+describe("judgeOperators and judgeVersions", () => {
+  const operator = (name: string, further: Partial<InstalledOperator> = {}): InstalledOperator => ({
+    namespace: "flags",
+    name,
+    isStock: false,
+    image: "registry.example/bunting-operator:0.1.0",
+    serviceAccount: "operator",
+    readyReplicas: 2,
+    settings: new Map(),
+    ...further,
+  });
+  const judged = (...operators: readonly InstalledOperator[]): readonly string[] =>
+    briefly(judgeOperators({ phase: "installed", operators }));
+
+  it("wants one operator of ours that is ready", () => {
+    expect(judged(operator("a"))).to.deep.equal([]);
+    expect(judged()).to.deep.equal(["operator-missing cluster"]);
+    expect(judged(operator("a", { isStock: true }))).to.deep.equal(["operator-missing cluster"]);
+    expect(judged(operator("a", { readyReplicas: 0 }))).to.deep.equal([
+      "operator-unready Deployment flags/a",
+    ]);
+    expect(judged(operator("a"), operator("b"), operator("c", { isStock: true }))).to.deep.equal([
+      "two-operators Deployment flags/c",
+      "two-operators Deployment flags/b",
+    ]);
+  });
+
+  it("tells before an installation that another one is there", () => {
+    const operators = [operator("stock", { isStock: true }), operator("ours")];
+    expect(briefly(judgeOperators({ phase: "pre", operators }))).to.deep.equal([
+      "other-operator Deployment flags/stock",
+    ]);
+  });
+
+  it("compares minor versions with the operator's, and leaves out images that tell none", () => {
+    const facts = {
+      operators: [operator("a")],
+      proxies: [
+        { name: "one", version: "0.1.9" },
+        { name: "two", version: "0.2.0" },
+        { name: "three", version: undefined },
+      ],
+      sidecars: new Map([
+        ["registry.example:5000/agent:0.0.9@sha256:ab", 3],
+        ["registry.example:5000/agent", 1],
+        ["registry.example/agent:0.1.3", 2],
+      ]),
+    };
+    expect(briefly(judgeVersions(facts))).to.deep.equal([
+      "version-skew proxy two",
+      "version-skew sidecar registry.example:5000/agent:0.0.9@sha256:ab",
+    ]);
+    expect(
+      judgeVersions({ ...facts, operators: [operator("a", { image: "registry.example/operator" })] }),
+    ).to.deep.equal([]);
+  });
+});
+
+describe("judgeProxies", () => {
+  const sync = undefined;
+  const status = asProxyStatus({ isReady: true, topics: [] });
+  const facts = { neededBy: "FeatureFlagSource a/b", namespace: "flags" };
+
+  it("wants a proxy only if a source needs one", () => {
+    expect(briefly(judgeProxies({ ...facts, proxies: [] }))).to.deep.equal(["proxy-missing namespace flags"]);
+    expect(judgeProxies({ ...facts, neededBy: undefined, proxies: [] })).to.deep.equal([]);
+  });
+
+  it("says of each what it says of itself, or why it can't be asked", () => {
+    const proxies = [
+      { name: "good", answer: { kind: "status", status }, sync },
+      {
+        name: "unready",
+        answer: { kind: "status", status: { ...status, isReady: false, reason: "no source" } },
+        sync,
+      },
+      { name: "gone", answer: { kind: "unreachable", message: "refused" }, sync },
+      { name: "silent", answer: { kind: "unreadable", message: "403" }, sync },
+    ] as const;
+    const found = judgeProxies({ ...facts, proxies });
+    expect(briefly(found)).to.deep.equal([
+      "proxy-unready proxy unready",
+      "proxy-unreachable proxy gone",
+      "not-checked proxy silent",
+    ]);
+    expect(found[0]?.what).to.equal("no source");
+  });
+});
+
+describe("judgeSync", () => {
+  const cases: Readonly<
+    Record<string, readonly [SyncFacts["outcome"]["kind"], string, boolean, boolean, string[]]>
+  > = {
+    "flags that are served": ["serves", "", false, false, []],
+    "a token that is refused": ["unauthenticated", "no", true, true, ["proxy-token proxy"]],
+    "a token that was not presented": ["unauthenticated", "no", true, false, ["not-checked proxy"]],
+    "TLS that fails": ["lost", "not trusted", true, false, ["proxy-tls proxy"]],
+    "a port that seems to want TLS": [
+      "lost",
+      "closed. Does the port want --tls?",
+      false,
+      false,
+      ["not-checked proxy"],
+    ],
+    "a port that nobody listens on": ["lost", "ECONNREFUSED", false, false, ["proxy-refuses proxy"]],
+    "another service": ["refuses", "unimplemented", false, false, ["proxy-refuses proxy"]],
+  };
+  for (const [name, [kind, message, hasTls, hasToken, expected]] of Object.entries(cases)) {
+    it(`judges ${name}`, () => {
+      const found = judgeSync([{ where: "proxy", outcome: { kind, message }, hasTls, hasToken }]);
+      expect(briefly(found)).to.deep.equal(expected);
+    });
+  }
+});
+
+describe("judgeSources", () => {
+  function source(spec: object, further: object = {}, annotations: Record<string, string> = {}): KubeObject {
+    return { metadata: { namespace: "shop", name: "a", annotations }, spec, ...further };
+  }
+  const flags = new Map([["shop/flags", {}]]);
+  const good = { sources: [{ source: "flags", provider: "flagd-proxy" }] };
+  const refused = {
+    status: { conditions: [{ type: "Accepted", status: "False", reason: "Some", message: "Why." }] },
+  };
+  const judged = (object: KubeObject): readonly string[] =>
+    judgeSources({ sources: [object], flags }).map(({ code, what }) => `${code} ${what}`);
+
+  it("finds FeatureFlags that are missing, unknown providers, and what else our definition refuses", () => {
+    expect(judged(source(good))).to.deep.equal([]);
+    const spec = { sources: [{ source: "gone" }, { source: "flags", provider: "nobody" }], port: 8014 };
+    expect(judged(source(spec)).map((text) => text.split(":")[0])).to.deep.equal([
+      "provider-unknown spec.sources.1.provider",
+      "source-invalid spec.port",
+      "flag-missing spec.sources.0.source",
+    ]);
+  });
+
+  it("finds fields that were dropped by what kubectl remembers", () => {
+    const applied = JSON.stringify({ spec: { ...good, prot: 1 } });
+    const key = "kubectl.kubernetes.io/last-applied-configuration";
+    expect(judged(source(good, {}, { [key]: applied }))).to.deep.equal([
+      'field-unknown spec.prot: there is no field "prot", and the API server drops it: did you mean "port"?',
+    ]);
+    expect(judged(source(good, {}, { [key]: "{" }))).to.deep.equal([]);
+  });
+
+  it("repeats what the operator says only of what it has not found itself", () => {
+    expect(judged(source(good, refused))).to.deep.equal(["source-refused Accepted is False (Some): Why"]);
+    expect(judged(source({ sources: [{ source: "gone" }] }, refused))).to.have.length(1);
+  });
+});
+
+describe("judgePods", () => {
+  const pod = { metadata: { name: "web-1" }, spec: { containers: [] } };
+  const explanation = { verdict: "not-injected", reason: "HostNetwork", advice: "Do it." } as PodExplanation;
+
+  it("names one Pod of a group, why it has no flags, and what to do", () => {
+    const group = { namespace: "shop", pod, count: 3 };
+    const [found] = judgePods({ explained: [{ group, explanation }], unwell: [] });
+    expect(found).to.deep.equal({
+      code: "pod-not-injected",
+      where: "Pod shop/web-1 and 2 more of its owner",
+      what: "it asks for flags, and has none: HostNetwork",
+      todo: "Do it (bunting operator explain pod shop/web-1 says more)",
+    });
+    const foreign = { ...explanation, verdict: "foreign" as const };
+    expect(judgePods({ explained: [{ group, explanation: foreign }], unwell: [] })).to.deep.equal([]);
+  });
+
+  it("names a sidecar that does not run", () => {
+    const state = { words: "waiting: ImagePullBackOff", isRunning: false };
+    const found = judgePods({ explained: [], unwell: [{ namespace: "shop", pod, count: 1, state }] });
+    expect(briefly(found)).to.deep.equal(["sidecar-not-running Pod shop/web-1"]);
+    expect(found[0]?.what).to.contain("ImagePullBackOff");
+  });
+});
+
+describe("judgeTopics", () => {
+  const late = { topic: "shop/a", identity: "shop/web-1", versions: 2, behindSeconds: 70 };
+  const status = asProxyStatus({
+    isReady: true,
+    refusedDocuments: { "bad.yaml": "bad.yaml is no YAML" },
+    late: { total: 1, shown: [late] },
+    leftBehind: { total: 1, shown: [{ ...late, identity: "shop/web-2", leftSecondsAgo: 5 }] },
+    topics: [
+      {
+        topic: "shop/a",
+        state: "stale",
+        staleReason: "no answer",
+        rejections: [{ flag: "f", reason: "bad" }],
+      },
+      { topic: "shop/b", state: "live" },
+    ],
+  });
+
+  it("finds what is refused, stale or behind, once for all replicas", () => {
+    const statuses = [
+      { name: "one", status },
+      { name: "two", status: { ...status, refusedDocuments: [] } },
+    ];
+    const flags = new Map([
+      ["shop/a", { refusal: "The flag f is bad." }],
+      ["shop/b", {}],
+    ]);
+    const found = judgeTopics({ statuses, flags });
+    expect(briefly(found)).to.deep.equal([
+      "topic-refused FeatureFlag shop/a",
+      "topic-refused proxy one",
+      "topic-stale FeatureFlag shop/a",
+      "subscriber-behind shop/web-1 of shop/a",
+      "subscriber-left shop/web-2 of shop/a",
+    ]);
+    expectSentences(found);
+    expect(judgeTopics({ statuses: [{ name: "one", status }], flags: new Map() })[1]?.what).to.equal(
+      "agents refuse its flag f: bad",
+    );
+  });
+});

@@ -1,0 +1,78 @@
+import type { KubeObject } from "@bunting/kube";
+import { expect } from "chai";
+import { PodSurvey } from "./pod-survey.js";
+
+const asking = { "openfeature.dev/enabled": "true", "openfeature.dev/featureflagsource": "a" };
+const injected = { ...asking, "bunting.dev/injected": "policy abc" };
+
+function pod(
+  name: string,
+  annotations: Readonly<Record<string, string>>,
+  {
+    image,
+    owner,
+    ...further
+  }: { readonly image?: string; readonly owner?: string; readonly status?: object } = {},
+): KubeObject {
+  const sidecars = image === undefined ? [] : [{ name: "flagd", image }];
+  const ownerReferences = owner === undefined ? [] : [{ name: owner }];
+  return {
+    metadata: { namespace: "shop", name, annotations, ownerReferences },
+    spec: { containers: [{ name: "app" }], initContainers: sidecars },
+    ...further,
+  };
+}
+
+function surveyed(...pods: readonly KubeObject[]): PodSurvey {
+  const survey = new PodSurvey();
+  for (const each of pods) survey.add(each);
+  return survey;
+}
+
+const names = (groups: PodSurvey["without"]): readonly string[] =>
+  groups.map(({ pod: { metadata }, count }) => `${metadata?.name ?? ""} ${count}`);
+
+describe("PodSurvey", () => {
+  it("keeps one Pod of those of an owner that miss the same", () => {
+    const survey = surveyed(
+      pod("web-1", asking, { owner: "web" }),
+      pod("web-2", asking, { owner: "web" }),
+      pod("web-3", { ...asking, "bunting.dev/not-injected": "HostNetwork" }, { owner: "web" }),
+      pod("other", asking),
+    );
+    expect(names(survey.without)).to.deep.equal(["web-1 2", "web-3 1", "other 1"]);
+  });
+
+  it("passes over Pods that ask for nothing, have all, or have ended", () => {
+    const survey = surveyed(
+      pod("plain", {}),
+      pod("good", injected, { image: "agent:1" }),
+      pod("done", asking, { status: { phase: "Succeeded" } }),
+      pod("in-process", {
+        "openfeature.dev/enabled": "true",
+        "openfeature.dev/inprocessconfiguration": "a",
+        "bunting.dev/injected": "policy b",
+      }),
+      // Of the open-feature-operator.
+      pod("stock", asking, { image: "flagd:1" }),
+    );
+    expect(survey.without).to.deep.equal([]);
+    expect(survey.unwell).to.deep.equal([]);
+    expect([...survey.images]).to.deep.equal([["agent:1", 1]]);
+  });
+
+  it("groups sidecars that do not run by what they do", () => {
+    const status = (state: object): object => ({ initContainerStatuses: [{ name: "flagd", state }] });
+    const waiting = status({ waiting: { reason: "ErrImagePull" } });
+    const survey = surveyed(
+      pod("web-1", injected, { image: "agent:1", owner: "web", status: waiting }),
+      pod("web-2", injected, { image: "agent:1", owner: "web", status: waiting }),
+      pod("web-3", injected, { image: "agent:2", owner: "web", status: status({ terminated: {} }) }),
+    );
+    expect(names(survey.unwell)).to.deep.equal(["web-1 2", "web-3 1"]);
+    expect([...survey.images]).to.deep.equal([
+      ["agent:1", 2],
+      ["agent:2", 1],
+    ]);
+  });
+});

@@ -1,0 +1,72 @@
+import type { KubeObject } from "@bunting/kube";
+import { podAnnotations } from "../operator/operator-names.js";
+import { askedText, asShownPod, sidecarOf, sidecarState, type ShownPod } from "../operator/shown-pod.js";
+
+/** Pods of one owner to which the same has happened. */
+export interface PodGroup {
+  readonly namespace: string;
+  /** The first of them. */
+  readonly pod: ShownPod;
+  readonly count: number;
+  /** Of its sidecar, if it has one of ours. */
+  readonly state?: { readonly words: string; readonly isRunning: boolean };
+}
+
+interface OwnedMeta {
+  readonly ownerReferences?: readonly { readonly name: string }[];
+  readonly deletionTimestamp?: string;
+}
+
+/** The Pods of a cluster that ask for flags: one of each group is kept, so that many replicas take the room of one. */
+export class PodSurvey {
+  readonly #without = new Map<string, PodGroup>();
+  readonly #unwell = new Map<string, PodGroup>();
+  readonly #images = new Map<string, number>();
+
+  /** Groups of Pods that ask for flags, and have neither a sidecar nor a mark of ours. */
+  get without(): readonly PodGroup[] {
+    return [...this.#without.values()];
+  }
+
+  /** Groups of Pods whose sidecar does not run. */
+  get unwell(): readonly PodGroup[] {
+    return [...this.#unwell.values()];
+  }
+
+  /** Images of our sidecars, and how many Pods have each. */
+  get images(): ReadonlyMap<string, number> {
+    return this.#images;
+  }
+
+  add(object: KubeObject): void {
+    const pod = asShownPod(object);
+    const { annotations = {}, namespace = "", name } = object.metadata;
+    if (pod === undefined || annotations[podAnnotations.enabled] !== "true" || isOver(object)) return;
+    const owner = (object.metadata as OwnedMeta).ownerReferences?.[0]?.name ?? name;
+    const group = (by: Map<string, PodGroup>, further: Pick<PodGroup, "state">, ...keys: string[]): void => {
+      const key = [namespace, owner, ...keys].join(" ");
+      const known = by.get(key);
+      by.set(key, { ...(known ?? { namespace, pod, ...further }), count: (known?.count ?? 0) + 1 });
+    };
+    const sidecar = sidecarOf(pod);
+    const isMarked = annotations[podAnnotations.injected] !== undefined;
+    const reason = annotations[podAnnotations.notInjected];
+    const asked = askedText(annotations);
+    if (sidecar === undefined ? !(isMarked && asked?.list === "inProcess") : reason !== undefined)
+      group(this.#without, {}, reason ?? "", asked?.text ?? "");
+    else if (isMarked && sidecar !== undefined) {
+      const image = sidecar.image ?? "";
+      this.#images.set(image, (this.#images.get(image) ?? 0) + 1);
+      const state = sidecarState(pod);
+      if (state?.isRunning === false) group(this.#unwell, { state }, state.words);
+    }
+  }
+}
+
+/** It has ended, or is about to. */
+function isOver({ metadata, ...object }: KubeObject): boolean {
+  const { phase } = (object["status"] ?? {}) as { readonly phase?: string };
+  return (
+    phase === "Succeeded" || phase === "Failed" || (metadata as OwnedMeta).deletionTimestamp !== undefined
+  );
+}

@@ -1,0 +1,189 @@
+import type { ClusterReader } from "../operator/cluster-reader.js";
+import { foundOr, NotCheckedError } from "./not-checked-error.js";
+import type { ClusterSurvey } from "./cluster-survey.js";
+import { operatorPermissions, permissionOptions } from "./gen/operator-permissions.js";
+import type { InstalledOperator } from "./installed-operator.js";
+import type { AskedRight } from "./judge/judge-rights.js";
+
+const rbac = "rbac.authorization.k8s.io";
+const admission = "admissionregistration.k8s.io";
+const reviews = "/apis/authorization.k8s.io/v1";
+
+/** What Helm and kubectl apply do with each object. */
+const installed = ["get", "create", "patch"] as const;
+
+interface NeededRight {
+  readonly group: string;
+  readonly resource: string;
+  readonly names: readonly string[];
+  readonly namespace?: string;
+  readonly verbs: readonly string[];
+  readonly why: string;
+}
+
+/** Who is asked about; the user of the command, if absent. */
+interface Subject {
+  readonly name: string;
+  readonly account?: { readonly namespace: string; readonly name: string };
+}
+
+const you: Subject = { name: "you" };
+
+/** What an installation in this namespace needs, beside what it grants. */
+function installerRights(namespace: string, servesPolicies: boolean): readonly NeededRight[] {
+  const wide = (group: string, ...resources: readonly string[]): readonly NeededRight[] =>
+    resources.map((resource) => ({
+      group,
+      resource,
+      names: [],
+      verbs: installed,
+      why: "the chart makes them",
+    }));
+  const own = (group: string, ...resources: readonly string[]): readonly NeededRight[] =>
+    wide(group, ...resources).map((right) => ({ ...right, namespace }));
+  const policies = ["mutatingadmissionpolicies", "mutatingadmissionpolicybindings"];
+  return [
+    ...wide("apiextensions.k8s.io", "customresourcedefinitions"),
+    ...wide("", "namespaces"),
+    ...wide(rbac, "clusterroles", "clusterrolebindings"),
+    ...wide(admission, "validatingadmissionpolicies", "validatingadmissionpolicybindings"),
+    ...wide(admission, "mutatingwebhookconfigurations", "validatingwebhookconfigurations"),
+    ...(servesPolicies ? wide(admission, ...policies) : []),
+    ...own("", "serviceaccounts", "services", "secrets"),
+    ...own("apps", "deployments"),
+    ...own("policy", "poddisruptionbudgets"),
+    ...own(rbac, "roles", "rolebindings"),
+  ];
+}
+
+/** What an operator with these settings does; by default, one of the chart with its usual values. */
+function operatorRights(namespace: string, settings: ReadonlyMap<string, string>): readonly NeededRight[] {
+  const valueOf = (option: string): string =>
+    settings.get(option) ?? permissionOptions[option as keyof typeof permissionOptions].default;
+  return operatorPermissions.flatMap((permission): readonly NeededRight[] => {
+    const { scope, apiGroup: group, resources, verbs, why } = permission;
+    const onlyIf: { readonly option: string; readonly is: readonly string[] } | undefined =
+      "onlyIf" in permission ? permission.onlyIf : undefined;
+    if (onlyIf !== undefined && !onlyIf.is.includes(valueOf(onlyIf.option))) return [];
+    const names = "names" in permission ? permission.names : [];
+    const named = names.map((name) => (name.startsWith("{") ? valueOf(name.slice(1, -1)) : name));
+    const at = scope === "namespace" ? { namespace } : {};
+    return resources.map((resource) => ({ group, resource, names: named, verbs, why, ...at }));
+  });
+}
+
+const proxyRights: readonly NeededRight[] = [
+  {
+    group: "core.openfeature.dev",
+    resource: "featureflags",
+    names: [],
+    verbs: ["get", "list", "watch"],
+    why: "serves them",
+  },
+];
+
+/** What the user of the command lacks to install. Nobody may grant what he may not do himself, unless he may escalate. */
+export async function readInstallerRights(survey: ClusterSurvey): Promise<readonly AskedRight[]> {
+  const { namespace } = survey.options;
+  const serves = await survey.servesAny(admission, ["v1", "v1beta1"], "mutatingadmissionpolicies");
+  const own = await ask(survey.reader, you, installerRights(namespace, serves !== undefined));
+  const escalates: NeededRight = {
+    group: rbac,
+    resource: "clusterroles",
+    names: [],
+    verbs: ["escalate"],
+    why: "",
+  };
+  const [escalation] = await ask(survey.reader, you, [escalates]);
+  if (escalation?.lacking.length === 0) return own;
+  const granted = [...operatorRights(namespace, new Map()), ...proxyRights];
+  const held = await ask(survey.reader, you, granted);
+  return [
+    ...own,
+    ...held.map((right) => ({
+      ...right,
+      why: `the operator needs it, and nobody may grant what he may not do himself: ${right.why}`,
+    })),
+  ];
+}
+
+/** What the ServiceAccounts of the operator, and of the proxy that it has deployed, lack. */
+export async function readServiceRights(survey: ClusterSurvey): Promise<readonly AskedRight[]> {
+  const operators = (await survey.operators()).filter(({ isStock }) => !isStock);
+  const asked = await Promise.all(operators.map((operator) => rightsOfOperator(survey, operator)));
+  return asked.flat();
+}
+
+async function rightsOfOperator(
+  { reader }: ClusterSurvey,
+  { namespace, serviceAccount, settings }: InstalledOperator,
+): Promise<readonly AskedRight[]> {
+  const operator = await ask(
+    reader,
+    accountOf(namespace, serviceAccount),
+    operatorRights(namespace, settings),
+  );
+  const type = { group: "apps", version: "v1", plural: "deployments" };
+  const answer = await reader.find({ type, namespace, name: "flagd-proxy" });
+  const deployment = foundOr(answer, `Deployment ${namespace}/flagd-proxy`, undefined);
+  if (deployment === undefined) return operator;
+  const { template } = deployment["spec"] as {
+    readonly template: { readonly spec: { readonly serviceAccountName?: string } };
+  };
+  const account = accountOf(namespace, template.spec.serviceAccountName ?? "default");
+  return [...operator, ...(await ask(reader, account, proxyRights))];
+}
+
+function accountOf(namespace: string, name: string): Subject {
+  return { name: `ServiceAccount ${namespace}/${name}`, account: { namespace, name } };
+}
+
+function ask(
+  reader: ClusterReader,
+  subject: Subject,
+  rights: readonly NeededRight[],
+): Promise<readonly AskedRight[]> {
+  return Promise.all(
+    rights.map(async ({ group, resource, names, namespace, verbs, why }) => {
+      const [plural = "", subresource] = resource.split("/");
+      const attributes = { group, resource: plural, subresource, namespace };
+      const questions = verbs.flatMap((verb) =>
+        (names.length === 0 ? [undefined] : names).map((name) => ({ verb, ...attributes, name })),
+      );
+      const answers = await Promise.all(questions.map((one) => isAllowed(reader, subject, one)));
+      const lacking = new Set(
+        questions.filter((_, index) => answers[index] === false).map(({ verb }) => verb),
+      );
+      const written = group === "" ? resource : `${resource}.${group}`;
+      const at = namespace === undefined ? {} : { namespace };
+      return { subject: subject.name, resource: written, lacking: [...lacking], why, ...at };
+    }),
+  );
+}
+
+async function isAllowed(
+  reader: ClusterReader,
+  { account, name }: Subject,
+  question: object,
+): Promise<boolean> {
+  const kind = account === undefined ? "SelfSubjectAccessReview" : "SubjectAccessReview";
+  const user =
+    account === undefined
+      ? {}
+      : {
+          user: `system:serviceaccount:${account.namespace}:${account.name}`,
+          groups: [
+            "system:serviceaccounts",
+            `system:serviceaccounts:${account.namespace}`,
+            "system:authenticated",
+          ],
+        };
+  const answer = await reader.review(`${reviews}/${kind.toLowerCase()}s`, {
+    apiVersion: "authorization.k8s.io/v1",
+    kind,
+    spec: { resourceAttributes: question, ...user },
+  });
+  if (answer.kind === "unreadable") throw new NotCheckedError(`rights of ${name}`, answer.message);
+  const { status } = (answer.kind === "found" ? answer.found : {}) as { status?: { allowed?: unknown } };
+  return status?.allowed === true;
+}

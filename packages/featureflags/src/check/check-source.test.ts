@@ -1,0 +1,120 @@
+import type { JsonObject } from "@bunting/protocol";
+import { expect } from "chai";
+import { checkInProcessSpec, checkSourceSpec, flagsOfSource } from "./check-source.js";
+
+const good = { sources: [{ source: "checkout", provider: "flagd-proxy" }] };
+
+function found(spec: JsonObject): readonly string[] {
+  return checkSourceSpec(spec).map(({ kind, path, message }) => `${kind} ${path.join(".")}: ${message}`);
+}
+
+describe("checkSourceSpec", () => {
+  it("finds nothing in what the API server takes", () => {
+    const spec: JsonObject = {
+      sources: [
+        { source: "shop/checkout", provider: "kubernetes" },
+        { source: "checkout.v2", provider: "file" },
+        { source: "https://flags.example/a b", provider: "http", interval: 30 },
+        { source: "no default provider", provider: "grpc" },
+        { source: "bare" },
+      ],
+      defaultSyncProvider: "flagd-proxy",
+      port: 0,
+      managementPort: 65_535,
+      socketPath: "/run/flagd.sock",
+      cors: ["*"],
+    };
+    expect(found(spec)).to.deep.equal([]);
+    expect(
+      found({ ...good, port: 8014, socketPath: "/run/a.sock" }),
+      "no port beside a socket",
+    ).to.deep.equal([]);
+  });
+
+  it("finds providers that do not exist, and says which is meant", () => {
+    const spec = { sources: [{ source: "a", provider: "flagd-prxy" }], defaultSyncProvider: "nobody" };
+    expect(found(spec)).to.deep.equal([
+      'provider sources.0.provider: there is no provider "flagd-prxy": did you mean "flagd-proxy"?',
+      'provider defaultSyncProvider: there is no provider "nobody": write kubernetes, file, http, grpc, gcs, azblob, s3, flagd-proxy',
+    ]);
+    expect(found({ sources: [{ source: "a", provider: 1 }] })).to.deep.equal([
+      "provider sources.0.provider: a provider is a text",
+    ]);
+  });
+
+  it("finds sources that name nothing, or no FeatureFlag where the provider reads one", () => {
+    expect(found({})).to.deep.equal([
+      "source sources: it names no sources: write at least one in its field sources",
+    ]);
+    const sources = [
+      { source: "Checkout", provider: "flagd-proxy" },
+      { source: "a/b/c" },
+      { source: "" },
+      "checkout",
+      { source: "https://flags.example", provider: "http", interval: -1 },
+    ];
+    expect(found({ sources }).map((text) => text.split(":")[0])).to.deep.equal([
+      "source sources.0.source",
+      "source sources.1.source",
+      "source sources.2.source",
+      "source sources.3",
+      "source sources.4.interval",
+    ]);
+  });
+
+  it("finds fields that the API server drops, of the spec and of a source", () => {
+    const spec = { sources: [{ source: "a", providr: "file" }], mangementPort: 8014, frobnicate: true };
+    expect(found(spec)).to.deep.equal([
+      'unknown-field mangementPort: there is no field "mangementPort", and the API server drops it: did you mean "managementPort"?',
+      'unknown-field frobnicate: there is no field "frobnicate", and the API server drops it',
+      'unknown-field sources.0.providr: there is no field "providr", and the API server drops it: did you mean "provider"?',
+    ]);
+  });
+
+  it("finds ports that are none, and two services on one, also by default, at the field that is written", () => {
+    expect(found({ ...good, port: "8013" })[0]).to.match(/^port port: "8013" is no port: .*without quotes/);
+    expect(found({ ...good, ofrepPort: 65_536 })[0]).to.match(/^port ofrepPort: 65536 is no port/);
+    expect(found({ ...good, ofrepPort: 8013 })).to.deep.equal([
+      "port ofrepPort: port is 8013, too: the sidecar would not start",
+    ]);
+    expect(found({ ...good, port: 8014 })).to.deep.equal([
+      "port port: managementPort is 8014, too: the sidecar would not start",
+    ]);
+    expect(found({ ...good, socketPath: "flagd.sock" })).to.deep.equal([
+      "source socketPath: the path of a socket begins with a slash",
+    ]);
+  });
+});
+
+describe("checkInProcessSpec", () => {
+  it("finds unknown fields and ports that are none", () => {
+    const kinds = checkInProcessSpec({ host: "a", port: -1, hots: "b" }).map(({ kind, path }) => [
+      kind,
+      ...path,
+    ]);
+    expect(kinds).to.deep.equal([
+      ["unknown-field", "hots"],
+      ["port", "port"],
+    ]);
+  });
+});
+
+describe("flagsOfSource", () => {
+  it("names the FeatureFlags that are read, in the namespace of the Pods unless another is named", () => {
+    const sources = [
+      { source: "checkout" },
+      { source: "platform/shared", provider: "file" },
+      { source: "https://flags.example", provider: "http" },
+      { source: "No name", provider: "kubernetes" },
+      { source: 1 },
+    ];
+    expect(flagsOfSource({ sources }, "shop")).to.deep.equal([
+      { namespace: "shop", name: "checkout", path: ["sources", "0", "source"] },
+      { namespace: "platform", name: "shared", path: ["sources", "1", "source"] },
+    ]);
+    expect(flagsOfSource({ sources: [{ source: "a" }], defaultSyncProvider: "http" }, "shop")).to.deep.equal(
+      [],
+    );
+    expect(flagsOfSource({ sources: "a" }, "shop")).to.deep.equal([]);
+  });
+});
