@@ -11,10 +11,10 @@ import { tailOptionTable } from "./tail/tail-options.js";
 export const commands: readonly Command[] = [
   command({
     name: "lint",
-    summary: "check FeatureFlag manifests and flagd files",
+    summary: "check flags, FeatureFlagSources, and the annotations of Pods in files",
     words: "FILE…",
     describe:
-      "Checks FeatureFlag manifests and flagd files, in YAML or JSON, with the reader of the proxy and the parser of the agents. FILE is a file, a directory with its subdirectories, or - for the standard input. Files of a directory that hold no flags are skipped.",
+      "Checks FeatureFlag manifests and flagd files, in YAML or JSON, with the reader of the proxy and the parser of the agents; FeatureFlagSources, and the annotations of Pods and of the templates of workloads. FILE is a file, a directory with its subdirectories, or - for the standard input. Files of a directory that hold none of these are skipped.",
     table: lintOptionTable,
     examples: [
       { line: "bunting lint deploy/flags", meaning: "Check all files of a directory." },
@@ -22,7 +22,7 @@ export const commands: readonly Command[] = [
       { line: "kubectl get featureflags -o yaml | bunting lint -", meaning: "Check what is in a cluster." },
     ],
     epilogue:
-      "Exit code: 0 without findings, 1 with findings, 2 if a file can't be read or the command line is wrong.",
+      "Exit code: 0 without findings, or with remarks only, 1 with findings, 2 if a file can't be read or the command line is wrong.",
     load: async () => ({ run: (await import("./lint/run-lint.js")).runLint }),
   }),
   command({

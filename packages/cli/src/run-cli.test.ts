@@ -181,6 +181,27 @@ describe("bunting", () => {
   });
 
   describe("lint", () => {
+    it("reads FeatureFlagSources and annotations, and remarks names that are in none of the files", async () => {
+      const source =
+        "apiVersion: core.openfeature.dev/v1beta1\nkind: FeatureFlagSource\nspec: { sources: [{ source: gone }] }\n";
+      file("source.yaml", source);
+      file("flags.yaml", good);
+      const remarked = await run(["lint", directory]);
+      expect(remarked.out).to.match(
+        /source\.yaml:3:\d+: remark: none of these files has the FeatureFlag default\/gone/,
+      );
+      expect(remarked).to.include({ code: 0, err: "2 files, 1 flag: 0 errors, 0 warnings, 1 remark" });
+      expect((await run(["lint", "--github", directory])).out).to.match(/^::notice file=/);
+      expect(JSON.parse((await run(["lint", "--json", directory])).out)).to.include({
+        remarks: 1,
+        warnings: 0,
+      });
+      file("pod.yaml", "kind: Pod\nmetadata: { annotations: { openfeature.dev/enabled: true } }\n");
+      const wrong = await run(["lint", directory]);
+      expect(wrong.code).to.equal(1);
+      expect(wrong.out).to.contain("pod.yaml:2:28: error: true is no text");
+    });
+
     it("exits with 1 for findings, with 0 for none, and with --fail-on=error only for errors", async () => {
       expect(await run(["lint", file("good.yaml", good)])).to.deep.equal({
         code: 0,
@@ -261,7 +282,7 @@ describe("bunting", () => {
       const path = file("bad: 1,2.yaml", bad);
       const { out } = await run(["lint", "--json", path], { env: { GITHUB_ACTIONS: "true" } });
       const { findings, ...counts } = JSON.parse(out) as { readonly findings: readonly object[] };
-      expect(counts).to.deep.equal({ files: 1, documents: 1, flags: 1, errors: 1, warnings: 0 });
+      expect(counts).to.deep.equal({ files: 1, documents: 1, flags: 1, errors: 1, warnings: 0, remarks: 0 });
       expect(findings[0]).to.include({
         file: path,
         line: 2,

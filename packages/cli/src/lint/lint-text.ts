@@ -6,6 +6,7 @@ import { helmActionIn, unrenderedTemplate } from "@bunting/files/text";
 import { checkNumbers } from "./check-numbers.js";
 import type { FileFinding } from "./file-finding.js";
 import { lintConfigMaps } from "./lint-config-maps.js";
+import { lintObjects, type NamedFlag } from "./lint-objects.js";
 
 export interface LintOptions {
   readonly maxDocumentBytes: number;
@@ -20,7 +21,9 @@ export interface LintedText {
   readonly findings: readonly FileFinding[];
   /** The FeatureFlags in it, and where. */
   readonly topics: readonly { readonly topic: string; readonly line: number; readonly column: number }[];
-  /** True if there is nothing in it that claims to be flags. */
+  /** The FeatureFlags that FeatureFlagSources in it name. */
+  readonly named: readonly NamedFlag[];
+  /** True if there is nothing in it that claims to be flags, or asks for some. */
   readonly isForeign: boolean;
 }
 
@@ -30,7 +33,7 @@ export async function lintText(path: string, bytes: Buffer, options: LintOptions
   if (bytes.length > maxManifestBytes) {
     const message = `the file has more than ${maxManifestBytes} bytes, which the proxy does not read: split it`;
     const finding = { file, line: 1, column: 1, severity: "error", kind: "unreadable", message } as const;
-    return { documents: 0, flags: 0, findings: [finding], topics: [], isForeign: false };
+    return { documents: 0, flags: 0, findings: [finding], topics: [], named: [], isForeign: false };
   }
   const text = utf8Of(bytes)?.toString() ?? "";
   const plain = plainTopicOf(path);
@@ -57,14 +60,17 @@ export async function lintText(path: string, bytes: Buffer, options: LintOptions
     findings.push({ file, ...place, severity: "warning", kind: "template", message: unrenderedTemplate });
   const inner = await lintConfigMaps(path, text, (entry) => lintText(entry.key, entry.bytes, options));
   for (const finding of inner.findings) findings.push(finding);
+  const { objects, named, findings: ofObjects } = await lintObjects(path, text);
+  for (const finding of ofObjects) findings.push({ file, ...finding });
   return {
     documents: manifest.flags.length + inner.documents,
     flags:
       manifest.flags.reduce((sum, { document }) => sum + Object.keys(document.flags).length, 0) + inner.flags,
     findings: inOrder(findings),
     topics: manifest.flags.map(({ topic, line, column }) => ({ topic, line, column })),
+    named,
     isForeign:
-      manifest.flags.length + inner.documents === 0 &&
+      manifest.flags.length + inner.documents + objects === 0 &&
       !/FeatureFlag|["']?\bflags\b["']?\s*:|flagSpec/.test(text),
   };
 }

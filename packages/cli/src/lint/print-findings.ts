@@ -5,7 +5,7 @@ import type { FileFinding } from "./file-finding.js";
 /** One line for each finding, as compilers write them: editors and people find the place. */
 export function printFindings(findings: readonly FileFinding[], { colours, print }: Io): void {
   for (const { file, line, column, severity, kind, message } of findings) {
-    const paint = severity === "error" ? colours.red : colours.yellow;
+    const paint = { error: colours.red, warning: colours.yellow, remark: colours.dim }[severity];
     print(
       `${colours.bold(`${printableLine(file)}:${line}:${column}:`)} ${paint(severity)}: ${printableLine(message)} ${colours.dim(`[${kind}]`)}`,
     );
@@ -16,7 +16,7 @@ export function printFindings(findings: readonly FileFinding[], { colours, print
 export function printAnnotations(findings: readonly FileFinding[], { print }: Io): void {
   for (const { file, line, column, severity, kind, message } of findings) {
     const place = `file=${property(file)},line=${line},col=${column},title=${property(`bunting lint: ${kind}`)}`;
-    print(`::${severity} ${place}::${data(message)}`);
+    print(`::${severity === "remark" ? "notice" : severity} ${place}::${data(message)}`);
   }
 }
 

@@ -7,8 +7,10 @@ import type { Io } from "../terminal/io.js";
 import { plural } from "../terminal/plural.js";
 import type { FileFinding } from "./file-finding.js";
 import { lintOptionTable } from "./lint-options.js";
+import type { NamedFlag } from "./lint-objects.js";
 import { lintText, type LintedText } from "./lint-text.js";
 import { printAnnotations, printFindings } from "./print-findings.js";
+import { unknownFlags } from "./unknown-flags.js";
 
 const defaultMaxDocumentBytes = lintOptionTable.maxDocument.default as number;
 
@@ -24,6 +26,8 @@ export async function runLint({ options, words, io }: CommandCall<typeof lintOpt
   const findings: FileFinding[] = [];
   const counts = { files: 0, documents: 0, flags: 0 };
   const sources = new Map<string, string>();
+  const topics: string[] = [];
+  const named: (NamedFlag & Pick<FileFinding, "file">)[] = [];
   for (const [index, file] of files.entries()) {
     io.signal.throwIfAborted();
     if (index % 20 === 0) io.progress(`${index} of ${files.length} files …`);
@@ -35,7 +39,10 @@ export async function runLint({ options, words, io }: CommandCall<typeof lintOpt
     const others = options.source ? inSource(file, linted, sources) : [];
     // Not all in one call, which has no room for as many arguments.
     for (const finding of linted.findings.concat(others)) findings.push(finding);
+    for (const { topic } of linted.topics) topics.push(topic);
+    for (const one of linted.named) named.push({ ...one, file: nameOf(file.path) });
   }
+  for (const remark of unknownFlags(named, topics)) findings.push(remark);
   io.progress("");
   return report({ options, io, findings, counts });
 }
@@ -73,12 +80,19 @@ interface Report {
 
 function report({ options, io, findings, counts }: Report): number {
   const errors = findings.filter(({ severity }) => severity === "error").length;
-  const warnings = findings.length - errors;
-  if (options.json) io.print(JSON.stringify({ ...counts, errors, warnings, findings }, null, 2));
+  const warnings = findings.filter(({ severity }) => severity === "warning").length;
+  const remarks = findings.length - errors - warnings;
+  if (options.json) io.print(JSON.stringify({ ...counts, errors, warnings, remarks, findings }, null, 2));
   else if (options.github) printAnnotations(findings, io);
   else printFindings(findings, io);
   const found =
-    findings.length === 0 ? "no findings" : `${plural(errors, "error")}, ${plural(warnings, "warning")}`;
+    findings.length === 0
+      ? "no findings"
+      : [
+          plural(errors, "error"),
+          plural(warnings, "warning"),
+          ...(remarks === 0 ? [] : [plural(remarks, "remark")]),
+        ].join(", ");
   io.note(`${plural(counts.files, "file")}, ${plural(counts.flags, "flag")}: ${found}`);
   return errors > 0 || (warnings > 0 && options.failOn === "warning") ? 1 : 0;
 }

@@ -1,0 +1,90 @@
+import type { Finding } from "@bunting/featureflags/checks";
+import { isNamespaceName, isObjectName, type JsonObject } from "@bunting/protocol";
+import { nearestWord, quoted } from "@bunting/runtime/options";
+import { podAnnotations } from "../operator/operator-names.js";
+
+const { enabled, source, inProcess, allowKubernetesSync, injection } = podAnnotations;
+const known: readonly string[] = Object.values(podAnnotations);
+const ours = /^(openfeature|bunting)\.dev\//;
+
+/** Findings about the annotations of a Pod, or of the template of one. Paths begin at the annotations. */
+export function checkAnnotations(annotations: JsonObject): readonly Finding[] {
+  const keys = Object.keys(annotations).filter((key) => ours.test(key));
+  return [...keys.flatMap((key) => checkValue(key, annotations[key])), ...checkTogether(annotations)];
+}
+
+/** Findings about the annotations of a workload, which nobody reads: those of its template count. */
+export function checkWorkloadAnnotations(annotations: JsonObject, kind: string): readonly Finding[] {
+  return Object.keys(annotations)
+    .filter((key) => key.startsWith("openfeature.dev/"))
+    .map((key) => {
+      const message = `it is an annotation of the ${kind}, and only those of its Pods count: move it to the metadata of the template`;
+      return finding("warning", message, key);
+    });
+}
+
+function checkValue(key: string, value: unknown): readonly Finding[] {
+  if (typeof value !== "string") {
+    const text = JSON.stringify(value);
+    return [
+      finding("error", `${text} is no text, and the API server refuses it: write ${quoted(text)}`, key),
+    ];
+  }
+  if (!known.includes(key)) {
+    const meant = nearestWord(key, known);
+    const hint = meant === undefined ? "" : `: did you mean ${quoted(meant)}?`;
+    return [finding("warning", `nobody reads the annotation ${quoted(key)}${hint}`, key)];
+  }
+  switch (key) {
+    case enabled:
+    case allowKubernetesSync:
+      return isSwitch(value)
+        ? []
+        : [finding("warning", `only "true" has an effect, and ${quoted(value)} counts as "false"`, key)];
+    case injection:
+      return value === "required" ? [] : [finding("warning", `only "required" has an effect`, key)];
+    case source:
+    case inProcess:
+      return checkNames(key, value);
+    default:
+      return [finding("warning", "the operator writes it, and takes what others write for its own", key)];
+  }
+}
+
+function checkNames(key: string, text: string): readonly Finding[] {
+  const names = text
+    .split(",")
+    .map((name) => name.trim())
+    .filter((name) => name !== "");
+  if (names.length === 0) return [finding("error", "it names nothing: write a name, or namespace/name", key)];
+  return names
+    .filter((name) => !isName(name))
+    .map((name) => {
+      const message = `${quoted(name)} can't be the name of an object: write a name, or namespace/name`;
+      return finding("error", message, key);
+    });
+}
+
+function checkTogether(annotations: JsonObject): readonly Finding[] {
+  const named = [source, inProcess].find((key) => annotations[key] !== undefined);
+  // What is no text is a finding already.
+  const isAsked = ["true", true].includes(annotations[enabled] as string | boolean);
+  if (isAsked && named === undefined)
+    return [finding("warning", `the Pod asks for flags, and names none: add ${source}`, enabled)];
+  if (!isAsked && named !== undefined && annotations[enabled] === undefined)
+    return [finding("warning", `it has no effect without ${enabled}: "true"`, named)];
+  return [];
+}
+
+function isName(text: string): boolean {
+  const [first = "", ...rest] = text.split("/");
+  return rest.length === 0 ? isObjectName(first) : isNamespaceName(first) && isObjectName(rest.join("/"));
+}
+
+function isSwitch(value: string): boolean {
+  return value === "true" || value === "false";
+}
+
+function finding(severity: Finding["severity"], message: string, key: string): Finding {
+  return { severity, kind: "annotation", message, path: [key] };
+}

@@ -1,0 +1,123 @@
+import {
+  checkInProcessSpec,
+  checkSourceSpec,
+  flagsOfSource,
+  type Finding,
+} from "@bunting/featureflags/checks";
+import { openFeatureApiVersion } from "@bunting/featureflags/resources";
+import { readText } from "@bunting/files/text";
+import { isJsonObject, type JsonObject, type JsonValue } from "@bunting/protocol";
+import { checkAnnotations, checkWorkloadAnnotations } from "./check-annotations.js";
+import type { FileFinding } from "./file-finding.js";
+
+/** A FeatureFlag that a source of a FeatureFlagSource names, and where. */
+export interface NamedFlag {
+  readonly topic: string;
+  /** False if the namespace is that of the object, which does not say it: it comes from elsewhere. */
+  readonly hasNamespace: boolean;
+  readonly line: number;
+  readonly column: number;
+}
+
+/** What was found in objects beside FeatureFlags. */
+interface LintedObjects {
+  readonly objects: number;
+  readonly findings: readonly Omit<FileFinding, "file">[];
+  readonly named: readonly NamedFlag[];
+}
+
+type Path = readonly string[];
+
+interface FoundObject {
+  readonly at: Path;
+  readonly value: JsonObject;
+}
+
+/** Where the Pods of a workload have their metadata. */
+const templates: Readonly<Record<string, Path>> = {
+  Deployment: ["spec", "template"],
+  StatefulSet: ["spec", "template"],
+  DaemonSet: ["spec", "template"],
+  ReplicaSet: ["spec", "template"],
+  ReplicationController: ["spec", "template"],
+  Job: ["spec", "template"],
+  CronJob: ["spec", "jobTemplate", "spec", "template"],
+  Pod: [],
+};
+
+/** FeatureFlags, which have the group in their apiVersion, are not read a second time for it. */
+const mayHold = /FeatureFlagSource|InProcessConfiguration|openfeature\.dev\/(?!v\d)|bunting\.dev\//;
+
+/** Checks FeatureFlagSources, InProcessConfigurations, and the annotations of Pods and of the templates of workloads in a text. */
+export async function lintObjects(path: string, text: string): Promise<LintedObjects> {
+  const found = { objects: 0, findings: [] as LintedObjects["findings"][number][], named: [] as NamedFlag[] };
+  if (!mayHold.test(text)) return found;
+  const read = await readText(path, Buffer.from(text));
+  // What is no YAML is found as such by the reader of flags.
+  if (read.kind === "error") return found;
+  for (const document of read.documents) {
+    for (const { at, value } of objectsIn(document.value, [])) {
+      const placeOf = (inner: Path) => document.positionOf([...at, ...inner]);
+      const findings = findingsOf(value);
+      if (findings === undefined) continue;
+      found.objects++;
+      for (const { path: inner, ...finding } of findings)
+        found.findings.push({ ...finding, ...placeOf(inner) });
+      for (const { path: inner, ...named } of namedFlags(value))
+        found.named.push({ ...named, ...placeOf(inner) });
+    }
+  }
+  return found;
+}
+
+/** Those of a List, too. */
+function objectsIn(value: JsonValue, at: Path): readonly FoundObject[] {
+  if (!isJsonObject(value)) return [];
+  const { items } = value;
+  if (typeof value["kind"] !== "string" || !Array.isArray(items)) return [{ at, value }];
+  return (items as readonly JsonValue[]).flatMap((item, index) =>
+    objectsIn(item, [...at, "items", String(index)]),
+  );
+}
+
+/** Undefined for an object that has nothing to do with flags. */
+function findingsOf(object: JsonObject): readonly Finding[] | undefined {
+  const { kind, apiVersion } = object;
+  if (typeof kind !== "string") return undefined;
+  if (apiVersion === openFeatureApiVersion) {
+    const spec = objectAt(object, ["spec"]) ?? {};
+    if (kind === "FeatureFlagSource") return below(["spec"], checkSourceSpec(spec));
+    return kind === "InProcessConfiguration" ? below(["spec"], checkInProcessSpec(spec)) : undefined;
+  }
+  const template = Object.hasOwn(templates, kind) ? templates[kind] : undefined;
+  if (template === undefined) return undefined;
+  const path = [...template, "metadata", "annotations"];
+  const ofPod = below(path, checkAnnotations(objectAt(object, path) ?? {}));
+  if (template.length === 0) return ofPod;
+  const own = ["metadata", "annotations"];
+  return [...below(own, checkWorkloadAnnotations(objectAt(object, own) ?? {}, kind)), ...ofPod];
+}
+
+function namedFlags(
+  object: JsonObject,
+): readonly (Omit<NamedFlag, "line" | "column"> & { readonly path: Path })[] {
+  if (object["kind"] !== "FeatureFlagSource" || object["apiVersion"] !== openFeatureApiVersion) return [];
+  const spec = objectAt(object, ["spec"]) ?? {};
+  const given = objectAt(object, ["metadata"])?.["namespace"];
+  const own = typeof given === "string" ? given : "default";
+  return flagsOfSource(spec, own).map(({ namespace, name, path }) => ({
+    topic: `${namespace}/${name}`,
+    hasNamespace: typeof given === "string" || namespace !== own,
+    path: ["spec", ...path],
+  }));
+}
+
+function below(path: Path, findings: readonly Finding[]): readonly Finding[] {
+  return findings.map((finding) => ({ ...finding, path: [...path, ...finding.path] }));
+}
+
+function objectAt(object: JsonObject, path: Path): JsonObject | undefined {
+  let value: JsonValue | undefined = object;
+  for (const step of path) value = isJsonObject(value) ? value[step] : undefined;
+  return isJsonObject(value) ? value : undefined;
+}
