@@ -1,7 +1,7 @@
 /**
  * `npm run release -- --dry-run`: makes all that a release publishes, without a registry, in ./release or `--out DIRECTORY`: notes, packages of npm,
  * charts, images for both architectures, and checksums. `--only packages,charts` leaves out what takes minutes. It takes the sources of the last
- * commit, so it refuses a tree with changes unless `--allow-dirty` says that this does not matter. docs/reference/releases.md has more.
+ * commit, so it refuses a tree with changes unless `--allow-dirty` says that this does not matter. docs/releases.md has more.
  */
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";

@@ -211,13 +211,7 @@ export const operatorPermissions = [
       "list",
       "watch"
     ],
-    "onlyIf": {
-      "option": "flagd",
-      "is": [
-        "true"
-      ]
-    },
-    "why": "deploys Flagds"
+    "why": "deploys Flagds, or finds those that wait for an operator that does"
   },
   {
     "scope": "cluster",
@@ -228,13 +222,7 @@ export const operatorPermissions = [
     "verbs": [
       "patch"
     ],
-    "onlyIf": {
-      "option": "flagd",
-      "is": [
-        "true"
-      ]
-    },
-    "why": "likewise"
+    "why": "says in their status what became of them"
   },
   {
     "scope": "cluster",
@@ -255,7 +243,7 @@ export const operatorPermissions = [
         "true"
       ]
     },
-    "why": "likewise"
+    "why": "makes what Flagds ask for"
   },
   {
     "scope": "cluster",
