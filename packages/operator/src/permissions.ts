@@ -128,7 +128,7 @@ export const permissions: readonly Permission[] = Object.freeze([
     scope: "cluster",
     apiGroup: "core.openfeature.dev",
     resources: ["flagds"],
-    verbs: ["list", "watch"],
+    verbs: ["get", "list", "watch"],
     why: "deploys Flagds, or finds those that wait for an operator that does",
   },
   {

@@ -165,6 +165,19 @@ describe("EventRecorder", () => {
     expect(created).to.have.length(52);
   });
 
+  it("remembers a bounded number of objects, also of those of which nothing is written", async () => {
+    const again = (index: number): EventDetails => ({ ...of("quiet", "a"), note: `${index}` });
+    for (let index = 0; index < 26; index++) recorder.record(again(index));
+    expect(dropped, "one is over the budget of its object").to.equal(1);
+    for (let index = 0; index < 6_000; index++) recorder.record(details(`pod-${index}`));
+    const before = dropped;
+    recorder.record(again(26));
+    expect(dropped, "it was forgotten, as the one of which nothing was heard for the longest").to.equal(
+      before,
+    );
+    await settled();
+  });
+
   it("writes events of many namespaces one after the other, and lets these take turns", async () => {
     for (let index = 0; index < 50; index++)
       for (const namespace of ["a", "b", "c"]) recorder.record(of(namespace, `pod-${index}`));

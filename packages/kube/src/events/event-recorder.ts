@@ -135,7 +135,7 @@ export class EventRecorder implements Runnable {
       writtenCount: 0,
       writtenMs: nowMs,
     });
-    this.#forgetSome();
+    forgetOldest(this.#series);
     this.#queue.add(key);
   }
 
@@ -153,12 +153,8 @@ export class EventRecorder implements Runnable {
     const budget = this.#budgets.get(key) ?? new TokenBucket(this.#options.context.clock, rate);
     this.#budgets.delete(key);
     this.#budgets.set(key, budget);
-    return budget;
-  }
-
-  #forgetSome(): void {
-    forgetOldest(this.#series);
     forgetOldest(this.#budgets);
+    return budget;
   }
 
   async #write(key: string, signal: AbortSignal): Promise<undefined> {

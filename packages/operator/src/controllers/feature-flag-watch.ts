@@ -20,6 +20,8 @@ export interface StoredFeatureFlag extends KubeObject {
 /** The condition that says whether a FeatureFlag is served as it is written. */
 export const acceptedCondition = "Accepted";
 
+const maxLevelLength = 16;
+
 export function acceptedOf({ status }: StoredFeatureFlag): Condition | undefined {
   return status?.conditions?.find(({ type }) => type === acceptedCondition);
 }
@@ -79,7 +81,9 @@ export class FeatureFlagWatch implements ReflectorHandler {
     const key = keyOf(object);
     const { uid = "", generation = 0 } = object.metadata;
     const level = annotationOf(object as unknown as JsonObject);
-    const stamp = `${uid} ${generation} ${typeof level === "string" ? level.slice(0, 16) : ""}`;
+    // A part of a longer text, which is no level, would keep all of it in memory.
+    const isShort = typeof level === "string" && level.length <= maxLevelLength;
+    const stamp = `${uid} ${generation} ${isShort ? level : ""}`;
     const before = this.#seen.get(key);
     if (before === stamp) return;
     this.#seen.set(key, stamp);

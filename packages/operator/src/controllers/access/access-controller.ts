@@ -42,6 +42,9 @@ const types = {
 /** Namespaces that are worked on at a time: one may need many files. */
 const concurrency = 4;
 
+/** Of `namespace/name`. */
+const maxFlagLength = 320;
+
 type AccessKind = keyof typeof types;
 
 /**
@@ -117,17 +120,7 @@ export class AccessController implements Runnable {
       { type: types[kind], labelSelector: accessLabel, isMetadataOnly: true },
       {
         indexes: { access: (object) => [forOf(object)] },
-        transform: ({ metadata }) => {
-          const {
-            name,
-            namespace = "",
-            uid = "",
-            resourceVersion = "",
-            labels = {},
-            annotations = {},
-          } = metadata;
-          return { metadata: { name, namespace, uid, resourceVersion, labels, annotations } };
-        },
+        transform: storedAccess,
         handler: {
           changed: (_key, object, before) => {
             for (const each of [object, before]) if (each !== undefined) this.#controller.add(forOf(each));
@@ -205,6 +198,20 @@ export class AccessController implements Runnable {
   #get(scope: ObjectScope, signal: AbortSignal): Promise<KubeObject | undefined> {
     return unlessNotFound(this.#options.client.get(scope, signal));
   }
+}
+
+/** The part of an object that is kept. Whoever writes the label on theirs, with a quarter of a megabyte of annotations, must not fill the memory of the leader. */
+function storedAccess({ metadata }: KubeObject): KubeObject {
+  const { name, namespace = "", uid = "", resourceVersion = "", labels, annotations } = metadata;
+  const flag = annotations?.[flagAnnotation];
+  const isFlag = flag !== undefined && flag.length <= maxFlagLength;
+  return {
+    metadata: {
+      ...{ name, namespace, uid, resourceVersion },
+      labels: { [accessLabel]: labels?.[accessLabel] ?? "" },
+      annotations: isFlag ? { [flagAnnotation]: flag } : {},
+    },
+  };
 }
 
 function keyOfDesired({ metadata: { namespace = "", name } }: DesiredObject): string {

@@ -13,7 +13,7 @@ import type { FlagdOutcome, FlagdProblem } from "./flagd-outcome.js";
 
 /** What deploying Flagds needs of the cluster. */
 export interface FlagdCluster {
-  readonly client: Pick<RestClient, "apply">;
+  readonly client: Pick<RestClient, "apply" | "get">;
   readonly applier: Pick<Applier, "apply" | "remove">;
   readonly events: Pick<EventRecorder, "record">;
   readonly discovery: Pick<Discovery, "serves">;

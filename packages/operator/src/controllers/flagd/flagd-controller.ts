@@ -7,8 +7,8 @@ import { Controller } from "../controller.js";
 import type { ControllerMetrics } from "../controller-metrics.js";
 import { deployFlagd, type FlagdCluster, type FlagdInputs } from "./deploy-flagd.js";
 import type { FlagdOutcome, FlagdProblem } from "./flagd-outcome.js";
-import { FlagdStatus, type StoredFlagd } from "./flagd-status.js";
-import { watchFlagds, watchMadeObjects } from "./flagd-watches.js";
+import { FlagdStatus, type NamedFlagd, type StoredFlagd } from "./flagd-status.js";
+import { readFlagd, watchFlagds, watchMadeObjects } from "./flagd-watches.js";
 
 /** FeatureFlagSources, merged as for Pods. */
 export interface FlagdSources {
@@ -44,7 +44,7 @@ export class FlagdController implements Runnable {
   readonly #controller: Controller;
   readonly #news: AppliedEvents;
   readonly #status: FlagdStatus;
-  #flagds: RunningInformer<StoredFlagd, "namespace"> | undefined;
+  #flagds: RunningInformer<NamedFlagd, "namespace"> | undefined;
 
   constructor(options: FlagdControllerOptions) {
     const { cluster, context } = options;
@@ -96,7 +96,7 @@ export class FlagdController implements Runnable {
 
   async #reconcile(key: string, signal: AbortSignal): Promise<WorkResult | undefined> {
     const { settings, sources, cluster } = this.#options;
-    const flagd = this.#flagds?.informer.store.get(key);
+    const flagd = await readFlagd(cluster.client, key, signal);
     if (flagd === undefined || flagd.metadata["deletionTimestamp"] !== undefined) return undefined;
     const { namespace, name } = flagd.metadata;
     const reader = `flagd/${name}` as const;

@@ -5,14 +5,14 @@ import { outdatedMs, StatusWriter } from "../status-writer.js";
 import { flagdConditions } from "./flagd-conditions.js";
 import type { FlagdNews } from "./flagd-outcome.js";
 
-/** What the status of a Flagd is about, and what it said last. */
-export interface FlagdWithStatus extends KubeObject {
+/** What is known of each Flagd. */
+export interface NamedFlagd extends KubeObject {
   readonly metadata: ObjectMeta & { readonly namespace: string };
-  readonly status?: { readonly conditions?: readonly Condition[] };
 }
 
 /** A Flagd with its status. */
-export type StoredFlagd = Flagd & FlagdWithStatus;
+export type StoredFlagd = Flagd &
+  KubeObject & { readonly status?: { readonly conditions?: readonly Condition[] } };
 
 /** Of its own, beside that of the other fields we apply: what one of the two does not apply would go otherwise. */
 const fieldManager = "bunting-operator-flagd";
@@ -39,7 +39,7 @@ export class FlagdStatus {
    * @returns after how long it must be called again, in ms; undefined if all is written
    * @throws KubeError
    */
-  async write(flagd: FlagdWithStatus, outcome: FlagdNews, signal: AbortSignal): Promise<number | undefined> {
+  async write(flagd: StoredFlagd, outcome: FlagdNews, signal: AbortSignal): Promise<number | undefined> {
     const { clock } = this.#context;
     const { name, namespace, generation } = flagd.metadata;
     const key = `${namespace}/${name}`;

@@ -4,12 +4,14 @@ import {
   type ClusterWatches,
   type Discovery,
   type ResourceType,
+  type RestClient,
   type RunningInformer,
+  unlessNotFound,
 } from "@bunting/kube";
 import { isAborted, sleep, type Context, type Runnable } from "@bunting/runtime";
 import { managedLabels } from "../../desired/managed-labels.js";
 import { resourceTypes, type AppliedKind } from "../apply/resource-types.js";
-import type { FlagdWithStatus, StoredFlagd } from "./flagd-status.js";
+import type { NamedFlagd, StoredFlagd } from "./flagd-status.js";
 
 /** Interval of looks whether a type has been installed. */
 const lookMs = 60_000;
@@ -23,40 +25,35 @@ export interface FlagdWatchOptions {
   readonly onChange: (key: string) => void;
 }
 
-/** Flagds, by namespace as well. */
+/**
+ * Flagds, by namespace as well. Of each, nothing is kept but its names: whoever may make them in one namespace could fill the memory of the leader with
+ * a megabyte each. One that is worked on is read alone.
+ */
 export function watchFlagds({
   watches,
   onChange,
-}: FlagdWatchOptions): RunningInformer<StoredFlagd, "namespace"> {
-  return watches.inform<StoredFlagd, "namespace">(
-    { type: flagdType },
+}: Pick<FlagdWatchOptions, "watches" | "onChange">): RunningInformer<NamedFlagd, "namespace"> {
+  return watches.inform<NamedFlagd, "namespace">(
+    { type: flagdType, isMetadataOnly: true },
     {
       indexes: { namespace: ({ metadata }) => [metadata.namespace] },
-      transform: (object) => {
-        const metadata = { ...object.metadata, managedFields: undefined };
-        return { ...object, metadata } as unknown as StoredFlagd;
-      },
+      transform: ({ metadata: { namespace = "", name, resourceVersion = "", uid = "" } }) => ({
+        metadata: { namespace, name, resourceVersion, uid },
+      }),
       handler: { changed: (key) => onChange(key) },
     },
   );
 }
 
-/** Flagds that nobody deploys: of each, its names and what was said about it. */
-export function watchUnservedFlagds(
-  watches: ClusterWatches,
-  onChange: (key: string, isThere: boolean) => void,
-): RunningInformer<FlagdWithStatus, never> {
-  return watches.inform<FlagdWithStatus>(
-    { type: flagdType },
-    {
-      transform: ({ metadata, ...object }) => {
-        const { status } = object as Pick<FlagdWithStatus, "status">;
-        const { name, namespace = "", uid, generation, resourceVersion } = metadata;
-        return { metadata: { name, namespace, uid, generation, resourceVersion }, status } as FlagdWithStatus;
-      },
-      handler: { changed: (key, flagd) => onChange(key, flagd !== undefined) },
-    },
-  );
+/** Undefined if it is gone. */
+export async function readFlagd(
+  client: Pick<RestClient, "get">,
+  key: string,
+  signal: AbortSignal,
+): Promise<StoredFlagd | undefined> {
+  const [namespace = "", name = ""] = key.split("/");
+  return (await unlessNotFound(client.get({ type: flagdType, namespace, name }, signal))) as
+    StoredFlagd | undefined;
 }
 
 /**

@@ -1,14 +1,14 @@
 import { flagdType, openFeatureApiVersion } from "@bunting/featureflags/resources";
-import type { ClusterWatches, Discovery, EventRecorder, RestClient, RunningInformer } from "@bunting/kube";
+import type { ClusterWatches, Discovery, EventRecorder, RestClient } from "@bunting/kube";
 import { isAborted, type Context, type Runnable, type WorkResult } from "@bunting/runtime";
 import { Controller } from "../controller.js";
 import type { ControllerMetrics } from "../controller-metrics.js";
 import { isSaidToBeUnserved, notServed } from "./flagd-conditions.js";
-import { FlagdStatus, type FlagdWithStatus } from "./flagd-status.js";
-import { watchUnservedFlagds, whenServed } from "./flagd-watches.js";
+import { FlagdStatus, type StoredFlagd } from "./flagd-status.js";
+import { readFlagd, watchFlagds, whenServed } from "./flagd-watches.js";
 
 export interface UnservedFlagdsOptions {
-  readonly client: Pick<RestClient, "apply">;
+  readonly client: Pick<RestClient, "apply" | "get">;
   readonly watches: ClusterWatches;
   readonly discovery: Pick<Discovery, "serves">;
   readonly events: Pick<EventRecorder, "record">;
@@ -21,7 +21,6 @@ export class UnservedFlagds implements Runnable {
   readonly #options: UnservedFlagdsOptions;
   readonly #controller: Controller;
   readonly #status: FlagdStatus;
-  #flagds: RunningInformer<FlagdWithStatus, never> | undefined;
 
   constructor(options: UnservedFlagdsOptions) {
     const { client, context } = options;
@@ -37,23 +36,24 @@ export class UnservedFlagds implements Runnable {
   async run(signal: AbortSignal): Promise<void> {
     // Who wants no Flagds may have left out their type.
     if (!(await whenServed(flagdType, this.#options, signal)) || isAborted(signal)) return;
-    this.#flagds = watchUnservedFlagds(this.#options.watches, (key, isThere) => {
-      if (isThere) this.#controller.add(key);
-      else this.#status.forget(key);
-    });
-    await Promise.all([this.#flagds.run(signal), this.#controller.run(signal)]);
+    const { watches } = this.#options;
+    const flagds = watchFlagds({ watches, onChange: (key) => this.#controller.add(key) });
+    await Promise.all([flagds.run(signal), this.#controller.run(signal)]);
   }
 
   async #reconcile(key: string, signal: AbortSignal): Promise<WorkResult | undefined> {
-    const flagd = this.#flagds?.informer.store.get(key);
-    if (flagd === undefined) return undefined;
+    const flagd = await readFlagd(this.#options.client, key, signal);
+    if (flagd === undefined) {
+      this.#status.forget(key);
+      return undefined;
+    }
     const wasSaid = isSaidToBeUnserved(flagd.status?.conditions ?? []);
     const requeueAfterMs = await this.#status.write(flagd, { kind: "unserved" }, signal);
     if (!wasSaid) this.#tell(flagd);
     return requeueAfterMs === undefined ? undefined : { requeueAfterMs };
   }
 
-  #tell({ metadata: { namespace, name, uid = "" } }: FlagdWithStatus): void {
+  #tell({ metadata: { namespace, name, uid = "" } }: StoredFlagd): void {
     this.#options.events.record({
       regarding: { apiVersion: openFeatureApiVersion, kind: "Flagd", namespace, name, uid },
       type: "Warning",

@@ -40,6 +40,21 @@ describe("what is stored of objects", () => {
     });
   });
 
+  it("has of a status what we write there, and nothing else that others put into it", () => {
+    const condition = (type: string, message: string): object => ({
+      ...{ type, status: "True", reason: "R", message },
+      lastTransitionTime: "2026-11-26T10:00:00Z",
+    });
+    const ours = ["Accepted", "Compiled", "ProxyReady"].map((type) => condition(type, "Everything is well."));
+    const conditions = [...ours, condition("Theirs", "x"), condition("Compiled", "x".repeat(100_000))];
+    const status = { conditions, digest: "0123456789abcdef", usedBy: 2, other: "x" };
+    expect(storedSource({ ...object("a", 1), status }, kept).status).to.deep.equal({
+      ...{ conditions: ours, digest: "0123456789abcdef", usedBy: 2 },
+    });
+    const long = { ...object("a", 1), status: { digest: "x".repeat(100_000) } };
+    expect(storedSource(long, kept).status).to.deep.equal({});
+  });
+
   it("has room again when objects are gone, and counts kinds apart", () => {
     const fill = (): number =>
       Array.from({ length: 20 }, (_, i) => storedSource(object(`s${i}`, 200_000), kept)).filter(

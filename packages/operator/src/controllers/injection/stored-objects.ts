@@ -9,6 +9,7 @@ import { buntingAnnotations } from "../../api/names.js";
 import { openShiftUsers } from "../../desired/sidecar-entry.js";
 import type { Unkept } from "../../sources/source-plan.js";
 import type { SourceProblem } from "../../sources/source-problem.js";
+import { ownConditions } from "./source-conditions.js";
 import type { KeptSpecs } from "./kept-specs.js";
 
 /** What is kept of objects that are watched: whatever is not read takes memory for nothing. */
@@ -25,6 +26,11 @@ interface Stored extends KubeObject {
 
 export type StoredSource = FeatureFlagSource & Stored & Unkept;
 export type StoredConfiguration = InProcessConfiguration & Stored & Unkept;
+
+const keptConditions: ReadonlySet<string> = new Set([...ownConditions, "ProxyReady"]);
+/** More than we write in one. */
+const maxConditionLength = 2_048;
+const maxDigestLength = 64;
 
 /** Of a FeatureFlagSource: what is compiled, and what was last said about it. The API server lets objects have no spec. */
 export function storedSource(object: KubeObject, kept: KeptSpecs): StoredSource {
@@ -63,14 +69,19 @@ export function releaseSpec({ kind, metadata }: StoredSource | StoredConfigurati
   kept.release(namespace, `${kind}/${name}`);
 }
 
+/** True for conditions that we write, as we write them: whoever may write a status could fill the memory with others. */
+function isKept({ type, reason, message }: Condition): boolean {
+  return keptConditions.has(type) && reason.length + message.length <= maxConditionLength;
+}
+
 function common(
   object: KubeObject,
   annotationNames: readonly string[],
 ): Pick<StoredSource, "apiVersion" | "metadata" | "status"> {
   const { conditions, digest, usedBy } = (object as Stored).status ?? {};
   const status = {
-    ...(conditions === undefined ? {} : { conditions }),
-    ...(digest === undefined ? {} : { digest }),
+    ...(conditions === undefined ? {} : { conditions: conditions.filter(isKept) }),
+    ...(digest === undefined || digest.length > maxDigestLength ? {} : { digest }),
     ...(usedBy === undefined ? {} : { usedBy }),
   };
   const metadata = essential(object.metadata, annotationNames);

@@ -186,6 +186,18 @@ describe("MissedPods", () => {
       .and.contain("kubectl rollout restart");
   });
 
+  it("does not wait for what no object can be called, and keeps nothing of it", async () => {
+    let lookups = 0;
+    lookup = () => {
+      lookups++;
+      return { reason: "UnknownSource", message: "there is none" };
+    };
+    const long = { "openfeature.dev/featureflagsource": "x".repeat(100_000) };
+    add("a", undefined, {}, { ...annotations, ...long, "bunting.dev/not-injected": "UnknownSource" });
+    await advance(5 * minute);
+    expect([metrics.missedPods.read("shop"), reads, lookups]).to.deep.equal([0, [], 0]);
+  });
+
   it("stops counting a Pod that has finished, or is another one of its name", async () => {
     add("a");
     add("b");

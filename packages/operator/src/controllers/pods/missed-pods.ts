@@ -12,6 +12,7 @@ import type { EntryLookup } from "../../admission/entry-lookup.js";
 import { inject } from "../../pod/inject.js";
 import { injectionRequest, type InjectionRequest } from "../../pod/injection-request.js";
 import { notInjectedReasons } from "../../pod/reasons.js";
+import { maxTextLength } from "../../sources/object-names.js";
 import { Controller } from "../controller.js";
 import type { ControllerMetrics } from "../controller-metrics.js";
 import { Evictor } from "./evictor.js";
@@ -84,7 +85,10 @@ export class MissedPods implements Runnable, PodObserver {
   }
 
   seen(key: string, metadata: ObjectMeta): void {
-    if (!mayBeMissed(metadata) || this.#options.exempt.has(metadata.namespace ?? "")) {
+    const waitsFor = cameEarly(metadata) ? injectionRequest(metadata) : undefined;
+    // Nothing can come that a longer text would name, and each would be kept.
+    const isInVain = (waitsFor?.text.length ?? 0) > maxTextLength;
+    if (isInVain || !mayBeMissed(metadata) || this.#options.exempt.has(metadata.namespace ?? "")) {
       this.gone(key);
       return;
     }
@@ -94,7 +98,7 @@ export class MissedPods implements Runnable, PodObserver {
     this.#candidates.set(key, {
       uid,
       seenMs: this.#options.context.clock.monotonicMs(),
-      waitsFor: cameEarly(metadata) ? injectionRequest(metadata) : undefined,
+      waitsFor,
       isMissed: undefined,
     });
     this.#controller.add(key);

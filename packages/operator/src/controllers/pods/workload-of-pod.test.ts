@@ -30,4 +30,13 @@ describe("workloadOfPod", () => {
     );
     expect(workloadOfPod({ metadata: { name: "alone" } })).to.equal(undefined);
   });
+
+  it("is none where the Pod names an owner by more than any object is called", () => {
+    expect(keyOfWorkload(pod("StatefulSet", "d".repeat(253)))).to.not.equal(undefined);
+    for (const [kind, name] of [
+      ["StatefulSet", "d".repeat(2_000)],
+      ["S".repeat(2_000), "db"],
+    ] as const)
+      expect(workloadOfPod(pod(kind, name))).to.equal(undefined);
+  });
 });
