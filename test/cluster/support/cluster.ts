@@ -39,6 +39,8 @@ export interface ClusterOptions {
   readonly crds?: boolean;
   /** Also runs kube-controller-manager: garbage collection, namespace deletion, default ServiceAccounts. */
   readonly controllerManager?: boolean;
+  /** Further controllers of it, by the names that it gives them: `deployment-controller`. */
+  readonly controllers?: readonly string[];
   /** Lets Pods run, on nodes that the caller starts: every controller, Services, ServiceAccounts in Pods. */
   readonly forNodes?: NodeNetwork;
   /** Further flags of kube-apiserver; of a flag given twice the last counts. */
@@ -490,7 +492,9 @@ export class Cluster {
       "--secure-port=0",
       `--service-account-private-key-file=${this.#file("accounts.key")}`,
       `--root-ca-file=${this.#file("certificates/apiserver.crt")}`,
-      ...(this.#options.forNodes === undefined ? [controllersWithoutNodes] : []),
+      ...(this.#options.forNodes === undefined
+        ? [`--controllers=${[...controllersWithoutNodes, ...(this.#options.controllers ?? [])].join(",")}`]
+        : []),
     ]);
   }
 
@@ -555,8 +559,12 @@ const withoutNodes = [
   "--endpoint-reconciler-type=none",
   "--disable-admission-plugins=ServiceAccount",
 ];
-const controllersWithoutNodes =
-  "--controllers=garbage-collector-controller,namespace-controller,serviceaccount-controller,root-ca-certificate-publisher-controller";
+const controllersWithoutNodes = [
+  "garbage-collector-controller",
+  "namespace-controller",
+  "serviceaccount-controller",
+  "root-ca-certificate-publisher-controller",
+];
 
 function withNodes({ services }: NodeNetwork): string[] {
   return [`--service-cluster-ip-range=${services}`, "--kubelet-preferred-address-types=InternalIP"];
