@@ -37,14 +37,18 @@ export function requireWritable(value: Value, scope: Scope): void {
   if (typeof value === "number") requireFinite(value);
   else if (typeof value === "string") scope.charge(value.length);
   else if (typeof value === "object" && value !== null) {
-    if (isList(value)) scope.charge(1 + value.length);
-    else scope.chargeMembers(value);
-    const members = Object.entries(value) as readonly (readonly [string, Value])[];
+    if (isList(value)) {
+      scope.charge(1 + value.length);
+      for (const item of value) requireWritable(item, scope);
+      return;
+    }
+    scope.chargeMembers(value);
+    const keys = Object.keys(value);
     // Names are compared with each other to be sorted.
-    const comparisons = Math.ceil(Math.log2(members.length + 1));
-    for (const [key, member] of members) {
+    const comparisons = Math.ceil(Math.log2(keys.length + 1));
+    for (const key of keys) {
       scope.charge((key.length * comparisons) >> 3);
-      requireWritable(member, scope);
+      requireWritable(value[key] ?? null, scope);
     }
   }
 }

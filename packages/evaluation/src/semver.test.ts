@@ -3,10 +3,10 @@ import { compareVersions, parseVersion } from "./semver.js";
 
 describe("parseVersion", () => {
   it("parses versions with or without a v, and beginnings of versions", () => {
-    expect(parseVersion("v1.2.3")).to.deep.equal({ major: "1", minor: "2", patch: "3", prerelease: [] });
+    expect(parseVersion("v1.2.3")).to.deep.equal({ major: "1", minor: "2", patch: "3", prerelease: "" });
     expect(parseVersion("V1")).to.deep.equal(parseVersion("1.0.0"));
     expect(parseVersion("1.2")).to.deep.equal(parseVersion("1.2.0"));
-    expect(parseVersion("1.2.3-rc.1+build.5")?.prerelease).to.deep.equal(["rc", "1"]);
+    expect(parseVersion("1.2.3-rc.1+build.5")?.prerelease).to.equal("rc.1");
   });
 
   it("parses nothing else", () => {
@@ -22,7 +22,11 @@ describe("parseVersion", () => {
       "1.2.3-",
       "1.2.3-01",
       "1.2.3-a..b",
+      "1.2.3-.a",
+      "1.2.3-a.",
+      "1.2.3-a.01.b",
       "1.2.3+",
+      "1.2.3+a..b",
       "1-rc",
       "1.2-rc",
       "1.2+b",
@@ -52,7 +56,10 @@ describe("compareVersions", () => {
       "1.0.0-A",
       "1.0.0-alpha",
       "1.0.0-alpha.1",
+      "1.0.0-alpha.1.1",
       "1.0.0-alpha.beta",
+      "1.0.0-alpha1",
+      "1.0.0-alpha1.0",
       "1.0.0-rc.2",
       "1.0.0-rc.11",
       "1.0.0",

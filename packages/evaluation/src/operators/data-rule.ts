@@ -33,10 +33,14 @@ export function chargeAsRule(value: Value, scope: Scope): void {
   scope.charge(workPerNode);
   if (typeof value === "string") scope.charge(workPerCharacter * value.length);
   if (typeof value !== "object" || value === null) return;
-  if (isList(value)) scope.charge(value.length);
-  else scope.chargeMembers(value);
-  for (const [key, member] of Object.entries(value) as readonly (readonly [string, Value])[]) {
+  if (isList(value)) {
+    scope.charge(value.length);
+    for (const item of value) chargeAsRule(item, scope);
+    return;
+  }
+  scope.chargeMembers(value);
+  for (const key of Object.keys(value)) {
     scope.chargeText(key);
-    chargeAsRule(member, scope);
+    chargeAsRule(value[key] ?? null, scope);
   }
 }

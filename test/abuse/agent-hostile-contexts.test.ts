@@ -1,0 +1,92 @@
+import { once } from "node:events";
+import { createConnection, type Socket } from "node:net";
+import { expect } from "chai";
+import { eventually } from "../support/event-queue.js";
+import { MemoryCgroup } from "../support/memory-cgroup.js";
+import { AttackedAgent, type AgentPort } from "./support/attacked-agent.js";
+import { mebibyte } from "./support/vitals.js";
+
+/** The limit that the operator gives the agent's container. */
+const limitBytes = 64 * mebibyte;
+const read = { var: "v" };
+const numbers = Array.from({ length: 95_000 }, (_, index) => index);
+
+interface Attack {
+  readonly what: string;
+  readonly rule: object;
+  readonly value: unknown;
+  readonly port: Extract<AgentPort, "ofrep" | "evaluation">;
+  readonly connections: number;
+}
+
+const attacks: readonly Attack[] = [
+  {
+    what: "one list that a rule merges ten times, and gives as its result",
+    rule: { merge: Array.from({ length: 10 }, () => read) },
+    value: numbers,
+    port: "ofrep",
+    connections: 1,
+  },
+  {
+    what: "400 lists that a rule merges twenty times",
+    rule: { merge: Array.from({ length: 20 }, () => read) },
+    value: numbers,
+    port: "evaluation",
+    connections: 400,
+  },
+  {
+    what: "400 versions of half a million identifiers",
+    rule: { sem_ver: [read, "=", "1.0.0"] },
+    value: `1.0.0-${"1.".repeat(490_000)}1`,
+    port: "evaluation",
+    connections: 400,
+  },
+];
+const paths = {
+  ofrep: "/ofrep/v1/evaluate/flags/attacked",
+  evaluation: "/flagd.evaluation.v1.Service/ResolveBoolean",
+};
+
+describe("an agent in a container of 64 MiB whose rules take more memory than the contexts that they read", function () {
+  let group: MemoryCgroup;
+  let agent: AttackedAgent;
+
+  before(function () {
+    if (!MemoryCgroup.isAvailable) this.skip();
+  });
+  beforeEach(async () => {
+    group = new MemoryCgroup(limitBytes);
+    agent = await AttackedAgent.startIn(group);
+  });
+  afterEach(async () => {
+    await agent.stop();
+    await group.remove();
+  });
+
+  for (const { what, rule, value, port, connections } of attacks) {
+    it(`answers ${what}`, async () => {
+      const variants = { on: true, off: false };
+      const on = { state: "ENABLED", variants, defaultVariant: "on" };
+      await agent.edit({ on, attacked: { ...on, targeting: rule } }, (text) => text.includes('"attacked"'));
+      const body = JSON.stringify({ flagKey: "attacked", context: { v: value } });
+      const head = `POST ${paths[port]} HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\n`;
+      const request = Buffer.from(`${head}content-length: ${body.length}\r\n\r\n${body}`);
+      const sockets = await Promise.all(Array.from({ length: connections }, () => connect(agent.port(port))));
+      // It stands still meanwhile, and finds all of it at once.
+      process.kill(agent.pid, "SIGSTOP");
+      for (const socket of sockets) socket.write(request);
+      process.kill(agent.pid, "SIGCONT");
+      await eventually(() => sockets.every(({ destroyed }) => destroyed), "each is answered or ended");
+      expect(group.kills, "killed for its memory").to.equal(0);
+      await agent.isWell();
+    });
+  }
+});
+
+/** A connection that is closed with the first byte of an answer. */
+async function connect(port: number): Promise<Socket> {
+  const socket = createConnection({ port, host: "127.0.0.1", localAddress: "127.0.0.2" });
+  socket.on("error", () => undefined).once("data", () => socket.destroy());
+  await Promise.race([once(socket, "connect"), once(socket, "close")]);
+  return socket;
+}
