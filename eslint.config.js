@@ -1,7 +1,13 @@
 import tseslint from "typescript-eslint";
 
 export default tseslint.config(
-  { ignores: ["**/dist/**", ".bunting/**", "**/gen/**", "coverage/**", "eslint.config.js", "**/*.cjs"] },
+  {
+    ignores: [
+      ...["**/dist/**", ".bunting/**", "**/gen/**", "coverage/**", "eslint.config.js", "**/*.cjs"],
+      // JavaScript for readers, without types; tests run it.
+      "examples/**/*.mjs",
+    ],
+  },
   ...tseslint.configs.strictTypeChecked,
   ...tseslint.configs.stylisticTypeChecked,
   { languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } } },

@@ -1,7 +1,9 @@
+import { readFileSync } from "node:fs";
+import path from "node:path";
 import { expect } from "chai";
 import { parseAllDocuments } from "yaml";
 import { runBunting } from "../support/cli-process.js";
-import { codeBlocksOf, markdownPages } from "../support/markdown-pages.js";
+import { codeBlocksOf, markdownPages, repository } from "../support/markdown-pages.js";
 import { commandsOf, filesOf, pageDirectory } from "../support/page-commands.js";
 
 const pages = markdownPages();
@@ -24,6 +26,17 @@ describe("what pages show of the command bunting", () => {
 
   it("is shown on pages for users", () => {
     expect(withCommands).to.include.members(["docs/cli.md", "docs/flags/rollouts.md"]);
+  });
+});
+
+describe("examples that pages show", () => {
+  it("are the files that were run, where the page names one", () => {
+    const shown = pages.flatMap((page) =>
+      codeBlocksOf(page).filter(({ comment }) => comment.startsWith("examples/")),
+    );
+    for (const { comment, text } of shown)
+      expect(text, comment).to.equal(readFileSync(path.join(repository, comment), "utf8"));
+    expect(shown.length).to.be.greaterThan(9);
   });
 });
 

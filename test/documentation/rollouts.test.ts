@@ -10,7 +10,7 @@ const users = Array.from({ length: 1000 }, (_, i) => `user-${i}`);
 /** The flags of a file of the page. */
 function evaluatorOf(name: string): Evaluator {
   const file = parse(files.get(name) ?? "") as { readonly spec?: { readonly flagSpec: JsonObject } };
-  return createEvaluator(file.spec?.flagSpec ?? (file)).evaluator;
+  return createEvaluator(file.spec?.flagSpec ?? file).evaluator;
 }
 
 function chosenBy(name: string, attribute: string): ReadonlySet<string> {

@@ -13,7 +13,7 @@ export interface CodeBlock {
   readonly text: string;
   /** The line of the opening fence. */
   readonly line: number;
-  /** What a comment `<!-- … -->` on the line before the fence says; "" without one. */
+  /** What a comment `<!-- … -->` before the fence says; "" without one. */
   readonly comment: string;
 }
 
@@ -33,14 +33,14 @@ export function readPage(page: string): string {
 /** The blocks of a page, in their order. */
 export function codeBlocksOf(page: string): readonly CodeBlock[] {
   const text = readPage(page);
-  const fenced = /^(?: *<!-- (.+) -->\n)?( *)(```+)([\w-]*).*\n([^]*?)^\2\3$/gm;
+  const fenced = /^(?: *<!-- (.+) -->\n\n?)?( *)(```+)([\w-]*).*\n([^]*?)^\2\3$/gm;
   return [...text.matchAll(fenced)].map((match) => {
     const [, comment = "", indent = "", , language = "", block = ""] = match;
-    const before = text.slice(0, match.index).split("\n").length;
+    const line = text.slice(0, match.index + match[0].indexOf("```")).split("\n").length;
     return {
       language,
       text: block.replaceAll(new RegExp(`^${indent}`, "gm"), ""),
-      line: comment === "" ? before : before + 1,
+      line,
       comment,
     };
   });

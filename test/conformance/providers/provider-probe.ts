@@ -56,16 +56,33 @@ export class ProviderProbe {
   }
 }
 
+/** A virtual environment of Python with the provider from PyPI. */
+export function installedPython(): Promise<string | undefined> {
+  return installed("python", ["requirements.txt"], async (to) => {
+    await run("python3", ["-m", "venv", to], { timeout: installMs });
+    const requirements = path.join(folder, "requirements.txt");
+    await run(path.join(to, "bin/python"), ["-m", "pip", "install", "-q", "-r", requirements], {
+      timeout: installMs,
+    });
+  });
+}
+
+/** A folder whose `lib` has the provider from Maven Central with all that it needs, and whose `classes` has the program. */
+export function installedJava(): Promise<string | undefined> {
+  return installed("java", ["pom.xml", "ProviderProbe.java"], async (to) => {
+    const jars = ["dependency:copy-dependencies", `-DoutputDirectory=${path.join(to, "lib")}`];
+    await run("mvn", ["-q", "-B", "-f", path.join(folder, "pom.xml"), ...jars], { timeout: installMs });
+    await run("javac", [
+      ...["-cp", path.join(to, "lib/*"), "-d", path.join(to, "classes")],
+      path.join(folder, "ProviderProbe.java"),
+    ]);
+  });
+}
+
 const python: ProviderProgram = {
   name: "Python",
   prepare: async () => {
-    const place = await installed("python", ["requirements.txt"], async (to) => {
-      await run("python3", ["-m", "venv", to], { timeout: installMs });
-      const requirements = path.join(folder, "requirements.txt");
-      await run(path.join(to, "bin/python"), ["-m", "pip", "install", "-q", "-r", requirements], {
-        timeout: installMs,
-      });
-    });
+    const place = await installedPython();
     if (place === undefined) return undefined;
     const program = path.join(folder, "provider_probe.py");
     return (port, deadlineMs) =>
@@ -76,14 +93,7 @@ const python: ProviderProgram = {
 const java: ProviderProgram = {
   name: "Java",
   prepare: async () => {
-    const place = await installed("java", ["pom.xml", "ProviderProbe.java"], async (to) => {
-      const jars = ["dependency:copy-dependencies", `-DoutputDirectory=${path.join(to, "lib")}`];
-      await run("mvn", ["-q", "-B", "-f", path.join(folder, "pom.xml"), ...jars], { timeout: installMs });
-      await run("javac", [
-        ...["-cp", path.join(to, "lib/*"), "-d", path.join(to, "classes")],
-        path.join(folder, "ProviderProbe.java"),
-      ]);
-    });
+    const place = await installedJava();
     if (place === undefined) return undefined;
     const classes = [path.join(place, "lib/*"), path.join(place, "classes")].join(":");
     return (port, deadlineMs) =>

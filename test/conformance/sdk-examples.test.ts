@@ -1,0 +1,107 @@
+import { execFile, spawnSync } from "node:child_process";
+import { readdirSync, readFileSync } from "node:fs";
+import path from "node:path";
+import { promisify } from "node:util";
+import { expect } from "chai";
+import { isReady, proxySources, startAgent, type AgentProcess } from "../support/agent-process.js";
+import { eventually } from "../support/event-queue.js";
+import { codeBlocksOf, repository } from "../support/markdown-pages.js";
+import { startProxy, type ProxyProcess } from "../support/proxy-process.js";
+import { TempDirectory } from "../support/temp-directory.js";
+import { installedJava, installedPython } from "./providers/provider-probe.js";
+
+const run = promisify(execFile);
+const folder = path.join(repository, "examples/sdk");
+const page = "docs/start/sdk.md";
+const example = (file: string): string => path.join(folder, file);
+
+interface Program {
+  readonly file: string;
+  /** The command that runs it. Undefined where the toolchain is missing, or its registry is out of reach. */
+  readonly command: (agent: AgentProcess) => Promise<readonly string[] | undefined>;
+}
+
+const programs: readonly Program[] = [
+  { file: "welcome.mjs", command: () => Promise.resolve([process.execPath, example("welcome.mjs")]) },
+  {
+    file: "browser.mjs",
+    // The port is moved, and nothing else: a browser has no environment to read it from.
+    command: ({ ofrep }) => {
+      const text = readFileSync(example("browser.mjs"), "utf8").replace("http://localhost:8016", ofrep);
+      return Promise.resolve([process.execPath, "--input-type=module", "--eval", text]);
+    },
+  },
+  {
+    file: "welcome.py",
+    command: async () => {
+      const place = await installedPython();
+      return place === undefined ? undefined : [path.join(place, "bin/python"), example("welcome.py")];
+    },
+  },
+  {
+    file: "Welcome.java",
+    command: async () => {
+      const place = await installedJava();
+      return place === undefined
+        ? undefined
+        : ["java", "-cp", path.join(place, "lib/*"), example("Welcome.java")];
+    },
+  },
+];
+
+describe("the examples of SDKs", () => {
+  const directory = new TempDirectory();
+  const flags = readFileSync(path.join(repository, "examples/flags/storefront.yaml"), "utf8");
+  const flipped = flags.replace('defaultVariant: "off"', 'defaultVariant: "on"');
+  let proxy: ProxyProcess;
+  let agent: AgentProcess;
+
+  before(async () => {
+    directory.replace("storefront.yaml", flags);
+    proxy = await startProxy(directory.path);
+    agent = await startAgent(proxySources(proxy.sync, "default/storefront"));
+    await eventually(() => isReady(agent.management), "the agent is ready");
+  });
+  after(async () => {
+    await agent.process.stop();
+    await proxy.process.stop();
+    directory.remove();
+  });
+
+  async function edit(text: string, expected: boolean): Promise<void> {
+    directory.replace("storefront.yaml", text);
+    await eventually(async () => {
+      const answer = await fetch(`${agent.ofrep}/ofrep/v1/evaluate/flags/new-welcome`, { method: "POST" });
+      return ((await answer.json()) as { value: boolean }).value === expected;
+    }, "the agent has the edit");
+  }
+
+  for (const { file, command } of programs)
+    it(`ask for a flag, and follow its edit: ${file}`, async function () {
+      this.timeout(900_000);
+      const [name, ...args] = (await command(agent)) ?? [];
+      if (name === undefined) return this.skip();
+      const env = {
+        ...process.env,
+        FLAGD_DEADLINE_MS: "5000",
+        FLAGD_HOST: "127.0.0.1",
+        FLAGD_PORT: String(agent.ports.get("evaluation")),
+      };
+      const say = async (): Promise<string> => (await run(name, args, { env, cwd: folder })).stdout;
+      await edit(flags, false);
+      expect(await say()).to.equal("new-welcome = false\n");
+      await edit(flipped, true);
+      expect(await say()).to.equal("new-welcome = true\n");
+    });
+
+  it("are Go as gofmt writes it", function () {
+    const { status, stdout, error } = spawnSync("gofmt", ["-l", example("welcome.go")], { encoding: "utf8" });
+    if (error !== undefined) return this.skip();
+    expect({ status, stdout }).to.deep.equal({ status: 0, stdout: "" });
+  });
+
+  it("stand all on the page", () => {
+    const shown = codeBlocksOf(page).map(({ comment }) => path.basename(comment));
+    expect(shown).to.include.members(readdirSync(folder));
+  });
+});
