@@ -27,10 +27,10 @@ export const commands: readonly Command[] = [
   }),
   command({
     name: "eval",
-    summary: "evaluate a flag of a file, and show the branch that its rule took",
+    summary: "evaluate a flag of a file, a proxy or an agent, and show the branch that its rule took",
     words: "FILE KEY",
     describe:
-      "Evaluates a flag of a FeatureFlag manifest or a flagd file with the agent's evaluator. Shows the operators of the rule that were evaluated, their results, and the branch that was taken. FILE may be - for the standard input.",
+      "Evaluates a flag of a FeatureFlag manifest or a flagd file with the agent's evaluator. Shows the operators of the rule that were evaluated, their results, and the branch that was taken. FILE is a file, - for the standard input, proxy://HOST:PORT/NAMESPACE/NAME for the flags that a proxy serves now, or agent://HOST:PORT for the answer of an agent by OFREP; unix:PATH may stand for HOST:PORT. The way through the rule of an agent's answer comes of the flags on its sync port, and what does not agree with the answer is said.",
     table: evalOptionTable,
     examples: [
       { line: "bunting eval flags.yaml banner", meaning: "Evaluate without a context." },
@@ -42,9 +42,17 @@ export const commands: readonly Command[] = [
         line: "bunting eval flags.yaml banner -t string -c @user.json",
         meaning: "Ask for a text, with the context of a file.",
       },
+      {
+        line: "bunting eval proxy://localhost:8015/default/storefront banner",
+        meaning: "Evaluate what a proxy serves now.",
+      },
+      {
+        line: "bunting eval agent://localhost:8016 banner -c @user.json",
+        meaning: "Ask an agent, and show the way through its rule.",
+      },
     ],
     epilogue:
-      "Exit code: 0 if the flag has a value or applications use the default in their code, 1 if the answer is an error, 2 if the file or the flag does not exist or the command line is wrong.",
+      "Exit code: 0 if the flag has a value or applications use the default in their code, 1 if the answer is an error or an agent answers otherwise than its flags, 2 if the file, the server or the flag does not exist or the command line is wrong.",
     load: async () => ({ run: (await import("./evaluate/run-eval.js")).runEval }),
   }),
   command({

@@ -17,6 +17,6 @@ export async function readSide(
     import("../sync/fetch-topic.js"),
     import("../sync/server.js"),
   ]);
-  const document = await fetchTopic(serverAt(address, options), topic, options.timeout, io.signal);
+  const { document } = await fetchTopic(serverAt(address, options), topic, options.timeout, io.signal);
   return [{ topic, document }];
 }

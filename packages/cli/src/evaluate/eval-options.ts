@@ -1,7 +1,9 @@
-import { choice, option, text } from "@bunting/runtime/options";
+import { choice, duration, option, text, type OptionsOf } from "@bunting/runtime/options";
 import { jsonOption } from "../shared-options.js";
+import { connectionOptions } from "../sync/connection-options.js";
 
 const evaluation = "Evaluation";
+const server = "Proxy or agent";
 
 export const evalOptionTable = {
   context: option({
@@ -34,5 +36,23 @@ export const evalOptionTable = {
     group: evaluation,
     env: ["BUNTING_AT"],
   }),
+  timeout: option({
+    type: duration({ minMs: 100, maxMs: 3_600_000, zero: "use a long time instead" }),
+    default: 10_000,
+    describe: "Maximum wait for each answer of a proxy or an agent.",
+    group: server,
+    env: ["BUNTING_TIMEOUT"],
+  }),
+  sync: option({
+    type: text,
+    default: "",
+    describe:
+      "HOST:PORT or unix:PATH of an agent's sync port, from which its flags come for the way through the rule. The default is port 8015 of the same host.",
+    group: server,
+    env: ["BUNTING_SYNC_ADDRESS"],
+  }),
+  ...connectionOptions(server),
   json: jsonOption,
 } as const;
+
+export type EvalOptions = OptionsOf<typeof evalOptionTable>;

@@ -2,7 +2,7 @@ import { evaluatorsOf, metadataOf, parseFlag, type Flag } from "@bunting/evaluat
 import type { JsonObject } from "@bunting/protocol";
 import { quoted } from "@bunting/runtime/options";
 import { CliError } from "../cli-error.js";
-import type { InputDocument } from "../input/read-documents.js";
+import type { LiveDocument } from "./live-documents.js";
 
 /** A flag, with the document it is in. */
 export interface FoundFlag {
@@ -10,6 +10,8 @@ export interface FoundFlag {
   readonly evaluators: JsonObject;
   readonly topic: string;
   readonly place: string;
+  /** Of the document, where a server has told it. */
+  readonly digest?: string | undefined;
 }
 
 /**
@@ -17,7 +19,7 @@ export interface FoundFlag {
  *
  * @throws CliError FLAG_UNKNOWN or USAGE_INVALID; FlagError if agents refuse the flag.
  */
-export function findFlag(documents: readonly InputDocument[], key: string, topic: string): FoundFlag {
+export function findFlag(documents: readonly LiveDocument[], key: string, topic: string): FoundFlag {
   const asked = documents.filter((one) => topic === "" || one.topic === topic);
   if (asked.length === 0) {
     const topics = documents.map((one) => one.topic).join(", ");
@@ -33,7 +35,7 @@ export function findFlag(documents: readonly InputDocument[], key: string, topic
     const topics = found.map((one) => one.topic).join(", ");
     throw new CliError("USAGE_INVALID", `the flag ${quoted(key)} is in ${topics}: choose one with --topic`);
   }
-  const { document, place } = first;
+  const { document, place, digest } = first;
   const evaluators = evaluatorsOf(document.$evaluators ?? {});
   const flag = parseFlag(key, document.flags[key] ?? null, {
     metadata: metadataOf(document.metadata ?? {}),
@@ -41,12 +43,12 @@ export function findFlag(documents: readonly InputDocument[], key: string, topic
     source: "",
     sourceIndex: 0,
   });
-  return { flag, evaluators, topic: first.topic, place };
+  return { flag, evaluators, topic: first.topic, place, digest };
 }
 
 const maxListed = 10;
 
-function unknownText(documents: readonly InputDocument[], key: string): string {
+function unknownText(documents: readonly LiveDocument[], key: string): string {
   const keys = documents.flatMap(({ document }) => Object.keys(document.flags));
   const start = key.slice(0, 3).toLowerCase();
   const near = keys.filter((one) => one.toLowerCase().includes(start));

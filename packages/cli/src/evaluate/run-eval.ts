@@ -1,13 +1,16 @@
 import { explain, type Explanation, type RuleStep } from "@bunting/evaluation";
+import type { JsonObject } from "@bunting/protocol";
 import { quoted } from "@bunting/runtime/options";
 import { CliError } from "../cli-error.js";
 import type { CommandCall } from "../command.js";
 import { readDocuments } from "../input/read-documents.js";
 import { standardInput } from "../input/read-input.js";
+import { addressText, parseAgentUrl, parseProxyUrl, type ServerAddress } from "../sync/server-address.js";
 import { printableLine } from "../terminal/escaped-controls.js";
 import type { Io } from "../terminal/io.js";
-import type { evalOptionTable } from "./eval-options.js";
+import type { EvalOptions, evalOptionTable } from "./eval-options.js";
 import { findFlag, type FoundFlag } from "./find-flag.js";
+import type { LiveDocument } from "./live-documents.js";
 import { readContext } from "./read-context.js";
 import { ruleTree } from "./rule-tree.js";
 import { typedAnswer, type TypedAnswer } from "./typed-answer.js";
@@ -24,15 +27,61 @@ export async function runEval({ options, words, io }: CommandCall<typeof evalOpt
     throw new CliError("USAGE_INVALID", "the file and the context can't both come from the standard input");
   const context = await readContext(options.context, io);
   const nowMs = timeOf(options.at);
-  const found = findFlag(await readDocuments(file, io), key, options.topic);
-  const explanation = explain(found.flag, context, {
+  const agent = parseAgentUrl(file);
+  if (agent !== undefined) return runAtAgent(agent, key, context, { options, io, nowMs });
+  const found = findFlag(await documentsOf(file, options, io), key, options.topic);
+  const explained = explainFound(found, context, nowMs);
+  const answer = typedAnswer(explained, options.type);
+  if (options.json) io.print(JSON.stringify(jsonOf(found, explained, answer), null, 2));
+  else show(found, explained, answer, io);
+  return answer.errorCode === undefined ? 0 : 1;
+}
+
+interface Call {
+  readonly options: EvalOptions;
+  readonly io: Io;
+  readonly nowMs: number | undefined;
+}
+
+/** The answer is the agent's; of its flags come the way through the rule, and what does not agree. */
+async function runAtAgent(
+  address: ServerAddress,
+  key: string,
+  context: JsonObject,
+  { options, io, nowMs }: Call,
+): Promise<number> {
+  // Files are read without what a server needs.
+  const { differenceOf, evalAtAgent } = await import("./eval-at-agent.js");
+  const { answer, flags } = await evalAtAgent(address, key, context, options, io);
+  const problem = "problem" in flags ? flags.problem : undefined;
+  const isKnown = !("problem" in flags) && Object.hasOwn(flags.document.flags, key);
+  if ("problem" in flags || !isKnown) {
+    if (options.json) io.print(JSON.stringify({ key, ...answer, problem }, null, 2));
+    else showAnswer(key, answer, `agent ${addressText(address)}`, io);
+    if (problem !== undefined) io.note(`bunting: the way through the rule is not known: ${problem}`);
+    return answer.errorCode === undefined ? 0 : 1;
+  }
+  const found = findFlag([flags], key, "");
+  const explained = explainFound(found, context, nowMs);
+  const difference = differenceOf(answer, typedAnswer(explained, options.type));
+  if (options.json) io.print(JSON.stringify({ ...jsonOf(found, explained, answer), difference }, null, 2));
+  else show(found, explained, answer, io);
+  if (difference !== undefined) io.note(difference);
+  return answer.errorCode === undefined && difference === undefined ? 0 : 1;
+}
+
+function explainFound(found: FoundFlag, context: JsonObject, nowMs: number | undefined): Explanation {
+  return explain(found.flag, context, {
     evaluators: found.evaluators,
     ...(nowMs === undefined ? {} : { clock: { now: () => nowMs } }),
   });
-  const answer = typedAnswer(explanation, options.type);
-  if (options.json) io.print(JSON.stringify(jsonOf(found, explanation, answer), null, 2));
-  else show(found, explanation, answer, io);
-  return answer.errorCode === undefined ? 0 : 1;
+}
+
+async function documentsOf(file: string, options: EvalOptions, io: Io): Promise<readonly LiveDocument[]> {
+  const proxy = parseProxyUrl(file);
+  if (proxy === undefined) return readDocuments(file, io);
+  const { documentOfProxy } = await import("./live-documents.js");
+  return [await documentOfProxy(proxy, options, io.signal)];
 }
 
 function timeOf(text: string): number | undefined {
@@ -53,17 +102,7 @@ function show(
   io: Io,
 ): void {
   const { colours, print } = io;
-  const { value, variant, reason, errorCode } = answer;
-  const message = answer.message === undefined ? undefined : printableLine(answer.message);
-  const shown = value === undefined ? colours.yellow("(no value)") : colours.green(JSON.stringify(value));
-  const facts = [
-    `reason ${errorCode === undefined ? reason : `${reason} ${errorCode}`}`,
-    ...(variant === undefined ? [] : [`variant ${JSON.stringify(variant)}`]),
-    printableLine(`${topic} at ${place}`),
-  ];
-  print(`${colours.bold(printableLine(flag.key))} = ${shown}`);
-  print(colours.dim(facts.join(", ")));
-  if (message !== undefined) print(errorCode === undefined ? message : colours.red(message));
+  showAnswer(flag.key, answer, `${topic} at ${place}`, io);
   const { steps, isComplete, result } = explanation;
   if (steps.length > 0) for (const line of ["", ...ruleTree(steps, colours)]) print(line);
   if (!isComplete) print(colours.dim("There were more steps than are shown."));
@@ -71,8 +110,22 @@ function show(
     print(colours.dim(`The rule gives null, which means the default variant.`));
 }
 
+function showAnswer(key: string, answer: TypedAnswer, from: string, { colours, print }: Io): void {
+  const { value, variant, reason, errorCode } = answer;
+  const message = answer.message === undefined ? undefined : printableLine(answer.message);
+  const shown = value === undefined ? colours.yellow("(no value)") : colours.green(JSON.stringify(value));
+  const facts = [
+    `reason ${errorCode === undefined ? reason : `${reason} ${errorCode}`}`,
+    ...(variant === undefined ? [] : [`variant ${JSON.stringify(variant)}`]),
+    printableLine(from),
+  ];
+  print(`${colours.bold(printableLine(key))} = ${shown}`);
+  print(colours.dim(facts.join(", ")));
+  if (message !== undefined) print(errorCode === undefined ? message : colours.red(message));
+}
+
 function jsonOf(
-  { flag, topic, place }: FoundFlag,
+  { flag, topic, place, digest }: FoundFlag,
   { steps, isComplete, result }: Explanation,
   answer: TypedAnswer,
 ): object {
@@ -82,6 +135,7 @@ function jsonOf(
     metadata: flag.metadata,
     topic,
     place,
+    digest,
     rule: { result, isComplete, steps: steps.map(stepJson) },
   };
 }

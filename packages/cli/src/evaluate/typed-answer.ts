@@ -18,8 +18,17 @@ export function typedAnswer({ resolution, failure }: Explanation, type: AskedTyp
   const { value, variant, reason, errorCode } = resolution;
   if (errorCode !== undefined) return { value, variant, reason, errorCode, message: failure };
   if (value === undefined) return { value, variant, reason, errorCode, message: absent(reason) };
+  return ofType({ variant, reason }, value, type);
+}
+
+/** An answer whose value is asked for as this type. */
+export function ofType(
+  { variant, reason }: Pick<TypedAnswer, "variant" | "reason">,
+  value: JsonValue,
+  type: AskedType,
+): TypedAnswer {
   const typed = asType(value, type);
-  if (typed !== undefined) return { value: typed, variant, reason, errorCode, message: undefined };
+  if (typed !== undefined) return { value: typed, variant, reason, errorCode: undefined, message: undefined };
   const message = `the value ${JSON.stringify(value)} is not of the type ${type}`;
   return { value: undefined, variant, reason: "ERROR", errorCode: "TYPE_MISMATCH", message };
 }

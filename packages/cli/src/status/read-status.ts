@@ -1,11 +1,9 @@
-import { get } from "node:http";
 import type { Duplex } from "node:stream";
 import { cut, errorCode } from "@bunting/runtime/options";
 import { CliError } from "../cli-error.js";
 import { printableLine } from "../terminal/escaped-controls.js";
-import { addressText } from "../sync/server-address.js";
-import { authorizationFor, connectionError, type SyncServer } from "../sync/server.js";
-import { ServerAgent } from "../sync/server-agent.js";
+import { requestText } from "../sync/request-text.js";
+import { connectionError, type SyncServer } from "../sync/server.js";
 
 /** A proxy that is asked for its status. */
 export interface StatusServer {
@@ -15,9 +13,6 @@ export interface StatusServer {
   /** Opens the connection in another way than by the address. */
   readonly dial?: (signal: AbortSignal) => Promise<Duplex>;
 }
-
-/** Some hundred bytes for each of 10,000 topics are a few megabytes. */
-const maxBytes = 16 * 1024 * 1024;
 
 /**
  * The status of a proxy: an object with topics, in which a server may have anything else.
@@ -35,7 +30,7 @@ export async function fetchStatus(
   const limit = AbortSignal.any([signal, timeout.signal]);
   const connection = await dial?.(limit);
   try {
-    const { status, body } = await request(server, connection, limit);
+    const { status, body } = await requestText(server, { path: "/status", connection }, limit);
     if (status === 200) return parsed(name, body);
     // 426 and 505: ports of gRPC want HTTP/2.
     if ([404, 426, 505].includes(status)) throw noStatus(name, `it answered ${status}`);
@@ -57,38 +52,6 @@ export async function fetchStatus(
     clearTimeout(timer);
     connection?.destroy();
   }
-}
-
-function request(
-  server: SyncServer,
-  connection: Duplex | undefined,
-  signal: AbortSignal,
-): Promise<{ readonly status: number; readonly body: string }> {
-  return new Promise((resolve, reject) => {
-    // The proxy answers to loopback only, by the name that was asked for too.
-    const isLocal = connection !== undefined || "socketPath" in server.address;
-    const host = isLocal ? "localhost" : addressText(server.address);
-    const call = get({
-      agent: new ServerAgent(server, connection),
-      path: "/status",
-      signal,
-      headers: { host, accept: "application/json", ...authorizationFor(server) },
-    });
-    call.on("error", reject);
-    call.on("response", (response) => {
-      const chunks: Buffer[] = [];
-      let bytes = 0;
-      response.on("data", (chunk: Buffer) => {
-        chunks.push(chunk);
-        bytes += chunk.length;
-        if (bytes > maxBytes) response.destroy(new Error(`the answer is larger than ${maxBytes} bytes`));
-      });
-      response.on("error", reject);
-      response.on("end", () => {
-        resolve({ status: response.statusCode ?? 0, body: Buffer.concat(chunks).toString() });
-      });
-    });
-  });
 }
 
 function parsed(name: string, body: string): object {

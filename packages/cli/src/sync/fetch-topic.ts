@@ -1,9 +1,10 @@
-import type { FlagDocument, TopicKey } from "@bunting/protocol";
+import type { TopicKey } from "@bunting/protocol";
 import { CliError } from "../cli-error.js";
 import { followTopic } from "./follow-topic.js";
 import { addressText } from "./server-address.js";
 import type { SyncServer } from "./server.js";
 import { TopicCopy } from "./topic-copy.js";
+import type { TopicVersion } from "./topic-listener.js";
 
 /**
  * What a server serves for a topic now.
@@ -15,10 +16,10 @@ export async function fetchTopic(
   topic: TopicKey,
   timeoutMs: number,
   signal: AbortSignal,
-): Promise<FlagDocument> {
+): Promise<TopicVersion> {
   const name = addressText(server.address);
   const done = new AbortController();
-  const result: { document?: FlagDocument; error?: CliError } = {};
+  const result: { version?: TopicVersion; error?: CliError } = {};
   const settle = (given: typeof result): void => {
     if (done.signal.aborted) return;
     Object.assign(result, given);
@@ -27,7 +28,7 @@ export async function fetchTopic(
   const timeout = AbortSignal.timeout(timeoutMs);
   const listener = {
     opened: () => undefined,
-    version: ({ document }: { readonly document: FlagDocument }) => settle({ document }),
+    version: (version: TopicVersion) => settle({ version }),
     missing: () => settle({ error: new CliError("INPUT_INVALID", `${name} has no FeatureFlag ${topic}`) }),
     // A policy that keeps the flags sends them before.
     deleted: () => settle({ error: new CliError("INPUT_INVALID", `the FeatureFlag ${topic} was deleted`) }),
@@ -36,7 +37,7 @@ export async function fetchTopic(
   };
   const stop = AbortSignal.any([done.signal, timeout, signal]);
   const { message } = await followTopic(server, topic, new TopicCopy(), listener, stop);
-  if (result.document !== undefined) return result.document;
+  if (result.version !== undefined) return result.version;
   if (result.error !== undefined) throw result.error;
   signal.throwIfAborted();
   const reason = timeout.aborted ? `it sent nothing for ${timeoutMs / 1_000} s` : message;

@@ -1,5 +1,5 @@
 import { expect } from "chai";
-import { addressText, parseServerAddress, parseProxyUrl } from "./server-address.js";
+import { addressText, parseServerAddress, parseAgentUrl, parseProxyUrl } from "./server-address.js";
 
 describe("parseAddress", () => {
   it("reads hosts with and without a port, IPv6 in brackets", () => {
@@ -24,5 +24,14 @@ describe("parseProxyUrl", () => {
     });
     expect(() => parseProxyUrl("proxy://h:1")).to.throw("write proxy://HOST:PORT/NAMESPACE/NAME");
     expect(() => parseProxyUrl("proxy://h:1/ns")).to.throw("does not name a FeatureFlag");
+  });
+});
+
+describe("parseAgentUrl", () => {
+  it("reads the address of an agent, by default at its port of OFREP, and leaves files alone", () => {
+    expect(parseAgentUrl("flags.yaml")).to.equal(undefined);
+    expect(parseAgentUrl("agent://h")).to.deep.equal({ host: "h", port: 8016 });
+    expect(parseAgentUrl("agent://unix:/run/a.sock")).to.deep.equal({ socketPath: "/run/a.sock" });
+    expect(() => parseAgentUrl("agent://h:1/ns/name")).to.throw("invalid address");
   });
 });

@@ -57,5 +57,19 @@ export function parseProxyUrl(
   };
 }
 
-/** On which a proxy serves its flags. */
+const agentScheme = "agent://";
+/** On which an agent answers OFREP. */
+const usualOfrepPort = 8016;
+
+/**
+ * The address in `agent://HOST:PORT` or `agent://unix:PATH`; undefined for anything without that scheme.
+ *
+ * @throws CliError USAGE_INVALID
+ */
+export function parseAgentUrl(text: string): ServerAddress | undefined {
+  if (!text.startsWith(agentScheme)) return undefined;
+  return parseServerAddress(text.slice(agentScheme.length), usualOfrepPort);
+}
+
+/** On which proxies and agents serve flags. */
 export const usualSyncPort = 8015;

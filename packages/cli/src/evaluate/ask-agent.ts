@@ -1,0 +1,73 @@
+import { isJsonObject, type JsonObject, type JsonValue } from "@bunting/protocol";
+import { cut } from "@bunting/runtime/options";
+import { CliError } from "../cli-error.js";
+import { requestText } from "../sync/request-text.js";
+import { addressText } from "../sync/server-address.js";
+import { connectionError, type SyncServer } from "../sync/server.js";
+import { printableLine } from "../terminal/escaped-controls.js";
+import type { TypedAnswer } from "./typed-answer.js";
+
+/**
+ * The answer of an agent, by OFREP.
+ *
+ * @throws CliError SERVER_UNREACHABLE or SERVER_REFUSED
+ */
+export async function askAgent(
+  server: SyncServer,
+  key: string,
+  context: JsonObject,
+  { timeout, signal }: { readonly timeout: number; readonly signal: AbortSignal },
+): Promise<TypedAnswer> {
+  const path = `/ofrep/v1/evaluate/flags/${encodeURIComponent(key)}`;
+  const { status, body } = await answered(server, path, JSON.stringify({ context }), { timeout, signal });
+  const answer = objectIn(body);
+  const { value, variant, reason, errorCode, errorDetails } = answer ?? {};
+  const isAnswer = status === 200 ? typeof reason === "string" : typeof errorCode === "string";
+  if (!isAnswer) {
+    const message = `${addressText(server.address)} answered ${status}: ${printableLine(cut(body.trim(), 300))}. Is it the OFREP port of an agent, 8016 by default?`;
+    throw new CliError("SERVER_REFUSED", message);
+  }
+  return {
+    value,
+    variant: textOf(variant),
+    reason: textOf(reason) ?? "ERROR",
+    errorCode: textOf(errorCode),
+    message: textOf(errorDetails),
+  };
+}
+
+async function answered(
+  server: SyncServer,
+  path: string,
+  body: string,
+  { timeout, signal }: { readonly timeout: number; readonly signal: AbortSignal },
+): Promise<{ readonly status: number; readonly body: string }> {
+  const stop = new AbortController();
+  const timer = setTimeout(() => stop.abort(), timeout).unref();
+  const limit = AbortSignal.any([signal, stop.signal]);
+  try {
+    return await requestText(server, { path, body }, limit);
+  } catch (cause) {
+    signal.throwIfAborted();
+    const reason = limit.aborted
+      ? `no answer came within ${timeout / 1_000} s`
+      : connectionError(cause as Error, server);
+    const message = `${addressText(server.address)} can't be reached: ${reason}`;
+    throw new CliError("SERVER_UNREACHABLE", message, { cause });
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function objectIn(text: string): JsonObject | undefined {
+  try {
+    const value = JSON.parse(text) as JsonValue;
+    return isJsonObject(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function textOf(value: JsonValue | undefined): string | undefined {
+  return typeof value === "string" ? value : undefined;
+}

@@ -1,0 +1,56 @@
+import { request } from "node:http";
+import type { Duplex } from "node:stream";
+import { addressText } from "./server-address.js";
+import { ServerAgent } from "./server-agent.js";
+import { authorizationFor, type SyncServer } from "./server.js";
+
+/** Some hundred bytes for each of 10,000 topics of a status are a few megabytes. */
+const maxBytes = 16 * 1024 * 1024;
+
+export interface TextRequest {
+  readonly path: string;
+  /** JSON; absent: a GET. */
+  readonly body?: string;
+  /** A connection that is open already, such as through a port-forward. */
+  readonly connection?: Duplex | undefined;
+}
+
+/** The answer of a server over HTTP/1.1, whatever it is. */
+export function requestText(
+  server: SyncServer,
+  { path, body, connection }: TextRequest,
+  signal: AbortSignal,
+): Promise<{ readonly status: number; readonly body: string }> {
+  return new Promise((resolve, reject) => {
+    // The management port of a proxy answers to loopback only, by the name that was asked for too.
+    const isLocal = connection !== undefined || "socketPath" in server.address;
+    const host = isLocal ? "localhost" : addressText(server.address);
+    const call = request({
+      agent: new ServerAgent(server, connection),
+      method: body === undefined ? "GET" : "POST",
+      path,
+      signal,
+      headers: {
+        host,
+        accept: "application/json",
+        ...(body === undefined ? {} : { "content-type": "application/json" }),
+        ...authorizationFor(server),
+      },
+    });
+    call.on("error", reject);
+    call.on("response", (response) => {
+      const chunks: Buffer[] = [];
+      let bytes = 0;
+      response.on("data", (chunk: Buffer) => {
+        chunks.push(chunk);
+        bytes += chunk.length;
+        if (bytes > maxBytes) response.destroy(new Error(`the answer is larger than ${maxBytes} bytes`));
+      });
+      response.on("error", reject);
+      response.on("end", () => {
+        resolve({ status: response.statusCode ?? 0, body: Buffer.concat(chunks).toString() });
+      });
+    });
+    call.end(body);
+  });
+}

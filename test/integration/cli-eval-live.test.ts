@@ -1,0 +1,110 @@
+import path from "node:path";
+import { expect } from "chai";
+import { proxySources, startAgent, type AgentProcess } from "../support/agent-process.js";
+import { runBunting, type CliRun } from "../support/cli-process.js";
+import { eventually } from "../support/event-queue.js";
+import { freePort } from "../support/free-port.js";
+import { startProxy, type ProxyProcess } from "../support/proxy-process.js";
+
+const examples = path.join(import.meta.dirname, "../../examples/flags");
+const context = JSON.stringify({ email: "ada@example.com" });
+
+describe("bunting eval of what is served now", () => {
+  let proxy: ProxyProcess;
+  let agent: AgentProcess;
+  before(async () => {
+    proxy = await startProxy(examples);
+    agent = await startAgent(proxySources(proxy.sync, "default/storefront"));
+    await untilServed(agent);
+  });
+  after(async () => {
+    await agent.process.stop("SIGKILL");
+    await proxy.process.stop("SIGKILL");
+  });
+
+  async function untilServed({ ofrep }: AgentProcess): Promise<void> {
+    await eventually(async () => {
+      const answer = await fetch(`${ofrep}/ofrep/v1/evaluate/flags/banner`, { method: "POST", body: "{}" });
+      return answer.status === 200;
+    }, "the agent has its flags");
+  }
+
+  const atProxy = (...args: readonly string[]): Promise<CliRun> =>
+    runBunting(["eval", `proxy://${proxy.sync}/default/storefront`, ...args]);
+  const atAgent = (of: AgentProcess, ...args: readonly string[]): Promise<CliRun> =>
+    runBunting(["eval", `agent://${new URL(of.ofrep).host}`, "--sync", of.sync, ...args]);
+
+  /** Of the document, as the proxy's status has it. */
+  async function digest(): Promise<string> {
+    const status = (await (await fetch(`${proxy.management}/status`)).json()) as {
+      readonly topics: readonly { readonly newest: { readonly digest: string } }[];
+    };
+    return status.topics[0]?.newest.digest ?? "";
+  }
+
+  it("says of a proxy's flags what a file of them says, and the digest of the version", async () => {
+    const file = await runBunting(["eval", path.join(examples, "storefront.yaml"), "banner", "-c", context]);
+    const live = await atProxy("banner", "-c", context);
+    const lines = (run: CliRun): string[] => run.out.split("\n").filter((_, index) => index !== 1);
+    expect(lines(live)).to.deep.equal(lines(file));
+    expect(live.out.split("\n")[1]).to.equal(
+      `reason TARGETING_MATCH, variant "festive", default/storefront at proxy ${proxy.sync}, digest ${(await digest()).slice(0, 8)}`,
+    );
+    expect(live).to.include({ code: 0, err: "" });
+    const json = JSON.parse((await atProxy("banner", "--json")).out) as object;
+    expect(json).to.include({ key: "banner", digest: await digest(), topic: "default/storefront" });
+  });
+
+  it("shows the answer of an agent, and the way through the rule by the flags that it has", async () => {
+    const live = await atAgent(agent, "banner", "-c", context);
+    expect(live.err).to.equal("");
+    expect(live.out).to.match(
+      /^banner = "Welcome, and happy holidays!"\nreason TARGETING_MATCH, variant "festive", all sources at agent /,
+    );
+    expect(live.out).to.contain(
+      `all sources at agent ${new URL(agent.ofrep).host}\n\nif → "festive"\n├─ if ends_with`,
+    );
+    expect(live.code).to.equal(0);
+    const mismatch = await atAgent(agent, "banner", "--type", "boolean", "--json");
+    expect(JSON.parse(mismatch.out)).to.include({ errorCode: "TYPE_MISMATCH" });
+    expect(mismatch.code).to.equal(1);
+  });
+
+  it("says where the answer of an agent is not that of its flags", async () => {
+    const args = proxySources(proxy.sync, "default/storefront");
+    const other = await startAgent([...args, "--context-value", "email=ada@example.com"]);
+    try {
+      await untilServed(other);
+      const { code, out, err } = await atAgent(other, "banner");
+      expect(out).to.match(/^banner = "Welcome, and happy holidays!"\n/);
+      expect(err).to.match(
+        /^The agent's flags give "Welcome\." here \(reason DEFAULT\): it adds to the context/,
+      );
+      expect(code).to.equal(1);
+    } finally {
+      await other.process.stop("SIGKILL");
+    }
+  });
+
+  it("shows the answer alone where there is no way to the flags, and errors as the agent says them", async () => {
+    const address = `agent://${new URL(agent.ofrep).host}`;
+    const away = `127.0.0.1:${await freePort()}`;
+    const alone = await runBunting(["eval", address, "banner", "--sync", away]);
+    expect(alone.out).to.match(/^banner = "Welcome\."\nreason DEFAULT, /);
+    expect(alone.err).to.contain(`the way through the rule is not known: no flags came from ${away}: `);
+    expect(alone.code).to.equal(0);
+    const unknown = await atAgent(agent, "nothing");
+    expect(unknown.out).to.contain("reason ERROR FLAG_NOT_FOUND");
+    expect(unknown.code).to.equal(1);
+  });
+
+  it("says which port is meant if it is another, and that nobody answers", async () => {
+    const management = await runBunting(["eval", `agent://${new URL(agent.management).host}`, "banner"]);
+    expect(management.err).to.contain("Is it the OFREP port of an agent, 8016 by default?");
+    const nobody = await runBunting(["eval", `agent://127.0.0.1:${await freePort()}`, "banner"]);
+    expect(nobody.err).to.match(/ can't be reached: .*ECONNREFUSED/);
+    const missing = await runBunting(["eval", `proxy://${proxy.sync}/default/nothing`, "banner"]);
+    expect(missing.err).to.contain("has no FeatureFlag default/nothing");
+    expect([management.code, nobody.code, missing.code]).to.deep.equal([2, 2, 2]);
+  });
+});
