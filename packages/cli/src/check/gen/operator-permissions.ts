@@ -208,6 +208,7 @@ export const operatorPermissions = [
       "flagds"
     ],
     "verbs": [
+      "get",
       "list",
       "watch"
     ],
