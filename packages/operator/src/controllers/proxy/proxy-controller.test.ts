@@ -48,7 +48,14 @@ class ScriptedCluster implements ProxyCluster {
       if (this.taken.has(kind)) return Promise.resolve({ kind: "nameTaken", object });
       const change = this.objects.has(kind) ? "none" : "created";
       this.objects.set(kind, desired);
-      return Promise.resolve({ kind: "applied", object, change, overruled: [], overridden: [], scaledBy: undefined });
+      return Promise.resolve({
+        kind: "applied",
+        object,
+        change,
+        overruled: [],
+        overridden: [],
+        scaledBy: undefined,
+      });
     },
     remove: ({ kind }: DesiredObject): Promise<boolean> => {
       this.removals++;
