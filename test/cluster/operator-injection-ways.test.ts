@@ -229,6 +229,20 @@ function addingContainer(name: string): readonly PolicyObject[] {
   ];
 }
 
+/** The spec with lists whose order depends on what was lost in one order. */
+function sorted({ volumes = [], ...spec }: PodSpec): PodSpec {
+  const inOrder = (container: Container): Container => ({
+    ...container,
+    env: [...(container.env ?? [])].sort((a, b) => (a.name < b.name ? -1 : 1)),
+  });
+  return {
+    ...spec,
+    volumes: [...volumes].sort((a, b) => (a.name < b.name ? -1 : 1)),
+    containers: spec.containers.map(inOrder),
+    initContainers: (spec.initContainers ?? []).map(inOrder),
+  };
+}
+
 describe("injection by the API server's policy and by inject()", function () {
   this.timeout(120_000);
   const cluster = sharedCluster();
@@ -288,6 +302,66 @@ describe("injection by the API server's policy and by inject()", function () {
     });
   }
 
+  it("mutates a Pod once, though the API server shows it to the policy again", async () => {
+    const mutationsOf = async (pod: PodManifest): Promise<number> => {
+      const before = await worlds.policies.mutations();
+      await worlds.create(world.injecting, pod);
+      return (await worlds.policies.mutations()) - before;
+    };
+    const init = ["istio-init", "migrate"].map((name) => ({ ...app, name }));
+    const own = { ...app, env: [{ name: "FLAGD_HOST", value: "elsewhere" }] };
+    for (const pod of [
+      asking("featureflagsource", "full", {}),
+      asking("featureflagsource", "full", { spec: { containers: [own], initContainers: init } }),
+      asking("inprocessconfiguration", "variables", { spec: { containers: [own] } }),
+    ])
+      expect(await mutationsOf(pod)).to.equal(1);
+    const made = await worlds.create(world.injecting, asking("featureflagsource", "full", {}));
+    expect(await mutationsOf(made)).to.equal(0);
+  });
+
+  it("gives a Pod that was copied from an injected one whatever it has lost since", async () => {
+    const { metadata, spec } = await expectEqualWays(
+      asking("featureflagsource", "full", { spec: { initContainers: [{ ...app, name: "migrate" }] } }),
+    );
+    const without = (container: Container | undefined, field: "env" | "volumeMounts"): Container => ({
+      ...app,
+      ...container,
+      [field]: [],
+    });
+    const { containers, initContainers = [] } = spec;
+    const [sidecar, migrate] = initContainers;
+    const losses: Readonly<Record<string, Partial<PodSpec>>> = {
+      "a volume": { volumes: spec.volumes?.slice(0, 2) ?? [] },
+      "a Secret": { imagePullSecrets: [] },
+      "a variable": { containers: [{ ...without(containers[0], "env"), env: fullEntry.env.slice(1) }] },
+      "a mount": { containers: [without(containers[0], "volumeMounts")] },
+      "an init container's variables": {
+        initContainers: [sidecar ?? app, without(migrate, "env")],
+      },
+      "an init container's mount": {
+        initContainers: [sidecar ?? app, without(migrate, "volumeMounts")],
+      },
+      "the sidecar": { initContainers: [migrate ?? app] },
+    };
+    for (const [what, lost] of Object.entries(losses)) {
+      const copy = { metadata, spec: { ...spec, ...lost } };
+      // Without the policy, the API server refuses a Pod that mounts a volume which it has not.
+      const completed = await worlds.create(world.injecting, copy);
+      expect(sorted(completed.spec), what).to.deep.equal(sorted(spec));
+      expect(await worlds.create(world.plain, admitted(copy)), what).to.deep.equal(completed);
+    }
+  });
+
+  it("gives a Pod without a sidecar its variables in front of a container that is called as one", async () => {
+    const names = ["istio-init", "migrate", "flagd"];
+    const spec = { initContainers: names.map((name) => ({ ...app, name })) };
+    const made = await expectEqualWays(asking("inprocessconfiguration", "variables", { spec }));
+    const [mesh = app, migrate = app, flagd = app] = made.spec.initContainers ?? [];
+    const lost = { ...made.spec, initContainers: [mesh, { ...migrate, env: [] }, flagd] };
+    expect(await expectEqualWays({ ...made, spec: lost })).to.deep.equal(made);
+  });
+
   const later: Container = { ...app, name: "later" };
   it("completes containers that came after the sidecar", async () => {
     const made = await expectEqualWays(asking("featureflagsource", "full", {}));
@@ -338,7 +412,7 @@ describe("injection by the API server's policy and by inject()", function () {
   });
 
   it("does nothing by halves of a Pod that is too large to be checked, and leaves it to the webhook", async () => {
-    const pod = asking("featureflagsource", "full", large(100, 500));
+    const pod = asking("featureflagsource", "full", large(100, 1_000));
     const { injecting, plain } = world;
     expect(await worlds.create(injecting, pod)).to.deep.equal(await worlds.create(plain, pod));
   });

@@ -46,6 +46,17 @@ export class TestPolicies {
     this.#paths.push(at);
   }
 
+  /** How often the API server has evaluated mutations of these policies since its start, for whatever Pod. */
+  async mutations(): Promise<number> {
+    const { text } = await this.#cluster.api.request("GET", "/metrics");
+    const counts = text
+      .split("\n")
+      .filter((line) => line.startsWith("apiserver_mutating_admission_policy_check_total{"))
+      .filter((line) => /policy="([^"]*)"/.exec(line)?.[1]?.endsWith(`.${this.#id}`) === true)
+      .map((line) => Number(line.slice(line.lastIndexOf(" "))));
+    return counts.reduce((sum, count) => sum + count, 0);
+  }
+
   /** A namespace in which they hold. */
   async createNamespace(labels: Readonly<Record<string, string>> = {}): Promise<string> {
     const name = await this.#cluster.createNamespace();
