@@ -97,6 +97,40 @@ describe("the operator", function () {
     });
   });
 
+  describe("installed anew", () => {
+    after(stopAll);
+
+    it("leads before the Lease is over that nobody could release, once its holder's Pod is gone", async () => {
+      const namespace = await cluster().createNamespace();
+      const account = await accountIn(namespace);
+      const old = start(account, "operator-old");
+      await old.leads();
+      await old.stop("SIGKILL");
+      const path = `/apis/coordination.k8s.io/v1/namespaces/${namespace}/leases/bunting-operator`;
+      const left = (await cluster().api.get(path))["spec"] as LeaseTimes;
+      const name = "bunting-operator";
+      await cluster().api.apply(
+        `/apis/apps/v1/namespaces/${namespace}/deployments/${name}`,
+        deploymentOf(name, namespace),
+      );
+      const hash = "5d4f";
+      const owner = {
+        apiVersion: "apps/v1",
+        kind: "ReplicaSet",
+        name: `${name}-${hash}`,
+        uid: "u",
+        controller: true,
+      };
+      await cluster().api.create(`/api/v1/namespaces/${namespace}/pods`, {
+        metadata: { name: "operator-new", labels: { "pod-template-hash": hash }, ownerReferences: [owner] },
+        spec: podSpec,
+      });
+      await start(account, "operator-new").leads();
+      const taken = (await cluster().api.get(path))["spec"] as LeaseTimes;
+      expect(millisecondsBetween(left.renewTime, taken.acquireTime)).to.be.below(14_500);
+    });
+  });
+
   describe("beside another operator", () => {
     after(stopAll);
 

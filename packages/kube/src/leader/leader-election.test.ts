@@ -224,6 +224,57 @@ describe("LeaderElection", () => {
     expect(heard).to.deep.equal(["b leads"]);
   });
 
+  describe("told whether the leader is gone", () => {
+    const asked: string[] = [];
+    let gone: boolean;
+    const isGone = (holder: string): Promise<boolean> => {
+      asked.push(holder);
+      return Promise.resolve(gone);
+    };
+
+    beforeEach(() => {
+      asked.length = 0;
+      gone = false;
+    });
+
+    /** A Lease whose holder renews it no more. */
+    function dead(): void {
+      const metadata = { name: "operator", namespace: "bunting", resourceVersion: "x" };
+      server.lease = { metadata, spec: { holderIdentity: "dead", leaseDurationSeconds: 15 } };
+    }
+
+    it("takes its lease at once, with the resourceVersion that it has read", async () => {
+      dead();
+      gone = true;
+      candidate("b", { claim: { namespace: "bunting", name: "operator", identity: "b", isGone } });
+      await settled();
+      expect([heard, asked]).to.deep.equal([["b leads"], ["dead"]]);
+      expect(server.spec).to.deep.include({ holderIdentity: "b", leaseTransitions: 1 });
+    });
+
+    it("waits for one that is there, and asks again while that does not renew", async () => {
+      dead();
+      candidate("b", { claim: { namespace: "bunting", name: "operator", identity: "b", isGone } });
+      await pass(4_500);
+      expect(asked, "it may renew yet").to.deep.equal(["dead"]);
+      await pass(2_500);
+      expect(asked.length).to.be.greaterThan(1);
+      expect(heard).to.deep.equal([]);
+      gone = true;
+      await pass(2_000);
+      expect(heard).to.deep.equal(["b leads"]);
+    });
+
+    it("asks once about one that renews", async () => {
+      candidate("a", { timing: { retryMs: 1_500, renewMs: 4_000 } });
+      await settled();
+      candidate("b", { claim: { namespace: "bunting", name: "operator", identity: "b", isGone } });
+      await settled();
+      await pass(60_000);
+      expect([heard, asked]).to.deep.equal([["a leads"], ["a"]]);
+    });
+  });
+
   it("steps down before its lease lapses while the API server does not answer, and leads again afterwards", async () => {
     const { election } = candidate("a");
     await settled();

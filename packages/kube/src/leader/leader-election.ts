@@ -12,6 +12,8 @@ export interface LeaseClaim {
   readonly name: string;
   /** Names this process, and no other one: the Pod's name and something random. */
   readonly identity: string;
+  /** True if a holder has ended for certain, and could not release the lease. Asked when it is first seen, and while it does not renew. Default: never. */
+  readonly isGone?: (holder: string, signal: AbortSignal) => Promise<boolean>;
 }
 
 export interface LeaseTiming {
@@ -54,7 +56,7 @@ interface Observed {
  * - Writes carry the resourceVersion that was read: of two processes that acquire an expired lease, one gets a CONFLICT.
  * - The leader counts its lease from the begin of the renewal, and steps down after `renewDeadlineMs`, before the lease
  *   expires for others. A process that was stopped for longer steps down first of all, because its timer is due.
- * - The lease is released only when `lead` has ended.
+ * - The lease is released only when `lead` has ended, and taken from another process before it has expired only if that has ended for certain.
  */
 export class LeaderElection implements Runnable {
   readonly name = "leader election";
@@ -69,6 +71,8 @@ export class LeaderElection implements Runnable {
   #held: LeaseObject | undefined;
   /** While this process leads: the begin of the last successful renewal. */
   #renewedMs: number | undefined;
+  /** The holder about which `isGone` was asked last. */
+  #asked = "";
   /** The last known leader. */
   #leader = "";
 
@@ -182,14 +186,17 @@ export class LeaderElection implements Runnable {
     this.#observe(lease);
     const { holderIdentity = "", leaseDurationSeconds = this.#leaseMs / 1_000 } = lease.spec ?? {};
     const unchangedMs = context.clock.monotonicMs() - (this.#observed?.sinceMs ?? Infinity);
-    if (
-      holderIdentity !== "" &&
-      holderIdentity !== claim.identity &&
-      unchangedMs < leaseDurationSeconds * 1_000
-    )
-      return false;
+    const isOthers = holderIdentity !== "" && holderIdentity !== claim.identity;
+    const isLive = isOthers && unchangedMs < leaseDurationSeconds * 1_000;
+    if (isLive && !(await this.#isGone(holderIdentity, unchangedMs, signal))) return false;
     this.#hold(await client.update(this.#scope, { ...lease, spec: this.#specOf(lease.spec) }, signal));
     return true;
+  }
+
+  async #isGone(holder: string, unchangedMs: number, signal: AbortSignal): Promise<boolean> {
+    if (holder === this.#asked && unchangedMs < this.#renewDeadlineMs / 2) return false;
+    this.#asked = holder;
+    return (await this.#options.claim.isGone?.(holder, signal)) ?? false;
   }
 
   /** The leader renews what it wrote last, without reading it. False if somebody else has written since. */
@@ -243,13 +250,8 @@ export class LeaderElection implements Runnable {
       const lease = await this.#read(abort.signal);
       if (lease?.spec?.holderIdentity !== claim.identity) return;
       const now = microTime(context.clock.now());
-      const spec = {
-        ...lease.spec,
-        holderIdentity: "",
-        leaseDurationSeconds: 1,
-        acquireTime: now,
-        renewTime: now,
-      };
+      const nobodys = { holderIdentity: "", leaseDurationSeconds: 1, acquireTime: now, renewTime: now };
+      const spec = { ...lease.spec, ...nobodys };
       await client.update(this.#scope, { ...lease, spec }, abort.signal);
       this.#leader = "";
       context.logger.info({ lease: this.#scope.name }, "the lease is released");

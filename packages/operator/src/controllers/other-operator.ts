@@ -1,12 +1,12 @@
 import { type KubeObject, type ResourceType, type RestClient, unlessNotFound } from "@bunting/kube";
 import { isAborted, sleep, type Context } from "@bunting/runtime";
 import { otherLeaseName } from "../api/leases.js";
+import { hasPod } from "./lease-holder.js";
 
 /** The name of its Deployment, unless users rename it. */
 const otherDeployment = "open-feature-operator-controller-manager";
 
 const leaseType: ResourceType = { group: "coordination.k8s.io", version: "v1", plural: "leases" };
-const podType: ResourceType = { group: "", version: "v1", plural: "pods" };
 const deploymentType: ResourceType = { group: "apps", version: "v1", plural: "deployments" };
 
 /** Interval of looks while another operator runs. */
@@ -120,8 +120,8 @@ export class OtherOperator {
    * with that of the node for a Pod in the network of the node, and such a Pod is never seen.
    */
   async #hasEnded(holder: string, signal: AbortSignal): Promise<boolean> {
-    const [name = ""] = holder.split("_");
-    const isThere = (await this.#get(podType, name, signal)) !== undefined;
+    const { client, namespace } = this.#options;
+    const isThere = await hasPod(client, { namespace, identity: holder }, signal);
     if (isThere) this.#seenHolder = holder;
     return !isThere && this.#seenHolder === holder;
   }

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { EventRecorder } from "@bunting/kube";
 import { runnableComponent, type Component, type Runnable } from "@bunting/runtime";
 import { leaseName } from "../api/leases.js";
+import { hasPod } from "../controllers/lease-holder.js";
 import type { OtherOperator } from "../controllers/other-operator.js";
 import type { OperatorWiring } from "./operator-parts.js";
 
@@ -52,13 +53,41 @@ export function leadership(wiring: OperatorWiring, leading: LeadershipParts): Ru
     }
   };
   if (!options.leaderElect) return { name: "the leader's work", run: lead };
+  const { namespace } = options;
   return new parts.LeaderElection({
     client: cluster.client,
-    claim: { namespace: options.namespace, name: leaseName, identity: `${instance}_${randomUUID()}` },
+    claim: {
+      ...{ namespace, name: leaseName, identity: identityOf(options.podName, instance) },
+      isGone: (holder, signal) => isGone(wiring, leading, holder, signal),
+    },
     lead,
     context,
     timing: { retryMs, renewMs },
   });
+}
+
+/** By `_` it is told from others that there is a Pod of the name before it. */
+function identityOf(podName: string, instance: string): string {
+  return `${instance}${podName === "" ? "-" : "_"}${randomUUID()}`;
+}
+
+/**
+ * True if the holder's Pod does not exist any more. `helm uninstall` takes the Role before the Pods have ended, so that the leader can't release the Lease,
+ * and who is installed next would wait for the end of it. Only a process that finds itself by its Pod's name knows that others are found so.
+ */
+async function isGone(
+  { options, cluster, context }: OperatorWiring,
+  { ownUid }: LeadershipParts,
+  identity: string,
+  signal: AbortSignal,
+): Promise<boolean> {
+  try {
+    if (!identity.includes("_") || (await ownUid(signal)) === undefined) return false;
+    return !(await hasPod(cluster.client, { namespace: options.namespace, identity }, signal));
+  } catch (error) {
+    if (!signal.aborted) context.logger.warn({ error }, "it can't be seen whether the leader's Pod is gone");
+    return false;
+  }
 }
 
 /** Looks for another operator, and says so to users. */
