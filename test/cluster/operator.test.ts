@@ -209,6 +209,20 @@ describe("the operator", function () {
       expect(pod.metadata.annotations?.["bunting.dev/injected"]).to.match(/^webhook [0-9a-f]{16}$/);
     });
 
+    it("starts Pods whose variables would have names that Kubernetes refuses, with others", async () => {
+      await putObject(shop, "InProcessConfiguration", "odd", { envVarPrefix: "A=\u0000" });
+      const metadata = {
+        generateName: "app-",
+        annotations: { "openfeature.dev/enabled": "true", "openfeature.dev/inprocessconfiguration": "odd" },
+      };
+      const named = async (): Promise<string> => {
+        const pod = { metadata, spec: podSpec };
+        return JSON.stringify((await cluster().api.create(`/api/v1/namespaces/${shop}/pods`, pod))["spec"]);
+      };
+      await eventually(async () => (await named()).includes('"FLAGD_RESOLVER"'), "the Pod has its variables");
+      await cluster().api.delete(`${core}/namespaces/${shop}/inprocessconfigurations/odd`);
+    });
+
     it("starts Pods whose source is missing all the same, and says why they have no flags", async () => {
       const pod = await createPod("nowhere");
       expect(pod.spec.initContainers).to.equal(undefined);

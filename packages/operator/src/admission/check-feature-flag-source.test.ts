@@ -121,6 +121,7 @@ describe("reviewSource", () => {
     expect(review(bad).isAllowed).to.equal(false);
     expect(review(bad).refusal?.causes?.[0]?.field).to.equal("spec.envVars[0]");
     expect(review(bad, good).isAllowed).to.equal(false);
+    expect(review({ sources, envVarPrefix: "A=" }).refusal?.causes?.[0]?.field).to.equal("spec.envVarPrefix");
     expect(review({ ...bad, port: 1 }, bad)).to.deep.include({ isAllowed: true });
     expect(review({ ...bad, port: 1 }, bad).warnings).to.have.length(1);
   });

@@ -7,6 +7,7 @@ import type { Severity } from "@bunting/featureflags/checks";
 import { quoted } from "@bunting/runtime";
 import { usableEnvironment } from "../desired/usable-environment.js";
 import { nanoUnits } from "../pod/quantity.js";
+import { prefixProblem } from "../sources/usable-prefix.js";
 
 /** A finding about a FeatureFlagSource. With an error, Pods that use it could not be created, or their sidecar could not start. */
 export interface SourceFinding {
@@ -28,6 +29,7 @@ const headerName = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 export function checkFeatureFlagSource(spec: FeatureFlagSourceSpec): readonly SourceFinding[] {
   return [
     ...checkSources(spec),
+    ...checkPrefix(spec.envVarPrefix),
     ...checkVariables(spec.envVars ?? []),
     ...checkResources(spec.resources ?? {}),
     ...checkContext(spec),
@@ -60,6 +62,13 @@ function checkSources({ sources, syncProviderArgs = [] }: FeatureFlagSourceSpec)
     findings.push({ severity: "warning", message, path: ["syncProviderArgs"] });
   }
   return findings;
+}
+
+function checkPrefix(prefix: string | undefined): SourceFinding[] {
+  const problem = prefixProblem(prefix);
+  return problem === undefined
+    ? []
+    : [{ severity: "error", message: problem.message, path: ["envVarPrefix"] }];
 }
 
 function checkVariables(variables: readonly EnvironmentVariable[]): SourceFinding[] {

@@ -51,6 +51,13 @@ describe("planInProcess", () => {
       expect(result).to.have.nested.property("problems[0].reason", reason);
     });
 
+  it("has a prefix with which Kubernetes accepts variables, and says so where another was written", () => {
+    const result = plan("a", { "shop/a": { envVarPrefix: "A=\u0000" } });
+    expect(result).to.have.nested.property("spec.envVarPrefix", "FLAGD");
+    expect(result).to.have.nested.property("problems[0].reason", "InvalidSetting");
+    expect(plan("a", { "shop/a": { envVarPrefix: "my.App" } })).to.deep.include({ problems: [] });
+  });
+
   it("gives applications no variable of a shared one that a program could take for its own", () => {
     const envVars = [{ name: "BASH_ENV", value: "x" }];
     for (const envVarPrefix of ["", "NODE"]) {

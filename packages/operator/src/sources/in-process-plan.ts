@@ -13,6 +13,7 @@ import { addressKey, parseObjectNames } from "./object-names.js";
 import type { SourceProblem } from "./source-problem.js";
 import type { Unkept } from "./source-plan.js";
 import { SpecSize } from "./spec-size.js";
+import { withUsablePrefix } from "./usable-prefix.js";
 
 export interface InProcessRules {
   /** Where the Pods are. */
@@ -67,7 +68,8 @@ export function planInProcess(
     if (isForeign) for (const variable of usable.spec.envVars ?? []) foreign.add(variable);
     spec = mergeInProcessConfigurations(spec, usable.spec);
   }
-  const named = withoutBareVariables(spec, foreign);
-  problems.push(...named.problems);
+  const prefixed = withUsablePrefix(spec);
+  const named = withoutBareVariables(prefixed.spec, foreign);
+  problems.push(...prefixed.problems, ...named.problems);
   return { kind: "planned", spec: named.spec as DefaultedInProcessConfiguration, problems };
 }

@@ -62,6 +62,17 @@ describe("planSources", () => {
     expect(problems).to.deep.equal([]);
   });
 
+  it("has a prefix with which Kubernetes accepts variables, and says so where another was written", () => {
+    const sources = [{ source: "limits" }];
+    for (const envVarPrefix of ["A=", "\u0000", "ü"]) {
+      const { spec, problems } = planned("a", { "shop/a": { spec: { sources, envVarPrefix } } });
+      expect(spec.envVarPrefix).to.equal("FLAGD");
+      expect(problems.map(({ reason }) => reason)).to.deep.equal(["InvalidSetting"]);
+    }
+    const { spec, problems } = planned("a", { "shop/a": { spec: { sources, envVarPrefix: "my.App-1" } } });
+    expect([spec.envVarPrefix, problems]).to.deep.equal(["my.App-1", []]);
+  });
+
   it("merges sources in the order of the text, which is a namespace's own", () => {
     const b = { spec: { sources: [{ source: "b", provider: "flagd-proxy" }], port: 2, envVarPrefix: "B" } };
     const a = { spec: { sources: [{ source: "a", provider: "flagd-proxy" }], port: 1 } };

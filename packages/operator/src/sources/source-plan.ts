@@ -13,6 +13,7 @@ import { addressKey, parseObjectNames, type ObjectAddress } from "./object-names
 import { resolveSource, type ProviderRules, type ResolvedSource } from "./source-element.js";
 import type { SourceProblem } from "./source-problem.js";
 import { SpecSize } from "./spec-size.js";
+import { withUsablePrefix } from "./usable-prefix.js";
 
 /** An object may be known without its spec. */
 export interface Unkept {
@@ -67,9 +68,10 @@ export function planSources(text: string, catalogue: SourceCatalogue, rules: Sou
     if (usable.isForeign) for (const variable of usable.spec.envVars ?? []) foreign.add(variable);
     spec = mergeFeatureFlagSources(spec, usable.spec);
   }
-  const named = withoutBareVariables(spec, foreign);
+  const prefixed = withUsablePrefix(spec);
+  const named = withoutBareVariables(prefixed.spec, foreign);
   spec = named.spec;
-  problems.push(...named.problems);
+  problems.push(...prefixed.problems, ...named.problems);
   const sources: ResolvedSource[] = [];
   for (const entry of spec.sources) {
     const resolved = resolveSource(entry, spec.defaultSyncProvider, rules);
