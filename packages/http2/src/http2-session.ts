@@ -250,6 +250,7 @@ export class Http2Session
 
   read(chunk: Buffer): void {
     if (this.#hasFailed || this.#output.isEnded) {
+      this.#reading.drop(chunk.length);
       this.#droppedBytes += chunk.length;
       if (this.#droppedBytes > maxDroppedBytes) this.destroy();
     } else this.#reading.take(chunk);

@@ -67,6 +67,11 @@ export class SessionReading implements TurnReader {
     this.#handle(chunk);
   }
 
+  /** Counts bytes that were read and are dropped: they are in memory until they are collected. */
+  drop(bytes: number): void {
+    this.#share.read(bytes);
+  }
+
   #handle(chunk: Buffer): void {
     // In order: unread chunks come first.
     const rest = this.#unread === undefined ? this.#owner.handle(chunk) : chunk;
@@ -88,7 +93,7 @@ export class SessionReading implements TurnReader {
 
   /** Called by the fairness of reads only. */
   pauseForTurn(): void {
-    if (this.#owner.isOpen) this.#owner.sockets.stopReading(this.#owner.socket);
+    if (!this.#owner.socket.destroyed) this.#owner.sockets.stopReading(this.#owner.socket);
   }
 
   /** Called by the fairness of reads only. */
@@ -109,7 +114,7 @@ export class SessionReading implements TurnReader {
   }
 
   #start(): void {
-    if (this.#owner.isOpen && !this.isPaused) this.#owner.sockets.startReading(this.#owner.socket);
+    if (!this.#owner.socket.destroyed && !this.isPaused) this.#owner.sockets.startReading(this.#owner.socket);
   }
 }
 

@@ -6,6 +6,7 @@ import { seededRandom } from "@bunting/test/support/seeded-random.js";
 import { expect } from "chai";
 import { GrpcServer } from "@bunting/rpc";
 import { PeerMemory } from "../limits/peer-memory.js";
+import { ReadFairness } from "../limits/read-fairness.js";
 import { PortListener } from "../port/port-listener.js";
 import type { PortListenerOptions } from "../port/port-listener-options.js";
 import {
@@ -178,6 +179,24 @@ describe("the server of whole requests", () => {
     expect(idle.socket.destroyed).to.equal(false);
     idle.socket.destroy();
     await eventually(() => memory.bytes === 0, "the accounts of both to be closed");
+  });
+
+  it("counts no time for a connection that is not read because the turn has had its work", async () => {
+    const times = { headerTimeoutMs: 100 };
+    const due: (() => void)[] = [];
+    const turns = new ReadFairness({ perTurn: 1, afterTurn: (callback) => void due.push(callback) });
+    const port = await serve({ ...times, turns, wholeRequests: fast() });
+    const reader = { pauseForTurn: () => undefined, resumeAfterTurn: () => undefined };
+    turns.enter(reader, "10.0.0.1").spend(10);
+    const patient = await connect(port);
+    patient.socket.write(request("/patient"));
+    // As long as it takes to give up a client that says nothing.
+    const silent = await connect(await serve({ ...times, wholeRequests: fast() }));
+    await once(silent.socket, "close");
+    expect(silent.received()).to.match(/^HTTP\/1.1 408 /);
+    expect(patient.received()).to.equal("");
+    for (const callback of due.splice(0)) callback();
+    await eventually(() => answers(patient) === 1, "the answer");
   });
 
   it("closes its connections when the port stops listening, and on close", async () => {

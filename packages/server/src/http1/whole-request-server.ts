@@ -188,6 +188,8 @@ export class WholeRequestServer {
   #sweep(): void {
     const { headerTimeoutMs, idleTimeoutMs, graceMs, sweepMs } = this.#options.times;
     for (const [socket, connection] of this.#connections) {
+      // Its request may have arrived.
+      if (connection.share.isPaused) continue;
       const silentMs = connection.sweeps++ * sweepMs;
       if (connection.hasAsked) {
         // Later than promised: a client that trusts the promise must not find the connection closed.

@@ -170,6 +170,20 @@ describe("ReadFairness", () => {
     expect(due).to.have.length(0);
   });
 
+  it("reads nothing else in a turn that admits, if the turn before had its work", () => {
+    const [busy, other] = readers(2) as [FakeReader, FakeReader];
+    let admitted = 0;
+    busy.share.spend(1);
+    endTurn();
+    busy.share.spend(perTurn + 1);
+    turns.admit(() => admitted++, "10.0.0.1");
+    endTurn();
+    expect([other.isReading, busy.isReading, admitted]).to.deep.equal([false, false, 0]);
+    endTurn();
+    expect([other.isReading, busy.isReading, admitted]).to.deep.equal([true, true, 1]);
+    expect(due).to.have.length(0);
+  });
+
   it("forgets connections that have closed", () => {
     const [gone, greedy] = readers(2) as [FakeReader, FakeReader];
     gone.share.spend(perConnection + 1);

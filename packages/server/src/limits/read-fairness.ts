@@ -47,7 +47,8 @@ const maxPerTurn = 512;
  * - Bytes count for the turn from the first 8 KiB of a connection on, in every protocol: 400 connections with 64 KB each fill a small container.
  *   So a turn brings at most `perTurn` times 8 KiB into memory, and the 64 KB that the last connection of it was read with.
  * - What has been read is handled up to four shares (`hasOverspent`); the rest of it is handled in a later turn.
- * - Waiting connections are admitted in every second turn, resting ones are read in the others: neither starves.
+ * - Waiting connections are admitted in every second turn, resting ones are read in the others: neither starves. After a turn that had its work,
+ *   a turn that admits reads nothing else.
  * - With `restFactor` 1, a turn that read resting connections is followed by a rest as long as that turn, at most 250 ms:
  *   that time is left to all others.
  */
@@ -143,7 +144,9 @@ export class ReadFairness implements SharedTurns {
     this.#spent = 0;
     this.#isEndDue = false;
     this.#rest();
-    if (this.#areAllPaused) {
+    // What was read of those that wait is in memory: if as much is read while they are admitted, more and more of them wait.
+    const admitsAlone = this.#arrivals.size > 0 && this.#turn % 2 === 0;
+    if (this.#areAllPaused && !admitsAlone) {
       this.#areAllPaused = false;
       // In the order of the set: the oldest is read first.
       for (const member of this.#members) if (!member.isResting) member.resume();
@@ -152,7 +155,8 @@ export class ReadFairness implements SharedTurns {
     // In every second turn, so that neither kind starves.
     if (this.#arrivals.size > 0 && (this.#turn % 2 === 0 || !canRead)) this.#admitSome();
     else if (canRead) this.#readSome();
-    if (this.#arrivals.size > 0 || (this.#resting.size > 0 && !this.#isResting)) this.#awaitEnd();
+    if (this.#areAllPaused || this.#arrivals.size > 0 || (this.#resting.size > 0 && !this.#isResting))
+      this.#awaitEnd();
   }
 
   /** Begins a rest if resting connections were read in this turn. */

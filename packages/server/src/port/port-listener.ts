@@ -15,6 +15,7 @@ import { PeerMemory } from "../limits/peer-memory.js";
 import { ReadFairness } from "../limits/read-fairness.js";
 import { StallWatch, type StallOptions } from "../limits/stall-watch.js";
 import { warnOfMissingParts } from "../node-internals/self-check.js";
+import { startReading, stopReading } from "../node-internals/socket-handle.js";
 import { ClientCertificateWatch } from "../tls/client-certificate-watch.js";
 import { isEncrypted } from "../tls/peer-certificate.js";
 import type { TlsEvents, TlsTermination } from "../tls/tls-termination.js";
@@ -204,6 +205,8 @@ export class PortListener {
     }
     switch (protocol) {
       case "http2":
+        // While it waits for its turn, nothing more is read.
+        stopReading(socket);
         this.#transport?.whenReady(() => this.#serveHttp2(socket), peerAddress(socket));
         break;
       case "http1":
@@ -245,6 +248,7 @@ export class PortListener {
   #serveHttp2(socket: Socket): void {
     // The connection may have closed while it waited.
     if (socket.destroyed) return;
+    startReading(socket);
     this.#forget(socket);
     socket.off("close", this.#onClose);
     this.#transport?.accept(socket);
