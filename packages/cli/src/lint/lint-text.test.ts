@@ -277,6 +277,11 @@ describe("lintText", () => {
     expect((await lint(text.repeat(3_000))).findings, "a text too long to read again").to.have.length(1);
   });
 
+  it("names the first syntax error of JSON, and none after it, which may follow from it", async () => {
+    const text = '{\n"flags": {\n"a": {"state": "ENABLED" "variants": {}},\n"b": {"state" "ENABLED"},\n}}';
+    expect(brief((await lint(text, "flags.json")).findings)).to.deep.equal(["3:26 error syntax"]);
+  });
+
   it("checks the files of flags in a ConfigMap, at their lines", async () => {
     const text = [
       "apiVersion: v1",
