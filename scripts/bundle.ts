@@ -97,8 +97,18 @@ async function bundle(program: string): Promise<void> {
       loadOnDemand(onDemand, inBundle),
     ],
     define: { "process.env.BUNTING_BUILD": JSON.stringify(version) },
+    // Bundles are functions to node, which has not evaluated anything of the service when this returns. The directive must be the first statement.
+    banner: { js: `"use strict";if(process.argv[2]==="health")return require("./${name}.health.cjs");` },
   });
-  const metafiles: Metafile[] = [metafile];
+  const { metafile: ofHealth } = await build({
+    ...common,
+    sourcemap: false,
+    entryPoints: [path.join(folder, "src/health.ts")],
+    outfile: path.join(folder, `dist/${name}.health.cjs`),
+    format: "cjs",
+    plugins: [loadOnDemand(onDemand), dropUnused()],
+  });
+  const metafiles: Metafile[] = [metafile, ofHealth];
   for (const [module, dependent] of Object.entries(apart)) {
     const { metafile: ofModule } = await build({
       ...common,
@@ -141,6 +151,23 @@ async function bundleLauncher(launcher: string, outfile: string): Promise<void> 
     format: "cjs",
     define: { "process.env.BUNTING_BUNDLE_ID": JSON.stringify(bundleId(outfile)) },
   });
+}
+
+/** Leaves out our modules of which nothing is used, with what they import: the logger and the metrics, of the main entry of runtime. */
+function dropUnused(): Plugin {
+  return {
+    name: "drop-unused",
+    setup: (build) => {
+      build.onResolve(
+        { filter: /^(@bunting\/|\.)/ },
+        async ({ path: name, kind, resolveDir, pluginData }) => {
+          if (kind !== "import-statement" || pluginData === "resolved") return undefined;
+          const resolved = await build.resolve(name, { kind, resolveDir, pluginData: "resolved" });
+          return { path: resolved.path, errors: resolved.errors, sideEffects: false };
+        },
+      );
+    },
+  };
 }
 
 /** Points imports of these packages at their files among the chunks. */

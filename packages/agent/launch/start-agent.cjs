@@ -1,7 +1,8 @@
 #!/usr/bin/env node
 // @ts-check
 /**
- * What the image starts: the agent's bundle, with V8's code cache if there is a valid one beside it, and otherwise as node does by itself.
+ * What the image starts: the agent's bundle, with V8's code cache if there is a valid one beside it, and otherwise as node does by itself; for
+ * `health`, its bundle alone.
  * scripts/bundle.ts puts it into dist/ and fills in the bundle's id; scripts/code-cache makes the cache.
  */
 "use strict";
@@ -10,10 +11,15 @@ const path = require("node:path");
 const { compileBundle, readCache, runBundle } = require("./cached-script.cjs");
 
 const bundle = path.join(__dirname, "bunting-agent.cjs");
-const cachedData = readCache(
-  path.join(__dirname, "bunting-agent.cache"),
-  process.env["BUNTING_BUNDLE_ID"] ?? "",
-);
-// With --enable-source-maps node has to load the bundle itself, to find its map.
-if (cachedData === undefined || process.sourceMapsEnabled) require(bundle);
-else runBundle(compileBundle(bundle, cachedData), bundle, require);
+if (process.argv[2] === "health") require(path.join(__dirname, "bunting-agent.health.cjs"));
+else start();
+
+function start() {
+  const cachedData = readCache(
+    path.join(__dirname, "bunting-agent.cache"),
+    process.env["BUNTING_BUNDLE_ID"] ?? "",
+  );
+  // With --enable-source-maps node has to load the bundle itself, to find its map.
+  if (cachedData === undefined || process.sourceMapsEnabled) require(bundle);
+  else runBundle(compileBundle(bundle, cachedData), bundle, require);
+}

@@ -5,7 +5,10 @@ import type { OptionsOf, OptionTable } from "./options/option.js";
 import { quoted } from "./quoted.js";
 import { RuntimeError } from "./runtime-error.js";
 
-/** A binary with one command, `start`, like flagd and flagd-proxy; `version` and `--help` are added. */
+/**
+ * A binary with one command, `start`, like flagd and flagd-proxy; `version` and `--help` are added. `health` is a program of its own
+ * (run-health.ts), which bundles begin with where it is asked for.
+ */
 export interface Program<Table extends OptionTable> {
   /** `bunting-proxy`. */
   readonly name: string;
@@ -56,7 +59,9 @@ async function run<const Table extends OptionTable>(
   }
   if (command === undefined || command === "help" || argv.includes("--help") || argv.includes("-h")) {
     const { name, describe, table } = program;
-    const usage = `${name} start [options]   |   ${name} version`;
+    const usage = ["start [options]", "health [options]", "version"]
+      .map((each) => `${name} ${each}`)
+      .join("   |   ");
     const epilogue =
       "A flag overrides its environment variable, which overrides the config file, which overrides the default.";
     process.stdout.write(`${renderHelp({ usage, describe, table, epilogue })}\n`);
