@@ -208,6 +208,17 @@ describe("the images", function () {
       expect(await container.stop()).to.equal(0);
     });
 
+    for (const service of services) {
+      it(`the ${service} asks itself for its health, and has a sentence if it does not run`, async () => {
+        rootFileSystem = new RootFileSystem(images[service]);
+        container = new Container(rootFileSystem, { args: ["health"] });
+        expect(await container.exit, container.output.join("\n")).to.equal(1);
+        expect(container.output.join("\n")).to.match(
+          /^bunting-\w+: nothing answers at 127\.0\.0\.1:80\d\d \(/,
+        );
+      });
+    }
+
     it("the proxy's has the CLI", async () => {
       directory.replace("demo.yaml", manifest("demo", 1, "shop"));
       rootFileSystem = new RootFileSystem(images.proxy);
