@@ -10,7 +10,7 @@ import { TempDirectory } from "../support/temp-directory.js";
 import { helm } from "./support/chart.js";
 import { goModuleSource } from "../../scripts/go-module-source.js";
 import { operatorChart } from "./support/operator-chart.js";
-import { readmeInstallation, runAsPrinted } from "./support/readme.js";
+import { startInstallation, runAsPrinted } from "./support/readme.js";
 import { skipWithout } from "./support/tool.js";
 
 const operatorNamespace = "open-feature-operator-system";
@@ -21,8 +21,8 @@ interface Container {
   readonly env?: readonly { readonly name: string; readonly value?: string }[];
 }
 
-/** What README.md tells users to run, as printed, on real API servers. The line that waits for Pods is run on a real node (test/node/helm.test.ts). */
-describe("the installation in README.md", function () {
+/** What docs/start tells users to run, as printed, on real API servers. The line that waits for Pods is run on a real node (test/node/helm.test.ts). */
+describe("the installations of the proxy in docs/start", function () {
   this.timeout(120_000);
   skipWithout("BUNTING_HELM", "BUNTING_CLUSTER_BIN");
   let directory: TempDirectory;
@@ -40,7 +40,7 @@ describe("the installation in README.md", function () {
     const cluster = freshCluster({ crds: false });
 
     it("installs the image that it names", async () => {
-      const lines = readmeInstallation().chart.replace(/^kubectl .*rollout status.*\n/m, "");
+      const lines = startInstallation().chart.replace(/^kubectl .*rollout status.*\n/m, "");
       await runAsPrinted(lines, {
         kubeconfig: cluster().kubeconfig,
         home: directory.path,
@@ -85,7 +85,7 @@ describe("the installation in README.md", function () {
         containersOf(operatorNamespace, "open-feature-operator-controller-manager", kubeconfig);
       const before = await manager();
 
-      const { operator } = readmeInstallation();
+      const { operator } = startInstallation();
       expect(operator).to.contain(publishedAt);
       await runAsPrinted(operator.replaceAll(publishedAt, address), {
         kubeconfig,

@@ -7,7 +7,7 @@ import { chartFolder, helm } from "../helm/support/chart.js";
 import { eventually } from "../support/event-queue.js";
 import { SyncClients, type ClientReport } from "../support/sync-clients.js";
 import { skipWithout } from "../helm/support/tool.js";
-import { readmeInstallation, runAsPrinted } from "../helm/support/readme.js";
+import { startInstallation, runAsPrinted } from "../helm/support/readme.js";
 import { registryName } from "./support/addresses.js";
 import { environment } from "./support/environment.js";
 import { sharedNode } from "./support/use-node.js";
@@ -99,10 +99,10 @@ describe("the Helm chart on a real node", function () {
     await node().cluster.putFeatureFlag(namespace, "flags", versionSpec(version));
   });
 
-  it("installs a proxy that serves agents, by the lines of README.md", async () => {
+  it("installs a proxy that serves agents, by the lines of docs/start", async () => {
     const home = mkdtempSync(path.join(tmpdir(), "bunting-readme-"));
     // Not as printed: the registry, a namespace that the manifests of other tests are not in, and the resource types, which are there already.
-    const lines = readmeInstallation()
+    const lines = startInstallation()
       .chart.replaceAll("registry.example", registryName)
       .replaceAll("bunting-system", namespace)
       .replace("helm upgrade", "helm upgrade --set crds.install=false")

@@ -3,14 +3,12 @@ import path from "node:path";
 import { root } from "./chart.js";
 import { runTool } from "./tool.js";
 
-/** The commands of README.md's section about installing, by what they begin to install: a block of lines for each. */
-export function readmeInstallation(): { readonly chart: string; readonly operator: string } {
-  const readme = readFileSync(path.join(root, "README.md"), "utf8");
-  const [, section = ""] = /^## Install it in a cluster\n(.*?)^## /ms.exec(readme) ?? [];
-  const blocks = [...section.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, text = ""]) => text);
-  const [chart, operator, more] = blocks;
-  if (chart === undefined || operator === undefined || more !== undefined)
-    throw new Error("README.md does not have two ways to install");
+/** The commands of docs/start that install the chart, and that change the images of the open-feature-operator. */
+export function startInstallation(): { readonly chart: string; readonly operator: string } {
+  const [chart, ...others] = documentedBlocks("docs/start/without-operator.md", "Install the proxy", "sh");
+  const [operator] = documentedBlocks("docs/start/open-feature-operator.md", "Change the images", "sh");
+  if (chart === undefined || operator === undefined || others.length > 0)
+    throw new Error("docs/start does not have two ways to install");
   return { chart, operator };
 }
 

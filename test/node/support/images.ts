@@ -53,7 +53,7 @@ export async function imagesOfPods(directory: string): Promise<ReadonlyMap<strin
     images.set(`${name}:1`, image);
     // Two tags of one image would be reported under one name.
     images.set(`${name}:2`, relabelImage(image, layout(`${name}-2`), { "bunting.test/copy": "2" }));
-    // As README.md names it.
+    // As docs/start names it.
     const named = relabelImage(image, layout(`${name}-named`), { "bunting.test/copy": "named" });
     images.set(`bunting-${name}:0.1.0`, named);
   }
