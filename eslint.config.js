@@ -6,6 +6,8 @@ export default tseslint.config(
       ...["**/dist/**", ".bunting/**", "**/gen/**", "coverage/**", "eslint.config.js", "**/*.cjs"],
       // JavaScript for readers, without types; tests run it.
       "examples/**/*.mjs",
+      // Its imports are installed by `npm run docs` only.
+      "docs/site/**",
     ],
   },
   ...tseslint.configs.strictTypeChecked,

@@ -3,7 +3,8 @@ import path from "node:path";
 
 export const repository = path.dirname(path.dirname(import.meta.dirname));
 
-const skipped = /^(node_modules|dist|coverage|fixtures|\.git|\.bunting)$/;
+/** `site` has a copy of docs/. */
+const skipped = /^(node_modules|site|dist|coverage|fixtures|\.git|\.bunting)$/;
 
 /** A block of code between fences. */
 export interface CodeBlock {

@@ -1,0 +1,43 @@
+/**
+ * `npm run docs`: makes docs/site/dist of the pages in docs/, a site that can be searched and needs nothing from elsewhere. `npm run docs -- serve`
+ * shows it afterwards. The generator is a package of its own (docs/site), which is installed here and not with the rest: nothing else uses it.
+ */
+import { spawnSync } from "node:child_process";
+import { cpSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import path from "node:path";
+import { siteFaults } from "./site-faults.js";
+
+const root = path.dirname(path.dirname(import.meta.dirname));
+const docs = path.join(root, "docs");
+const site = path.join(docs, "site");
+const pages = path.join(site, "pages");
+
+const pnpm =
+  /"packageManager": "([^"]+)"/.exec(readFileSync(path.join(root, "package.json"), "utf8"))?.[1] ?? "pnpm";
+const quiet = ["--frozen-lockfile", "--prefer-offline", "--ignore-scripts", "--silent"];
+run("npx", ["--yes", pnpm, "install", "--ignore-workspace", ...quiet]);
+rmSync(pages, { recursive: true, force: true });
+// One by one: cpSync refuses to copy a folder into itself, whatever its filter leaves out.
+for (const name of readdirSync(docs).filter((name) => name !== "site"))
+  cpSync(path.join(docs, name), path.join(pages, name), { recursive: true });
+vitepress("build");
+const sources = readdirSync(pages, { recursive: true, encoding: "utf8" }).filter((file) =>
+  file.endsWith(".md"),
+);
+const faults = siteFaults(path.join(site, "dist"), sources);
+if (faults.length > 0) {
+  console.error(`docs: the site has faults:\n${faults.join("\n")}`);
+  process.exit(1);
+}
+console.log(`docs: docs/site/dist has ${sources.length} pages`);
+if (process.argv[2] === "serve") vitepress("preview");
+
+function vitepress(command: string): void {
+  run(process.execPath, ["node_modules/vitepress/bin/vitepress.js", command, "."]);
+}
+
+function run(command: string, args: readonly string[]): void {
+  const { status, error } = spawnSync(command, args, { cwd: site, stdio: "inherit" });
+  if (error !== undefined) throw error;
+  if (status !== 0) process.exit(status ?? 1);
+}
