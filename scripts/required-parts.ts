@@ -14,6 +14,7 @@ const remedies = {
   root: "run as root",
   images: "run on Linux as root, with Debian's packages buildah, mmdebstrap and runc",
   "real-node": "see 'npm run test:node' in CONTRIBUTING.md",
+  previous: "fetch the history that a shallow clone lacks ('git fetch --unshallow --tags')",
   promtool: "install promtool (Debian's package prometheus), or have Debian's archive within reach",
 } as const;
 

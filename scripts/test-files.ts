@@ -4,7 +4,7 @@ import path from "node:path";
 const root = path.dirname(import.meta.dirname);
 
 /** Folders of test/ whose tests need root or tools that are built first; each has a script of its own, such as test:cluster. */
-const withTools = ["cluster", "helm", "images", "node"];
+const withTools = ["cluster", "helm", "images", "node", "skew"];
 /** Others of bench/ measure, and are run by `npm run bench`. */
 const ofBench = ["fixtures", "fan-out", "load", "servers"];
 

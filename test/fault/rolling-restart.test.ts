@@ -3,6 +3,7 @@ import path from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { expect } from "chai";
 import { isReady, proxySources, startAgent } from "../support/agent-process.js";
+import { Evaluating } from "../support/evaluating.js";
 import { eventually } from "../support/event-queue.js";
 import { FaultyApiServer } from "../support/faulty-api-server/index.js";
 import { portOf, startProxyInPod, type ProxyProcess } from "../support/proxy-process.js";
@@ -112,7 +113,7 @@ describe("a rolling restart of two proxies", function () {
     const agent = await startAgent(proxySources(target, "default/flags"));
     cleanUps.push(() => agent.process.stop("SIGKILL"));
     await eventually(() => isReady(agent.management), "the agent is ready");
-    return new Evaluating(agent.ofrep);
+    return new Evaluating(agent.ofrep, flag);
   }
 });
 
@@ -138,50 +139,5 @@ class Edits {
 
   end(): void {
     clearInterval(this.#timer);
-  }
-}
-
-/** Evaluates the flag at one agent, again and again. */
-class Evaluating {
-  readonly failures: string[] = [];
-  readonly backwards: [held: number, came: number][] = [];
-  readonly #url: string;
-  readonly #running: Promise<void>;
-  #isEnding = false;
-  last = 0;
-  answers = 0;
-
-  constructor(ofrep: string) {
-    this.#url = `${ofrep}/ofrep/v1/evaluate/flags/${flag}`;
-    this.#running = this.#run();
-  }
-
-  end(): Promise<void> {
-    this.#isEnding = true;
-    return this.#running;
-  }
-
-  async #run(): Promise<void> {
-    while (!this.#isEnding) {
-      // Continuously, but not as fast as possible, to leave the machine to a thousand clients.
-      await delay(20);
-      try {
-        const body = JSON.stringify({ context: { targetingKey: "a" } });
-        const headers = { "content-type": "application/json" };
-        const response = await fetch(this.#url, { method: "POST", body, headers });
-        const answer = (await response.json()) as { readonly value?: number };
-        if (response.status !== 200 || typeof answer.value !== "number") {
-          this.failures.push(`${response.status} ${JSON.stringify(answer)}`);
-        } else this.#take(answer.value);
-      } catch (error) {
-        this.failures.push(String(error));
-      }
-    }
-  }
-
-  #take(version: number): void {
-    this.answers++;
-    if (version < this.last) this.backwards.push([this.last, version]);
-    this.last = version;
   }
 }

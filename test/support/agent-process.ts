@@ -18,10 +18,13 @@ export interface AgentProcess extends AgentAddresses {
  */
 export async function startAgent(
   args: readonly string[],
-  options: Pick<ServiceProcessOptions, "directory" | "env" | "wrapper"> = {},
+  {
+    binary = binaries.agent,
+    ...options
+  }: Pick<ServiceProcessOptions, "directory" | "env" | "wrapper"> & { readonly binary?: string } = {},
 ): Promise<AgentProcess> {
   const free = ["--port", "0", "--management-port", "0", "--sync-port", "0", "--ofrep-port", "0"];
-  const process = new ServiceProcess(binaries.agent, {
+  const process = new ServiceProcess(binary, {
     args: ["start", "--host", "127.0.0.1", ...free, ...args],
     image: agentImage,
     ...options,

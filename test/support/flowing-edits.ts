@@ -8,13 +8,22 @@ export const editEveryMs = 200;
 export class FlowingEdits {
   readonly #api: FaultyApiServer;
   readonly #topics: readonly string[];
+  readonly #others: Readonly<Record<string, unknown>>;
   #timer: NodeJS.Timeout | undefined;
   version = 0;
 
-  /** @param topics `namespace/name` of each */
-  constructor(api: FaultyApiServer, topics: readonly string[]) {
+  /**
+   * @param topics `namespace/name` of each
+   * @param others further flags, which stay as they are
+   */
+  constructor(
+    api: FaultyApiServer,
+    topics: readonly string[],
+    others: Readonly<Record<string, unknown>> = {},
+  ) {
     this.#api = api;
     this.#topics = topics;
+    this.#others = others;
   }
 
   put(): void {
@@ -22,7 +31,7 @@ export class FlowingEdits {
     const variants = { v: this.version, at: Date.now() };
     for (const topic of this.#topics) {
       const [namespace = "", name = ""] = topic.split("/");
-      const flags = { version: { state: "ENABLED", variants, defaultVariant: "v" } };
+      const flags = { ...this.#others, version: { state: "ENABLED", variants, defaultVariant: "v" } };
       this.#api.put(namespace, name, { flagSpec: { flags } });
     }
   }

@@ -28,26 +28,29 @@ export function startProxyOn(
   args: readonly string[] = [],
   env: Readonly<Record<string, string>> = {},
   wrapper: readonly string[] = [],
+  binary?: string,
 ): Promise<ProxyProcess> {
-  return start(["--source", source, ...args], env, wrapper);
+  return start(["--source", source, ...args], env, wrapper, binary);
 }
 
 /** A real bunting-proxy that believes it is in a pod: without a source, it serves the cluster. */
 export function startProxyInPod(
   pod: { readonly directory: string; readonly environment: Readonly<Record<string, string>> },
   args: readonly string[] = [],
+  binary?: string,
 ): Promise<ProxyProcess> {
-  return start(["--service-account-directory", pod.directory, ...args], pod.environment);
+  return start(["--service-account-directory", pod.directory, ...args], pod.environment, [], binary);
 }
 
 async function start(
   args: readonly string[],
   env: Readonly<Record<string, string>> = {},
   wrapper: readonly string[] = [],
+  binary = binaries.proxy,
 ): Promise<ProxyProcess> {
   const ours = ["start", "--host", "127.0.0.1", "--port", "0", "--management-port", "0"];
   const quickDrain = ["--drain-delay", "0", "--drain-window", "0"];
-  const process = new ServiceProcess(binaries.proxy, {
+  const process = new ServiceProcess(binary, {
     args: [...ours, ...quickDrain, ...args],
     env,
     wrapper,

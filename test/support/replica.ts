@@ -17,6 +17,8 @@ export interface ReplicaOptions {
   readonly clockShiftMs?: number | undefined;
   /** The size of its heap, for instance. */
   readonly env?: Readonly<Record<string, string>>;
+  /** Another bunting-proxy than that of this checkout. */
+  readonly binary?: string;
 }
 
 const shiftedClock = path.join(import.meta.dirname, "shifted-clock.cjs");
@@ -43,7 +45,7 @@ export class Replica {
   }
 
   static async start(options: ReplicaOptions): Promise<Replica> {
-    const { name, api, redisPort, backplane, args = [], clockShiftMs, env = {} } = options;
+    const { name, api, redisPort, backplane, args = [], clockShiftMs, env = {}, binary } = options;
     const directory = new TempDirectory();
     const toApi = await FaultProxy.start(api.port);
     const toRedis = await FaultProxy.start(redisPort);
@@ -60,11 +62,8 @@ export class Replica {
         : { NODE_OPTIONS: `--require=${shiftedClock}`, BUNTING_TEST_CLOCK_SHIFT_MS: String(clockShiftMs) }),
     };
     const address = backplane ?? `redis://127.0.0.1:${toRedis.port}`;
-    const proxy = await startProxyInPod({ directory: account, environment }, [
-      "--backplane",
-      address,
-      ...args,
-    ]);
+    const ours = ["--backplane", address, ...args];
+    const proxy = await startProxyInPod({ directory: account, environment }, ours, binary);
     return new Replica(name, directory, proxy, { toApi, toRedis });
   }
 

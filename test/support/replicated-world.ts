@@ -11,7 +11,7 @@ import { TcpSwitch } from "./tcp-switch.js";
 /** Far more than there are replicas and topics. */
 const subscribers = scaled(999, 66);
 
-export interface WorldOptions extends Pick<ReplicaOptions, "backplane" | "args"> {
+export interface WorldOptions extends Pick<ReplicaOptions, "backplane" | "args" | "binary"> {
   /** How wrong the clocks of the first replicas are, in ms. */
   readonly clockShiftsMs?: readonly number[];
 }
@@ -84,10 +84,10 @@ export class ReplicatedWorld {
     await this.allHaveTheNewest();
   }
 
-  /** Puts a new one in the place of a replica, as an update does: its subscribers go there when the old one has drained. */
-  async replace(old: Replica): Promise<number | null> {
+  /** Puts a new one in the place of a replica, as an update does: its subscribers go there when the old one has drained. `binary`: of another version. */
+  async replace(old: Replica, binary?: string): Promise<number | null> {
     const place = this.#placeOf(old);
-    const next = await this.#startReplica();
+    const next = await this.#startReplica(undefined, binary);
     place.replica = next;
     place.entry.setBackends([next.port]);
     return old.stop("SIGTERM");
@@ -118,6 +118,16 @@ export class ReplicatedWorld {
     await eventually(isSo, `${count} for each`, withinMs).catch((error: unknown) => {
       throw new Error(`${String(error)}: there are ${this.#counts().join(", ")}; ${this.output}`);
     });
+  }
+
+  /** Waits until no subscriber holds an older version than this. */
+  async allReach(version: number): Promise<void> {
+    const isSo = async (): Promise<boolean> => {
+      // Each look asks for as many reports as there are subscribers.
+      await delay(100);
+      return (await this.#reports()).every(({ last }) => last >= version);
+    };
+    await eventually(isSo, `all subscribers have version ${version}`, 60_000);
   }
 
   async allHaveTheNewest(): Promise<void> {
@@ -165,7 +175,7 @@ export class ReplicatedWorld {
     await this.api.close();
   }
 
-  async #startReplica(clockShiftMs?: number): Promise<Replica> {
+  async #startReplica(clockShiftMs?: number, binary = this.#options.binary): Promise<Replica> {
     const { backplane, args = [] } = this.#options;
     return Replica.start({
       name: `replica-${++this.#started}`,
@@ -173,6 +183,7 @@ export class ReplicatedWorld {
       redisPort: this.#redis.port,
       clockShiftMs,
       ...(backplane === undefined ? {} : { backplane }),
+      ...(binary === undefined ? {} : { binary }),
       // Redis may be relied on again at once, or each outage of a test would take seconds more.
       args: ["--backplane-stable", "300ms", ...args],
     });

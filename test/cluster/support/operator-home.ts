@@ -40,11 +40,19 @@ export class OperatorHome {
     return new OperatorHome(cluster, account, await cluster.createNamespace(), args);
   }
 
-  /** @param way to the API server, if it is not the direct one */
-  start(pod: string, way: Pick<ServiceAccount, "directory" | "environment"> = this.account): OperatorProcess {
+  /**
+   * @param way to the API server, if it is not the direct one
+   * @param binary another bunting-operator than that of this checkout
+   */
+  start(
+    pod: string,
+    way: Pick<ServiceAccount, "directory" | "environment"> = this.account,
+    binary?: string,
+  ): OperatorProcess {
     const { namespace } = this.account;
     const account = { namespace, directory: way.directory, environment: way.environment };
-    const operator = OperatorProcess.start({ account, pod, args: this.#args });
+    const other = binary === undefined ? {} : { binary };
+    const operator = OperatorProcess.start({ account, pod, args: this.#args, ...other });
     this.#running.push(operator);
     return operator;
   }

@@ -8,6 +8,8 @@ export interface OperatorProcessOptions {
   /** Name of its Pod. */
   readonly pod: string;
   readonly args?: readonly string[];
+  /** Another bunting-operator than that of this checkout. */
+  readonly binary?: string;
 }
 
 /** The operator as its image starts it, in a Pod of the account's namespace. Every test must await `stop`. */
@@ -18,8 +20,13 @@ export class OperatorProcess {
     this.process = process;
   }
 
-  static start({ account, pod, args = [] }: OperatorProcessOptions): OperatorProcess {
-    const process = new ServiceProcess(binaries.operator, {
+  static start({
+    account,
+    pod,
+    args = [],
+    binary = binaries.operator,
+  }: OperatorProcessOptions): OperatorProcess {
+    const process = new ServiceProcess(binary, {
       image: operatorImage,
       args: [
         "start",
