@@ -7,7 +7,6 @@ import { eventually } from "../support/event-queue.js";
 import { FaultyApiServer } from "../support/faulty-api-server/index.js";
 import { FlowingEdits } from "../support/flowing-edits.js";
 import { portOf, startProxyInPod, startProxyOn, type ProxyProcess } from "../support/proxy-process.js";
-import { readMetric } from "../support/read-metric.js";
 import { TcpSwitch } from "../support/tcp-switch.js";
 import { TempDirectory } from "../support/temp-directory.js";
 import { binaryOf, type Version } from "./previous-binaries.js";
@@ -97,13 +96,17 @@ export class SkewedWorld {
     await eventually(isSo, `every application is answered with edit ${version}`, 60_000);
   }
 
-  /** Each agent gets the next edits as deltas, all of which lead to the digest that they promise. */
+  /** Each agent gets the next edits as deltas, on a stream that goes on. */
   async edit(): Promise<void> {
-    const before = await this.#deltas();
     await this.allHaveTheNewest();
-    const after = await this.#deltas();
-    for (const [index, { version }] of this.agents.entries())
-      expect(after[index], `deltas to the ${version} agent`).to.be.greaterThan(before[index] ?? 0);
+    const before = await this.#seen();
+    await this.allHaveTheNewest();
+    const after = await this.#seen();
+    for (const [index, { version }] of this.agents.entries()) {
+      const [was, is] = [before[index], after[index]];
+      expect(is?.deltas, `deltas to the ${version} agent`).to.be.greaterThan(was?.deltas ?? 0);
+      expect(is?.failures, `failures of the ${version} agent's streams`).to.equal(was?.failures);
+    }
   }
 
   /** Ends the edits; no application may have gone without an answer, or have been answered with an older version than before. */
@@ -116,13 +119,8 @@ export class SkewedWorld {
       expect(application.backwards).to.deep.equal([]);
       expect(application.answers).to.be.greaterThan(20);
     }
-    for (const { version, agent } of this.agents) {
-      const text = await (await fetch(`${agent.management}/metrics`)).text();
-      const nacks = text
-        .split("\n")
-        .filter((line) => /^bunting_agent_sync_nacks_total\{.*\} [1-9]/.test(line));
-      expect(nacks, `what the ${version} agent could not apply`).to.deep.equal([]);
-    }
+    for (const [index, { nacks }] of (await this.#seen()).entries())
+      expect(nacks, `what the ${this.agents[index]?.version} agent could not apply`).to.equal(0);
   }
 
   /** A directory that ends with the world. */
@@ -146,9 +144,22 @@ export class SkewedWorld {
     this.#directory.remove();
   }
 
-  #deltas(): Promise<readonly number[]> {
-    const series = 'bunting_agent_sync_messages_total{source="0",kind="delta"}';
-    return Promise.all(this.agents.map(({ agent }) => readMetric(agent.management, series, 0)));
+  /** What each agent has counted of its source, over all reasons. */
+  #seen(): Promise<readonly { deltas: number; failures: number; nacks: number }[]> {
+    return Promise.all(
+      this.agents.map(async ({ agent }) => {
+        const lines = (await (await fetch(`${agent.management}/metrics`)).text()).split("\n");
+        const sum = (series: string): number =>
+          lines
+            .filter((line) => line.startsWith(series))
+            .reduce((all, line) => all + Number(line.slice(line.lastIndexOf(" "))), 0);
+        return {
+          deltas: sum('bunting_agent_sync_messages_total{source="0",kind="delta"}'),
+          failures: sum("bunting_agent_sync_failures_total{"),
+          nacks: sum("bunting_agent_sync_nacks_total{"),
+        };
+      }),
+    );
   }
 
   async #ready(starting: Promise<ProxyProcess>): Promise<ProxyProcess> {
