@@ -1,7 +1,7 @@
 // @ts-check
 /**
  * Installs the dependencies and, with `--build`, builds; each only if what it reads has changed since the last time. It says nothing when
- * there is nothing to do. This is the one script in plain JavaScript: on a fresh checkout it runs before tsx is installed, and Node 20 can't
+ * there is nothing to do. This script is in plain JavaScript: on a fresh checkout it runs before tsx is installed, and Node 20 can't
  * run TypeScript by itself.
  */
 import { spawnSync } from "node:child_process";

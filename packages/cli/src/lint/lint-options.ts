@@ -14,6 +14,14 @@ export const lintOptionTable = {
     group: checks,
     env: ["BUNTING_LINT_SOURCE"],
   }),
+  skipOthers: option({
+    type: toggle,
+    default: false,
+    describe:
+      "Skip files that hold nothing to check, also those that are named, as a hook names all that have changed.",
+    group: checks,
+    env: ["BUNTING_LINT_SKIP_OTHERS"],
+  }),
   maxDocument: option({
     type: byteSizeOrAuto({ min: 1, max: 16 * mebibyte }),
     default: 1.5 * mebibyte,

@@ -32,7 +32,8 @@ export async function runLint({ options, words, io }: CommandCall<typeof lintOpt
     io.signal.throwIfAborted();
     if (index % 20 === 0) io.progress(`${index} of ${files.length} files …`);
     const linted = await lintFile(file, maxDocumentBytes, io);
-    if (linted.isForeign && !file.isNamed && !options.source) continue;
+    const isAsked = (file.isNamed && !options.skipOthers) || options.source;
+    if (linted.isForeign && !isAsked) continue;
     counts.files++;
     counts.documents += linted.documents;
     counts.flags += linted.flags;
