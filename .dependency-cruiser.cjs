@@ -60,6 +60,13 @@ module.exports = {
       to: { path: "^packages/", pathNot: "^packages/(evaluation|protocol)/" },
     },
     {
+      name: "evaluation-knows-no-node",
+      comment: "It runs in browsers, too: docs/playground.",
+      severity: "error",
+      from: { path: "^packages/evaluation/", pathNot: tests },
+      to: { dependencyTypes: ["core"] },
+    },
+    {
       name: "files-imports-leaves-only",
       severity: "error",
       from: { path: "^packages/files/" },

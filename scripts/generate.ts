@@ -1,6 +1,6 @@
 /**
  * Regenerates all generated code: messages from the protos, the descriptors that server reflection answers with, docs/reference, the
- * dashboards, what the Helm chart shares with other parts, and the proxy's status page.
+ * dashboards, what the Helm chart shares with other parts, the proxy's status page, and the playground.
  */
 import { execFileSync } from "node:child_process";
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -30,6 +30,7 @@ await import("./generate-dashboards.js");
 await import("./generate-chart.js");
 await import("./generate-operator-chart.js");
 await import("./generate-status-page.js");
+await import("./generate-playground.js");
 
 /** buf finds its plugin, protoc-gen-ts_proto, by PATH. */
 function buf(...args: readonly string[]): void {

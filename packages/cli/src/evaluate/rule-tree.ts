@@ -6,20 +6,23 @@ import { printableLine } from "../terminal/escaped-controls.js";
 
 const maxTextCharacters = 60;
 
-interface Node {
+/** What a rule did in a step, in words, and in the steps below that. */
+export interface RuleNode {
   readonly text: string;
-  readonly children: readonly Node[];
+  readonly children: readonly RuleNode[];
+}
+
+/** The steps of a rule as a tree. */
+export function ruleNodes(steps: readonly RuleStep[], colours: Colours): RuleNode[] {
+  return steps.map((step) => nodeOf(step, "", colours));
 }
 
 /** The steps of a rule as a tree of lines. */
 export function ruleTree(steps: readonly RuleStep[], colours: Colours): string[] {
-  return steps.flatMap((step) => {
-    const node = nodeOf(step, "", colours);
-    return [node.text, ...branches(node.children, colours)];
-  });
+  return ruleNodes(steps, colours).flatMap(({ text, children }) => [text, ...branches(children, colours)]);
 }
 
-function branches(nodes: readonly Node[], colours: Colours): string[] {
+function branches(nodes: readonly RuleNode[], colours: Colours): string[] {
   return nodes.flatMap(({ text, children }, index) => {
     const isLast = index === nodes.length - 1;
     const below = branches(children, colours).map((line) => `${colours.dim(isLast ? " " : "│")}  ${line}`);
@@ -27,7 +30,7 @@ function branches(nodes: readonly Node[], colours: Colours): string[] {
   });
 }
 
-function nodeOf(step: RuleStep, label: string, colours: Colours): Node {
+function nodeOf(step: RuleStep, label: string, colours: Colours): RuleNode {
   const { operator, steps, evaluator } = step;
   const name = evaluator === undefined ? operator : `${operator} ($ref ${evaluator})`;
   const text = `${label}${colours.bold(printableLine(name))}${argumentsOf(step)} → ${outcome(step, colours)}`;
@@ -42,10 +45,10 @@ function conditionalNodes(
   { branch, steps, result }: RuleStep,
   args: readonly JsonValue[],
   colours: Colours,
-): Node[] {
+): RuleNode[] {
   const last = args.length - 1;
   const rest = [...steps];
-  const nodes: Node[] = [];
+  const nodes: RuleNode[] = [];
   for (let index = 0; index < last && index < (branch ?? last); index += 2) {
     const condition = args[index] ?? null;
     const label = index === 0 ? "if " : "else if ";
