@@ -9,7 +9,7 @@ const frameObjectBytes = 128;
 /** The frames of control that a connection is to send; those that wait for the end of a write are charged. */
 export class ControlFrames {
   readonly #account: PeerAccount;
-  #frames: Uint8Array[] = [];
+  #frames: Uint8Array[] | undefined;
   #waitingBytes = 0;
   /** Bytes of answers to PING and SETTINGS. */
   #answerBytes = 0;
@@ -20,7 +20,7 @@ export class ControlFrames {
 
   /** @param isAnswer to a PING or SETTINGS */
   add(frame: Uint8Array, isAnswer: boolean): void {
-    this.#frames.push(frame);
+    (this.#frames ??= []).push(frame);
     if (isAnswer) this.#answerBytes += frame.length;
   }
 
@@ -34,10 +34,10 @@ export class ControlFrames {
 
   /** Puts all into the batch. Returns how many of the bytes are answers to PING and SETTINGS. */
   fill(): number {
-    if (this.#frames.length === 0) return 0;
     const frames = this.#frames;
+    if (frames === undefined) return 0;
     const answerBytes = this.#answerBytes;
-    this.#frames = [];
+    this.#frames = undefined;
     this.#answerBytes = 0;
     if (this.#waitingBytes > 0) this.#account.release(this.#waitingBytes);
     this.#waitingBytes = 0;

@@ -38,7 +38,7 @@ const sizes: Readonly<Record<number, number>> = {
 export class FrameReader {
   readonly #sink: FrameSink;
   #isStopped = false;
-  readonly #head = Buffer.alloc(frameHeadBytes);
+  #head: Buffer | undefined;
   #headBytes = 0;
   // The frame whose payload is being read.
   #type = 0;
@@ -88,12 +88,13 @@ export class FrameReader {
         this.#begin(chunk, at);
         at += frameHeadBytes;
       } else {
-        const copied = chunk.copy(this.#head, this.#headBytes, at, at + frameHeadBytes - this.#headBytes);
+        const head = (this.#head ??= Buffer.allocUnsafeSlow(frameHeadBytes));
+        const copied = chunk.copy(head, this.#headBytes, at, at + frameHeadBytes - this.#headBytes);
         this.#headBytes += copied;
         at += copied;
         if (this.#headBytes < frameHeadBytes) return undefined;
         this.#headBytes = 0;
-        this.#begin(this.#head, 0);
+        this.#begin(head, 0);
       }
     }
     return undefined;

@@ -65,6 +65,7 @@ export class GrpcStream extends Http2Stream implements TransportStream {
 
   receive(receiver: StreamReceiver): void {
     this.#receiver = receiver;
+    if (!this.isOpen) receiver.onClosed();
     this.resumeReading();
   }
 
@@ -82,6 +83,7 @@ export class GrpcStream extends Http2Stream implements TransportStream {
   }
 
   protected override onClosed(): void {
+    this.#receiver?.onClosed();
     const listeners = this.#closeListeners;
     this.#closeListeners = undefined;
     callCloseListeners(listeners);

@@ -32,6 +32,16 @@ import type { SharedTurns } from "./turn-share.js";
 const closingMs = 1_000;
 const maxDroppedBytes = 1024 * 1024;
 
+/** What the connections of a transport have in common. */
+export interface SessionOptions {
+  readonly stallClock: { readonly tick: number };
+  readonly events: SessionEvents<Http2Session>;
+  readonly turns: SharedTurns;
+  readonly sockets: SocketAccess;
+  readonly grpcHeaders: GrpcHeaderRules;
+  readonly limits: SessionLimits;
+}
+
 /** One client connection: HTTP/2 (RFC 9113) on a socket. SessionInput has the rules for what comes, SessionOutput for what is sent. */
 export class Http2Session
   implements StreamOwner, WatchedSession, InputOwner, OutputOwner, ReadingOwner, SocketOwner
@@ -48,9 +58,8 @@ export class Http2Session
   readonly limits: SessionLimits;
   /** A field, because a broadcast reads it for each subscriber. */
   peerWindowBytes = initialWindowBytes;
-  /** All that are open, by their ids, and those of gRPC. */
+  /** All that are open, by their ids. */
   readonly #all = new Map<number, Http2Stream>();
-  readonly #calls = new Set<GrpcStream>();
   #admitted = 0;
   #isOpen = true;
   /** It has been ended because of an error: nothing is read any more. */
@@ -61,23 +70,11 @@ export class Http2Session
   readonly #reading: SessionReading;
   readonly #stall: SocketStall;
   #droppedBytes = 0;
-  // Looking after the peer.
   readonly #pings = new SessionPings();
   #heardBytes = -1;
   #quietSweeps = 0;
 
-  constructor(
-    socket: Socket,
-    account: OpenAccount,
-    options: {
-      readonly stallClock: { readonly tick: number };
-      readonly events: SessionEvents<Http2Session>;
-      readonly turns: SharedTurns;
-      readonly sockets: SocketAccess;
-      readonly grpcHeaders: GrpcHeaderRules;
-      readonly limits: SessionLimits;
-    },
-  ) {
+  constructor(socket: Socket, account: OpenAccount, options: SessionOptions) {
     this.socket = socket;
     this.sockets = options.sockets;
     this.account = account;
@@ -95,14 +92,14 @@ export class Http2Session
     listenTo(socket, this);
     this.#output.control(
       settingsFrame([
-        [setting.maxConcurrentStreams, options.limits.maxStreams],
+        [setting.maxConcurrentStreams, options.limits.maxStreamsPerConnection],
         [setting.maxHeaderListSize, options.limits.maxHeaderBytes],
       ]),
     );
   }
 
-  get streams(): ReadonlySet<TransportStream> {
-    return this.#calls;
+  get streams(): readonly TransportStream[] {
+    return [...this.#all.values()].filter((stream) => stream instanceof GrpcStream);
   }
 
   get isOpen(): boolean {
@@ -192,7 +189,6 @@ export class Http2Session
     const stream = new GrpcStream(this, streamId, head, hasEnded);
     this.account.charge(streamBytes + head.bytes);
     this.#all.set(streamId, stream);
-    this.#calls.add(stream);
     return stream;
   }
 
@@ -238,8 +234,7 @@ export class Http2Session
   }
 
   removeStream(stream: Http2Stream, framedBytes: number): void {
-    this.#all.delete(stream.id);
-    if (stream instanceof GrpcStream && this.#calls.delete(stream))
+    if (this.#all.delete(stream.id) && stream instanceof GrpcStream)
       this.account.release(streamBytes + stream.head.bytes);
     if (stream.isAdmitted) this.account.finish();
     else this.account.drop();

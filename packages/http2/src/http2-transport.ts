@@ -14,7 +14,7 @@ import {
 import type { AccountBook } from "./account.js";
 import { BridgedStream } from "./bridged-stream.js";
 import { defaultGrpcHeaders, refuseOther, refuseRequest } from "./http2-request-routing.js";
-import { Http2Session } from "./http2-session.js";
+import { Http2Session, type SessionOptions } from "./http2-session.js";
 import { RefusedStream } from "./plain-stream.js";
 import type { RequestHead } from "./request-head.js";
 import type { SessionEvents } from "./session-events.js";
@@ -74,16 +74,12 @@ const headerBytesPerWork = 8 * 1024;
 export class Http2ServerTransport {
   readonly #handler: TransportHandler;
   readonly #onRequest: RequestListener | undefined;
-  readonly #grpcHeaders: GrpcHeaderRules;
   readonly #admission: SessionAdmission;
   readonly #limits: TransportLimits;
   readonly #admitsLater: boolean;
   readonly #onStreamLimit: ((session: TransportSession) => void) | undefined;
   readonly #sessions = new Set<Http2Session>();
-  readonly #turns: SharedTurns;
-  readonly #sockets: SocketAccess;
-  readonly #stallClock: { readonly tick: number };
-  readonly #events: SessionEvents<Http2Session>;
+  readonly #sessionOptions: SessionOptions;
 
   constructor(options: Http2TransportOptions) {
     this.#limits = { ...defaultTransportLimits, ...options.limits };
@@ -98,17 +94,15 @@ export class Http2ServerTransport {
     this.#admission = admission;
     this.#onStreamLimit = options.events?.onStreamLimit;
     this.#onRequest = options.onRequest;
-    this.#grpcHeaders = options.grpcHeaders ?? defaultGrpcHeaders(options.onRequest === undefined);
-    this.#stallClock = options.stallClock;
-    this.#turns = options.turns;
-    this.#sockets = options.sockets;
+    const { stallClock, turns, sockets } = options;
+    const grpcHeaders = options.grpcHeaders ?? defaultGrpcHeaders(options.onRequest === undefined);
     const {
       onFlood = ignore,
       onProtocolError = ignore,
       onRefused = ignore,
       onReadingResumed = ignore,
     } = options.events ?? {};
-    this.#events = {
+    const events: SessionEvents<Http2Session> = {
       onRequest: (session, streamId, head, hasEnded) => this.#route(session, streamId, head, hasEnded),
       onSettingsAck: (session) => admission.acknowledged(session),
       onServed: (session, isServed) => admission.served(session, isServed),
@@ -121,6 +115,7 @@ export class Http2ServerTransport {
       onRefused,
       onReadingResumed,
     };
+    this.#sessionOptions = { stallClock, turns, sockets, grpcHeaders, events, limits: this.#limits };
   }
 
   /** Open connections, oldest first. */
@@ -133,7 +128,7 @@ export class Http2ServerTransport {
    * sent is handled as soon as it is accepted.
    */
   whenReady(accept: () => void, peer: string): void {
-    this.#turns.admit(accept, peer);
+    this.#sessionOptions.turns.admit(accept, peer);
   }
 
   /** Takes over a connection; bytes that were already read must have been put back with `unshift`. */
@@ -143,16 +138,9 @@ export class Http2ServerTransport {
       socket.destroy();
       return;
     }
-    const account = this.#admission.openAccount(() => session, address);
-    const { maxStreamsPerConnection: maxStreams, maxHeaderBytes } = this.#limits;
-    const session = new Http2Session(socket, account, {
-      stallClock: this.#stallClock,
-      events: this.#events,
-      turns: this.#turns,
-      sockets: this.#sockets,
-      grpcHeaders: this.#grpcHeaders,
-      limits: { maxStreams, maxHeaderBytes },
-    });
+    const evict = (hasTime: boolean): void => this.#admission.evict(session, hasTime);
+    const account = this.#admission.openAccount(evict, address);
+    const session = new Http2Session(socket, account, this.#sessionOptions);
     this.#sessions.add(session);
     this.#admission.enter(session, account);
     this.#handler.onSession?.(session);
@@ -213,7 +201,7 @@ export class Http2ServerTransport {
       return;
     }
     if (!this.#admitsLater) stream.admit();
-    if (session.streams.size === maxStreamsPerConnection) this.#onStreamLimit?.(session);
+    if (session.open.size === maxStreamsPerConnection) this.#onStreamLimit?.(session);
     this.#handler.onStream(stream);
   }
 }

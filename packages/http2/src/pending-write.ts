@@ -8,7 +8,7 @@ export class PendingWrite {
   #isUnderWay = false;
   /** Charged bytes of the batch, without those that open streams are charged for. */
   #chargedBytes = 0;
-  #streams: Http2Stream[] = [];
+  #streams: Http2Stream[] | undefined;
   /** The stream whose segment it is, and the segment if the system has not taken it at once. */
   #sole: Http2Stream | undefined;
   #segment: Segment | undefined;
@@ -23,7 +23,7 @@ export class PendingWrite {
 
   /** Adds a stream to the batch that is being made. */
   add(stream: Http2Stream): void {
-    this.#streams.push(stream);
+    (this.#streams ??= []).push(stream);
   }
 
   begin(): void {
@@ -73,9 +73,9 @@ export class PendingWrite {
     if (this.#chargedBytes > 0) this.#account.release(this.#chargedBytes);
     this.#chargedBytes = 0;
     this.#takeSole()?.sent();
-    if (this.#streams.length === 0) return;
     const streams = this.#streams;
-    this.#streams = [];
+    if (streams === undefined) return;
+    this.#streams = undefined;
     for (const stream of streams) stream.sent();
   }
 

@@ -17,8 +17,32 @@ describe("RequestHeads", () => {
     return list === undefined ? undefined : heads.headOf(list, block);
   }
 
+  /** Of a connection that has had its first request. */
+  function begun(maxBytes: number): RequestHeads {
+    const heads = new RequestHeads(maxBytes, () => false);
+    take(heads, blockOf({ "x-first": "1" }));
+    return heads;
+  }
+
+  it("shares the head of equal first requests of gRPC among connections, unless they have a secret", () => {
+    const isGrpc = (): boolean => true;
+    const first = (block: Buffer, rule = isGrpc): RequestHead | undefined =>
+      take(new RequestHeads(65_536, rule), block);
+    const head = first(blockOf({ "x-b": " v " }));
+    expect(head?.fields).to.include({ "x-b": "v" });
+    expect(first(blockOf({ "x-b": " v " }))).to.equal(head);
+    expect(first(blockOf({ "x-b": "w" }))?.fields).to.include({ "x-b": "w" });
+    expect(first(blockOf({ "x-b": " v " }), () => true)).not.to.equal(head);
+    const secret = blockOf({ authorization: "Bearer a" });
+    expect(first(secret)).not.to.equal(first(secret));
+    const plain = (): boolean => false;
+    expect(first(blockOf(), plain)).not.to.equal(first(blockOf(), plain));
+    for (let i = 0; i < 40; i++) first(blockOf({ "x-b": `${i}` }));
+    expect(first(blockOf({ "x-b": " v " })), "when many others came since").not.to.equal(head);
+  });
+
   it("shares the heads of equal blocks, and copies what it keeps of them", () => {
-    const heads = new RequestHeads(65_536, () => false);
+    const heads = begun(65_536);
     const block = blockOf();
     const head = take(heads, block);
     const same = Buffer.from(block);
@@ -27,7 +51,7 @@ describe("RequestHeads", () => {
   });
 
   it("cuts off the blanks around values, in a time that grows with them, and refuses those of pseudo-headers", () => {
-    const heads = new RequestHeads(65_536, () => false);
+    const heads = begun(65_536);
     const gap = " ".repeat(30_000);
     const head = take(
       heads,
@@ -41,7 +65,7 @@ describe("RequestHeads", () => {
   });
 
   it("keeps the newest of them only, in 4 KB", () => {
-    const heads = new RequestHeads(65_536, () => false);
+    const heads = begun(65_536);
     // Their blocks are shorter than what they count as.
     const blocks = Array.from({ length: 20 }, (_, index) =>
       blockOf({ "x-a": `${index}`.padStart(300, "v") }),
@@ -55,7 +79,7 @@ describe("RequestHeads", () => {
   });
 
   it("keeps no head that is larger than allowed", () => {
-    const heads = new RequestHeads(300, () => false);
+    const heads = begun(300);
     const block = blockOf({ "x-a": "v".repeat(200) });
     const head = take(heads, block);
     expect(head === undefined || head.bytes > 300).to.equal(true);

@@ -20,7 +20,8 @@ export class RequestHeads {
   readonly #isGrpc: (fields: HeaderFields) => boolean;
   #known: { readonly block: Buffer; readonly head: RequestHead }[] | undefined;
   #knownBytes = 0;
-  #version = 0;
+  /** Of the table after the last block; -1 before the first, which most connections never repeat. */
+  #version = -1;
 
   constructor(maxBytes: number, isGrpc: (fields: HeaderFields) => boolean) {
     this.#maxBytes = maxBytes;
@@ -44,7 +45,7 @@ export class RequestHeads {
 
   /** The head of a request whose block has just been decoded; undefined if it is malformed. */
   headOf(list: HeaderList, block: Buffer): RequestHead | undefined {
-    const head = RequestHead.of(list, this.#isGrpc);
+    const head = this.#version < 0 ? sharedHead(list, this.#isGrpc) : RequestHead.of(list, this.#isGrpc);
     const { tableVersion } = this.#decoder;
     if (this.#version !== tableVersion) {
       // This block may have changed the table.
@@ -75,12 +76,30 @@ export class RequestHeads {
   }
 }
 
+const maxShared = 32;
+const shared: { readonly fields: string[]; readonly isGrpc: unknown; readonly head: RequestHead }[] = [];
+
+/** The head that the first request of another connection had of the same fields: most clients differ in nothing, but for secrets. */
+function sharedHead(list: HeaderList, isGrpc: (fields: HeaderFields) => boolean): RequestHead | undefined {
+  const { fields } = list;
+  for (const one of shared)
+    if (one.isGrpc === isGrpc && equals(one.fields, fields, 0, fields.length)) return one.head;
+  const before = fields.slice();
+  const head = RequestHead.of(list, isGrpc);
+  if (head?.isGrpc !== true || head.bytes > maxHeadBytes || head.text("authorization") !== undefined)
+    return head;
+  shared.unshift({ fields: before, isGrpc, head });
+  shared.length = Math.min(shared.length, maxShared);
+  return head;
+}
+
 function keptBytes(head: RequestHead): number {
   return Math.max(head.bytes, minHeadBytes);
 }
 
-function equals(block: Buffer, bytes: Buffer, start: number, end: number): boolean {
+function equals<T>(block: ArrayLike<T>, bytes: ArrayLike<T>, start: number, end: number): boolean {
   if (block.length !== end - start) return false;
-  for (let at = 0; at < block.length; at++) if (block[at] !== bytes[start + at]) return false;
+  // What differs is mostly at the end.
+  for (let at = block.length - 1; at >= 0; at--) if (block[at] !== bytes[start + at]) return false;
   return true;
 }

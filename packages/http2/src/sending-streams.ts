@@ -5,8 +5,8 @@ import type { PendingWrite } from "./pending-write.js";
 
 /** The streams of a connection that have something to send: they take turns, within the connection's window. */
 export class SendingStreams {
-  /** Streams in the order of their turns. */
-  readonly #queued = new Set<Http2Stream>();
+  /** Streams in the order of their turns; undefined without any, as mostly. */
+  #queued: Set<Http2Stream> | undefined;
   /** Streams that wait for the window of the connection. */
   #starved: Set<Http2Stream> | undefined;
   #window = initialWindowBytes;
@@ -17,14 +17,14 @@ export class SendingStreams {
   add(stream: Http2Stream): boolean {
     if (stream.isQueued) return false;
     stream.isQueued = true;
-    this.#queued.add(stream);
+    (this.#queued ??= new Set()).add(stream);
     return true;
   }
 
   delete(stream: Http2Stream): void {
     if (!stream.isQueued) return;
     stream.isQueued = false;
-    this.#queued.delete(stream);
+    this.#queued?.delete(stream);
     this.#starved?.delete(stream);
   }
 
@@ -49,14 +49,14 @@ export class SendingStreams {
     const starved = this.#starved;
     if (starved === undefined) return 0;
     this.#starved = undefined;
-    for (const stream of starved) this.#queued.add(stream);
+    for (const stream of starved) (this.#queued ??= new Set()).add(stream);
     return starved.size;
   }
 
   /** Fills the batch in turns, and adds the streams that have a part in it to the write. True if more is to be sent behind it. */
   fill(write: PendingWrite): boolean {
     const queued = this.#queued;
-    if (queued.size === 0) return false;
+    if (queued === undefined) return false;
     batch.isTableUpdateDue = this.isTableUpdateDue;
     // A stream that is added again behind the others has another turn.
     for (const stream of queued) {
@@ -69,6 +69,7 @@ export class SendingStreams {
       else (this.#starved ??= new Set()).add(stream);
     }
     this.isTableUpdateDue = batch.isTableUpdateDue;
+    if (queued.size === 0) this.#queued = undefined;
     return queued.size > 0;
   }
 }

@@ -79,7 +79,7 @@ describe("the admission of connections", () => {
     expect(told.length, "streams that were open by then").to.be.greaterThan(60);
     for (const { headers } of told) expect(headers["grpc-status"]).to.equal(String(status.UNAVAILABLE));
     await eventually(() => listener.sessions.size === 1, "the greedy connection to be closed");
-    expect([...listener.sessions][0]?.streams.size, "streams of the modest one").to.equal(1);
+    expect([...listener.sessions][0]?.streams.length, "streams of the modest one").to.equal(1);
     expect(memory.bytes).to.be.lessThan(2 * connectionBytes);
     modest.call.cancel();
     await modest.status;

@@ -74,11 +74,11 @@ export class SessionAdmission {
     return this.#refused.size < maxRefused || this.#options.memory.makeRoom(address);
   }
 
-  /** The account for a new connection, which then has to `enter`. That of a refused one counts for nothing: it is gone in a second. */
-  openAccount(session: () => Http2Session, address: string): OpenAccount {
+  /** The account for a new connection, which then has to `enter`, and which `evict` ends. That of a refused one counts for nothing: it is gone in a second. */
+  openAccount(evict: (hasTime: boolean) => void, address: string): OpenAccount {
     const { memory } = this.#options;
     if (!memory.makeRoom(address)) return memory.openUncounted();
-    return memory.open((hasTime) => this.#evict(session(), hasTime), address);
+    return memory.open(evict, address);
   }
 
   enter(session: TransportSession, account: OpenAccount): void {
@@ -145,10 +145,11 @@ export class SessionAdmission {
     session.onClose(cancel);
   }
 
-  #evict(session: Http2Session, hasTime: boolean): void {
+  /** Ends a connection to free memory. */
+  evict(session: Http2Session, hasTime: boolean): void {
     const { clock, onEnd } = this.#options;
     onEnd("memory");
-    if (!hasTime || session.streams.size === 0) {
+    if (!hasTime || session.streams.length === 0) {
       // Too many others are being ended. Or there are no gRPC calls to end. Other requests must not be answered any more: their answers would count for nothing.
       session.destroy();
       return;

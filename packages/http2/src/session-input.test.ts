@@ -138,7 +138,7 @@ describe("what a client sends", () => {
 
     it("is held because of SETTINGS that concern many streams", async () => {
       for (let id = 1; id < 400; id += 2) client.send(wire.headers(id, "/t.T/Any"));
-      const streams = (): number => [...patient.sessions][0]?.streams.size ?? 0;
+      const streams = (): number => [...patient.sessions][0]?.streams.length ?? 0;
       await eventually(() => streams() === 200, "the streams");
       expect(isHeld()).to.equal(false);
       for (const callback of due.splice(0)) callback();

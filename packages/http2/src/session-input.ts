@@ -1,6 +1,6 @@
 import type { PeerAccount } from "./account.js";
 import type { RefusalReason } from "./status.js";
-import type { GrpcHeaderRules } from "./transport.js";
+import type { GrpcHeaderRules, TransportLimits } from "./transport.js";
 import { EndedStreams } from "./ended-streams.js";
 import { FrameReader, type FrameSink } from "./frame-reader.js";
 import {
@@ -31,10 +31,7 @@ const blockBytesPerWork = 8 * 1024;
 /** Begin of an HTTP/2 connection (RFC 9113 3.4): the sniffer has seen all of it. */
 const prefaceBytes = 24;
 
-export interface SessionLimits {
-  readonly maxStreams: number;
-  readonly maxHeaderBytes: number;
-}
+export type SessionLimits = Pick<TransportLimits, "maxStreamsPerConnection" | "maxHeaderBytes">;
 
 /** The session, as its input sees it. */
 export interface InputOwner {
@@ -216,7 +213,7 @@ export class SessionInput implements FrameSink {
     // Its client knows, or will soon, that it has to try elsewhere.
     if (this.#output.hasSentGoaway) return false;
     this.#lastStreamId = streamId;
-    if (this.#owner.open.size < this.#owner.limits.maxStreams) return true;
+    if (this.#owner.open.size < this.#owner.limits.maxStreamsPerConnection) return true;
     this.#owner.sendReset(streamId, h2Error.REFUSED_STREAM, false);
     this.#owner.spend(1);
     return false;

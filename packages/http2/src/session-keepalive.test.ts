@@ -37,7 +37,7 @@ describe("keepalive", () => {
     const before = listener.sessions.size;
     client.send(wire.subscribe("/t.T/Hold"));
     await eventually(() => listener.sessions.size === before + 1);
-    await eventually(() => [...listener.sessions].every(({ streams }) => streams.size === 1));
+    await eventually(() => [...listener.sessions].every(({ streams }) => streams.length === 1));
     return client;
   }
 

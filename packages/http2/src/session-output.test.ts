@@ -47,7 +47,7 @@ describe("what a connection sends", () => {
     await eventually(() => weak.length === 200, "the streams");
     await eventually(() => client.received.length > 65_535, "the window to be used up");
     for (let id = 1; id < 400; id += 2) client.send(wire.rstStream(id));
-    await eventually(() => [...listener.sessions].every(({ streams }) => streams.size === 0), "the resets");
+    await eventually(() => [...listener.sessions].every(({ streams }) => streams.length === 0), "the resets");
     await eventually(() => {
       collectGarbage();
       return weak.filter((each) => each.deref() !== undefined).length < 10;
@@ -89,6 +89,7 @@ describe("what a connection sends", () => {
     const writes: (() => void)[] = [];
     const socket = {
       destroyed: false,
+      writableLength: 0,
       write: (_bytes: Uint8Array, onSent: () => void) => writes.push(onSent),
     };
     const account = {
@@ -97,6 +98,7 @@ describe("what a connection sends", () => {
     };
     const owner = {
       account,
+      isEncrypted: true,
       lastStreamId: 0,
       isDone: false,
       onDone: () => undefined,
@@ -220,6 +222,7 @@ describe("what a connection sends", () => {
     const written: Uint8Array[] = [];
     const owner = {
       account: {},
+      isEncrypted: true,
       lastStreamId: 0,
       isDone: false,
       onDone: () => undefined,
@@ -237,7 +240,11 @@ describe("what a connection sends", () => {
     broken.queue(stream as unknown as Http2Stream);
     expect(() => broken.endReading()).to.throw("broken");
     const other = new SessionOutput(
-      { destroyed: false, write: (bytes: Uint8Array) => written.push(bytes) } as never,
+      {
+        destroyed: false,
+        writableLength: 0,
+        write: (bytes: Uint8Array) => written.push(bytes),
+      } as never,
       owner as never,
     );
     other.beginReading();

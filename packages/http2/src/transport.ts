@@ -77,6 +77,8 @@ export interface TransportStream {
 export interface StreamReceiver {
   onData(chunk: Buffer): void;
   onEnd(): void;
+  /** The stream has ended in any way. */
+  onClosed(): void;
 }
 
 /**
@@ -107,7 +109,7 @@ export interface TransportSession {
   /** To be charged for whatever is held because of this peer. */
   readonly account: PeerAccount;
   /** Open streams, oldest first. */
-  readonly streams: ReadonlySet<TransportStream>;
+  readonly streams: readonly TransportStream[];
   readonly isOpen: boolean;
   /** The initial stream window that the peer announced, in bytes: how much can be in flight to a peer that does not read. */
   readonly peerWindowBytes: number;

@@ -144,7 +144,7 @@ describe("a subscriber", () => {
     expect(fetching).to.have.property("code", grpcStatus.UNAVAILABLE);
     expect(counts["topics_per_connection"]).to.equal(2);
     one?.cancel();
-    await eventually(() => [...server.listener.sessions][0]?.streams.size === 1, "the stream's end");
+    await eventually(() => [...server.listener.sessions][0]?.streams.length === 1, "the stream's end");
     const three = client.subscribe({ selector: "demo/c" });
     await three.headers;
     for (const stream of [two, three]) stream?.cancel();

@@ -164,7 +164,7 @@ describe("GrpcServer", () => {
       expect(trailers["grpc-status"]).to.equal("0");
       expect(rstCode).to.equal(0);
       const [session] = listener.sessions;
-      await eventually(() => session?.streams.size === 0, "the stream to be gone");
+      await eventually(() => session?.streams.length === 0, "the stream to be gone");
     });
   });
 

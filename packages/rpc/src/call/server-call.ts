@@ -70,7 +70,6 @@ export abstract class ServerCall implements Call, StreamReceiver {
   #requestBytes = 0;
   #responseBytes = 0;
   #responses = 0;
-  #isWatchingClose = false;
   #isUnfinished = false;
   #cancelDeadline: (() => void) | undefined;
   #abort: AbortController | undefined;
@@ -89,7 +88,6 @@ export abstract class ServerCall implements Call, StreamReceiver {
     if (this.#abort === undefined) {
       this.#abort = new AbortController();
       if (this.hasEnded) this.#abort.abort();
-      else this.#watchClose();
     }
     return this.#abort.signal;
   }
@@ -163,19 +161,12 @@ export abstract class ServerCall implements Call, StreamReceiver {
     if (this.#isUnfinished || this.hasEnded) return;
     this.#isUnfinished = true;
     this.#context.unfinished.add(this);
-    this.#watchClose();
   }
 
   #stopAwaiting(): void {
     if (!this.#isUnfinished) return;
     this.#isUnfinished = false;
     this.#context.unfinished.delete(this);
-  }
-
-  #watchClose(): void {
-    if (this.#isWatchingClose) return;
-    this.#isWatchingClose = true;
-    this.stream.onClose(() => this.#finish("CANCELLED"));
   }
 
   #startDeadline(): void {
@@ -186,7 +177,6 @@ export abstract class ServerCall implements Call, StreamReceiver {
       throw new RpcError("INTERNAL", `grpc-timeout is not a timeout: ${this.header("grpc-timeout") ?? ""}`);
     }
     if (delayMs > maxTimerMs) return;
-    this.#watchClose();
     this.#cancelDeadline = clock.after(delayMs, () => {
       this.end(deadlineStatus);
     });
@@ -255,6 +245,10 @@ export abstract class ServerCall implements Call, StreamReceiver {
     } catch (error) {
       this.fail(error);
     }
+  }
+
+  onClosed(): void {
+    this.#finish("CANCELLED");
   }
 
   #finish(code: StatusName): void {

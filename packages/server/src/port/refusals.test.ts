@@ -110,7 +110,7 @@ describe("requests that a limit refuses", () => {
   it("message_timeout", async () => {
     const listener = await open();
     await connected(listener, wire.headers(1, "/t.T/Echo"), wire.data(1, prefix(10), 0));
-    await eventually(() => [...listener.sessions].some(({ streams }) => streams.size === 1));
+    await eventually(() => [...listener.sessions].some(({ streams }) => streams.length === 1));
     clock.advance(20_000);
     await isRefused("message_timeout");
   });
@@ -144,7 +144,7 @@ describe("requests that a limit refuses", () => {
   it("stalled", async () => {
     const listener = await open({ stall: { timeoutMs: 800, clock } });
     await connected(listener, wire.headers(1, "/t.T/Flood"), wire.data(1, Buffer.alloc(5)));
-    await eventually(() => [...listener.sessions].some(({ streams }) => streams.size === 1));
+    await eventually(() => [...listener.sessions].some(({ streams }) => streams.length === 1));
     await eventually(() => {
       clock.advance(stepMs);
       return refused.length > 0;
