@@ -76,7 +76,7 @@ class FrameBatch {
   }
 
   /** Writes all to the socket, in one call. */
-  writeTo(socket: Socket, onSent: (error?: Error | null) => void): void {
+  writeTo(socket: Socket, onSent: ((error?: Error | null) => void) | undefined): void {
     this.#seal();
     const pieces = this.#pieces;
     this.#bytes = 0;

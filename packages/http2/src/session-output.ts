@@ -6,7 +6,7 @@ import { h2Error, goawayFrame, headersFrame } from "./frames.js";
 import type { Http2Stream } from "./http2-stream.js";
 import { PendingWrite } from "./pending-write.js";
 import { SendingStreams } from "./sending-streams.js";
-import { maxSegmentContentBytes, sharedSegments, type Segment } from "./shared-segments.js";
+import { maxSegmentContentBytes, sharedSegments } from "./shared-segments.js";
 import { takenWrites } from "./taken-writes.js";
 
 /** Streams that a frame concerns, all of which cost as much as a request. */
@@ -43,14 +43,14 @@ export class SessionOutput {
   /** Streams that come until GOAWAY is sent are answered. */
   #goaway: "none" | "due" | "sent" = "none";
   #sentBytes = 0;
-  readonly #onSent: (error?: Error | null) => void;
+  /** Made when the system first takes less than all at once. */
+  #onSent: ((error?: Error | null) => void) | undefined;
 
   constructor(socket: Socket, owner: OutputOwner) {
     this.#socket = socket;
     this.#owner = owner;
     this.#control = new ControlFrames(owner.account);
     this.#write = new PendingWrite(owner.account);
-    this.#onSent = (error) => this.sent(error);
   }
 
   /** Bytes sent so far, without the answers to PING and SETTINGS. */
@@ -113,24 +113,25 @@ export class SessionOutput {
     this.#streams.pass(content.length);
     this.#sentBytes += segment.bytes.length;
     this.#write.beginSole(stream);
-    this.#writeSegment(stream, segment);
+    this.#socket.write(segment.bytes, this.#callback);
+    if (!this.#isTaken()) this.#write.hold(stream, segment);
     return true;
   }
 
-  #writeSegment(stream: Http2Stream, segment: Segment): void {
+  /** A callback costs node a tick and two objects. Most often, the system takes all at once; TLS never does. */
+  get #callback(): ((error?: Error | null) => void) | undefined {
+    return this.#owner.isEncrypted ? (this.#onSent ??= (error) => this.sent(error)) : undefined;
+  }
+
+  /** True if the system has taken what was just written. `sent` is called in any case, later. */
+  #isTaken(): boolean {
     const socket = this.#socket;
-    // A callback costs node a tick and two objects. Most often, the system takes all at once; TLS never does.
-    if (this.#owner.isEncrypted) socket.write(segment.bytes, this.#onSent);
-    else {
-      socket.write(segment.bytes);
-      if (socket.writableLength === 0) {
-        takenWrites.add(this);
-        return;
-      }
-      // Called back once the segment before it was taken.
-      socket.write(nothing, this.#onSent);
-    }
-    if (socket.writableLength > 0) this.#write.hold(stream, segment);
+    const isTaken = socket.writableLength === 0;
+    if (this.#owner.isEncrypted) return isTaken;
+    if (isTaken && socket.errored === null) takenWrites.add(this);
+    // Called back once what is before it was taken.
+    else socket.write(nothing, (this.#onSent ??= (error) => this.sent(error)));
+    return isTaken;
   }
 
   /** The stream has closed. What the batch holds of it, which is being written, is charged until that is done. */
@@ -191,9 +192,8 @@ export class SessionOutput {
       this.#sentBytes += batch.bytes - answerBytes;
       this.#write.begin();
       const { copiedBytes } = batch;
-      batch.writeTo(this.#socket, this.#onSent);
-      // Most often, the system has taken all by now.
-      if (this.#socket.writableLength > 0) this.#write.charge(copiedBytes);
+      batch.writeTo(this.#socket, this.#callback);
+      if (!this.#isTaken()) this.#write.charge(copiedBytes);
     } else if (this.#isDue) {
       this.#isEnded = true;
       this.#socket.end(() => this.#owner.onDone());

@@ -25,6 +25,7 @@ class Connection {
     destroyed: false,
     writable: true,
     writableLength: 0,
+    errored: null as Error | null,
     cork: () => undefined,
     uncork: () => undefined,
     write: (bytes: Uint8Array, onSent?: () => void) => {
@@ -265,6 +266,28 @@ describe("content that streams of several connections send", () => {
       expect(written).to.equal(1);
       expect(connection.calls).to.equal(1);
     }
+  });
+
+  it("does not take a write that failed at once for one that the system took", async () => {
+    const connection = another(content);
+    connection.isFull = false;
+    connection.socket.errored = new Error("EPIPE");
+    let written = 0;
+    connection.stream.writeShared(content, () => written++);
+    await nextTick();
+    expect(written).to.equal(0);
+  });
+
+  it("needs no callback of the system for other content either", async () => {
+    const connection = new Connection();
+    connection.isFull = false;
+    let written = 0;
+    connection.stream.write(Buffer.from("own"), () => written++);
+    connection.output.flush();
+    const { calls } = connection;
+    await nextTick();
+    expect(written).to.equal(1);
+    expect(connection.calls).to.equal(calls);
   });
 
   it("calls back once with an error if the stream closes first, and charges the stream until the system has taken it", () => {
