@@ -423,7 +423,7 @@ export const operatorPermissions = [
       "get",
       "list"
     ],
-    "why": "finds its own Deployment by its Pod, and the proxies, which it asks how many subscribers they have before it removes them; sees when the open-feature-operator's Pod has ended"
+    "why": "finds its own Deployment by its Pod, and the proxies, which it asks how many subscribers they have before it removes them; sees when the Pod of an earlier leader, or of the open-feature-operator, has ended"
   },
   {
     "scope": "namespace",
