@@ -26,13 +26,16 @@ describe("replicas of two versions on one Redis", function () {
   });
 
   async function roll(to: Version): Promise<void> {
-    for (const old of world.replicas) {
+    for (const [index, old] of world.replicas.entries()) {
       expect(await world.replace(old, binaryOf(to, "proxy")), old.proxy.process.output).to.equal(0);
       const { version } = world.edits;
       await world.edits.more(5);
       await world.allReach(version);
+      // Versions whose records differ must not see each other's: each has an owner, which watches for its replicas.
+      await world.watchesOfEach(index < 2 ? 2 : 1);
+      for (const { name, proxy } of world.replicas)
+        expect(await refusedRecords(proxy.management), `records that ${name} has refused`).to.equal(0);
     }
-    await world.watchesOfEach(1);
   }
 
   it("serve every subscriber through an upgrade, and none with an older version than before", async () => {
@@ -52,3 +55,10 @@ describe("replicas of two versions on one Redis", function () {
     expect((await world.judge()).backwards).to.deep.equal([]);
   });
 });
+
+async function refusedRecords(management: string): Promise<number> {
+  const lines = (await (await fetch(`${management}/metrics`)).text()).split("\n");
+  return lines
+    .filter((line) => line.startsWith("bunting_proxy_backplane_refused_records_total"))
+    .reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(" "))), 0);
+}
