@@ -19,7 +19,7 @@ describe("installedOperator", () => {
     const operator = installedOperator(
       deployment({
         image: "registry.example/operator:1",
-        args: ["start", "--flagd", "--provider-kubernetes=direct", "--missed-pods", "evict"],
+        args: ["start", "--flagd=false", "--flagd", "--provider-kubernetes=direct", "--missed-pods", "evict"],
         env: [
           { name: "FLAGS_VALIDATION_ENABLED", value: "false" },
           { name: "BUNTING_MISSED_PODS", value: "report" },

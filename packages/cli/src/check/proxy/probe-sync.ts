@@ -3,6 +3,7 @@ import { KubeError } from "@bunting/kube";
 import { parseAnySelector } from "@bunting/protocol";
 import { CliError } from "../../cli-error.js";
 import { followBunting } from "../../sync/follow-bunting.js";
+import { followFlagd } from "../../sync/follow-flagd.js";
 import { grpcStatus, GrpcSession, type SessionCallEnd } from "../../sync/grpc-session.js";
 import type { SyncServer } from "../../sync/server.js";
 import { TopicCopy } from "../../sync/topic-copy.js";
@@ -72,7 +73,11 @@ async function outcomeOf(
       deleted: served,
       refused: () => undefined,
     };
-    const end = await followBunting(session, parseAnySelector(topic), new TopicCopy(), listener);
+    const key = parseAnySelector(topic);
+    const first = await followBunting(session, key, new TopicCopy(), listener);
+    // A flagd-proxy has flagd.sync.v1 only.
+    const isOther = first.status === grpcStatus.unimplemented;
+    const end = isOther ? await followFlagd(session, key, listener) : first;
     if (seen.isServed) return { kind: "serves", message: "" };
     const silence = `no answer came within ${timeoutMs / 1_000} s`;
     return limit.aborted ? { kind: "lost", message: silence } : outcomeOfEnd(end);
