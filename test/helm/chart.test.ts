@@ -354,7 +354,7 @@ describe("the Helm chart", () => {
 
   describe("refuses, with a sentence,", () => {
     const refused: Readonly<Record<string, readonly [values: unknown, sentence: string]>> = {
-      "an unknown value": [{ replicaCount: 3 }, "additional properties 'replicaCount' not allowed"],
+      "an unknown value": [{ replica: 3 }, "additional properties 'replica' not allowed"],
       "an unknown nested value": [
         { image: { name: "x" } },
         "at '/image': additional properties 'name' not allowed",
@@ -455,7 +455,8 @@ describe("the Helm chart", () => {
         ),
       ];
     };
-    const optional = ["/resources/claims has no default"];
+    // replicaCount is another name of replicas.
+    const optional = ["/replicaCount has no default", "/resources/claims has no default"];
     expect(differences(schema, values, "")).to.deep.equal(optional);
   });
 });

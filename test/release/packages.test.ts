@@ -141,9 +141,9 @@ describe("the packages that are published", function () {
 
     it("the command says its version, and evaluates a flag as its page shows", async () => {
       const version = packed.find(({ name }) => name === "bunting")?.version;
-      expect(await consumer.run("npx", "--no-install", "bunting", "--version")).to.equal(
-        `bunting: ${version} (node ${process.version})\n`,
-      );
+      // The node is the first on PATH, which need not be that of the tests.
+      const answer = await consumer.run("npx", "--no-install", "bunting", "--version");
+      expect(answer.split(" (node v")[0]).to.equal(`bunting: ${version}`);
       copyFileSync(
         path.join(root, "examples/flags/storefront.yaml"),
         directory.file("consumer/storefront.yaml"),
