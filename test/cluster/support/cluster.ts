@@ -8,6 +8,7 @@ import { eventually } from "../../support/event-queue.js";
 import { ApiClient, type ApiList, type ApiObject } from "./api-client.js";
 import { AuditLog, auditPolicy, type AuditedRequest } from "./audit-log.js";
 import { ClusterProcess } from "./cluster-process.js";
+import { emulatedVersion } from "./emulated-version.js";
 import { freePort } from "../../support/free-port.js";
 import { reaper } from "./reaper.js";
 import { ServiceAccount } from "./service-account.js";
@@ -400,6 +401,7 @@ export class Cluster {
       ...(this.#options.forNodes === undefined ? withoutNodes : withNodes(this.#options.forNodes)),
       `--audit-policy-file=${this.#file("audit-policy.json")}`,
       `--audit-log-path=${auditFile}`,
+      ...emulatedVersion(),
       ...flags,
     ]);
     // By the status: the body of a failing /readyz says "ok" too, of the checks that passed.
