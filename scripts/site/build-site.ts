@@ -1,5 +1,5 @@
 /**
- * `npm run docs`: makes docs/site/dist of the pages in docs/, a site that can be searched and needs nothing from elsewhere. `npm run docs -- serve`
+ * `npm run docs`: makes docs/site/dist/html of the pages in docs/, a site that can be searched and needs nothing from elsewhere. `npm run docs -- serve`
  * shows it afterwards. The generator is a package of its own (docs/site), which is installed here and not with the rest: nothing else uses it.
  */
 import { spawnSync } from "node:child_process";
@@ -10,7 +10,8 @@ import { siteFaults } from "./site-faults.js";
 const root = path.dirname(path.dirname(import.meta.dirname));
 const docs = path.join(root, "docs");
 const site = path.join(docs, "site");
-const pages = path.join(site, "pages");
+/** Below dist, where no test looks for pages. */
+const pages = path.join(site, "dist/pages");
 
 const pnpm =
   /"packageManager": "([^"]+)"/.exec(readFileSync(path.join(root, "package.json"), "utf8"))?.[1] ?? "pnpm";
@@ -21,15 +22,16 @@ rmSync(pages, { recursive: true, force: true });
 for (const name of readdirSync(docs).filter((name) => name !== "site"))
   cpSync(path.join(docs, name), path.join(pages, name), { recursive: true });
 vitepress("build");
+cpSync(path.join(docs, "playground"), path.join(site, "dist/html/playground"), { recursive: true });
 const sources = readdirSync(pages, { recursive: true, encoding: "utf8" }).filter((file) =>
   file.endsWith(".md"),
 );
-const faults = siteFaults(path.join(site, "dist"), sources);
+const faults = siteFaults(path.join(site, "dist/html"), sources);
 if (faults.length > 0) {
   console.error(`docs: the site has faults:\n${faults.join("\n")}`);
   process.exit(1);
 }
-console.log(`docs: docs/site/dist has ${sources.length} pages`);
+console.log(`docs: docs/site/dist/html has ${sources.length} pages`);
 if (process.argv[2] === "serve") vitepress("preview");
 
 function vitepress(command: string): void {

@@ -3,7 +3,7 @@ import { defineConfig } from "vitepress";
 import { pageLinks, slugOf } from "./links.mjs";
 
 /** A copy of docs/, made before each build: Vite finds Vue from the folders of pages upwards only. */
-const pages = path.join(import.meta.dirname, "../pages");
+const pages = path.join(import.meta.dirname, "../dist/pages");
 
 const page = (text, link) => ({ text, link });
 
@@ -11,9 +11,11 @@ const page = (text, link) => ({ text, link });
 export default defineConfig({
   title: "Bunting",
   description: "Feature flags to every Pod of a Kubernetes cluster",
-  srcDir: "pages",
-  outDir: "dist",
+  srcDir: "dist/pages",
+  outDir: "dist/html",
   cacheDir: "node_modules/.vitepress",
+  // A page of its own, which the build copies.
+  ignoreDeadLinks: [/playground/],
   rewrites: (file) => file.replace(/(^|\/)README\.md$/, "$1index.md"),
   markdown: {
     anchor: { slugify: slugOf },
@@ -55,8 +57,40 @@ export default defineConfig({
           page("Housekeeping", "/flags/housekeeping"),
         ],
       },
-      { text: "Operate", link: "/#operate" },
-      { text: "Troubleshoot", link: "/troubleshoot/" },
+      {
+        text: "Operate",
+        collapsed: true,
+        items: [
+          page("Outages", "/operate/outages"),
+          page("Sizing", "/operate/sizing"),
+          page("Limits", "/operate/limits"),
+          page("Monitoring", "/operate/monitoring"),
+          page("Alerts", "/operate/alerts"),
+          page("Upgrades", "/operate/upgrade"),
+          page("The proxy", "/operate/proxy"),
+          page("Replicas", "/operate/replicas"),
+          page("Tiers", "/operate/tiers"),
+          page("The agent", "/operate/agent"),
+          page("The operator", "/operate/operator"),
+          page("Argo CD and Flux", "/operate/gitops"),
+          page("Security", "/operate/security"),
+        ],
+      },
+      {
+        text: "Troubleshoot",
+        collapsed: true,
+        items: [
+          page("By symptom", "/troubleshoot/"),
+          page("An edit does not arrive", "/troubleshoot/edit-does-not-arrive"),
+          page("FLAG_NOT_FOUND", "/troubleshoot/flag-not-found"),
+          page("Everybody gets the default", "/troubleshoot/default-everywhere"),
+          page("No sidecar", "/troubleshoot/no-sidecar"),
+          page("Refused: 401, 403", "/troubleshoot/refused"),
+          page("Stale", "/troubleshoot/stale"),
+          page("The agent is restarted", "/troubleshoot/restarts"),
+          page("Flags are refused", "/troubleshoot/flags-refused"),
+        ],
+      },
       { text: "Reference", link: "/#reference" },
     ],
   },
