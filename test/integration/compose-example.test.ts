@@ -46,9 +46,7 @@ describe("examples/compose", () => {
       const source = from === "../flags" ? directory.path : path.join(folder, from);
       return text.replace(to, source);
     }, word);
-    return mounted
-      .replace(/\b(proxy|agent):(?=\d)/, (_, name: string) => `${addressOf(name)}:`)
-      .replace("127.0.0.1", addressOf(service));
+    return mounted.replace(/\b(proxy|agent):(?=\d)/, (_, name: string) => `${addressOf(name)}:`);
   }
 
   const argsOf = (service: "proxy" | "agent"): readonly string[] => [
@@ -58,14 +56,10 @@ describe("examples/compose", () => {
   ];
 
   function isHealthy(): boolean {
-    const [kind, node, ...args] = services.agent.healthcheck?.test ?? [];
-    expect([kind, node]).to.deep.equal(["CMD", "/nodejs/bin/node"]);
-    return (
-      spawnSync(
-        process.execPath,
-        args.map((word) => here("agent", word)),
-      ).status === 0
-    );
+    const [kind, node, script, ...args] = services.agent.healthcheck?.test ?? [];
+    expect([kind, node, script]).to.deep.equal(["CMD", "/nodejs/bin/node", "/app/start-agent.cjs"]);
+    const asked = [binaries.agent, ...args, "--host", addressOf("agent")];
+    return spawnSync(process.execPath, asked, { env: {} }).status === 0;
   }
 
   it("builds the images that there are", () => {
