@@ -67,24 +67,18 @@ describe("the first steps in a cluster", function () {
   describe("without an operator", () => {
     const cluster = freshCluster({ crds: false });
 
-    it("install the proxy, apply flags, and run an agent beside the application", async () => {
-      for (const section of ["Install the proxy", "Apply flags"])
-        await runAsPrinted(blocksOf("without-operator.md", section), {
+    it("install the proxy, give an application an agent, and flip a flag", async () => {
+      for (const section of ["Install the proxy", "Give an application an agent", "Flip the flag"]) {
+        const lines = blocksOf("without-operator.md", section);
+        expect(lines, section).not.to.equal("");
+        await runAsPrinted(lines, {
           kubeconfig: cluster().kubeconfig,
           home: directory.path,
           programs: programs(),
         });
-      const printed = await runAsPrinted("kubectl apply -f examples/sidecar/deployment.yaml --output=name", {
-        kubeconfig: cluster().kubeconfig,
-        home: directory.path,
-        programs: programs(),
-      });
-      expect(printed).to.equal("deployment.apps/shop\n");
-      const service = await runAsPrinted(
-        "kubectl -n bunting-system get service bunting-proxy --output=jsonpath={.spec.ports[0].port}",
-        { kubeconfig: cluster().kubeconfig, home: directory.path, programs: programs() },
-      );
-      expect(service).to.equal("8015");
+      }
+      const { spec } = (await cluster().api.get(featureFlagPath("shop", "checkout"))) as unknown as Flags;
+      expect(spec.flagSpec.flags["one-click"]?.defaultVariant).to.equal("off");
     });
   });
 

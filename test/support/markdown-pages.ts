@@ -3,8 +3,7 @@ import path from "node:path";
 
 export const repository = path.dirname(path.dirname(import.meta.dirname));
 
-/** `site` has a copy of docs/. */
-const skipped = /^(node_modules|site|dist|coverage|fixtures|\.git|\.bunting)$/;
+const skipped = /^(node_modules|dist|coverage|fixtures|\.git|\.bunting)$/;
 
 /** A block of code between fences. */
 export interface CodeBlock {
@@ -50,26 +49,4 @@ export function codeBlocksOf(page: string): readonly CodeBlock[] {
 /** The text of a page without code: what its links and headings are read from. */
 export function proseOf(page: string): string {
   return readPage(page).replaceAll(/^( *)(```+).*\n[^]*?^\1\2$/gm, "");
-}
-
-/** The anchors of a page's headings, as GitHub makes them, and those that it sets itself. */
-export function anchorsOf(page: string): ReadonlySet<string> {
-  const prose = proseOf(page);
-  const anchors = new Set([...prose.matchAll(/<a (?:id|name)="([^"]+)"/g)].map(([, id = ""]) => id));
-  for (const [, heading = ""] of prose.matchAll(/^#{1,6} (.*)$/gm)) {
-    const slug = slugOf(heading);
-    let unique = slug;
-    for (let times = 1; anchors.has(unique); times++) unique = `${slug}-${times}`;
-    anchors.add(unique);
-  }
-  return anchors;
-}
-
-function slugOf(heading: string): string {
-  const text = heading.replaceAll(/\[([^\]]*)\]\([^)]*\)/g, "$1").replaceAll(/[`*]/g, "");
-  return text
-    .trim()
-    .toLowerCase()
-    .replaceAll(/[^\p{L}\p{N}\p{M}\p{Pc} -]/gu, "")
-    .replaceAll(" ", "-");
 }
