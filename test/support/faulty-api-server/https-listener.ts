@@ -96,10 +96,12 @@ export class HttpsListener {
     for (const session of this.sessions) session.close();
   }
 
-  /** Resets the connection these exchanges came on (RST). */
+  /** Resets the connection these exchanges came on (RST). A session that has ended has none any more. */
   cutConnection(connection: object): void {
-    const { remotePort } = "socket" in connection ? (connection.socket as Socket) : (connection as Socket);
-    for (const socket of this.#sockets) if (socket.remotePort === remotePort) this.#reset(socket);
+    const socket = ("socket" in connection ? connection.socket : connection) as Socket | undefined;
+    const remotePort = socket?.remotePort;
+    if (remotePort === undefined) return;
+    for (const each of this.#sockets) if (each.remotePort === remotePort) this.#reset(each);
   }
 
   /** GOAWAY on one session; nothing where the connection is HTTP/1.1. */
