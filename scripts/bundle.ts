@@ -124,7 +124,8 @@ async function bundle(program: string): Promise<void> {
   }
   const { metafile: ofChunks } = await build({
     ...common,
-    entryPoints: Object.fromEntries(onDemand),
+    // In one order: that in which modules were found changes the names of chunks, and with them the images.
+    entryPoints: Object.fromEntries([...onDemand].sort(([a], [b]) => (a < b ? -1 : 1))),
     outdir: chunks,
     outExtension: { ".js": ".mjs" },
     splitting: true,
