@@ -109,7 +109,7 @@ const files: readonly FlagFile[] = [
     name: "source.yaml",
     content: manifest.replace("kind: FeatureFlag", "kind: FeatureFlagSource"),
     served: undefined,
-    found: [],
+    found: ["4:1 source", "5:3 unknown-field"],
   },
   {
     name: "chart.yaml",
