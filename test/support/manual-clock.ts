@@ -29,6 +29,11 @@ export class ManualClock implements Clock {
     return this.#timers.size;
   }
 
+  /** True if a timer is due in exactly this time: a fence for a party that is to wait so long. */
+  hasTimerIn(ms: number): boolean {
+    return [...this.#timers].some(({ dueMs }) => dueMs === this.#nowMs + ms);
+  }
+
   /** Moves on and fires each timer that is due, including those set meanwhile. */
   advance(byMs: number): void {
     const endMs = this.#nowMs + byMs;

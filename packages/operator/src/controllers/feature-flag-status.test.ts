@@ -161,6 +161,8 @@ describe("FeatureFlagStatus", () => {
     for (let i = 0; i < 20; i++) flags.edit(`shop/f${i}`, { a: good });
     await eventually(() => flags.writes.length === 5);
     for (let i = 6; i <= 20; i++) {
+      // The next write waits: a wait that began later, between two steps of the clock, would be rounded up beyond them.
+      await eventually(() => clock.hasTimerIn(200));
       clock.advance(199);
       await nextTurn();
       expect(flags.writes).to.have.length(i - 1);
