@@ -1,6 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { expect } from "chai";
 import { eventually } from "../support/event-queue.js";
+import { scaled } from "../support/scale.js";
 import type { ApiObject } from "./support/api-client.js";
 import { inParallel } from "./support/in-parallel.js";
 import { asking, OperatorHome } from "./support/operator-home.js";
@@ -87,7 +88,8 @@ describe("a tenant who fills a namespace with large objects", function () {
   ];
 
   async function fill(namespace: string): Promise<void> {
-    for (const { path, count, object } of objects) {
+    // The gate takes the first kind, which ended an operator by itself. The others have unit tests, too.
+    for (const { path, count, object } of objects.slice(0, scaled(objects.length, 1))) {
       const numbers = Array.from({ length: count }, (_, index) => index);
       const { metadata, ...rest } = object(namespace) as { readonly metadata: object };
       await inParallel(numbers, () =>

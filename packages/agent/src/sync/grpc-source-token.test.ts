@@ -128,16 +128,22 @@ describe("GrpcSource with a token file", () => {
     expect(probe.nacks).to.deep.equal([]);
   });
 
-  for (const [what, refuse] of [
-    ["is refused", (stream: SyncStream) => stream.end("UNAUTHENTICATED", `the token ${newToken} is unknown`)],
+  for (const [what, timing, refuse] of [
+    [
+      "is refused",
+      {},
+      (stream: SyncStream) => stream.end("UNAUTHENTICATED", `the token ${newToken} is unknown`),
+    ],
     [
       "is refused its topic",
+      {},
       (stream: SyncStream) => stream.send({ topicError: { topic, code: 7, message: "no", retryAfterMs: 0 } }),
     ],
-    ["is not answered", () => undefined],
+    // The next one has as long, and must be answered in time.
+    ["is not answered", { renewalTimeoutMs: 500 }, () => undefined],
   ] as const)
     it(`goes on with the old stream, and what has come on it, if the new one ${what}`, async () => {
-      await run({}, { renewalTimeoutMs: 50 });
+      await run({}, timing);
       const [before, next] = await renewing();
       before.send(adds("b", one, two));
 

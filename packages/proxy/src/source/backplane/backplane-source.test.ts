@@ -79,7 +79,8 @@ describe("BackplaneSource", () => {
     for (const sink of sinks) expect(kinds(sink)).not.to.include("stale");
     expect(owner.metrics.lagsMs).to.deep.equal([]);
     // By the clock of Redis, and not that of the machine.
-    expect(follower.metrics.lagsMs).to.deep.equal([follower.report.lagMs]);
+    // On a busy machine the follower may have watched for itself first, and the record that ended that is counted, too.
+    expect(follower.metrics.lagsMs.at(-1)).to.equal(follower.report.lagMs);
     expect(follower.report.lagMs).to.be.within(0, 30_000);
   });
 
