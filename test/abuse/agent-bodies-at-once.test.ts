@@ -1,10 +1,9 @@
-import { once } from "node:events";
-import { createConnection, type Socket } from "node:net";
 import { expect } from "chai";
 import { eventually } from "../support/event-queue.js";
 import { MemoryCgroup } from "../support/memory-cgroup.js";
 import { testScale } from "../support/scale.js";
 import { AttackedAgent, type AgentPort } from "./support/attacked-agent.js";
+import { connectTimes, writeAtOnce } from "./support/sockets-at-once.js";
 import { mebibyte } from "./support/vitals.js";
 
 /** The limit that the operator gives the agent's container. */
@@ -80,7 +79,7 @@ describe("an agent in a container of 64 MiB that gets all at once", function () 
     it(`${what} of 0.9 MB is not killed, and answers others`, async () => {
       const start = `POST ${paths[port]} HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\n`;
       const [first, rest] = shape(start);
-      const sockets = await Promise.all(Array.from({ length: connections }, () => connect(agent.port(port))));
+      const sockets = await connectTimes(connections, agent.port(port));
       if (first !== "") {
         for (const socket of sockets) socket.write(first);
         const ended = (): number => sockets.filter(({ destroyed }) => destroyed).length;
@@ -89,21 +88,10 @@ describe("an agent in a container of 64 MiB that gets all at once", function () 
         await eventually(async () => (await begun()) >= connections, "each has begun or is ended");
       }
       const bytes = Buffer.from(rest);
-      // It stands still meanwhile, and finds all of it at once.
-      process.kill(agent.pid, "SIGSTOP");
-      for (const socket of sockets) socket.write(bytes);
-      process.kill(agent.pid, "SIGCONT");
+      writeAtOnce(agent.pid, sockets, bytes);
       await eventually(() => sockets.every(({ destroyed }) => destroyed), "each is answered or ended");
       expect(group.kills, "killed for its memory").to.equal(0);
       await agent.isWell();
     });
   }
 });
-
-/** A connection that is closed with the first byte of an answer. */
-async function connect(port: number): Promise<Socket> {
-  const socket = createConnection({ port, host: "127.0.0.1", localAddress: "127.0.0.2" });
-  socket.on("error", () => undefined).once("data", () => socket.destroy());
-  await Promise.race([once(socket, "connect"), once(socket, "close")]);
-  return socket;
-}

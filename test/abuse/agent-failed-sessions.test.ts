@@ -5,6 +5,7 @@ import { preface } from "../../bench/load/http2-frames.js";
 import { eventually } from "../support/event-queue.js";
 import { MemoryCgroup } from "../support/memory-cgroup.js";
 import { AttackedAgent } from "./support/attacked-agent.js";
+import { writeAtOnce } from "./support/sockets-at-once.js";
 import { mebibyte } from "./support/vitals.js";
 
 const connections = 900;
@@ -31,10 +32,7 @@ describe("an agent in a container of 64 MiB whose peers send much with the prefa
       const wrong = Buffer.concat([preface, Buffer.alloc(bytes)]);
       const port = agent.port("evaluation");
       const sockets = await Promise.all(Array.from({ length: connections }, () => connect(port)));
-      // It stands still meanwhile, and finds all of it at once.
-      process.kill(agent.pid, "SIGSTOP");
-      for (const socket of sockets) socket.write(wrong);
-      process.kill(agent.pid, "SIGCONT");
+      writeAtOnce(agent.pid, sockets, wrong);
       await eventually(() => sockets.every(({ destroyed }) => destroyed), "each is ended");
       expect(group.kills, "killed for its memory").to.equal(0);
       await agent.isWell();

@@ -1,9 +1,8 @@
-import { once } from "node:events";
-import { createConnection, type Socket } from "node:net";
 import { expect } from "chai";
 import { eventually } from "../support/event-queue.js";
 import { MemoryCgroup } from "../support/memory-cgroup.js";
 import { AttackedAgent, type AgentPort } from "./support/attacked-agent.js";
+import { connectTimes, writeAtOnce } from "./support/sockets-at-once.js";
 import { mebibyte } from "./support/vitals.js";
 
 /** The limit that the operator gives the agent's container. */
@@ -71,22 +70,11 @@ describe("an agent in a container of 64 MiB whose rules take more memory than th
       const body = JSON.stringify({ flagKey: "attacked", context: { v: value } });
       const head = `POST ${paths[port]} HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\n`;
       const request = Buffer.from(`${head}content-length: ${body.length}\r\n\r\n${body}`);
-      const sockets = await Promise.all(Array.from({ length: connections }, () => connect(agent.port(port))));
-      // It stands still meanwhile, and finds all of it at once.
-      process.kill(agent.pid, "SIGSTOP");
-      for (const socket of sockets) socket.write(request);
-      process.kill(agent.pid, "SIGCONT");
+      const sockets = await connectTimes(connections, agent.port(port));
+      writeAtOnce(agent.pid, sockets, request);
       await eventually(() => sockets.every(({ destroyed }) => destroyed), "each is answered or ended");
       expect(group.kills, "killed for its memory").to.equal(0);
       await agent.isWell();
     });
   }
 });
-
-/** A connection that is closed with the first byte of an answer. */
-async function connect(port: number): Promise<Socket> {
-  const socket = createConnection({ port, host: "127.0.0.1", localAddress: "127.0.0.2" });
-  socket.on("error", () => undefined).once("data", () => socket.destroy());
-  await Promise.race([once(socket, "connect"), once(socket, "close")]);
-  return socket;
-}

@@ -2,13 +2,6 @@ import type { Colours } from "../terminal/colours.js";
 import { plural } from "../terminal/plural.js";
 import type { CheckReport, CheckResult, ReportedCheck } from "./check-report.js";
 
-const marks: Readonly<Record<CheckResult, string>> = {
-  ok: "ok",
-  warning: "warning",
-  failed: "failed",
-  unknown: "unknown",
-};
-
 /** Most findings of one check that are shown; JSON has all of them. */
 const mostShown = 20;
 
@@ -33,7 +26,7 @@ function linesOf({ title, result, findings }: ReportedCheck, colours: Colours): 
   const shown = findings.slice(0, mostShown);
   const more = findings.length - shown.length;
   return [
-    `  ${paint(marks[result].padEnd(7))}  ${title}`,
+    `  ${paint(result.padEnd(7))}  ${title}`,
     ...shown.flatMap(({ where, what, todo, code, severity, docs }) => [
       `           ${severity === result ? "" : `${severity}: `}${where}: ${what} ${colours.dim(`[${code}]`)}`,
       `             To do: ${todo}. ${colours.dim(`See ${docs}`)}`,

@@ -4,6 +4,7 @@ import { CliError } from "../cli-error.js";
 import { requestText } from "../sync/request-text.js";
 import { addressText } from "../sync/server-address.js";
 import { connectionError, type SyncServer } from "../sync/server.js";
+import { withTimeLimit } from "../sync/with-time-limit.js";
 import { printableLine } from "../terminal/escaped-controls.js";
 import type { TypedAnswer } from "./typed-answer.js";
 
@@ -42,21 +43,18 @@ async function answered(
   body: string,
   { timeout, signal }: { readonly timeout: number; readonly signal: AbortSignal },
 ): Promise<{ readonly status: number; readonly body: string }> {
-  const stop = new AbortController();
-  const timer = setTimeout(() => stop.abort(), timeout).unref();
-  const limit = AbortSignal.any([signal, stop.signal]);
-  try {
-    return await requestText(server, { path, body }, limit);
-  } catch (cause) {
-    signal.throwIfAborted();
-    const reason = limit.aborted
-      ? `no answer came within ${timeout / 1_000} s`
-      : connectionError(cause as Error, server);
-    const message = `${addressText(server.address)} can't be reached: ${reason}`;
-    throw new CliError("SERVER_UNREACHABLE", message, { cause });
-  } finally {
-    clearTimeout(timer);
-  }
+  return withTimeLimit(signal, timeout, async (limit) => {
+    try {
+      return await requestText(server, { path, body }, limit);
+    } catch (cause) {
+      signal.throwIfAborted();
+      const reason = limit.aborted
+        ? `no answer came within ${timeout / 1_000} s`
+        : connectionError(cause as Error, server);
+      const message = `${addressText(server.address)} can't be reached: ${reason}`;
+      throw new CliError("SERVER_UNREACHABLE", message, { cause });
+    }
+  });
 }
 
 function objectIn(text: string): JsonObject | undefined {

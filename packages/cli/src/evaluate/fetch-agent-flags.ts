@@ -3,6 +3,7 @@ import { CliError } from "../cli-error.js";
 import { GrpcSession, grpcStatus } from "../sync/grpc-session.js";
 import { addressText } from "../sync/server-address.js";
 import type { SyncServer } from "../sync/server.js";
+import { withTimeLimit } from "../sync/with-time-limit.js";
 
 const path = "/flagd.sync.v1.FlagSyncService/FetchAllFlags";
 
@@ -17,27 +18,21 @@ export async function fetchAgentFlags(
   timeoutMs: number,
   signal: AbortSignal,
 ): Promise<FlagDocument> {
-  const session = new GrpcSession(server);
-  const close = (): void => session.close();
-  const timer = setTimeout(close, timeoutMs).unref();
-  signal.addEventListener("abort", close, { once: true });
   try {
-    const text = await fetchText(session, server);
+    const text = await withTimeLimit(signal, timeoutMs, (limit) => fetchText(server, limit));
     return normaliseDocument(JSON.parse(text) as JsonValue).document;
   } catch (cause) {
     signal.throwIfAborted();
     if (cause instanceof CliError) throw cause;
     const message = `${addressText(server.address)} sent flags that are none: ${(cause as Error).message}`;
     throw new CliError("INPUT_INVALID", message, { cause });
-  } finally {
-    clearTimeout(timer);
-    signal.removeEventListener("abort", close);
-    session.close();
   }
 }
 
-function fetchText(session: GrpcSession, server: SyncServer): Promise<string> {
-  return new Promise((resolve, reject) => {
+async function fetchText(server: SyncServer, limit: AbortSignal): Promise<string> {
+  const session = new GrpcSession(server);
+  limit.addEventListener("abort", () => session.close(), { once: true });
+  const text = new Promise<string>((resolve, reject) => {
     let found: string | undefined;
     const call = session.call(
       path,
@@ -59,4 +54,5 @@ function fetchText(session: GrpcSession, server: SyncServer): Promise<string> {
     call.send(syncV1.FetchAllFlagsRequest.encode({ providerId: "bunting-cli", selector: "" }).finish());
     call.finish();
   });
+  return text.finally(() => session.close());
 }

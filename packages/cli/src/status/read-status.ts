@@ -4,6 +4,7 @@ import { CliError } from "../cli-error.js";
 import { printableLine } from "../terminal/escaped-controls.js";
 import { requestText } from "../sync/request-text.js";
 import { connectionError, type SyncServer } from "../sync/server.js";
+import { withTimeLimit } from "../sync/with-time-limit.js";
 
 /** A proxy that is asked for its status. */
 export interface StatusServer {
@@ -24,34 +25,31 @@ export async function fetchStatus(
   timeoutMs: number,
   signal: AbortSignal,
 ): Promise<object> {
-  // Not AbortSignal.timeout: in Node 20 nothing keeps it while it is only a part of another signal, and once collected it never aborts.
-  const timeout = new AbortController();
-  const timer = setTimeout(() => timeout.abort(), timeoutMs).unref();
-  const limit = AbortSignal.any([signal, timeout.signal]);
-  const connection = await dial?.(limit);
-  try {
-    const { status, body } = await requestText(server, { path: "/status", connection }, limit);
-    if (status === 200) return parsed(name, body);
-    // 426 and 505: ports of gRPC want HTTP/2.
-    if ([404, 426, 505].includes(status)) throw noStatus(name, `it answered ${status}`);
-    throw new CliError(
-      "SERVER_REFUSED",
-      `${name} answered ${status}: ${printableLine(cut(body.trim(), 300))}`,
-    );
-  } catch (cause) {
-    signal.throwIfAborted();
-    if (cause instanceof CliError) throw cause;
-    if (errorCode(cause)?.startsWith("HPE_") === true) throw noStatus(name, "its answer is not HTTP");
-    const reason = limit.aborted
-      ? `no answer came within ${timeoutMs / 1_000} s`
-      : connectionError(cause as Error, server);
-    const sentence = reason.endsWith("?") ? reason : `${reason}.`;
-    const message = `${name} can't be reached: ${sentence} Forward its management port, or name it with --address`;
-    throw new CliError("SERVER_UNREACHABLE", message, { cause });
-  } finally {
-    clearTimeout(timer);
-    connection?.destroy();
-  }
+  return withTimeLimit(signal, timeoutMs, async (limit) => {
+    const connection = await dial?.(limit);
+    try {
+      const { status, body } = await requestText(server, { path: "/status", connection }, limit);
+      if (status === 200) return parsed(name, body);
+      // 426 and 505: ports of gRPC want HTTP/2.
+      if ([404, 426, 505].includes(status)) throw noStatus(name, `it answered ${status}`);
+      throw new CliError(
+        "SERVER_REFUSED",
+        `${name} answered ${status}: ${printableLine(cut(body.trim(), 300))}`,
+      );
+    } catch (cause) {
+      signal.throwIfAborted();
+      if (cause instanceof CliError) throw cause;
+      if (errorCode(cause)?.startsWith("HPE_") === true) throw noStatus(name, "its answer is not HTTP");
+      const reason = limit.aborted
+        ? `no answer came within ${timeoutMs / 1_000} s`
+        : connectionError(cause as Error, server);
+      const sentence = reason.endsWith("?") ? reason : `${reason}.`;
+      const message = `${name} can't be reached: ${sentence} Forward its management port, or name it with --address`;
+      throw new CliError("SERVER_UNREACHABLE", message, { cause });
+    } finally {
+      connection?.destroy();
+    }
+  });
 }
 
 function parsed(name: string, body: string): object {

@@ -2,11 +2,11 @@ import type { Duplex } from "node:stream";
 import { KubeError } from "@bunting/kube";
 import { parseAnySelector } from "@bunting/protocol";
 import { CliError } from "../../cli-error.js";
-import { followBunting } from "../../sync/follow-bunting.js";
-import { followFlagd } from "../../sync/follow-flagd.js";
-import { grpcStatus, GrpcSession, type SessionCallEnd } from "../../sync/grpc-session.js";
+import { followTopic } from "../../sync/follow-topic.js";
+import { grpcStatus, type SessionCallEnd } from "../../sync/grpc-session.js";
 import type { SyncServer } from "../../sync/server.js";
 import { TopicCopy } from "../../sync/topic-copy.js";
+import { withTimeLimit } from "../../sync/with-time-limit.js";
 
 /** A server of flags. */
 export interface ProbedServer {
@@ -35,55 +35,29 @@ export async function probeSync(
   timeoutMs: number,
   signal: AbortSignal,
 ): Promise<SyncOutcome> {
-  const stop = new AbortController();
-  const timer = setTimeout(() => stop.abort(), timeoutMs).unref();
-  const limit = AbortSignal.any([signal, stop.signal]);
+  const answered = new AbortController();
+  const served = (): void => answered.abort();
+  const listener = {
+    opened: () => undefined,
+    version: served,
+    missing: served,
+    deleted: served,
+    refused: () => undefined,
+  };
   try {
-    const session = new GrpcSession(server, await dial?.(limit));
-    return await outcomeOf(session, topic, limit, timeoutMs);
+    return await withTimeLimit(signal, timeoutMs, async (limit) => {
+      const stop = AbortSignal.any([limit, answered.signal]);
+      const dialled = await dial?.(limit);
+      const key = parseAnySelector(topic);
+      const end = await followTopic(server, key, new TopicCopy(), listener, stop, dialled);
+      if (answered.signal.aborted) return { kind: "serves", message: "" };
+      const silence = `no answer came within ${timeoutMs / 1_000} s`;
+      return limit.aborted ? { kind: "lost", message: silence } : outcomeOfEnd(end);
+    });
   } catch (error) {
     signal.throwIfAborted();
     if (!(error instanceof CliError || error instanceof KubeError)) throw error;
     return { kind: "lost", message: error.message };
-  } finally {
-    clearTimeout(timer);
-  }
-}
-
-async function outcomeOf(
-  session: GrpcSession,
-  topic: string,
-  limit: AbortSignal,
-  timeoutMs: number,
-): Promise<SyncOutcome> {
-  const seen = { isServed: false };
-  const served = (): void => {
-    seen.isServed = true;
-    session.close();
-  };
-  const close = (): void => session.close();
-  limit.addEventListener("abort", close, { once: true });
-  // It may have aborted before.
-  if (limit.aborted) close();
-  try {
-    const listener = {
-      opened: () => undefined,
-      version: served,
-      missing: served,
-      deleted: served,
-      refused: () => undefined,
-    };
-    const key = parseAnySelector(topic);
-    const first = await followBunting(session, key, new TopicCopy(), listener);
-    // A flagd-proxy has flagd.sync.v1 only.
-    const isOther = first.status === grpcStatus.unimplemented;
-    const end = isOther ? await followFlagd(session, key, listener) : first;
-    if (seen.isServed) return { kind: "serves", message: "" };
-    const silence = `no answer came within ${timeoutMs / 1_000} s`;
-    return limit.aborted ? { kind: "lost", message: silence } : outcomeOfEnd(end);
-  } finally {
-    limit.removeEventListener("abort", close);
-    session.close();
   }
 }
 
@@ -93,7 +67,7 @@ function outcomeOfEnd({ status, message }: SessionCallEnd): SyncOutcome {
       return { kind: "lost", message };
     case grpcStatus.unauthenticated:
       return { kind: "unauthenticated", message };
-    // Who is asked for another's flags has accepted the caller.
+    // The caller is accepted, whatever it may read.
     case grpcStatus.permissionDenied:
     case grpcStatus.notFound:
       return { kind: "serves", message };
