@@ -190,7 +190,6 @@ describe("the operator in place of an open-feature-operator that was applied by 
       runAsPrinted(lines.replace("helm template", "helm template --set policies.injection=always"), {
         kubeconfig: cluster().kubeconfig,
         home,
-        programs: [path.dirname(process.env["BUNTING_HELM"] ?? ""), process.env["BUNTING_CLUSTER_BIN"] ?? ""],
       });
     await follow(there);
     const after = (await cluster().api.get(deployment)) as unknown as {

@@ -31,11 +31,6 @@ describe("the installations of the proxy in docs/start", function () {
   });
   after(() => directory.remove());
 
-  const programs = (): string[] => [
-    path.dirname(process.env["BUNTING_HELM"] ?? ""),
-    process.env["BUNTING_CLUSTER_BIN"] ?? "",
-  ];
-
   describe("by Helm", () => {
     const cluster = freshCluster({ crds: false });
 
@@ -44,7 +39,6 @@ describe("the installations of the proxy in docs/start", function () {
       await runAsPrinted(lines, {
         kubeconfig: cluster().kubeconfig,
         home: directory.path,
-        programs: programs(),
       });
       expect(await containersOf("bunting-system", "bunting-proxy", cluster().kubeconfig)).to.have.property(
         "image",
@@ -90,7 +84,6 @@ describe("the installations of the proxy in docs/start", function () {
       await runAsPrinted(operator.replaceAll(publishedAt, address), {
         kubeconfig,
         home: directory.path,
-        programs: programs(),
       });
       const after = await manager();
       const known = variablesOf(before);
@@ -111,7 +104,7 @@ describe("the installations of the proxy in docs/start", function () {
 
   async function containersOf(namespace: string, deployment: string, kubeconfig: string): Promise<Container> {
     const get = `kubectl --namespace=${namespace} get deployment ${deployment} --output=json`;
-    const text = await runAsPrinted(get, { kubeconfig, home: directory.path, programs: programs() });
+    const text = await runAsPrinted(get, { kubeconfig, home: directory.path });
     const { spec } = JSON.parse(text) as {
       spec: { template: { spec: { containers: [Container] } } };
     };

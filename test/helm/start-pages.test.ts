@@ -34,10 +34,6 @@ describe("the first steps in a cluster", function () {
   });
   after(() => directory.remove());
 
-  const programs = (): string[] => [
-    path.dirname(process.env["BUNTING_HELM"] ?? ""),
-    process.env["BUNTING_CLUSTER_BIN"] ?? "",
-  ];
   const blocksOf = (page: string, section: string): string =>
     documentedBlocks(`docs/start/${page}`, section, "sh").join("").replaceAll(forPods, "");
 
@@ -48,7 +44,7 @@ describe("the first steps in a cluster", function () {
       return flags.spec.flagSpec.flags["new-welcome"]?.defaultVariant;
     };
     const follow = (lines: string): Promise<string> =>
-      runAsPrinted(lines, { kubeconfig: cluster().kubeconfig, home: directory.path, programs: programs() });
+      runAsPrinted(lines, { kubeconfig: cluster().kubeconfig, home: directory.path });
 
     it("install it, give an application flags, and flip one", async () => {
       await follow(blocksOf("cluster.md", "Install the operator"));
@@ -74,7 +70,6 @@ describe("the first steps in a cluster", function () {
         await runAsPrinted(lines, {
           kubeconfig: cluster().kubeconfig,
           home: directory.path,
-          programs: programs(),
         });
       }
       const { spec } = (await cluster().api.get(featureFlagPath("shop", "checkout"))) as unknown as Flags;
@@ -93,7 +88,7 @@ describe("the first steps in a cluster", function () {
       await runAsPrinted("examples/kind/up.sh", {
         kubeconfig: cluster().kubeconfig,
         home: directory.path,
-        programs: [directory.path, ...programs()],
+        programs: [directory.path],
       });
       const done = readFileSync(log, "utf8");
       expect(done).to.match(/^kind create cluster --name bunting\n/);

@@ -248,7 +248,6 @@ describe("the values tls and auth of the Helm chart", () => {
       const around = {
         kubeconfig: cluster().kubeconfig,
         home: directory.path,
-        programs: [path.dirname(process.env["BUNTING_HELM"] ?? ""), process.env["BUNTING_CLUSTER_BIN"] ?? ""],
       };
       const blocks = documentedBlocks("docs/operate/security.md", "Set it up", "sh");
       expect(blocks).to.have.length(5);

@@ -1,4 +1,3 @@
-import path from "node:path";
 import { expect } from "chai";
 import { freshCluster } from "../cluster/support/use-cluster.js";
 import { TempDirectory } from "../support/temp-directory.js";
@@ -23,7 +22,6 @@ describe("the commands of docs/operate/upgrade.md", function () {
     await runAsPrinted(lines, {
       kubeconfig: cluster().kubeconfig,
       home: directory.path,
-      programs: [path.dirname(process.env["BUNTING_HELM"] ?? ""), process.env["BUNTING_CLUSTER_BIN"] ?? ""],
     });
   }
 

@@ -9,7 +9,6 @@ import { SyncClients, type ClientReport } from "../support/sync-clients.js";
 import { skipWithout } from "../helm/support/tool.js";
 import { startInstallation, runAsPrinted } from "../helm/support/readme.js";
 import { registryName } from "./support/addresses.js";
-import { environment } from "./support/environment.js";
 import { sharedNode } from "./support/use-node.js";
 import { editVersion, versionFlag, versionSpec } from "./support/version-flag.js";
 import { Workload } from "./support/workload.js";
@@ -107,8 +106,7 @@ describe("the Helm chart on a real node", function () {
       .replaceAll("bunting-system", namespace)
       .replace("helm upgrade", "helm upgrade --set crds.install=false")
       .replace(/(rollout status .*)/, "$1 --timeout=100s");
-    const programs = [path.dirname(environment("BUNTING_HELM")), environment("BUNTING_CLUSTER_BIN")];
-    const told = await runAsPrinted(lines, { kubeconfig: node().cluster.kubeconfig, home, programs });
+    const told = await runAsPrinted(lines, { kubeconfig: node().cluster.kubeconfig, home });
     expect(told).to.contain("successfully rolled out");
     workload = await Workload.start(node(), {
       namespace,

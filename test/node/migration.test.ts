@@ -11,7 +11,6 @@ import { binaries } from "../support/service-process.js";
 import { TempDirectory } from "../support/temp-directory.js";
 import { registryName } from "./support/addresses.js";
 import { AskingDeployment } from "./support/asking-deployment.js";
-import { environment } from "./support/environment.js";
 import { owningTypes, stockNames, stockProxyImage, StockRelease } from "./support/stock-release.js";
 import { sharedNode } from "./support/use-node.js";
 import { editVersion, versionSpec } from "./support/version-flag.js";
@@ -128,7 +127,7 @@ describe("the way from the open-feature-operator, and back", function () {
     return runAsPrinted(lines, {
       kubeconfig: node().cluster.kubeconfig,
       home: directory?.path ?? "",
-      programs: [programs, path.dirname(environment("BUNTING_HELM")), environment("BUNTING_CLUSTER_BIN")],
+      programs: [programs],
     });
   }
 

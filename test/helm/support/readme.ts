@@ -24,19 +24,21 @@ export function documentedBlocks(page: string, title: string, language: "sh" | "
 }
 
 /**
- * Runs lines as a user's shell does, in the root of the repository, and fails with the first that fails.
+ * Runs lines as a user's shell does, with helm and kubectl, in the root of the repository, and fails with the first that fails.
  *
- * @param programs directories with helm and kubectl
+ * @param programs directories with further programs, which win over others of the same names
  */
 export async function runAsPrinted(
   lines: string,
   {
     kubeconfig,
     home,
-    programs,
-  }: { readonly kubeconfig: string; readonly home: string; readonly programs: readonly string[] },
+    programs = [],
+  }: { readonly kubeconfig: string; readonly home: string; readonly programs?: readonly string[] },
 ): Promise<string> {
-  const env = { PATH: [...programs, process.env["PATH"]].join(":"), HOME: home, KUBECONFIG: kubeconfig };
+  const { BUNTING_HELM = "", BUNTING_CLUSTER_BIN = "", PATH } = process.env;
+  const folders = [...programs, path.dirname(BUNTING_HELM), BUNTING_CLUSTER_BIN, PATH];
+  const env = { PATH: folders.join(":"), HOME: home, KUBECONFIG: kubeconfig };
   const { code, stdout, stderr } = await runTool("bash", ["--norc", "-ec", `cd '${root}'\n${lines}`], {
     env,
   });
