@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";
 
-/** What leads nowhere: the file that says it, and what it says. */
+/** A link that leads nowhere: the file that has it, and its text. */
 export interface DeadLink {
   readonly file: string;
   readonly target: string;

@@ -91,7 +91,7 @@ writeManifests(
   }),
 );
 
-/** What `bunting check` asks about: services never meet, so the command has a copy, with the options that decide. */
+/** Permissions of the operator, for `bunting check`: packages of services are not imported by the command, so that it has a copy. */
 function writeCheckedPermissions(): void {
   const decisive = new Set(
     permissions.flatMap(({ onlyIf, names = [] }) => [

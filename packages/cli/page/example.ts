@@ -1,4 +1,4 @@
-/** What the page begins with. */
+/** Flags and context that the page begins with. */
 export const exampleFlags = `flags:
   banner:
     state: ENABLED

@@ -32,7 +32,7 @@ import type { SharedTurns } from "./turn-share.js";
 const closingMs = 1_000;
 const maxDroppedBytes = 1024 * 1024;
 
-/** What the connections of a transport have in common. */
+/** Parts that the connections of a transport have in common. */
 export interface SessionOptions {
   readonly stallClock: { readonly tick: number };
   readonly events: SessionEvents<Http2Session>;

@@ -15,7 +15,7 @@ export interface Permission {
   readonly verbs: readonly string[];
   /** The option that needs it, and the values with which it does; absent: it is always granted. */
   readonly onlyIf?: { readonly option: string; readonly is: readonly string[] };
-  /** What it is for. */
+  /** The task that needs the permission. */
   readonly why: string;
 }
 

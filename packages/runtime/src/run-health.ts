@@ -8,7 +8,7 @@ import { toggle } from "./options/value-types.js";
 import { quoted } from "./quoted.js";
 import { RuntimeError } from "./runtime-error.js";
 
-/** Where a service answers probes, by its options. */
+/** Address at which a service answers probes, by its options. */
 export interface ProbeAddress {
   readonly port: number;
   /** Empty for all addresses of the machine. */
@@ -18,7 +18,7 @@ export interface ProbeAddress {
   readonly optionName: string;
 }
 
-/** What `health` of a service asks. */
+/** The subcommand `health` of a service. */
 export interface HealthCommand<Table extends OptionTable> {
   /** `bunting-agent`. */
   readonly name: string;

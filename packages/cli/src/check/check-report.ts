@@ -7,7 +7,7 @@ import {
   type CheckSeverity,
 } from "./finding-codes.js";
 
-/** What a check came to: the worst of its findings. */
+/** Result of a check: the worst of its findings. */
 export type CheckResult = "ok" | CheckSeverity;
 
 /** The form of `--json`. Fields are added, and none is changed or removed, while `format` is the same. */

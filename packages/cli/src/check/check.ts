@@ -10,7 +10,7 @@ export type CheckPhase = "pre" | "installed";
 /** A check: what it reads of the cluster, and what it makes of that without asking any more. */
 export interface CheckDefinition<Facts> {
   readonly group: CheckGroup;
-  /** What holds where nothing is found. */
+  /** The statement that holds where nothing is found. */
   readonly title: string;
   readonly phases: readonly CheckPhase[];
   /** @throws NotCheckedError, CliError, KubeError */
@@ -19,7 +19,7 @@ export interface CheckDefinition<Facts> {
 }
 
 export interface Check extends Pick<CheckDefinition<unknown>, "group" | "title" | "phases"> {
-  /** What can't be read is a finding, too. */
+  /** Findings of the check; facts that can't be read are one, too. */
   run(survey: ClusterSurvey): Promise<readonly CheckFinding[]>;
 }
 

@@ -19,7 +19,7 @@ import { probeSync } from "./proxy/probe-sync.js";
 import { readAdmission } from "./read-admission.js";
 import { readInstallerRights, readServiceRights } from "./read-rights.js";
 
-/** How many groups of Pods are explained, each of which takes some questions to the API server. */
+/** Limit of groups of Pods that are explained: each takes some questions to the API server. */
 const mostExplained = 50;
 
 /** All checks, in the order in which they are shown. */

@@ -11,7 +11,7 @@ import { installedOperator, type InstalledOperator } from "./installed-operator.
 import { PodSurvey } from "./pod-survey.js";
 import { askProxies, type AskedProxies } from "./proxy/ask-proxies.js";
 
-/** What the conditions of a FeatureFlag say: why it is refused, if it is. */
+/** Reason for which a FeatureFlag is refused, by its conditions, if it is. */
 export interface FlagVerdict {
   readonly refusal?: string;
 }
@@ -75,7 +75,7 @@ export class ClusterSurvey {
     });
   }
 
-  /** What the proxies say of themselves. */
+  /** The status of each proxy, by its own account. */
   proxies(): Promise<AskedProxies> {
     return this.#once("proxies", () => askProxies(this.options, this.io));
   }

@@ -14,7 +14,7 @@ export const checkGroups = [
 export type CheckGroup = (typeof checkGroups)[number];
 
 /**
- * What a finding does to the result of its check.
+ * Effect of a finding on the result of its check.
  *
  * - failed: something does not work, or an installation would not.
  * - warning: it works, but not as it should, or not for ever.
@@ -99,7 +99,7 @@ export const findingCodes = {
 
 export type FindingCode = keyof typeof findingCodes;
 
-/** What is wrong, where, and what to do. */
+/** A fault that a check found: its place, a sentence about it, and the remedy. */
 export interface CheckFinding {
   readonly code: FindingCode;
   /** The object that it is about: `FeatureFlagSource shop/checkout`. */

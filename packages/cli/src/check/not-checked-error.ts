@@ -11,7 +11,7 @@ export class NotCheckedError extends Error {
 }
 
 /**
- * What was found; without such a type, `none`.
+ * The object or objects that were found; `none` if the API server has no such type.
  *
  * @throws NotCheckedError
  */

@@ -63,7 +63,7 @@ export class PodSurvey {
   }
 }
 
-/** It has ended, or is about to. */
+/** The Pod has ended, or is about to. */
 function isOver({ metadata, ...object }: KubeObject): boolean {
   const { phase } = (object["status"] ?? {}) as { readonly phase?: string };
   return (

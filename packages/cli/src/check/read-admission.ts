@@ -6,7 +6,7 @@ import type { AdmissionFacts } from "./judge/judge-admission.js";
 
 const group = "admissionregistration.k8s.io";
 
-/** Who gives Pods their sidecars in a cluster. */
+/** Reads which policies and webhooks give Pods their sidecars in a cluster. */
 export async function readAdmission(survey: ClusterSurvey, phase: CheckPhase): Promise<AdmissionFacts> {
   const { reader } = survey;
   const version = await survey.servesAny(group, ["v1", "v1beta1"], "mutatingadmissionpolicies");

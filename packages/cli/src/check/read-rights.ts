@@ -9,7 +9,7 @@ const rbac = "rbac.authorization.k8s.io";
 const admission = "admissionregistration.k8s.io";
 const reviews = "/apis/authorization.k8s.io/v1";
 
-/** What Helm and kubectl apply do with each object. */
+/** Verbs that Helm and kubectl apply use on each object. */
 const installed = ["get", "create", "patch"] as const;
 
 interface NeededRight {
@@ -21,7 +21,7 @@ interface NeededRight {
   readonly why: string;
 }
 
-/** Who is asked about; the user of the command, if absent. */
+/** A user whose rights are asked about: a ServiceAccount, or without `account` the user of the command. */
 interface Subject {
   readonly name: string;
   readonly account?: { readonly namespace: string; readonly name: string };
@@ -29,7 +29,7 @@ interface Subject {
 
 const you: Subject = { name: "you" };
 
-/** What an installation in this namespace needs, beside what it grants. */
+/** Rights that an installation in this namespace needs, beside those that it grants. */
 function installerRights(namespace: string, servesPolicies: boolean): readonly NeededRight[] {
   const wide = (group: string, ...resources: readonly string[]): readonly NeededRight[] =>
     resources.map((resource) => ({
@@ -56,7 +56,7 @@ function installerRights(namespace: string, servesPolicies: boolean): readonly N
   ];
 }
 
-/** What an operator with these settings does; by default, one of the chart with its usual values. */
+/** Rights of an operator with these settings; options that are absent have the chart's defaults. */
 function operatorRights(namespace: string, settings: ReadonlyMap<string, string>): readonly NeededRight[] {
   const valueOf = (option: string): string =>
     settings.get(option) ?? permissionOptions[option as keyof typeof permissionOptions].default;
@@ -82,7 +82,7 @@ const proxyRights: readonly NeededRight[] = [
   },
 ];
 
-/** What the user of the command lacks to install. Nobody may grant what he may not do himself, unless he may escalate. */
+/** Rights that the user of the command lacks to install. A user without the verb escalate may grant only rights of his own. */
 export async function readInstallerRights(survey: ClusterSurvey): Promise<readonly AskedRight[]> {
   const { namespace } = survey.options;
   const serves = await survey.servesAny(admission, ["v1", "v1beta1"], "mutatingadmissionpolicies");
@@ -107,7 +107,7 @@ export async function readInstallerRights(survey: ClusterSurvey): Promise<readon
   ];
 }
 
-/** What the ServiceAccounts of the operator, and of the proxy that it has deployed, lack. */
+/** Rights that the ServiceAccounts of the operator, and of the proxy that it has deployed, lack. */
 export async function readServiceRights(survey: ClusterSurvey): Promise<readonly AskedRight[]> {
   const operators = (await survey.operators()).filter(({ isStock }) => !isStock);
   const asked = await Promise.all(operators.map((operator) => rightsOfOperator(survey, operator)));

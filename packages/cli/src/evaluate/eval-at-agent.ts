@@ -15,7 +15,7 @@ import { fetchAgentFlags } from "./fetch-agent-flags.js";
 import type { LiveDocument } from "./live-documents.js";
 import { ofType, type TypedAnswer } from "./typed-answer.js";
 
-/** What an agent answers, and the flags that it has. */
+/** Answer of an agent, and the flags that it has. */
 export interface AgentAnswer {
   readonly answer: TypedAnswer;
   /** Or why they could not be fetched. */
@@ -48,7 +48,7 @@ export async function evalAtAgent(
   }
 }
 
-/** Why the answer of an agent is not that of its flags; undefined if it is. */
+/** Sentence that says why the answer of an agent is not that of its flags; undefined if it is. */
 export function differenceOf(live: TypedAnswer, here: TypedAnswer): string | undefined {
   const isSame =
     isSameJson(live.value ?? null, here.value ?? null) &&

@@ -6,7 +6,7 @@ import { printableLine } from "../terminal/escaped-controls.js";
 
 const maxTextCharacters = 60;
 
-/** What a rule did in a step, in words, and in the steps below that. */
+/** A step of a rule in words, with the steps below it. */
 export interface RuleNode {
   readonly text: string;
   readonly children: readonly RuleNode[];

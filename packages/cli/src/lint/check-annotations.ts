@@ -67,7 +67,7 @@ function checkNames(key: string, text: string): readonly Finding[] {
 
 function checkTogether(annotations: JsonObject): readonly Finding[] {
   const named = [source, inProcess].find((key) => annotations[key] !== undefined);
-  // What is no text is a finding already.
+  // A value that is no text is a finding already.
   const isAsked = ["true", true].includes(annotations[enabled] as string | boolean);
   if (isAsked && named === undefined)
     return [finding("warning", `the Pod asks for flags, and names none: add ${source}`, enabled)];

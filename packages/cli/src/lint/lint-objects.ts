@@ -19,7 +19,7 @@ export interface NamedFlag {
   readonly column: number;
 }
 
-/** What was found in objects beside FeatureFlags. */
+/** Findings in objects beside FeatureFlags. */
 interface LintedObjects {
   readonly objects: number;
   readonly findings: readonly Omit<FileFinding, "file">[];
@@ -33,7 +33,7 @@ interface FoundObject {
   readonly value: JsonObject;
 }
 
-/** Where the Pods of a workload have their metadata. */
+/** Path to the template of Pods, by the kind of their workload. */
 const templates: Readonly<Record<string, Path>> = {
   Deployment: ["spec", "template"],
   StatefulSet: ["spec", "template"],
@@ -53,7 +53,7 @@ export async function lintObjects(path: string, text: string): Promise<LintedObj
   const found = { objects: 0, findings: [] as LintedObjects["findings"][number][], named: [] as NamedFlag[] };
   if (!mayHold.test(text)) return found;
   const read = await readText(path, Buffer.from(text));
-  // What is no YAML is found as such by the reader of flags.
+  // The reader of flags says of a text that is no YAML that it is none.
   if (read.kind === "error") return found;
   for (const document of read.documents) {
     for (const { at, value } of objectsIn(document.value, [])) {

@@ -43,7 +43,7 @@ export class ClusterReader {
     return this.#picked(scope, (object) => object, fieldSelector);
   }
 
-  /** What is picked of all objects, of which none is kept; `missing` if there is no such type. */
+  /** The values that `pick` takes of all objects, of which none is kept; `missing` if there is no such type. */
   async collect<Found>(
     scope: ResourceScope,
     pick: (object: KubeObject) => Found | undefined,
@@ -51,12 +51,12 @@ export class ClusterReader {
     return answered(() => this.#picked(scope, pick));
   }
 
-  /** What the API server answers at a path. */
+  /** Answer of the API server at a path. */
   async findAt(path: string): Promise<ClusterAnswer<unknown>> {
     return answered(() => this.client.raw({ method: "GET", path }, this.signal));
   }
 
-  /** What the API server answers to a question in the form of an object, such as a SubjectAccessReview: nothing is stored. */
+  /** Answer of the API server to a question in the form of an object, such as a SubjectAccessReview: nothing is stored. */
   async review(path: string, body: object): Promise<ClusterAnswer<unknown>> {
     return answered(() => this.client.raw({ method: "POST", path, body }, this.signal));
   }

@@ -116,7 +116,7 @@ export class TrackedFile {
       this.#noticedMs = endedMs;
       this.#restedMs = areSettled ? undefined : endedMs + restMs;
       this.#retries = 0;
-      // What was created has a removal and a creation before its first byte: two events.
+      // A file that was created has a removal and a creation before its first byte: two events.
       const isReplaced = isRenamed && before?.identity !== found?.identity && (found?.size ?? 0) > 0;
       if (areSettled || leadsElsewhere(before, found)) this.#readiness = "yes";
       else this.#readiness = before !== undefined && isReplaced ? "untouched" : "no";

@@ -1,11 +1,11 @@
 import { quoted } from "@bunting/runtime";
 import type { SourceProblem } from "./source-problem.js";
 
-/** What names of variables may have, as API servers see it from 1.32 on. */
+/** Characters of a variable's name, as API servers accept them from 1.32 on. */
 const usable = /^[ -<>-~]*$/;
 const ownPrefix = "FLAGD";
 
-/** Why no Pod could have variables with this prefix; undefined if they can. */
+/** Reason for which no Pod could have variables with this prefix; undefined if it can. */
 export function prefixProblem(prefix = ""): SourceProblem | undefined {
   if (usable.test(prefix)) return undefined;
   const message = `envVarPrefix: ${quoted(prefix)} is left out: Kubernetes would refuse the Pod; use letters, digits and "_"`;

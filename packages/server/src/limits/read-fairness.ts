@@ -144,7 +144,7 @@ export class ReadFairness implements SharedTurns {
     this.#spent = 0;
     this.#isEndDue = false;
     this.#rest();
-    // What was read of those that wait is in memory: if as much is read while they are admitted, more and more of them wait.
+    // Bytes of connections that wait are in memory: if as much is read while these are admitted, more and more wait.
     const admitsAlone = this.#arrivals.size > 0 && this.#turn % 2 === 0;
     if (this.#areAllPaused && !admitsAlone) {
       this.#areAllPaused = false;

@@ -3,7 +3,7 @@ import type { CheckFinding } from "../finding-codes.js";
 
 export interface AdmissionFacts {
   readonly phase: CheckPhase;
-  /** Whether the API server has MutatingAdmissionPolicies. */
+  /** True if the API server has MutatingAdmissionPolicies. */
   readonly servesPolicies: boolean;
   /** Names of policies that inject, and of those that have a binding. */
   readonly policies: readonly string[];

@@ -49,7 +49,7 @@ export interface FoundDefinition {
   readonly object: KubeObject | undefined;
 }
 
-/** What controller-gen writes, which made those of the open-feature-operator, and not ours. */
+/** Annotation of controller-gen, which made the types of the open-feature-operator, and not ours. */
 const stockAnnotation = "controller-gen.kubebuilder.io/version";
 
 export interface DefinitionsFacts {

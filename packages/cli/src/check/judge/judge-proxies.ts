@@ -49,7 +49,7 @@ function judgeProxy({ name, answer }: AskedProxy): readonly CheckFinding[] {
   }
 }
 
-/** What came of a connection to the sync port of a proxy. */
+/** Outcome of a connection to the sync port of a proxy. */
 export interface SyncFacts {
   readonly where: string;
   readonly outcome: SyncOutcome;

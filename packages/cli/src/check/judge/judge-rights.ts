@@ -9,7 +9,7 @@ export interface AskedRight {
   /** Absent: in the whole cluster. */
   readonly namespace?: string;
   readonly lacking: readonly string[];
-  /** What it is for. */
+  /** The task that needs the right. */
   readonly why: string;
 }
 

@@ -10,13 +10,13 @@ export interface SourcesFacts {
   readonly flags: ReadonlyMap<string, unknown>;
 }
 
-/** What kubectl writes of an object as its author had it, with the fields that the API server has dropped. */
+/** Annotation in which kubectl keeps an object as its author wrote it, with the fields that the API server has dropped. */
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration";
 
 export function judgeSources({ sources, flags }: SourcesFacts): readonly CheckFinding[] {
   return sources.flatMap((source) => {
     const found = [...judgeSpec(source), ...judgeFlags(source, flags)];
-    // What the operator says of the same does not count twice.
+    // A fault that the operator names as well does not count twice.
     return found.some(({ code }) => code !== "field-unknown")
       ? found
       : [...found, ...judgeConditions(source)];

@@ -3,7 +3,7 @@ import type { CheckFinding } from "../finding-codes.js";
 /** Sidecars are init containers that restart always, which are on by default from here on. */
 const oldest = [1, 29] as const;
 
-/** Whether an API server of this version (`v1.36.1`) can be used. What has no version in it is taken for one of a fork. */
+/** Judges whether an API server of this version (`v1.36.1`) can be used. A text without a version is taken for that of a fork. */
 export function judgeVersion(version: string): readonly CheckFinding[] {
   const [, major, minor] = /^v?(\d+)\.(\d+)/.exec(version) ?? [];
   if (major === undefined || minor === undefined) return [];

@@ -21,7 +21,7 @@ function briefly(findings: readonly CheckFinding[]): readonly string[] {
   return findings.map(({ code, where }) => `${code} ${where}`);
 }
 
-/** What is wrong, without a full stop, and something to do. */
+/** Neither the sentence nor the remedy of a finding ends with a full stop. */
 function expectSentences(findings: readonly CheckFinding[]): void {
   for (const { what, todo } of findings) {
     expect(what).to.match(/[^.]$/);

@@ -17,7 +17,7 @@ export interface AskedProxy {
   readonly answer:
     | { readonly kind: "status"; readonly status: ReportedStatus }
     | { readonly kind: "unreachable"; readonly message: string }
-    /** It does not say that to everybody. */
+    /** The proxy answers, and refuses its status to this caller. */
     | { readonly kind: "unreadable"; readonly message: string };
   /** Its sync port; undefined if nobody said where it is. */
   readonly sync: ProbedServer | undefined;

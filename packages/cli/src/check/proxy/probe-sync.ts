@@ -16,7 +16,7 @@ export interface ProbedServer {
 }
 
 /**
- * What a sync port does with a subscriber.
+ * Answer of a sync port to a subscriber.
  *
  * - serves: it accepts the caller; whether that one may read the FeatureFlag does not matter.
  * - unauthenticated: it does not accept the token, or wants one.

@@ -11,7 +11,7 @@ export type FlagdOutcome =
   /** Nothing was changed, or only a part of it. */
   | { readonly kind: "refused"; readonly problem: FlagdProblem };
 
-/** What is said about a Flagd. */
+/** Outcome of a Flagd for its conditions and events, also where nothing was tried. */
 export type FlagdNews =
   | FlagdOutcome
   /** This operator deploys no Flagds. */

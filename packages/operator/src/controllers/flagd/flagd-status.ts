@@ -5,7 +5,7 @@ import { outdatedMs, StatusWriter } from "../status-writer.js";
 import { flagdConditions } from "./flagd-conditions.js";
 import type { FlagdNews } from "./flagd-outcome.js";
 
-/** What is known of each Flagd. */
+/** A Flagd as watches by metadata keep it. */
 export interface NamedFlagd extends KubeObject {
   readonly metadata: ObjectMeta & { readonly namespace: string };
 }

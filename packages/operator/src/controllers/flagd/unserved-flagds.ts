@@ -34,7 +34,7 @@ export class UnservedFlagds implements Runnable {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    // Who wants no Flagds may have left out their type.
+    // A cluster whose users want no Flagds may lack their type.
     if (!(await whenServed(flagdType, this.#options, signal)) || isAborted(signal)) return;
     const { watches } = this.#options;
     const flagds = watchFlagds({ watches, onChange: (key) => this.#controller.add(key) });

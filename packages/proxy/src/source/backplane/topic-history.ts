@@ -6,7 +6,7 @@ import type { LocalSink } from "./local-sink.js";
 /** A consistent read, which decides between two states that contradict each other. */
 export interface DecidingRead {
   readonly read: (done: () => void) => void;
-  /** What the watch has reported when the read is over. */
+  /** Last report of the watch when the read is over. */
   readonly report: () => WatchReport | undefined;
   /** Fence of this replica's lease; 0 without one. */
   readonly fence: () => number;
