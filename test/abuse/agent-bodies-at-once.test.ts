@@ -1,13 +1,10 @@
 import { expect } from "chai";
 import { eventually } from "../support/event-queue.js";
-import { MemoryCgroup } from "../support/memory-cgroup.js";
 import { testScale } from "../support/scale.js";
-import { AttackedAgent, type AgentPort } from "./support/attacked-agent.js";
+import { useAgentInContainer } from "./support/agent-in-container.js";
+import type { AgentPort } from "./support/attacked-agent.js";
 import { connectTimes, writeAtOnce } from "./support/sockets-at-once.js";
-import { mebibyte } from "./support/vitals.js";
 
-/** The limit that the operator gives the agent's container. */
-const limitBytes = 64 * mebibyte;
 const content = `{"context":{"text":"${"x".repeat(900_000)}"}}`;
 const chunkBytes = 16 * 1024;
 
@@ -59,39 +56,26 @@ const paths = {
 };
 
 describe("an agent in a container of 64 MiB that gets all at once", function () {
-  let group: MemoryCgroup;
-  let agent: AttackedAgent;
-
-  before(function () {
-    if (!MemoryCgroup.isAvailable) this.skip();
-  });
-  beforeEach(async () => {
-    group = new MemoryCgroup(limitBytes);
-    agent = await AttackedAgent.startIn(group);
-  });
-  afterEach(async () => {
-    await agent.stop();
-    await group.remove();
-  });
+  const { agent, group } = useAgentInContainer();
 
   for (const { what, connections, port, shape, isMore = false } of attacks) {
     if (isMore && testScale === "gate") continue;
     it(`${what} of 0.9 MB is not killed, and answers others`, async () => {
       const start = `POST ${paths[port]} HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\n`;
       const [first, rest] = shape(start);
-      const sockets = await connectTimes(connections, agent.port(port));
+      const sockets = await connectTimes(connections, agent().port(port));
       if (first !== "") {
         for (const socket of sockets) socket.write(first);
         const ended = (): number => sockets.filter(({ destroyed }) => destroyed).length;
-        const begun = async (): Promise<number> => (await agent.activeRequests()) + ended();
+        const begun = async (): Promise<number> => (await agent().activeRequests()) + ended();
         // Some are ended to make room for others.
         await eventually(async () => (await begun()) >= connections, "each has begun or is ended");
       }
       const bytes = Buffer.from(rest);
-      writeAtOnce(agent.pid, sockets, bytes);
+      writeAtOnce(agent().pid, sockets, bytes);
       await eventually(() => sockets.every(({ destroyed }) => destroyed), "each is answered or ended");
-      expect(group.kills, "killed for its memory").to.equal(0);
-      await agent.isWell();
+      expect(group().kills, "killed for its memory").to.equal(0);
+      await agent().isWell();
     });
   }
 });

@@ -1,12 +1,9 @@
 import { expect } from "chai";
 import { eventually } from "../support/event-queue.js";
-import { MemoryCgroup } from "../support/memory-cgroup.js";
-import { AttackedAgent, type AgentPort } from "./support/attacked-agent.js";
+import { useAgentInContainer } from "./support/agent-in-container.js";
+import type { AgentPort } from "./support/attacked-agent.js";
 import { connectTimes, writeAtOnce } from "./support/sockets-at-once.js";
-import { mebibyte } from "./support/vitals.js";
 
-/** The limit that the operator gives the agent's container. */
-const limitBytes = 64 * mebibyte;
 const read = { var: "v" };
 const numbers = Array.from({ length: 95_000 }, (_, index) => index);
 
@@ -47,34 +44,21 @@ const paths = {
 };
 
 describe("an agent in a container of 64 MiB whose rules take more memory than the contexts that they read", function () {
-  let group: MemoryCgroup;
-  let agent: AttackedAgent;
-
-  before(function () {
-    if (!MemoryCgroup.isAvailable) this.skip();
-  });
-  beforeEach(async () => {
-    group = new MemoryCgroup(limitBytes);
-    agent = await AttackedAgent.startIn(group);
-  });
-  afterEach(async () => {
-    await agent.stop();
-    await group.remove();
-  });
+  const { agent, group } = useAgentInContainer();
 
   for (const { what, rule, value, port, connections } of attacks) {
     it(`answers ${what}`, async () => {
       const variants = { on: true, off: false };
       const on = { state: "ENABLED", variants, defaultVariant: "on" };
-      await agent.edit({ on, attacked: { ...on, targeting: rule } }, (text) => text.includes('"attacked"'));
+      await agent().edit({ on, attacked: { ...on, targeting: rule } }, (text) => text.includes('"attacked"'));
       const body = JSON.stringify({ flagKey: "attacked", context: { v: value } });
       const head = `POST ${paths[port]} HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\n`;
       const request = Buffer.from(`${head}content-length: ${body.length}\r\n\r\n${body}`);
-      const sockets = await connectTimes(connections, agent.port(port));
-      writeAtOnce(agent.pid, sockets, request);
+      const sockets = await connectTimes(connections, agent().port(port));
+      writeAtOnce(agent().pid, sockets, request);
       await eventually(() => sockets.every(({ destroyed }) => destroyed), "each is answered or ended");
-      expect(group.kills, "killed for its memory").to.equal(0);
-      await agent.isWell();
+      expect(group().kills, "killed for its memory").to.equal(0);
+      await agent().isWell();
     });
   }
 });
