@@ -1,12 +1,15 @@
 import { expect } from "chai";
 import { execFileSync } from "node:child_process";
-import { mkdirSync } from "node:fs";
+import { mkdirSync, readFileSync, readdirSync } from "node:fs";
 import path from "node:path";
 import type { ApiObject } from "../cluster/support/api-client.js";
 import { featureFlagPath } from "../cluster/support/cluster.js";
 import { applyType } from "../cluster/support/apply-type.js";
 import { freshCluster } from "../cluster/support/use-cluster.js";
 import { eventually } from "../support/event-queue.js";
+import { readOciImage } from "../../scripts/images/oci-image.js";
+import { packageCharts } from "../../scripts/release/package-charts.js";
+import { Registry } from "../node/support/registry.js";
 import { goModuleSource } from "../../scripts/go-module-source.js";
 import { chartFolder, helm, one, render, root, type Manifest } from "./support/chart.js";
 import { skipWithout } from "./support/tool.js";
@@ -136,6 +139,42 @@ describe("the Helm chart on a real API server", () => {
     expect((second as unknown as { generation: number }).generation).to.equal(
       (first as unknown as { generation: number }).generation,
     );
+  });
+
+  it("is the same from its package in a registry, so that no Pod restarts", async () => {
+    const before = await present();
+    const { metadata: first } = await deployment();
+    const packages = path.join(cluster().directory, "charts");
+    mkdirSync(packages);
+    await packageCharts(packages);
+    const { version } = JSON.parse(readFileSync(path.join(root, "package.json"), "utf8")) as {
+      version: string;
+    };
+    const layout = readOciImage(path.join(packages, "bunting"), version);
+    const registry = new Registry(new Map([[`charts/bunting:${version}`, layout]]));
+    await registry.listen("127.0.0.1", 0);
+    try {
+      const chart = `oci://127.0.0.1:${registry.port}/charts/bunting`;
+      const told = await run(["upgrade", "bunting", chart, "--version", version, "--plain-http"]);
+      expect(told).to.contain("bunting-proxy.bunting-system.svc:8015");
+    } finally {
+      registry.close();
+    }
+    expect(await present()).to.deep.equal(before);
+    const { metadata: second } = await deployment();
+    expect((second as unknown as { generation: number }).generation).to.equal(
+      (first as unknown as { generation: number }).generation,
+    );
+  });
+
+  it("is installed from its package where nothing was", async () => {
+    const before = await present();
+    await uninstall();
+    const packages = path.join(cluster().directory, "charts");
+    const archive = readdirSync(packages).find((file) => /^bunting-\d.*\.tgz$/.test(file)) ?? "";
+    await run(["install", "bunting", path.join(packages, archive)]);
+    expect(await present()).to.deep.equal(before);
+    await install();
   });
 
   it("upgrades what the commit before had installed", async function () {

@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { expect } from "chai";
 import { parse } from "yaml";
@@ -6,6 +6,7 @@ import type { ApiObject } from "../cluster/support/api-client.js";
 import { applyType } from "../cluster/support/apply-type.js";
 import { featureFlagPath } from "../cluster/support/cluster.js";
 import { freshCluster } from "../cluster/support/use-cluster.js";
+import { packageCharts } from "../../scripts/release/package-charts.js";
 import { TempDirectory } from "../support/temp-directory.js";
 import { helm, operatorChartFolder } from "./support/chart.js";
 import { operatorChart } from "./support/operator-chart.js";
@@ -111,7 +112,11 @@ describe("the operator's Helm chart on a real API server", function () {
     const takeover = parse(
       readFileSync(path.join(operatorChartFolder, "values-takeover.yaml"), "utf8"),
     ) as object;
-    await run(["upgrade", release[0], operatorChartFolder], takeover);
+    const packages = path.join(directory?.path ?? "", "packages");
+    mkdirSync(packages);
+    await packageCharts(packages);
+    const ours = readdirSync(packages).find((file) => /^bunting-operator-\d.*\.tgz$/.test(file)) ?? "";
+    await run(["upgrade", release[0], path.join(packages, ours)], takeover);
     expect(await imageNow()).to.contain("bunting-operator");
     // Helm deletes what the older chart had and this one has not, and with a namespace all that is in it.
     const { metadata: kept } = await cluster().api.get(namespacePath);

@@ -1,8 +1,10 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { expect } from "chai";
 import { parse } from "yaml";
 import { packageCharts } from "../../scripts/release/package-charts.js";
+import { readOciImage } from "../../scripts/images/oci-image.js";
+import { Registry } from "../node/support/registry.js";
 import { TempDirectory } from "../support/temp-directory.js";
 import { chartFolder, helm, one, operatorChartFolder, render, root } from "./support/chart.js";
 import { skipWithout } from "./support/tool.js";
@@ -23,9 +25,11 @@ describe("the packaged charts", function () {
   before(() => packageCharts(directory.path));
   after(() => directory.remove());
 
-  it("are both, by the version of the release", () => {
+  it("are both, by the version of the release, and each as an OCI layout", () => {
     expect(readdirSync(directory.path).sort()).to.deep.equal([
+      "bunting",
       `bunting-${version}.tgz`,
+      "bunting-operator",
       `bunting-operator-${version}.tgz`,
     ]);
   });
@@ -42,6 +46,24 @@ describe("the packaged charts", function () {
         expect(objects).to.deep.equal(await render({}, "bunting", "bunting-system", folder));
         const { code, stdout } = await helm(["lint", "--strict", archive]);
         expect(code, stdout).to.equal(0);
+      });
+
+      it("is what Helm pulls from a registry that holds its layout", async () => {
+        const layout = readOciImage(directory.file(name), version);
+        const registry = new Registry(new Map([[`charts/${name}:${version}`, layout]]));
+        await registry.listen("127.0.0.1", 0);
+        try {
+          const chart = `oci://127.0.0.1:${registry.port}/charts/${name}`;
+          const target = directory.file(`pulled-${name}`);
+          mkdirSync(target);
+          const args = ["pull", chart, "--version", version, "--plain-http", "--destination", target];
+          const { code, stderr } = await helm(args);
+          expect(code, stderr).to.equal(0);
+          const pulled = path.join(target, `${name}-${version}.tgz`);
+          expect(readFileSync(pulled).equals(readFileSync(archive))).to.equal(true);
+        } finally {
+          registry.close();
+        }
       });
 
       it("says where it comes from, and names our images to Artifact Hub", async () => {

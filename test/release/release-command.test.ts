@@ -24,6 +24,11 @@ async function release(
   return { code, said };
 }
 
+function version(): string {
+  const manifest = readFileSync(path.join(root, "package.json"), "utf8");
+  return (JSON.parse(manifest) as { version: string }).version;
+}
+
 describe("npm run release", function () {
   this.timeout(120_000);
   const directory = new TempDirectory();
@@ -36,16 +41,13 @@ describe("npm run release", function () {
   });
 
   it("refuses a tag that is not the version's, and a changelog that is not ready", async () => {
-    const { version } = JSON.parse(readFileSync(path.join(root, "package.json"), "utf8")) as {
-      version: string;
-    };
     const out = ["--dry-run", "--only", "packages", "--out", directory.file("tagged")];
     expect((await release([...out, "--tag", "v9.9.9"])).said).to.include(
-      `tag v${version}, or raise the version`,
+      `tag v${version()}, or raise the version`,
     );
     const heading = /^## (.*)$/m.exec(readFileSync(path.join(root, "CHANGELOG.md"), "utf8"))?.[1] ?? "";
     const isReady = / — \d{4}-\d\d-\d\d$/.test(heading);
-    const { code, said } = await release([...out, "--tag", `v${version}`], {
+    const { code, said } = await release([...out, "--tag", `v${version()}`], {
       GIT_INDEX_FILE: directory.file("none"),
     });
     expect(code).to.equal(1);
@@ -75,9 +77,11 @@ describe("npm run release", function () {
       readFileSync(path.join(out, "notes.md"), "utf8").trim(),
     );
     execFileSync("sha256sum", ["--check", "--quiet", "SHA256SUMS"], { cwd: out });
+    // Helm is not what is tested here: a program that leaves an empty file where Helm would leave an archive.
+    const helm = directory.file("helm");
+    writeFileSync(helm, `#!/bin/sh\n: > "$4/$(basename "$2")-${version()}.tgz"\n`, { mode: 0o755 });
     const again = await release(["--dry-run", "--only", "charts", "--allow-dirty", "--out", out], {
-      // Helm is not what is tested here: a program that does nothing.
-      BUNTING_HELM: "/bin/true",
+      BUNTING_HELM: helm,
     });
     expect(again.code, again.said).to.equal(0);
     expect(readdirSync(out).sort()).to.deep.equal(["SHA256SUMS", "charts", "notes.md"]);

@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { createReadStream } from "node:fs";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
 import type { OciBlob, OciImage } from "../../../scripts/images/oci-image.js";
 
 /**
@@ -13,7 +14,7 @@ export class Registry {
   readonly #blobs = new Map<string, OciBlob>();
   readonly #server: Server;
 
-  /** @param images by `repository:tag` */
+  /** @param images by `repository:tag`; charts are images here */
   constructor(images: ReadonlyMap<string, OciImage>) {
     for (const [name, { manifest, config, layers }] of images) {
       this.#tagged.set(name, manifest);
@@ -25,6 +26,10 @@ export class Registry {
   async listen(host: string, port: number): Promise<void> {
     this.#server.listen(port, host);
     await once(this.#server, "listening");
+  }
+
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port;
   }
 
   close(): void {
