@@ -16,7 +16,8 @@ describe("CallerTokens", () => {
     refused = [];
     callers = new CallerTokens({
       path: directory.file("tokens"),
-      metrics: { unadmitted: (reason) => void refused.push(reason) },
+      optionName: "--auth-token-file",
+      onRefused: (reason) => void refused.push(reason),
       logger: createLogger({ format: "json", debug: true }, { write: (line) => void (log += line) }),
       clock: systemClock,
       intervalMs: 5,
@@ -81,8 +82,36 @@ describe("CallerTokens", () => {
   it("does not start without a token", async () => {
     for (const content of ["", "\n \n"]) {
       const error: unknown = await start(content).catch((reason: unknown) => reason);
-      expect(error).to.be.an("error").with.property("code", "OPTION_INVALID");
+      expect(error).to.be.an("error").with.property("message").that.includes("has no token");
     }
     expect(callers.admits("Bearer ")).to.equal(false);
+  });
+
+  it("does not start without the file, which the error names with its option", async () => {
+    const starting = callers.component.start(() => undefined, new AbortController().signal);
+    const error: unknown = await Promise.resolve(starting).catch((reason: unknown) => reason);
+    expect(error)
+      .to.be.an("error")
+      .with.property("message")
+      .that.matches(/tokens can't be read \(ENOENT\).*--auth-token-file/);
+  });
+
+  it("admits nobody while a file is absent that may be, and takes its tokens when it comes", async () => {
+    callers = new CallerTokens({
+      path: directory.file("tokens"),
+      optionName: "--status-token-file",
+      mayBeAbsent: true,
+      onRefused: (reason) => void refused.push(reason),
+      logger: createLogger({ format: "json", debug: true }, { write: (line) => void (log += line) }),
+      clock: systemClock,
+      intervalMs: 5,
+    });
+    await callers.component.start(() => undefined, new AbortController().signal);
+    expect(callers.has("Bearer token")).to.equal(false);
+    expect([log, refused]).to.deep.equal(["", []]);
+    expect(callers.admits("Bearer token")).to.equal(false);
+    expect(log).to.include("--status-token-file");
+    directory.replace("tokens", "token");
+    await eventually(() => callers.admits("Bearer token"), "the token is admitted");
   });
 });
