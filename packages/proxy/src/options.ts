@@ -257,6 +257,14 @@ export const proxyOptionTable = {
     group: listening,
     env: ["BUNTING_STATUS"],
   }),
+  statusTokenFile: option({
+    type: text,
+    default: "",
+    describe:
+      "A file with tokens, one a line: whoever presents one of them, as Authorization: Bearer, gets /status from anywhere, without names of subscribers, unless --status=off. It is read again when it changes, and may be absent. The operator reads with such a token how many agents have a FeatureFlag.",
+    group: listening,
+    env: ["BUNTING_STATUS_TOKEN_FILE"],
+  }),
   ...serviceOptions(
     general,
     { default: "console", short: "z", env: ["FLAGD_PROXY_LOG_FORMAT", "BUNTING_LOG_FORMAT"] },

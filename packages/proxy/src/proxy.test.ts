@@ -218,6 +218,10 @@ const rows: { readonly [Name in keyof ProxyOptions]: Row | "read before" } = {
     as: [100_000, 109_000],
   },
   status: { value: "all", reaches: (made) => made.one("ProxyStatus").given[1] },
+  statusTokenFile: {
+    value: "/tokens",
+    reaches: (made) => made.one("CallerTokens").given[0].path,
+  },
   // main.ts makes the logger of them, and the file is read with the options.
   logFormat: "read before",
   debug: "read before",

@@ -26,6 +26,7 @@ import { proxyParts, type ProxyWiring } from "./wiring/proxy-parts.js";
 import { accessOf, sourceOf, topicsOf } from "./wiring/sourced-topics.js";
 import { statusOfProxy } from "./wiring/status-of-proxy.js";
 import { endpointOf, portEvents, syncLimits } from "./wiring/sync-limits.js";
+import { statusTokens } from "./wiring/status-tokens.js";
 import { syncPort } from "./wiring/sync-port.js";
 import { connectionAgeOf, drainGraceMs, syncServices } from "./wiring/sync-services.js";
 
@@ -72,11 +73,13 @@ export function createProxy(
   const common = { healthMethods, events };
   const port = syncPort(wiring, { ...common, services, connectionAge, memory, tls: tls.sync });
   const observed = { observations, fromMonotonic };
+  const tokens = statusTokens(wiring);
   const status = statusOfProxy(wiring, {
     observed,
     readiness,
     topics,
     access,
+    tokens,
     sync: { services, memory, port },
   });
   const management = proxyManagementPort(wiring, {
@@ -93,6 +96,7 @@ export function createProxy(
   const times = { delayMs, windowMs, graceMs: drainGraceMs };
   const components: Component[] = [
     ...tls.components,
+    ...(tokens === undefined ? [] : [tokens.component]),
     listeningComponent({
       name: "management",
       reason: "starts first and stops last: probes and Prometheus see the start and the drain",

@@ -1,11 +1,11 @@
 import type { RequestListener } from "node:http";
 import { sleep, type Runnable } from "@bunting/runtime";
-import type { PageAccess } from "../access/page-access.js";
+import { agentCounts } from "./agent-counts.js";
 import { lateSubscribers } from "./status/late-subscribers.js";
 import { readStatus, searchTopics, timesOf, type StatusParts } from "./status/read-status.js";
 import type { StatusAudience } from "./status/status-access.js";
 import { StatusFeed } from "./status/status-feed.js";
-import { statusPage } from "./status-page.js";
+import { statusPage, type StatusReaders } from "./status-page.js";
 import { statusReport } from "./status-report.js";
 
 /** /status, and its few observations between requests. */
@@ -14,18 +14,19 @@ export class ProxyStatus implements Runnable {
   readonly page: RequestListener;
   readonly #parts: StatusParts;
 
-  constructor(parts: StatusParts, audience: StatusAudience, pages?: PageAccess) {
+  constructor(parts: StatusParts, audience: StatusAudience, readers: StatusReaders) {
     this.#parts = parts;
     const { clock } = parts.clocks;
     const feed = new StatusFeed({ clock, read: (viewers) => readStatus(parts, viewers) });
     this.page = statusPage(
       {
         report: (seesReaders) => statusReport(parts, seesReaders),
+        agents: () => agentCounts(parts.topics()),
         feed,
         search: (query, seesSubscribers) => searchTopics(parts, query, seesSubscribers),
       },
       audience,
-      pages,
+      readers,
     );
   }
 

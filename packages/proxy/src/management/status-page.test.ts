@@ -62,11 +62,15 @@ describe("statusPage", () => {
     host = "127.0.0.1",
     accept = "*/*",
     path = "/status",
+    authorization = "",
   ): Promise<Response> {
     asked = [];
     opened = [];
     const answers = {
       report: () => report,
+      agents: () => ({
+        topics: [{ topic: "default/b", generation: 4, subscribers: 3, current: 2, refusing: 1 }],
+      }),
       feed: {
         open: (_: unknown, response: ServerResponse, seesAddresses: boolean) => {
           opened.push(seesAddresses);
@@ -78,11 +82,18 @@ describe("statusPage", () => {
         return { total: 0, offset: 0, shown: [] };
       },
     };
-    const server = createServer(statusPage(answers, audience));
+    const tokens = { has: (presented: string | undefined) => presented === "Bearer token" };
+    const server = createServer(statusPage(answers, audience, { tokens }));
     servers.push(server);
     await new Promise<void>((resolve) => server.listen(0, () => resolve()));
     const { port } = server.address() as AddressInfo;
-    return fetch(`http://${host}:${port}${path}`, { headers: { accept, connection: "close" } });
+    return fetch(`http://${host}:${port}${path}`, {
+      headers: {
+        accept,
+        connection: "close",
+        ...(authorization === "" ? {} : { authorization }),
+      },
+    });
   }
 
   it("is JSON", async () => {
@@ -125,6 +136,16 @@ describe("statusPage", () => {
     );
   });
 
+  it("is the number of agents of each topic where the operator asks", async () => {
+    const response = await ask("loopback", "127.0.0.1", "*/*", "/status?agents");
+    expect(await response.json()).to.deep.equal({
+      topics: [{ topic: "default/b", generation: 4, subscribers: 3, current: 2, refusing: 1 }],
+    });
+    expect(await (await ask("loopback", "127.0.0.1", "*/*", "/status?agentsx")).json()).to.have.property(
+      "uptimeSeconds",
+    );
+  });
+
   const outside = Object.values(networkInterfaces())
     .flat()
     .find((each) => each?.family === "IPv4" && !each.internal)?.address;
@@ -137,6 +158,18 @@ describe("statusPage", () => {
     expect((await ask("all", outside)).status).to.equal(200);
     await ask("all", outside, "text/event-stream");
     expect(opened, "sees addresses").to.deep.equal([false]);
+  });
+
+  it("is shown without names of subscribers to whoever has a token, from anywhere, unless it is off", async function () {
+    if (outside === undefined) this.skip();
+    const withToken = (audience: StatusAudience, token: string): Promise<Response> =>
+      ask(audience, outside, "text/event-stream", "/status", `Bearer ${token}`);
+    expect((await withToken("loopback", "token")).status).to.equal(200);
+    expect(opened, "sees addresses").to.deep.equal([false]);
+    expect((await withToken("loopback", "other")).status).to.equal(403);
+    expect((await withToken("off", "token")).status).to.equal(403);
+    await ask("loopback", "127.0.0.1", "text/event-stream", "/status", "Bearer other");
+    expect(opened, "on loopback no token is needed").to.deep.equal([true]);
   });
 
   it("is not shown if it is off", async () => {

@@ -1,5 +1,7 @@
-import type { RequestListener, ServerResponse } from "node:http";
+import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
+import { authorizationOf, type CallerTokens } from "@bunting/server";
 import type { PageAccess } from "../access/page-access.js";
+import type { AgentCounts } from "./agent-counts.js";
 import { answerPage } from "./answer-page.js";
 import { statusPageHtml, statusPagePolicy } from "./gen/status-page-asset.js";
 import { guardPage } from "./page-guard.js";
@@ -11,37 +13,47 @@ import type { StatusReport } from "./status-report.js";
 
 export interface StatusAnswers {
   readonly report: (seesSubscribers: boolean) => StatusReport;
+  readonly agents: () => AgentCounts;
   readonly feed: Pick<StatusFeed, "open">;
   readonly search: (query: TopicQuery, seesSubscribers: boolean) => TopicsSection;
 }
 
+/** Who may read the status from elsewhere. */
+export interface StatusReaders {
+  readonly pages?: Pick<PageAccess, "admit" | "watch" | "isByPermission"> | undefined;
+  readonly tokens?: Pick<CallerTokens, "has"> | undefined;
+}
+
 /**
  * /status, in the form that the request accepts: a page for browsers, events for that page, else JSON: the whole report, or with
- * `?search=…&only=…&offset=…` one page of topics.
+ * `?search=…&only=…&offset=…` one page of topics, or with `?agents` what the operator reads.
  *
- * @param pages given where callers have an identity: then everyone who does not ask on loopback needs one. What subscribers are called is shown on
- * loopback, and to those whom RBAC lets read it.
+ * @param readers.pages given where callers have an identity: then everyone who does not ask on loopback needs one. What subscribers are called is shown
+ * on loopback, and to those whom RBAC lets read it.
+ * @param readers.tokens let whoever presents one read it from anywhere
  */
 export function statusPage(
   answers: StatusAnswers,
   audience: StatusAudience,
-  pages?: Pick<PageAccess, "admit" | "watch" | "isByPermission">,
+  { pages, tokens }: StatusReaders = {},
 ): RequestListener {
   const local = inForm(answers, true);
+  const nameless = inForm(answers, false);
   const remote =
-    pages === undefined
-      ? inForm(answers, false)
-      : guardPage(pages, "/status", inForm(answers, pages.isByPermission));
+    pages === undefined ? nameless : guardPage(pages, "/status", inForm(answers, pages.isByPermission));
+  const hasToken = (request: IncomingMessage): boolean => tokens?.has(authorizationOf(request)) === true;
   return (request, response) => {
     const access = statusAccess(request, audience);
-    if (!access.isGranted) answer(response, 403, "text/plain; charset=utf-8", `${access.refusal}.\n`);
+    const isLocal = access.isGranted && access.isLocal;
+    if (!isLocal && audience !== "off" && hasToken(request)) nameless(request, response);
+    else if (!access.isGranted) answer(response, 403, "text/plain; charset=utf-8", `${access.refusal}.\n`);
     else if (access.isLocal) local(request, response);
     else remote(request, response);
   };
 }
 
 /** @param seesSubscribers whether addresses and ServiceAccounts of subscribers are shown */
-function inForm({ report, feed, search }: StatusAnswers, seesSubscribers: boolean): RequestListener {
+function inForm({ report, agents, feed, search }: StatusAnswers, seesSubscribers: boolean): RequestListener {
   return (request, response) => {
     const accepts = request.headers.accept ?? "";
     const query = queryOf(request.url ?? "");
@@ -50,10 +62,16 @@ function inForm({ report, feed, search }: StatusAnswers, seesSubscribers: boolea
       response.setHeader("content-security-policy", statusPagePolicy);
       response.setHeader("referrer-policy", "no-referrer");
       answer(response, 200, "text/html; charset=utf-8", statusPageHtml);
-    } else if (query !== undefined)
+    } else if (isForOperator(request.url ?? ""))
+      answer(response, 200, "application/json", `${JSON.stringify(agents())}\n`);
+    else if (query !== undefined)
       answer(response, 200, "application/json", `${JSON.stringify(search(query, seesSubscribers))}\n`);
     else answer(response, 200, "application/json", `${JSON.stringify(report(seesSubscribers), null, 1)}\n`);
   };
+}
+
+function isForOperator(url: string): boolean {
+  return /\?agents(?:=|&|$)/.test(url);
 }
 
 const maxSearchCharacters = 200;

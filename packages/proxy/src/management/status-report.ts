@@ -73,6 +73,8 @@ export interface TopicReport {
   readonly held?: Readonly<Record<string, number>>;
   /** By ServiceAccount, how many subscriptions it has; of callers with an identity only, and not for viewers from outside of the Pod. */
   readonly readers?: Readonly<Record<string, number>>;
+  /** How many agents refuse something now; absent if none does. */
+  readonly refusing?: number;
   /** Flags that agents refuse now; without a flag, whole versions. */
   readonly rejections?: readonly FlagRejection[];
 }
@@ -155,6 +157,7 @@ function topicReport(topic: Topic, nowMs: number): TopicReport {
           },
         }),
     ...(acks.held.size === 0 ? {} : { held: Object.fromEntries(acks.held) }),
+    ...(acks.refusing === 0 ? {} : { refusing: acks.refusing }),
     ...(rejections.length === 0 ? {} : { rejections }),
   };
 }

@@ -24,6 +24,7 @@ export function replaceRejections(
     acks?.retain(rejection);
   }
   for (const rejection of before) acks?.release(rejection);
+  if (rejections.size > 0 !== before.size > 0) acks?.refuses(rejections.size > 0 ? 1 : -1);
   return rejections;
 }
 

@@ -40,6 +40,7 @@ export class TopicAcks {
   /** The connection that sent each rejection first, while a subscriber retains it; and their number per connection. */
   readonly #origins = new Map<FlagRejection, object>();
   readonly #counts = new Map<object, number>();
+  #refusing = 0;
   #unlogged: Entry[] = [];
   #unloggedMore = 0;
   #loggedMs: number | undefined;
@@ -59,6 +60,16 @@ export class TopicAcks {
   /** Rejections, oldest first; some may have no subscriber any more. */
   get rejections(): Iterable<FlagRejection> {
     return this.#rejections.values();
+  }
+
+  /** Number of subscribers that refuse something now, as far as their rejections are retained. */
+  get refusing(): number {
+    return this.#refusing;
+  }
+
+  /** To be called with 1 for a subscriber that begins to refuse something, and with -1 when it refuses nothing any more. */
+  refuses(change: 1 | -1): void {
+    this.#refusing += change;
   }
 
   /** A subscriber goes from one acknowledged digest to another; empty stands for none. */

@@ -1,5 +1,5 @@
 import { CallPacing, GrpcServer, ReadinessHealth, StartQueue } from "@bunting/rpc";
-import { PeerMemory, PortListener } from "@bunting/server";
+import { CallerTokens, PeerMemory, PortListener } from "@bunting/server";
 import { managementHandler, runComponents, type ServingContext } from "@bunting/runtime";
 import { createAccess } from "../access/create-access.js";
 import { ProxyStatus } from "../management/proxy-status.js";
@@ -39,6 +39,7 @@ export const proxyParts = {
   GrpcServer,
   CallPacing,
   PortListener,
+  CallerTokens,
   ProxyStatus,
   managementHandler,
   DrainingPort,

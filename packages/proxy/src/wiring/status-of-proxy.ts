@@ -1,5 +1,5 @@
 import { hostname } from "node:os";
-import type { PeerMemory, PortListener } from "@bunting/server";
+import type { CallerTokens, PeerMemory, PortListener } from "@bunting/server";
 import type { CreatedAccess } from "../access/create-access.js";
 import type { ProxyStatus } from "../management/proxy-status.js";
 import type { StatusObservations } from "../management/status/status-observations.js";
@@ -17,6 +17,8 @@ export interface StatusOfProxyParts {
   readonly readiness: ProxyReadiness;
   readonly topics: TopicRegistry;
   readonly access: CreatedAccess;
+  /** Those of --status-token-file. */
+  readonly tokens: CallerTokens | undefined;
   /** What agents connect to. */
   readonly sync: {
     readonly services: SyncServices;
@@ -28,7 +30,7 @@ export interface StatusOfProxyParts {
 /** /status. */
 export function statusOfProxy(wiring: ProxyWiring, shown: StatusOfProxyParts): ProxyStatus {
   const { options, parts, context } = wiring;
-  const { readiness, topics, access } = shown;
+  const { readiness, topics, access, tokens } = shown;
   const { observations, fromMonotonic } = shown.observed;
   const { services, memory, port } = shown.sync;
   const { clock, metrics } = context;
@@ -57,6 +59,6 @@ export function statusOfProxy(wiring: ProxyWiring, shown: StatusOfProxyParts): P
       },
     },
     options.status,
-    access.pages,
+    { pages: access.pages, tokens },
   );
 }

@@ -13,6 +13,7 @@ import type { BackplaneReport } from "../../source/backplane/backplane-metrics.j
 import type { Subscription } from "../../topic/subscription.js";
 import { TopicRegistry } from "../../topic/topic-registry.js";
 import type { LeftSubscriber } from "../../subscriber/left-behind.js";
+import { agentCounts } from "../agent-counts.js";
 import { statusReport, type StatusReport } from "../status-report.js";
 import { readStatus, searchTopics, type StatusParts } from "./read-status.js";
 import { StatusObservations, steadyNow } from "./status-observations.js";
@@ -78,6 +79,27 @@ describe("readStatus", () => {
   function takeAll(subscriptions: readonly Subscription[]): void {
     for (const subscription of subscriptions) for (let each = 0; each < 2; each++) subscription.take();
   }
+
+  it("counts for the operator who has what is served, at which generation, and what is refused", async () => {
+    const { source, parts, subscribe } = useStatus();
+    const key = "demo/a" as TopicKey;
+    const subscriptions = [subscribe(key), subscribe(key), subscribe(key)];
+    const agents = (): object => agentCounts(parts.topics());
+    const waiting = { topic: key, subscribers: 3, current: 0, refusing: 0 };
+    expect(agents()).to.deep.equal({ topics: [waiting] });
+    source.publish(key, version(1), { uid: "u", generation: 7 });
+    await turn();
+    const served = { ...waiting, uid: "u", generation: 7 };
+    expect(agents()).to.deep.equal({ topics: [served] });
+    takeAll(subscriptions.slice(1));
+    expect(agents()).to.deep.equal({ topics: [{ ...served, current: 2 }] });
+    takeAll(subscriptions);
+    const reason = new ProxyError("DOCUMENT_INVALID", "flag f has no variants");
+    source.stale(key, reason);
+    expect(agents()).to.deep.equal({
+      topics: [{ ...served, current: 3, stale: true, refused: "flag f has no variants" }],
+    });
+  });
 
   it("tells what is shared with other replicas, and nothing of that for a proxy alone", () => {
     const { clock, parts } = useStatus();

@@ -671,6 +671,7 @@ describe("bunting.sync.v1", () => {
       expect([...theTopic().acks.rejections]).to.deep.equal([
         { digest, flag: "f", reason: "no variant is named v2", subscribers: 2 },
       ]);
+      expect(theTopic().acks.refusing).to.equal(2);
       expect(counts.rejected).to.equal(2);
       clock.advance(1_000);
       const lines = server.logs.filter((line) => line.includes("refused a flag"));
@@ -686,6 +687,7 @@ describe("bunting.sync.v1", () => {
       await holds(version(3), 2);
       expect(counts.rejected).to.equal(0);
       expect([...theTopic().acks.rejections].map(({ subscribers }) => subscribers)).to.deep.equal([0]);
+      expect(theTopic().acks.refusing).to.equal(0);
     });
 
     it("names the version that an agent did not apply, and why", async () => {
@@ -757,7 +759,11 @@ describe("bunting.sync.v1", () => {
       );
       await holds(version(2));
       expect([...theTopic().acks.rejections].map(({ subscribers }) => subscribers)).to.deep.equal([1]);
+      expect(theTopic().acks.refusing).to.equal(1);
       expect(counts.rejected).to.equal(1);
+      const { acks } = theTopic();
+      agent.cancel();
+      await eventually(() => acks.refusing === 0, "nobody refuses anything");
     });
   });
 
