@@ -63,6 +63,7 @@ describe("the operator's proxy on a real API server", function () {
       debugLogging: false,
       options: {},
       pod: { serviceAccountName: "proxy", labels: {}, annotations: {}, imagePullSecrets: [] },
+      tellsAgents: true,
       hasNetworkPolicy: true,
       ...change,
     };

@@ -326,6 +326,18 @@ describe("the operator", function () {
       await eventually(async () => (await configMaps()).length === 0, "the ConfigMap is gone");
     });
 
+    it("makes the token for the status of the proxy anew that somebody has spoilt", async () => {
+      const path = `/api/v1/namespaces/${home}/secrets/flagd-proxy-status`;
+      const tokens = async (): Promise<string> => {
+        const { data } = (await cluster().api.get(path)) as unknown as { readonly data: { tokens: string } };
+        return Buffer.from(data.tokens, "base64").toString();
+      };
+      const before = await tokens();
+      await cluster().api.patch(path, { data: { tokens: Buffer.from("guess\n").toString("base64") } });
+      await eventually(async () => /^[\w-]{43}\n$/.test(await tokens()), "it is made anew");
+      expect(await tokens()).to.not.equal(before);
+    });
+
     it("needs no more than it is granted, and is granted no more than it needs", async () => {
       const used = (): readonly UsedPermission[] => usedPermissions(log, userIn(home));
       await eventually(() => unusedGrants(granted, used()).length === 0, "it has used all").catch(

@@ -37,6 +37,7 @@ const changedOptions: Readonly<Record<string, unknown>> = {
   "max-topics-per-address": 0,
   "drain-delay": "1.5s",
   "drain-window": "10s",
+  "status-token-file": "/tokens",
   status: "off",
   "log-format": "json",
   debug: true,

@@ -81,6 +81,7 @@ const changedOptions: Readonly<Record<string, unknown>> = {
   "proxy-debug-logging": true,
   "proxy-option": "deletion-policy=empty",
   "proxy-network-policy": false,
+  "status-agents": false,
   "cluster-domain": "example.org",
   drift: "enforce",
   "sidecar-image": "registry.example/a",

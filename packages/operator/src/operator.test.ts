@@ -3,6 +3,7 @@ import { aborted, createLogger, readOptions, type Component } from "@bunting/run
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { RecordedParts } from "@bunting/test/support/recorded-parts.js";
 import { expect } from "chai";
+import { webhookKeySecret } from "./certificates/webhook-key-secret.js";
 import type { OtherAnswerer } from "./certificates/webhook-keys.js";
 import { createOperator } from "./operator.js";
 import { operatorOptionTable, type OperatorOptions } from "./options.js";
@@ -31,9 +32,12 @@ const admission = (made: Made) => made.one("AdmissionServer").given[0];
 const paths = (made: Made) => [...made.one("AdmissionHandler").given[0].webhooks.keys()];
 const certificates = (made: Made) => made.one("servingCertificates").given[0];
 
+const keyWatch = (made: Made) =>
+  made.all("SecretWatch").find(({ given: [{ name }] }) => name === webhookKeySecret.name);
+
 /** How API servers are to call the webhooks once there is a key. */
 const withKey = (made: Made) => {
-  Object.defineProperty(made.one("SecretWatch").made, "items", { value: [{ key: "a" }] });
+  Object.defineProperty(keyWatch(made)?.made, "items", { value: [{ key: "a" }] });
   return made.one("WebhookConfigurations").given[0].source.call;
 };
 
@@ -100,7 +104,7 @@ const rows: { readonly [Name in keyof OperatorOptions]: Row | "read before" | "i
       made.one("LeaderElection").given[0].claim.namespace,
       made.one("OtherOperator").given[0].namespace,
       made.one("servingCertificates").given[1].namespace,
-      made.one("SecretWatch").given[1].namespace,
+      keyWatch(made)?.given[1].namespace,
       made.one("WebhookKeyKeeper").given[0].namespace,
       [...made.one("MissedPods").given[0].exempt].at(-1),
     ],
@@ -201,6 +205,11 @@ const rows: { readonly [Name in keyof OperatorOptions]: Row | "read before" | "i
   podSelector: { value: "team=shop", reaches: (made) => made.one("PodStream").given[2] },
   missedPods: { value: "evict", reaches: (made) => made.one("MissedPods").given[0].policy },
   rolloutOnChange: { value: true, reaches: (made) => made.all("RolloutOnChange").length, as: 1 },
+  statusAgents: {
+    value: false,
+    reaches: (made) => [proxy(made).settings.tellsAgents, made.all("AgentStatus")],
+    as: [false, []],
+  },
   flagsValidation: {
     value: false,
     reaches: (made) => [paths(made), made.all("FeatureFlagStatus")],
@@ -358,6 +367,10 @@ describe("createOperator", () => {
       "watch of poddisruptionbudgets",
       "watch of networkpolicies",
       "proxy controller",
+      "the token for the status of the proxy",
+      "watch of the token for the status of the proxy",
+      "proxy's Pods",
+      "agents of FeatureFlags",
     ]);
   });
 
@@ -373,7 +386,7 @@ describe("createOperator", () => {
     const { made } = await useOperator();
     const { keys } = made.one("AdmissionHandler").given[0];
     expect(keys()).to.deep.equal([]);
-    const watched = made.one("SecretWatch").made;
+    const watched = keyWatch(made)?.made;
     Object.defineProperty(watched, "lastItems", { value: [{ key: "a" }, { key: "b" }] });
     expect(keys()).to.deep.equal(["a", "b"]);
     expect(withKey(made), "its own authority is not there yet").to.equal(undefined);

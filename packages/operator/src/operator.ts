@@ -21,6 +21,7 @@ import { version } from "./version.js";
 import { admissionPort } from "./wiring/admission.js";
 import { certificatesOf } from "./wiring/certificates.js";
 import { compiledInjections } from "./wiring/compiled-injections.js";
+import { countedAgents } from "./wiring/counted-agents.js";
 import { deployedProxy } from "./wiring/deployed-proxy.js";
 import { featureFlagChecks } from "./wiring/feature-flag-checks.js";
 import { flagds } from "./wiring/flagds.js";
@@ -74,7 +75,8 @@ export async function createOperator(
   const calls = webhookCalls(wiring, certificates);
   const { sources, lookup } = injections;
   const levelOfNamespace = (namespace: string): string | undefined => sources.validationOf(namespace);
-  const checks = featureFlagChecks(wiring, { events, levelOfNamespace });
+  const counted = countedAgents(wiring);
+  const checks = featureFlagChecks(wiring, { events, levelOfNamespace, onCounted: counted.onCounted });
   const pods = watchedPods(wiring, { events, injections });
   const restarts = rollouts(wiring, { events, sources });
   const agents = flagds(wiring, { events, sources });
@@ -102,8 +104,8 @@ export async function createOperator(
         work: {
           own: calls.own,
           shared: () =>
-            [calls.alone, injections.leading, pods, restarts, checks, agents, proxy].flatMap((make) =>
-              make(),
+            [calls.alone, injections.leading, pods, restarts, checks, agents, proxy, counted.leading].flatMap(
+              (make) => make(),
             ),
         },
       }),

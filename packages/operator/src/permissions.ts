@@ -1,6 +1,7 @@
 import { leaseName, otherLeaseName } from "./api/leases.js";
 import { webhookConfigurationNames } from "./api/webhooks.js";
 import { authoritySecret } from "./certificates/authority-secret.js";
+import { statusTokenSecret } from "./certificates/status-token-secret.js";
 import { webhookKeySecret } from "./certificates/webhook-key-secret.js";
 
 /** Something that the operator may do. The chart's roles and docs/reference/operator-permissions.md are made of these. */
@@ -21,6 +22,7 @@ export interface Permission {
 
 const onlyWithElection = { option: "leader-elect", is: ["true"] } as const;
 const withChecks = { option: "flags-validation", is: ["true"] } as const;
+const withAgents = { option: "status-agents", is: ["true"] } as const;
 const withDirectWatches = { option: "provider-kubernetes", is: ["direct"] } as const;
 const withFlagds = { option: "flagd", is: ["true"] } as const;
 const withOwnAuthority = { option: "certificates", is: ["own"] } as const;
@@ -62,6 +64,14 @@ export const permissions: readonly Permission[] = Object.freeze([
     verbs: ["patch"],
     onlyIf: withChecks,
     why: "says in their status what is wrong with them",
+  },
+  {
+    scope: "cluster",
+    apiGroup: "core.openfeature.dev",
+    resources: ["featureflags/status"],
+    verbs: ["patch"],
+    onlyIf: withAgents,
+    why: "says in their status how many agents have them",
   },
   {
     scope: "cluster",
@@ -270,6 +280,15 @@ export const permissions: readonly Permission[] = Object.freeze([
     names: [webhookKeySecret.name],
     verbs: ["get", "list", "watch", "update"],
     why: "keeps the key of the webhooks' paths",
+  },
+  {
+    scope: "namespace",
+    apiGroup: "",
+    resources: ["secrets"],
+    names: [statusTokenSecret.name],
+    verbs: ["get", "list", "watch", "update"],
+    onlyIf: withAgents,
+    why: "keeps the token by which it reads of the proxy how many agents there are",
   },
   {
     scope: "namespace",

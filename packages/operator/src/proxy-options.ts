@@ -85,6 +85,14 @@ export const deployedProxyOptionTable = {
     group: proxy,
     env: ["BUNTING_PROXY_NETWORK_POLICY"],
   }),
+  statusAgents: option({
+    type: toggle,
+    default: true,
+    describe:
+      "Says in the status of FeatureFlags how many agents there are, and how many have the newest, as the proxy that the operator deploys tells it. Each change is a new version of the object, at most one in 10 s, with which sidecars of the open-feature-operator that watch FeatureFlags themselves read all flags again.",
+    group: proxy,
+    env: ["BUNTING_STATUS_AGENTS"],
+  }),
   clusterDomain: option({
     type: text,
     default: "cluster.local",

@@ -23,6 +23,7 @@ describe("the settings of the operator's parts", () => {
         annotations: {},
         imagePullSecrets: [],
       },
+      tellsAgents: true,
       hasNetworkPolicy: true,
     });
     expect(sidecarSettings(options, "1.2.3")).to.deep.equal({
@@ -98,6 +99,7 @@ describe("the settings of the operator's parts", () => {
         annotations: { note: "b" },
         imagePullSecrets: ["one"],
       },
+      tellsAgents: true,
       hasNetworkPolicy: false,
     });
     expect(sourceSettings(options).proxyAddress).to.equal("flagd-proxy-svc.flags.svc.example.org:9015");

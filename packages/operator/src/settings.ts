@@ -34,6 +34,7 @@ export function proxySettings(options: OperatorOptions, version: string): ProxyS
       annotations: options.annotations,
       imagePullSecrets: options.imagePullSecrets,
     },
+    tellsAgents: options.statusAgents,
     hasNetworkPolicy: options.proxyNetworkPolicy,
   };
 }

@@ -1,3 +1,4 @@
+export { CallerTokens } from "./exchange/caller-tokens.js";
 export { etagOf, isNoneMatchFor } from "./exchange/etag.js";
 export {
   HttpExchange,
@@ -15,7 +16,6 @@ export { ReadFairness } from "./limits/read-fairness.js";
 export type { WholeRequest } from "./http1/whole-request.js";
 export type { WholeAnswer, WholeRequestHandler } from "./http1/whole-request-server.js";
 export { authorizationOf } from "./port/authorization-of.js";
-export { CallerTokens } from "./port/caller-tokens.js";
 export type { ListenEndpoint } from "./port/listen-endpoint.js";
 export { PortListener } from "./port/port-listener.js";
 export type { DropReason, PortListenerOptions } from "./port/port-listener-options.js";

@@ -22,8 +22,7 @@ export function callerTokens(
     path,
     optionName: "--auth-token-file",
     onRefused: (reason) => metrics.unadmitted(reason),
-    logger,
-    clock,
+    context: { logger, clock },
   });
   const { component } = callers;
   const start: Component["start"] = async (...args) => {

@@ -57,7 +57,8 @@ export class FeatureFlagStatus implements Runnable {
   /** When the status of an object was written last. */
   readonly #writtenMs = new Map<string, number>();
 
-  constructor(options: FeatureFlagStatusOptions) {
+  /** @param onCounted called for each FeatureFlag whose status spoke of agents when it was first seen */
+  constructor(options: FeatureFlagStatusOptions, onCounted?: (key: string) => void) {
     this.#options = options;
     this.#writer = new StatusWriter({ ...options, fieldManager: statusManager, rate: writesOfAll });
     this.#controller = new Controller({
@@ -68,6 +69,7 @@ export class FeatureFlagStatus implements Runnable {
     this.#watch = new FeatureFlagWatch(
       (key) => this.#controller.add(key),
       (key) => this.#writtenMs.delete(key),
+      onCounted,
     );
   }
 

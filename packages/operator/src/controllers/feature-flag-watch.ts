@@ -13,6 +13,7 @@ export interface StoredFeatureFlag extends KubeObject {
   readonly status?: {
     readonly flags?: number;
     readonly digest?: string;
+    readonly agents?: { readonly total: number };
     readonly conditions?: readonly Condition[];
   };
 }
@@ -33,12 +34,19 @@ export function acceptedOf({ status }: StoredFeatureFlag): Condition | undefined
 export class FeatureFlagWatch implements ReflectorHandler {
   readonly #onUnchecked: (key: string) => void;
   readonly #onGone: (key: string) => void;
+  readonly #onCounted: ((key: string) => void) | undefined;
   /** By key: uid, generation and the level of validation. */
   readonly #seen = new Map<string, string>();
 
-  constructor(onUnchecked: (key: string) => void, onGone: (key: string) => void) {
+  /** @param onCounted called for each whose status spoke of agents when it was first seen */
+  constructor(
+    onUnchecked: (key: string) => void,
+    onGone: (key: string) => void,
+    onCounted?: (key: string) => void,
+  ) {
     this.#onUnchecked = onUnchecked;
     this.#onGone = onGone;
+    this.#onCounted = onCounted;
   }
 
   beginRead(): ConsistentRead {
@@ -87,6 +95,7 @@ export class FeatureFlagWatch implements ReflectorHandler {
     const before = this.#seen.get(key);
     if (before === stamp) return;
     this.#seen.set(key, stamp);
+    if (before === undefined && (object.status?.agents?.total ?? 0) > 0) this.#onCounted?.(key);
     const isChecked = acceptedOf(object)?.observedGeneration === generation;
     if (before === undefined && isChecked) return;
     this.#onUnchecked(key);

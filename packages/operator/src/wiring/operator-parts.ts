@@ -14,6 +14,9 @@ import { featureFlagWebhook } from "../admission/validate-feature-flag.js";
 import { SecretWatch } from "../certificates/secret-watch.js";
 import { servingCertificates } from "../certificates/serving-certificates.js";
 import { WebhookKeyKeeper } from "../certificates/webhook-key-keeper.js";
+import { statusTokenKeeper } from "../certificates/status-token-keeper.js";
+import { AgentStatus } from "../controllers/agents/agent-status.js";
+import { ProxyAgents } from "../controllers/agents/proxy-agents.js";
 import { Applier } from "../controllers/apply/applier.js";
 import { AccessController } from "../controllers/access/access-controller.js";
 import { FeatureFlagStatus } from "../controllers/feature-flag-status.js";
@@ -62,6 +65,9 @@ export const operatorParts = {
   FlagdController,
   UnservedFlagds,
   FeatureFlagStatus,
+  statusTokenKeeper,
+  ProxyAgents,
+  AgentStatus,
   ownDeployment,
   Applier,
   ProxyUse,

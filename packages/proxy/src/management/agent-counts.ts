@@ -6,10 +6,10 @@ import { refusedDocument } from "./status/topic-rows.js";
  * version reads it, so fields are added and never changed.
  */
 export interface AgentCounts {
-  readonly topics: readonly TopicAgents[];
+  readonly topics: readonly AgentsOfTopic[];
 }
 
-export interface TopicAgents {
+export interface AgentsOfTopic {
   readonly topic: string;
   /** Of the FeatureFlag that is served; absent while none is, and where flags do not come from a cluster. */
   readonly uid?: string;
@@ -29,7 +29,7 @@ export function agentCounts(topics: Iterable<Topic>): AgentCounts {
   return { topics: Array.from(topics, agentsOf) };
 }
 
-function agentsOf(topic: Topic): TopicAgents {
+function agentsOf(topic: Topic): AgentsOfTopic {
   const { key, state, newest, size, convergence, acks } = topic;
   const refused = refusedDocument(topic);
   const { uid, generation } = newest?.version ?? {};

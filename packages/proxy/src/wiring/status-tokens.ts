@@ -10,7 +10,6 @@ export function statusTokens({ options, parts, context }: ProxyWiring): CallerTo
     optionName: "--status-token-file",
     // The Secret may be made after the Pod: what the proxy is for does not wait for it.
     mayBeAbsent: true,
-    logger: context.logger,
-    clock: context.clock,
+    context,
   });
 }

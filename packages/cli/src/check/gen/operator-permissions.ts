@@ -67,6 +67,23 @@ export const operatorPermissions = [
   },
   {
     "scope": "cluster",
+    "apiGroup": "core.openfeature.dev",
+    "resources": [
+      "featureflags/status"
+    ],
+    "verbs": [
+      "patch"
+    ],
+    "onlyIf": {
+      "option": "status-agents",
+      "is": [
+        "true"
+      ]
+    },
+    "why": "says in their status how many agents have them"
+  },
+  {
+    "scope": "cluster",
     "apiGroup": "",
     "resources": [
       "namespaces"
@@ -535,6 +552,29 @@ export const operatorPermissions = [
     "resources": [
       "secrets"
     ],
+    "names": [
+      "flagd-proxy-status"
+    ],
+    "verbs": [
+      "get",
+      "list",
+      "watch",
+      "update"
+    ],
+    "onlyIf": {
+      "option": "status-agents",
+      "is": [
+        "true"
+      ]
+    },
+    "why": "keeps the token by which it reads of the proxy how many agents there are"
+  },
+  {
+    "scope": "namespace",
+    "apiGroup": "",
+    "resources": [
+      "secrets"
+    ],
     "verbs": [
       "create"
     ],
@@ -565,6 +605,12 @@ export const permissionOptions = {
       "BUNTING_FLAG_READER_ROLE"
     ],
     "default": "bunting-operator-flagd-proxy"
+  },
+  "status-agents": {
+    "env": [
+      "BUNTING_STATUS_AGENTS"
+    ],
+    "default": "true"
   },
   "flagd": {
     "env": [

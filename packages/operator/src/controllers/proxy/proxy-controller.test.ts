@@ -19,6 +19,7 @@ const settings = {
   debugLogging: false,
   options: {},
   pod: { serviceAccountName: "proxy", labels: {}, annotations: {}, imagePullSecrets: [] },
+  tellsAgents: false,
   hasNetworkPolicy: true,
 };
 

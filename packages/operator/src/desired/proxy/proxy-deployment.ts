@@ -18,6 +18,15 @@ const progressDeadlineSeconds = 300;
 /** The proxy's options for its end, and their defaults. */
 const drainMs = { "drain-delay": 3_000, "drain-window": 5_000 };
 
+const statusMount = { name: "status", mountPath: "/var/run/secrets/bunting.dev/status", readOnly: true };
+/** A variable, which the open-feature-operator's proxy ignores. */
+const statusVariable = { name: "BUNTING_STATUS_TOKEN_FILE", value: `${statusMount.mountPath}/tokens` };
+/** Without the Secret the proxy serves flags all the same. */
+const statusVolume = {
+  name: statusMount.name,
+  secret: { secretName: proxyNames.statusTokens, optional: true },
+};
+
 /** The Deployment of the proxy: Pods as those of the Helm chart, under the names and labels of the open-feature-operator. */
 export function proxyDeployment(
   settings: ProxySettings,
@@ -72,6 +81,7 @@ function podSpec({ pod, options, ...settings }: ProxySettings, image: string): o
       },
     ],
     containers: [container({ options, ...settings }, image)],
+    ...unlessEmpty({ volumes: settings.tellsAgents ? [statusVolume] : [] }),
   };
 }
 
@@ -83,6 +93,7 @@ function container(settings: Omit<ProxySettings, "pod">, image: string): object 
     image,
     imagePullPolicy: "IfNotPresent",
     args: proxyArguments(settings),
+    ...unlessEmpty({ env: settings.tellsAgents ? [statusVariable] : [] }),
     ports: [
       { name: portNames.sync, containerPort: ports.sync, protocol: "TCP" },
       { name: portNames.management, containerPort: ports.management, protocol: "TCP" },
@@ -90,6 +101,7 @@ function container(settings: Omit<ProxySettings, "pod">, image: string): object 
     readinessProbe: { httpGet: get("/readyz"), periodSeconds: 2, timeoutSeconds: 1 },
     livenessProbe: { httpGet: get("/healthz"), periodSeconds: 10, timeoutSeconds: 5, failureThreshold: 6 },
     resources: { requests: { cpu: "100m", memory: "128Mi" }, limits: { memory: "512Mi" } },
+    ...unlessEmpty({ volumeMounts: settings.tellsAgents ? [statusMount] : [] }),
     securityContext: {
       allowPrivilegeEscalation: false,
       readOnlyRootFilesystem: true,

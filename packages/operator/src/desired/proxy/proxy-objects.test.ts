@@ -21,6 +21,7 @@ const settings: ProxySettings = {
     annotations: {},
     imagePullSecrets: [],
   },
+  tellsAgents: false,
   hasNetworkPolicy: true,
 };
 const owner = { apiVersion: "apps/v1", kind: "Deployment", name: "operator", uid: "u" };
@@ -67,6 +68,23 @@ const selector = {
 };
 
 describe("the objects of the proxy", () => {
+  it("give the proxy the tokens of those who may ask for agents, which it can do without", () => {
+    const { spec } = podOf({ tellsAgents: true });
+    const [container] = spec.containers;
+    expect(container["env"]).to.deep.equal([
+      { name: "BUNTING_STATUS_TOKEN_FILE", value: "/var/run/secrets/bunting.dev/status/tokens" },
+    ]);
+    const [{ name, ...mount }] = container["volumeMounts"] as [{ name: string }];
+    expect(mount).to.deep.equal({ mountPath: "/var/run/secrets/bunting.dev/status", readOnly: true });
+    expect(spec["volumes"]).to.deep.equal([
+      { name, secret: { secretName: "flagd-proxy-status", optional: true } },
+    ]);
+    expect(
+      argumentsOf({ tellsAgents: true }),
+      "arguments are those of the open-feature-operator",
+    ).to.deep.equal(argumentsOf({}));
+  });
+
   it("have the names, labels and selectors of the open-feature-operator's", () => {
     const fixture = path.join(root, "test/fixtures/stock-operator/proxy-objects-managed-fields.json");
     const { items } = JSON.parse(readFileSync(fixture, "utf8")) as { items: readonly DesiredObject[] };

@@ -13,6 +13,8 @@ export interface ProxySettings {
   /** Further options of the proxy by their names without dashes, other than port, management-port and debug. */
   readonly options: Readonly<Record<string, string>>;
   readonly pod: ProxyPodSettings;
+  /** Whether it tells the operator how many agents have what, by a token. */
+  readonly tellsAgents: boolean;
   /** Whether only Pods of the cluster reach the proxy. */
   readonly hasNetworkPolicy: boolean;
 }
@@ -38,6 +40,7 @@ export const proxyNames = Object.freeze({
   service: "flagd-proxy-svc",
   disruptionBudget: "flagd-proxy-pdb",
   networkPolicy: "flagd-proxy",
+  statusTokens: "flagd-proxy-status",
 });
 
 /** The selector of the Deployment, which is immutable. */

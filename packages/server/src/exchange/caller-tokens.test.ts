@@ -18,8 +18,10 @@ describe("CallerTokens", () => {
       path: directory.file("tokens"),
       optionName: "--auth-token-file",
       onRefused: (reason) => void refused.push(reason),
-      logger: createLogger({ format: "json", debug: true }, { write: (line) => void (log += line) }),
-      clock: systemClock,
+      context: {
+        logger: createLogger({ format: "json", debug: true }, { write: (line) => void (log += line) }),
+        clock: systemClock,
+      },
       intervalMs: 5,
     });
   });
@@ -102,8 +104,10 @@ describe("CallerTokens", () => {
       optionName: "--status-token-file",
       mayBeAbsent: true,
       onRefused: (reason) => void refused.push(reason),
-      logger: createLogger({ format: "json", debug: true }, { write: (line) => void (log += line) }),
-      clock: systemClock,
+      context: {
+        logger: createLogger({ format: "json", debug: true }, { write: (line) => void (log += line) }),
+        clock: systemClock,
+      },
       intervalMs: 5,
     });
     await callers.component.start(() => undefined, new AbortController().signal);

@@ -5,11 +5,10 @@ import {
   readSmallFile,
   tokenSyntax,
   WatchedFiles,
-  type Clock,
   type Component,
-  type Logger,
+  type Context,
 } from "@bunting/runtime";
-import type { Callers } from "../exchange/http-exchange.js";
+import type { Callers } from "./http-exchange.js";
 
 export interface CallerTokensOptions {
   /** One token a line: several while they are being replaced. */
@@ -20,8 +19,7 @@ export interface CallerTokensOptions {
   readonly mayBeAbsent?: boolean;
   /** Called for each caller whom `admits` refuses, with `missing` or `wrong`. */
   readonly onRefused?: (reason: "missing" | "wrong") => void;
-  readonly logger: Logger;
-  readonly clock: Clock;
+  readonly context: Pick<Context, "logger" | "clock">;
   /** How often the file is looked at; default 2 s. */
   readonly intervalMs?: number;
 }
@@ -42,9 +40,10 @@ export class CallerTokens implements Callers {
 
   constructor(options: CallerTokensOptions) {
     this.#options = options;
-    this.#log = new RateLimitedLog(options.logger, options.clock);
+    this.#log = new RateLimitedLog(options.context.logger, options.context.clock);
     this.#file = new WatchedFiles({
-      ...options,
+      ...options.context,
+      ...(options.intervalMs === undefined ? {} : { intervalMs: options.intervalMs }),
       paths: [options.path],
       name: "file of callers' tokens",
       effect: "requests need one of them",

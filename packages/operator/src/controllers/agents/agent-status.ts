@@ -1,0 +1,156 @@
+import {
+  setCondition,
+  unlessNotFound,
+  type Condition,
+  type KubeObject,
+  type RestClient,
+} from "@bunting/kube";
+import { featureFlagType } from "@bunting/protocol";
+import { sleep, type Context, type Runnable, type WorkResult } from "@bunting/runtime";
+import type { ControllerMetrics } from "../controller-metrics.js";
+import { Controller } from "../controller.js";
+import { StatusWriter } from "../status-writer.js";
+import { flagAgents, type FlagAgents } from "./flag-agents.js";
+import type { ProxyAgents } from "./proxy-agents.js";
+import { toldStamp, toldByFlag, type ToldStamp, type TopicAgents } from "./told-agents.js";
+
+export interface AgentStatusOptions {
+  readonly client: Pick<RestClient, "get" | "apply">;
+  readonly proxies: Pick<ProxyAgents, "read">;
+  readonly context: Context<ControllerMetrics>;
+}
+
+/** A FeatureFlag, of whose status this is ours. */
+export interface CountedFeatureFlag extends KubeObject {
+  readonly status?: {
+    readonly agents?: FlagAgents["counts"];
+    readonly conditions?: readonly Condition[];
+  };
+}
+
+/** Of its own: the other fields of the status are applied by another controller. */
+const statusManager = "bunting-operator-agents";
+const lookEveryMs = 5_000;
+/** Between two writes of an object: each is a new version, with which some sidecars read all flags again. */
+const pauseMs = { news: 10_000, counts: 60_000 };
+/** Agents come and go in groups, and all of them for a moment when a proxy is replaced. */
+const settleMs = 30_000;
+const writesOfAll = { burst: 5, perSecond: 5 };
+const noAgents: readonly TopicAgents[] = [];
+
+/**
+ * Says in the status of FeatureFlags how many agents have them: the numbers, and the conditions Served and Converged. It speaks of those that agents
+ * ask the proxy for, and of those that it has spoken of before. Only the leader runs it.
+ */
+export class AgentStatus implements Runnable {
+  readonly name = "agents of FeatureFlags";
+  readonly #options: AgentStatusOptions;
+  readonly #controller: Controller;
+  readonly #writer: StatusWriter;
+  /** What the proxies said last, by key; undefined until they have been asked. */
+  #told: ReadonlyMap<string, readonly TopicAgents[]> | undefined;
+  readonly #stamps = new Map<string, ToldStamp>();
+  readonly #writtenMs = new Map<string, number>();
+  /** FeatureFlags whose status speaks of agents, seen before the proxies had been asked. */
+  readonly #early = new Set<string>();
+
+  constructor(options: AgentStatusOptions) {
+    const { context } = options;
+    this.#options = options;
+    this.#writer = new StatusWriter({ ...options, fieldManager: statusManager, rate: writesOfAll });
+    this.#controller = new Controller({
+      name: "agents",
+      reconcile: (key, signal) => this.#reconcile(key, signal),
+      context,
+    });
+  }
+
+  /** A FeatureFlag whose status speaks of agents: another leader may have written it, and they may be gone. */
+  counted(key: string): void {
+    if (this.#told === undefined) this.#early.add(key);
+    else if (!this.#stamps.has(key)) this.#controller.after(key, settleMs);
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    await Promise.all([this.#controller.run(signal), this.#look(signal)]);
+    this.#told = undefined;
+    for (const each of [this.#stamps, this.#writtenMs, this.#early]) each.clear();
+  }
+
+  async #look(signal: AbortSignal): Promise<void> {
+    const { proxies, context } = this.#options;
+    while (!signal.aborted) {
+      const reports = await proxies.read(signal);
+      if (reports !== undefined) this.#hear(toldByFlag(reports));
+      await sleep(lookEveryMs, signal, context.clock);
+    }
+  }
+
+  #hear(told: ReadonlyMap<string, readonly TopicAgents[]>): void {
+    this.#told = told;
+    for (const [key, agents] of told) {
+      const before = this.#stamps.get(key);
+      const stamp = toldStamp(agents);
+      this.#stamps.set(key, stamp);
+      if (before?.versions !== stamp.versions) this.#controller.add(key);
+      else if (before.counts !== stamp.counts) this.#controller.after(key, settleMs);
+    }
+    for (const key of [...this.#stamps.keys(), ...this.#early]) {
+      if (told.has(key)) continue;
+      this.#stamps.delete(key);
+      this.#controller.after(key, settleMs);
+    }
+    this.#early.clear();
+  }
+
+  async #reconcile(key: string, signal: AbortSignal): Promise<WorkResult | undefined> {
+    const { client, context } = this.#options;
+    if (this.#told === undefined) return undefined;
+    const [namespace = "", name = ""] = key.split("/");
+    const scope = { type: featureFlagType, namespace, name };
+    const object: CountedFeatureFlag | undefined = await unlessNotFound(client.get(scope, signal));
+    if (object === undefined) {
+      this.#writtenMs.delete(key);
+      return undefined;
+    }
+    const { uid = "", generation = 0 } = object.metadata;
+    const agents = flagAgents({ uid, generation }, this.#told.get(key) ?? noAgents);
+    const { conditions, isNews } = this.#conditions(object, agents);
+    if (!isNews && isSame(object.status?.agents, agents.counts)) return undefined;
+    const writtenMs = this.#writtenMs.get(key) ?? -Infinity;
+    const waitMs = writtenMs + (isNews ? pauseMs.news : pauseMs.counts) - context.clock.monotonicMs();
+    if (waitMs > 0) return { requeueAfterMs: waitMs };
+    const metadata = { namespace, name, ...(uid === "" ? {} : { uid }) };
+    const target = { type: featureFlagType, kind: "FeatureFlag", metadata };
+    const outcome = await this.#writer.write(target, { agents: agents.counts, conditions }, signal);
+    if (outcome !== "gone") this.#writtenMs.set(key, context.clock.monotonicMs());
+    return undefined;
+  }
+
+  /** Only another status, reason or generation is news: messages repeat the numbers. */
+  #conditions(
+    { metadata, status }: CountedFeatureFlag,
+    { verdicts }: FlagAgents,
+  ): { readonly conditions: readonly Condition[]; readonly isNews: boolean } {
+    const nowMs = this.#options.context.clock.now();
+    const before = status?.conditions ?? [];
+    const observedGeneration = metadata.generation ?? 0;
+    let conditions: readonly Condition[] = [];
+    let isNews = false;
+    for (const verdict of verdicts) {
+      const said = before.find(({ type }) => type === verdict.type);
+      const [now] = setCondition(said === undefined ? [] : [said], { ...verdict, observedGeneration }, nowMs);
+      if (now === undefined) continue;
+      conditions = [...conditions, now];
+      isNews ||=
+        said?.status !== now.status ||
+        said.reason !== now.reason ||
+        said.observedGeneration !== observedGeneration;
+    }
+    return { conditions, isNews };
+  }
+}
+
+function isSame(a: FlagAgents["counts"] | undefined, b: FlagAgents["counts"]): boolean {
+  return a?.total === b.total && a.current === b.current && a.refusing === b.refusing;
+}

@@ -1,0 +1,70 @@
+import { createServer, type RequestListener, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { expect } from "chai";
+import { readAgents } from "./read-agents.js";
+
+const signal = new AbortController().signal;
+const one = { topic: "shop/checkout", uid: "u", generation: 1, subscribers: 3, current: 2, refusing: 0 };
+
+describe("readAgents", () => {
+  const servers: Server[] = [];
+  afterEach(async () => {
+    for (const server of servers.splice(0)) {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    }
+  });
+
+  async function read(answer: RequestListener): ReturnType<typeof readAgents> {
+    const server = createServer(answer);
+    servers.push(server);
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const { port } = server.address() as AddressInfo;
+    return readAgents({ host: "127.0.0.1", port, token: "secret" }, signal);
+  }
+
+  const answering =
+    (body: string, status = 200): RequestListener =>
+    (_request, response) =>
+      void response.writeHead(status).end(body);
+
+  it("asks with the token for agents alone", async () => {
+    let asked: unknown[] = [];
+    const told = await read(({ url, headers }, response) => {
+      asked = [url, headers.authorization];
+      response.end(JSON.stringify({ topics: [one] }));
+    });
+    expect(asked).to.deep.equal(["/status?agents", "Bearer secret"]);
+    expect(told).to.deep.equal([one]);
+  });
+
+  for (const [what, answer] of [
+    ["has no such page, as the open-feature-operator's", answering("not found", 404)],
+    ["answers with its whole status, as one from before", answering('{"version":"0"}')],
+    ["has other topics than expected", answering('{"topics":[{"topic":"a/b"}]}')],
+  ] as const) {
+    it(`is undefined if the proxy ${what}`, async () => {
+      expect(await read(answer)).to.equal(undefined);
+    });
+  }
+
+  for (const [what, answer] of [
+    ["refuses", answering("no", 403)],
+    ["answers something else than JSON", answering("<html>")],
+    ["breaks off", (_request, response) => void response.socket?.destroy()],
+    ["answers without end", (_request, response) => pourInto(response)],
+  ] as const satisfies readonly (readonly [string, RequestListener])[]) {
+    it(`is an error if the proxy ${what}`, async () => {
+      expect(await read(answer).catch((error: unknown) => error)).to.be.instanceOf(Error);
+    });
+  }
+});
+
+function pourInto(response: Parameters<RequestListener>[1]): void {
+  const chunk = Buffer.alloc(65_536, " ");
+  const pour = (): void => {
+    while (!response.destroyed && response.write(chunk));
+  };
+  response.on("drain", pour);
+  pour();
+}

@@ -1,0 +1,38 @@
+import { runnableComponent, type Component } from "@bunting/runtime";
+import { statusTokenSecret } from "../certificates/status-token-secret.js";
+import { proxySettings } from "../settings.js";
+import { version } from "../version.js";
+import type { OperatorWiring } from "./operator-parts.js";
+
+export interface CountedAgents {
+  /** What runs on the leader, in the order of the start. */
+  readonly leading: () => readonly Component[];
+  /** To be called for each FeatureFlag whose status speaks of agents; undefined if nobody counts them. */
+  readonly onCounted: ((key: string) => void) | undefined;
+}
+
+/** The agents of FeatureFlags, as the proxies tell them to the leader; none if their number is not wanted, or somebody else deploys the proxy. */
+export function countedAgents({ options, parts, context, cluster, watches }: OperatorWiring): CountedAgents {
+  if (!options.statusAgents || options.proxy === "never") return { leading: () => [], onCounted: undefined };
+  const { namespace } = options;
+  const { client } = cluster;
+  const tokens = new parts.SecretWatch(statusTokenSecret, { watches, namespace, context });
+  const keeper = parts.statusTokenKeeper({ client, namespace, context });
+  tokens.onChange(() => keeper.look());
+  const proxies = new parts.ProxyAgents({
+    watches,
+    settings: proxySettings(options, version),
+    token: () => tokens.items[0],
+    context,
+  });
+  const status = new parts.AgentStatus({ client, proxies, context });
+  return {
+    leading: () => [
+      runnableComponent(keeper, "makes the token without which no proxy tells anything"),
+      runnableComponent(tokens, "hears of the token, also of one that others made"),
+      runnableComponent(proxies, "finds the proxies that are asked"),
+      runnableComponent(status, "asks them, and says what they tell"),
+    ],
+    onCounted: (key) => status.counted(key),
+  };
+}

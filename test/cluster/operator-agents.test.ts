@@ -1,0 +1,145 @@
+import { expect } from "chai";
+import { proxySources, startAgent, type AgentProcess } from "../support/agent-process.js";
+import { eventually } from "../support/event-queue.js";
+import { freePort } from "../support/free-port.js";
+import { startProxyInPod, type ProxyProcess } from "../support/proxy-process.js";
+import { TempDirectory } from "../support/temp-directory.js";
+import type { ApiObject } from "./support/api-client.js";
+import { featureFlagPath } from "./support/cluster.js";
+import { OperatorHome } from "./support/operator-home.js";
+import { sharedCluster } from "./support/use-cluster.js";
+
+interface Counted extends ApiObject {
+  readonly status?: {
+    readonly agents?: { readonly total: number; readonly current: number; readonly refusing: number };
+    readonly conditions?: readonly {
+      readonly type: string;
+      readonly reason: string;
+      readonly observedGeneration: number;
+    }[];
+  };
+}
+
+const good = { state: "ENABLED", variants: { on: true, off: false }, defaultVariant: "on" };
+
+/** The operator, a proxy and agents are real processes; the test is the kubelet, which has the proxy's Pod run and its Secret mounted. */
+describe("the agents in the status of a FeatureFlag", function () {
+  this.timeout(180_000);
+  const cluster = sharedCluster();
+  let home: OperatorHome;
+  let proxy: ProxyProcess;
+  let mounted: TempDirectory;
+  const agents: AgentProcess[] = [];
+
+  const flag = async (): Promise<Counted> => await cluster().api.get(featureFlagPath(home.shop, "flags"));
+  const wait = (condition: string): Promise<string> =>
+    cluster().kubectl([
+      ...["wait", "featureflag/flags", `--namespace=${home.shop}`, `--for=condition=${condition}`],
+      "--timeout=60s",
+    ]);
+  const edit = async (flags: object): Promise<void> => {
+    await cluster().putFeatureFlag(home.shop, "flags", { flags });
+  };
+  const reasonOf = ({ status }: Counted, wanted: string): string | undefined =>
+    status?.conditions?.find(({ type }) => type === wanted)?.reason;
+
+  before(async () => {
+    mounted = new TempDirectory();
+    const management = await freePort();
+    home = await OperatorHome.create(cluster(), [`--proxy-management-port=${management}`, "--proxy=always"]);
+    const { namespace } = home.account;
+    await edit({ first: good });
+    const account = await cluster().createServiceAccountToken(namespace, "proxy");
+    await cluster().grantStockRole(account);
+    proxy = await startProxyInPod(account, [
+      `--management-port=${management}`,
+      `--status-token-file=${mounted.file("tokens")}`,
+    ]);
+    await home.start("operator-1").leads(60_000);
+    const pods = `/api/v1/namespaces/${namespace}/pods`;
+    const labels = {
+      "app.kubernetes.io/name": "flagd-proxy",
+      "app.kubernetes.io/managed-by": "open-feature-operator",
+    };
+    await cluster().api.create(pods, {
+      metadata: { name: "flagd-proxy-1", labels },
+      spec: { containers: [{ name: "flagd-proxy", image: "registry.example/proxy" }] },
+    });
+    await cluster().api.patch(`${pods}/flagd-proxy-1/status`, {
+      status: { podIP: "127.0.0.1", conditions: [{ type: "Ready", status: "True" }] },
+    });
+    for (let each = 0; each < 2; each++)
+      agents.push(await startAgent(proxySources(proxy.sync, `${home.shop}/flags`)));
+    await eventually(
+      async () => {
+        const path = `/api/v1/namespaces/${namespace}/secrets/flagd-proxy-status`;
+        const { status, text } = await cluster().api.request("GET", path);
+        if (status !== 200) return false;
+        const { data } = JSON.parse(text) as { readonly data: { readonly tokens: string } };
+        mounted.replace("tokens", Buffer.from(data.tokens, "base64").toString());
+        return true;
+      },
+      "the operator makes the token",
+      60_000,
+    );
+  });
+  after(async () => {
+    await Promise.all([...agents, proxy].map(({ process }) => process.stop("SIGKILL")));
+    await home.stop();
+    mounted.remove();
+  });
+
+  it("are counted, and kubectl waits until all have an edit", async () => {
+    await wait("Converged");
+    expect((await flag()).status?.agents).to.deep.equal({ total: 2, current: 2, refusing: 0 });
+    await edit({ first: good, second: good });
+    await wait("Converged");
+    const { metadata, status } = await flag();
+    expect(status?.agents?.current).to.equal(2);
+    for (const { observedGeneration } of status?.conditions ?? [])
+      expect(observedGeneration).to.equal(metadata.generation);
+    const columns = await cluster().kubectl(["get", "featureflag/flags", `--namespace=${home.shop}`]);
+    expect(columns.split("\n")[1]).to.match(/^flags\s+2\s+2\s+2\s+True\s/);
+  });
+
+  it("are behind while one is stopped, and then current again", async () => {
+    agents[0]?.process.child.kill("SIGSTOP");
+    try {
+      await edit({ first: good });
+      await eventually(
+        async () => reasonOf(await flag(), "Converged") === "AgentsBehind",
+        "one is behind",
+        60_000,
+      );
+      const { metadata, status } = await flag();
+      expect(status?.agents).to.deep.equal({ total: 2, current: 1, refusing: 0 });
+      expect(status?.conditions?.at(-1)?.observedGeneration).to.equal(metadata.generation);
+    } finally {
+      agents[0]?.process.child.kill("SIGCONT");
+    }
+    await wait("Converged");
+  });
+
+  it("that refuse a flag are counted, and named in the condition", async () => {
+    await edit({ first: { ...good, defaultVariant: "gone" } });
+    await eventually(
+      async () => reasonOf(await flag(), "Converged") === "AgentsRefuse",
+      "both refuse",
+      60_000,
+    );
+    const { status } = await flag();
+    expect(status?.agents).to.deep.equal({ total: 2, current: 2, refusing: 2 });
+    expect(reasonOf(await flag(), "Served")).to.equal("Served");
+  });
+
+  it("are not told to whoever has no token", async () => {
+    const ask = async (authorization: string): Promise<number> =>
+      (
+        await fetch(`${proxy.management}/status?agents`, {
+          headers: { authorization, "x-forwarded-for": "10.0.0.1" },
+        })
+      ).status;
+    expect(await ask("Bearer guess")).to.equal(403);
+    expect(await ask("")).to.equal(403);
+  });
+});
