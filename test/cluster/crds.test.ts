@@ -472,6 +472,23 @@ describe("the resource types on a real API server", () => {
         replicas: 0,
         serviceType: "LoadBalancer",
         serviceAccountName: "account",
+        serviceAnnotations: { a: "b" },
+        podTemplate: {
+          labels: { a: "b" },
+          annotations: { a: "b" },
+          nodeSelector: { a: "b" },
+          affinity: { podAffinity: {} },
+          tolerations: [{ key: "a", operator: "Exists" }],
+          topologySpreadConstraints: [{ maxSkew: 1, topologyKey: "zone", labelSelector: {} }],
+          resources: { limits: { memory: "1Gi" }, requests: { cpu: 1 } },
+          priorityClassName: "high",
+        },
+        autoscaling: {
+          minReplicas: 2,
+          maxReplicas: 4,
+          targetCPUUtilizationPercentage: 50,
+          targetMemoryUtilizationPercentage: 60,
+        },
         ingress: {
           enabled: true,
           annotations: { a: "b" },
@@ -513,6 +530,11 @@ describe("the resource types on a real API server", () => {
         "another type of Service",
         { featureFlagSource: "s", serviceType: "Other" },
         "spec.serviceType: Unsupported value",
+      ],
+      [
+        "an autoscaler whose least number of Pods is larger than the largest",
+        { featureFlagSource: "s", autoscaling: { minReplicas: 3, maxReplicas: 2 } },
+        "spec.autoscaling.minReplicas: Invalid value: minReplicas is at most maxReplicas",
       ],
       [
         "an ingress without hosts",

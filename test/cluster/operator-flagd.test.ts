@@ -14,7 +14,7 @@ import { ManualClock } from "../support/manual-clock.js";
 import { OperatorWorld } from "./support/operator-world.js";
 import { sharedCluster } from "./support/use-cluster.js";
 
-const { Deployment, Service, Ingress, HTTPRoute } = resourceTypes;
+const { Deployment, Service, HorizontalPodAutoscaler, Ingress, HTTPRoute } = resourceTypes;
 const customResources = { group: "apiextensions.k8s.io", version: "v1", plural: "customresourcedefinitions" };
 const name = "flagd-sample";
 
@@ -332,6 +332,55 @@ describe("Flagds on a real API server", function () {
     await putSource();
     const last = await deployed((object) => containerOf(object)?.args.includes("--debug") === false);
     expect(replicasOf(last), "it scales again").to.equal(4);
+  });
+
+  it("have an autoscaler while they ask for one, and what it has decided stays when its bounds change", async () => {
+    await putSource();
+    await putFlagd({ replicas: 2 });
+    await deployed((object) => replicasOf(object) === 2);
+    await putFlagd({ replicas: 2, autoscaling: { maxReplicas: 6 } });
+    const scaler = await world.until(HorizontalPodAutoscaler, name, () => true, "there is an autoscaler");
+    expect(scaler).to.have.nested.property("spec.scaleTargetRef.name", name);
+    expect(scaler).to.have.nested.property("spec.minReplicas", 1);
+    await deployed(({ metadata }) => metadata.annotations?.["bunting.dev/replicas"] === "autoscaled");
+    const scope = { type: Deployment, namespace: world.namespace, name };
+    const query = { fieldManager: "kube-controller-manager" };
+    await world.connected.client.patch(scope, "merge", { spec: { replicas: 5 } }, world.signal, {
+      subresource: "scale",
+      query,
+    });
+    await putFlagd({ replicas: 2, autoscaling: { minReplicas: 3, maxReplicas: 7 } });
+    const raised = (object: KubeObject): boolean =>
+      (object as { spec?: { minReplicas?: number } }).spec?.minReplicas === 3;
+    await world.until(HorizontalPodAutoscaler, name, raised, "the bounds are raised");
+    await putSource({ debugLogging: true });
+    const after = await deployed((object) => containerOf(object)?.args.includes("--debug") === true);
+    expect(replicasOf(after)).to.equal(5);
+    await putFlagd({ replicas: 2 });
+    await world.untilGone(HorizontalPodAutoscaler, name);
+    await deployed((object) => replicasOf(object) === 2);
+  });
+
+  it("have Pods as their podTemplate says, and say so if the API server refuses it", async () => {
+    await putSource();
+    const podTemplate = {
+      labels: { team: "flags" },
+      nodeSelector: { pool: "system" },
+      tolerations: [{ key: "system", operator: "Exists" }],
+      topologySpreadConstraints: [{ maxSkew: 1, topologyKey: "zone", whenUnsatisfiable: "ScheduleAnyway" }],
+    };
+    await putFlagd({ podTemplate, serviceAnnotations: { "example.org/lb": "internal" } });
+    const { spec } = (await deployed()) as unknown as {
+      readonly spec: { readonly template: { readonly spec: object; readonly metadata: object } };
+    };
+    expect(spec.template.metadata).to.have.nested.property("labels.team", "flags");
+    const { nodeSelector, tolerations } = podTemplate;
+    expect(spec.template.spec).to.deep.include({ nodeSelector, tolerations });
+    const isAnnotated = ({ metadata }: KubeObject): boolean =>
+      metadata.annotations?.["example.org/lb"] === "internal";
+    await world.until(Service, name, isAnnotated, "the Service has its annotation");
+    await putFlagd({ podTemplate: { tolerations: [{ operator: "Never" }] } });
+    expect(await untilCondition("Progressing", "False", "ApplyFailed")).to.include("tolerations");
   });
 
   it("get an Ingress while it is enabled", async () => {

@@ -418,15 +418,18 @@ describe("the operator", function () {
 
     it("deploys Flagds, and takes away what is disabled", async () => {
       const ingress = { enabled: true, hosts: ["flags.example"] };
-      await putObject(shop, "Flagd", "alone", { featureFlagSource: "watched", ingress });
+      const autoscaling = { maxReplicas: 3 };
+      await putObject(shop, "Flagd", "alone", { featureFlagSource: "watched", ingress, autoscaling });
       const paths = [
         `/apis/apps/v1/namespaces/${shop}/deployments/alone`,
         `/api/v1/namespaces/${shop}/services/alone`,
         `/apis/networking.k8s.io/v1/namespaces/${shop}/ingresses/alone`,
+        `/apis/autoscaling/v2/namespaces/${shop}/horizontalpodautoscalers/alone`,
       ];
       await eventually(() => exists(...paths), "it is deployed");
       await putObject(shop, "Flagd", "alone", { featureFlagSource: "watched" });
-      await eventually(async () => !(await exists(paths[2] ?? "")), "the Ingress is gone");
+      for (const path of paths.slice(2))
+        await eventually(async () => !(await exists(path)), `${path} is gone`);
     });
 
     it("evicts Pods without flags, so that they are replaced", async () => {

@@ -166,6 +166,14 @@ export const permissions: readonly Permission[] = Object.freeze([
   },
   {
     scope: "cluster",
+    apiGroup: "autoscaling",
+    resources: ["horizontalpodautoscalers"],
+    verbs: ["get", "list", "watch", "create", "patch", "delete"],
+    onlyIf: withFlagds,
+    why: "likewise",
+  },
+  {
+    scope: "cluster",
     apiGroup: "networking.k8s.io",
     resources: ["ingresses"],
     verbs: ["get", "list", "watch", "create", "patch", "delete"],

@@ -1,5 +1,6 @@
 import type { CustomResource } from "./custom-resource.js";
 import { definedFields } from "./defined-fields.js";
+import type { ResourceRequirements } from "./feature-flag-source.js";
 
 export type Flagd = CustomResource<"Flagd", FlagdSpec>;
 
@@ -12,6 +13,32 @@ export interface FlagdSpec {
   readonly serviceAccountName?: string;
   readonly ingress?: FlagdIngress;
   readonly gatewayApiRoutes?: FlagdRoutes;
+  readonly podTemplate?: FlagdPodTemplate;
+  /** Of the Service; they win over those of the Flagd, which it has as well. */
+  readonly serviceAnnotations?: Readonly<Record<string, string>>;
+  readonly autoscaling?: FlagdAutoscaling;
+}
+
+/** Fields of the Pods beside those that every Flagd has; what is an object here is as a Pod has it. */
+export interface FlagdPodTemplate {
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly annotations?: Readonly<Record<string, string>>;
+  readonly nodeSelector?: Readonly<Record<string, string>>;
+  readonly affinity?: object;
+  readonly tolerations?: readonly object[];
+  readonly topologySpreadConstraints?: readonly object[];
+  /** In place of those of the FeatureFlagSource. */
+  readonly resources?: ResourceRequirements;
+  readonly priorityClassName?: string;
+}
+
+/** A HorizontalPodAutoscaler decides how many Pods there are. */
+export interface FlagdAutoscaling {
+  readonly minReplicas?: number;
+  readonly maxReplicas: number;
+  /** In percent of what the Pods request. Without either, 80 % of the CPU. */
+  readonly targetCPUUtilizationPercentage?: number;
+  readonly targetMemoryUtilizationPercentage?: number;
 }
 
 export type ServiceType = "ClusterIP" | "NodePort" | "LoadBalancer" | "ExternalName";
@@ -47,6 +74,8 @@ export interface ParentReference {
 
 /** The defaults of the CRD. */
 export const flagdDefaults = Object.freeze({ replicas: 1, serviceType: "ClusterIP" } as const);
+/** Defaults of autoscaling. */
+export const autoscalingDefaults = Object.freeze({ minReplicas: 1 } as const);
 /** Defaults of each parentRef. */
 export const parentReferenceDefaults = Object.freeze({
   group: "gateway.networking.k8s.io",
@@ -55,10 +84,14 @@ export const parentReferenceDefaults = Object.freeze({
 
 export type DefaultedFlagd = FlagdSpec & Required<Pick<FlagdSpec, keyof typeof flagdDefaults>>;
 
-/** The spec with the defaults of the CRD, also those of its parentRefs. */
+/** The spec with the defaults of the CRD, also those of its autoscaling and parentRefs. */
 export function defaultedFlagd(spec: FlagdSpec): DefaultedFlagd {
-  const { gatewayApiRoutes: routes, ...fields } = definedFields(spec);
-  const defaulted = { ...flagdDefaults, ...fields };
+  const { gatewayApiRoutes: routes, autoscaling, ...fields } = definedFields(spec);
+  const scaled =
+    autoscaling === undefined
+      ? {}
+      : { autoscaling: { ...autoscalingDefaults, ...definedFields(autoscaling) } };
+  const defaulted = { ...flagdDefaults, ...fields, ...scaled };
   if (routes === undefined) return defaulted;
   const parentRefs = routes.parentRefs.map((parent) => ({
     ...parentReferenceDefaults,

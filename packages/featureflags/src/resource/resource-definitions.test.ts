@@ -11,9 +11,12 @@ import {
 } from "./custom-resource.js";
 import { featureFlagSourceDefaults } from "./feature-flag-source.js";
 import {
+  autoscalingDefaults,
   flagdDefaults,
   parentReferenceDefaults,
+  type FlagdAutoscaling,
   type FlagdIngress,
+  type FlagdPodTemplate,
   type FlagdRoutes,
   type ParentReference,
 } from "./flagd.js";
@@ -90,6 +93,24 @@ const routesFields = fieldsOf<FlagdRoutes>({
   parentRefs: true,
 });
 
+const podTemplateFields = fieldsOf<FlagdPodTemplate>({
+  labels: true,
+  annotations: true,
+  nodeSelector: true,
+  affinity: true,
+  tolerations: true,
+  topologySpreadConstraints: true,
+  resources: true,
+  priorityClassName: true,
+});
+
+const autoscalingFields = fieldsOf<FlagdAutoscaling>({
+  minReplicas: true,
+  maxReplicas: true,
+  targetCPUUtilizationPercentage: true,
+  targetMemoryUtilizationPercentage: true,
+});
+
 const parentFields = fieldsOf<ParentReference>({
   group: true,
   kind: true,
@@ -122,6 +143,8 @@ describe("the types of custom resources", () => {
     expect(namesOf(await schemaOf("inprocessconfigurations"))).to.deep.equal(inProcessConfiguration);
     expect(namesOf(await schemaOf("flagds"))).to.deep.equal(flagd);
     expect(namesOf(await schemaOf("flagds", "ingress"))).to.deep.equal(ingressFields);
+    expect(namesOf(await schemaOf("flagds", "podTemplate"))).to.deep.equal(podTemplateFields);
+    expect(namesOf(await schemaOf("flagds", "autoscaling"))).to.deep.equal(autoscalingFields);
     expect(namesOf(await schemaOf("flagds", "gatewayApiRoutes"))).to.deep.equal(routesFields);
     expect(namesOf(await schemaOf("flagds", "gatewayApiRoutes", "parentRefs"))).to.deep.equal(parentFields);
   });
@@ -133,6 +156,7 @@ describe("the types of custom resources", () => {
       inProcessConfigurationDefaults,
     );
     expect(defaultsOf(await schemaOf("flagds"))).to.deep.equal(flagdDefaults);
+    expect(defaultsOf(await schemaOf("flagds", "autoscaling"))).to.deep.equal(autoscalingDefaults);
     const parents = await schemaOf("flagds", "gatewayApiRoutes", "parentRefs");
     expect(defaultsOf(parents)).to.deep.equal(parentReferenceDefaults);
     expect(defaultsOf(await schemaOf("featureflags", "flagSpec", "flags"))).to.deep.equal({});

@@ -70,5 +70,8 @@ export const resourceFields = Object.freeze({
     serviceAccountName: true,
     ingress: true,
     gatewayApiRoutes: true,
+    podTemplate: true,
+    serviceAnnotations: true,
+    autoscaling: true,
   }),
 });

@@ -286,6 +286,28 @@ export const operatorPermissions = [
   },
   {
     "scope": "cluster",
+    "apiGroup": "autoscaling",
+    "resources": [
+      "horizontalpodautoscalers"
+    ],
+    "verbs": [
+      "get",
+      "list",
+      "watch",
+      "create",
+      "patch",
+      "delete"
+    ],
+    "onlyIf": {
+      "option": "flagd",
+      "is": [
+        "true"
+      ]
+    },
+    "why": "likewise"
+  },
+  {
+    "scope": "cluster",
     "apiGroup": "networking.k8s.io",
     "resources": [
       "ingresses"

@@ -7,6 +7,7 @@ export const resourceTypes = Object.freeze({
   Service: { group: "", version: "v1", plural: "services" },
   PodDisruptionBudget: { group: "policy", version: "v1", plural: "poddisruptionbudgets" },
   NetworkPolicy: { group: "networking.k8s.io", version: "v1", plural: "networkpolicies" },
+  HorizontalPodAutoscaler: { group: "autoscaling", version: "v2", plural: "horizontalpodautoscalers" },
   Ingress: { group: "networking.k8s.io", version: "v1", plural: "ingresses" },
   HTTPRoute: { group: "gateway.networking.k8s.io", version: "v1", plural: "httproutes" },
 } satisfies Readonly<Record<string, ResourceType>>);

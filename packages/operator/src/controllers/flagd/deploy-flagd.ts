@@ -63,7 +63,7 @@ export async function deployFlagd(
   });
   const { kind, object: deployment } = await apply(objects.deployment);
   if (kind === "nameTaken") return { kind: "refused", problem: taken(objects.deployment) };
-  for (const object of accesses(objects, servesRoutes))
+  for (const object of others(objects, servesRoutes))
     if ((await apply(object)).kind === "nameTaken") problems.push(taken(object));
   return { kind: "applied", deployment: deployment, problems };
 }
@@ -74,24 +74,26 @@ const routesNotServed: FlagdProblem = {
     "there is no HTTPRoute: this cluster does not serve gateway.networking.k8s.io/v1; install the Gateway API, or disable gatewayApiRoutes",
 };
 
-/** The ways to the Pods. */
-function accesses(
-  { service, ingress, route }: FlagdObjects,
+/** The ways to the Pods, and what decides about their number. */
+function others(
+  { service, autoscaler, ingress, route }: FlagdObjects,
   servesRoutes: boolean,
 ): readonly DesiredObject[] {
   return [
     service,
+    ...(autoscaler.isWanted ? [autoscaler.object] : []),
     ...(ingress.isWanted ? [ingress.object] : []),
     ...(route.isWanted && servesRoutes ? [route.object] : []),
   ];
 }
 
 async function removeUnwanted(
-  { ingress, route }: FlagdObjects,
+  { autoscaler, ingress, route }: FlagdObjects,
   servesRoutes: boolean,
   { applier }: FlagdCluster,
   signal: AbortSignal,
 ): Promise<void> {
+  if (!autoscaler.isWanted) await applier.remove(autoscaler.object, signal);
   if (!ingress.isWanted) await applier.remove(ingress.object, signal);
   if (!route.isWanted && servesRoutes) await applier.remove(route.object, signal);
 }

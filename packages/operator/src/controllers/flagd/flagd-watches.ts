@@ -65,7 +65,13 @@ export async function watchMadeObjects(options: FlagdWatchOptions, signal: Abort
   const watchRoutes = async (): Promise<void> => {
     if (await whenServed(resourceTypes.HTTPRoute, options, signal)) await watch("HTTPRoute");
   };
-  await Promise.all([watch("Deployment"), watch("Service"), watch("Ingress"), watchRoutes()]);
+  await Promise.all([
+    watch("Deployment"),
+    watch("Service"),
+    watch("HorizontalPodAutoscaler"),
+    watch("Ingress"),
+    watchRoutes(),
+  ]);
 }
 
 function madeObjects(kind: AppliedKind, { watches, onChange }: FlagdWatchOptions): Runnable {

@@ -1,4 +1,9 @@
-import { defaultedFlagd, type DefaultedFeatureFlagSource, type Flagd } from "@bunting/featureflags/resources";
+import {
+  defaultedFlagd,
+  type DefaultedFeatureFlagSource,
+  type Flagd,
+  type FlagdPodTemplate,
+} from "@bunting/featureflags/resources";
 import type { Container, ContainerPort, Volume } from "../../api/pod-manifest.js";
 import { replicasAnnotation } from "../../api/names.js";
 import type { SourcePlan } from "../../sources/source-plan.js";
@@ -30,24 +35,28 @@ export function flagdDeployment(pods: FlagdPods): {
   readonly problems: readonly SourceProblem[];
 } {
   const { flagd, settings } = pods;
-  const { replicas, serviceAccountName } = defaultedFlagd(flagd.spec);
+  const { serviceAccountName, podTemplate = {} } = defaultedFlagd(flagd.spec);
+  const replicas = firstReplicas(flagd);
+  // A change of it takes the number back from whoever has scaled the Deployment.
+  const asked = flagd.spec.autoscaling === undefined ? String(replicas) : "autoscaled";
   const { pod } = settings;
   const { container, volumes, problems } = flagdContainer(pods);
   const deployment = {
     apiVersion: "apps/v1",
     kind: "Deployment",
-    metadata: flagdMetadata(flagd, settings, { [replicasAnnotation]: String(replicas) }),
+    metadata: flagdMetadata(flagd, settings, { [replicasAnnotation]: asked }),
     spec: {
       replicas,
       selector: { matchLabels: flagdSelector(flagd) },
       template: {
         metadata: {
-          labels: { ...pod.labels, ...flagdLabels(flagd, settings) },
-          ...unlessEmpty({ annotations: pod.annotations }),
+          labels: { ...pod.labels, ...podTemplate.labels, ...flagdLabels(flagd, settings) },
+          ...unlessEmpty({ annotations: { ...pod.annotations, ...podTemplate.annotations } }),
         },
         spec: {
           ...(serviceAccountName === undefined || serviceAccountName === "" ? {} : { serviceAccountName }),
           ...unlessEmpty({ imagePullSecrets: pod.imagePullSecrets.map((name) => ({ name })) }),
+          ...placement(flagd, podTemplate),
           containers: [container],
           ...unlessEmpty({ volumes }),
         },
@@ -55,6 +64,26 @@ export function flagdDeployment(pods: FlagdPods): {
     },
   };
   return { deployment, problems };
+}
+
+/** The number of Pods, with autoscaling until the autoscaler decides about it. */
+function firstReplicas({ spec }: Flagd): number {
+  const { replicas, autoscaling } = defaultedFlagd(spec);
+  if (autoscaling === undefined) return replicas;
+  const { minReplicas = 1, maxReplicas } = autoscaling;
+  return Math.min(Math.max(replicas, minReplicas), maxReplicas);
+}
+
+/** Where Pods may be, and before which others. */
+function placement(flagd: Flagd, template: FlagdPodTemplate): object {
+  const { nodeSelector = {}, affinity = {}, tolerations = [], topologySpreadConstraints = [] } = template;
+  const { priorityClassName = "" } = template;
+  const ours = { labelSelector: { matchLabels: flagdSelector(flagd) } };
+  const spread = topologySpreadConstraints.map((constraint) => ({ ...ours, ...constraint }));
+  return {
+    ...(priorityClassName === "" ? {} : { priorityClassName }),
+    ...unlessEmpty({ nodeSelector, affinity, tolerations, topologySpreadConstraints: spread }),
+  };
 }
 
 /** The container of a sidecar, at the ports of the Service. It has no variables of ours: its list is the open-feature-operator's. */
@@ -66,7 +95,10 @@ function flagdContainer({ plan, settings, choosesUser, flagd }: FlagdPods): {
   const { spec, problems } = withoutSocket(plan.spec);
   const { ports, image } = settings;
   const environment = sidecarEnvironment(spec, "stock", false);
-  const { resources, problems: resourceProblems } = sidecarResources(spec.resources, settings.resources);
+  const { resources, problems: resourceProblems } = sidecarResources(
+    flagd.spec.podTemplate?.resources ?? spec.resources,
+    settings.resources,
+  );
   const files = plan.sources.flatMap(({ way, flag }) => (way === "file" && flag !== undefined ? [flag] : []));
   const { namespace } = flagd.metadata;
   const volumes = sidecarVolumes({ hasIdentity: false, socketPath: "", files, namespace });

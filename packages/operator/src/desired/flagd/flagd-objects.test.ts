@@ -278,4 +278,95 @@ describe("the objects of a Flagd", () => {
       rule("/flagd.sync.v1.Service", 8015),
     ]);
   });
+
+  describe("with a podTemplate", () => {
+    const podTemplate = {
+      labels: { team: "flags", app: "other" },
+      annotations: { "example.org/cost": "7" },
+      nodeSelector: { pool: "system" },
+      affinity: { podAntiAffinity: {} },
+      tolerations: [{ key: "system", operator: "Exists" }],
+      topologySpreadConstraints: [
+        { maxSkew: 1, topologyKey: "zone", whenUnsatisfiable: "ScheduleAnyway" },
+        { maxSkew: 2, labelSelector: { matchLabels: { a: "b" } } },
+      ],
+      resources: { requests: { cpu: "250m" }, limits: { memory: "128Mi" } },
+      priorityClassName: "system-cluster-critical",
+    };
+
+    it("have Pods with its fields, which the Service finds all the same", () => {
+      const { metadata, spec } = templateOf({ spec: { podTemplate } });
+      expect(metadata["labels"]).to.deep.equal({ team: "flags", ...labels });
+      expect(metadata["annotations"]).to.deep.equal(podTemplate.annotations);
+      const { nodeSelector, affinity, tolerations, priorityClassName } = podTemplate;
+      expect(spec).to.deep.include({ nodeSelector, affinity, tolerations, priorityClassName });
+      const [first, second] = spec["topologySpreadConstraints"] as [Fields, Fields];
+      expect(first["labelSelector"]).to.deep.equal({ matchLabels: { app: "sample" } });
+      expect(second["labelSelector"]).to.deep.equal({ matchLabels: { a: "b" } });
+    });
+
+    it("have its resources in place of the source's, mended in the same way", () => {
+      const source = { resources: { limits: { memory: "1Gi" } } };
+      expect(containerOf({ spec: { podTemplate }, source })["resources"]).to.deep.equal(
+        podTemplate.resources,
+      );
+      const resources = { limits: { memory: "much" } };
+      expect(objectsOf({ spec: { podTemplate: { resources } } }).problems[0]?.message).to.include("much");
+    });
+
+    it("stay the same with one that is empty", () => {
+      expect(objectsOf({ spec: { podTemplate: {} } })).to.deep.equal(objectsOf());
+    });
+  });
+
+  it("have the annotations of the Service on the Service alone, before those of the Flagd", () => {
+    const annotations = { "example.org/lb": "external", "example.org/other": "x" };
+    const serviceAnnotations = { "example.org/lb": "internal" };
+    const { service, deployment } = objectsOf({ annotations, spec: { serviceAnnotations } });
+    expect(service.metadata.annotations).to.deep.equal({ ...annotations, ...serviceAnnotations });
+    expect(deployment.metadata.annotations).to.not.have.property("example.org/lb");
+  });
+
+  describe("with autoscaling", () => {
+    const scaled = (autoscaling: NonNullable<FlagdSpec["autoscaling"]>, replicas?: number): FlagdObjects =>
+      objectsOf({ spec: { autoscaling, ...(replicas === undefined ? {} : { replicas }) } });
+    const metricsOf = ({ autoscaler }: FlagdObjects): unknown => specOf(autoscaler.object)["metrics"];
+    const resource = (name: string, averageUtilization: number): object => ({
+      type: "Resource",
+      resource: { name, target: { type: "Utilization", averageUtilization } },
+    });
+
+    it("have an autoscaler of the Deployment, which goes by 80 % of the CPU unless told otherwise", () => {
+      const objects = scaled({ maxReplicas: 5 });
+      expect(objects.autoscaler.isWanted).to.equal(true);
+      expect(specOf(objects.autoscaler.object)).to.deep.include({
+        scaleTargetRef: { apiVersion: "apps/v1", kind: "Deployment", name: "sample" },
+        minReplicas: 1,
+        maxReplicas: 5,
+      });
+      expect(metricsOf(objects)).to.deep.equal([resource("cpu", 80)]);
+      const memory = { maxReplicas: 5, targetMemoryUtilizationPercentage: 70 };
+      expect(metricsOf(scaled(memory))).to.deep.equal([resource("memory", 70)]);
+      expect(metricsOf(scaled({ ...memory, targetCPUUtilizationPercentage: 60 }))).to.deep.equal([
+        resource("cpu", 60),
+        resource("memory", 70),
+      ]);
+      expect(objectsOf().autoscaler.isWanted).to.equal(false);
+    });
+
+    it("begin with the replicas of the Flagd, within the autoscaler's bounds", () => {
+      const replicasOf = (min: number, max: number, replicas?: number): unknown =>
+        specOf(scaled({ minReplicas: min, maxReplicas: max }, replicas).deployment)["replicas"];
+      expect(replicasOf(2, 5)).to.equal(2);
+      expect(replicasOf(2, 5, 4)).to.equal(4);
+      expect(replicasOf(2, 5, 9)).to.equal(5);
+    });
+
+    it("ask for no other number when the bounds change", () => {
+      const annotationsOf = (max: number): unknown =>
+        scaled({ maxReplicas: max }).deployment.metadata.annotations;
+      expect(annotationsOf(3)).to.deep.equal(annotationsOf(4));
+      expect(annotationsOf(3)).to.not.deep.equal(objectsOf().deployment.metadata.annotations);
+    });
+  });
 });

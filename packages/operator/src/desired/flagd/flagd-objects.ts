@@ -1,5 +1,6 @@
 import type { SourceProblem } from "../../sources/source-problem.js";
 import type { DesiredObject } from "../desired-object.js";
+import { flagdAutoscaler } from "./flagd-autoscaler.js";
 import { flagdDeployment, type FlagdPods } from "./flagd-deployment.js";
 import { flagdIngress } from "./flagd-ingress.js";
 import { flagdRoute } from "./flagd-route.js";
@@ -9,6 +10,7 @@ import { flagdService } from "./flagd-service.js";
 export interface FlagdObjects {
   readonly deployment: DesiredObject;
   readonly service: DesiredObject;
+  readonly autoscaler: OptionalObject;
   readonly ingress: OptionalObject;
   /** Of a type that few clusters serve. */
   readonly route: OptionalObject;
@@ -24,11 +26,12 @@ export interface OptionalObject {
 
 export function flagdObjects(pods: FlagdPods): FlagdObjects {
   const { flagd, settings } = pods;
-  const { ingress, gatewayApiRoutes } = flagd.spec;
+  const { autoscaling, ingress, gatewayApiRoutes } = flagd.spec;
   const { deployment, problems } = flagdDeployment(pods);
   return {
     deployment,
     service: flagdService(flagd, settings),
+    autoscaler: { isWanted: autoscaling !== undefined, object: flagdAutoscaler(flagd, settings) },
     ingress: { isWanted: ingress?.enabled === true, object: flagdIngress(flagd, settings) },
     route: { isWanted: gatewayApiRoutes?.enabled === true, object: flagdRoute(flagd, settings) },
     problems,

@@ -6,7 +6,7 @@ import { flagdMetadata, flagdSelector, type FlagdSettings } from "./flagd-settin
 const toolAnnotations =
   /^(?:kubectl\.kubernetes\.io|meta\.helm\.sh|argocd\.argoproj\.io|[-\w]+\.toolkit\.fluxcd\.io)\//;
 
-/** The Service of a Flagd, with the annotations of the Flagd: load balancers of clouds are set up by them. */
+/** The Service of a Flagd, with the annotations of the Flagd and its own: load balancers of clouds are set up by them. */
 export function flagdService(flagd: Flagd, settings: FlagdSettings): DesiredObject {
   const { ports } = settings;
   const annotations = Object.entries(flagd.metadata.annotations ?? {}).filter(
@@ -15,7 +15,10 @@ export function flagdService(flagd: Flagd, settings: FlagdSettings): DesiredObje
   return {
     apiVersion: "v1",
     kind: "Service",
-    metadata: flagdMetadata(flagd, settings, Object.fromEntries(annotations)),
+    metadata: flagdMetadata(flagd, settings, {
+      ...Object.fromEntries(annotations),
+      ...flagd.spec.serviceAnnotations,
+    }),
     spec: {
       type: defaultedFlagd(flagd.spec).serviceType,
       selector: flagdSelector(flagd),
