@@ -70,9 +70,10 @@ describe("bunting operator on a real API server", function () {
   const accepted = { status: "True", reason: "Accepted", message: "Everything in it is served." };
 
   it("knows the names and the reasons that the operator writes", () => {
-    const { enabled, source, inProcess, allowKubernetesSync, ...ours } = podAnnotations;
-    expect({ enabled, source, inProcess, allowKubernetesSync }).to.deep.equal(annotations);
-    expect(buntingAnnotations).to.include(ours);
+    const { enabled, source, flag, inProcess, allowKubernetesSync } = podAnnotations;
+    expect({ enabled, source, flag, inProcess, allowKubernetesSync }).to.deep.equal(annotations);
+    const { injected, notInjected, injection } = podAnnotations;
+    expect(buntingAnnotations).to.include({ injected, notInjected, injection });
     expect([objectNames.sidecar, objectNames.injection]).to.deep.equal([sidecarName, injectionName]);
     expect(objectNames.mutatingWebhook).to.equal(webhookConfigurationNames.mutating);
     expect([...knownReasons].sort()).to.deep.equal(Object.keys(notInjectedReasons).sort());

@@ -32,6 +32,9 @@ const entries = {
     ports: portEntry,
     bare: bareEntry,
     node: { ...portEntry, hostNetwork: true as const, digest: "node" },
+    ";featureflag:a, team/b": { ...portEntry, digest: "flags" },
+    "full;featureflag:a": { ...fullEntry, digest: "both" },
+    "full;order:a": { ...fullEntry, digest: "order" },
   },
   inProcess: { variables: inProcessEntry, full: { ...inProcessEntry, digest: "other" } },
 };
@@ -301,6 +304,38 @@ describe("injection by the API server's policy and by inject()", function () {
       }
     });
   }
+
+  it("makes the same of a Pod that names FeatureFlags, alone or beside a FeatureFlagSource", async () => {
+    const digestOf = ({ metadata }: PodManifest): string | undefined =>
+      metadata.annotations?.["bunting.dev/injected"];
+    const alone = asking("featureflag", "a, team/b", {});
+    const both = asking("featureflag", "a", {
+      metadata: { annotations: { "openfeature.dev/featureflagsource": "full" } },
+    });
+    const before = asking("featureflag", "a, team/b", {
+      metadata: { annotations: { "openfeature.dev/inprocessconfiguration": "full" } },
+    });
+    for (const [pod, digest] of [
+      [alone, "flags"],
+      [both, "both"],
+      [before, "flags"],
+    ] as const) {
+      const made = await expectEqualWays(pod);
+      expect(digestOf(made)).to.equal(`policy ${digest}`);
+      expect(await expectEqualWays(made)).to.deep.equal(made);
+    }
+    const unknown = await expectEqualWays(asking("featureflag", "other", {}));
+    expect(digestOf(unknown)).to.equal(undefined);
+  });
+
+  it("leaves a standing order by an older name to the webhook", async () => {
+    for (const order of ["openfeature.io/standingorder", "openfeature.agent/standing-orders-resource"]) {
+      const pod = asking("featureflagsource", "full", { metadata: { annotations: { [order]: "a" } } });
+      const made = await worlds.create(world.injecting, pod);
+      expect(made).to.deep.equal(await worlds.create(world.plain, pod));
+      expect(admitted(pod).metadata.annotations?.["bunting.dev/injected"]).to.equal("policy order");
+    }
+  });
 
   it("mutates a Pod once, though the API server shows it to the policy again", async () => {
     const mutationsOf = async (pod: PodManifest): Promise<number> => {

@@ -1,4 +1,11 @@
 export {
+  podRequest,
+  requestAnnotations,
+  requestParts,
+  type PodRequest,
+  type RequestParts,
+} from "./resource/pod-request.js";
+export {
   featureFlagSourceType,
   flagdType,
   inProcessConfigurationType,

@@ -1,6 +1,7 @@
+import { podRequest } from "@bunting/featureflags/resources";
 import type { KubeObject } from "@bunting/kube";
 import { podAnnotations } from "../operator/operator-names.js";
-import { askedText, asShownPod, sidecarOf, sidecarState, type ShownPod } from "../operator/shown-pod.js";
+import { asShownPod, sidecarOf, sidecarState, type ShownPod } from "../operator/shown-pod.js";
 
 /** Pods of one owner to which the same has happened. */
 export interface PodGroup {
@@ -51,7 +52,7 @@ export class PodSurvey {
     const sidecar = sidecarOf(pod);
     const isMarked = annotations[podAnnotations.injected] !== undefined;
     const reason = annotations[podAnnotations.notInjected];
-    const asked = askedText(annotations);
+    const asked = podRequest(annotations);
     if (sidecar === undefined ? !(isMarked && asked?.list === "inProcess") : reason !== undefined)
       group(this.#without, {}, reason ?? "", asked?.text ?? "");
     else if (isMarked && sidecar !== undefined) {

@@ -3,9 +3,10 @@ import { isNamespaceName, isObjectName, type JsonObject } from "@bunting/protoco
 import { nearestWord, quoted } from "@bunting/runtime/options";
 import { podAnnotations } from "../operator/operator-names.js";
 
-const { enabled, source, inProcess, allowKubernetesSync, injection } = podAnnotations;
+const { enabled, source, flag, inProcess, allowKubernetesSync, injection } = podAnnotations;
+const { order, orderResource, orderNamespace } = podAnnotations;
 const known: readonly string[] = Object.values(podAnnotations);
-const ours = /^(openfeature|bunting)\.dev\//;
+const ours = /^(?:(?:openfeature|bunting)\.dev|openfeature\.(?:io|agent))\//;
 
 /** Findings about the annotations of a Pod, or of the template of one. Paths begin at the annotations. */
 export function checkAnnotations(annotations: JsonObject): readonly Finding[] {
@@ -44,8 +45,16 @@ function checkValue(key: string, value: unknown): readonly Finding[] {
     case injection:
       return value === "required" ? [] : [finding("warning", `only "required" has an effect`, key)];
     case source:
+    case flag:
     case inProcess:
       return checkNames(key, value);
+    case order:
+    case orderResource:
+      return isName(value) ? [] : [notAName(key, value)];
+    case orderNamespace:
+      return isNamespaceName(value)
+        ? []
+        : [finding("error", `${quoted(value)} can't be the name of a namespace`, key)];
     default:
       return [finding("warning", "the operator writes it, and takes what others write for its own", key)];
   }
@@ -57,16 +66,16 @@ function checkNames(key: string, text: string): readonly Finding[] {
     .map((name) => name.trim())
     .filter((name) => name !== "");
   if (names.length === 0) return [finding("error", "it names nothing: write a name, or namespace/name", key)];
-  return names
-    .filter((name) => !isName(name))
-    .map((name) => {
-      const message = `${quoted(name)} can't be the name of an object: write a name, or namespace/name`;
-      return finding("error", message, key);
-    });
+  return names.filter((name) => !isName(name)).map((name) => notAName(key, name));
+}
+
+function notAName(key: string, text: string): Finding {
+  const message = `${quoted(text)} can't be the name of an object: write a name, or namespace/name`;
+  return finding("error", message, key);
 }
 
 function checkTogether(annotations: JsonObject): readonly Finding[] {
-  const named = [source, inProcess].find((key) => annotations[key] !== undefined);
+  const named = [source, flag, order, orderResource, inProcess].find((key) => annotations[key] !== undefined);
   // A value that is no text is a finding already.
   const isAsked = ["true", true].includes(annotations[enabled] as string | boolean);
   if (isAsked && named === undefined)

@@ -75,6 +75,23 @@ describe("lintObjects", () => {
     expect((await found(nothing))[0]).to.match(/^5:5 error annotation: it names nothing/);
   });
 
+  it("knows the annotations that name FeatureFlags, and reads their names", async () => {
+    const enabled = 'openfeature.dev/enabled: "true"';
+    for (const annotation of [
+      "openfeature.dev/featureflag: a, shop/b",
+      "openfeature.io/standingorder: shop/b",
+      "openfeature.agent/standing-orders-resource: b",
+    ])
+      expect(await found(pod(enabled, annotation)), annotation).to.deep.equal([]);
+    expect(await found(pod(enabled, "openfeature.dev/featureflag: a_b"))).to.have.length(1);
+    expect(await found(pod(enabled, "openfeature.io/standingorder: a,b"))).to.have.length(1);
+    expect(await found(pod(enabled, "openfeature.io/standingordr: a"))).to.deep.equal([
+      '5:5 warning annotation: nobody reads the annotation "openfeature.io/standingordr": did you mean "openfeature.io/standingorder"?',
+      "4:5 warning annotation: the Pod asks for flags, and names none: add openfeature.dev/featureflagsource",
+    ]);
+    expect((await found(pod("openfeature.dev/featureflag: a")))[0]).to.include("no effect without");
+  });
+
   it("reads the templates of workloads, and says of annotations beside them that nobody reads them", async () => {
     const cron = [
       "kind: CronJob",

@@ -1,11 +1,12 @@
+import { requestAnnotations } from "@bunting/featureflags/resources";
+
 /**
  * Names that the operator and the open-feature-operator write into clusters. The CLI can't import those of the operator, since services never
  * meet; a test compares them.
  */
 export const podAnnotations = Object.freeze({
   enabled: "openfeature.dev/enabled",
-  source: "openfeature.dev/featureflagsource",
-  inProcess: "openfeature.dev/inprocessconfiguration",
+  ...requestAnnotations,
   allowKubernetesSync: "openfeature.dev/allowkubernetessync",
   injected: "bunting.dev/injected",
   notInjected: "bunting.dev/not-injected",

@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject } from "@bunting/protocol";
-import { objectNames, podAnnotations } from "./operator-names.js";
+import { objectNames } from "./operator-names.js";
 
 /** A container, as far as a command looks at it. */
 export interface ShownContainer {
@@ -35,23 +35,6 @@ export interface ShownContainerStatus {
   readonly ready?: boolean;
   readonly restartCount?: number;
   readonly state?: Readonly<Record<string, { readonly reason?: string; readonly message?: string }>>;
-}
-
-/** What a Pod asks for by its annotations. */
-export interface AskedText {
-  /** Where an Injection has its entry. */
-  readonly list: "sources" | "inProcess";
-  readonly annotation: string;
-  readonly text: string;
-}
-
-/** As the operator reads it: a FeatureFlagSource wins. Undefined for a Pod that names nothing. */
-export function askedText(annotations: Readonly<Record<string, string>>): AskedText | undefined {
-  const { source, inProcess } = podAnnotations;
-  const [ofSource, ofInProcess] = [annotations[source], annotations[inProcess]];
-  if (ofSource !== undefined) return { list: "sources", annotation: source, text: ofSource };
-  if (ofInProcess === undefined) return undefined;
-  return { list: "inProcess", annotation: inProcess, text: ofInProcess };
 }
 
 /** The container of the sidecar's name, whoever made it. */

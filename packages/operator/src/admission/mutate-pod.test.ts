@@ -99,7 +99,7 @@ describe("podWebhook", () => {
     ]);
     expect(review(pod(wanted, { hostNetwork: true })).warnings?.[0]).to.contain("the network of its node");
     expect(review(pod({ "openfeature.dev/enabled": "true" })).warnings?.[0]).to.contain(
-      "neither the annotation",
+      "none of the annotations",
     );
     expect(counted).to.deep.equal(["UnknownSource", "HostNetwork", "NoSource"]);
   });

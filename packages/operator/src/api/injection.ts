@@ -19,7 +19,10 @@ export const injectionFormat = 1;
 
 export interface InjectionSpec {
   readonly format: typeof injectionFormat;
-  /** By the text of the annotation `openfeature.dev/featureflagsource`, exactly as Pods carry it. */
+  /**
+   * By the text of the annotation `openfeature.dev/featureflagsource`, exactly as Pods carry it; with that of `openfeature.dev/featureflag` as
+   * `TEXT;featureflag:TEXT`.
+   */
   readonly sources: Readonly<Record<string, InjectionEntry>>;
   /** By the text of the annotation `openfeature.dev/inprocessconfiguration`. */
   readonly inProcess?: Readonly<Record<string, InjectionEntry>>;

@@ -1,11 +1,15 @@
+import { requestAnnotations } from "@bunting/featureflags/resources";
+
 /** Annotations of the open-feature-operator, on Pods. */
 export const annotations = Object.freeze({
   /** "true": the Pod wants flags. Without it, nothing else is read. */
   enabled: "openfeature.dev/enabled",
   /** FeatureFlagSources, in the order in which they are merged: `name` or `namespace/name`, separated by commas. */
-  source: "openfeature.dev/featureflagsource",
+  source: requestAnnotations.source,
   /** InProcessConfigurations, in the same form; FeatureFlagSources win over them. */
-  inProcess: "openfeature.dev/inprocessconfiguration",
+  inProcess: requestAnnotations.inProcess,
+  /** FeatureFlags that need no FeatureFlagSource, in the same form; they come after what sources have. */
+  flag: requestAnnotations.flag,
   /** "true" on Pods whose sidecar watches FeatureFlags itself. */
   allowKubernetesSync: "openfeature.dev/allowkubernetessync",
 });

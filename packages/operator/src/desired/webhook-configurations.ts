@@ -1,3 +1,4 @@
+import { requestAnnotations } from "@bunting/featureflags/resources";
 import { annotations, buntingAnnotations, sidecarName } from "../api/names.js";
 import { exemptNamespaces, webhookConfigurationNames } from "../api/webhooks.js";
 import type { DesiredObject } from "./desired-object.js";
@@ -113,7 +114,11 @@ function annotation(name: string): string {
 }
 
 const hasSidecar = `object.spec.?initContainers.orValue([]).exists(c, c.name == '${sidecarName}')`;
-const isInProcess = `${annotation(annotations.source)} == '' && ${annotation(annotations.inProcess)} != ''`;
+const { source, flag, order, orderResource, inProcess } = requestAnnotations;
+const isInProcess = [
+  ...[source, flag, order, orderResource].map((name) => `${annotation(name)} == ''`),
+  `${annotation(inProcess)} != ''`,
+].join(" && ");
 
 const isEnabled = { name: "enabled", expression: `${annotation(annotations.enabled)} == 'true'` };
 const isRequired = {

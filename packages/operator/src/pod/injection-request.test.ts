@@ -9,9 +9,9 @@ describe("injectionRequest", () => {
   const inProcess = { "openfeature.dev/inprocessconfiguration": "direct" };
 
   it("takes the text as it is, and a FeatureFlagSource before an InProcessConfiguration", () => {
-    expect(asking(source)).to.deep.equal({ list: "sources", text: "shop, other/base" });
-    expect(asking(inProcess)).to.deep.equal({ list: "inProcess", text: "direct" });
-    expect(asking({ ...inProcess, ...source })).to.deep.equal({ list: "sources", text: "shop, other/base" });
+    expect(asking(source)).to.include({ list: "sources", text: "shop, other/base" });
+    expect(asking(inProcess)).to.include({ list: "inProcess", text: "direct" });
+    expect(asking({ ...inProcess, ...source })).to.include({ list: "sources", text: "shop, other/base" });
     expect(asking({})).to.equal(undefined);
     expect(injectionRequest({})).to.equal(undefined);
   });

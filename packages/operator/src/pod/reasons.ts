@@ -15,7 +15,7 @@ export const notInjectedReasons = Object.freeze({
   TooLarge:
     "the Pod could not be stored with what each of its containers would get: use fewer containers, or fewer variables in what it names",
   NoSource:
-    "the Pod has neither the annotation openfeature.dev/featureflagsource nor openfeature.dev/inprocessconfiguration",
+    "the Pod has none of the annotations openfeature.dev/featureflagsource, openfeature.dev/featureflag and openfeature.dev/inprocessconfiguration",
   UnknownSource: "the Pod names a FeatureFlagSource or an InProcessConfiguration that does not exist",
   NotShared:
     "the Pod names an object of another namespace that is not shared with this one: its annotation bunting.dev/readers must name this namespace",

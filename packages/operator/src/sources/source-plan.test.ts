@@ -131,6 +131,57 @@ describe("planSources", () => {
     expect(result).to.have.nested.property("problems[1].reason", "NoSources");
   });
 
+  describe("with FeatureFlags that need no FeatureFlagSource", () => {
+    const selectors = ({ sources }: SourcePlan): readonly (string | undefined)[] =>
+      sources.map(({ element }) => element.selector?.replace("core.openfeature.dev/", ""));
+
+    it("reads them from the proxy by the operator's settings, each once, in the order of the text", () => {
+      const result = planned(";featureflag:b, shop/a,b", {});
+      expect(selectors(result)).to.deep.equal(["shop/b", "shop/a"]);
+      expect(result.sources.map(({ way }) => way)).to.deep.equal(["proxy", "proxy"]);
+      expect(result.spec).to.include({ port: 9013, logFormat: "console" });
+    });
+
+    it("reads them after what FeatureFlagSources have, from the proxy whatever provider those set", () => {
+      const spec = { sources: [{ source: "limits" }], defaultSyncProvider: "file" } as const;
+      const result = planned("a;featureflag:b", { "shop/a": { spec } });
+      expect(selectors(result)).to.deep.equal([undefined, "shop/b"]);
+      expect(result.sources.map(({ way }) => way)).to.deep.equal(["file", "proxy"]);
+    });
+
+    it("takes a standing order for a FeatureFlagSource where there is one, and for a FeatureFlag otherwise", () => {
+      expect(selectors(planned(";order:a", { "shop/a": own }))).to.deep.equal(["shop/limits"]);
+      expect(selectors(planned(";order:a", {}))).to.deep.equal(["shop/a"]);
+      expect(selectors(planned("a;featureflag:b;order:c", { "shop/a": own }))).to.deep.equal([
+        "shop/limits",
+        "shop/b",
+        "shop/c",
+      ]);
+    });
+
+    it("asks the owners of those in other namespaces, as for those of FeatureFlagSources", () => {
+      const flags = { "team/shared": "shop", "team/other": "else" };
+      const { sources, problems } = planned(";featureflag:team/shared,team/other", {}, { flags });
+      expect(sources).to.have.length(1);
+      expect(problems.map(({ reason }) => reason)).to.deep.equal(["NotShared"]);
+      expect(plan(";order:team/other", {}, { flags }).kind).to.equal("refused");
+      expect(plan(";order:team/a", { "team/a": own }).kind).to.equal("refused");
+    });
+
+    it("refuses what can't be names", () => {
+      for (const text of [
+        ";featureflag:",
+        ";featureflag:a b",
+        ";order:",
+        ";order:a,b",
+        "a;b",
+        ";",
+        ";order:a/b/c",
+      ])
+        expect(plan(text, { "shop/a": own }), text).to.include({ kind: "refused" });
+    });
+  });
+
   describe("of another namespace", () => {
     const shared = { spec: own.spec, readers: "shop" };
 

@@ -9,7 +9,8 @@ import {
 import { readersOfMetadata } from "@bunting/protocol";
 import { askConsent } from "./consent.js";
 import { disarmSpec, withoutBareVariables } from "./disarm-spec.js";
-import { addressKey, parseObjectNames, type ObjectAddress } from "./object-names.js";
+import { addressKey, type ObjectAddress } from "./object-names.js";
+import { namedObjects } from "./named-objects.js";
 import { resolveSource, type ProviderRules, type ResolvedSource } from "./source-element.js";
 import type { SourceProblem } from "./source-problem.js";
 import { SpecSize } from "./spec-size.js";
@@ -50,18 +51,19 @@ export type SourcePlanning =
   | { readonly kind: "refused"; readonly problems: readonly SourceProblem[] };
 
 /**
- * Merges the FeatureFlagSources that a text names, as the open-feature-operator does, and resolves their sources. A source that can't be
+ * Merges the FeatureFlagSources that a text names, as the open-feature-operator does, and resolves their sources; FeatureFlags that it names come after
+ * them, from the proxy. A source that can't be
  * served is left out, since the others are of use without it; a FeatureFlagSource that can't be used refuses the whole text, since what it says
  * about the sidecar is unknown.
  */
 export function planSources(text: string, catalogue: SourceCatalogue, rules: SourceRules): SourcePlanning {
-  const names = parseObjectNames(text, rules.namespace);
-  if (!isNames(names)) return { kind: "refused", problems: [names] };
+  const named = namedObjects(text, rules.namespace, (key) => catalogue.featureFlagSource(key) !== undefined);
+  if ("reason" in named) return { kind: "refused", problems: [named] };
   const problems: SourceProblem[] = [];
   const foreign = new Set<EnvironmentVariable>();
   let spec: FeatureFlagSourceSpec = { ...featureFlagSourceDefaults, ...rules.defaults, sources: [] };
   const size = new SpecSize();
-  for (const name of names) {
+  for (const name of named.sources) {
     const usable = usableSpec(name, size, catalogue, rules);
     problems.push(...usable.problems);
     if (usable.spec === undefined) return { kind: "refused", problems: usable.problems };
@@ -69,9 +71,9 @@ export function planSources(text: string, catalogue: SourceCatalogue, rules: Sou
     spec = mergeFeatureFlagSources(spec, usable.spec);
   }
   const prefixed = withUsablePrefix(spec);
-  const named = withoutBareVariables(prefixed.spec, foreign);
-  spec = named.spec;
-  problems.push(...prefixed.problems, ...named.problems);
+  const armless = withoutBareVariables(prefixed.spec, foreign);
+  spec = withFlags(armless.spec, named.flags);
+  problems.push(...prefixed.problems, ...armless.problems);
   const sources: ResolvedSource[] = [];
   for (const entry of spec.sources) {
     const resolved = resolveSource(entry, spec.defaultSyncProvider, rules);
@@ -133,9 +135,14 @@ function mayRead(
   return askConsent({ kind: "FeatureFlag", object: flag, readers, namespace, crossNamespace });
 }
 
-function isNames(names: readonly ObjectAddress[] | SourceProblem): names is readonly ObjectAddress[] {
-  return Array.isArray(names);
+/** The spec with FeatureFlags that the Pod itself names, after those of its sources: the last one with a key wins. */
+function withFlags(spec: FeatureFlagSourceSpec, flags: readonly ObjectAddress[]): FeatureFlagSourceSpec {
+  if (flags.length === 0) return spec;
+  const entries = [...new Set(flags.map(addressKey))].map((source) => ({ source, provider }));
+  return { ...spec, sources: [...spec.sources, ...entries] };
 }
+
+const provider = "flagd-proxy";
 
 /** Each sentence once: a source may be named by several FeatureFlagSources. */
 function distinct(problems: readonly SourceProblem[]): readonly SourceProblem[] {

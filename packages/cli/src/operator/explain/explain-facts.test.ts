@@ -1,6 +1,7 @@
+import { podRequest } from "@bunting/featureflags/resources";
 import type { KubeObject } from "@bunting/kube";
 import { expect } from "chai";
-import { askedText, type ShownPod } from "../shown-pod.js";
+import type { ShownPod } from "../shown-pod.js";
 import { explainFacts } from "./explain-facts.js";
 import { explanationLines } from "./explanation-lines.js";
 import type { ObjectFacts, PodFacts } from "./pod-facts.js";
@@ -45,7 +46,7 @@ function facts({ annotations = injected, spec = withSidecar, status, ...given }:
     address: { namespace: "shop", name: "web" },
     pod: { metadata: { annotations }, spec, status: status ?? running },
     isTemplate: false,
-    asked: askedText(annotations),
+    asked: podRequest(annotations),
     injection: { kind: "found", found: { texts: ["checkout"], entry: { digest: "abc" } } },
     named: [good],
     flags: [flag],

@@ -1,7 +1,8 @@
 import type { KubeObject } from "@bunting/kube";
 import type { ClusterAnswer } from "../cluster-reader.js";
 import type { NamedAddress } from "../object-address.js";
-import type { AskedText, ShownContainer, ShownPod } from "../shown-pod.js";
+import type { PodRequest } from "@bunting/featureflags/resources";
+import type { ShownContainer, ShownPod } from "../shown-pod.js";
 
 /** What a cluster knows about a Pod and its flags: all that an explanation is made from. */
 export interface PodFacts {
@@ -9,7 +10,7 @@ export interface PodFacts {
   /** The Pod; of a Deployment without Pods its template. */
   readonly pod: ShownPod;
   readonly isTemplate: boolean;
-  readonly asked: AskedText | undefined;
+  readonly asked: PodRequest | undefined;
   readonly injection: ClusterAnswer<InjectionFacts>;
   /** The objects that the annotation names. */
   readonly named: readonly ObjectFacts[];

@@ -1,10 +1,16 @@
-import { featureFlagSourceType, inProcessConfigurationType } from "@bunting/featureflags/resources";
+import {
+  featureFlagSourceType,
+  inProcessConfigurationType,
+  podRequest,
+  requestParts,
+  type PodRequest,
+} from "@bunting/featureflags/resources";
 import type { KubeObject, ResourceType } from "@bunting/kube";
 import { featureFlagType } from "@bunting/protocol";
 import type { ClusterAnswer, ClusterReader } from "../cluster-reader.js";
 import { addressesIn, type NamedAddress } from "../object-address.js";
 import { clusterTypes, objectNames } from "../operator-names.js";
-import { askedText, sidecarOf, type AskedText, type ShownContainer } from "../shown-pod.js";
+import { sidecarOf, type ShownContainer } from "../shown-pod.js";
 import type { InjectionFacts, ObjectFacts, PodFacts } from "./pod-facts.js";
 import { sidecarFlags } from "./sidecar-flags.js";
 
@@ -21,11 +27,11 @@ export async function readPodFacts(
 ): Promise<PodFacts> {
   const { pod, address } = found;
   const { namespace } = address;
-  const asked = askedText(pod.metadata?.annotations ?? {});
+  const asked = podRequest(pod.metadata?.annotations ?? {});
   const injection = await readInjection(namespace, asked, reader);
   const entry = injection.kind === "found" ? injection.found.entry : undefined;
   const sidecar = sidecarOf(pod) ?? entry?.container;
-  const kind = asked?.list === "inProcess" ? "InProcessConfiguration" : "FeatureFlagSource";
+  const named = namesOf(asked);
   const read = (of: ObjectFacts["kind"], addresses: readonly NamedAddress[]): Promise<ObjectFacts[]> =>
     Promise.all(
       addresses.map(async (one) => ({
@@ -34,18 +40,29 @@ export async function readPodFacts(
         answer: await reader.find({ type: types[of], ...one }),
       })),
     );
-  const [named, flags, policies, webhook] = await Promise.all([
-    read(kind, addressesIn(asked?.text ?? "", namespace)),
-    read("FeatureFlag", sidecar === undefined ? [] : sidecarFlags(sidecar)),
+  const [objects, flags, policies, webhook] = await Promise.all([
+    read(named.kind, addressesIn(named.text, namespace)),
+    read("FeatureFlag", sidecar === undefined ? addressesIn(named.flags, namespace) : sidecarFlags(sidecar)),
     readPolicies(reader),
     reader.find({ type: clusterTypes.mutatingWebhook, name: objectNames.mutatingWebhook }),
   ]);
-  return { ...found, asked, injection, named, flags, policies, webhook };
+  return { ...found, asked, injection, named: objects, flags, policies, webhook };
+}
+
+/** The names in what a Pod asks for. A standing order may be of either kind; its flags are those of the sidecar. */
+function namesOf(asked: PodRequest | undefined): {
+  readonly kind: "FeatureFlagSource" | "InProcessConfiguration";
+  readonly text: string;
+  readonly flags: string;
+} {
+  if (asked?.list === "inProcess") return { kind: "InProcessConfiguration", text: asked.text, flags: "" };
+  const { sources = "", flags = "" } = requestParts(asked?.text ?? "") ?? {};
+  return { kind: "FeatureFlagSource", text: sources, flags };
 }
 
 async function readInjection(
   namespace: string,
-  asked: AskedText | undefined,
+  asked: PodRequest | undefined,
   reader: ClusterReader,
 ): Promise<ClusterAnswer<InjectionFacts>> {
   const answer = await reader.find({ type: clusterTypes.injection, namespace, name: objectNames.injection });
@@ -62,8 +79,8 @@ interface CompiledEntry {
 
 type CompiledEntries = Readonly<Record<string, CompiledEntry>>;
 
-function entriesOf({ spec }: KubeObject, list: AskedText["list"]): CompiledEntries {
-  const compiled = spec as Readonly<Partial<Record<AskedText["list"], CompiledEntries>>> | undefined;
+function entriesOf({ spec }: KubeObject, list: PodRequest["list"]): CompiledEntries {
+  const compiled = spec as Readonly<Partial<Record<PodRequest["list"], CompiledEntries>>> | undefined;
   return compiled?.[list] ?? {};
 }
 

@@ -23,6 +23,9 @@ export function checkBack({
   const required = pods.filter(
     ({ metadata }) => metadata.annotations?.[podAnnotations.injection] === "required",
   );
+  const ordering = pods.filter(({ metadata: { annotations = {} } }) =>
+    orders.some((name) => annotations[name] !== undefined),
+  );
   const keptOut = `${podAnnotations.injection}: required`;
   return [
     ...kind.flatMap((one) => kinds[one].flatMap((object) => lostOf(one, object))),
@@ -31,8 +34,15 @@ export function checkBack({
       object: `Pod ${textOf(pod)}`,
       message: `its annotation ${keptOut} is not obeyed any more: it starts without flags, too`,
     })),
+    ...ordering.map((pod): MigrationFinding => ({
+      severity: "warns",
+      object: `Pod ${textOf(pod)}`,
+      message: `FeatureFlags that it names without a FeatureFlagSource are not read any more: make a FeatureFlagSource of them, and name that in ${podAnnotations.source}`,
+    })),
   ];
 }
+
+const orders = [podAnnotations.flag, podAnnotations.order, podAnnotations.orderResource];
 
 function lostOf(kind: keyof typeof stockFields, object: KubeObject): readonly MigrationFinding[] {
   const at = `${kind} ${textOf(object)}`;

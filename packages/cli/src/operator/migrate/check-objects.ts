@@ -3,7 +3,7 @@ import type { KubeObject } from "@bunting/kube";
 import { parseReaders, readersAnnotation, type JsonObject } from "@bunting/protocol";
 import { addressesIn, namedAddressText } from "../object-address.js";
 import { podAnnotations } from "../operator-names.js";
-import { askedText } from "../shown-pod.js";
+import { podRequest, requestParts } from "@bunting/featureflags/resources";
 import type { MigrationFacts } from "./migration-facts.js";
 import type { MigrationFinding } from "./migration-finding.js";
 
@@ -52,10 +52,11 @@ function checkSharing({ sources, inProcess, pods }: MigrationFacts): readonly Mi
   const found = new Map<string, MigrationFinding>();
   for (const { metadata } of pods) {
     const { namespace = "", annotations = {} } = metadata;
-    const asked = annotations[podAnnotations.enabled] === "true" ? askedText(annotations) : undefined;
+    const asked = annotations[podAnnotations.enabled] === "true" ? podRequest(annotations) : undefined;
     if (asked === undefined) continue;
     const kind = asked.list === "sources" ? "FeatureFlagSource" : "InProcessConfiguration";
-    for (const address of addressesIn(asked.text, namespace)) {
+    const text = asked.list === "sources" ? requestParts(asked.text)?.sources : asked.text;
+    for (const address of addressesIn(text ?? "", namespace)) {
       const target = kinds[asked.list].get(namedAddressText(address));
       if (address.namespace === namespace || target === undefined) continue;
       const { readers } = parseReaders(target.metadata.annotations?.[readersAnnotation]);
@@ -80,7 +81,7 @@ function checkWatchers(pods: readonly KubeObject[]): readonly MigrationFinding[]
 function checkNodePods(pods: readonly KubeObject[]): readonly MigrationFinding[] {
   const asking = pods.filter(({ metadata: { annotations = {} } }) => {
     const isEnabled = annotations[podAnnotations.enabled] === "true";
-    return isEnabled && askedText(annotations)?.list === "sources";
+    return isEnabled && podRequest(annotations)?.list === "sources";
   });
   if (asking.length === 0) return [];
   const message = `${asking.length} ask for a sidecar, and use the network of their node (${namesOf(asking)}): host-network-pods: inject goes on giving them one; without that, new ones get none`;

@@ -245,12 +245,16 @@ describe("checkBack", () => {
         object("shop/a", { remoteFlagProvider: {}, flagSpec: { flags: {} } }, { "bunting.dev/readers": "x" }),
         object("shop/b", { flagSpec: { flags: {} } }),
       ],
-      pods: [object("shop/p", {}, { "bunting.dev/injection": "required" })],
+      pods: [
+        object("shop/p", {}, { "bunting.dev/injection": "required" }),
+        object("shop/q", {}, { "openfeature.dev/featureflag": "a" }),
+      ],
     });
     expect(briefly(found).map((line) => line.split(":")[0])).to.deep.equal([
       "blocks FeatureFlag shop/a",
       "warns FeatureFlag shop/a",
       "warns Pod shop/p",
+      "warns Pod shop/q",
     ]);
     expect(found[0]?.message).to.contain("spec.remoteFlagProvider");
   });

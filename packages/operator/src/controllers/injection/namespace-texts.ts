@@ -34,5 +34,5 @@ function offeredOf({ shared, seen }: TextOrigins): ReadonlySet<string> {
 
 /** True for a text that names one object of the Pods' own namespace: those are compiled before any Pod has them. */
 export function isPlainName(text: string): boolean {
-  return !/[,/\s]/.test(text);
+  return !/[,/;\s]/.test(text);
 }

@@ -25,6 +25,16 @@ describe("SourceUsage", () => {
     expect(counts("shop/x", "team/y", "shop/other")).to.deep.equal([3, 1, 0]);
   });
 
+  it("counts those that name FeatureFlags as well, and nobody for a FeatureFlag", () => {
+    usage.seen("shop/a", {
+      name: "a",
+      annotations: { "openfeature.dev/featureflagsource": "x", "openfeature.dev/featureflag": "y" },
+    });
+    see("b", "y", "featureflag");
+    usage.read();
+    expect(counts("shop/x", "shop/y")).to.deep.equal([1, 0]);
+  });
+
   it("follows Pods that change their text, and those that go", () => {
     see("a", "x");
     see("b", "x");

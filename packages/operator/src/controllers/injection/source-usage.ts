@@ -1,3 +1,4 @@
+import { requestParts } from "@bunting/featureflags/resources";
 import type { ObjectMeta } from "@bunting/kube";
 import { Signal } from "@bunting/runtime";
 import { injectionRequest } from "../../pod/injection-request.js";
@@ -48,7 +49,7 @@ export class SourceUsage implements PodObserver {
   }
 
   #count(pod: string, text: string, by: 1 | -1): void {
-    const names = parseObjectNames(text, pod.split("/")[0] ?? "");
+    const names = parseObjectNames(requestParts(text)?.sources ?? "", pod.split("/")[0] ?? "");
     if ("reason" in names) return;
     for (const source of new Set(names.map(addressKey))) {
       const count = (this.#counts.get(source) ?? 0) + by;

@@ -1,0 +1,45 @@
+import { requestParts } from "@bunting/featureflags/resources";
+import { addressKey, parseObjectName, parseObjectNames, type ObjectAddress } from "./object-names.js";
+import type { SourceProblem } from "./source-problem.js";
+
+/** The objects that the text of a sidecar's entry names. */
+export interface NamedObjects {
+  /** FeatureFlagSources, in the order in which they are merged. */
+  readonly sources: readonly ObjectAddress[];
+  /** FeatureFlags that need none. */
+  readonly flags: readonly ObjectAddress[];
+}
+
+/**
+ * The objects that a text names.
+ *
+ * @param isSource whether there is a FeatureFlagSource `namespace/name`
+ */
+export function namedObjects(
+  text: string,
+  namespace: string,
+  isSource: (key: string) => boolean,
+): NamedObjects | SourceProblem {
+  const parts = requestParts(text);
+  if (parts === undefined) return invalid(text);
+  const named: { sources: ObjectAddress[]; flags: ObjectAddress[] } = { sources: [], flags: [] };
+  for (const list of ["sources", "flags"] as const) {
+    const { [list]: names } = parts;
+    if (names === undefined) continue;
+    const addresses = parseObjectNames(names, namespace);
+    if ("reason" in addresses) return addresses;
+    named[list].push(...addresses);
+  }
+  if (parts.order === undefined) return named;
+  const order = parseObjectName(parts.order.trim(), namespace);
+  if (order === undefined) return invalid(parts.order);
+  named[isSource(addressKey(order)) ? "sources" : "flags"].push(order);
+  return named;
+}
+
+function invalid(text: string): SourceProblem {
+  const names = parseObjectNames(text, "");
+  // A text that can't be the name of one object is refused by its words, as others are.
+  const message = "the annotations name what can't be the name of an object; write a name, or namespace/name";
+  return "reason" in names ? names : { reason: "InvalidName", message };
+}
