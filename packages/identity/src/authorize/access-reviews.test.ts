@@ -110,6 +110,30 @@ describe("AccessReviews", () => {
     expect(test.api.taken()).to.have.length(1);
   });
 
+  it("lets the refusals of a Pod that guesses names cost that Pod only, and not others of its ServiceAccount", async () => {
+    isAllowed = false;
+    const guesses = (podUid: string | undefined, uid: string): Promise<string[]> => {
+      const prober = { ...identity, uid, ...(podUid === undefined ? {} : { podUid }) };
+      const names = Array.from({ length: 60 }, (_, index) => ({
+        ...topic,
+        name: `${uid}-${podUid ?? "none"}-${index}`,
+      }));
+      return Promise.all(names.map(async (name) => (await authorizer.check(prober, name, undefined)).kind));
+    };
+    for (const [podUid, uid] of [
+      ["p1", "u1"],
+      [undefined, "u1"],
+    ] as const)
+      expect(await guesses(podUid, uid)).to.include.members(["denied", "unavailable"]);
+    isAllowed = true;
+    for (const other of [{ podUid: "p2", uid: "u1" }, { uid: "u2" }])
+      expect(
+        await authorizer.check({ ...identity, ...other }, { ...topic, name: "new" }, undefined),
+      ).to.deep.equal({
+        kind: "allowed",
+      });
+  });
+
   it("is unavailable, and not allowed, while the API server is away", async () => {
     test.api.failure = "CONNECTION_REFUSED";
     const decision = authorizer.check(identity, topic, undefined);

@@ -1,5 +1,6 @@
 import type { Authorizer, Decision, TopicName } from "../authorizer.js";
 import { identityName, type Identity } from "../identity.js";
+import { callerOf } from "../review/caller-of.js";
 import type { ReviewerOptions } from "../review/reviewer-options.js";
 import type { ReviewCache, ReviewTimes } from "../review/review-cache.js";
 import { reviewCacheOf } from "../review/review-cache-of.js";
@@ -41,7 +42,7 @@ export class AccessReviews implements Authorizer {
       {
         keyOf: ({ identity, topic }) =>
           `${identity.namespace}/${identity.serviceAccount} ${topic.namespace}/${topic.name}`,
-        callerOf: ({ identity }) => `${identity.namespace}/${identity.serviceAccount}`,
+        callerOf: ({ identity }) => callerOf(identity),
         // A caller can make up any number of names, and each may be granted in the caller's own namespace.
         newPerCaller: { burst: 256, perSecond: 10 },
         ask: ({ identity, topic }, signal) => reviewAccess(client, identity, attributesOf(topic), signal),

@@ -1,5 +1,6 @@
 import type { Decision } from "../authorizer.js";
 import { identityName, type Identity } from "../identity.js";
+import { callerOf } from "../review/caller-of.js";
 import type { ReviewerOptions } from "../review/reviewer-options.js";
 import type { ReviewCache } from "../review/review-cache.js";
 import { reviewCacheOf } from "../review/review-cache-of.js";
@@ -23,7 +24,7 @@ export class PathReviews {
     this.#reviews = reviewCacheOf<Question, ReviewedAccess>(
       {
         keyOf: ({ identity, path }) => `${identityName(identity)} ${path}`,
-        callerOf: ({ identity }) => identityName(identity),
+        callerOf: ({ identity }) => callerOf(identity),
         ask: ({ identity, path }, signal) =>
           reviewAccess(client, identity, { nonResourceAttributes: { verb: "get", path } }, signal),
         isGranted: (answer) => answer === "granted",

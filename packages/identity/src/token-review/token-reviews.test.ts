@@ -19,6 +19,7 @@ describe("TokenReviews", () => {
       identify: ({ bearerToken }) => {
         if (bearerToken === undefined) return undefined;
         if (bearerToken === "forged") throw new IdentityError("CREDENTIALS_MISSING", "forged");
+        if (bearerToken.startsWith("of ")) return { ...identity, podUid: bearerToken };
         return bearerToken === "t1" ? identity : { ...identity };
       },
     };
@@ -80,6 +81,14 @@ describe("TokenReviews", () => {
     await settled();
     test.clock.advance(2_000);
     expect((await rechecked)?.code).to.equal("TOKEN_REVOKED");
+  });
+
+  it("lets in a new Pod whatever number of Pods of its ServiceAccount present revoked tokens", async () => {
+    status = { authenticated: false };
+    const gone = Array.from({ length: 280 }, (_, index) => codeOf(identify(`of Pod ${index}`)));
+    expect(new Set(await Promise.all(gone))).to.deep.equal(new Set(["TOKEN_REVOKED"]));
+    status = { authenticated: true, audiences: ["bunting"], user: { username: identityName(identity) } };
+    expect(await identify("of a new Pod")).to.include({ podUid: "of a new Pod" });
   });
 
   it("keeps known tokens while the API server is away, and accepts no new ones", async () => {

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import type { Authenticator, Caller } from "../authenticator.js";
 import { IdentityError } from "../identity-error.js";
 import { identityName, type Identity } from "../identity.js";
+import { callerOf } from "../review/caller-of.js";
 import { identityErrorOf } from "../review/identity-error-of.js";
 import type { ReviewerOptions } from "../review/reviewer-options.js";
 import type { ReviewCache, ReviewTimes } from "../review/review-cache.js";
@@ -45,7 +46,7 @@ export class TokenReviews implements Authenticator {
     this.#reviews = reviewCacheOf<Question, Answer>(
       {
         keyOf: ({ token }) => createHash("sha256").update(token).digest("base64"),
-        callerOf: ({ identity }) => identityName(identity),
+        callerOf: ({ identity }) => callerOf(identity),
         ask: async ({ token, identity }, signal) => {
           const body = reviewOf(token, audience);
           const answer = await client.raw({ method: "POST", path: reviewPath, body }, signal);
