@@ -231,6 +231,23 @@ describe("TokenAuthenticator", () => {
     expect(tokens.identify({ bearerToken: token, address: "", connection })).to.equal(identities[0]);
   });
 
+  it("accepts one form of each token: not those that differ in bits which no signature has", async () => {
+    const base64url = Array.from("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_");
+    // Signatures of 256, 64 and 132 bytes: only the last ends where four characters do.
+    for (const algorithm of ["RS256", "ES256", "ES512"]) {
+      const other = await TestIssuer.create(algorithm, () => clock.now(), algorithm);
+      await keys.publish(await other.jwk());
+      const token = await other.sign();
+      expect(await identify(token), algorithm).to.have.property("serviceAccount", "checkout");
+      const forms = base64url.map((last) => token.slice(0, -1) + last).filter((form) => form !== token);
+      for (const form of [...forms, `${token}A`, `${token}AA`, `${token}=`])
+        expect((await refusalOf(form)).code, form.slice(-3)).to.be.oneOf([
+          "TOKEN_MALFORMED",
+          "TOKEN_SIGNATURE",
+        ]);
+    }
+  });
+
   it("remembers only so many tokens", async () => {
     const all = await Promise.all(
       [1, 2, 3, 4].map((expiresIn) => issuer.sign({ expiresIn: 600 + expiresIn })),

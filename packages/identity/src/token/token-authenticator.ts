@@ -18,8 +18,11 @@ export interface TokenAuthenticatorOptions {
 
 /** Limit of a token; tokens of ServiceAccounts have about 1 KB. */
 const maxTokenCharacters = 8 * 1024;
-/** Three parts in base64url, of which none is empty. */
-const compactForm = /^[\w-]+\.[\w-]+\.[\w-]+$/;
+/**
+ * Three parts in base64url, of which none is empty. The bits beyond the last byte of a signature are zeros, as every issuer
+ * writes them: nothing is signed there, so one token would have 16 forms, each of which counts as a token of its own.
+ */
+const compactForm = /^[\w-]+\.[\w-]+\.(?:[\w-]{4})*(?:[\w-]{4}|[\w-][AQgw]|[\w-]{2}[AEIMQUYcgkosw048])$/;
 
 /** Callers are the ServiceAccount whose projected token they present. It is verified offline, once. */
 export class TokenAuthenticator implements Authenticator {
