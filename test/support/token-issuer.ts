@@ -22,8 +22,12 @@ export class TokenIssuer {
     return JSON.stringify({ keys: [this.key] });
   }
 
-  /** A new token of a ServiceAccount, different from all before. */
-  issue(namespace: string, serviceAccount: string, expiresInSeconds = 600): string {
+  /**
+   * A new token of a ServiceAccount, different from all before.
+   *
+   * @param pod the Pod that it is bound to, as the tokens are that the kubelet mounts
+   */
+  issue(namespace: string, serviceAccount: string, expiresInSeconds = 600, pod?: string): string {
     const seconds = Math.floor(this.#now() / 1_000);
     const claims = {
       iss: this.name,
@@ -36,6 +40,7 @@ export class TokenIssuer {
       "kubernetes.io": {
         namespace,
         serviceaccount: { name: serviceAccount, uid: `uid-of-${serviceAccount}` },
+        ...(pod === undefined ? {} : { pod: { name: pod, uid: `uid-of-${pod}` } }),
       },
     };
     const text = `${base64({ alg: "RS256", kid: this.#kid })}.${base64(claims)}`;
