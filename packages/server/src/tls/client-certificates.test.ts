@@ -7,6 +7,7 @@ import { SecretMount } from "@bunting/test/support/secret-mount.js";
 import { Client, credentials } from "@grpc/grpc-js";
 import { expect } from "chai";
 import { frameMessage } from "@bunting/rpc";
+import { PeerMemory } from "../limits/peer-memory.js";
 import type { PortListener } from "../port/port-listener.js";
 import {
   afterwards,
@@ -74,6 +75,7 @@ describe("client certificates", () => {
   async function listener(
     isRequired: boolean,
     options: Partial<TlsTerminationOptions> = {},
+    memory?: PeerMemory,
   ): Promise<PortListener> {
     const certificate = new TlsCertificate({
       certPath: mount.file("tls.crt"),
@@ -95,7 +97,8 @@ describe("client certificates", () => {
       await one.start();
       afterwards(() => one.stop());
     }
-    return serve([watch], { tls, onDropped: (reason, detail) => void dropped.push(`${reason}: ${detail}`) });
+    const onDropped = (reason: string, detail?: string): void => void dropped.push(`${reason}: ${detail}`);
+    return serve([watch], { tls, onDropped, ...(memory === undefined ? {} : { memory }) });
   }
 
   /** Resolves when the server has taken the connection; it does so after the client, with TLS 1.3. */
@@ -265,6 +268,60 @@ describe("client certificates", () => {
     expect(peerOf(port)?.subject).to.equal("");
   });
 
+  it("charges a connection for certificates that its client need not present, until it closes", async () => {
+    const memory = new PeerMemory(10_000_000);
+    const target = await listener(true, {}, memory);
+    const { socket: ordinary } = await secure(target, client);
+    const ordinaryBytes = memory.bytes;
+    ordinary.destroy();
+    await eventually(() => memory.bytes === 0, "the end of the ordinary one");
+    for (const [certificates, least, most] of [
+      [3, 0, 0],
+      [90, 500, 900],
+    ] as const) {
+      const more = Array.from(
+        { length: certificates },
+        (_, index) => other.intermediate(`more ${index}`).cert,
+      );
+      const { socket } = await secure(target, { ...client, cert: client.cert + more.join("") });
+      const kibibytes = (memory.bytes - ordinaryBytes) / 1024;
+      expect(kibibytes, `KiB for ${certificates} more`).to.be.within(least, most);
+      socket.destroy();
+      await eventually(() => memory.bytes === 0, "the end of the connection");
+    }
+  });
+
+  it("charges a handshake that goes no further for what its client has sent", async () => {
+    const memory = new PeerMemory(10_000_000);
+    const target = await listener(true, {}, memory);
+    const more = Array.from({ length: 90 }, (_, index) => other.intermediate(`more ${index}`).cert);
+    const chain = {
+      ca: root.cert,
+      servername: "localhost",
+      key: client.key,
+      cert: client.cert + more.join(""),
+    };
+    const begin = (leftBytes: number): { readonly raw: Socket; readonly stream: PassingStream } => {
+      const raw = connectTcp(target.port, "localhost");
+      afterwards(() => raw.destroy());
+      const stream = new PassingStream(raw);
+      stream.leftBytes = leftBytes;
+      connect({ ...chain, socket: stream }).on("error", () => undefined);
+      return { raw, stream };
+    };
+    const whole = begin(Infinity);
+    await eventually(() => results.length > 0, "the handshake to end");
+    whole.raw.destroy();
+    await eventually(() => memory.bytes === 0, "the end of the connection");
+
+    // All but its last message.
+    const { raw } = begin(whole.stream.passedBytes - 64);
+
+    await eventually(() => memory.bytes > 600 * 1024, "the charge");
+    raw.destroy();
+    await eventually(() => memory.bytes === 0, "the end of the handshake");
+  });
+
   it("replaces the key of tickets on a schedule", async () => {
     const port = await listener(false, { times: { recheckMs: 20, ticketKeyMs: 50 } });
     const { session } = await secure(port);
@@ -412,5 +469,32 @@ class StallingStream extends Duplex {
     }
     this.#hasSentHello = true;
     send();
+  }
+}
+
+/** The client's side of a connection on which it believes to have sent more than it has. */
+class PassingStream extends Duplex {
+  /** Bytes that are still passed on; the rest is dropped. */
+  leftBytes = Infinity;
+  passedBytes = 0;
+  readonly #raw: Socket;
+
+  constructor(raw: Socket) {
+    super();
+    this.#raw = raw;
+    raw.on("data", (chunk: Buffer) => this.push(chunk));
+    raw.on("close", () => this.push(null));
+    raw.on("error", () => undefined);
+  }
+
+  override _read(): void {
+    // It is pushed as it arrives.
+  }
+
+  override _write(chunk: Buffer, _encoding: string, callback: () => void): void {
+    const passed = chunk.subarray(0, this.leftBytes);
+    this.leftBytes -= passed.length;
+    this.passedBytes += passed.length;
+    this.#raw.write(passed, () => callback());
   }
 }

@@ -4,6 +4,7 @@ import { createServer, type Server, type TLSSocket } from "node:tls";
 import type { OpenAccount } from "@bunting/http2";
 import { FairQueue, onNextTurn, Sweep, systemClock } from "@bunting/runtime";
 import type { PeerMemory } from "../limits/peer-memory.js";
+import { heldByCertificates, heldByHandshake } from "./certificate-memory.js";
 import type { ClientAuthorities } from "./client-authorities.js";
 import { maxClientHelloBytes, wholeClientHelloBytes } from "./client-hello.js";
 import { rawSocketOf, secureConnection } from "../node-internals/raw-socket.js";
@@ -61,6 +62,8 @@ interface Handshake {
   readonly account: OpenAccount | undefined;
   /** Which authorities OpenSSL verifies the client's certificate with: those of when the handshake begins, even if they change meanwhile. */
   authoritiesVersion: number;
+  /** Bytes that the account is charged beyond those of an ordinary handshake. */
+  heldBytes: number;
   sweeps: number;
 }
 
@@ -166,7 +169,7 @@ export class TlsTermination {
       socket.destroy();
     };
     const account = memory?.open(end, events.peer, baseBytes);
-    this.#waiting.set(socket, { events, account, authoritiesVersion: 0, sweeps: 0 });
+    this.#waiting.set(socket, { events, account, authoritiesVersion: 0, heldBytes: 0, sweeps: 0 });
     this.#queue.add(events.peer, socket);
     socket.once("close", () => {
       account?.close();
@@ -256,14 +259,17 @@ export class TlsTermination {
   }
 
   /** Notes the client's certificate, unless there is a reason to refuse the connection. */
-  #verify(socket: TLSSocket, { authoritiesVersion }: Handshake): HandshakeFailure | undefined {
+  #verify(socket: TLSSocket, handshake: Handshake): HandshakeFailure | undefined {
+    charge(handshake, 0);
     if (this.#clients === undefined) return undefined;
     const { authorities, isRequired } = this.#clients;
+    const { authoritiesVersion } = handshake;
     // Not by `authorized`: it is true for every session of TLS 1.3 that was resumed, even one that began without a certificate.
     const certificate = socket.getPeerX509Certificate();
     if (certificate === undefined) return isRequired ? certificateMissing : undefined;
     const refusal = refusalCode(socket);
     if (refusal !== undefined || !socket.authorized) return certificateFailure(refusal ?? "not verified");
+    charge(handshake, heldByCertificates(certificate, rawSocketOf(socket).bytesRead));
     const verified = new VerifiedCertificate(certificate, authorities, authoritiesVersion);
     // That of a session which was resumed may have expired since; an authority may have been removed during the handshake.
     const distrust = verified.distrust();
@@ -318,11 +324,18 @@ export class TlsTermination {
         });
         continue;
       }
+      charge(handshake, heldByHandshake(socket.bytesRead));
       if (handshake.sweeps++ * this.#stepMs < timeoutMs) continue;
       const detail = `the handshake did not end within ${timeoutMs / 1_000} s`;
       this.#fail(socket, { result: "timeout", detail });
     }
   }
+}
+
+function charge(handshake: Handshake, heldBytes: number): void {
+  handshake.account?.release(handshake.heldBytes);
+  handshake.account?.charge(heldBytes);
+  handshake.heldBytes = heldBytes;
 }
 
 function ignore(): void {
