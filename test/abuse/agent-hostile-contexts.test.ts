@@ -37,6 +37,20 @@ const attacks: readonly Attack[] = [
     port: "evaluation",
     connections: 400,
   },
+  {
+    what: "a context that gives a branch a rule of 24,000 parts as its result",
+    rule: { if: [true, read] },
+    value: { and: Array.from({ length: 24_000 }, () => ({ in: [1, [1]] })) },
+    port: "ofrep",
+    connections: 20,
+  },
+  {
+    what: "a context that gives a branch a path of 240,000 steps to read",
+    rule: { if: [true, read] },
+    value: { var: "a.".repeat(240_000) },
+    port: "evaluation",
+    connections: 20,
+  },
 ];
 const paths = {
   ofrep: "/ofrep/v1/evaluate/flags/attacked",

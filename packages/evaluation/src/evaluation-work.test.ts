@@ -95,6 +95,16 @@ const listing: Readonly<Record<string, JsonValue>> = {
   "compare it with each item": { all: [{ var: "items" }, { "==": [{ var: "v" }, 1] }] },
 };
 
+/** Data of a context that are run as a rule, and would take tens of megabytes at once if that counted as little as reading them. */
+const asRules: Readonly<Record<string, JsonValue>> = {
+  operators: { and: list(5_000, () => ({ "!": 1 })) },
+  lists: { and: list(12_000, () => [1]) },
+  "lists within operators": { and: list(4_000, () => ({ in: [1, [1]] })) },
+  variables: { and: list(5_000, () => ({ var: "a.b.c" })) },
+  paths: { missing: list(40_000, () => "a") },
+  "steps of a path": { var: "a.".repeat(40_000) },
+};
+
 /** A hundred flags or more, with each of the rules in turn. */
 function resolveAll(count: number, rules: readonly JsonValue[], context: JsonObject): readonly Resolution[] {
   const flags = Object.fromEntries(
@@ -125,6 +135,23 @@ describe("the work of one evaluation", () => {
       expect(resolve(rule).errorCode).to.equal("PARSE_ERROR");
     });
   }
+
+  for (const [what, v] of Object.entries(asRules)) {
+    it(`is bounded, and with it its memory, where the context has a rule of many ${what}`, () => {
+      expect(resolve({ if: [true, { var: "v" }] }, { v }).errorCode).to.equal("PARSE_ERROR");
+    });
+  }
+
+  it("is not used up by a rule of some hundred parts in the context, or a list of some thousand texts", () => {
+    const rule = { if: [{ and: list(300, () => ({ "==": [{ var: "a.b" }, null] })) }, "on", "off"] };
+    expect(resolve({ if: [true, { var: "v" }] }, { v: rule })).to.include({ variant: "on" });
+    // The texts become part of the rule for the items.
+    const some = { some: [{ var: "items" }, { in: [{ var: "" }, { var: "texts" }] }] };
+    const texts = list(2_000, (index) => `a text of some characters ${index}`);
+    expect(resolve({ if: [some, "on", null] }, { items: [texts[7] ?? null], texts })).to.include({
+      variant: "on",
+    });
+  });
 
   it("is bounded also where a list may name a variant, so that the result is written as text", () => {
     expect(resolve({ map: [list(20_000), list(20_000)] }, {}, "[1]").errorCode).to.equal("PARSE_ERROR");
