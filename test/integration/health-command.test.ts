@@ -1,5 +1,6 @@
 import { spawn } from "node:child_process";
 import { statSync } from "node:fs";
+import { createServer as createHttpServer } from "node:http";
 import { createServer, type AddressInfo } from "node:net";
 import path from "node:path";
 import { expect } from "chai";
@@ -104,6 +105,26 @@ describe("the command health", function () {
       expect(err).to.equal(
         `bunting-agent: nothing answers at 127.0.0.1:${silentPort} (ECONNREFUSED): does it run, and with this --management-port?\n`,
       );
+    });
+
+    it("reads no answer without end, and shows nothing of it that acts on a terminal", async () => {
+      const evil = "\u001b[2J\u001b]0;owned\u0007\r\u009b8m\u202ewell\u2028";
+      const hostile = createHttpServer((_, response) => {
+        response.writeHead(503);
+        const more = (): void => {
+          while (!response.destroyed) if (!response.write(evil.repeat(10_000))) break;
+        };
+        response.on("drain", more);
+        more();
+      }).listen(0, "127.0.0.1");
+      await new Promise((resolve) => hostile.once("listening", resolve));
+      const hostilePort = String((hostile.address() as AddressInfo).port);
+      for (const service of ["agent", "proxy"] as const) {
+        const { code, out, err } = await health(service, ["-m", hostilePort]);
+        expect({ code, out }, err.slice(0, 200)).to.deep.equal({ code: 1, out: "" });
+        expect(err).to.match(/^bunting-(?:agent|proxy): not ready: \?\[2J\?\]0;owned[ -~]{1,4100}\n$/);
+      }
+      await new Promise((resolve) => hostile.close(resolve));
     });
 
     it("ends with 2 and a sentence for what it can't ask", async () => {

@@ -29,6 +29,11 @@ export interface HealthCommand<Table extends OptionTable> {
 /** Of a request, from the connection to the last byte. Shorter than what Docker and the kubelet allow a command by themselves. */
 const answerWithinMs = 2000;
 
+/** Of an answer. A service says less; something else may answer in its place, and without end. */
+const maxAnswerCharacters = 4_096;
+/** Text that a terminal shows as it is: none of it can act on one, or hide. */
+const invisible = /[^\p{L}\p{M}\p{N}\p{P}\p{S} \n]|\p{Default_Ignorable_Code_Point}/gu;
+
 const live = option({
   type: toggle,
   default: false,
@@ -104,11 +109,9 @@ async function ask(
         .on("error", reject)
         .end();
     });
-    response.setEncoding("utf8");
-    let body = "";
-    for await (const part of response) body += String(part);
+    const body = await beginningOf(response);
     const isGood = response.statusCode === 200;
-    return { isGood, sentence: `${isGood ? "" : "not "}${isLive ? "alive" : "ready"}: ${body.trim()}` };
+    return { isGood, sentence: `${isGood ? "" : "not "}${isLive ? "alive" : "ready"}: ${body}` };
   } catch (error) {
     const isLate = ["AbortError", "TimeoutError"].includes((error as Error).name);
     const sentence = isLate
@@ -116,6 +119,17 @@ async function ask(
       : `nothing answers at ${place} (${errorCode(error) ?? String(error)}): does it run, and with this ${optionName}?`;
     return { isGood: false, sentence };
   }
+}
+
+async function beginningOf(response: IncomingMessage): Promise<string> {
+  response.setEncoding("utf8");
+  let text = "";
+  for await (const part of response) {
+    text += String(part);
+    // Leaving the loop ends the connection.
+    if (text.length > maxAnswerCharacters) break;
+  }
+  return text.slice(0, maxAnswerCharacters).trim().replace(invisible, "?");
 }
 
 /** An address that a process of the same machine reaches what listens on `host` at. */
