@@ -238,6 +238,30 @@ describe("the command bunting and a hostile server", () => {
     expect(JSON.parse(line)).to.have.property("resourceVersion", `${evil}2`);
   });
 
+  it("shows the answer of an agent in lines of its own, whatever its reason, its error and its value are", async () => {
+    const answers = [
+      { code: 200, lines: 2, body: { key: evil, value: evil, reason: evil, variant: evil } },
+      { code: 404, lines: 3, body: { key: evil, errorCode: evil, errorDetails: evil.repeat(1_000) } },
+    ];
+    for (const { code, lines, body } of answers) {
+      const address = await serveHttp((response) => {
+        response.statusCode = code;
+        response.end(JSON.stringify(body));
+      });
+      const run = await runBunting([
+        "eval",
+        `agent://${address}`,
+        "f",
+        "--sync",
+        "127.0.0.1:1",
+        "--timeout=2s",
+      ]);
+      expect(run.out.trimEnd().split("\n"), run.out).to.have.length(lines);
+      expect(run.out.length).to.be.below(20_000);
+      expect(run.out + run.err).to.not.match(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202e]/);
+    }
+  });
+
   it("shows a status of any shape, and obeys nothing of it", async () => {
     const odd = [null, 7, "x", [], { topic: 1, newest: 5, rejections: [null, { flag: {}, reason: evil }] }];
     const statuses = [

@@ -1,6 +1,6 @@
 import { explain, type Explanation, type RuleStep } from "@bunting/evaluation";
 import type { JsonObject } from "@bunting/protocol";
-import { quoted } from "@bunting/runtime/options";
+import { cut, quoted } from "@bunting/runtime/options";
 import { CliError } from "../cli-error.js";
 import type { CommandCall } from "../command.js";
 import { readDocuments } from "../input/read-documents.js";
@@ -112,10 +112,10 @@ function show(
 
 function showAnswer(key: string, answer: TypedAnswer, from: string, { colours, print }: Io): void {
   const { value, variant, reason, errorCode } = answer;
-  const message = answer.message === undefined ? undefined : printableLine(answer.message);
+  const message = answer.message === undefined ? undefined : printableLine(cut(answer.message, 2_000));
   const shown = value === undefined ? colours.yellow("(no value)") : colours.green(JSON.stringify(value));
   const facts = [
-    `reason ${errorCode === undefined ? reason : `${reason} ${errorCode}`}`,
+    `reason ${printableLine(cut(errorCode === undefined ? reason : `${reason} ${errorCode}`))}`,
     ...(variant === undefined ? [] : [`variant ${JSON.stringify(variant)}`]),
     printableLine(from),
   ];
