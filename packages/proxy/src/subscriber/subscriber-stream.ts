@@ -95,14 +95,18 @@ export class SubscriberStream implements Subscriber, Gated, FrameWaiter, Starter
   }
 
   #writeNewest(): void {
-    const snapshot = this.#subscription?.take();
+    const subscription = this.#subscription;
+    const snapshot = subscription?.due;
     if (snapshot !== undefined) {
+      subscription?.take(snapshot);
       this.#inFlight = snapshot;
       this.#write(snapshot);
-    } else if (this.#lastStatus !== undefined) {
-      this.#subscription?.close();
-      this.#out.end(this.#lastStatus);
+      return;
     }
+    subscription?.settle();
+    if (this.#lastStatus === undefined) return;
+    subscription?.close();
+    this.#out.end(this.#lastStatus);
   }
 
   /** Writes the snapshot taken before even if there is a newer one: a series of edits must not delay the stream for ever. */

@@ -154,10 +154,6 @@ export class TopicSubscriber implements Subscriber, Starter {
     return this.#subscription;
   }
 
-  get currentDigest(): string {
-    return this.#currentDigest;
-  }
-
   get lastDigest(): string {
     return this.#currentDigest === "" ? this.#unansweredDigest : this.#currentDigest;
   }
@@ -322,8 +318,12 @@ export class TopicSubscriber implements Subscriber, Starter {
   }
 
   #send(number: number): AgentMessage | undefined {
-    const snapshot = this.#subscription?.take();
-    if (snapshot === undefined) return undefined;
+    const snapshot = this.#subscription?.due;
+    if (snapshot === undefined) {
+      this.#subscription?.settle();
+      return undefined;
+    }
+    this.#subscription?.take(snapshot);
     this.#sentHistory = undefined;
     const message = snapshot.topicFrames.from(this.#currentDigest);
     // The age of a snapshot from before the subscription says nothing about our speed.

@@ -35,12 +35,10 @@ export async function firstSnapshot(
     refuse: (error) => waiter?.refuse(error),
   });
   try {
-    const snapshot = subscription.take();
-    if (snapshot !== undefined) return snapshot;
+    if (subscription.due !== undefined) return subscription.due;
     return await new Promise<Snapshot>((resolve, reject) => {
       const take = (): void => {
-        const taken = subscription.take();
-        if (taken !== undefined) resolve(taken);
+        if (subscription.due !== undefined) resolve(subscription.due);
       };
       waiter = { wake: take, refuse: reject };
       cancelTimeout = clock.after(timeoutMs, () => {

@@ -20,9 +20,10 @@ export interface Subscriber {
   readonly readsFreshness?: boolean;
   /** Name that the program gives itself, if the protocol has one. */
   readonly program?: string | undefined;
-  /** Digest of the version that the subscriber has acknowledged, if the protocol has acks; empty if none. */
-  readonly currentDigest?: string;
-  /** The same, or, if the subscriber has not answered in time, the one before: it most likely still has that. */
+  /**
+   * Digest of the version that the subscriber has acknowledged, if the protocol has acks; empty if none. If the subscriber has not answered in
+   * time, the one before: it most likely still has that.
+   */
   readonly lastDigest?: string;
   /** Who the caller is; undefined if it is anonymous. */
   readonly identity?: Identity | undefined;
@@ -60,8 +61,8 @@ export interface SubscribedTopic {
  * next one is always the topic's newest at that moment. Every subscriber, however slow, ends at the newest, at the same
  * cost.
  *
- * A snapshot counts as taken as soon as `take` returns it: an edit that is reverted while it is being written has to be
- * sent again.
+ * Three things happen to a snapshot: it is `due` until it is taken, taken when it is about to be sent (an edit that is reverted
+ * while it is being written has to be sent again), and settled once it has arrived and there is none newer.
  */
 export class Subscription {
   readonly subscriber: Subscriber;
@@ -109,39 +110,40 @@ export class Subscription {
     return this.#settledSequence >= sequence;
   }
 
-  /** The snapshot that `take` would return. */
+  /** The newest snapshot, if it differs from the one taken last. */
   get due(): Snapshot | undefined {
     const newest = this.#topic?.view.snapshot;
     return newest?.digest === this.#takenDigest ? undefined : newest;
   }
 
-  /**
-   * The newest snapshot if it differs from the one taken last; it then counts as taken. To be called only when the one taken last has been
-   * written, or there was none.
-   */
-  take(): Snapshot | undefined {
-    const topic = this.#topic;
-    const newest = topic?.view.snapshot;
-    if (topic === undefined || newest === undefined) return undefined;
-    const isSame = newest.digest === this.#takenDigest;
-    this.#advance(topic, newest);
-    if (!isSame) return newest;
-    this.#settle(topic, newest.sequence);
-    return undefined;
+  /** Counts a snapshot as taken. Those between it and the one taken before are conflated. */
+  take({ digest, sequence }: Snapshot): void {
+    const conflated = sequence - this.#takenSequence - 1;
+    if (this.#takenSequence > 0 && conflated > 0) this.#topic?.conflated(conflated);
+    this.#takenDigest = digest;
+    this.#takenSequence = sequence;
   }
 
-  /** Makes `take` return the newest snapshot even if it was taken already, because it did not arrive or is no longer valid. */
+  /** The subscriber has received what it took last: if that is the newest, the subscriber is complete. */
+  settle(): void {
+    const newest = this.#topic?.view.snapshot;
+    if (newest?.digest !== this.#takenDigest) return;
+    this.take(newest);
+    if (this.hasSettled(newest.sequence)) return;
+    this.#settledSequence = newest.sequence;
+    this.#topic?.caughtUp();
+  }
+
+  /** Makes the newest snapshot due even if it was taken already, because it did not arrive or is no longer valid. */
   retake(): void {
     this.#takenDigest = "";
   }
 
-  /** Counts the newest snapshot as taken, because a tombstone replaces it. */
+  /** Counts the newest snapshot as received, because a tombstone replaces it. */
   skip(): void {
-    const topic = this.#topic;
-    const newest = topic?.view.snapshot;
-    if (topic === undefined || newest === undefined) return;
-    this.#advance(topic, newest);
-    this.#settle(topic, newest.sequence);
+    const newest = this.#topic?.view.snapshot;
+    if (newest !== undefined) this.take(newest);
+    this.settle();
   }
 
   /** Leaves the topic. May be called at any time, and again. */
@@ -154,18 +156,5 @@ export class Subscription {
   /** Called by the topic after it has removed the subscription from its list. */
   detach(): void {
     this.#topic = undefined;
-  }
-
-  #advance(topic: SubscribedTopic, { digest, sequence }: Snapshot): void {
-    const conflated = sequence - this.#takenSequence - 1;
-    if (this.#takenSequence > 0 && conflated > 0) topic.conflated(conflated);
-    this.#takenDigest = digest;
-    this.#takenSequence = sequence;
-  }
-
-  #settle(topic: SubscribedTopic, sequence: number): void {
-    if (this.#settledSequence >= sequence) return;
-    this.#settledSequence = sequence;
-    topic.caughtUp();
   }
 }
