@@ -3,6 +3,8 @@ import { RpcError } from "@bunting/rpc";
 
 /** A message of an agent that was checked by `readAgentRequest`. */
 export type AgentRequest = NonNullable<buntingSyncV1.SyncRequest["message"]>;
+/** What an agent says of a version that it was sent. */
+export type VersionAnswer = Extract<AgentRequest, { $case: "ack" | "nack" }>;
 
 const maxRequestBytes = 128 * 1024;
 const maxNameBytes = 256;

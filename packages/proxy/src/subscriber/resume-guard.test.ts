@@ -1,5 +1,8 @@
 import { expect } from "chai";
-import { ResumeGuard } from "./resume-guard.js";
+import type { Snapshot } from "../snapshot/snapshot.js";
+import { Tombstone } from "../topic/tombstone.js";
+import { startingView, type TopicView } from "../topic/topic-view.js";
+import { ResumeGuard, type HeldBack } from "./resume-guard.js";
 
 describe("ResumeGuard", () => {
   const version = (resourceVersion: string) => ({ noticedMs: 0, uid: "u", resourceVersion });
@@ -74,6 +77,28 @@ describe("ResumeGuard", () => {
     const { guard, reads } = useGuard();
     expect(guard.mustAwaitRead(version("5")), "what it holds was deleted").to.be.false;
     expect(reads).to.be.empty;
+  });
+
+  it("holds back of a topic what the agent may not have yet", () => {
+    const tombstone = new Tombstone("demo/flags", "keep");
+    const emptied = new Tombstone("demo/flags", "empty");
+    const of = (resourceVersion: string) => ({ version: version(resourceVersion) }) as unknown as Snapshot;
+    const rows: readonly [view: TopicView, before: HeldBack, afterRead: HeldBack][] = [
+      [startingView, "nothing", "nothing"],
+      [{ kind: "missing", snapshot: undefined, tombstone }, "nothing", "nothing"],
+      [{ kind: "live", snapshot: of("5"), tombstone: undefined }, "nothing", "nothing"],
+      [{ kind: "live", snapshot: of("4"), tombstone: undefined }, "document", "nothing"],
+      [{ kind: "deleted", snapshot: of("5"), tombstone }, "nothing", "nothing"],
+      [{ kind: "deleted", snapshot: of("4"), tombstone }, "all", "document"],
+      [{ kind: "deleted", snapshot: undefined, tombstone }, "all", "nothing"],
+      [{ kind: "deleted", snapshot: of("4"), tombstone: emptied }, "all", "nothing"],
+    ];
+    for (const [view, before, afterRead] of rows) {
+      const { guard, reads } = useGuard();
+      expect(guard.heldBack(view)).to.equal(before);
+      for (const done of reads) done();
+      expect(guard.heldBack(view)).to.equal(afterRead);
+    }
   });
 
   it("answers at once, without a wake, if the read is done at once", () => {

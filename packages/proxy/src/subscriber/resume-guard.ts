@@ -1,5 +1,6 @@
 import type { ProxyMetrics } from "../proxy-metrics.js";
 import type { SourceVersion } from "../source/flag-source.js";
+import { documentOf, type TopicView } from "../topic/topic-view.js";
 import { isComparable, isNamed, isNewer, type ComparedVersion } from "./is-newer.js";
 
 export interface ResumeGuardOptions {
@@ -11,6 +12,9 @@ export interface ResumeGuardOptions {
   /** Called when the read is done. */
   readonly onRead: () => void;
 }
+
+/** What of its topic an agent must not be sent yet. */
+export type HeldBack = "nothing" | "document" | "all";
 
 /**
  * Keeps an agent from going backwards because its proxy is behind.
@@ -27,6 +31,13 @@ export class ResumeGuard {
 
   constructor(options: ResumeGuardOptions) {
     this.#options = options;
+  }
+
+  heldBack(view: TopicView): HeldBack {
+    const isDeleted = view.kind === "deleted";
+    if (isDeleted && this.mustAwaitRead(view.snapshot?.version)) return "all";
+    const document = documentOf(view);
+    return document !== undefined && this.mustWait(document.version, isDeleted) ? "document" : "nothing";
   }
 
   /** @param isDeleted the FeatureFlag was deleted, and the version is what is served in its place */

@@ -9,28 +9,29 @@ function useAcks() {
   const clock = new ManualClock();
   const logger = createLogger({ format: "json", debug: false }, { write: () => undefined });
   const acks = new TopicAcks("demo/flags", clock, new RateLimitedLog(logger, clock));
-  /** An agent refuses a flag, and upholds that. */
+  /** An agent refuses a flag, and nothing before. */
   const refuse = (connection: object, flag: string): FlagRejection | undefined => {
-    const rejection = acks.reject(connection, "d", flag, "no");
-    if (rejection !== undefined) acks.retain(rejection);
+    const [rejection] = acks.refuse(connection, "d", [{ flag, reason: "no" }], new Set());
     return rejection;
   };
-  return { acks, refuse };
+  /** An agent does not refuse it any more. */
+  const release = (rejection: FlagRejection): void => void acks.refuse({}, "d", [], new Set([rejection]));
+  return { refuse, release };
 }
 
 describe("TopicAcks", () => {
   it("gives a connection its place back when nobody upholds what it has brought up, not when the first agent no longer does", () => {
-    const { acks, refuse } = useAcks();
+    const { refuse, release } = useAcks();
     const [first, other] = [{}, {}];
     const refused = Array.from({ length: maxPerConnection }, (_, index) => refuse(first, `f${index}`));
     const [shared] = refused;
     if (shared === undefined) throw new Error("there was room");
     expect(refuse(other, "f0"), "another agent refuses the same").to.equal(shared);
     expect(refuse(first, "one more")).to.equal(undefined);
-    acks.release(shared);
+    release(shared);
     expect(shared.subscribers).to.equal(1);
     expect(refuse(first, "one more")).to.equal(undefined);
-    acks.release(shared);
+    release(shared);
     expect(refuse(first, "one more")?.flag).to.equal("one more");
     expect(refuse(first, "and another")).to.equal(undefined);
   });

@@ -12,6 +12,9 @@ export interface FlagRejection {
   readonly subscribers: number;
 }
 
+/** What an agent refuses: a flag, or the whole version if `flag` is undefined. */
+export type NamedRefusal = Pick<FlagRejection, "flag" | "reason">;
+
 interface Entry extends FlagRejection {
   subscribers: number;
 }
@@ -38,7 +41,7 @@ export class TopicAcks {
   readonly #held = new Map<string, number>();
   readonly #rejections = new Map<string, Entry>();
   /** The connection that sent each rejection first, while a subscriber retains it; and their number per connection. */
-  readonly #origins = new Map<FlagRejection, object>();
+  readonly #origins = new Map<Entry, object>();
   readonly #counts = new Map<object, number>();
   #refusing = 0;
   #unlogged: Entry[] = [];
@@ -67,11 +70,6 @@ export class TopicAcks {
     return this.#refusing;
   }
 
-  /** To be called with 1 for a subscriber that begins to refuse something, and with -1 when it refuses nothing any more. */
-  refuses(change: 1 | -1): void {
-    this.#refusing += change;
-  }
-
   /** A subscriber goes from one acknowledged digest to another; empty stands for none. */
   acknowledge(before: string, now: string): void {
     if (before === now) return;
@@ -83,13 +81,31 @@ export class TopicAcks {
     if (now !== "") this.#held.set(now, (this.#held.get(now) ?? 0) + 1);
   }
 
-  /** The entry of a rejection. The subscriber must `retain` it at once, and `release` it later. Undefined if there is no room. */
-  reject(
+  /**
+   * Counts what a subscriber refuses of a version, in place of what it refused before, and returns what there was room for. New rejections are
+   * counted first, so that those in both are never dropped.
+   */
+  refuse(
     connection: object,
     digest: string,
-    flag: string | undefined,
-    reason: string,
-  ): FlagRejection | undefined {
+    parts: readonly NamedRefusal[],
+    before: ReadonlySet<FlagRejection>,
+  ): ReadonlySet<FlagRejection> {
+    const rejections = new Set<FlagRejection>();
+    for (const part of parts) {
+      const entry = this.#entryOf(connection, digest, part);
+      // The same flag may be named twice.
+      if (entry === undefined || rejections.has(entry)) continue;
+      rejections.add(entry);
+      entry.subscribers++;
+    }
+    for (const rejection of before) this.#release(rejection);
+    this.#refusing += Number(rejections.size > 0) - Number(before.size > 0);
+    return rejections;
+  }
+
+  /** Undefined if there is no room. */
+  #entryOf(connection: object, digest: string, { flag, reason }: NamedRefusal): Entry | undefined {
     // Only the first reason per flag is kept.
     const key = flag === undefined ? `${digest} nack ${reason}` : `${digest} flag ${flag}`;
     const known = this.#rejections.get(key);
@@ -104,16 +120,11 @@ export class TopicAcks {
     return entry;
   }
 
-  /** To be called once per subscriber that refuses the flag or version. */
-  retain(rejection: FlagRejection): void {
-    (rejection as Entry).subscribers++;
-  }
-
-  release(rejection: FlagRejection): void {
-    if (--(rejection as Entry).subscribers > 0) return;
-    const origin = this.#origins.get(rejection);
+  #release(entry: Entry): void {
+    if (--entry.subscribers > 0) return;
+    const origin = this.#origins.get(entry);
     if (origin === undefined) return;
-    this.#origins.delete(rejection);
+    this.#origins.delete(entry);
     const count = (this.#counts.get(origin) ?? 0) - 1;
     if (count > 0) this.#counts.set(origin, count);
     else this.#counts.delete(origin);

@@ -4,39 +4,29 @@ import { Tombstone, type DeletionPolicy } from "./tombstone.js";
 import { standing, type TopicState } from "./topic-state.js";
 
 /** A topic as its subscribers see it. It is made once per state of the topic, and shared by all subscribers. */
-export type TopicView = StartingView | LiveView | MissingView | DeletedView;
+export type TopicView =
+  /** The source has not reported yet whether the document exists. */
+  | { readonly kind: "starting"; readonly snapshot: undefined; readonly tombstone: undefined }
+  /** The document exists. */
+  | { readonly kind: "live"; readonly snapshot: Snapshot; readonly tombstone: undefined }
+  /** There is no document to serve, and no deletion policy to follow. */
+  | { readonly kind: "missing"; readonly snapshot: undefined; readonly tombstone: Tombstone }
+  /**
+   * The document was deleted. What is served after that is the last snapshot, or an empty one by the policy `empty`. During the grace, in
+   * which the deletion is not announced, there is no tombstone.
+   */
+  | {
+      readonly kind: "deleted";
+      readonly snapshot: Snapshot | undefined;
+      readonly tombstone: Tombstone | undefined;
+    };
 
-/** The source has not reported yet whether the document exists. */
-export interface StartingView {
-  readonly kind: "starting";
-  readonly snapshot: undefined;
-  readonly tombstone: undefined;
+export const startingView: TopicView = { kind: "starting", snapshot: undefined, tombstone: undefined };
+
+/** The snapshot that agents serve; undefined without one, and where the deletion policy has them serve no flags. */
+export function documentOf({ snapshot, tombstone }: TopicView): Snapshot | undefined {
+  return tombstone?.policy === "empty" ? undefined : snapshot;
 }
-
-/** The document exists. */
-export interface LiveView {
-  readonly kind: "live";
-  readonly snapshot: Snapshot;
-  readonly tombstone: undefined;
-}
-
-/** There is no document to serve, and no deletion policy to follow. */
-export interface MissingView {
-  readonly kind: "missing";
-  readonly snapshot: undefined;
-  readonly tombstone: Tombstone;
-}
-
-/** The document was deleted. */
-export interface DeletedView {
-  readonly kind: "deleted";
-  /** The snapshot served after the deletion: the last one, or an empty one by the policy `empty`. */
-  readonly snapshot: Snapshot | undefined;
-  /** Undefined during the grace, in which the deletion is not announced. */
-  readonly tombstone: Tombstone | undefined;
-}
-
-export const startingView: StartingView = { kind: "starting", snapshot: undefined, tombstone: undefined };
 
 /** The view of a topic in this state. A tombstone that still holds stays the same object as in the view before. */
 export function viewOf(

@@ -1,0 +1,77 @@
+import type { TransportSession } from "@bunting/rpc";
+import type { ProxyMetrics } from "../proxy-metrics.js";
+import type { FlagRejection, NamedRefusal, TopicAcks } from "../topic/topic-acks.js";
+import { maxKeyCharacters, type VersionAnswer } from "./agent-request.js";
+
+const none: ReadonlySet<FlagRejection> = new Set();
+
+/** The version of a topic that an agent has, and what it refuses, counted in the acks of the topic. Both come from its answers only. */
+export class AcknowledgedVersion {
+  readonly #metrics: Pick<ProxyMetrics, "rejectedFlags">;
+  readonly #connection: TransportSession;
+  #acks: TopicAcks | undefined;
+  #digest = "";
+  /** The digest that the agent had when it did not answer in time; empty once it answers again. */
+  #lostDigest = "";
+  #rejections = none;
+
+  constructor(metrics: Pick<ProxyMetrics, "rejectedFlags">, connection: TransportSession) {
+    this.#metrics = metrics;
+    this.#connection = connection;
+  }
+
+  /** Counts what follows in these acks. */
+  open(acks: TopicAcks | undefined): void {
+    this.#acks = acks;
+  }
+
+  /** Empty if the agent has none, or it is unknown which. */
+  get digest(): string {
+    return this.#digest;
+  }
+
+  /** The digest, or the one from before the agent did not answer in time. */
+  get lastDigest(): string {
+    return this.#digest === "" ? this.#lostDigest : this.#digest;
+  }
+
+  acknowledge(digest: string): void {
+    this.#acks?.acknowledge(this.#digest, digest);
+    this.#digest = digest;
+    this.#lostDigest = "";
+  }
+
+  /** The agent has not answered in time: its version is unknown from now on. */
+  lose(): void {
+    const { lastDigest } = this;
+    this.acknowledge("");
+    this.#lostDigest = lastDigest;
+  }
+
+  /** What the agent refuses of a version, in place of what it refused before. */
+  refuse(digest: string, parts: readonly NamedRefusal[]): void {
+    const before = this.#rejections;
+    if (before.size === 0 && parts.length === 0) return;
+    this.#rejections = this.#acks?.refuse(this.#connection, digest, parts, before) ?? none;
+    this.#metrics.rejectedFlags(flagsOf(this.#rejections) - flagsOf(before));
+  }
+}
+
+/** What an answer names as refused. */
+export function namedRefusals({ $case, value }: VersionAnswer): readonly NamedRefusal[] {
+  if ($case === "nack") return [{ flag: undefined, reason: value.reason }];
+  return value.rejectedFlags.map(({ key, reason }) => ({ flag: shortened(key), reason }));
+}
+
+/** Number of the rejections that name a flag. */
+function flagsOf(rejections: ReadonlySet<FlagRejection>): number {
+  let flags = 0;
+  for (const { flag } of rejections) if (flag !== undefined) flags++;
+  return flags;
+}
+
+/** A copy: a slice would keep the whole key, which may be a megabyte long. */
+function shortened(key: string): string {
+  if (key.length <= maxKeyCharacters) return key;
+  return Buffer.from(key.slice(0, maxKeyCharacters), "utf16le").toString("utf16le");
+}
