@@ -1,19 +1,42 @@
+import { ProtocolError, type buntingSyncV1 } from "@bunting/protocol";
+import type { RpcStatus } from "@bunting/rpc";
+import type { Admission } from "../access/access.js";
+import { ProxyError } from "../proxy-error.js";
+import { abuse } from "./agent-request.js";
 import type { AgentStreamContext } from "./agent-stream-context.js";
-import type { TopicSubscriber } from "./topic-subscriber.js";
+import { TopicSubscriber, type SubscriberOwner } from "./topic-subscriber.js";
+
+/** The version that an agent resumes from. */
+type Held = buntingSyncV1.Version | undefined;
+
+/** Limit of authorizations under way, also those of topics left meanwhile; beyond it, no more requests are read. */
+const maxAuthorizing = 64;
+
+export interface TopicsOwner extends SubscriberOwner {
+  /** The subscription of a topic is refused; the others go on. */
+  refuseTopic(topic: string, status: RpcStatus): void;
+  /** Requests may go on that have waited until an authorization was decided, or an error written. */
+  onRoom(): void;
+  fail(error: unknown): void;
+}
 
 /** The topics that a stream of bunting.sync.v1 is subscribed to. */
 export class StreamTopics {
-  readonly #context: Pick<AgentStreamContext, "access" | "leftBehind">;
+  readonly #context: AgentStreamContext;
+  readonly #owner: TopicsOwner;
   readonly #subscribers = new Map<string, TopicSubscriber>();
   /** Those that may have something to send, in the order of their wakes. */
   readonly #due = new Set<TopicSubscriber>();
+  /** Authorizations that wait for a decision. */
+  #authorizing = 0;
 
-  constructor(context: Pick<AgentStreamContext, "access" | "leftBehind">) {
+  constructor(context: AgentStreamContext, owner: TopicsOwner) {
     this.#context = context;
+    this.#owner = owner;
   }
 
-  get size(): number {
-    return this.#subscribers.size;
+  get isFull(): boolean {
+    return this.#authorizing >= maxAuthorizing;
   }
 
   of(topic: string): TopicSubscriber | undefined {
@@ -25,13 +48,66 @@ export class StreamTopics {
     return this.#subscribers.get(subscriber.topic) === subscriber;
   }
 
-  add(subscriber: TopicSubscriber): void {
-    this.#subscribers.set(subscriber.topic, subscriber);
+  /** @throws RpcError if the stream is subscribed already. */
+  subscribe({ topic: selector, held }: buntingSyncV1.Subscribe, admission: Admission): void {
+    const { maxTopics, parseTopic, statusOf, limitReached } = this.#context;
+    const { connection } = this.#owner;
+    try {
+      const topic = parseTopic(selector);
+      if (this.of(topic) !== undefined) throw abuse(`this stream is subscribed to ${topic} already`);
+      if (this.#subscribers.size < maxTopics) {
+        this.#authorize(new TopicSubscriber(this.#context, this.#owner, topic), admission, held);
+        return;
+      }
+      const message = `a stream has at most ${maxTopics} topics; open another one`;
+      this.#owner.refuseTopic(selector, statusOf(limitReached("topics_per_stream", connection, message)));
+    } catch (error) {
+      if (!(error instanceof ProtocolError)) throw error;
+      this.#owner.refuseTopic(selector, { code: "INVALID_ARGUMENT", message: error.message });
+    }
   }
 
-  /** Of a subscriber that was not opened. */
-  delete({ topic }: TopicSubscriber): void {
-    this.#subscribers.delete(topic);
+  #authorize(subscriber: TopicSubscriber, admission: Admission, held: Held): void {
+    const { topic, connection } = subscriber;
+    const refusal = this.#context.access.authorize(admission, topic, connection);
+    if (!(refusal instanceof Promise)) {
+      this.#join(subscriber, admission, held, refusal);
+      return;
+    }
+    // Until the decision the topic counts as subscribed, but receives nothing.
+    this.#subscribers.set(topic, subscriber);
+    this.#authorizing++;
+    refusal
+      .finally(() => {
+        this.#authorizing--;
+        this.#owner.onRoom();
+      })
+      .then((settled) => {
+        if (this.has(subscriber)) this.#join(subscriber, admission, held, settled);
+      })
+      .catch((error: unknown) => this.#owner.fail(error));
+  }
+
+  #join(
+    subscriber: TopicSubscriber,
+    admission: Admission,
+    held: Held,
+    refusal: ProxyError | undefined,
+  ): void {
+    const { topic } = subscriber;
+    const { access, subscribe, statusOf, leftBehind } = this.#context;
+    try {
+      if (refusal !== undefined) throw refusal;
+      const subscription = subscribe(topic, subscriber);
+      this.#subscribers.set(topic, subscriber);
+      access.watchTopic(admission, topic, subscriber);
+      subscriber.open(subscription, held);
+      leftBehind.subscribed(topic, subscriber, held?.digest.toString("hex"));
+    } catch (error) {
+      this.#subscribers.delete(topic);
+      if (!(error instanceof ProxyError)) throw error;
+      this.#owner.refuseTopic(topic, statusOf(error));
+    }
   }
 
   /** False if it is none of these. */
@@ -39,6 +115,10 @@ export class StreamTopics {
     if (!this.has(subscriber)) return false;
     this.#due.add(subscriber);
     return true;
+  }
+
+  get hasDue(): boolean {
+    return this.#due.size > 0;
   }
 
   /** The next one that is due. */
@@ -55,7 +135,7 @@ export class StreamTopics {
   }
 
   drop(subscriber: TopicSubscriber): void {
-    this.delete(subscriber);
+    this.#subscribers.delete(subscriber.topic);
     this.#due.delete(subscriber);
     this.#context.access.forgetTopic(subscriber);
     subscriber.close();
@@ -63,9 +143,8 @@ export class StreamTopics {
 
   /** Ends all. */
   close(): void {
-    this.#context.leftBehind.leaves(
-      [...this.#subscribers.values()].flatMap(({ subscription }) => subscription ?? []),
-    );
-    for (const subscriber of this.#subscribers.values()) this.drop(subscriber);
+    const all = [...this.#subscribers.values()];
+    this.#context.leftBehind.leaves(all.flatMap(({ subscription }) => subscription ?? []));
+    for (const subscriber of all) this.drop(subscriber);
   }
 }

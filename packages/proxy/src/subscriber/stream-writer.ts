@@ -1,0 +1,149 @@
+import type { ResponseStream, RpcStatus } from "@bunting/rpc";
+import type { AgentStreamContext } from "./agent-stream-context.js";
+import { FrameInFlight } from "./frame-in-flight.js";
+import { heartbeatMessage, tierMessage, topicErrorMessage } from "./stream-messages.js";
+import { nextWrite, type WriterState } from "./stream-stage.js";
+import type { StreamTopics, TopicsOwner } from "./stream-topics.js";
+import type { AgentMessage, TopicSubscriber } from "./topic-subscriber.js";
+
+/** Limit of errors that wait to be written; beyond it, no more requests are read. */
+const maxErrors = 64;
+
+/** The stream, as what is written on it sees it. */
+type WriterOwner = Pick<TopicsOwner, "onRoom"> & { end(status: RpcStatus): void };
+
+/** What is written on a stream of bunting.sync.v1: one message at a time, made when its turn comes. Topics take turns behind all else. */
+export class StreamWriter {
+  readonly #context: AgentStreamContext;
+  readonly #out: ResponseStream;
+  readonly #topics: StreamTopics;
+  readonly #owner: WriterOwner;
+  readonly #errors: AgentMessage[] = [];
+  readonly #inFlight: FrameInFlight;
+  readonly #onWritten = (error?: Error): void => this.#finish(error);
+  #state: WriterState = "idle";
+  /** The tiers above this proxy have not been sent yet to the proxy at the other end. */
+  #owesTier = false;
+  #written = 0;
+  #speaking: TopicSubscriber | undefined;
+  #lastStatus: RpcStatus | undefined;
+
+  constructor(context: AgentStreamContext, out: ResponseStream, topics: StreamTopics, owner: WriterOwner) {
+    this.#context = context;
+    this.#out = out;
+    this.#topics = topics;
+    this.#owner = owner;
+    this.#inFlight = new FrameInFlight(out.stream);
+  }
+
+  /** Number of the last message; both ends count messages. */
+  get written(): number {
+    return this.#written;
+  }
+
+  get isFull(): boolean {
+    return this.#errors.length >= maxErrors;
+  }
+
+  /** The topic may have something to send. */
+  due(subscriber: TopicSubscriber): void {
+    if (subscriber === this.#speaking) this.#inFlight.isOld();
+    if (this.#topics.due(subscriber)) this.speak();
+  }
+
+  oweTier(): void {
+    this.#owesTier = true;
+    this.speak();
+  }
+
+  addError(topic: string, status: RpcStatus): void {
+    this.#errors.push(topicErrorMessage(topic, status));
+    this.speak();
+  }
+
+  /** Ends the stream after the newest versions, as far as the agent answers. */
+  drain(status: RpcStatus): void {
+    this.#lastStatus ??= status;
+    this.speak();
+  }
+
+  /** Called when nothing was written for a while. */
+  beat(): void {
+    if (this.#state === "closed") return;
+    this.#context.silent.start(this);
+    if (this.#state === "idle") this.#write(heartbeatMessage);
+  }
+
+  /** Nothing more is written. */
+  close(): void {
+    this.#state = "closed";
+    this.#inFlight.end();
+    this.#context.silent.cancel(this);
+  }
+
+  /** Writes what is due next, unless a message is being written. */
+  speak(): void {
+    for (;;) {
+      const owesError = this.#errors.length > 0;
+      const isDraining = this.#lastStatus !== undefined;
+      switch (nextWrite(this.#state, this.#owesTier, owesError, this.#topics, isDraining)) {
+        case "nothing":
+          return;
+        case "tier":
+          this.#owesTier = false;
+          this.#write(tierMessage(this.#context.tier()));
+          return;
+        case "error":
+          this.#writeError();
+          return;
+        case "topic":
+          this.#writeTopic();
+          break;
+        case "end":
+          if (this.#lastStatus !== undefined) this.#owner.end(this.#lastStatus);
+          return;
+      }
+    }
+  }
+
+  #writeError(): void {
+    const error = this.#errors.shift();
+    this.#owner.onRoom();
+    if (error !== undefined) this.#write(error);
+  }
+
+  #writeTopic(): void {
+    const due = this.#topics.takeDue();
+    const message = due?.next(this.#written + 1);
+    if (message === undefined) return;
+    this.#speaking = due;
+    this.#write(message);
+  }
+
+  #write({ kind, frame }: AgentMessage): void {
+    this.#written++;
+    this.#state = "writing";
+    this.#context.metrics.agentMessage(kind, frame.length);
+    this.#context.silent.start(this);
+    if (kind === "topic_error") this.#out.write(frame, this.#onWritten);
+    else {
+      this.#inFlight.begin(frame);
+      this.#out.writeShared(frame, this.#onWritten);
+    }
+  }
+
+  #finish(error: Error | undefined): void {
+    this.#inFlight.end();
+    const speaking = this.#speaking;
+    this.#speaking = undefined;
+    if (this.#state === "writing") this.#state = "idle";
+    // The stream has ended and will be closed.
+    if (error !== undefined || this.#state === "closed") return;
+    if (speaking !== undefined) {
+      speaking.written();
+      // A tombstone needs no answer, so the topic may have more to send.
+      this.#topics.due(speaking);
+    }
+    this.speak();
+  }
+}
