@@ -23,6 +23,7 @@ import { SessionOutput, type OutputOwner } from "./session-output.js";
 import { SessionPings } from "./session-pings.js";
 import { SessionReading, type ReadingOwner } from "./session-reading.js";
 import type { SocketAccess } from "./socket-access.js";
+import { StreamIds } from "./stream-ids.js";
 import { listenTo, type SocketOwner } from "./socket-listeners.js";
 import { SocketStall } from "./socket-stall.js";
 import type { WatchedSession, WatchedStream } from "./stallable.js";
@@ -59,7 +60,8 @@ export class Http2Session
   /** A field, because a broadcast reads it for each subscriber. */
   peerWindowBytes = initialWindowBytes;
   /** All that are open, by their ids. */
-  readonly #all = new Map<number, Http2Stream>();
+  readonly open = new Map<number, Http2Stream>();
+  readonly ids = new StreamIds();
   #admitted = 0;
   #isOpen = true;
   /** It has been ended because of an error: nothing is read any more. */
@@ -67,10 +69,10 @@ export class Http2Session
   #closeListeners: CloseListeners;
   readonly #output: SessionOutput;
   readonly #input: SessionInput;
-  readonly #reading: SessionReading;
+  readonly reading: SessionReading;
   readonly #stall: SocketStall;
   #droppedBytes = 0;
-  readonly #pings = new SessionPings();
+  readonly pings = new SessionPings();
   #heardBytes = -1;
   #quietSweeps = 0;
 
@@ -86,7 +88,7 @@ export class Http2Session
     this.isEncrypted = options.sockets.isEncrypted(socket);
     this.peerCertificate = options.sockets.peerCertificateOf(socket);
     this.#stall = new SocketStall(options.stallClock);
-    this.#reading = new SessionReading(this, options.turns);
+    this.reading = new SessionReading(this, options.turns);
     this.#output = new SessionOutput(socket, this);
     this.#input = new SessionInput(this, this.#output);
     listenTo(socket, this);
@@ -99,7 +101,7 @@ export class Http2Session
   }
 
   get streams(): readonly TransportStream[] {
-    return [...this.#all.values()].filter((stream) => stream instanceof GrpcStream);
+    return [...this.open.values()].filter((stream) => stream instanceof GrpcStream);
   }
 
   get isOpen(): boolean {
@@ -107,7 +109,7 @@ export class Http2Session
   }
 
   get lastStreamId(): number {
-    return this.#input.lastStreamId;
+    return this.ids.newest;
   }
 
   goaway(): void {
@@ -116,7 +118,7 @@ export class Http2Session
 
   ping(onAck: (error?: Error) => void): boolean {
     if (!this.isOpen || this.#output.isEnded) return false;
-    const frame = this.#pings.ping(onAck);
+    const frame = this.pings.ping(onAck);
     if (frame !== undefined) this.#output.control(frame);
     return frame !== undefined;
   }
@@ -128,7 +130,7 @@ export class Http2Session
   }
 
   get isReadingPaused(): boolean {
-    return this.#reading.isPaused;
+    return this.reading.isPaused;
   }
 
   countRefusal(reason: RefusalReason): void {
@@ -136,15 +138,15 @@ export class Http2Session
   }
 
   spend(work: number): void {
-    this.#reading.spend(work);
+    this.reading.spend(work);
   }
 
   pauseReading(): void {
-    this.#reading.pause();
+    this.reading.pause();
   }
 
   resumeReading(): void {
-    this.#reading.resume();
+    this.reading.resume();
   }
 
   onClose(listener: () => void): void {
@@ -155,7 +157,7 @@ export class Http2Session
   // For the stall watch and the keepalive.
 
   get watchedStreams(): Iterable<WatchedStream> {
-    return this.#all.values();
+    return this.open.values();
   }
 
   isStalledSince(tick: number): boolean {
@@ -179,7 +181,7 @@ export class Http2Session
 
   /** Sends a PING in addition to those of `ping`. */
   probe(): void {
-    const frame = this.isOpen ? this.#pings.probe() : undefined;
+    const frame = this.isOpen ? this.pings.probe() : undefined;
     if (frame !== undefined) this.#output.control(frame);
   }
 
@@ -188,18 +190,18 @@ export class Http2Session
   addCall(streamId: number, head: RequestHead, hasEnded: boolean): GrpcStream {
     const stream = new GrpcStream(this, streamId, head, hasEnded);
     this.account.charge(streamBytes + head.bytes);
-    this.#all.set(streamId, stream);
+    this.open.set(stream.id, stream);
     return stream;
   }
 
   /** Adds a request that is not gRPC. */
   addPlain(stream: PlainStream): void {
-    this.#all.set(stream.id, stream);
+    this.open.set(stream.id, stream);
   }
 
   /** Resets the requests that are not gRPC, so that nothing more is answered. */
   resetPlain(): void {
-    for (const stream of [...this.#all.values()])
+    for (const stream of [...this.open.values()])
       if (!(stream instanceof GrpcStream)) stream.reset("REFUSED_STREAM");
   }
 
@@ -229,12 +231,12 @@ export class Http2Session
   }
 
   sendReset(streamId: number, code: number, hasRequestEnded: boolean): void {
-    if (!hasRequestEnded) this.#input.ignore(streamId);
+    if (!hasRequestEnded) this.ids.ignore(streamId);
     this.#output.control(rstStreamFrame(streamId, code));
   }
 
   removeStream(stream: Http2Stream, framedBytes: number): void {
-    if (this.#all.delete(stream.id) && stream instanceof GrpcStream)
+    if (this.open.delete(stream.id) && stream instanceof GrpcStream)
       this.account.release(streamBytes + stream.head.bytes);
     if (stream.isAdmitted) this.account.finish();
     else this.account.drop();
@@ -245,10 +247,10 @@ export class Http2Session
 
   read(chunk: Buffer): void {
     if (this.#hasFailed || this.#output.isEnded) {
-      this.#reading.drop(chunk.length);
+      this.reading.drop(chunk.length);
       this.#droppedBytes += chunk.length;
       if (this.#droppedBytes > maxDroppedBytes) this.destroy();
-    } else this.#reading.take(chunk);
+    } else this.reading.take(chunk);
   }
 
   // For its reading.
@@ -266,24 +268,12 @@ export class Http2Session
 
   // For its input.
 
-  get open(): ReadonlyMap<number, Http2Stream> {
-    return this.#all;
-  }
-
-  get hasEnough(): boolean {
-    return this.#reading.hasEnough;
-  }
-
   begins(streamId: number, head: RequestHead, hasEnded: boolean): void {
     this.#events.onRequest(this, streamId, head, hasEnded);
   }
 
   onSettingsAck(): void {
     this.#events.onSettingsAck(this);
-  }
-
-  onPingAck(payload: Buffer): boolean {
-    return this.#pings.acknowledge(payload);
   }
 
   fail(code: number, reason: string): void {
@@ -304,16 +294,16 @@ export class Http2Session
   #end(code: number, reason: string): void {
     if (this.#hasFailed || !this.#isOpen) return;
     this.#hasFailed = true;
-    this.#output.control(goawayFrame(this.#input.lastStreamId, code, reason));
+    this.#output.control(goawayFrame(this.lastStreamId, code, reason));
     this.#input.stop();
-    this.#reading.stop();
+    this.reading.stop();
     this.#closeStreams();
     // Also if the peer does not read why.
     this.onDone();
   }
 
   get isDone(): boolean {
-    return this.#hasFailed || (this.#output.hasSentGoaway && this.#all.size === 0);
+    return this.#hasFailed || (this.#output.hasSentGoaway && this.open.size === 0);
   }
 
   onDone(): void {
@@ -326,7 +316,7 @@ export class Http2Session
   }
 
   #closeStreams(): void {
-    for (const stream of [...this.#all.values()]) stream.close();
+    for (const stream of [...this.open.values()]) stream.close();
   }
 
   handleClose(): void {
@@ -334,9 +324,9 @@ export class Http2Session
     this.#isOpen = false;
     this.#input.stop();
     this.#closeStreams();
-    this.#reading.leave();
+    this.reading.leave();
     this.account.close();
-    this.#pings.close();
+    this.pings.close();
     this.#events.onClosed(this);
     const listeners = this.#closeListeners;
     this.#closeListeners = undefined;

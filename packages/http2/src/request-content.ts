@@ -1,9 +1,8 @@
 import { GatheredBytes } from "@bunting/runtime";
 import type { PeerAccount } from "./account.js";
-import { initialWindowBytes, type ErrorName } from "./frames.js";
+import type { ErrorName } from "./frames.js";
+import { IncomingWindow } from "./incoming-window.js";
 
-/** The receive window is opened again in steps of half its size. */
-const creditBytes = initialWindowBytes >>> 1;
 /** Size of the pieces in which buffered content is delivered. */
 const bufferedPieceBytes = 512;
 
@@ -30,8 +29,7 @@ export interface ContentReceiver {
  */
 export class RequestContent {
   readonly #receiver: ContentReceiver;
-  #window = initialWindowBytes;
-  #uncreditedBytes = 0;
+  readonly #window = new IncomingWindow();
   #receivedBytes = 0;
   #hasEnded: boolean;
   #isEndDelivered = false;
@@ -68,8 +66,7 @@ export class RequestContent {
   /** Receives a piece of content. Returns the error that the stream must end with, if there is one. */
   receive(piece: Buffer, flowBytes: number, isLast: boolean): ErrorName | undefined {
     if (this.#hasEnded) return "STREAM_CLOSED";
-    this.#window -= flowBytes;
-    if (this.#window < 0) return "FLOW_CONTROL_ERROR";
+    if (!this.#window.take(flowBytes)) return "FLOW_CONTROL_ERROR";
     this.#receivedBytes += piece.length;
     if (!this.#isOfLength(isLast)) return "PROTOCOL_ERROR";
     if (isLast) this.#hasEnded = true;
@@ -150,13 +147,11 @@ export class RequestContent {
     else if (change < 0) account.release(-change);
   }
 
-  /** Gives so many bytes back to the window of the client, in steps of `creditBytes`. */
+  /** Gives so many bytes back to the window of the client. */
   #credit(bytes: number): void {
-    this.#uncreditedBytes += bytes;
-    if (this.#uncreditedBytes < creditBytes || this.#hasEnded || this.#receiver.hasClosed) return;
-    this.#receiver.session.sendWindowUpdate(this.#receiver.id, this.#uncreditedBytes);
-    this.#window += this.#uncreditedBytes;
-    this.#uncreditedBytes = 0;
+    const openedBytes = this.#window.credit(bytes);
+    if (openedBytes === 0 || this.#hasEnded || this.#receiver.hasClosed) return;
+    this.#receiver.session.sendWindowUpdate(this.#receiver.id, openedBytes);
   }
 }
 

@@ -1,29 +1,18 @@
 import type { PeerAccount } from "./account.js";
 import type { RefusalReason } from "./status.js";
 import type { GrpcHeaderRules, TransportLimits } from "./transport.js";
-import { EndedStreams } from "./ended-streams.js";
 import { FrameReader, type FrameSink } from "./frame-reader.js";
-import {
-  h2Error,
-  frameFlag,
-  frameType,
-  initialWindowBytes,
-  pingFrame,
-  setting,
-  settingProblem,
-  settingsAck,
-  windowUpdateFrame,
-  type ErrorName,
-} from "./frames.js";
+import { h2Error, frameFlag, frameType, windowUpdateFrame, type ErrorName } from "./frames.js";
 import type { HeaderList } from "./hpack/header-decoder.js";
 import type { Http2Stream } from "./http2-stream.js";
-import { PeerConduct } from "./peer-conduct.js";
+import { IncomingWindow } from "./incoming-window.js";
 import { areTrailers, type RequestHead } from "./request-head.js";
 import { RequestHeads } from "./request-heads.js";
-import { streamsPerWork, type SessionOutput } from "./session-output.js";
+import { SessionControl, type ControlOwner } from "./session-control.js";
+import type { SessionReading } from "./session-reading.js";
+import type { SessionOutput } from "./session-output.js";
+import type { StreamIds } from "./stream-ids.js";
 
-/** Default size of the tables of HPACK, until SETTINGS change it. */
-const defaultTableBytes = 4_096;
 /** Frames that cost as much as a request. */
 const framesPerWork = 64;
 /** Bytes of a header block that cost as much as a request. */
@@ -34,28 +23,16 @@ const prefaceBytes = 24;
 export type SessionLimits = Pick<TransportLimits, "maxStreamsPerConnection" | "maxHeaderBytes">;
 
 /** The session, as its input sees it. */
-export interface InputOwner {
+export interface InputOwner extends ControlOwner {
   readonly account: PeerAccount;
   readonly grpcHeaders: GrpcHeaderRules;
   readonly limits: SessionLimits;
-  /** The window that the peer gives each stream at first. Set by the input only. */
-  peerWindowBytes: number;
-  /** Streams that are open, by their ids. */
-  readonly open: ReadonlyMap<number, Http2Stream>;
-  /** True if the connection has had more than its share of this turn of the event loop. */
-  readonly hasEnough: boolean;
+  readonly ids: StreamIds;
+  readonly reading: Pick<SessionReading, "hasEnough">;
   /** A request has come. */
   begins(streamId: number, head: RequestHead, hasEnded: boolean): void;
-  onSettingsAck(): void;
-  /** False if this is not the answer to a PING of ours. */
-  onPingAck(payload: Buffer): boolean;
   sendReset(streamId: number, code: number, hasRequestEnded: boolean): void;
   countRefusal(reason: RefusalReason): void;
-  spend(work: number): void;
-  /** The client violates HTTP/2: nothing more is read. */
-  fail(code: number, reason: string): void;
-  /** The client has sent too many PING or SETTINGS frames. */
-  failByFlood(): void;
 }
 
 /** The frames that the client of one connection sends, checked against RFC 9113 in the order of their arrival. */
@@ -64,27 +41,18 @@ export class SessionInput implements FrameSink {
   readonly #output: SessionOutput;
   readonly #reader = new FrameReader(this);
   readonly #heads: RequestHeads;
-  readonly #conduct = new PeerConduct();
-  readonly #ended = new EndedStreams();
+  readonly #control: SessionControl;
+  readonly #window = new IncomingWindow();
   #prefaceLeft = prefaceBytes;
-  #hasSettings = false;
-  #isSettingsAcked = false;
   #frames = 0;
   #sweptFrames = 0;
   #headerSweeps = 0;
-  #lastStreamId = 0;
-  #receiveWindow = initialWindowBytes;
-  #uncreditedBytes = 0;
 
   constructor(owner: InputOwner, output: SessionOutput) {
     this.#owner = owner;
     this.#output = output;
+    this.#control = new SessionControl(owner, output);
     this.#heads = new RequestHeads(owner.limits.maxHeaderBytes, owner.grpcHeaders.isGrpc);
-  }
-
-  /** The newest stream of the client. */
-  get lastStreamId(): number {
-    return this.#lastStreamId;
   }
 
   /** Takes bytes from the socket; returns those that are to be pushed again, in a later turn. */
@@ -98,17 +66,12 @@ export class SessionInput implements FrameSink {
   }
 
   get hasEnough(): boolean {
-    return this.#owner.hasEnough;
+    return this.#owner.reading.hasEnough;
   }
 
   /** Nothing is read any more. */
   stop(): void {
     this.#reader.stop();
-  }
-
-  /** Ignores further frames of the client on this stream. */
-  ignore(streamId: number): void {
-    this.#ended.add(streamId);
   }
 
   /** Called once per sweep; returns for how many sweeps in a row the peer has been in the same header block. */
@@ -137,8 +100,7 @@ export class SessionInput implements FrameSink {
 
   onData(streamId: number, piece: Buffer, flowBytes: number, endsStream: boolean): void {
     if (!this.#hasBegun()) return;
-    this.#receiveWindow -= flowBytes;
-    if (this.#receiveWindow < 0) {
+    if (!this.#window.take(flowBytes)) {
       this.#owner.fail(h2Error.FLOW_CONTROL_ERROR, "more DATA than the window");
       return;
     }
@@ -149,22 +111,20 @@ export class SessionInput implements FrameSink {
       if (code !== undefined) this.#abort(stream, code);
     }
     // At once, whatever its stream does: other streams must not wait for it.
-    this.#uncreditedBytes += flowBytes;
-    if (this.#uncreditedBytes < initialWindowBytes >>> 1) return;
-    this.#receiveWindow += this.#uncreditedBytes;
-    this.#output.control(windowUpdateFrame(0, this.#uncreditedBytes));
-    this.#uncreditedBytes = 0;
+    const openedBytes = this.#window.credit(flowBytes);
+    if (openedBytes > 0) this.#output.control(windowUpdateFrame(0, openedBytes));
   }
 
   onFrame(type: number, flags: number, streamId: number, payload: Buffer): void {
-    if (type === frameType.settings) {
-      this.#takeSettings(flags, payload);
-      return;
-    }
-    if (!this.#hasBegun()) return;
+    const isSettings = type === frameType.settings && (flags & frameFlag.ack) === 0;
+    if (isSettings) this.#control.takeSettings(payload);
+    if (isSettings || !this.#hasBegun()) return;
     switch (type) {
+      case frameType.settings:
+        this.#control.takeSettingsAck();
+        break;
       case frameType.ping:
-        this.#takePing(flags, payload);
+        this.#control.takePing(flags, payload);
         break;
       case frameType.windowUpdate:
         this.#takeWindowUpdate(streamId, payload.readUInt32BE(0) & 0x7fffffff);
@@ -194,7 +154,7 @@ export class SessionInput implements FrameSink {
   /** False if this frame comes before the client's SETTINGS. Counts it. */
   #hasBegun(): boolean {
     if (++this.#frames % framesPerWork === 0) this.#owner.spend(1);
-    if (this.#hasSettings) return true;
+    if (this.#control.hasSettings) return true;
     this.#owner.fail(h2Error.PROTOCOL_ERROR, "SETTINGS must come first");
     return false;
   }
@@ -205,15 +165,16 @@ export class SessionInput implements FrameSink {
       this.#owner.fail(h2Error.PROTOCOL_ERROR, "the stream has an even id");
       return false;
     }
-    if (streamId <= this.#lastStreamId) {
+    const { open, ids, limits } = this.#owner;
+    if (streamId <= ids.newest) {
       // Trailers of a stream that we have ended may be on their way.
-      if (!this.#ended.has(streamId)) this.#owner.fail(h2Error.STREAM_CLOSED, "the stream has ended");
+      if (!ids.isIgnored(streamId)) this.#owner.fail(h2Error.STREAM_CLOSED, "the stream has ended");
       return false;
     }
     // Its client knows, or will soon, that it has to try elsewhere.
     if (this.#output.hasSentGoaway) return false;
-    this.#lastStreamId = streamId;
-    if (this.#owner.open.size < this.#owner.limits.maxStreamsPerConnection) return true;
+    ids.newest = streamId;
+    if (open.size < limits.maxStreamsPerConnection) return true;
     this.#owner.sendReset(streamId, h2Error.REFUSED_STREAM, false);
     this.#owner.spend(1);
     return false;
@@ -222,7 +183,7 @@ export class SessionInput implements FrameSink {
   #open(streamId: number, list: HeaderList, endsStream: boolean, block: Buffer): void {
     const head = this.#heads.headOf(list, block);
     // The client knows the limit from our SETTINGS.
-    const isTooLarge = list.bytes > this.#owner.limits.maxHeaderBytes && this.#isSettingsAcked;
+    const isTooLarge = list.bytes > this.#owner.limits.maxHeaderBytes && this.#control.isAcknowledged;
     if (head !== undefined && !isTooLarge) {
       this.#begin(streamId, head, endsStream);
       return;
@@ -241,13 +202,13 @@ export class SessionInput implements FrameSink {
     this.#owner.countRefusal("headers");
     this.#owner.spend(1);
     this.#owner.sendReset(streamId, h2Error[code], endsStream);
-    this.#countReset();
+    this.#control.countReset();
   }
 
   /** Ends a stream because of what the client has sent on it. */
   #abort(stream: Http2Stream, code: ErrorName): void {
     stream.abort(code);
-    this.#countReset();
+    this.#control.countReset();
   }
 
   #refuseDependency(stream: Http2Stream | undefined): void {
@@ -261,61 +222,15 @@ export class SessionInput implements FrameSink {
   }
 
   #refuseData(streamId: number): void {
-    if (streamId > this.#lastStreamId && !(this.#output.hasSentGoaway && (streamId & 1) === 1)) {
+    const { ids } = this.#owner;
+    const isNew = streamId > ids.newest;
+    if (isNew && !(this.#output.hasSentGoaway && (streamId & 1) === 1)) {
       this.#owner.fail(h2Error.PROTOCOL_ERROR, "DATA of a stream that was never opened");
       return;
     }
-    if (streamId > this.#lastStreamId || this.#ended.has(streamId)) return;
+    if (isNew || ids.isIgnored(streamId)) return;
     this.#owner.sendReset(streamId, h2Error.STREAM_CLOSED, true);
-    this.#countReset();
-  }
-
-  #takeSettings(flags: number, payload: Buffer): void {
-    if ((flags & frameFlag.ack) !== 0) {
-      if (!this.#hasBegun()) return;
-      if (this.#isSettingsAcked) this.#countControlFrame();
-      this.#isSettingsAcked = true;
-      this.#owner.onSettingsAck();
-      return;
-    }
-    // Each client sends one.
-    const isFlood = this.#hasSettings && this.#conduct.countSettings();
-    this.#hasSettings = true;
-    let windowBytes = this.#owner.peerWindowBytes;
-    for (let at = 0; at < payload.length; at += 6) {
-      const id = payload.readUInt16BE(at);
-      const value = payload.readUInt32BE(at + 2);
-      const problem = settingProblem(id, value);
-      if (problem !== undefined) {
-        this.#owner.fail(problem, "a setting has an invalid value");
-        return;
-      }
-      if (id === setting.initialWindowSize) windowBytes = value;
-      else if (id === setting.headerTableSize && value < defaultTableBytes) this.#output.updateTable();
-    }
-    // Once, however often it is set: that concerns all streams.
-    if (!this.#setWindow(windowBytes)) {
-      this.#owner.fail(h2Error.FLOW_CONTROL_ERROR, "the window of a stream overflows");
-      return;
-    }
-    if (isFlood) this.#owner.failByFlood();
-    else this.#output.control(settingsAck, true);
-  }
-
-  /** False if that is more than a stream's window can have. */
-  #setWindow(bytes: number): boolean {
-    const change = bytes - this.#owner.peerWindowBytes;
-    if (change === 0) return true;
-    this.#owner.peerWindowBytes = bytes;
-    this.#owner.spend(this.#owner.open.size / streamsPerWork);
-    for (const stream of this.#owner.open.values()) if (!stream.widen(change)) return false;
-    return true;
-  }
-
-  #takePing(flags: number, payload: Buffer): void {
-    if ((flags & frameFlag.ack) === 0) {
-      if (!this.#countControlFrame()) this.#output.control(pingFrame(payload, true), true);
-    } else if (!this.#owner.onPingAck(payload)) this.#countControlFrame();
+    this.#control.countReset();
   }
 
   #takeWindowUpdate(streamId: number, bytes: number): void {
@@ -338,25 +253,13 @@ export class SessionInput implements FrameSink {
       return;
     }
     stream.close();
-    this.#countReset();
+    this.#control.countReset();
   }
 
   /** A frame that a stream may get after its end, but not before its beginning. */
   #checkClosed(streamId: number): void {
-    if (streamId <= this.#lastStreamId && (streamId & 1) === 1) return;
-    if (this.#output.hasSentGoaway && (streamId & 1) === 1) return;
+    const mayBeKnown = streamId <= this.#owner.ids.newest || this.#output.hasSentGoaway;
+    if (mayBeKnown && (streamId & 1) === 1) return;
     this.#owner.fail(h2Error.PROTOCOL_ERROR, "a frame of a stream that was never opened");
-  }
-
-  /** True if there are too many of them. */
-  #countControlFrame(): boolean {
-    if (!this.#conduct.countControlFrame(this.#output.sentBytes)) return false;
-    this.#owner.failByFlood();
-    return true;
-  }
-
-  /** Counts a stream that the client has reset, or has made us reset. */
-  #countReset(): void {
-    if (this.#conduct.countReset()) this.#owner.fail(h2Error.ENHANCE_YOUR_CALM, "too many resets");
   }
 }
