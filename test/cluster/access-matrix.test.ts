@@ -6,7 +6,7 @@ import {
   type MatrixAnswer,
   type CallerKind,
   type TopicRelation,
-} from "@bunting/proxy/internal/access/access-matrix.js";
+} from "../../scripts/access-matrix.js";
 import { expect } from "chai";
 import type { ProxyProcess } from "../support/proxy-process.js";
 import { StockSyncClient } from "../support/stock-sync-client.js";

@@ -1,5 +1,5 @@
 import { networkInterfaces } from "node:os";
-import type { TopicRelation } from "@bunting/proxy/internal/access/access-matrix.js";
+import type { TopicRelation } from "../../../scripts/access-matrix.js";
 import { startProxyInPod, type ProxyProcess } from "../../support/proxy-process.js";
 import type { Cluster } from "./cluster.js";
 import { flagSpec } from "./proxy-under-test.js";
