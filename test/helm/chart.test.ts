@@ -103,6 +103,7 @@ describe("the Helm chart", () => {
     expect(manifests.map(({ kind, metadata }) => `${kind} ${metadata.name}`).sort()).to.deep.equal([
       "ClusterRole bunting-proxy",
       "ClusterRoleBinding bunting-proxy",
+      "CustomResourceDefinition agentrollouts.bunting.dev",
       "CustomResourceDefinition featureflags.core.openfeature.dev",
       "CustomResourceDefinition featureflagsources.core.openfeature.dev",
       "CustomResourceDefinition flagds.core.openfeature.dev",

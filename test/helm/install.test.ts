@@ -63,6 +63,7 @@ describe("the Helm chart on a real API server", () => {
   const argsOf = ({ spec }: Manifest): string[] =>
     (spec as { template: { spec: { containers: [{ args: string[] }] } } }).template.spec.containers[0].args;
   const crds = [
+    "agentrollouts.bunting.dev",
     ...["featureflags", "featureflagsources", "flagds"].map((plural) => `${plural}.core.openfeature.dev`),
     "injections.bunting.dev",
     "inprocessconfigurations.core.openfeature.dev",

@@ -24,6 +24,10 @@ export const buntingAnnotations = Object.freeze({
   notInjected: "bunting.dev/not-injected",
   /** On FeatureFlags, FeatureFlagSources and InProcessConfigurations: the namespaces that may use them, separated by commas. */
   readers: "bunting.dev/readers",
+  /** On a Pod, written by us: the image that its sidecar had before the last AgentRollout. */
+  agentPrevious: "bunting.dev/agent-previous",
+  /** On a Pod, written by us: how far an AgentRollout is with it, as JSON. */
+  agentRollout: "bunting.dev/agent-rollout",
   /** On FeatureFlags and namespaces: `strict`, `errors` or `warn`. */
   validation: "bunting.dev/validation",
 });

@@ -1,5 +1,7 @@
+import { readFileSync } from "node:fs";
+import path from "node:path";
 import { expect } from "chai";
-import { imageReference, imageRevision } from "./image-reference.js";
+import { imagePattern, imageReference, imageRevision, isImageReference } from "./image-reference.js";
 
 const digest = `sha256:${"0123456789abcdef".repeat(4)}`;
 
@@ -27,4 +29,35 @@ describe("imageRevision", () => {
       expect(imageRevision(image)).to.equal(expected);
     });
   }
+});
+
+describe("isImageReference", () => {
+  const digest = `sha256:${"a1".repeat(32)}`;
+
+  it("takes images with a tag or a digest", () => {
+    for (const image of [
+      ...["agent:1", "registry.example/agent:1.2-rc_3", "localhost:5000/a/b/c:latest"],
+      ...[`registry.example/a_b/c__d/e-f.g@${digest}`, `agent:1@${digest}`],
+    ])
+      expect(isImageReference(image), image).to.equal(true);
+  });
+
+  it("refuses what is none", () => {
+    for (const text of [
+      ...["", "agent", "registry.example/agent", "Agent:1", "a b:1", "agent:", "agent:1:2", "agent:-1", ":1"],
+      ...[
+        "../agent:1",
+        "https://registry.example/agent:1",
+        "agent@sha256:12",
+        "agent:1\n",
+        `a/${"b".repeat(512)}:1`,
+      ],
+    ])
+      expect(isImageReference(text), text).to.equal(false);
+  });
+
+  it("is what the resource type has, too", () => {
+    const file = path.join(import.meta.dirname, "../../../../deploy/crds/agentrollouts.yaml");
+    expect(readFileSync(file, "utf8")).to.contain(`self.matches('${imagePattern}')`);
+  });
 });

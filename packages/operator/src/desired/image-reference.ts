@@ -16,3 +16,16 @@ export function imageRevision(image: string): string {
     .slice(0, maxLabelLength)
     .replace(/^[^a-zA-Z0-9]+|[^a-zA-Z0-9]+$/g, "");
 }
+
+const pathPart = "[a-z0-9]+(?:(?:[.]|_|__|-+)[a-z0-9]+)*";
+
+/** An image with a tag or a digest. The resource type AgentRollout has the same. */
+export const imagePattern = `^(?:[a-zA-Z0-9][a-zA-Z0-9.-]*(?::[0-9]{1,5})?/)?${pathPart}(?:/${pathPart})*(?::[a-zA-Z0-9_][a-zA-Z0-9_.-]{0,127}(?:@sha256:[a-f0-9]{64})?|@sha256:[a-f0-9]{64})$`;
+
+/** As in the resource type. */
+const maxImageLength = 512;
+
+/** True for a text that names an image, with a tag or a digest. */
+export function isImageReference(text: string): boolean {
+  return text.length <= maxImageLength && new RegExp(imagePattern).test(text);
+}

@@ -40,6 +40,13 @@ export const definitions: Readonly<Record<string, DefinitionTable>> = {
     ],
   },
   "flagds.core.openfeature.dev": { version, fields: [[spec, resourceFields.flagd]] },
+  "agentrollouts.bunting.dev": {
+    version: "v1alpha1",
+    fields: [
+      [spec, ["image", "from", "paused"]],
+      [["status"], ["conditions"]],
+    ],
+  },
   "injections.bunting.dev": { version: "v1alpha1", fields: [[[], ["spec"]]] },
 };
 

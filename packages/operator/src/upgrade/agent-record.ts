@@ -1,0 +1,75 @@
+/**
+ * How far a rollout is with a Pod:
+ *
+ * - updating: it has the new image, and is not proven to run with it yet.
+ * - observing: it runs with it, and is watched for a while.
+ * - updated: it has been watched long enough.
+ * - failing: it has its old image back after a failure, and does not run with that yet.
+ * - failed: likewise, and that is over.
+ * - reverting: it was updated, and has its old image back because the rollout has halted; it does not run with that yet.
+ * - reverted: likewise, and that is over.
+ * - left: somebody else changed its image meanwhile.
+ */
+export const agentStates = [
+  "updating",
+  "observing",
+  "updated",
+  "failing",
+  "failed",
+  "reverting",
+  "reverted",
+  "left",
+] as const;
+export type AgentState = (typeof agentStates)[number];
+
+/** What a rollout has done to a Pod. It is an annotation of the Pod, and all that a restarted operator knows. */
+export interface AgentRecord {
+  /** The uid of the AgentRollout. */
+  readonly rollout: string;
+  /** The image that the rollout gave, or tried to. */
+  readonly image: string;
+  readonly state: AgentState;
+  /** When it entered the state, in ms since 1970. */
+  readonly atMs: number;
+  /** The ID of the image, and the restarts, that the sidecar had before. */
+  readonly imageID: string;
+  readonly restarts: number;
+  /** Why it failed. */
+  readonly why?: string;
+}
+
+const inFlight: ReadonlySet<AgentState> = new Set(["updating", "observing", "failing", "reverting"]);
+
+/** True while a Pod counts against all budgets. */
+export function isInFlight(record: AgentRecord | undefined): boolean {
+  return record !== undefined && inFlight.has(record.state);
+}
+
+/** Longer annotations are nobody's of us. */
+const maxLength = 4_096;
+const maxWhyLength = 256;
+
+export function formatRecord({ atMs, why, ...record }: AgentRecord): string {
+  const at = new Date(atMs).toISOString();
+  return JSON.stringify({ ...record, at, ...(why === undefined ? {} : { why: why.slice(0, maxWhyLength) }) });
+}
+
+/** Undefined for what is no record: whoever may edit a Pod can write anything there. */
+export function parseRecord(text: string | undefined): AgentRecord | undefined {
+  if (text === undefined || text.length > maxLength) return undefined;
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+  if (typeof value !== "object" || value === null) return undefined;
+  const { rollout, image, state, at, imageID, restarts, why } = value as Readonly<Record<string, unknown>>;
+  const atMs = typeof at === "string" ? Date.parse(at) : Number.NaN;
+  const known = agentStates.find((each) => each === state);
+  if (typeof rollout !== "string" || typeof image !== "string" || typeof imageID !== "string")
+    return undefined;
+  if (known === undefined || !Number.isFinite(atMs) || typeof restarts !== "number") return undefined;
+  const told = typeof why === "string" ? { why: why.slice(0, maxWhyLength) } : {};
+  return { rollout, image, state: known, atMs, imageID, restarts, ...told };
+}

@@ -1,0 +1,119 @@
+import { isImageReference } from "../desired/image-reference.js";
+import { isInFlight, type AgentRecord, type AgentState } from "./agent-record.js";
+import type { FleetAgent, FleetPod } from "./fleet.js";
+import type { RolloutSettings } from "./rollout-settings.js";
+
+/** What is to be written to a Pod. */
+export interface PodChange {
+  readonly pod: FleetPod;
+  /** The image of the sidecar, which may be the one that it has. */
+  readonly image: string;
+  /** The image before, if that is news. */
+  readonly previous?: string;
+  readonly record: AgentRecord;
+}
+
+/** A Pod that is under way, and what it is held to. */
+export interface StepInputs {
+  readonly pod: FleetPod;
+  readonly agent: FleetAgent;
+  readonly record: AgentRecord;
+  readonly settings: RolloutSettings;
+  readonly nowMs: number;
+}
+
+interface Step {
+  readonly state: AgentState;
+  readonly why?: string;
+  readonly image?: string;
+}
+
+/** What a Pod that is under way does next; undefined while it has to wait. */
+export function nextStep(inputs: StepInputs): PodChange | undefined {
+  const { pod, agent, record, nowMs } = inputs;
+  const step = isOver(inputs) ? { state: leaving[record.state] ?? record.state } : stepOf(inputs);
+  if (step === undefined || step.state === record.state) return undefined;
+  const { state, why, image = agent.image } = step;
+  const told = why ?? record.why;
+  const next = { ...record, state, atMs: nowMs, ...(told === undefined ? {} : { why: told }) };
+  return { pod, image, record: next };
+}
+
+/** When time alone makes the next step. */
+export function dueMs({ record, settings }: Pick<StepInputs, "record" | "settings">): number {
+  if (!isInFlight(record)) return Infinity;
+  return record.atMs + (record.state === "observing" ? settings.observeMs : settings.deadlineMs);
+}
+
+/** Where Pods go that have ended, or whose image somebody else has changed. */
+const leaving: Partial<Record<AgentState, AgentState>> = {
+  updating: "left",
+  observing: "left",
+  failing: "failed",
+  reverting: "left",
+};
+
+function isOver({ pod, agent, record }: StepInputs): boolean {
+  const isBack = record.state === "failing" || record.state === "reverting";
+  const expected = isBack ? agent.previous : record.image;
+  return agent.image !== expected || pod.phase === "Succeeded" || pod.phase === "Failed";
+}
+
+/** The transitions of what is under way. */
+function stepOf(inputs: StepInputs): Step | undefined {
+  switch (inputs.record.state) {
+    case "updating":
+      return afterUpdating(inputs);
+    case "observing":
+      return afterObserving(inputs);
+    case "failing":
+      return afterReturning(inputs, "failed");
+    case "reverting":
+      return afterReturning(inputs, "reverted");
+    case "updated":
+    case "failed":
+    case "reverted":
+    case "left":
+      return undefined;
+  }
+}
+
+function afterUpdating(inputs: StepInputs): Step | undefined {
+  const { pod, agent, record, nowMs } = inputs;
+  const more = agent.restarts - record.restarts;
+  if (more > 1) return failure(inputs, `restarted ${more} times with it`);
+  const isNew = agent.imageID !== "" && agent.imageID !== record.imageID && more === 1;
+  if (isNew && agent.isStarted && agent.isReady && pod.isReady) return { state: "observing" };
+  if (nowMs < dueMs(inputs)) return undefined;
+  if (agent.trouble !== undefined) return failure(inputs, `did not start with it: ${agent.trouble}`);
+  if (!isNew) return failure(inputs, "was not started with another image in time");
+  return failure(inputs, agent.isReady ? "left its Pod not ready with it" : "was not ready with it in time");
+}
+
+function afterObserving(inputs: StepInputs): Step | undefined {
+  const { pod, agent, record, nowMs } = inputs;
+  const more = agent.restarts - record.restarts;
+  if (more !== 1) return failure(inputs, `restarted ${more} times with it`);
+  if (!agent.isStarted || !agent.isReady) return failure(inputs, "was ready with it, and is no more");
+  if (!pod.isReady) return failure(inputs, "was ready with it, but its Pod is no more");
+  return nowMs < dueMs(inputs) ? undefined : { state: "updated" };
+}
+
+/** The old image is put back, if it is known. */
+function failure({ agent, record }: StepInputs, what: string): Step {
+  const why = `The sidecar was given ${record.image}, and ${what}.`;
+  const { previous } = agent;
+  if (previous !== undefined && isImageReference(previous)) return { state: "failing", why, image: previous };
+  return { state: "failed", why: `${why} Its image of before is not known, so it stays.` };
+}
+
+function afterReturning(inputs: StepInputs, end: "failed" | "reverted"): Step | undefined {
+  const { pod, agent, record, nowMs } = inputs;
+  const isBack = agent.imageID === record.imageID && agent.isStarted && agent.isReady && pod.isReady;
+  if (isBack) return { state: end };
+  if (nowMs < dueMs(inputs)) return undefined;
+  return {
+    state: end,
+    why: `${record.why ?? "It has its old image back."} It was not ready with that in time, either.`,
+  };
+}

@@ -1,0 +1,89 @@
+import type { LabelSelector } from "@bunting/kube";
+import type { AgentRecord } from "./agent-record.js";
+import type { RolloutSettings } from "./rollout-settings.js";
+
+export type Labels = Readonly<Record<string, string>>;
+
+/** Of a Pod, what decides about upgrades. */
+export interface FleetPod {
+  /** `namespace/name` */
+  readonly key: string;
+  readonly namespace: string;
+  readonly uid: string;
+  readonly resourceVersion: string;
+  readonly labels: Labels;
+  /** The same for all Pods of a workload; of its own for a Pod that nothing replaces. */
+  readonly workload: string;
+  readonly node: string;
+  readonly createdMs: number;
+  readonly phase: string;
+  readonly isEnding: boolean;
+  readonly isReady: boolean;
+  /** The sidecar; undefined if there is none that is a rollout's business. */
+  readonly agent?: FleetAgent;
+}
+
+/** A sidecar, as the Pod's spec and status have it. */
+export interface FleetAgent {
+  readonly list: "containers" | "initContainers";
+  readonly index: number;
+  /** As in the spec. */
+  readonly image: string;
+  /** Of the container that was started last. */
+  readonly imageID: string;
+  readonly isStarted: boolean;
+  readonly isReady: boolean;
+  readonly restarts: number;
+  /** Why it does not run, in a word of the kubelet. */
+  readonly trouble?: string;
+  readonly record?: AgentRecord;
+  /** The image before the last rollout. */
+  readonly previous?: string;
+}
+
+/** A PodDisruptionBudget. */
+export interface FleetBudget {
+  readonly namespace: string;
+  readonly name: string;
+  /** Absent: it selects nothing. */
+  readonly selector?: LabelSelector;
+  /** Disruptions that it allows; 0 while its status is not about its present spec. */
+  readonly allowed: number;
+}
+
+/** A failure that counts. */
+export interface Failure {
+  readonly pod: string;
+  readonly uid: string;
+  readonly atMs: number;
+  readonly message: string;
+}
+
+/** What a rollout has written of itself. */
+export interface RolloutProgress {
+  /** The image that this is about; another one begins anew. */
+  readonly image: string;
+  /** Records and failures from before do not count. */
+  readonly sinceMs: number;
+  /** Set once it has halted, and why. */
+  readonly halted?: string;
+  readonly failures: readonly Failure[];
+}
+
+export interface FleetRollout {
+  readonly name: string;
+  readonly uid: string;
+  readonly createdMs: number;
+  readonly settings: RolloutSettings;
+  /** Undefined before anything was written. */
+  readonly progress?: RolloutProgress;
+}
+
+/** All that decisions are made of. */
+export interface Fleet {
+  readonly rollouts: readonly FleetRollout[];
+  readonly pods: readonly FleetPod[];
+  readonly budgets: readonly FleetBudget[];
+  /** Labels of namespaces. Pods of others are left alone. */
+  readonly namespaces: ReadonlyMap<string, Labels>;
+}
