@@ -81,6 +81,44 @@ export const operatorDashboard: Dashboard = {
       ],
     },
     {
+      title: "Upgrades in place",
+      panels: [
+        {
+          title: "Pods of AgentRollouts",
+          description:
+            "By rollout and what is so of them. The status of the AgentRollout says what those wait for that wait.",
+          unit: "short",
+          queries: [
+            {
+              expr: `max by (rollout, state) (${series("bunting_operator_rollout_pods")})`,
+              legend: "{{rollout}}: {{state}}",
+            },
+          ],
+        },
+        {
+          title: "Halted",
+          description: "1 for an AgentRollout that has halted, because too many Pods failed.",
+          unit: "short",
+          red: 1,
+          queries: [
+            {
+              expr: `max by (rollout) (${series("bunting_operator_rollout_halted")})`,
+              legend: "{{rollout}}",
+            },
+          ],
+        },
+        {
+          title: "Steps",
+          description: "Of Pods, by the state that they entered; and changes that an API server refused.",
+          unit: "reqps",
+          queries: [
+            perSecond("bunting_operator_rollout_changes_total", "state", "{{state}}"),
+            perSecond("bunting_operator_rollout_refusals_total", "job", "refused"),
+          ],
+        },
+      ],
+    },
+    {
       title: "Webhooks",
       panels: [
         {

@@ -363,7 +363,10 @@ describe("the operator", function () {
   });
 
   describe("with all that may be switched on", () => {
-    const args = ["--flagd", "--rollout-on-change", "--missed-pods=evict", "--provider-kubernetes=direct"];
+    const args = [
+      ...["--flagd", "--rollout-on-change", "--missed-pods=evict", "--provider-kubernetes=direct"],
+      "--agent-rollouts",
+    ];
     let granted: readonly Permission[];
     let shop: string;
 
@@ -438,6 +441,27 @@ describe("the operator", function () {
       const metadata = { name: "missed", annotations: asking("watched"), ownerReferences: [owner] };
       await cluster().api.create(path, { metadata, spec: podSpec });
       await eventually(async () => !(await exists(`${path}/missed`)), "it is evicted");
+    });
+
+    it("gives running sidecars another image", async () => {
+      const path = `/api/v1/namespaces/${shop}/pods/running`;
+      const sidecar = { name: "flagd", image: "registry.example/agent:1", restartPolicy: "Always" };
+      await cluster().api.create(`/api/v1/namespaces/${shop}/pods`, {
+        metadata: { name: "running", labels: { "bunting.dev/agent": "1" }, annotations: { a: "b" } },
+        spec: { ...podSpec, initContainers: [sidecar], nodeName: "nowhere" },
+      });
+      const status = { phase: "Running", conditions: [{ type: "Ready", status: "True" }] };
+      await cluster().api.patch(`${path}/status`, { status });
+      const rollout = `/apis/bunting.dev/v1alpha1/agentrollouts/${shop}`;
+      await cluster().api.apply(rollout, {
+        ...{ apiVersion: "bunting.dev/v1alpha1", kind: "AgentRollout", metadata: { name: shop } },
+        spec: { image: "registry.example/agent:2", from: ["*"], minAge: "0s" },
+      });
+      await eventually(
+        async () => JSON.stringify(await cluster().api.get(path)).includes("registry.example/agent:2"),
+        "it has the image",
+      );
+      await cluster().api.delete(rollout);
     });
 
     it("needs no more than it is granted", () => {

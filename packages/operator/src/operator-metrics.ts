@@ -2,6 +2,7 @@ import { buildInfo, type Registry } from "@bunting/runtime";
 import { tlsMetrics } from "@bunting/server";
 import { admissionMetrics } from "./admission/admission-metrics.js";
 import { certificateMetrics } from "./certificates/certificate-metrics.js";
+import { agentRolloutMetrics } from "./controllers/agent-rollout/agent-rollout-metrics.js";
 import { applyMetrics } from "./controllers/apply/apply-metrics.js";
 import { controllerMetrics } from "./controllers/controller-metrics.js";
 import { missedPodsMetrics } from "./controllers/pods/missed-pods-metrics.js";
@@ -24,6 +25,7 @@ export function operatorMetrics(registry?: Registry) {
     ...certificateMetrics.create(registry),
     ...admissionMetrics.create(registry),
     ...missedPodsMetrics.create(registry),
+    ...agentRolloutMetrics.create(registry),
     tls: tlsMetrics("bunting_operator_webhook").create(registry),
   };
 }

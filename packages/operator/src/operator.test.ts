@@ -210,6 +210,7 @@ const rows: { readonly [Name in keyof OperatorOptions]: Row | "read before" | "i
     reaches: (made) => [proxy(made).settings.tellsAgents, made.all("AgentStatus")],
     as: [false, []],
   },
+  agentRollouts: { value: true, reaches: (made) => made.all("AgentRolloutController").length, as: 1 },
   flagsValidation: {
     value: false,
     reaches: (made) => [paths(made), made.all("FeatureFlagStatus")],

@@ -18,6 +18,7 @@ import { OperatorReadiness } from "./operator-readiness.js";
 import type { OperatorOptions } from "./options.js";
 import { reflectorMetrics } from "./process-of-operator-metrics.js";
 import { version } from "./version.js";
+import { agentRollouts } from "./wiring/agent-rollouts.js";
 import { admissionPort } from "./wiring/admission.js";
 import { certificatesOf } from "./wiring/certificates.js";
 import { compiledInjections } from "./wiring/compiled-injections.js";
@@ -79,6 +80,7 @@ export async function createOperator(
   const checks = featureFlagChecks(wiring, { events, levelOfNamespace, onCounted: counted.onCounted });
   const pods = watchedPods(wiring, { events, injections });
   const restarts = rollouts(wiring, { events, sources });
+  const upgrades = agentRollouts(wiring, { events });
   const agents = flagds(wiring, { events, sources });
   const proxy = deployedProxy(wiring, { events, use, owner, onState: injections.proxyEntered });
   const webhooks = admissionPort(wiring, { lookup, levelOfNamespace, certificates, keys: calls.keys });
@@ -104,9 +106,17 @@ export async function createOperator(
         work: {
           own: calls.own,
           shared: () =>
-            [calls.alone, injections.leading, pods, restarts, checks, agents, proxy, counted.leading].flatMap(
-              (make) => make(),
-            ),
+            [
+              calls.alone,
+              injections.leading,
+              pods,
+              restarts,
+              upgrades,
+              checks,
+              agents,
+              proxy,
+              counted.leading,
+            ].flatMap((make) => make()),
         },
       }),
       "is the last to start, because everything has to be there for the leader, and the first to stop, so that another replica leads at once",

@@ -136,6 +136,14 @@ export const operatorOptionTable = {
     group: pods,
     env: ["BUNTING_ROLLOUT_ON_CHANGE"],
   }),
+  agentRollouts: option({
+    type: toggle,
+    default: false,
+    describe:
+      "Obeys objects of the kind AgentRollout: running sidecars get another image in place. The operator has to be permitted to patch the Pods of all namespaces; a ValidatingAdmissionPolicy holds it to the sidecar's image.",
+    group: pods,
+    env: ["BUNTING_AGENT_ROLLOUTS"],
+  }),
   flagsValidation: option({
     type: toggle,
     default: true,

@@ -25,6 +25,7 @@ const withChecks = { option: "flags-validation", is: ["true"] } as const;
 const withAgents = { option: "status-agents", is: ["true"] } as const;
 const withDirectWatches = { option: "provider-kubernetes", is: ["direct"] } as const;
 const withFlagds = { option: "flagd", is: ["true"] } as const;
+const ofAgentRollouts = { scope: "cluster", onlyIf: { option: "agent-rollouts", is: ["true"] } } as const;
 const withOwnAuthority = { option: "certificates", is: ["own"] } as const;
 
 /** All that the operator may do. A test compares this with what an API server saw it do: neither may be more. */
@@ -101,6 +102,34 @@ export const permissions: readonly Permission[] = Object.freeze([
     verbs: ["create"],
     onlyIf: { option: "missed-pods", is: ["evict"] },
     why: "has such Pods replaced",
+  },
+  {
+    ...ofAgentRollouts,
+    apiGroup: "bunting.dev",
+    resources: ["agentrollouts"],
+    verbs: ["list", "watch"],
+    why: "reads which running sidecars get another image",
+  },
+  {
+    ...ofAgentRollouts,
+    apiGroup: "bunting.dev",
+    resources: ["agentrollouts/status"],
+    verbs: ["patch"],
+    why: "says in their status how far they are",
+  },
+  {
+    ...ofAgentRollouts,
+    apiGroup: "",
+    resources: ["pods"],
+    verbs: ["patch"],
+    why: "gives running sidecars another image; a ValidatingAdmissionPolicy refuses it all other changes",
+  },
+  {
+    ...ofAgentRollouts,
+    apiGroup: "policy",
+    resources: ["poddisruptionbudgets"],
+    verbs: ["list", "watch"],
+    why: "takes no more Pods at a time than these allow",
   },
   {
     scope: "cluster",

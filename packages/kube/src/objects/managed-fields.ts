@@ -18,7 +18,11 @@ export interface FieldSet {
 }
 
 /** Operations of a JSON patch (RFC 6902). */
-export type JsonPatch = readonly { readonly op: "replace"; readonly path: string; readonly value: unknown }[];
+export type JsonPatch = readonly {
+  readonly op: "add" | "replace" | "test";
+  readonly path: string;
+  readonly value: unknown;
+}[];
 
 /**
  * A patch that transfers fields of other managers to us, as if we had applied them: the next apply removes those that it

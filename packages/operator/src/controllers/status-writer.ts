@@ -1,4 +1,3 @@
-import { openFeatureApiVersion } from "@bunting/featureflags/resources";
 import { KubeError, type KubeObject, type ResourceType, type RestClient } from "@bunting/kube";
 import { isAborted, sleep, TokenBucket, type Context, type Rate } from "@bunting/runtime";
 
@@ -10,7 +9,7 @@ export interface StatusTarget {
   readonly type: ResourceType;
   readonly kind: string;
   /** With a uid, the status is that of this object and of no other with its name. */
-  readonly metadata: { readonly namespace: string; readonly name: string; readonly uid?: string };
+  readonly metadata: { readonly namespace?: string; readonly name: string; readonly uid?: string };
 }
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -96,9 +95,10 @@ export class StatusWriter {
   #apply({ type, kind, metadata }: StatusTarget, status: Fields, signal: AbortSignal): Promise<KubeObject> {
     const { client, fieldManager } = this.#options;
     const { namespace, name } = metadata;
-    const body = { apiVersion: openFeatureApiVersion, kind, metadata, status };
+    const body = { apiVersion: `${type.group}/${type.version}`, kind, metadata, status };
     const how = { fieldManager, force: true, subresource: "status" };
-    return client.apply({ type, namespace, name }, body, how, signal);
+    const scope = namespace === undefined ? { type, name } : { type, namespace, name };
+    return client.apply(scope, body, how, signal);
   }
 }
 

@@ -7,6 +7,7 @@ import { selects } from "./selects.js";
 export const waitReasons = Object.freeze({
   NotReady: "they are not running and ready",
   Young: "they are too young",
+  Refused: "an API server has refused to change them, as an event says",
   Wave: "those before them are not proven yet",
   MaxInFlight: "as many as may be are under way",
   Node: "others on their node are under way",
@@ -50,6 +51,7 @@ export class Capacity {
 
   /** Why it may not be begun with the Pod; undefined if it may. */
   obstacle(pod: FleetPod, { uid, settings }: FleetRollout): WaitReason | undefined {
+    if (pod.isHeld === true) return "Refused";
     if (this.#count("rollout", uid) >= settings.maxInFlight) return "MaxInFlight";
     if (this.#count("node", pod.node) >= settings.perNode) return "Node";
     // It is missing already: that it gets another image takes nothing from anybody.

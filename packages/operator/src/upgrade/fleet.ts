@@ -19,6 +19,8 @@ export interface FleetPod {
   readonly phase: string;
   readonly isEnding: boolean;
   readonly isReady: boolean;
+  /** True for a while after an API server has refused to change it. */
+  readonly isHeld?: boolean;
   /** The sidecar; undefined if there is none that is a rollout's business. */
   readonly agent?: FleetAgent;
 }

@@ -17,6 +17,7 @@ import { WebhookKeyKeeper } from "../certificates/webhook-key-keeper.js";
 import { statusTokenKeeper } from "../certificates/status-token-keeper.js";
 import { AgentStatus } from "../controllers/agents/agent-status.js";
 import { ProxyAgents } from "../controllers/agents/proxy-agents.js";
+import { AgentRolloutController } from "../controllers/agent-rollout/agent-rollout-controller.js";
 import { Applier } from "../controllers/apply/applier.js";
 import { AccessController } from "../controllers/access/access-controller.js";
 import { FeatureFlagStatus } from "../controllers/feature-flag-status.js";
@@ -62,6 +63,7 @@ export const operatorParts = {
   PodStream,
   MissedPods,
   RolloutOnChange,
+  AgentRolloutController,
   FlagdController,
   UnservedFlagds,
   FeatureFlagStatus,

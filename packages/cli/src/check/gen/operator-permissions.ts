@@ -142,6 +142,76 @@ export const operatorPermissions = [
   },
   {
     "scope": "cluster",
+    "onlyIf": {
+      "option": "agent-rollouts",
+      "is": [
+        "true"
+      ]
+    },
+    "apiGroup": "bunting.dev",
+    "resources": [
+      "agentrollouts"
+    ],
+    "verbs": [
+      "list",
+      "watch"
+    ],
+    "why": "reads which running sidecars get another image"
+  },
+  {
+    "scope": "cluster",
+    "onlyIf": {
+      "option": "agent-rollouts",
+      "is": [
+        "true"
+      ]
+    },
+    "apiGroup": "bunting.dev",
+    "resources": [
+      "agentrollouts/status"
+    ],
+    "verbs": [
+      "patch"
+    ],
+    "why": "says in their status how far they are"
+  },
+  {
+    "scope": "cluster",
+    "onlyIf": {
+      "option": "agent-rollouts",
+      "is": [
+        "true"
+      ]
+    },
+    "apiGroup": "",
+    "resources": [
+      "pods"
+    ],
+    "verbs": [
+      "patch"
+    ],
+    "why": "gives running sidecars another image; a ValidatingAdmissionPolicy refuses it all other changes"
+  },
+  {
+    "scope": "cluster",
+    "onlyIf": {
+      "option": "agent-rollouts",
+      "is": [
+        "true"
+      ]
+    },
+    "apiGroup": "policy",
+    "resources": [
+      "poddisruptionbudgets"
+    ],
+    "verbs": [
+      "list",
+      "watch"
+    ],
+    "why": "takes no more Pods at a time than these allow"
+  },
+  {
+    "scope": "cluster",
     "apiGroup": "",
     "resources": [
       "configmaps"
@@ -649,6 +719,12 @@ export const permissionOptions = {
   "rollout-on-change": {
     "env": [
       "BUNTING_ROLLOUT_ON_CHANGE"
+    ],
+    "default": "false"
+  },
+  "agent-rollouts": {
+    "env": [
+      "BUNTING_AGENT_ROLLOUTS"
     ],
     "default": "false"
   },

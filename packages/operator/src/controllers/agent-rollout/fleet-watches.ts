@@ -1,0 +1,126 @@
+import {
+  compareResourceVersions,
+  keyOf,
+  type ClusterWatches,
+  type KubeObject,
+  type RunningInformer,
+} from "@bunting/kube";
+import type { Fleet, FleetPod } from "../../upgrade/fleet.js";
+import { podType } from "../pods/pod-stream.js";
+import { resourceTypes } from "../apply/resource-types.js";
+import { storedBudget, type StoredBudget } from "./fleet-budget.js";
+import { storedPod, type StoredPod } from "./fleet-pod.js";
+
+const namespaceType = { group: "", version: "v1", plural: "namespaces" } as const;
+
+/** Pods, PodDisruptionBudgets and namespaces, watched only as long as somebody has begun to. */
+export class FleetWatches {
+  readonly #watches: ClusterWatches;
+  readonly #exempt: ReadonlySet<string>;
+  readonly #onChange: () => void;
+  #running: RunningWatches | undefined;
+
+  /** @param exempt namespaces whose Pods are left alone */
+  constructor(watches: ClusterWatches, exempt: ReadonlySet<string>, onChange: () => void) {
+    this.#watches = watches;
+    this.#exempt = exempt;
+    this.#onChange = onChange;
+  }
+
+  /** Has them watched until `stop`, or until the signal aborts. */
+  begin(signal: AbortSignal): void {
+    this.#running ??= this.#open(signal);
+  }
+
+  async stop(): Promise<void> {
+    const running = this.#running;
+    this.#running = undefined;
+    running?.abort.abort();
+    await running?.ended;
+  }
+
+  /** Our own write of a Pod, of which the watch has not told yet: budgets would be used twice. */
+  written(object: KubeObject): void {
+    const pod = storedPod(object);
+    this.#running?.written.set(keyOf(pod), pod);
+  }
+
+  /** All that there is; undefined until everything was read. */
+  get fleet(): Omit<Fleet, "rollouts"> | undefined {
+    const running = this.#running;
+    if (running === undefined) return undefined;
+    const { pods, budgets, namespaces } = running;
+    if (![pods, budgets, namespaces].every(({ informer }) => informer.hasSynced)) return undefined;
+    const labels = [...namespaces.informer.store.list()].map(
+      ({ metadata }) => [metadata.name, metadata.labels ?? {}] as const,
+    );
+    return {
+      pods: [...pods.informer.store.list()].map((pod) => newest(pod, running.written)),
+      budgets: Array.from(budgets.informer.store.list(), ({ budget }) => budget),
+      namespaces: new Map(labels.filter(([name]) => !this.#exempt.has(name))),
+    };
+  }
+
+  #open(signal: AbortSignal): RunningWatches {
+    const written = new Map<string, StoredPod>();
+    const synced = this.#onChange;
+    const handler = { changed: this.#onChange, synced };
+    const pods = this.#watches.inform<StoredPod>(
+      { type: podType },
+      {
+        transform: storedPod,
+        handler: {
+          synced,
+          changed: (key, object) => {
+            if (object === undefined) written.delete(key);
+            this.#onChange();
+          },
+        },
+      },
+    );
+    const budgets = this.#watches.inform<StoredBudget>(
+      { type: resourceTypes.PodDisruptionBudget },
+      { transform: storedBudget, handler },
+    );
+    const namespaces = this.#watches.inform(
+      { type: namespaceType, isMetadataOnly: true },
+      { transform: labelled, handler },
+    );
+    const abort = new AbortController();
+    const until = AbortSignal.any([signal, abort.signal]);
+    const ended = Promise.all([pods, budgets, namespaces].map((each) => each.run(until)));
+    return { pods, budgets, namespaces, written, abort, ended };
+  }
+}
+
+interface RunningWatches {
+  readonly pods: RunningInformer<StoredPod, never>;
+  readonly budgets: RunningInformer<StoredBudget, never>;
+  readonly namespaces: RunningInformer<KubeObject, never>;
+  readonly written: Map<string, StoredPod>;
+  readonly abort: AbortController;
+  readonly ended: Promise<unknown>;
+}
+
+function newest(seen: StoredPod, written: Map<string, StoredPod>): FleetPod {
+  const key = keyOf(seen);
+  const own = written.get(key);
+  if (own === undefined) return seen.fleet;
+  const isBehind =
+    own.fleet.uid === seen.fleet.uid &&
+    compareResourceVersions(seen.fleet.resourceVersion, own.fleet.resourceVersion) < 0;
+  if (isBehind) return own.fleet;
+  written.delete(key);
+  return seen.fleet;
+}
+
+function labelled({ metadata: { name, uid, resourceVersion, labels = {} } }: KubeObject): KubeObject {
+  return {
+    metadata: {
+      name,
+      labels,
+      ...(uid === undefined ? {} : { uid }),
+      ...(resourceVersion === undefined ? {} : { resourceVersion }),
+    },
+  };
+}
