@@ -134,7 +134,7 @@ export const checks: readonly Check[] = [
     group: "topics",
     title: "flags are accepted, current, and arrive",
     phases: ["installed"],
-    read: async (survey) => ({ statuses: await statuses(survey), flags: await survey.flags() }),
+    read: async (survey) => ({ proxies: await survey.proxies(), flags: await survey.flags() }),
     judge: judgeTopics,
   }),
 ];

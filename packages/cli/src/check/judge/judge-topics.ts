@@ -1,22 +1,30 @@
-import type { LateStatus, ReportedStatus, TopicStatus } from "../../status/proxy-status.js";
+import type { LateStatus, TopicStatus } from "../../status/proxy-status.js";
 import { span } from "../../status/span.js";
 import type { FlagVerdict } from "../cluster-survey.js";
 import type { CheckFinding } from "../finding-codes.js";
+import type { AskedProxies } from "../proxy/ask-proxies.js";
 
 export interface TopicsFacts {
-  readonly statuses: readonly { readonly name: string; readonly status: ReportedStatus }[];
+  readonly proxies: AskedProxies;
   readonly flags: ReadonlyMap<string, FlagVerdict>;
 }
 
 /** A topic that several replicas serve is a finding once. */
-export function judgeTopics({ statuses, flags }: TopicsFacts): readonly CheckFinding[] {
+export function judgeTopics({ proxies, flags }: TopicsFacts): readonly CheckFinding[] {
   const found = new Map<string, CheckFinding>();
   const add = (finding: CheckFinding): void => {
     const key = `${finding.code} ${finding.where}`;
     if (!found.has(key)) found.set(key, finding);
   };
   for (const [key, { refusal }] of flags) if (refusal !== undefined) add(refused(key, refusal));
-  for (const { name, status } of statuses) {
+  for (const { name, answer } of proxies) {
+    if (answer.kind !== "status") {
+      // Of what it serves nothing is known, which is not that it is well.
+      const todo = "ask where its status may be read";
+      add({ code: "not-checked", where: `proxy ${name}`, what: answer.message, todo });
+      continue;
+    }
+    const { status } = answer;
     for (const reason of status.refusedDocuments)
       add({ code: "topic-refused", where: `proxy ${name}`, what: reason, todo: "correct the manifest" });
     for (const topic of status.topics) judgeTopic(topic).forEach(add);

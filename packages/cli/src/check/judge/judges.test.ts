@@ -366,15 +366,19 @@ describe("judgeTopics", () => {
   });
 
   it("finds what is refused, stale or behind, once for all replicas", () => {
-    const statuses = [
-      { name: "one", status },
-      { name: "two", status: { ...status, refusedDocuments: [] } },
-    ];
+    const proxies = [
+      { name: "one", answer: { kind: "status", status }, sync: undefined },
+      {
+        name: "two",
+        answer: { kind: "status", status: { ...status, refusedDocuments: [] } },
+        sync: undefined,
+      },
+    ] as const;
     const flags = new Map([
       ["shop/a", { refusal: "The flag f is bad." }],
       ["shop/b", {}],
     ]);
-    const found = judgeTopics({ statuses, flags });
+    const found = judgeTopics({ proxies, flags });
     expect(briefly(found)).to.deep.equal([
       "topic-refused FeatureFlag shop/a",
       "topic-refused proxy one",
@@ -383,8 +387,17 @@ describe("judgeTopics", () => {
       "subscriber-left shop/web-2 of shop/a",
     ]);
     expectSentences(found);
-    expect(judgeTopics({ statuses: [{ name: "one", status }], flags: new Map() })[1]?.what).to.equal(
+    expect(judgeTopics({ proxies: [proxies[0]], flags: new Map() })[1]?.what).to.equal(
       "agents refuse its flag f: bad",
     );
+  });
+
+  it("does not call well what a proxy serves whose status can't be had, or is none", () => {
+    for (const kind of ["unreachable", "unreadable"] as const) {
+      const proxies = [{ name: "one", answer: { kind, message: "it has no status" }, sync: undefined }];
+      const found = judgeTopics({ proxies, flags: new Map() });
+      expect(briefly(found)).to.deep.equal(["not-checked proxy one"]);
+      expectSentences(found);
+    }
   });
 });
