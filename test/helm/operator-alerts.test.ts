@@ -80,14 +80,6 @@ const cases: Readonly<Record<string, AlertCase>> = {
     description: "3 Pods within 15 minutes, for the reason NotFound.",
     never: { [`bunting_operator_not_injected_total{${replica}, reason="NotFound"}`]: "7x90" },
   },
-  BuntingAgentRolloutHalted: {
-    series: { [`bunting_operator_rollout_halted{${replica}, rollout="agents"}`]: "0x10 1x79" },
-    firesAtMinute: 12,
-    quietAtMinute: 10,
-    description:
-      "As many Pods failed as the AgentRollout agents has for its threshold. Those that were updated get their image of before back, unless it says otherwise.",
-    never: { [`bunting_operator_rollout_halted{${replica}, rollout="agents"}`]: "0x90" },
-  },
   BuntingOperatorDrift: {
     series: { [`bunting_operator_drift_total{${replica}, kind="Deployment", manager="argocd"}`]: "0+1x90" },
     firesAtMinute: 62,
@@ -96,6 +88,14 @@ const cases: Readonly<Record<string, AlertCase>> = {
     never: {
       [`bunting_operator_drift_total{${replica}, kind="Deployment", manager="kubectl"}`]: "0x10 8x30 15x49",
     },
+  },
+  BuntingAgentRolloutHalted: {
+    series: { [`bunting_operator_rollout_halted{${replica}, rollout="agents"}`]: "0x10 1x79" },
+    firesAtMinute: 12,
+    quietAtMinute: 10,
+    description:
+      "As many Pods failed as the AgentRollout agents has for its threshold. Those that were updated get their image of before back, unless it says otherwise.",
+    never: { [`bunting_operator_rollout_halted{${replica}, rollout="agents"}`]: "0x90" },
   },
 };
 

@@ -116,6 +116,7 @@ const changedOptions: Readonly<Record<string, unknown>> = {
   "missing-source": "refuse",
   "missed-pods": "evict",
   "rollout-on-change": true,
+  "agent-rollouts": true,
   flagd: true,
   "flagd-image": "registry.example/f",
   "flagd-tag": "v9",
@@ -283,6 +284,7 @@ describe("the operator's Helm chart", () => {
       { takeover: true },
       { "leader-elect": false },
       { "missed-pods": "evict", flagd: true, "rollout-on-change": true, "provider-kubernetes": "direct" },
+      { "agent-rollouts": true },
     ] as const) {
       const values: Record<string, string> = { ...defaults };
       for (const [name, value] of Object.entries(options)) values[name] = String(value);

@@ -66,7 +66,7 @@ describe("judgeDefinitions", () => {
 
   it("finds nothing in ours", () => {
     const found = Object.entries(ours).map(([name, object]) => ({ name, object }));
-    expect(found).to.have.length(5);
+    expect(found).to.have.length(6);
     expect(judgeDefinitions({ phase: "installed", found })).to.deep.equal([]);
     expect(judgeDefinitions({ phase: "pre", found })).to.deep.equal([]);
   });
