@@ -33,25 +33,30 @@ export class AskingDeployment {
   }
 
   /** Its Pods ask for what this FeatureFlagSource has; waits until all are ready. */
-  static async create(node: Node, namespace: string, source: string): Promise<AskingDeployment> {
+  static async create(
+    node: Node,
+    namespace: string,
+    source: string,
+    { name = "asking", replicas = 2 }: { readonly name?: string; readonly replicas?: number } = {},
+  ): Promise<AskingDeployment> {
     const { metadata, spec } = bareTemplate(source) as {
       readonly metadata: object;
       readonly spec: { readonly containers: readonly object[] };
     };
-    const labels = { app: "asking" };
+    const labels = { app: name };
     const env = [{ name: "FOLLOWED_FLAG", value: versionFlag }];
     const containers = spec.containers.map((each) => ({ ...each, env }));
     await node.apply({
       apiVersion: "apps/v1",
       kind: "Deployment",
-      metadata: { name: "asking", namespace },
+      metadata: { name, namespace },
       spec: {
-        replicas: 2,
+        replicas,
         selector: { matchLabels: labels },
         template: { metadata: { ...metadata, labels }, spec: { containers } },
       },
     });
-    const deployment = new AskingDeployment(node, namespace, "asking");
+    const deployment = new AskingDeployment(node, namespace, name);
     await deployment.untilRolledOut();
     return deployment;
   }
@@ -88,6 +93,11 @@ export class AskingDeployment {
       expect(asked, name).to.be.greaterThan(100);
       expect(values, name).to.deep.equal([...values].sort((a, b) => Number(a) - Number(b)));
     }
+  }
+
+  /** What the application of each Pod had got when it was last heard of. */
+  get answers(): ReadonlyMap<string, Followed> {
+    return this.#heard;
   }
 
   /** The names of all Pods that were heard of. */

@@ -86,6 +86,12 @@ function afterUpdating(inputs: StepInputs): Step | undefined {
   if (isNew && agent.isStarted && agent.isReady && pod.isReady) return { state: "observing" };
   if (nowMs < dueMs(inputs)) return undefined;
   if (agent.trouble !== undefined) return failure(inputs, `did not start with it: ${agent.trouble}`);
+  // The kubelet does not say of a sidecar that its image can't be pulled: the container of before stays the last.
+  if (!isNew && !agent.isStarted)
+    return failure(
+      inputs,
+      "was stopped, but not started with it in time: see events of the Pod for whether its node can pull the image",
+    );
   if (!isNew) return failure(inputs, "was not started with another image in time");
   return failure(inputs, agent.isReady ? "left its Pod not ready with it" : "was not ready with it in time");
 }

@@ -112,6 +112,9 @@ describe("planFleet", () => {
       );
       expect(next.why).to.contain("ErrImagePull").and.contain(newImage);
       expect(next.atMs).to.equal(nowMs);
+      const stopped = { ...renewed, imageID: record.imageID, restarts: 0, isStarted: false };
+      const unpulled = changeOf(plan([podOf("a", { ...stopped, record: { ...record, ...late } })]));
+      expect(unpulled.record.why).to.contain("can pull the image");
     });
 
     it("watches it for a while, and takes a restart or another readiness as a failure", () => {
