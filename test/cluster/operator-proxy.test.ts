@@ -32,6 +32,7 @@ interface ProxySpec {
     readonly spec: {
       readonly containers: readonly { readonly image: string; readonly args: readonly string[] }[];
       readonly topologySpreadConstraints: readonly { readonly whenUnsatisfiable: string }[];
+      readonly volumes?: readonly { readonly secret: { readonly secretName: string } }[];
     };
   };
 }
@@ -180,6 +181,35 @@ describe("the operator's proxy on a real API server", function () {
       expect(object?.metadata["ownerReferences"], type.plural).to.deep.equal([owner]);
     }
     await eventually(async () => (await world.reasons()).includes("Created"), "an event says so");
+  });
+
+  it("has a Secret about Redis while the options name one", async () => {
+    const secretsOf = (object: KubeObject | undefined): readonly string[] =>
+      (specOf(object)?.template.spec.volumes ?? []).map(({ secret }) => secret.secretName);
+    const withSecrets = (names: readonly string[], what: string): Promise<KubeObject> =>
+      world.until(
+        Deployment,
+        "flagd-proxy",
+        (object) => JSON.stringify(secretsOf(object)) === JSON.stringify(names),
+        what,
+      );
+    const first = new AbortController();
+    start({ redis: { name: "redis", files: ["password", "ca.crt"] } }, first.signal);
+    use.set("shop", true);
+    const shared = await withSecrets(["flagd-proxy-status", "redis"], "the Secret is there");
+    expect(JSON.stringify(shared["spec"])).to.include("BUNTING_BACKPLANE_CA_FILE");
+    const open = await world.until(NetworkPolicy, "flagd-proxy", () => true, "the NetworkPolicy is there");
+    expect(open["spec"]).to.deep.include({ policyTypes: ["Ingress"] });
+    first.abort();
+    start();
+    const alone = await withSecrets(["flagd-proxy-status"], "the Secret is gone");
+    expect(JSON.stringify(alone["spec"])).to.not.include("BUNTING_BACKPLANE");
+    await world.until(
+      NetworkPolicy,
+      "flagd-proxy",
+      (object) => JSON.stringify(object["spec"]).includes('"Egress"'),
+      "the way out is closed again",
+    );
   });
 
   it("is available when its Deployment is", async () => {

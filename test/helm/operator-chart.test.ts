@@ -81,6 +81,8 @@ const changedOptions: Readonly<Record<string, unknown>> = {
   "proxy-debug-logging": true,
   "proxy-option": "deletion-policy=empty",
   "proxy-network-policy": false,
+  "redis-secret": "redis",
+  "redis-secret-files": "user,password,ca.crt",
   "status-agents": false,
   "cluster-domain": "example.org",
   drift: "enforce",

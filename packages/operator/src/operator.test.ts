@@ -126,6 +126,12 @@ const rows: { readonly [Name in keyof OperatorOptions]: Row | "read before" | "i
   proxyManagementPort: toProxy(4711, ({ ports }) => ports.management),
   proxyDebugLogging: toProxy(true, ({ debugLogging }) => debugLogging),
   proxyOption: toProxy({ status: "off" }, ({ options }) => options),
+  redisSecret: toProxy("redis", ({ redis }) => redis, { name: "redis", files: ["user", "password"] }),
+  redisSecretFiles: {
+    value: ["ca.crt"],
+    with: { redisSecret: "redis" },
+    reaches: (made) => proxy(made).settings.redis?.files,
+  },
   proxyLinger: { value: 4711, reaches: (made) => proxy(made).lingerMs },
   proxyServiceAccount: toProxy("p", ({ pod }) => pod.serviceAccountName),
   proxyNetworkPolicy: toProxy(false, ({ hasNetworkPolicy }) => hasNetworkPolicy),

@@ -1,4 +1,5 @@
-import { quoted, text, type ValueType } from "@bunting/runtime";
+import { list, quoted, text, type ValueType } from "@bunting/runtime";
+import { redisFileOptions, type RedisFile } from "./desired/proxy/proxy-redis.js";
 
 /** An address to listen on. Without a host: all addresses of the machine. */
 export interface BindAddress {
@@ -63,6 +64,25 @@ export const colonMapping: ValueType<Readonly<Record<string, string>>> = {
     return pairs.length === 0 ? "none" : pairs.join(",");
   },
 };
+
+/** Keys of the Secret about Redis that are files; empty: none. */
+export const redisFiles: ValueType<readonly RedisFile[]> = {
+  ...list,
+  placeholder: "key,…",
+  fromTexts: (texts) => readFiles(list.fromTexts(texts)),
+  fromVariable: (value) => readFiles(list.fromVariable?.(value) ?? [value]),
+  fromConfig: (value) => readFiles(list.fromConfig(value)),
+};
+
+function readFiles(keys: readonly string[]): readonly RedisFile[] {
+  return Object.freeze(
+    [...new Set(keys)].map((file) => {
+      if (!Object.hasOwn(redisFileOptions, file))
+        throw new Error(`expected some of ${Object.keys(redisFileOptions).join(", ")}, got ${quoted(file)}`);
+      return file as RedisFile;
+    }),
+  );
+}
 
 function readPair(pair: string): [string, string] {
   const at = pair.indexOf(":");

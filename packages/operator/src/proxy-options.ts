@@ -1,4 +1,5 @@
 import { choice, duration, integer, mapping, option, port, text, toggle } from "@bunting/runtime";
+import { redisFiles } from "./option-values.js";
 
 const proxy = "The proxy";
 
@@ -60,6 +61,22 @@ export const deployedProxyOptionTable = {
     describe: "Further options of the proxy by their names without dashes, such as deletion-policy=empty.",
     group: proxy,
     env: ["BUNTING_PROXY_OPTION"],
+  }),
+  redisSecret: option({
+    type: text,
+    default: "",
+    describe:
+      "A Secret of the operator's namespace by which the proxy's replicas share a Redis: its key address is --backplane of the proxy. Pods of the proxy start once it is there. If empty, each replica watches for itself.",
+    group: proxy,
+    env: ["BUNTING_REDIS_SECRET"],
+  }),
+  redisSecretFiles: option({
+    type: redisFiles,
+    default: ["user", "password"],
+    describe:
+      "Which further keys of that Secret the proxy is given, as files: user, password, sentinel-user, sentinel-password, ca.crt (the authority of Redis), tls.crt and tls.key (what the proxy presents), signing-keys (which sign what is in Redis). It has to have all of them.",
+    group: proxy,
+    env: ["BUNTING_REDIS_SECRET_FILES"],
   }),
   proxyLinger: option({
     type: duration({ minMs: 0, maxMs: 86_400_000, zero: "off" }),

@@ -105,6 +105,43 @@ describe("the settings of the operator's parts", () => {
     expect(sourceSettings(options).proxyAddress).to.equal("flagd-proxy-svc.flags.svc.example.org:9015");
   });
 
+  it("name the Secret about Redis, and of its keys those that the proxy is given", async () => {
+    const redisOf = async (...argv: string[]): Promise<unknown> =>
+      proxySettings(await read(...argv), "1.2.3").redis;
+    expect(await redisOf()).to.equal(undefined);
+    expect(await redisOf("--redis-secret-files=ca.crt")).to.equal(undefined);
+    expect(await redisOf("--redis-secret=r")).to.deep.equal({ name: "r", files: ["user", "password"] });
+    expect(
+      await redisOf(
+        "--redis-secret=r",
+        "--redis-secret-files=ca.crt,password",
+        "--redis-secret-files=ca.crt",
+      ),
+    ).to.deep.equal({ name: "r", files: ["ca.crt", "password"] });
+    expect(await redisOf("--redis-secret=r", "--redis-secret-files=")).to.deep.equal({
+      name: "r",
+      files: [],
+    });
+  });
+
+  it("refuse keys of that Secret that the proxy has no use for", async () => {
+    const error = await read("--redis-secret=r", "--redis-secret-files=pasword").catch(String);
+    expect(error).to.include("expected some of user, password,").and.include('got "pasword"');
+  });
+
+  it("refuse an option of the proxy that would replace what the Secret says", async () => {
+    const settle = async (...argv: string[]) =>
+      proxySettings(await read("--redis-secret=r", ...argv), "1.2.3");
+    for (const option of ["backplane=redis://r:6379", "backplane-password-file=/p"]) {
+      const error: unknown = await settle(`--proxy-option=${option}`).catch((thrown: unknown) => thrown);
+      expect(error).to.have.property("code", "OPTION_INVALID");
+      expect(String(error)).to.include("--redis-secret r").and.include(option.split("=")[0]);
+    }
+    const { options, redis } = await settle("--proxy-option=backplane-ca-file=/ca,backplane-lease=7s");
+    expect(options).to.have.all.keys("backplane-ca-file", "backplane-lease");
+    expect(redis?.name).to.equal("r");
+  });
+
   it("follow each option of sidecars and sources", async () => {
     const options = await read(
       "--sidecar-port=1",

@@ -5,8 +5,10 @@ import type {
 } from "@bunting/featureflags/resources";
 import type { FlagdSettings } from "./desired/flagd/flagd-settings.js";
 import { imageReference } from "./desired/image-reference.js";
+import { redisOptions, type RedisSecret } from "./desired/proxy/proxy-redis.js";
 import type { ProxySettings } from "./desired/proxy/proxy-settings.js";
 import type { SidecarSettings } from "./desired/sidecar-settings.js";
+import { OperatorError } from "./operator-error.js";
 import type { OperatorOptions } from "./options.js";
 import type { InProcessRules } from "./sources/in-process-plan.js";
 import { proxyAddress } from "./sources/source-element.js";
@@ -19,6 +21,7 @@ export type SourceSettings = Omit<SourceRules & InProcessRules, "namespace">;
  * The proxy, as the options have it.
  *
  * @param version the tag of images that name none
+ * @throws OperatorError OPTION_INVALID if two options say what the proxy knows of Redis.
  */
 export function proxySettings(options: OperatorOptions, version: string): ProxySettings {
   return {
@@ -36,7 +39,21 @@ export function proxySettings(options: OperatorOptions, version: string): ProxyS
     },
     tellsAgents: options.statusAgents,
     hasNetworkPolicy: options.proxyNetworkPolicy,
+    ...redisOf(options),
   };
+}
+
+function redisOf(options: OperatorOptions): { readonly redis?: RedisSecret } {
+  const { redisSecret: name, redisSecretFiles: files, proxyOption } = options;
+  if (name === "") return {};
+  const redis: RedisSecret = { name, files };
+  const twice = redisOptions(redis).find((each) => Object.hasOwn(proxyOption, each));
+  if (twice !== undefined)
+    throw new OperatorError(
+      "OPTION_INVALID",
+      `--proxy-option ${twice}=… would replace what --redis-secret ${name} says: leave one of them out`,
+    );
+  return { redis };
 }
 
 /** The sidecars, as the options have them. */

@@ -3,6 +3,7 @@ import type { DesiredObject } from "../desired-object.js";
 import { managedLabels } from "../managed-labels.js";
 import { imageRevision } from "../image-reference.js";
 import { unlessEmpty } from "../unless-empty.js";
+import { proxyRedis, type SecretParts } from "./proxy-redis.js";
 import {
   deploymentSelector,
   podSelector,
@@ -81,19 +82,20 @@ function podSpec({ pod, options, ...settings }: ProxySettings, image: string): o
       },
     ],
     containers: [container({ options, ...settings }, image)],
-    ...unlessEmpty({ volumes: settings.tellsAgents ? [statusVolume] : [] }),
+    ...unlessEmpty({ volumes: secretsOf(settings).volumes }),
   };
 }
 
 function container(settings: Omit<ProxySettings, "pod">, image: string): object {
   const { ports } = settings;
+  const { env, mounts } = secretsOf(settings);
   const get = (path: string): object => ({ path, port: portNames.management });
   return {
     name: proxyNames.container,
     image,
     imagePullPolicy: "IfNotPresent",
     args: proxyArguments(settings),
-    ...unlessEmpty({ env: settings.tellsAgents ? [statusVariable] : [] }),
+    ...unlessEmpty({ env }),
     ports: [
       { name: portNames.sync, containerPort: ports.sync, protocol: "TCP" },
       { name: portNames.management, containerPort: ports.management, protocol: "TCP" },
@@ -101,12 +103,22 @@ function container(settings: Omit<ProxySettings, "pod">, image: string): object 
     readinessProbe: { httpGet: get("/readyz"), periodSeconds: 2, timeoutSeconds: 1 },
     livenessProbe: { httpGet: get("/healthz"), periodSeconds: 10, timeoutSeconds: 5, failureThreshold: 6 },
     resources: { requests: { cpu: "100m", memory: "128Mi" }, limits: { memory: "512Mi" } },
-    ...unlessEmpty({ volumeMounts: settings.tellsAgents ? [statusMount] : [] }),
+    ...unlessEmpty({ volumeMounts: mounts }),
     securityContext: {
       allowPrivilegeEscalation: false,
       readOnlyRootFilesystem: true,
       capabilities: { drop: ["ALL"] },
     },
+  };
+}
+
+/** What the proxy has of Secrets, in variables and files, which no list of processes shows. */
+function secretsOf({ tellsAgents, redis }: Pick<ProxySettings, "tellsAgents" | "redis">): SecretParts {
+  const { env, mounts, volumes } = proxyRedis(redis);
+  return {
+    env: [...(tellsAgents ? [statusVariable] : []), ...env],
+    mounts: [...(tellsAgents ? [statusMount] : []), ...mounts],
+    volumes: [...(tellsAgents ? [statusVolume] : []), ...volumes],
   };
 }
 

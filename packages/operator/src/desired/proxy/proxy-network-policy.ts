@@ -14,8 +14,8 @@ const callingOptions = ["backplane", "source"];
  * The NetworkPolicy: who reaches the proxy, and whom it reaches. Flags are for every Pod of the cluster; metrics are for the namespace `monitoring` and for our own,
  * where the operator reads how many subscribers there are. Probes come from the kubelet of the Pod's own node, which no policy keeps out.
  */
-export function proxyNetworkPolicy({ namespace, options }: ProxySettings): DesiredObject {
-  const callsOthers = callingOptions.some((name) => options[name] !== undefined);
+export function proxyNetworkPolicy({ namespace, options, redis }: ProxySettings): DesiredObject {
+  const callsOthers = redis !== undefined || callingOptions.some((name) => options[name] !== undefined);
   return {
     apiVersion: "networking.k8s.io/v1",
     kind: "NetworkPolicy",

@@ -85,6 +85,32 @@ describe("the objects of the proxy", () => {
     ).to.deep.equal(argumentsOf({}));
   });
 
+  it("give the proxy the address of Redis, and the files of its Secret that it is to have", () => {
+    const { spec } = podOf({ redis: { name: "redis", files: ["password", "ca.crt"] }, tellsAgents: true });
+    const [container] = spec.containers;
+    const directory = "/etc/bunting/backplane";
+    expect((container["env"] as object[]).slice(1)).to.deep.equal([
+      { name: "BUNTING_BACKPLANE", valueFrom: { secretKeyRef: { name: "redis", key: "address" } } },
+      { name: "BUNTING_BACKPLANE_PASSWORD_FILE", value: `${directory}/password` },
+      { name: "BUNTING_BACKPLANE_CA_FILE", value: `${directory}/ca.crt` },
+    ]);
+    const items = ["password", "ca.crt"].map((key) => ({ key, path: key }));
+    expect((spec["volumes"] as object[]).slice(1)).to.deep.equal([
+      { name: "redis", secret: { secretName: "redis", items } },
+    ]);
+    expect((container["volumeMounts"] as object[]).slice(1)).to.deep.equal([
+      { name: "redis", mountPath: directory, readOnly: true },
+    ]);
+    expect(container["args"]).to.deep.equal(argumentsOf({}));
+  });
+
+  it("have no volume for a Redis that wants no more than its address", () => {
+    const { spec } = podOf({ redis: { name: "redis", files: [] } });
+    expect(spec).to.not.have.property("volumes");
+    expect(spec.containers[0]["env"]).to.have.lengthOf(1);
+    expect(spec.containers[0]).to.not.have.property("volumeMounts");
+  });
+
   it("have the names, labels and selectors of the open-feature-operator's", () => {
     const fixture = path.join(root, "test/fixtures/stock-operator/proxy-objects-managed-fields.json");
     const { items } = JSON.parse(readFileSync(fixture, "utf8")) as { items: readonly DesiredObject[] };
@@ -144,8 +170,12 @@ describe("the objects of the proxy", () => {
   });
 
   it("leave the way out open where options name others to call", () => {
-    for (const options of [{ backplane: "redis://r:6379/0" }, { source: "upstream:other:8015" }]) {
-      const spec = objectsOf({ options })["NetworkPolicy"]?.spec;
+    for (const change of [
+      { options: { backplane: "redis://r:6379/0" } },
+      { options: { source: "upstream:other:8015" } },
+      { redis: { name: "redis", files: [] } },
+    ]) {
+      const spec = objectsOf(change)["NetworkPolicy"]?.spec;
       expect(spec).to.deep.include({ policyTypes: ["Ingress"] });
       expect(spec).to.not.have.property("egress");
     }

@@ -1,4 +1,5 @@
 import { managedLabels } from "../managed-labels.js";
+import type { RedisSecret } from "./proxy-redis.js";
 
 /** What the operator decides about the proxy. */
 export interface ProxySettings {
@@ -17,6 +18,8 @@ export interface ProxySettings {
   readonly tellsAgents: boolean;
   /** Whether only Pods of the cluster reach the proxy. */
   readonly hasNetworkPolicy: boolean;
+  /** What its replicas share; absent if each watches for itself, or `options` say what. */
+  readonly redis?: RedisSecret;
 }
 
 export interface ProxyPorts {
