@@ -107,8 +107,8 @@ describe("an AgentRollout on a real node", function () {
     const before = await pods();
     expect(before).to.have.lengthOf(workloads.length * replicas);
     await rollOut({ image: image("2") });
-    const { updated, failed } = await untilPhase("Completed", image("2"));
-    expect([updated, failed]).to.deep.equal([before.length, 0]);
+    const { updated, failed, failures: why } = await untilPhase("Completed", image("2"));
+    expect([updated, failed], JSON.stringify(why)).to.deep.equal([before.length, 0]);
     const after = await pods();
     expect(after.map(({ metadata }) => metadata.name)).to.have.members(
       before.map((each) => each.metadata.name),
@@ -126,15 +126,15 @@ describe("an AgentRollout on a real node", function () {
   });
 
   it("halts with an image that is not there, and all go back", async () => {
+    const images = async (): Promise<readonly string[]> =>
+      (await pods()).map(({ spec }) => spec.initContainers[0].image).sort();
+    const before = await images();
     await rollOut({ image: image("none"), deadline: "15s", failureThreshold: 1 });
     const { failures = [] } = await untilPhase("Halted", image("none"));
     expect(failures[0]?.message).to.contain("can pull the image");
+    const isReady = ({ status }: InjectedPod): boolean => status.initContainerStatuses?.[0]?.ready === true;
     await eventually(
-      async () =>
-        (await pods()).every(
-          ({ spec, status }) =>
-            spec.initContainers[0].image === image("2") && status.initContainerStatuses?.[0]?.ready === true,
-        ),
+      async () => (await images()).join() === before.join() && (await pods()).every(isReady),
       "all have their image of before",
       120_000,
     );
