@@ -254,22 +254,22 @@ export class TlsTermination {
     this.#leave(raw);
     // The connection gets an account of its own for what it does; this one must never be ended as one that does nothing.
     handshake.account?.begin();
+    const sentBytes = raw.bytesRead;
+    // A turn later, because what the client has sent may end with its first requests, which are read now.
+    onNextTurn(() => charge(handshake, heldByCertificates(sentBytes - socket.bytesRead)));
     this.#onHandshake(socket.isSessionReused() ? "resumed" : "done");
     handshake.events.onSecure(socket);
   }
 
   /** Notes the client's certificate, unless there is a reason to refuse the connection. */
-  #verify(socket: TLSSocket, handshake: Handshake): HandshakeFailure | undefined {
-    charge(handshake, 0);
+  #verify(socket: TLSSocket, { authoritiesVersion }: Handshake): HandshakeFailure | undefined {
     if (this.#clients === undefined) return undefined;
     const { authorities, isRequired } = this.#clients;
-    const { authoritiesVersion } = handshake;
     // Not by `authorized`: it is true for every session of TLS 1.3 that was resumed, even one that began without a certificate.
     const certificate = socket.getPeerX509Certificate();
     if (certificate === undefined) return isRequired ? certificateMissing : undefined;
     const refusal = refusalCode(socket);
     if (refusal !== undefined || !socket.authorized) return certificateFailure(refusal ?? "not verified");
-    charge(handshake, heldByCertificates(certificate, rawSocketOf(socket).bytesRead));
     const verified = new VerifiedCertificate(certificate, authorities, authoritiesVersion);
     // That of a session which was resumed may have expired since; an authority may have been removed during the handshake.
     const distrust = verified.distrust();
