@@ -2,7 +2,7 @@
  * How far a rollout is with a Pod:
  *
  * - updating: it has the new image, and is not proven to run with it yet.
- * - observing: it runs with it, and is watched for a while.
+ * - observing: it runs with it, and is watched for a while; if it is not ready for a moment, it is updating again.
  * - updated: it has been watched long enough.
  * - failing: it has its old image back after a failure, and does not run with that yet.
  * - failed: likewise, and that is over.
@@ -31,6 +31,8 @@ export interface AgentRecord {
   readonly state: AgentState;
   /** When it entered the state, in ms since 1970. */
   readonly atMs: number;
+  /** When the rollout gave the image, likewise: the Pod has until then and the deadline to run with it, however often it seemed to. */
+  readonly begunMs: number;
   /** The ID of the image, and the restarts, that the sidecar had before. */
   readonly imageID: string;
   readonly restarts: number;
@@ -49,9 +51,13 @@ export function isInFlight(record: AgentRecord | undefined): boolean {
 const maxLength = 4_096;
 const maxWhyLength = 256;
 
-export function formatRecord({ atMs, why, ...record }: AgentRecord): string {
-  const at = new Date(atMs).toISOString();
-  return JSON.stringify({ ...record, at, ...(why === undefined ? {} : { why: why.slice(0, maxWhyLength) }) });
+export function formatRecord({ atMs, begunMs, why, ...record }: AgentRecord): string {
+  const times = { at: new Date(atMs).toISOString(), begun: new Date(begunMs).toISOString() };
+  return JSON.stringify({
+    ...record,
+    ...times,
+    ...(why === undefined ? {} : { why: why.slice(0, maxWhyLength) }),
+  });
 }
 
 /** Undefined for what is no record: whoever may edit a Pod can write anything there. */
@@ -64,12 +70,20 @@ export function parseRecord(text: string | undefined): AgentRecord | undefined {
     return undefined;
   }
   if (typeof value !== "object" || value === null) return undefined;
-  const { rollout, image, state, at, imageID, restarts, why } = value as Readonly<Record<string, unknown>>;
-  const atMs = typeof at === "string" ? Date.parse(at) : Number.NaN;
+  const { rollout, image, state, at, begun, imageID, restarts, why } = value as Readonly<
+    Record<string, unknown>
+  >;
+  const [atMs, begunMs] = [timeOf(at), timeOf(begun)];
   const known = agentStates.find((each) => each === state);
   if (typeof rollout !== "string" || typeof image !== "string" || typeof imageID !== "string")
     return undefined;
-  if (known === undefined || !Number.isFinite(atMs) || typeof restarts !== "number") return undefined;
+  if (known === undefined || !Number.isFinite(atMs + begunMs) || typeof restarts !== "number")
+    return undefined;
   const told = typeof why === "string" ? { why: why.slice(0, maxWhyLength) } : {};
-  return { rollout, image, state: known, atMs, imageID, restarts, ...told };
+  return { rollout, image, state: known, atMs, begunMs, imageID, restarts, ...told };
+}
+
+/** Not a number for what is no time. */
+function timeOf(value: unknown): number {
+  return typeof value === "string" ? Date.parse(value) : Number.NaN;
 }

@@ -9,7 +9,7 @@ const nowMs = 1_000_000;
 const second = 1_000;
 const record: AgentRecord = {
   ...{ rollout: "uid-of-rollout", image: newImage, state: "updating" },
-  ...{ atMs: nowMs - 10 * second, imageID: `id:${oldImage}`, restarts: 0 },
+  ...{ atMs: nowMs - 10 * second, begunMs: nowMs - 10 * second, imageID: `id:${oldImage}`, restarts: 0 },
 };
 /** A sidecar that runs with the new image. */
 const renewed = { image: newImage, imageID: `id:${newImage}`, restarts: 1, previous: oldImage };
@@ -37,7 +37,7 @@ describe("planFleet", () => {
   it("begins with one Pod, and notes what it had before", () => {
     const change = changeOf(plan(named(3)));
     expect(change).to.deep.include({ image: newImage, previous: oldImage });
-    expect(change.record).to.deep.equal({ ...record, atMs: nowMs });
+    expect(change.record).to.deep.equal({ ...record, atMs: nowMs, begunMs: nowMs });
     expect(waits(plan(named(3)))).to.deep.equal({ Wave: 2 });
   });
 
@@ -98,7 +98,7 @@ describe("planFleet", () => {
     });
 
     it("puts the old image back when the deadline is over", () => {
-      const late = { atMs: nowMs - 120 * second };
+      const late = { begunMs: nowMs - 120 * second };
       expect(step({ isReady: false }, late)).to.deep.equal(["a failing 1"]);
       const { record: next } = changeOf(
         plan([
@@ -117,13 +117,26 @@ describe("planFleet", () => {
       expect(unpulled.record.why).to.contain("can pull the image");
     });
 
-    it("watches it for a while, and takes a restart or another readiness as a failure", () => {
+    it("watches it for a while, and takes a restart as a failure, but not a moment of not being ready", () => {
       const watched = { state: "observing", atMs: nowMs - 29 * second } as const;
       expect(step({}, watched)).to.deep.equal([]);
       expect(step({}, { ...watched, atMs: nowMs - 30 * second })).to.deep.equal(["a updated 2"]);
       expect(step({ restarts: 2 }, watched)).to.deep.equal(["a failing 1"]);
-      expect(step({ isReady: false }, watched)).to.deep.equal(["a failing 1"]);
-      expect(step({}, watched, { isReady: false })).to.deep.equal(["a failing 1"]);
+      expect(step({ isReady: false }, watched)).to.deep.equal(["a updating 2"]);
+      expect(step({}, watched, { isReady: false })).to.deep.equal(["a updating 2"]);
+      expect(step({ isStarted: false }, watched)).to.deep.equal(["a updating 2"]);
+    });
+
+    it("gives a Pod that is ready now and then no more time than any other", () => {
+      const flapping = { atMs: nowMs - second, begunMs: nowMs - 120 * second };
+      const { record: watched } = changeOf(
+        plan([
+          podOf("a", { ...renewed, record: { ...record, ...flapping, state: "observing" }, isReady: false }),
+        ]),
+      );
+      expect(watched).to.include({ state: "updating", begunMs: flapping.begunMs });
+      expect(step({ isReady: false }, flapping)).to.deep.equal(["a failing 1"]);
+      expect(step({}, flapping), "it may be the last moment").to.deep.equal(["a observing 2"]);
     });
 
     it("waits until the old image runs again, however little else tells of it", () => {

@@ -220,7 +220,7 @@ function beginUpdates(
     left--;
     capacity.take(pod, rollout);
     const { image: previous, imageID, restarts } = agent;
-    const record = { rollout: uid, image: settings.image, imageID, restarts, atMs: nowMs };
+    const record = { rollout: uid, image: settings.image, imageID, restarts, atMs: nowMs, begunMs: nowMs };
     return { pod, image: settings.image, previous, record: { ...record, state: "updating" } };
   });
   const ages = pending.map(({ pod }) => pod.createdMs + settings.minAgeMs).filter((atMs) => atMs > nowMs);
