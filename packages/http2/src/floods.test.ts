@@ -95,6 +95,19 @@ describe("a peer that floods", () => {
     await isEnded(client);
   });
 
+  for (const [what, frame] of [
+    ["acknowledgements of SETTINGS that it was not sent", wire.frame(4, 1, 0)],
+    ["answers to PINGs that it was not sent", wire.frame(6, 1, 0, Buffer.alloc(8))],
+  ] as const) {
+    it(`with ${what} is ended`, async () => {
+      const client = await opened();
+      const frames = Buffer.concat(Array.from({ length: 50 }, () => frame));
+      expect(await flood(client, () => frames, 1_000)).to.be.true;
+      await isEnded(client);
+      expect(dropped).to.deep.equal(["flood"]);
+    });
+  }
+
   it("with PINGs whose answers it does not read is ended, with a bounded queue of answers", async () => {
     const client = await opened();
     client.socket.pause();

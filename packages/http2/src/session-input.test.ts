@@ -173,6 +173,19 @@ describe("what a client sends", () => {
     expect(body.toString()).to.equal("this.example");
   });
 
+  it("is ignored on a stream that we have reset, and refused on one that it has ended itself", async () => {
+    onStream = (stream) => stream.reset("CANCEL");
+    const requests = [wire.headers(1, "/t.T/Any"), wire.data(1, Buffer.alloc(10), 0)];
+    client.send(Buffer.concat([wire.preface, wire.settings(), ...requests, wire.ping()]));
+    await eventually(() => client.hasFrame(wire.type.ping), "the answer to PING");
+    expect(client.frames(wire.type.rstStream)).to.equal(1);
+    onStream = () => undefined;
+    client.send(
+      Buffer.concat([wire.headers(3, "/t.T/Any"), wire.rstStream(3), wire.data(3, Buffer.alloc(10), 0)]),
+    );
+    await eventually(() => client.frames(wire.type.rstStream) === 2, "RST_STREAM");
+  });
+
   it("is refused if it announces content and ends with its headers", async () => {
     const request = wire.headers(1, "/t.T/Any", { "content-length": "5" });
     request[4] = 5;
