@@ -44,7 +44,7 @@ describe("the delivery of a topic", () => {
     queue: "",
     start: "",
     send: "",
-    ack: "held: named, refused: none, rejections: named",
+    ack: "held: sent, refused: none, rejections: named",
     nack: "held: named, refused: sent, rejections: named",
     mismatch: "held: none, cursor: back",
     timeout: "held: lost, refused: none, cursor: back",

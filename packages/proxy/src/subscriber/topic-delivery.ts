@@ -48,8 +48,11 @@ export type DeliveryEvent =
 export interface Transition {
   readonly from: readonly DeliveryState[];
   readonly to: DeliveryState | undefined;
-  /** The version that the agent has now. `named`: the one that its answer names. `lost`: none that is known. */
-  readonly held: "named" | "none" | "lost" | undefined;
+  /**
+   * The version that the agent has now. `sent`: that of the message, whose digest all agents share. `named`: the one that its answer names.
+   * `lost`: none that is known.
+   */
+  readonly held: "sent" | "named" | "none" | "lost" | undefined;
   readonly refused: "sent" | "none" | undefined;
   /** Whether the newest version is due once more, or due no more. */
   readonly cursor: "back" | "skip" | undefined;
@@ -71,7 +74,7 @@ const transitions: Readonly<Record<DeliveryEvent, Transition>> = {
   queue: { ...stays, from: ["new"], to: "queued" },
   start: { ...stays, from: ["new", "queued"], to: "idle" },
   send: { ...stays, from: ["idle"], to: "unanswered" },
-  ack: { ...stays, from: ["unanswered"], to: "idle", held: "named", refused: "none", rejections: "named" },
+  ack: { ...stays, from: ["unanswered"], to: "idle", held: "sent", refused: "none", rejections: "named" },
   nack: { ...stays, from: ["unanswered"], to: "idle", held: "named", refused: "sent", rejections: "named" },
   mismatch: { ...stays, from: ["unanswered"], to: "idle", held: "none", cursor: "back" },
   timeout: { ...stays, from: ["unanswered"], to: "idle", held: "lost", refused: "none", cursor: "back" },

@@ -226,7 +226,8 @@ export class TopicSubscriber implements Subscriber, Starter {
     if (delivery.state === "unanswered") this.#context.unanswered.cancel(this);
     if (to !== undefined) delivery.state = to;
     if (held === "lost") this.#held.lose();
-    else if (held !== undefined) this.#held.acknowledge(held === "named" ? named : "");
+    else if (held !== undefined)
+      this.#held.acknowledge(held === "sent" ? delivery.digest : held === "named" ? named : "");
     if (refused !== undefined) delivery.refused = refused === "sent" ? delivery.digest : "";
     if (cursor === "back") this.#subscription?.retake();
     else if (cursor === "skip") this.#subscription?.skip();
