@@ -1,4 +1,6 @@
 import type { Socket } from "node:net";
+import type { FrameHolder } from "./held-frame.js";
+import type { Segment } from "./shared-segments.js";
 import { frameFlag, frameHeadBytes, frameType, maxFrameBytes, withTableUpdate, writeHead } from "./frames.js";
 
 /** A payload of this size is not copied. */
@@ -14,6 +16,9 @@ const fullBytes = 256 * 1024;
 class FrameBatch {
   /** True until a header block has announced that our table is empty. */
   isTableUpdateDue = false;
+  /** The segment in this batch, and who sends it. */
+  segment: Segment | undefined;
+  holder: FrameHolder | undefined;
   #scratch: Buffer = Buffer.alloc(0);
   #at = 0;
   /** From where on the scratch memory has not become a piece. */
@@ -44,6 +49,13 @@ class FrameBatch {
     }
     this.#reserve(bytes.length);
     this.#copy(bytes, 0, bytes.length);
+  }
+
+  /** DATA frames that other connections are sent as well. */
+  share(segment: Segment, holder: FrameHolder): void {
+    this.segment = segment;
+    this.holder = holder;
+    this.#reference(segment.bytes);
   }
 
   headers(streamId: number, fields: Uint8Array, endsStream: boolean): void {
@@ -81,6 +93,8 @@ class FrameBatch {
     const pieces = this.#pieces;
     this.#bytes = 0;
     this.#referencedBytes = 0;
+    this.segment = undefined;
+    this.holder = undefined;
     const [first] = pieces;
     if (pieces.length === 1 && first !== undefined) {
       this.#pieces.length = 0;
@@ -99,6 +113,8 @@ class FrameBatch {
     this.#pieces = [];
     this.#bytes = 0;
     this.#referencedBytes = 0;
+    this.segment = undefined;
+    this.holder = undefined;
     this.#at = 0;
     this.#start = 0;
   }

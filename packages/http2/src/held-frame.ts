@@ -1,7 +1,9 @@
-import type { TransportStream } from "./transport.js";
+import type { PeerAccount } from "./account.js";
 
 /** A stream that is sent a frame which others are sent as well. */
-export type FrameHolder = Pick<TransportStream, "session">;
+export interface FrameHolder {
+  readonly session: { readonly account: PeerAccount };
+}
 
 /** Of smaller frames hundreds may be held. */
 export const smallFrameBytes = 16 * 1024;

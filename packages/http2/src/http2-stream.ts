@@ -163,13 +163,17 @@ export abstract class Http2Stream implements WatchedStream, ContentReceiver {
 
   // Called by the session only.
 
-  /** Puts as much into the batch as the windows allow. Returns the bytes that it takes of the connection's window. */
-  fill(connectionWindow: number): number {
+  /**
+   * Puts as much into the batch as the windows allow. Returns the bytes that it takes of the connection's window.
+   *
+   * @param isAlone no other stream of the connection has anything to send
+   */
+  fill(connectionWindow: number, isAlone: boolean): number {
     if (this.#hasClosed) return 0;
     if (this.#headerBlock !== undefined) this.#fillHeaders(this.#headerBlock);
     const endsContent = this.#isEnding && !this.#hasEnded && this.#trailerBlock === undefined;
     const hadContent = !this.#outgoing.isFramed;
-    const usedBytes = this.#outgoing.fill(this.id, connectionWindow, endsContent);
+    const usedBytes = this.#outgoing.fill(this.id, connectionWindow, endsContent, isAlone);
     if (!this.#outgoing.isFramed || !this.#isEnding || this.#hasEnded) return usedBytes;
     this.#hasEnded = true;
     if (!endsContent || !hadContent) this.#fillEnd();

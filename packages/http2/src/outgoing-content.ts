@@ -1,10 +1,13 @@
 import { batch } from "./frame-batch.js";
 import { maxFrameBytes, maxWindowBytes } from "./frames.js";
 import { releaseUnframed, streamEnded, type Charge, type Outgoing } from "./outgoing.js";
+import { sharedSegments } from "./shared-segments.js";
 import type { PeerAccount } from "./account.js";
 
 /** Bytes that a stream sends before another stream has its turn. */
 const bytesPerTurn = 64 * 1024;
+/** Less is copied into the batch with its head anyway. */
+const leastSegmentBytes = 2 * 1024;
 
 /** The connection, as the content of its streams sees it. */
 export interface ContentSession {
@@ -25,7 +28,7 @@ export interface ContentSession {
  * - `#pendingSince` is the tick since which the peer has taken nothing of what is pending; -1 if nothing is pending.
  */
 export class OutgoingContent {
-  readonly #session: ContentSession;
+  readonly session: ContentSession;
   /** Bytes that the peer still takes; below 0 after it has made its windows smaller. */
   #window: number;
   #oldest: Outgoing | undefined;
@@ -37,7 +40,7 @@ export class OutgoingContent {
   #pendingSince = -1;
 
   constructor(session: ContentSession, windowBytes: number) {
-    this.#session = session;
+    this.session = session;
     this.#window = windowBytes;
   }
 
@@ -61,7 +64,7 @@ export class OutgoingContent {
   }
 
   add(bytes: Uint8Array, charge: Charge, onWritten: ((error?: Error) => void) | undefined): void {
-    if (charge === "stream") this.#session.account.charge(bytes.length);
+    if (charge === "stream") this.session.account.charge(bytes.length);
     const added: Outgoing = { bytes, charge, onWritten, framedBytes: 0, next: undefined };
     if (this.#newest !== undefined) this.#newest.next = added;
     this.#newest = added;
@@ -84,7 +87,7 @@ export class OutgoingContent {
 
   /** The peer has something to take from now on, if it had not already. */
   markPending(): void {
-    if (this.#pendingSince < 0) this.#pendingSince = this.#session.stallClock.tick;
+    if (this.#pendingSince < 0) this.#pendingSince = this.session.stallClock.tick;
   }
 
   /** Changes the window by so many bytes. False if it is larger now than RFC 9113 allows. */
@@ -97,10 +100,11 @@ export class OutgoingContent {
    * Puts as much into the batch as the windows allow, and returns the bytes.
    *
    * @param endsStream the last frame ends the stream
+   * @param isAlone no other stream of the connection has anything to send
    */
-  fill(streamId: number, connectionWindow: number, endsStream: boolean): number {
-    let usedBytes = 0;
+  fill(streamId: number, connectionWindow: number, endsStream: boolean, isAlone: boolean): number {
     const maxBytes = Math.min(connectionWindow, this.#window, bytesPerTurn);
+    let usedBytes = isAlone && batch.bytes === 0 ? this.#fillSegment(streamId, maxBytes) : 0;
     while (this.#unsent !== undefined) {
       const sending = this.#unsent;
       const start = sending.framedBytes;
@@ -117,8 +121,24 @@ export class OutgoingContent {
     }
     this.#window -= usedBytes;
     // A peer that takes a large message slowly is not stalled.
-    if (usedBytes > 0 && this.#pendingSince >= 0) this.#pendingSince = this.#session.stallClock.tick;
+    if (usedBytes > 0 && this.#pendingSince >= 0) this.#pendingSince = this.session.stallClock.tick;
     return usedBytes;
+  }
+
+  /** Puts a part of shared content into the batch, in a segment that streams of other connections share. Returns its bytes. */
+  #fillSegment(streamId: number, maxBytes: number): number {
+    const sending = this.#unsent;
+    if (sending?.charge !== "none") return 0;
+    const start = sending.framedBytes;
+    const length = Math.min(sending.bytes.length - start, maxBytes);
+    const segment =
+      length < leastSegmentBytes
+        ? undefined
+        : sharedSegments.get(sending.bytes, streamId, start, start + length);
+    if (segment === undefined) return 0;
+    batch.share(segment, this);
+    sending.framedBytes += length;
+    return length;
   }
 
   /**
@@ -128,7 +148,7 @@ export class OutgoingContent {
    * @param isEndPending the end of the answer waits behind the content
    */
   sent(hasEnded: boolean, isEndPending: boolean): void {
-    const { account, stallClock } = this.#session;
+    const { account, stallClock } = this.session;
     let done = this.#oldest;
     let rest = done;
     for (; this.#inBatch > 0 && rest !== undefined; this.#inBatch--) {
@@ -157,7 +177,7 @@ export class OutgoingContent {
     this.#oldest = undefined;
     this.#unsent = undefined;
     this.#newest = undefined;
-    remove(releaseUnframed(pending, this.#session.account));
+    remove(releaseUnframed(pending, this.session.account));
     const onPassed = this.#onPassed;
     this.#onPassed = undefined;
     let error: Error | undefined;

@@ -1,5 +1,6 @@
 import { streamBytes, type PeerAccount } from "./account.js";
 import type { Http2Stream } from "./http2-stream.js";
+import type { FrameHolder } from "./held-frame.js";
 import type { Segment } from "./shared-segments.js";
 
 /** What a connection has written and the system has not taken yet: at most one batch, or one segment. */
@@ -9,9 +10,11 @@ export class PendingWrite {
   /** Charged bytes of the batch, without those that open streams are charged for. */
   #chargedBytes = 0;
   #streams: Http2Stream[] | undefined;
-  /** The stream whose segment it is, and the segment if the system has not taken it at once. */
+  /** The stream of a segment that was written without a batch. */
   #sole: Http2Stream | undefined;
+  /** The segment that the system has not taken at once, and who holds it. */
   #segment: Segment | undefined;
+  #holder: FrameHolder | undefined;
 
   constructor(account: PeerAccount) {
     this.#account = account;
@@ -37,9 +40,10 @@ export class PendingWrite {
   }
 
   /** The system has not taken the segment at once: one of those who hold it is charged. */
-  hold(stream: Http2Stream, segment: Segment): void {
-    segment.holders.hold(stream);
+  hold(holder: FrameHolder, segment: Segment): void {
+    segment.holders.hold(holder);
     this.#segment = segment;
+    this.#holder = holder;
   }
 
   charge(bytes: number): void {
@@ -82,10 +86,10 @@ export class PendingWrite {
   /** The stream whose segment was written. */
   #takeSole(): Http2Stream | undefined {
     const sole = this.#sole;
-    if (sole === undefined) return undefined;
     this.#sole = undefined;
-    this.#segment?.holders.release(sole);
+    if (this.#holder !== undefined) this.#segment?.holders.release(this.#holder);
     this.#segment = undefined;
+    this.#holder = undefined;
     return sole;
   }
 }

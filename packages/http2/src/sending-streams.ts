@@ -61,8 +61,9 @@ export class SendingStreams {
     // A stream that is added again behind the others has another turn.
     for (const stream of queued) {
       if (batch.isFull) break;
+      const isAlone = queued.size === 1;
       queued.delete(stream);
-      this.#window -= stream.fill(this.#window);
+      this.#window -= stream.fill(this.#window, isAlone);
       if (stream.isInBatch) write.add(stream);
       if (!stream.canSend) stream.isQueued = false;
       else if (this.#window > 0) queued.add(stream);

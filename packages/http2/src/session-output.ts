@@ -191,9 +191,12 @@ export class SessionOutput {
     if (batch.bytes > 0) {
       this.#sentBytes += batch.bytes - answerBytes;
       this.#write.begin();
-      const { copiedBytes } = batch;
+      const { copiedBytes, segment, holder } = batch;
       batch.writeTo(this.#socket, this.#callback);
-      if (!this.#isTaken()) this.#write.charge(copiedBytes);
+      if (!this.#isTaken()) {
+        this.#write.charge(copiedBytes);
+        if (segment !== undefined && holder !== undefined) this.#write.hold(holder, segment);
+      }
     } else if (this.#isDue) {
       this.#isEnded = true;
       this.#socket.end(() => this.#owner.onDone());

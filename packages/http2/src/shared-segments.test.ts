@@ -65,11 +65,11 @@ class Connection {
   }
 
   /** The system takes what was written until now. */
-  take(): void {
+  readonly take = (): void => {
     const untaken = this.#untaken;
     this.#untaken = [];
     for (const each of untaken) each();
-  }
+  };
 
   /** The payloads of the DATA frames written so far. */
   get payloads(): Buffer[] {
@@ -313,6 +313,103 @@ describe("content that streams of several connections send", () => {
     one.take();
     expect([one.charged, two.charged]).to.deep.equal([0, bytes]);
     two.take();
+    expect(two.charged).to.equal(0);
+  });
+});
+
+describe("content larger than a window that streams of several connections send", () => {
+  const content = Buffer.from(Array.from({ length: 100_000 }, (_, index) => index % 251));
+
+  /** What this connection writes in each turn until all of the content is taken; the peer opens both windows by what it has got. */
+  function sendAll({ stream, output, writes, take }: Connection): number[] {
+    const turns: number[] = [];
+    stream.writeShared(content);
+    for (let sent = 0; sent < content.length;) {
+      const before = writes.length;
+      output.flush();
+      turns.push(writes.length - before);
+      const bytes = writes.slice(before).reduce((sum, { length }) => sum + length, 0);
+      if (bytes === 0) break;
+      sent += bytes;
+      take();
+      stream.widen(65_535);
+      output.widen(65_535);
+    }
+    return turns;
+  }
+
+  function connection(streamId = 1, isFull = true): Connection {
+    const made = new Connection(streamId);
+    made.isFull = isFull;
+    return made;
+  }
+
+  it("is written a window at a time, each as one buffer, the same one to each from the second on", () => {
+    const [first, second, third] = [connection(), connection(), connection()];
+    expect(sendAll(first)).to.deep.equal([8, 5]);
+    expect([sendAll(second), sendAll(third)]).to.deep.equal([
+      [1, 1],
+      [1, 1],
+    ]);
+    expect(third.writes.map((bytes, index) => bytes === second.writes[index])).to.deep.equal([true, true]);
+    for (const { payloads } of [first, second, third])
+      expect(Buffer.concat(payloads).equals(content)).to.equal(true);
+    expect(second.payloads.map(({ length }) => length)).to.deep.equal([
+      16_384, 16_384, 16_384, 16_383, 16_384, 16_384, 1_697,
+    ]);
+  });
+
+  it("is framed for a stream that does not send alone", () => {
+    for (const each of [connection(), connection()]) sendAll(each);
+    const other = { isQueued: false, fill: () => 0, canSend: false } as unknown as Http2Stream;
+    const busy = connection();
+    busy.stream.writeShared(content);
+    busy.output.queue(other);
+    busy.output.flush();
+    const controlled = connection();
+    controlled.output.control(Buffer.alloc(9, 4));
+    controlled.stream.writeShared(content);
+    controlled.output.flush();
+    expect([busy.writes.length, controlled.writes.length]).to.deep.equal([8, 8]);
+    expect(Buffer.concat(busy.payloads).equals(content.subarray(0, 65_535))).to.equal(true);
+  });
+
+  it("is framed where it is its own: nobody else sends that", () => {
+    const [first, second] = [connection(), connection()];
+    for (const { stream, output } of [first, second]) {
+      stream.write(content);
+      output.flush();
+    }
+    expect(second.writes).to.have.length(8);
+  });
+
+  it("is copied with its head where little is left of it, or of a window", () => {
+    const [first, second, third] = [connection(), connection(), connection()];
+    for (const { stream, output, take } of [first, second, third]) {
+      stream.write(Buffer.alloc(64_000));
+      output.flush();
+      take();
+      stream.writeShared(content);
+      output.flush();
+    }
+    expect(Buffer.concat(third.payloads)).to.have.length(65_535);
+    expect(third.writes.at(-1)).not.to.equal(second.writes.at(-1));
+  });
+
+  it("is charged to one of the connections that do not take it, until it does or has failed", () => {
+    // Other tests hold segments of the other content.
+    const own = Buffer.alloc(100_000);
+    const [one, two, three] = [connection(), connection(), connection(1, false)];
+    for (const { stream, output } of [connection(), one, two, three]) {
+      stream.writeShared(own);
+      output.flush();
+    }
+    const bytes = one.writes[0]?.length ?? 0;
+    expect(bytes).to.be.greaterThan(65_535);
+    expect([one.charged, two.charged, three.charged]).to.deep.equal([bytes, 0, 0]);
+    one.take();
+    expect([one.charged, two.charged]).to.deep.equal([0, bytes]);
+    two.output.sent(new Error("EPIPE"));
     expect(two.charged).to.equal(0);
   });
 });
