@@ -8,7 +8,7 @@ import type { HeldBack } from "./resume-guard.js";
 import {
   eventOf,
   next,
-  nextStep,
+  nextDelivery,
   type TopicDelivery,
   type DeliveryEvent,
   type DeliveryState,
@@ -190,7 +190,7 @@ describe("the next step of a delivery", () => {
         due,
         hasSettled: (sequence: number) => isSettled === true && sequence === 3,
       };
-      expect(nextStep(delivery(changes), subscription, heldBack)).to.equal(step);
+      expect(nextDelivery(delivery(changes), subscription, heldBack)).to.equal(step);
     });
   }
 });

@@ -113,7 +113,7 @@ export function eventOf(
 export type DeliveryStep = "nothing" | "return" | "start" | "version" | "settle" | "tombstone" | "freshness";
 
 /** Tombstones and freshness need no answer, but wait for one: an ack that arrives after a tombstone would claim what the agent has dropped. */
-export function nextStep(
+export function nextDelivery(
   { state, refused, announced }: Readonly<TopicDelivery>,
   subscription: Pick<Subscription, "view" | "due" | "hasSettled">,
   heldBack: HeldBack,

@@ -13,7 +13,7 @@ import type { VersionAnswer } from "./agent-request.js";
 import { AcknowledgedVersion, namedRefusals } from "./acknowledged-version.js";
 import { ResumeGuard, type HeldBack } from "./resume-guard.js";
 import type { AgentMessageKind } from "./subscriber-metrics.js";
-import { eventOf, next, nextStep, type TopicDelivery, type DeliveryEvent } from "./topic-delivery.js";
+import { eventOf, next, nextDelivery, type TopicDelivery, type DeliveryEvent } from "./topic-delivery.js";
 
 /** The agent's stream that a subscriber belongs to. */
 export interface SubscriberOwner {
@@ -152,7 +152,7 @@ export class TopicSubscriber implements Subscriber, Starter {
     if (subscription === undefined) return undefined;
     for (;;) {
       const { view, due } = subscription;
-      switch (nextStep(this.#delivery, subscription, this.#heldBack(view))) {
+      switch (nextDelivery(this.#delivery, subscription, this.#heldBack(view))) {
         case "nothing":
           return undefined;
         case "return":
