@@ -4,12 +4,17 @@ import { nodeSpecs } from "./node-specs.js";
 
 describe("which tests on a node are run", () => {
   it("is all but those of memory and upstream's suite, unless files are named", () => {
-    expect(nodeSpecs([])).to.deep.equal(["test/node/!(memory|upstream).test.ts"]);
-    expect(nodeSpecs(["--grep", "Pod"])).to.deep.equal([
+    expect(nodeSpecs([], "gate")).to.deep.equal(["test/node/!(memory|upstream|agent-rollout).test.ts"]);
+    expect(nodeSpecs(["--grep", "Pod"], "gate")).to.deep.equal([
       "--grep",
       "Pod",
-      "test/node/!(memory|upstream).test.ts",
+      "test/node/!(memory|upstream|agent-rollout).test.ts",
     ]);
+  });
+
+  it("is what is left to the night, too, at full scale", () => {
+    expect(nodeSpecs([], "full")).to.deep.equal(["test/node/!(memory|upstream).test.ts"]);
+    expect(nodeSpecs(["agent-rollout"])).to.deep.equal(["test/node/agent-rollout.test.ts"]);
   });
 
   it("is a file that is named by a word or as a path, with mocha's options", () => {
