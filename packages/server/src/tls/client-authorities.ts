@@ -17,6 +17,7 @@ export class ClientAuthorities {
   readonly #listeners: ((authorities: ClientAuthorities) => void)[] = [];
   #certificates: readonly X509Certificate[] = [];
   #version = 0;
+  #removalVersion = 0;
 
   constructor(options: ClientAuthoritiesOptions) {
     this.#options = options;
@@ -28,8 +29,11 @@ export class ClientAuthorities {
       fields: { caPath: options.caPath },
       read: () => this.#read(),
       use: (certificates) => {
+        const now = new Set(certificates.map(({ fingerprint256 }) => fingerprint256));
+        const isRemoved = !this.#certificates.every(({ fingerprint256 }) => now.has(fingerprint256));
         this.#certificates = certificates;
         this.#version++;
+        if (isRemoved) this.#removalVersion = this.#version;
         for (const listener of this.#listeners) listener(this);
       },
       summarize: (certificates) => ({ authorities: certificates.map(subjectOf) }),
@@ -44,6 +48,11 @@ export class ClientAuthorities {
   /** Counts their changes. */
   get version(): number {
     return this.#version;
+  }
+
+  /** The last version that lacks an authority of the version before; 0 if none does. */
+  get removalVersion(): number {
+    return this.#removalVersion;
   }
 
   /** In PEM. */
