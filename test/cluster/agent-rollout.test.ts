@@ -198,7 +198,8 @@ describe("an AgentRollout on a real API server", function () {
     // What is found out late: two Pods of another workload never become ready with it.
     const fail = async (pod: string): Promise<void> => {
       const { uid } = (await cluster().api.get(`${rollouts}/${name}`)).metadata;
-      const failed = { rollout: uid, image: newImage, state: "failed", at: new Date().toISOString() };
+      const at = new Date().toISOString();
+      const failed = { rollout: uid, image: newImage, state: "failed", at, begun: at };
       const record = JSON.stringify({ ...failed, imageID: "x", restarts: 0, why: "It broke." });
       const annotations = { "bunting.dev/agent-rollout": record };
       await cluster().api.patch(`/api/v1/namespaces/${namespace}/pods/${pod}`, { metadata: { annotations } });
