@@ -1,4 +1,5 @@
-import { permissions, type Permission } from "@bunting/operator/internal/permissions.js";
+import type { Permission } from "@bunting/operator/internal/permission.js";
+import { permissions } from "@bunting/operator/internal/permissions.js";
 
 /** The operator's permissions as Markdown tables: those in the whole cluster, and those in its own namespace. */
 export function renderPermissions(): string {

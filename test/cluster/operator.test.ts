@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { expect } from "chai";
-import type { Permission } from "@bunting/operator/internal/permissions.js";
+import type { Permission } from "@bunting/operator/internal/permission.js";
 import { eventually } from "../support/event-queue.js";
 import type { ApiObject } from "./support/api-client.js";
 import { OperatorProcess } from "./support/operator-process.js";

@@ -1,32 +1,13 @@
-import { leaseName, otherLeaseName } from "./api/leases.js";
+import { ownNamespacePermissions } from "./own-namespace-permissions.js";
 import { webhookConfigurationNames } from "./api/webhooks.js";
-import { authoritySecret } from "./certificates/authority-secret.js";
-import { statusTokenSecret } from "./certificates/status-token-secret.js";
-import { webhookKeySecret } from "./certificates/webhook-key-secret.js";
-
-/** Something that the operator may do. The chart's roles and docs/reference/operator-permissions.md are made of these. */
-export interface Permission {
-  /** Where it is granted: in the whole cluster, or in the operator's namespace alone. */
-  readonly scope: "cluster" | "namespace";
-  /** Empty for the core group. */
-  readonly apiGroup: string;
-  readonly resources: readonly string[];
-  /** Only objects of these names; `{option}` stands for the value of an option. */
-  readonly names?: readonly string[];
-  readonly verbs: readonly string[];
-  /** The option that needs it, and the values with which it does; absent: it is always granted. */
-  readonly onlyIf?: { readonly option: string; readonly is: readonly string[] };
-  /** The task that needs the permission. */
-  readonly why: string;
-}
-
-const onlyWithElection = { option: "leader-elect", is: ["true"] } as const;
-const withChecks = { option: "flags-validation", is: ["true"] } as const;
-const withAgents = { option: "status-agents", is: ["true"] } as const;
-const withDirectWatches = { option: "provider-kubernetes", is: ["direct"] } as const;
-const withFlagds = { option: "flagd", is: ["true"] } as const;
-const ofAgentRollouts = { scope: "cluster", onlyIf: { option: "agent-rollouts", is: ["true"] } } as const;
-const withOwnAuthority = { option: "certificates", is: ["own"] } as const;
+import {
+  ofAgentRollouts,
+  withChecks,
+  withAgents,
+  withDirectWatches,
+  withFlagds,
+  type Permission,
+} from "./permission.js";
 
 /** All that the operator may do. A test compares this with what an API server saw it do: neither may be more. */
 export const permissions: readonly Permission[] = Object.freeze([
@@ -240,98 +221,5 @@ export const permissions: readonly Permission[] = Object.freeze([
     verbs: ["create", "patch"],
     why: "tells people what was done, and what could not be done",
   },
-  {
-    scope: "namespace",
-    apiGroup: "coordination.k8s.io",
-    resources: ["leases"],
-    names: [leaseName],
-    verbs: ["get", "update"],
-    onlyIf: onlyWithElection,
-    why: "elects the replica that leads",
-  },
-  {
-    scope: "namespace",
-    apiGroup: "coordination.k8s.io",
-    resources: ["leases"],
-    verbs: ["create"],
-    onlyIf: onlyWithElection,
-    why: "makes the Lease of that election: a name can't be required of what is created",
-  },
-  {
-    scope: "namespace",
-    apiGroup: "coordination.k8s.io",
-    resources: ["leases"],
-    names: [otherLeaseName],
-    verbs: ["get"],
-    onlyIf: { option: "takeover", is: ["false"] },
-    why: "sees whether the open-feature-operator runs",
-  },
-  {
-    scope: "namespace",
-    apiGroup: "",
-    resources: ["pods"],
-    verbs: ["get", "list"],
-    why: "finds its own Deployment by its Pod, and the proxies, which it asks how many subscribers they have before it removes them; sees when the Pod of an earlier leader, or of the open-feature-operator, has ended",
-  },
-  {
-    scope: "namespace",
-    apiGroup: "apps",
-    resources: ["deployments"],
-    verbs: ["get", "list", "watch", "create", "patch", "delete"],
-    why: "deploys the proxy, puts back what others change of it, and removes it",
-  },
-  {
-    scope: "namespace",
-    apiGroup: "",
-    resources: ["services"],
-    verbs: ["get", "list", "watch", "create", "patch", "delete"],
-    why: "likewise",
-  },
-  {
-    scope: "namespace",
-    apiGroup: "policy",
-    resources: ["poddisruptionbudgets"],
-    verbs: ["get", "list", "watch", "create", "patch", "delete"],
-    why: "likewise",
-  },
-  {
-    scope: "namespace",
-    apiGroup: "networking.k8s.io",
-    resources: ["networkpolicies"],
-    verbs: ["get", "list", "watch", "create", "patch", "delete"],
-    why: "likewise",
-  },
-  {
-    scope: "namespace",
-    apiGroup: "",
-    resources: ["secrets"],
-    names: [authoritySecret.name],
-    verbs: ["get", "list", "watch", "update"],
-    onlyIf: withOwnAuthority,
-    why: "keeps the authority of the webhooks, with its key",
-  },
-  {
-    scope: "namespace",
-    apiGroup: "",
-    resources: ["secrets"],
-    names: [webhookKeySecret.name],
-    verbs: ["get", "list", "watch", "update"],
-    why: "keeps the key of the webhooks' paths",
-  },
-  {
-    scope: "namespace",
-    apiGroup: "",
-    resources: ["secrets"],
-    names: [statusTokenSecret.name],
-    verbs: ["get", "list", "watch", "update"],
-    onlyIf: withAgents,
-    why: "keeps the token by which it reads of the proxy how many agents there are",
-  },
-  {
-    scope: "namespace",
-    apiGroup: "",
-    resources: ["secrets"],
-    verbs: ["create"],
-    why: "makes these Secrets: a name can't be required of what is created",
-  },
+  ...ownNamespacePermissions,
 ]);

@@ -1,4 +1,5 @@
-import { permissions, type Permission } from "@bunting/operator/internal/permissions.js";
+import type { Permission } from "@bunting/operator/internal/permission.js";
+import { permissions } from "@bunting/operator/internal/permissions.js";
 import { operatorOptionTable } from "@bunting/operator/internal/options.js";
 import { flagName, readOptions, type OptionSpec } from "@bunting/runtime";
 import type { Cluster } from "./cluster.js";

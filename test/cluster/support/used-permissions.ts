@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import type { Permission } from "@bunting/operator/internal/permissions.js";
+import type { Permission } from "@bunting/operator/internal/permission.js";
 
 /** What a request did, as roles name it. */
 export interface UsedPermission {

@@ -14,7 +14,7 @@ describe("HeldFrame", () => {
   });
 
   function stream(): FrameHolder {
-    return { session: { account: memory.open(() => undefined) } } as unknown as FrameHolder;
+    return { session: { account: memory.open(() => undefined) } };
   }
 
   it("is charged to nobody while it is the newest, and once when it is old, however many have not taken it", () => {

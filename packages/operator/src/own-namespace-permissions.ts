@@ -1,0 +1,103 @@
+import { leaseName, otherLeaseName } from "./api/leases.js";
+import { authoritySecret } from "./certificates/authority-secret.js";
+import { statusTokenSecret } from "./certificates/status-token-secret.js";
+import { webhookKeySecret } from "./certificates/webhook-key-secret.js";
+import { onlyWithElection, withAgents, withOwnAuthority, type Permission } from "./permission.js";
+
+/** What the operator may do in its own namespace. */
+export const ownNamespacePermissions: readonly Permission[] = Object.freeze([
+  {
+    scope: "namespace",
+    apiGroup: "coordination.k8s.io",
+    resources: ["leases"],
+    names: [leaseName],
+    verbs: ["get", "update"],
+    onlyIf: onlyWithElection,
+    why: "elects the replica that leads",
+  },
+  {
+    scope: "namespace",
+    apiGroup: "coordination.k8s.io",
+    resources: ["leases"],
+    verbs: ["create"],
+    onlyIf: onlyWithElection,
+    why: "makes the Lease of that election: a name can't be required of what is created",
+  },
+  {
+    scope: "namespace",
+    apiGroup: "coordination.k8s.io",
+    resources: ["leases"],
+    names: [otherLeaseName],
+    verbs: ["get"],
+    onlyIf: { option: "takeover", is: ["false"] },
+    why: "sees whether the open-feature-operator runs",
+  },
+  {
+    scope: "namespace",
+    apiGroup: "",
+    resources: ["pods"],
+    verbs: ["get", "list"],
+    why: "finds its own Deployment by its Pod, and the proxies, which it asks how many subscribers they have before it removes them; sees when the Pod of an earlier leader, or of the open-feature-operator, has ended",
+  },
+  {
+    scope: "namespace",
+    apiGroup: "apps",
+    resources: ["deployments"],
+    verbs: ["get", "list", "watch", "create", "patch", "delete"],
+    why: "deploys the proxy, puts back what others change of it, and removes it",
+  },
+  {
+    scope: "namespace",
+    apiGroup: "",
+    resources: ["services"],
+    verbs: ["get", "list", "watch", "create", "patch", "delete"],
+    why: "likewise",
+  },
+  {
+    scope: "namespace",
+    apiGroup: "policy",
+    resources: ["poddisruptionbudgets"],
+    verbs: ["get", "list", "watch", "create", "patch", "delete"],
+    why: "likewise",
+  },
+  {
+    scope: "namespace",
+    apiGroup: "networking.k8s.io",
+    resources: ["networkpolicies"],
+    verbs: ["get", "list", "watch", "create", "patch", "delete"],
+    why: "likewise",
+  },
+  {
+    scope: "namespace",
+    apiGroup: "",
+    resources: ["secrets"],
+    names: [authoritySecret.name],
+    verbs: ["get", "list", "watch", "update"],
+    onlyIf: withOwnAuthority,
+    why: "keeps the authority of the webhooks, with its key",
+  },
+  {
+    scope: "namespace",
+    apiGroup: "",
+    resources: ["secrets"],
+    names: [webhookKeySecret.name],
+    verbs: ["get", "list", "watch", "update"],
+    why: "keeps the key of the webhooks' paths",
+  },
+  {
+    scope: "namespace",
+    apiGroup: "",
+    resources: ["secrets"],
+    names: [statusTokenSecret.name],
+    verbs: ["get", "list", "watch", "update"],
+    onlyIf: withAgents,
+    why: "keeps the token by which it reads of the proxy how many agents there are",
+  },
+  {
+    scope: "namespace",
+    apiGroup: "",
+    resources: ["secrets"],
+    verbs: ["create"],
+    why: "makes these Secrets: a name can't be required of what is created",
+  },
+]);
