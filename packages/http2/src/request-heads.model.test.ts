@@ -269,7 +269,7 @@ describe("RequestHeads, with connections whose tables differ", () => {
         peer.sent.push(block);
         if (peer.sent.length > 8) peer.sent.shift();
       }
-      // What it looks for has happened often.
+      // The cases that the model is about have happened often.
       expect(shared, "heads that were not decoded again").to.be.greaterThan(blocksPerRun / 50);
       expect(served, "requests").to.be.greaterThan(blocksPerRun / 5);
       expect(refused, "malformed requests").to.be.greaterThan(blocksPerRun / 50);

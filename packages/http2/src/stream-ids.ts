@@ -1,7 +1,7 @@
 /** A client that reads slowly gets to know of so many ends later than it sends. */
 const maxRemembered = 64;
 
-/** What is known of a connection's streams by their ids, as the client has numbered them (RFC 9113 5.1.1), once they are not open any more. */
+/** The ids of a connection's streams that are not open any more, as the client has numbered them (RFC 9113 5.1.1). */
 export class StreamIds {
   /** The newest that the client has opened, or has tried to. */
   newest = 0;

@@ -1,6 +1,5 @@
 import { type RestClient, unlessNotFound } from "@bunting/kube";
-
-const podType = { group: "", version: "v1", plural: "pods" } as const;
+import { podType } from "../api/core-types.js";
 
 /** The holder of a Lease as it calls itself: by the name of its Pod, `_` and something random. */
 export interface LeaseHolder {

@@ -1,8 +1,8 @@
 import { type OwnerReference, type RestClient, unlessNotFound } from "@bunting/kube";
+import { podType } from "../api/core-types.js";
 
 /** Kubernetes puts it on Pods of a ReplicaSet of a Deployment, and at the end of the ReplicaSet's name. */
 const hashLabel = "pod-template-hash";
-const pods = { group: "", version: "v1", plural: "pods" };
 const deployments = { group: "apps", version: "v1", plural: "deployments" };
 
 /**
@@ -19,7 +19,7 @@ export async function ownDeployment(
   signal: AbortSignal,
 ): Promise<OwnerReference | undefined> {
   const { namespace } = pod;
-  const own = await unlessNotFound(client.get({ type: pods, ...pod }, signal));
+  const own = await unlessNotFound(client.get({ type: podType, ...pod }, signal));
   const { ownerReferences = [] } = (own?.metadata ?? {}) as { readonly ownerReferences?: OwnerReference[] };
   const replicaSet = ownerReferences.find(
     ({ kind, controller }) => kind === "ReplicaSet" && controller === true,

@@ -138,11 +138,10 @@ function mayRead(
 /** The spec with FeatureFlags that the Pod itself names, after those of its sources: the last one with a key wins. */
 function withFlags(spec: FeatureFlagSourceSpec, flags: readonly ObjectAddress[]): FeatureFlagSourceSpec {
   if (flags.length === 0) return spec;
-  const entries = [...new Set(flags.map(addressKey))].map((source) => ({ source, provider }));
+  const keys = new Set(flags.map(addressKey));
+  const entries = Array.from(keys, (source) => ({ source, provider: "flagd-proxy" }) as const);
   return { ...spec, sources: [...spec.sources, ...entries] };
 }
-
-const provider = "flagd-proxy";
 
 /** Each sentence once: a source may be named by several FeatureFlagSources. */
 function distinct(problems: readonly SourceProblem[]): readonly SourceProblem[] {

@@ -3,7 +3,7 @@ import { isInFlight, type AgentRecord, type AgentState } from "./agent-record.js
 import type { FleetAgent, FleetPod } from "./fleet.js";
 import type { RolloutSettings } from "./rollout-settings.js";
 
-/** What is to be written to a Pod. */
+/** A change that is to be written to a Pod. */
 export interface PodChange {
   readonly pod: FleetPod;
   /** The image of the sidecar, which may be the one that it has. */

@@ -18,8 +18,8 @@ export const waitReasons = Object.freeze({
 export type WaitReason = keyof typeof waitReasons;
 
 /**
- * What may still be begun, whatever rollout begins it. What is under way counts against all of it: also in a PodDisruptionBudget, whose controller
- * may not have seen it yet.
+ * The room for further Pods, shared by all rollouts. A Pod that is under way counts against every limit, also against its PodDisruptionBudgets, whose
+ * controller may not have seen yet that the Pod is not ready.
  */
 export class Capacity {
   readonly #budgets = new Map<string, FleetBudget[]>();

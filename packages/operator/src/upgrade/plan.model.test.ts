@@ -271,7 +271,7 @@ class World {
     expect(inFlight.length, "in all").to.be.most(settings.maxInFlight);
     for (const [node, count] of most(({ node: name }) => name))
       expect(count, node).to.be.most(settings.perNode);
-    // Those that were not ready when they went back were missing before.
+    // Pods that were not ready when they went back were missing before.
     const taken = inFlight.filter(({ agent }) => agent.record?.state !== "reverting");
     for (const [index, missing] of this.#setup.budgets.entries()) {
       const own = taken.filter(({ workload }) => workload === `w${index}`);

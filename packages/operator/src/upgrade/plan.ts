@@ -18,7 +18,7 @@ export interface RolloutVerdict {
   readonly toRevert: number;
   /** Pods that nothing was begun with, by why. */
   readonly waiting: ReadonlyMap<WaitReason, number>;
-  /** What is to be written before anything else is begun. */
+  /** The progress that has to be written before anything else is begun. */
   readonly progress: RolloutProgress;
 }
 

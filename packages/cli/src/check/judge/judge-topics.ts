@@ -19,7 +19,7 @@ export function judgeTopics({ proxies, flags }: TopicsFacts): readonly CheckFind
   for (const [key, { refusal }] of flags) if (refusal !== undefined) add(refused(key, refusal));
   for (const { name, answer } of proxies) {
     if (answer.kind !== "status") {
-      // Of what it serves nothing is known, which is not that it is well.
+      // Without a status it is unknown whether the topics are well: to say nothing would pass for an answer.
       const todo = "ask where its status may be read";
       add({ code: "not-checked", where: `proxy ${name}`, what: answer.message, todo });
       continue;

@@ -14,7 +14,7 @@ import { planFleet, type RolloutVerdict } from "../../upgrade/plan.js";
 import { rolloutSettings } from "../../upgrade/rollout-settings.js";
 import { Controller } from "../controller.js";
 import type { ControllerMetrics } from "../controller-metrics.js";
-import { podType } from "../pods/pod-stream.js";
+import { podType } from "../../api/core-types.js";
 import type { AgentRolloutMetrics } from "./agent-rollout-metrics.js";
 import { FleetWatches } from "./fleet-watches.js";
 import { upgradePatch } from "./upgrade-patch.js";
@@ -41,7 +41,7 @@ const overdueMs = 1_000;
 const heldMs = 30_000;
 const fieldManager = "bunting-operator-agent-rollout";
 
-/** What the plan could not do; the Pod is as it was seen then. */
+/** A change of a Pod that an API server has refused, and the version of the Pod then. */
 interface Refusal {
   readonly resourceVersion: string;
   readonly untilMs: number;
@@ -216,7 +216,7 @@ export class AgentRolloutController implements Runnable {
 
   #heldLeftMs(): number {
     const nowMs = this.#options.context.clock.monotonicMs();
-    // What is held for longer is of Pods that are gone.
+    // A refusal that nobody has asked for again is of a Pod that is gone.
     for (const [uid, { untilMs }] of this.#refused) if (untilMs + heldMs < nowMs) this.#refused.delete(uid);
     return Math.min(Infinity, ...Array.from(this.#refused.values(), ({ untilMs }) => untilMs - nowMs));
   }

@@ -5,6 +5,7 @@ import { isImageReference } from "../../desired/image-reference.js";
 import { wantsFlags } from "../../pod/injection-request.js";
 import { parseRecord } from "../../upgrade/agent-record.js";
 import type { FleetAgent, FleetPod, Labels } from "../../upgrade/fleet.js";
+import { hasReadyCondition, type PodConditions } from "../pods/pod-conditions.js";
 import { workloadOfPod } from "../pods/workload-of-pod.js";
 
 /** A Pod as it is kept in memory. */
@@ -15,7 +16,7 @@ export interface StoredPod extends KubeObject {
 interface LivePod extends PodManifest {
   readonly status?: {
     readonly phase?: string;
-    readonly conditions?: readonly { readonly type: string; readonly status: string }[];
+    readonly conditions?: PodConditions;
     readonly containerStatuses?: readonly ContainerStatus[];
     readonly initContainerStatuses?: readonly ContainerStatus[];
   };
@@ -51,7 +52,7 @@ export function storedPod(object: KubeObject): StoredPod {
       createdMs: typeof created === "string" ? Date.parse(created) : 0,
       phase: status.phase ?? "",
       isEnding: metadata["deletionTimestamp"] !== undefined,
-      isReady: (status.conditions ?? []).some((each) => each.type === "Ready" && each.status === "True"),
+      isReady: hasReadyCondition(status.conditions),
       ...(agent === undefined ? {} : { agent }),
     },
   };

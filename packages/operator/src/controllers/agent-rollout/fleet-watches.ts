@@ -6,12 +6,10 @@ import {
   type RunningInformer,
 } from "@bunting/kube";
 import type { Fleet, FleetPod } from "../../upgrade/fleet.js";
-import { podType } from "../pods/pod-stream.js";
+import { namespaceType, podType } from "../../api/core-types.js";
 import { resourceTypes } from "../apply/resource-types.js";
 import { storedBudget, type StoredBudget } from "./fleet-budget.js";
 import { storedPod, type StoredPod } from "./fleet-pod.js";
-
-const namespaceType = { group: "", version: "v1", plural: "namespaces" } as const;
 
 /** Pods, PodDisruptionBudgets and namespaces, watched only as long as somebody has begun to. */
 export class FleetWatches {

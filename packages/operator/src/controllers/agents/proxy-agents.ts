@@ -1,12 +1,7 @@
-import {
-  formatLabelSelector,
-  type ClusterWatches,
-  type KubeObject,
-  type RunningInformer,
-} from "@bunting/kube";
+import type { ClusterWatches, RunningInformer } from "@bunting/kube";
 import { RateLimitedLog, type Context, type Runnable } from "@bunting/runtime";
-import { podSelector, type ProxySettings } from "../../desired/proxy/proxy-settings.js";
-import { podType } from "../pods/pod-stream.js";
+import type { ProxySettings } from "../../desired/proxy/proxy-settings.js";
+import { proxyPod, proxyPods, type ProxyPod } from "../proxy/proxy-pod.js";
 import { readAgents } from "./read-agents.js";
 import type { TopicAgents } from "./told-agents.js";
 
@@ -20,12 +15,6 @@ export interface ProxyAgentsOptions {
   readonly read?: typeof readAgents;
 }
 
-/** A Pod of the proxy, as far as it says where it answers. */
-interface ProxyPod extends KubeObject {
-  readonly podIp: string | undefined;
-  readonly isReady: boolean;
-}
-
 /** Reads of all Pods of the proxy which agents they have. The Pods are watched, so that a look costs the API server nothing. */
 export class ProxyAgents implements Runnable {
   readonly name = "proxy's Pods";
@@ -35,14 +24,12 @@ export class ProxyAgents implements Runnable {
 
   constructor(options: ProxyAgentsOptions) {
     const { watches, settings, context } = options;
-    const { namespace } = settings;
-    const labelSelector = formatLabelSelector({ matchLabels: podSelector });
     this.#options = options;
     this.#log = new RateLimitedLog(context.logger, context.clock);
-    this.#pods = watches.inform<ProxyPod>(
-      { type: podType, namespace, labelSelector },
-      { transform: proxyPod, handler: { changed: () => undefined } },
-    );
+    this.#pods = watches.inform<ProxyPod>(proxyPods(settings.namespace), {
+      transform: proxyPod,
+      handler: { changed: () => undefined },
+    });
   }
 
   run(signal: AbortSignal): Promise<void> {
@@ -80,17 +67,4 @@ export class ProxyAgents implements Runnable {
       return undefined;
     }
   }
-}
-
-function proxyPod({ metadata, status }: KubeObject): ProxyPod {
-  const { podIP, conditions = [] } = (status ?? {}) as {
-    readonly podIP?: string;
-    readonly conditions?: readonly { readonly type: string; readonly status: string }[];
-  };
-  const { namespace = "", name, resourceVersion = "", uid = "" } = metadata;
-  return {
-    metadata: { namespace, name, resourceVersion, uid },
-    podIp: podIP,
-    isReady: conditions.some((condition) => condition.type === "Ready" && condition.status === "True"),
-  };
 }

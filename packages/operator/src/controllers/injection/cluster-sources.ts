@@ -2,6 +2,7 @@ import { featureFlagSourceType, inProcessConfigurationType } from "@bunting/feat
 import type { ClusterWatches, Informer, KubeObject, RunningInformer } from "@bunting/kube";
 import { featureFlagType, parseReaders } from "@bunting/protocol";
 import { aborted, Signal, type Runnable } from "@bunting/runtime";
+import { namespaceType } from "../../api/core-types.js";
 import { buntingAnnotations } from "../../api/names.js";
 import type { InjectionInputs } from "../../desired/injection.js";
 import { Dependents } from "./dependents.js";
@@ -25,8 +26,6 @@ export interface CompileSettings {
   readonly rules: Omit<InjectionInputs["rules"], "namespace">;
   readonly sidecar: InjectionInputs["settings"];
 }
-
-const namespaceType = { group: "", version: "v1", plural: "namespaces" } as const;
 
 /** The part that compiles something of a namespace. */
 export type DependentReader = "injection" | `flagd/${string}`;

@@ -1,7 +1,7 @@
 import { KubeError, type KubeObject, type RestClient } from "@bunting/kube";
 import type { Context } from "@bunting/runtime";
 import type { MissedPodsMetrics } from "./missed-pods-metrics.js";
-import { podType } from "./pod-stream.js";
+import { podType } from "../../api/core-types.js";
 
 /** Pods of one workload are evicted this far from each other. */
 const pauseMs = 30_000;

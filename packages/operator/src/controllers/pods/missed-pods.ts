@@ -18,7 +18,8 @@ import type { ControllerMetrics } from "../controller-metrics.js";
 import { Evictor } from "./evictor.js";
 import { cameEarly, isMissed, mayBeMissed } from "./is-missed.js";
 import type { MissedPodsMetrics } from "./missed-pods-metrics.js";
-import { podType, type PodObserver } from "./pod-stream.js";
+import type { PodObserver } from "./pod-stream.js";
+import { podType } from "../../api/core-types.js";
 import { workloadOfPod, type WorkloadOfPod } from "./workload-of-pod.js";
 
 export interface MissedPodsOptions {

@@ -9,9 +9,8 @@ import {
   type RunningWatch,
 } from "@bunting/kube";
 import type { Runnable } from "@bunting/runtime";
+import { podType } from "../../api/core-types.js";
 import { wantsFlags } from "../../pod/injection-request.js";
-
-export const podType = { group: "", version: "v1", plural: "pods" } as const;
 
 /** Hears of Pods that want flags. Nothing but their metadata is known. */
 export interface PodObserver {

@@ -1,18 +1,8 @@
-import type { KubeObject, RestClient } from "@bunting/kube";
+import type { RestClient } from "@bunting/kube";
 import type { Context } from "@bunting/runtime";
-import { podSelector, type ProxySettings } from "../../desired/proxy/proxy-settings.js";
+import type { ProxySettings } from "../../desired/proxy/proxy-settings.js";
+import { proxyPod, proxyPods, type ProxyPod } from "./proxy-pod.js";
 import { readActiveStreams } from "./read-active-streams.js";
-
-const pods = { group: "", version: "v1", plural: "pods" };
-const labelSelector = Object.entries(podSelector)
-  .map(([name, value]) => `${name}=${value}`)
-  .join(",");
-
-/** A Pod's status, as far as it says whether the Pod serves. */
-interface PodStatus {
-  readonly podIP?: string;
-  readonly conditions?: readonly { readonly type: string; readonly status: string }[];
-}
 
 /** Asks the proxies how many subscribers they have. */
 export class ProxySubscribers {
@@ -42,20 +32,19 @@ export class ProxySubscribers {
    */
   async count(signal: AbortSignal): Promise<number | undefined> {
     const { namespace } = this.#settings;
-    const { items } = await this.#client.list({ type: pods, namespace, labelSelector }, {}, signal);
-    const counts = await Promise.all(items.map((pod) => this.#countOf(pod, signal)));
+    const { items } = await this.#client.list(proxyPods(namespace), {}, signal);
+    const counts = await Promise.all(items.map((pod) => this.#countOf(proxyPod(pod), signal)));
     return counts.reduce((sum, one) => (sum === undefined || one === undefined ? undefined : sum + one), 0);
   }
 
-  async #countOf(pod: KubeObject, signal: AbortSignal): Promise<number | undefined> {
-    const { podIP, conditions = [] } = (pod["status"] ?? {}) as PodStatus;
-    if (podIP === undefined) return 0;
+  async #countOf({ metadata, podIp, isReady }: ProxyPod, signal: AbortSignal): Promise<number | undefined> {
+    if (podIp === undefined) return 0;
     try {
-      return await this.#read(podIP, this.#settings.ports.management, signal);
+      return await this.#read(podIp, this.#settings.ports.management, signal);
     } catch (error) {
-      if (!conditions.some(({ type, status }) => type === "Ready" && status === "True")) return 0;
-      const { name } = pod.metadata;
-      this.#context.logger.warn({ error, pod: name }, "a proxy does not say how many subscribers it has");
+      if (!isReady) return 0;
+      const fields = { error, pod: metadata.name };
+      this.#context.logger.warn(fields, "a proxy does not say how many subscribers it has");
       return undefined;
     }
   }

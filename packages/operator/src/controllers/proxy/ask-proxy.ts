@@ -1,0 +1,50 @@
+import { request } from "node:http";
+
+const withinMs = 5_000;
+/** The longest answer that is read: more than all metrics of a proxy, or the agents of 20,000 topics. */
+const maxBytes = 4 * 1024 * 1024;
+
+/** A page of a proxy's management port. */
+export interface ProxyPage {
+  /** An IP address. */
+  readonly host: string;
+  readonly port: number;
+  readonly path: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+export interface ProxyAnswer {
+  readonly statusCode: number;
+  readonly text: string;
+}
+
+/**
+ * Reads a page of a proxy.
+ *
+ * @throws Error if it does not answer in time, or without end
+ */
+export function askProxy(
+  { host, port, path, headers = {} }: ProxyPage,
+  signal: AbortSignal,
+): Promise<ProxyAnswer> {
+  return new Promise((resolve, reject) => {
+    const either = AbortSignal.any([signal, AbortSignal.timeout(withinMs)]);
+    const options = { host, port, path, headers, signal: either, agent: false };
+    const sent = request(options, (response) => {
+      const chunks: Buffer[] = [];
+      let bytes = 0;
+      response.on("error", reject);
+      response.on("data", (chunk: Buffer) => {
+        bytes += chunk.length;
+        chunks.push(chunk);
+        if (bytes > maxBytes) sent.destroy(new Error(`${path} is longer than ${maxBytes} bytes`));
+      });
+      response.on("end", () => {
+        const text = Buffer.concat(chunks).toString("utf8");
+        resolve({ statusCode: response.statusCode ?? 0, text });
+      });
+    });
+    sent.on("error", reject);
+    sent.end();
+  });
+}

@@ -1,0 +1,31 @@
+import { formatLabelSelector, type KubeObject, type ResourceScope } from "@bunting/kube";
+import { podType } from "../../api/core-types.js";
+import { podSelector } from "../../desired/proxy/proxy-settings.js";
+import { hasReadyCondition, type PodConditions } from "../pods/pod-conditions.js";
+
+/** A Pod of the proxy, as far as it says where it answers. */
+export interface ProxyPod extends KubeObject {
+  /** Undefined until it has an address. */
+  readonly podIp: string | undefined;
+  readonly isReady: boolean;
+}
+
+const labelSelector = formatLabelSelector({ matchLabels: podSelector });
+
+/** The Pods of the proxy. */
+export function proxyPods(namespace: string): ResourceScope {
+  return { type: podType, namespace, labelSelector };
+}
+
+export function proxyPod({ metadata, status }: KubeObject): ProxyPod {
+  const { podIP, conditions } = (status ?? {}) as {
+    readonly podIP?: string;
+    readonly conditions?: PodConditions;
+  };
+  const { namespace = "", name, resourceVersion = "", uid = "" } = metadata;
+  return {
+    metadata: { namespace, name, resourceVersion, uid },
+    podIp: podIP,
+    isReady: hasReadyCondition(conditions),
+  };
+}
