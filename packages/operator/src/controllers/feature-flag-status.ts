@@ -40,8 +40,6 @@ export interface FeatureFlagRules {
 
 /** Fields of the status that others write, such as numbers of agents, are applied under other names: an apply takes back what it leaves out. */
 const statusManager = "bunting-operator-checks";
-/** A write is a new version of the object, and some sidecars read all flags again with each. */
-const objectPauseMs = 10_000;
 const writesOfAll = { burst: 5, perSecond: 5 };
 
 /**
@@ -54,8 +52,6 @@ export class FeatureFlagStatus implements Runnable {
   readonly #controller: Controller;
   readonly #watch: FeatureFlagWatch;
   readonly #writer: StatusWriter;
-  /** When the status of an object was written last. */
-  readonly #writtenMs = new Map<string, number>();
 
   /** @param onCounted called for each FeatureFlag whose status spoke of agents when it was first seen */
   constructor(options: FeatureFlagStatusOptions, onCounted?: (key: string) => void) {
@@ -66,11 +62,7 @@ export class FeatureFlagStatus implements Runnable {
       reconcile: (key, signal) => this.#reconcile(key, signal),
       context: options.context,
     });
-    this.#watch = new FeatureFlagWatch(
-      (key) => this.#controller.add(key),
-      (key) => this.#writtenMs.delete(key),
-      onCounted,
-    );
+    this.#watch = new FeatureFlagWatch((key) => this.#controller.add(key), onCounted);
   }
 
   async run(signal: AbortSignal): Promise<void> {
@@ -79,14 +71,16 @@ export class FeatureFlagStatus implements Runnable {
     const watch = watches.watch({ scope, handler: this.#watch });
     await Promise.all([this.#controller.run(signal), watch.run(signal)]);
     this.#watch.clear();
-    this.#writtenMs.clear();
   }
 
   async #reconcile(key: string, signal: AbortSignal): Promise<WorkResult | undefined> {
-    const { context } = this.#options;
-    const waitMs = (this.#writtenMs.get(key) ?? -Infinity) + objectPauseMs - context.clock.monotonicMs();
-    if (waitMs > 0) return { requeueAfterMs: waitMs };
     const [namespace = "", name = ""] = key.split("/");
+    const kind = { type: featureFlagType, kind: "FeatureFlag" };
+    const leftMs = this.#writer.pauseLeftMs({
+      ...kind,
+      metadata: { namespace, name, uid: this.#watch.uidOf(key) },
+    });
+    if (leftMs > 0) return { requeueAfterMs: leftMs };
     const scope = { type: featureFlagType, namespace, name };
     const object = await unlessNotFound(this.#options.client.get(scope, signal));
     if (object === undefined) return undefined;
@@ -97,10 +91,8 @@ export class FeatureFlagStatus implements Runnable {
     if (status === undefined) return undefined;
     const { uid } = object.metadata;
     const metadata = { namespace, name, ...(uid === undefined ? {} : { uid }) };
-    const target = { type: featureFlagType, kind: "FeatureFlag", metadata };
-    const outcome = await this.#writer.write(target, status, signal);
     // There may be many of them: where the type is outdated, each is written when it changes, or by the next leader.
-    if (outcome !== "gone") this.#writtenMs.set(key, context.clock.monotonicMs());
+    await this.#writer.write({ ...kind, metadata }, status, signal);
     if (verdict.accepted !== "True") this.#tell(object, verdict);
     return undefined;
   }

@@ -33,19 +33,13 @@ export function acceptedOf({ status }: StoredFeatureFlag): Condition | undefined
  */
 export class FeatureFlagWatch implements ReflectorHandler {
   readonly #onUnchecked: (key: string) => void;
-  readonly #onGone: (key: string) => void;
   readonly #onCounted: ((key: string) => void) | undefined;
   /** By key: uid, generation and the level of validation. */
   readonly #seen = new Map<string, string>();
 
   /** @param onCounted called for each whose status spoke of agents when it was first seen */
-  constructor(
-    onUnchecked: (key: string) => void,
-    onGone: (key: string) => void,
-    onCounted?: (key: string) => void,
-  ) {
+  constructor(onUnchecked: (key: string) => void, onCounted?: (key: string) => void) {
     this.#onUnchecked = onUnchecked;
-    this.#onGone = onGone;
     this.#onCounted = onCounted;
   }
 
@@ -58,13 +52,13 @@ export class FeatureFlagWatch implements ReflectorHandler {
       },
       remove: (object) => void read.delete(keyOf(object)),
       complete: () => {
-        for (const key of [...this.#seen.keys()]) if (!read.has(key)) this.#forget(key);
+        for (const key of [...this.#seen.keys()]) if (!read.has(key)) this.#seen.delete(key);
       },
     };
   }
 
   event({ type, object }: Parameters<ReflectorHandler["event"]>[0]): void {
-    if (type === "DELETED") this.#forget(keyOf(object));
+    if (type === "DELETED") this.#seen.delete(keyOf(object));
     else this.#see(object);
   }
 
@@ -78,6 +72,12 @@ export class FeatureFlagWatch implements ReflectorHandler {
 
   failed(): void {
     // As above.
+  }
+
+  /** The uid of the object that has the key now; undefined if there is none, or if it has none. */
+  uidOf(key: string): string | undefined {
+    const uid = this.#seen.get(key)?.split(" ", 1)[0];
+    return uid === "" ? undefined : uid;
   }
 
   /** Forgets everything: what goes by next is new. */
@@ -99,9 +99,5 @@ export class FeatureFlagWatch implements ReflectorHandler {
     const isChecked = acceptedOf(object)?.observedGeneration === generation;
     if (before === undefined && isChecked) return;
     this.#onUnchecked(key);
-  }
-
-  #forget(key: string): void {
-    if (this.#seen.delete(key)) this.#onGone(key);
   }
 }

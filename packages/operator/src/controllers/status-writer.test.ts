@@ -148,4 +148,38 @@ describe("StatusWriter", () => {
     expect(await sixth).to.equal(abort.signal.reason);
     expect(applied).to.have.length(5);
   });
+
+  it("says for how long an object has to wait after a write, and for longer where only numbers have changed", async () => {
+    expect(writer.pauseLeftMs(target)).to.equal(0);
+    await write();
+    clock.advance(4_000);
+    expect(writer.pauseLeftMs(target)).to.equal(6_000);
+    expect(writer.pauseLeftMs(target, "counts")).to.equal(56_000);
+    expect(writer.pauseLeftMs({ ...target, metadata: { namespace: "shop", name: "b" } })).to.equal(0);
+    clock.advance(6_000);
+    expect(writer.pauseLeftMs(target)).to.equal(0);
+  });
+
+  it("lets an object that was made anew, or that was not written, wait for nothing", async () => {
+    const known = { ...target, metadata: { ...target.metadata, uid: "1" } };
+    await write(status, known);
+    expect(writer.pauseLeftMs({ ...known, metadata: { ...known.metadata, uid: "2" } })).to.equal(0);
+    error = new KubeError("NOT_FOUND", "it is gone");
+    const gone = { ...target, metadata: { namespace: "shop", name: "gone" } };
+    expect(await write(status, gone)).to.equal("gone");
+    expect(writer.pauseLeftMs(gone)).to.equal(0);
+  });
+
+  it("keeps the pause of an object while thousands of others are written", async () => {
+    const named = (name: string): StatusTarget => ({ ...target, metadata: { namespace: "shop", name } });
+    for (let index = 0; index < 2_100; index++) {
+      // The next write of all objects together.
+      clock.advance(200);
+      await write(status, named(`n${String(index)}`));
+    }
+    expect(writer.pauseLeftMs(named("n2099"))).to.be.greaterThan(0);
+    expect(writer.pauseLeftMs(named("n2099"), "counts")).to.be.greaterThan(0);
+    expect(writer.pauseLeftMs(named("n1900"), "counts")).to.be.greaterThan(0);
+    expect(writer.pauseLeftMs(named("n0"), "counts")).to.equal(0);
+  });
 });

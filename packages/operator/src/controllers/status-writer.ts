@@ -1,15 +1,26 @@
 import { KubeError, type KubeObject, type ResourceType, type RestClient } from "@bunting/kube";
 import { isAborted, sleep, TokenBucket, type Context, type Rate } from "@bunting/runtime";
+import { SweepSize } from "./sweep-size.js";
 
 /** After this time it is tried again whether the type has the fields: its definition may have been replaced by now. */
 export const outdatedMs = 600_000;
+
+/**
+ * The shortest times between two writes of one object's status, in ms: each write is a new version, which is sent to all who watch the object, and
+ * with which some sidecars read all flags again. Numbers that come and go wait for longer.
+ */
+export const statusPauseMs = { news: 10_000, counts: 60_000 } as const;
 
 /** Whose status is written. */
 export interface StatusTarget {
   readonly type: ResourceType;
   readonly kind: string;
   /** With a uid, the status is that of this object and of no other with its name. */
-  readonly metadata: { readonly namespace?: string; readonly name: string; readonly uid?: string };
+  readonly metadata: {
+    readonly namespace?: string;
+    readonly name: string;
+    readonly uid?: string | undefined;
+  };
 }
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -35,10 +46,19 @@ export class StatusWriter {
   readonly #writes: TokenBucket;
   /** By the plural of the type. */
   readonly #lacking = new Map<string, { readonly fields: ReadonlySet<string>; readonly untilMs: number }>();
+  /** When an object's status was written last. */
+  readonly #writtenMs = new Map<string, number>();
+  readonly #sweepSize = new SweepSize();
 
   constructor(options: StatusWriterOptions) {
     this.#options = options;
     this.#writes = new TokenBucket(options.context.clock, options.rate);
+  }
+
+  /** Time left until the object's status may be written again, in ms; 0 if it may be now. `write` itself does not wait for it. */
+  pauseLeftMs(target: StatusTarget, kind: keyof typeof statusPauseMs = "news"): number {
+    const writtenMs = this.#writtenMs.get(keyOf(target)) ?? -Infinity;
+    return Math.max(0, writtenMs + statusPauseMs[kind] - this.#options.context.clock.monotonicMs());
   }
 
   /**
@@ -46,6 +66,21 @@ export class StatusWriter {
    * @throws KubeError, or the signal's reason
    */
   async write(target: StatusTarget, status: Fields, signal: AbortSignal): Promise<StatusOutcome> {
+    const outcome = await this.#write(target, status, signal);
+    if (outcome !== "gone") this.#wrote(target);
+    return outcome;
+  }
+
+  #wrote(target: StatusTarget): void {
+    const nowMs = this.#options.context.clock.monotonicMs();
+    this.#writtenMs.set(keyOf(target), nowMs);
+    if (!this.#sweepSize.isOver(this.#writtenMs.size)) return;
+    for (const [key, writtenMs] of this.#writtenMs)
+      if (writtenMs + statusPauseMs.counts <= nowMs) this.#writtenMs.delete(key);
+    this.#sweepSize.swept(this.#writtenMs.size);
+  }
+
+  async #write(target: StatusTarget, status: Fields, signal: AbortSignal): Promise<StatusOutcome> {
     const served = this.#served(target.type, status);
     const isPart = served !== status;
     if (isPart && Object.keys(served).length === 0) return "outdated";
@@ -58,7 +93,7 @@ export class StatusWriter {
       lacking = refusedOf(served, error);
       if (lacking.length === 0) throw error;
       this.#lacks(target.type, lacking);
-      return this.write(target, status, signal);
+      return this.#write(target, status, signal);
     }
     if (lacking.length > 0) this.#lacks(target.type, lacking);
     return isPart || lacking.length > 0 ? "outdated" : "written";
@@ -100,6 +135,11 @@ export class StatusWriter {
     const scope = namespace === undefined ? { type, name } : { type, namespace, name };
     return client.apply(scope, body, how, signal);
   }
+}
+
+/** Another object under the same name does not wait for what was written of the one before. */
+function keyOf({ type, metadata: { namespace = "", name, uid = "" } }: StatusTarget): string {
+  return `${type.plural}/${namespace}/${name}/${uid}`;
 }
 
 /** Fields that were accepted and dropped: so it is where a definition says nothing about the status. */

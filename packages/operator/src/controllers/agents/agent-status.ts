@@ -31,8 +31,6 @@ export interface CountedFeatureFlag extends KubeObject {
 /** Of its own: the other fields of the status are applied by another controller. */
 const statusManager = "bunting-operator-agents";
 const lookEveryMs = 5_000;
-/** Between two writes of an object: each is a new version, with which some sidecars read all flags again. */
-const pauseMs = { news: 10_000, counts: 60_000 };
 /** Agents come and go in groups, and all of them for a moment when a proxy is replaced. */
 const settleMs = 30_000;
 const writesOfAll = { burst: 5, perSecond: 5 };
@@ -50,7 +48,6 @@ export class AgentStatus implements Runnable {
   /** What the proxies said last, by key; undefined until they have been asked. */
   #told: ReadonlyMap<string, readonly TopicAgents[]> | undefined;
   readonly #stamps = new Map<string, ToldStamp>();
-  readonly #writtenMs = new Map<string, number>();
   /** FeatureFlags whose status speaks of agents, seen before the proxies had been asked. */
   readonly #early = new Set<string>();
 
@@ -74,7 +71,7 @@ export class AgentStatus implements Runnable {
   async run(signal: AbortSignal): Promise<void> {
     await Promise.all([this.#controller.run(signal), this.#look(signal)]);
     this.#told = undefined;
-    for (const each of [this.#stamps, this.#writtenMs, this.#early]) each.clear();
+    for (const each of [this.#stamps, this.#early]) each.clear();
   }
 
   async #look(signal: AbortSignal): Promise<void> {
@@ -104,26 +101,21 @@ export class AgentStatus implements Runnable {
   }
 
   async #reconcile(key: string, signal: AbortSignal): Promise<WorkResult | undefined> {
-    const { client, context } = this.#options;
+    const { client } = this.#options;
     if (this.#told === undefined) return undefined;
     const [namespace = "", name = ""] = key.split("/");
     const scope = { type: featureFlagType, namespace, name };
     const object: CountedFeatureFlag | undefined = await unlessNotFound(client.get(scope, signal));
-    if (object === undefined) {
-      this.#writtenMs.delete(key);
-      return undefined;
-    }
+    if (object === undefined) return undefined;
     const { uid = "", generation = 0 } = object.metadata;
     const agents = flagAgents({ uid, generation }, this.#told.get(key) ?? noAgents);
     const { conditions, isNews } = this.#conditions(object, agents);
     if (!isNews && isSame(object.status?.agents, agents.counts)) return undefined;
-    const writtenMs = this.#writtenMs.get(key) ?? -Infinity;
-    const waitMs = writtenMs + (isNews ? pauseMs.news : pauseMs.counts) - context.clock.monotonicMs();
-    if (waitMs > 0) return { requeueAfterMs: waitMs };
     const metadata = { namespace, name, ...(uid === "" ? {} : { uid }) };
     const target = { type: featureFlagType, kind: "FeatureFlag", metadata };
-    const outcome = await this.#writer.write(target, { agents: agents.counts, conditions }, signal);
-    if (outcome !== "gone") this.#writtenMs.set(key, context.clock.monotonicMs());
+    const leftMs = this.#writer.pauseLeftMs(target, isNews ? "news" : "counts");
+    if (leftMs > 0) return { requeueAfterMs: leftMs };
+    await this.#writer.write(target, { agents: agents.counts, conditions }, signal);
     return undefined;
   }
 

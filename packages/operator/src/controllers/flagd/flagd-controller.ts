@@ -71,7 +71,10 @@ export class FlagdController implements Runnable {
     const onChange = (key: string): void => {
       // Objects of other controllers have the same label.
       if (this.#flagds?.informer.store.get(key) !== undefined) this.#controller.add(key);
-      else this.#forget(key);
+      else {
+        const [namespace = "", name = ""] = key.split("/");
+        sources.beginInputs(namespace, `flagd/${name}`);
+      }
     };
     const watched = { watches, discovery: cluster.discovery, context, onChange };
     this.#flagds = watchFlagds(watched);
@@ -81,12 +84,6 @@ export class FlagdController implements Runnable {
       watchMadeObjects(watched, signal),
       this.#controller.run(signal),
     ]).finally(stop);
-  }
-
-  #forget(key: string): void {
-    const [namespace = "", name = ""] = key.split("/");
-    this.#status.forget(key);
-    this.#options.sources.beginInputs(namespace, `flagd/${name}`);
   }
 
   #sourceChanged(namespace: string): void {

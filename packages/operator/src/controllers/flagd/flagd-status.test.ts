@@ -61,8 +61,8 @@ describe("FlagdStatus", () => {
 
   it("is written at once for a Flagd that was made anew", async () => {
     await status.write(flagd, refused("NotFound"), signal);
-    status.forget("shop/sample");
-    await status.write(flagd, refused("NotFound"), signal);
+    const anew = { ...flagd, metadata: { ...flagd.metadata, uid: "2" } };
+    await status.write(anew, refused("NotFound"), signal);
     expect(written).to.have.lengthOf(2);
   });
 
@@ -89,7 +89,6 @@ describe("FlagdStatus", () => {
   it("may find the Flagd deleted, and no other fault", async () => {
     fault = new KubeError("NOT_FOUND", "it is gone");
     expect(await status.write(flagd, refused("NotFound"), signal)).to.equal(undefined);
-    status.forget("shop/sample");
     fault = new KubeError("FORBIDDEN", "no");
     expect(await status.write(flagd, refused("NotFound"), signal).catch((error: unknown) => error)).to.equal(
       fault,

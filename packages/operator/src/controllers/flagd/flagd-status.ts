@@ -16,8 +16,6 @@ export type StoredFlagd = Flagd &
 
 /** Of its own, beside that of the other fields we apply: what one of the two does not apply would go otherwise. */
 const fieldManager = "bunting-operator-flagd";
-/** The shortest time between two writes of an object's status: each is a new version, which is sent to all who watch it. */
-const pauseMs = 10_000;
 /** Of all objects together. */
 const rate = { burst: 20, perSecond: 5 };
 
@@ -25,8 +23,6 @@ const rate = { burst: 20, perSecond: 5 };
 export class FlagdStatus {
   readonly #writer: StatusWriter;
   readonly #context: Pick<Context, "clock">;
-  /** By `namespace/name`. */
-  readonly #writtenMs = new Map<string, number>();
 
   constructor(client: Pick<RestClient, "apply">, context: Pick<Context, "clock" | "logger">) {
     this.#writer = new StatusWriter({ client, fieldManager, rate, context });
@@ -41,21 +37,14 @@ export class FlagdStatus {
    */
   async write(flagd: StoredFlagd, outcome: FlagdNews, signal: AbortSignal): Promise<number | undefined> {
     const { clock } = this.#context;
-    const { name, namespace, generation } = flagd.metadata;
-    const key = `${namespace}/${name}`;
+    const { name, namespace, uid, generation } = flagd.metadata;
     const before = flagd.status?.conditions ?? [];
     const conditions = flagdConditions(before, outcome, { generation, nowMs: clock.now() });
     if (conditions === before) return undefined;
-    const nowMs = clock.monotonicMs();
-    const leftMs = (this.#writtenMs.get(key) ?? -Infinity) + pauseMs - nowMs;
+    const target = { type: flagdType, kind: "Flagd", metadata: { name, namespace, uid } };
+    const leftMs = this.#writer.pauseLeftMs(target);
     if (leftMs > 0) return leftMs;
-    this.#writtenMs.set(key, nowMs);
-    const target = { type: flagdType, kind: "Flagd", metadata: { name, namespace } };
     const result = await this.#writer.write(target, { conditions }, signal);
     return result === "outdated" ? outdatedMs : undefined;
-  }
-
-  forget(key: string): void {
-    this.#writtenMs.delete(key);
   }
 }

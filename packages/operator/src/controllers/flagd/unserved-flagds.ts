@@ -43,10 +43,7 @@ export class UnservedFlagds implements Runnable {
 
   async #reconcile(key: string, signal: AbortSignal): Promise<WorkResult | undefined> {
     const flagd = await readFlagd(this.#options.client, key, signal);
-    if (flagd === undefined) {
-      this.#status.forget(key);
-      return undefined;
-    }
+    if (flagd === undefined) return undefined;
     const wasSaid = isSaidToBeUnserved(flagd.status?.conditions ?? []);
     const requeueAfterMs = await this.#status.write(flagd, { kind: "unserved" }, signal);
     if (!wasSaid) this.#tell(flagd);

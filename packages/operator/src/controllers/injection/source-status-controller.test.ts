@@ -34,7 +34,7 @@ describe("SourceStatusController", () => {
     object = {
       apiVersion: "core.openfeature.dev/v1beta1",
       kind: "FeatureFlagSource",
-      metadata: { namespace: "shop", name: "a", generation: 3 },
+      metadata: { namespace: "shop", name: "a", uid: "1", generation: 3 },
       spec: { sources: [] },
     };
     written = [];
@@ -85,7 +85,7 @@ describe("SourceStatusController", () => {
     expect(written[0]?.scope.type.plural).to.equal("featureflagsources");
     expect(written[0]?.body).to.deep.include({
       kind: "FeatureFlagSource",
-      metadata: { namespace: "shop", name: "a" },
+      metadata: { namespace: "shop", name: "a", uid: "1" },
     });
     const [accepted] = (written[0]?.body as StoredSource).status?.conditions ?? [];
     expect(accepted).to.include({ type: "Accepted", status: "True", observedGeneration: 3 });

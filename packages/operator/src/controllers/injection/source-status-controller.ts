@@ -4,7 +4,7 @@ import type { Context, Runnable, WorkResult } from "@bunting/runtime";
 import type { TextOutcome } from "../../desired/injection.js";
 import { Controller } from "../controller.js";
 import type { ControllerMetrics } from "../controller-metrics.js";
-import { outdatedMs, StatusWriter } from "../status-writer.js";
+import { outdatedMs, statusPauseMs, StatusWriter } from "../status-writer.js";
 import type { ClusterSources } from "./cluster-sources.js";
 import type { TextList } from "./seen-texts.js";
 import { ownConditions, sourceConditions } from "./source-conditions.js";
@@ -13,10 +13,6 @@ import { SweepSize } from "../sweep-size.js";
 
 /** Of its own, beside that of other controllers: a field that one of them does not apply would go otherwise. */
 const fieldManager = "bunting-operator-sources";
-/** The shortest time between two writes of an object's status: each is a new version, which is sent to all who watch the object. */
-const pauseMs = 10_000;
-/** The same where only the number of Pods has changed. */
-const countPauseMs = 60_000;
 /** Of all objects together. */
 const rate = { burst: 20, perSecond: 5 };
 
@@ -41,13 +37,14 @@ interface KnownOutcome {
 
 /** A status that an object does not have yet. */
 interface DueStatus {
+  readonly uid: string | undefined;
   readonly status: {
     readonly conditions: readonly Condition[];
     readonly digest?: string;
     readonly usedBy?: number;
   };
-  /** The shortest time since the last write. */
-  readonly pauseMs: number;
+  /** False where only the number of Pods has changed. */
+  readonly isNews: boolean;
 }
 
 /** Writes, in the status of FeatureFlagSources and InProcessConfigurations, what became of them and who uses them. */
@@ -59,7 +56,6 @@ export class SourceStatusController implements Runnable {
   /** By list, namespace and name: what became of the object's own text. */
   readonly #outcomes = new Map<string, KnownOutcome>();
   readonly #sweepSize = new SweepSize();
-  readonly #writtenMs = new Map<string, number>();
 
   constructor(options: SourceStatusOptions) {
     this.#options = options;
@@ -82,7 +78,8 @@ export class SourceStatusController implements Runnable {
 
   /** Nobody tells of objects that are gone. */
   #sweep(): void {
-    for (const known of this.#outcomes.keys()) if (this.#objectOf(known) === undefined) this.#forget(known);
+    for (const known of this.#outcomes.keys())
+      if (this.#objectOf(known) === undefined) this.#outcomes.delete(known);
     this.#sweepSize.swept(this.#outcomes.size);
   }
 
@@ -91,15 +88,10 @@ export class SourceStatusController implements Runnable {
     return this.#options.sources.object(list, rest.join("/"));
   }
 
-  #forget(known: string): void {
-    this.#outcomes.delete(known);
-    this.#writtenMs.delete(known);
-  }
-
   run(signal: AbortSignal): Promise<void> {
     const stop = this.#options.usage.listen((key) => {
       const known = key === undefined ? this.#outcomes.keys() : [`sources/${key}`];
-      for (const each of known) this.#controller.after(each, countPauseMs);
+      for (const each of known) this.#controller.after(each, statusPauseMs.counts);
     });
     return this.#controller.run(signal).finally(stop);
   }
@@ -107,13 +99,11 @@ export class SourceStatusController implements Runnable {
   async #reconcile(known: string, signal: AbortSignal): Promise<WorkResult | undefined> {
     const due = this.#due(known);
     if (due === undefined) return undefined;
-    const { clock } = this.#options.context;
-    const sinceMs = clock.monotonicMs() - (this.#writtenMs.get(known) ?? -Infinity);
-    if (sinceMs < due.pauseMs) return { requeueAfterMs: due.pauseMs - sinceMs };
     const [list, namespace, name] = known.split("/") as [TextList, string, string];
-    const target = { ...kinds[list], metadata: { name, namespace } };
+    const target = { ...kinds[list], metadata: { name, namespace, uid: due.uid } };
+    const leftMs = this.#writer.pauseLeftMs(target, due.isNews ? "news" : "counts");
+    if (leftMs > 0) return { requeueAfterMs: leftMs };
     const outcome = await this.#writer.write(target, due.status, signal);
-    if (outcome !== "gone") this.#writtenMs.set(known, clock.monotonicMs());
     return outcome === "outdated" ? { requeueAfterMs: outdatedMs } : undefined;
   }
 
@@ -125,11 +115,11 @@ export class SourceStatusController implements Runnable {
     const object = this.#objectOf(known);
     const outcome = this.#outcomes.get(known);
     if (object === undefined || outcome === undefined) {
-      this.#forget(known);
+      this.#outcomes.delete(known);
       return undefined;
     }
     const { conditions: before = [], digest: knownDigest, usedBy: knownCount } = object.status ?? {};
-    const { generation } = object.metadata;
+    const { uid, generation } = object.metadata;
     const facts = { generation, nowMs: context.clock.now() };
     const conditions = sourceConditions(before, outcome, facts);
     const isSource = list === "sources";
@@ -142,6 +132,6 @@ export class SourceStatusController implements Runnable {
       ...(digest === undefined ? {} : { digest }),
       ...(usedBy === undefined ? {} : { usedBy }),
     };
-    return { status, pauseMs: isNews ? pauseMs : countPauseMs };
+    return { uid, status, isNews };
   }
 }

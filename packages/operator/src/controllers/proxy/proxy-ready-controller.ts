@@ -22,8 +22,6 @@ export interface ProxyReadyOptions {
 
 /** Of its own: the other conditions of a source are applied by another controller, and each takes away only what is its own. */
 const fieldManager = "bunting-operator-proxy";
-/** The shortest time between two writes of an object's status: each is a new version, which is sent to all who watch the object. */
-const pauseMs = 10_000;
 /** Writes in all: when the state of the proxy changes, it does for all sources at once. */
 const rate = { burst: 20, perSecond: 5 };
 
@@ -36,7 +34,6 @@ export class ProxyReadyController implements Runnable {
   /** Sources that use the proxy. */
   readonly #users = new Set<string>();
   readonly #sweepSize = new SweepSize();
-  readonly #writtenMs = new Map<string, number>();
   /** Undefined until it is known: a replica that begins to lead says nothing that it would take back. */
   #state: ProxyState | undefined;
 
@@ -71,13 +68,8 @@ export class ProxyReadyController implements Runnable {
 
   /** Nobody tells of sources that are gone. */
   #sweep(): void {
-    for (const key of this.#users) if (this.#options.source(key) === undefined) this.#forget(key);
+    for (const key of this.#users) if (this.#options.source(key) === undefined) this.#users.delete(key);
     this.#sweepSize.swept(this.#users.size);
-  }
-
-  #forget(key: string): void {
-    this.#users.delete(key);
-    this.#writtenMs.delete(key);
   }
 
   run(signal: AbortSignal): Promise<void> {
@@ -85,23 +77,21 @@ export class ProxyReadyController implements Runnable {
   }
 
   async #reconcile(key: string, signal: AbortSignal): Promise<WorkResult | undefined> {
-    const { source, context } = this.#options;
-    const object = source(key);
+    const object = this.#options.source(key);
     if (object === undefined) {
-      this.#forget(key);
+      this.#users.delete(key);
       return undefined;
     }
     const before = object.status?.conditions ?? [];
     const conditions = this.#conditions(key, object, before);
     if (conditions === before) return undefined;
-    const { clock } = context;
-    const leftMs = (this.#writtenMs.get(key) ?? -Infinity) + pauseMs - clock.monotonicMs();
+    const { namespace, name, uid } = object.metadata;
+    const metadata = { namespace, name, uid };
+    const target = { type: featureFlagSourceType, kind: "FeatureFlagSource", metadata };
+    const leftMs = this.#writer.pauseLeftMs(target);
     if (leftMs > 0) return { requeueAfterMs: leftMs };
-    const { namespace, name } = object.metadata;
-    const target = { type: featureFlagSourceType, kind: "FeatureFlagSource", metadata: { namespace, name } };
     const ours = conditions.filter(({ type }) => type === "ProxyReady");
     const outcome = await this.#writer.write(target, { conditions: ours }, signal);
-    this.#writtenMs.set(key, clock.monotonicMs());
     return outcome === "outdated" ? { requeueAfterMs: outdatedMs } : undefined;
   }
 
