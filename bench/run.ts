@@ -44,6 +44,15 @@ const cases: readonly BenchCase[] = [
 ];
 
 const args = process.argv.slice(2);
+const bare = ["--quick", "--render", "--keep", "--help"];
+const unknown = args.find((arg) => /^-[^=]*$/.test(arg) && !bare.includes(arg));
+if (args.includes("--help") || unknown !== undefined) {
+  const all = cases.map(({ name }) => name).join(", ");
+  const usage = `usage: npm run bench -- [case …] [--quick | --keep] [--name=value …] | --render\ncases: ${all}`;
+  if (unknown === undefined) console.log(usage);
+  else console.error(`bench: there is no option "${unknown}"\n${usage}`);
+  process.exit(unknown === undefined ? 0 : 2);
+}
 const names = args.filter((arg) => !arg.startsWith("--"));
 const isQuick = args.includes("--quick");
 const parameters = new Map(
