@@ -1,4 +1,5 @@
 export { AccessToken, type OauthConfig } from "./http/access-token.js";
+export { FileToken } from "./http/file-token.js";
 export { fetchDocument, type Fetched, type FetchOptions, type Validators } from "./http/fetch-document.js";
 export { HttpClient } from "./http/http-client.js";
 export { HttpFailure } from "./http/http-failure.js";

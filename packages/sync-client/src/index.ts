@@ -14,4 +14,5 @@ export {
   type StreamParts,
 } from "./stream-call.js";
 export { SyncChannel } from "./sync-channel.js";
+export type { TokenBinding } from "./token-binding.js";
 export { TokenFile } from "./token-file.js";

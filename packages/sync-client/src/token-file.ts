@@ -1,4 +1,5 @@
 import { readSmallFile, sleep, stampOfFile, tokenSyntax, type Clock } from "@bunting/runtime";
+import { checkTokenBinding, type TokenBinding } from "./token-binding.js";
 
 /** Tokens of ServiceAccounts take one or two kilobytes. */
 const maxFileBytes = 16 * 1024;
@@ -8,16 +9,22 @@ export class TokenFile {
   readonly path: string;
   readonly #clock: Clock;
   readonly #intervalMs: number;
+  readonly #binding: TokenBinding | undefined;
 
-  /** @param intervalMs how often `waitForAnother` looks at the file */
-  constructor(path: string, clock: Clock, intervalMs: number) {
+  /**
+   * @param intervalMs how often `waitForAnother` looks at the file, in ms
+   * @param binding absent: the token may go wherever its reader connects to
+   */
+  constructor(path: string, clock: Clock, intervalMs: number, binding?: TokenBinding) {
     this.path = path;
     this.#clock = clock;
     this.#intervalMs = intervalMs;
+    this.#binding = binding;
   }
 
-  /** @throws Error that names the file and its fault, and quotes nothing of its content */
+  /** @throws Error that names the file and its fault, and quotes nothing of its content; or that names the server that the token is not meant for */
   async read(): Promise<string> {
+    if (this.#binding !== undefined) await checkTokenBinding(this.#binding);
     const content = await readSmallFile(this.path, maxFileBytes).catch((cause: unknown) => {
       throw new Error(`the token file ${this.path} can't be read (${(cause as Error).message})`, { cause });
     });

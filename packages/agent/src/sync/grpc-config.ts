@@ -34,7 +34,11 @@ export function grpcConfig(
     if (connectionHeaders.has(name)) throw invalid(`${where}: gRPC can't send the header ${quoted(name)}`);
     if (ownHeaders.has(name)) warn(`the header ${quoted(name)} has no effect: gRPC has its own`);
   }
-  const place = { isTopic: topicOf(selector) !== undefined, isLocal: target.startsWith("unix:") };
+  const place = {
+    isTopic: topicOf(selector) !== undefined,
+    isLocal: target.startsWith("unix:"),
+    host: hostOf(target),
+  };
   const { warnings, ...connection } = grpcCredentials(fields, place, credentials, where);
   for (const sentence of warnings) warn(sentence);
   return {
@@ -80,6 +84,12 @@ function targetOf(uri: string, where: string): { target: string; authority: stri
     throw invalid(`${where}: expected envoy://HOST:PORT/SERVICE, got ${quoted(uri)}`);
   if (uri === "") throw invalid(`${where}: the address after grpc:// is missing`);
   return { target: uri.replace(/^uds:/, "unix:"), authority: undefined };
+}
+
+/** With the port that gRPC takes where there is none. */
+function hostOf(target: string): string {
+  const host = target.replace(/^(?:dns|passthrough):(?:\/\/[^/]*\/)?/, "");
+  return /:\d+$/.test(host) ? host : `${host}:443`;
 }
 
 function invalid(message: string): AgentError {

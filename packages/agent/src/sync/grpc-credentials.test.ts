@@ -174,6 +174,23 @@ describe("grpcCredentials", () => {
     }
   });
 
+  it("asks the owner of a token for which server it is, with the port that gRPC takes, also in plaintext", () => {
+    const fields = { tokenFile: "/t", tokenHostsFile: "/hosts" };
+    for (const [given, server] of [
+      [{ uri: "flags.test:8015" }, "http://flags.test:8015"],
+      [{ uri: "flags.test", tls: true }, "https://flags.test:443"],
+      [{ uri: "dns:///flags.test:8015", tls: true }, "https://flags.test:8015"],
+      [{ uri: "envoy://flags.test:8015/proxy.svc", tls: true }, "https://flags.test:8015"],
+      [{ uri: "grpcs://flags.test" }, "https://flags.test:443"],
+    ] as const) {
+      const { config, warnings } = read({ ...fields, ...given });
+      expect(config).to.deep.include({ tokenFile: "/t", tokenBinding: { hostsFile: "/hosts", server } });
+      expect(warnings).to.deep.equal([]);
+    }
+    expect(read({ tokenFile: "/t", tls: true }).config.tokenBinding).to.equal(undefined);
+    expect(() => read({ tokenHostsFile: "/hosts" }, shared)).to.throw(/there is none/);
+  });
+
   for (const [what, fields, credentials, expected] of [
     ["two tokens", { bearerToken: "a", tokenFile: "/t" }, {}, /both "bearerToken" and "tokenFile" are set/],
     [

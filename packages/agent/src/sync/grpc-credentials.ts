@@ -1,4 +1,5 @@
 import { normalize } from "node:path";
+import type { TokenBinding } from "@bunting/sync-client";
 import { AgentError } from "../agent-error.js";
 import type { GrpcSourceConfig } from "./source-config.js";
 import type { SourceFields } from "./source-fields.js";
@@ -24,10 +25,17 @@ export const noSharedCredentials: SharedCredentials = {
 /** The transport and credentials of a source. */
 export interface GrpcCredentials extends Pick<
   GrpcSourceConfig,
-  "isTls" | "certPath" | "clientCertPath" | "clientKeyPath" | "tokenFile" | "headers"
+  "isTls" | "certPath" | "clientCertPath" | "clientKeyPath" | "tokenFile" | "tokenBinding" | "headers"
 > {
   /** What the author of the options should know. */
   readonly warnings: readonly string[];
+}
+
+/** Where a source connects to. */
+export interface GrpcPlace {
+  readonly isTopic: boolean;
+  readonly isLocal: boolean;
+  readonly host: string;
 }
 
 /**
@@ -40,11 +48,12 @@ export interface GrpcCredentials extends Pick<
  *
  * @param isTopic the selector names a FeatureFlag
  * @param isLocal the connection is a unix socket
+ * @param host where the connection goes to, with its port
  * @throws AgentError OPTION_INVALID
  */
 export function grpcCredentials(
   fields: SourceFields,
-  { isTopic, isLocal }: { readonly isTopic: boolean; readonly isLocal: boolean },
+  { isTopic, isLocal, host }: GrpcPlace,
   shared: SharedCredentials,
   where: string,
 ): GrpcCredentials {
@@ -65,6 +74,7 @@ export function grpcCredentials(
   const authorization = bearerToken === "" ? authHeader : `Bearer ${bearerToken}`;
   const isFixed = authorization !== "" || fields.headers["authorization"] !== undefined;
   const isPlaintext = !isTls && !isLocal;
+  const tokenBinding = tokenBindingOf(fields, `${isTls ? "https" : "http"}://${host}`, where);
   let { tokenFile } = fields;
   if (tokenFile === "" && !isFixed && given.tokenFile !== "") {
     const doubt = isPlaintext || isLocal ? undefined : doubtOfServer(fields, given);
@@ -80,14 +90,36 @@ export function grpcCredentials(
         'the header "authorization" is sent in plaintext: set "tls", unless the network is trusted',
       );
   }
-  if (isPlaintext && !shared.tokenOverPlaintext && (authorization !== "" || tokenFile !== "")) {
-    warnings.push(
-      `the connection is in plaintext, so ${tokenFile === "" ? "the token" : `the token of ${tokenFile}`} is not sent: set "tls" or --ca-file, or send it anyway with --token-over-plaintext`,
-    );
-    return { ...transport, tokenFile: "", headers: fields.headers, warnings };
+  const isAllowed = shared.tokenOverPlaintext || tokenBinding !== undefined;
+  if (isPlaintext && !isAllowed && (authorization !== "" || tokenFile !== "")) {
+    warnings.push(plaintextWarning(tokenFile, 'set "tls" or --ca-file'));
+    return { ...transport, tokenFile: "", tokenBinding, headers: fields.headers, warnings };
   }
   const headers = authorization === "" ? fields.headers : { ...fields.headers, authorization };
-  return { ...transport, tokenFile, headers, warnings };
+  return { ...transport, tokenFile, tokenBinding, headers, warnings };
+}
+
+/**
+ * @param tokenFile "" for a token that is written in the source
+ * @param remedy how the source gets TLS
+ */
+export function plaintextWarning(tokenFile: string, remedy: string): string {
+  const token = tokenFile === "" ? "the token" : `the token of ${tokenFile}`;
+  return `the connection is in plaintext, so ${token} is not sent: ${remedy}, or send it anyway with --token-over-plaintext`;
+}
+
+/** @throws AgentError OPTION_INVALID if there is no token of which the file could say for whom it is */
+export function tokenBindingOf(
+  { tokenFile, tokenHostsFile: hostsFile }: Pick<SourceFields, "tokenFile" | "tokenHostsFile">,
+  server: string,
+  where: string,
+): TokenBinding | undefined {
+  if (hostsFile === "") return undefined;
+  if (tokenFile !== "") return { hostsFile, server };
+  throw new AgentError(
+    "OPTION_INVALID",
+    `${where}: "tokenHostsFile" says for whom a "tokenFile" is, and there is none`,
+  );
 }
 
 /** Why a server with TLS may be another than the shared token is meant for. */

@@ -56,12 +56,16 @@ describe("GrpcSource with a token file", () => {
   });
 
   async function run(
-    fields: { selector?: string; isIncremental?: boolean } = {},
+    { isBound, ...fields }: { selector?: string; isIncremental?: boolean; isBound?: boolean } = {},
     timing: Partial<GrpcSourceTiming> = {},
   ): Promise<void> {
-    const config = grpcConfig(await server.start(), {
+    const address = await server.start();
+    const config = grpcConfig(address, {
       selector: topic,
       tokenFile: directory.file("token"),
+      ...(isBound === true
+        ? { tokenBinding: { hostsFile: directory.file("hosts"), server: `http://${address}` } }
+        : {}),
       ...fields,
     });
     source = new GrpcSource(config, probe.options, { tokenIntervalMs: 5, ...timing });
@@ -88,6 +92,17 @@ describe("GrpcSource with a token file", () => {
     await run();
     const stream = await server.nextStream();
     expect(stream.out.header("authorization")).to.equal(`Bearer ${oldToken}`);
+  });
+
+  it("sends it only while its owner names the server", async () => {
+    directory.replace("hosts", "flags.example.com");
+    await run({ isBound: true });
+    await probe.failure("token");
+    const [, address = ""] = /add (http:\S+) there/.exec(source.status().error ?? "") ?? [];
+    directory.replace("hosts", `flags.example.com,${address}`);
+    const stream = await server.nextStream();
+    expect(stream.out.header("authorization")).to.equal(`Bearer ${oldToken}`);
+    expect(server.relay.accepted).to.equal(1);
   });
 
   it("has a stream with the newer token take over, from what is held, and stays connected", async () => {

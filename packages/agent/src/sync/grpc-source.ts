@@ -127,7 +127,12 @@ export class GrpcSource implements SyncSource {
     this.#maxDocumentBytes = Math.min(config.maxMessageBytes ?? Infinity, options.maxDocumentBytes);
     this.#secrets = new SentSecrets(config.headers);
     if (config.tokenFile !== "")
-      this.#tokenFile = new TokenFile(config.tokenFile, options.context.clock, this.#timing.tokenIntervalMs);
+      this.#tokenFile = new TokenFile(
+        config.tokenFile,
+        options.context.clock,
+        this.#timing.tokenIntervalMs,
+        config.tokenBinding,
+      );
     // Flag sets come as documents of flagd.sync.v1.
     const topic = config.isIncremental ? undefined : topicOf(config.selector);
     if (topic === undefined) return;

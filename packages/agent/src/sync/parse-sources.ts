@@ -16,6 +16,8 @@ import {
   apiServerTokenWarning,
   checkSharedCredentials,
   noSharedCredentials,
+  plaintextWarning,
+  tokenBindingOf,
   type SharedCredentials,
 } from "./grpc-credentials.js";
 import { readSourceFields, sourceFieldNames, type SourceFields } from "./source-fields.js";
@@ -35,11 +37,23 @@ const used: Readonly<Record<"file" | "dir" | "grpc" | "http" | "kubernetes", rea
     "authHeader",
     "bearerToken",
     "tokenFile",
+    "tokenHostsFile",
     "headers",
     "maxMsgSize",
     "incrementalUpdates",
   ],
-  http: ["authHeader", "bearerToken", "headers", "interval", "intervalSeed", "timeoutS", "certPath", "oauth"],
+  http: [
+    "authHeader",
+    "bearerToken",
+    "tokenFile",
+    "tokenHostsFile",
+    "headers",
+    "interval",
+    "intervalSeed",
+    "timeoutS",
+    "certPath",
+    "oauth",
+  ],
   kubernetes: [],
 };
 
@@ -161,7 +175,7 @@ function configOf(fields: SourceFields, sourceIndex: number, context: SourceCont
     case "grpc":
       return grpcConfig(fields, sourceIndex, context);
     case "http":
-      return httpConfig(fields, sourceIndex, where);
+      return httpConfig(fields, sourceIndex, context);
     case "kubernetes":
       return kubernetesConfig(fields, sourceIndex, where);
     case "unsupported":
@@ -196,7 +210,7 @@ function unusedFields({ given, provider, headers }: SourceFields, config: Source
 
 /** An http source sends one header Authorization: that of oauth, else that of the two fields, else that of its headers. */
 function unsentAuthorizations(given: readonly string[], headers: SourceFields["headers"]): string[] {
-  const fields = ["oauth", "authHeader", "bearerToken"].filter((name) => given.includes(name));
+  const fields = ["oauth", "authHeader", "bearerToken", "tokenFile"].filter((name) => given.includes(name));
   const [sent] = fields;
   if (sent === undefined) return [];
   const others = fields.slice(1).map((name) => `"${name}"`);
@@ -236,7 +250,8 @@ function kubernetesConfig(fields: SourceFields, sourceIndex: number, where: stri
   }
 }
 
-function httpConfig(fields: SourceFields, sourceIndex: number, where: string): HttpSourceConfig {
+function httpConfig(fields: SourceFields, sourceIndex: number, context: SourceContext): HttpSourceConfig {
+  const { where } = context;
   const { uri, authHeader, bearerToken, interval, intervalSeed, timeoutS, certPath } = fields;
   if (!isHttpUrl(uri)) {
     throw invalid(`${where}: expected http://HOST/PATH or https://HOST/PATH, got ${quoted(uri)}`);
@@ -244,6 +259,7 @@ function httpConfig(fields: SourceFields, sourceIndex: number, where: string): H
   if (authHeader !== "" && bearerToken !== "") {
     throw invalid(`${where}: both "authHeader" and "bearerToken" are set: only one of them can be sent`);
   }
+  const { tokenFile, tokenBinding } = httpToken(fields, context);
   const authorization = authHeader === "" && bearerToken !== "" ? `Bearer ${bearerToken}` : authHeader;
   const oauth = oauthConfig(fields, where);
   return {
@@ -258,8 +274,23 @@ function httpConfig(fields: SourceFields, sourceIndex: number, where: string): H
     intervalSeed,
     timeoutMs: timeoutS === 0 ? defaultTimeoutMs : timeoutS * 1_000,
     certPath,
+    tokenFile: authorization === "" ? tokenFile : "",
+    tokenBinding,
     oauth,
   };
+}
+
+/** As with gRPC, a token of a file goes over TLS only, unless an option, or whoever owns it, says otherwise. */
+function httpToken(
+  { uri, tokenFile, tokenHostsFile }: SourceFields,
+  { credentials, warn, where }: SourceContext,
+): Pick<HttpSourceConfig, "tokenFile" | "tokenBinding"> {
+  const { protocol, host } = new URL(uri);
+  const tokenBinding = tokenBindingOf({ tokenFile, tokenHostsFile }, `${protocol}//${host}`, where);
+  const isSent = protocol === "https:" || credentials.tokenOverPlaintext || tokenBinding !== undefined;
+  if (tokenFile === "" || isSent) return { tokenFile, tokenBinding };
+  warn(plaintextWarning(tokenFile, "write https://"));
+  return { tokenFile: "", tokenBinding };
 }
 
 function oauthConfig({ oauth }: SourceFields, where: string): OauthConfig | undefined {

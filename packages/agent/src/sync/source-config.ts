@@ -1,3 +1,4 @@
+import type { TokenBinding } from "@bunting/sync-client";
 import type { OauthConfig } from "@bunting/sync-client/http";
 
 /** One source of flags, checked and complete. */
@@ -33,6 +34,8 @@ export interface GrpcSourceConfig extends CommonConfig {
   readonly clientKeyPath: string;
   /** A file with the token that each stream carries as `authorization: Bearer`; "" for none. */
   readonly tokenFile: string;
+  /** Undefined if the token may go wherever the source says. */
+  readonly tokenBinding: TokenBinding | undefined;
   readonly providerId: string;
   /** Sent with the request, by lower-case name; `authorization` among them if it is fixed. */
   readonly headers: Readonly<Record<string, string>>;
@@ -68,6 +71,10 @@ export interface HttpSourceConfig extends CommonConfig {
   readonly timeoutMs: number;
   /** The certificates of the authorities to trust; "" for those of Node. */
   readonly certPath: string;
+  /** A file with the token that each request carries as `authorization: Bearer`; "" for none. */
+  readonly tokenFile: string;
+  /** Undefined if the token may go wherever the source says. */
+  readonly tokenBinding: TokenBinding | undefined;
   readonly oauth: OauthConfig | undefined;
 }
 

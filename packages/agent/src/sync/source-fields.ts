@@ -18,6 +18,7 @@ export interface SourceFields {
   readonly authHeader: string;
   readonly bearerToken: string;
   readonly tokenFile: string;
+  readonly tokenHostsFile: string;
   /** In seconds; 0 if absent. */
   readonly interval: number;
   readonly intervalSeed: string;
@@ -37,7 +38,7 @@ export interface OauthFields {
   readonly reloadDelayS: number;
 }
 
-/** Fields of flagd's SourceConfig, bearerToken of the operator, and ours: clientCertPath, clientKeyPath, tokenFile. */
+/** Fields of flagd's SourceConfig, bearerToken of the operator, and ours: clientCertPath, clientKeyPath, tokenFile, tokenHostsFile. */
 export const sourceFieldNames = [
   "uri",
   "provider",
@@ -53,6 +54,7 @@ export const sourceFieldNames = [
   "authHeader",
   "bearerToken",
   "tokenFile",
+  "tokenHostsFile",
   "interval",
   "intervalSeed",
   "timeoutS",
@@ -85,6 +87,7 @@ export function readSourceFields(value: JsonValue, where: string): SourceFields 
     authHeader: read.secret("authHeader"),
     bearerToken: read.secret("bearerToken"),
     tokenFile: read.text("tokenFile"),
+    tokenHostsFile: read.text("tokenHostsFile"),
     interval: read.whole("interval", maxSeconds),
     intervalSeed: read.text("intervalSeed"),
     timeoutS: read.whole("timeoutS", maxSeconds),

@@ -254,6 +254,7 @@ export function grpcConfig(target: string, fields: Partial<GrpcSourceConfig> = {
     clientCertPath: "",
     clientKeyPath: "",
     tokenFile: "",
+    tokenBinding: undefined,
     providerId: "",
     headers: {},
     maxMessageBytes: undefined,

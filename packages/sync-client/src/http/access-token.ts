@@ -67,9 +67,14 @@ export class AccessToken {
     return this.#token.header;
   }
 
-  /** The token was refused: the next call requests another one, with the credentials that are in the folder by then. */
-  refused(): void {
+  /**
+   * The token was refused: the next call requests another one, with the credentials that are in the folder by then.
+   *
+   * @returns true: it is worth asking again at once
+   */
+  refused(): boolean {
     this.#token = undefined;
+    return true;
   }
 
   async #credentials(): Promise<Credentials> {

@@ -119,7 +119,7 @@ function failureOf(status: number, headers: IncomingHttpHeaders, url: URL): Http
 }
 
 function meaningOf(status: number): readonly [code: HttpFailureCode, remedy: string] {
-  if (status === 401) return ["unauthorized", `: check "authHeader", "bearerToken" or "oauth"`];
+  if (status === 401) return ["unauthorized", `: check "authHeader", "bearerToken", "tokenFile" or "oauth"`];
   if (status === 403) return ["forbidden", `: the credentials of the source may not read the document`];
   if (status === 404 || status === 410) return ["missing", ": there is no document at this URI"];
   if (status === 429) return ["throttled", ": raise the interval of the source"];

@@ -9,6 +9,7 @@ import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { TempDirectory } from "@bunting/test/support/temp-directory.js";
 import { createSyncSource } from "../create-source.fixture.js";
 import type { SyncSource } from "../sync-source.js";
+import { noSharedCredentials } from "../grpc-credentials.js";
 import { parseSources } from "../parse-sources.js";
 import { SourceProbe } from "../sync.fixture.js";
 import { type Answer, document, HttpServer, type SeenRequest } from "./http-server.fixture.js";
@@ -395,6 +396,73 @@ describe("an http source", () => {
     } finally {
       await secure.stop();
     }
+  });
+
+  describe("with the token of a file", () => {
+    let directory: TempDirectory;
+    beforeEach(() => {
+      directory = new TempDirectory();
+      server.answer = (request, response) => {
+        if (request.headers.authorization === "Bearer t-1") document(one)(request, response);
+        else response.writeHead(401).end();
+      };
+    });
+    afterEach(() => directory.remove());
+
+    const write = (name: string, text: string): void => writeFileSync(path.join(directory.path, name), text);
+    const bound = (): object => ({
+      tokenFile: path.join(directory.path, "token"),
+      tokenHostsFile: path.join(directory.path, "hosts"),
+    });
+
+    it("sends it to the servers that its owner names, reads it for each request, and asks once where it is refused", async () => {
+      write("token", "t-0\n");
+      write("hosts", `flags.example.com ${origin}`);
+      const { probe, source } = run(bound());
+      expect((await next()).headers.authorization).to.equal("Bearer t-0");
+      await probe.failure("unauthorized");
+      expect(source.status().error).to.match(/answered 401: check .*"tokenFile"/);
+      expect(server.requests.size).to.equal(0);
+      write("token", "t-1\n");
+      expect(await probe.nextDocument()).to.equal(one);
+    });
+
+    it("asks no server that its owner does not name", async () => {
+      write("token", "t-1");
+      const { probe, source } = run(bound());
+      await probe.failure("credentials");
+      expect(source.status().error).to.match(/hosts, which has to name its host, can't be read/);
+      write("hosts", origin.replace("http://", "https://"));
+      await eventually(() => source.status().error?.includes("does not name it") === true, "another host");
+      expect(server.requests.size).to.equal(0);
+      write("hosts", origin);
+      expect(await probe.nextDocument()).to.equal(one);
+    });
+
+    it("is not sent in plaintext, unless its owner or an option says so", () => {
+      const parsed = (fields: object, tokenOverPlaintext = false): readonly [unknown, readonly string[]] => {
+        const warnings: string[] = [];
+        const source = { uri: "http://flags.test/f", provider: "http", tokenFile: "/t", ...fields };
+        const credentials = { ...noSharedCredentials, tokenOverPlaintext };
+        const texts = { uris: [], sources: JSON.stringify([source]), credentials };
+        const [config] = parseSources(texts, (warning) => warnings.push(warning));
+        if (config?.provider !== "http") throw new Error("expected a source of provider http");
+        return [config.tokenFile, warnings];
+      };
+      const [sent, [warning]] = parsed({});
+      expect(sent).to.equal("");
+      expect(warning).to.match(/in plaintext, so the token of \/t is not sent: write https:\/\//);
+      expect(parsed({}, true)).to.deep.equal(["/t", []]);
+      expect(parsed({ uri: "https://flags.test/f" })).to.deep.equal(["/t", []]);
+      expect(parsed({ tokenHostsFile: "/hosts" })).to.deep.equal(["/t", []]);
+      expect(parsed({ uri: "https://flags.test/f", authHeader: "a" })).to.deep.equal([
+        "",
+        ['source 1 of --sources: "tokenFile" has no effect beside "authHeader"'],
+      ]);
+      expect(() => parsed({ tokenFile: "", tokenHostsFile: "/hosts" })).to.throw(
+        /"tokenHostsFile" says for whom a "tokenFile" is, and there is none/,
+      );
+    });
   });
 
   describe("with oauth", () => {

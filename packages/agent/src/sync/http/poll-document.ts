@@ -1,9 +1,10 @@
 import { createHash } from "node:crypto";
 import { Backoff, sleep } from "@bunting/runtime";
-import { connectionAdvice } from "@bunting/sync-client";
+import { connectionAdvice, TokenFile } from "@bunting/sync-client";
 import {
   AccessToken,
   fetchDocument,
+  FileToken,
   HttpClient,
   HttpFailure,
   nextPollMs,
@@ -50,7 +51,7 @@ export async function pollDocument(
 class DocumentPoll {
   readonly #parts: SyncSourceParts<HttpSourceConfig>;
   readonly #client: HttpClient;
-  readonly #token: AccessToken | undefined;
+  readonly #token: AccessToken | FileToken | undefined;
   readonly #reader: FlagTextReader;
   #validators: Validators | undefined;
   #digest = "";
@@ -58,12 +59,11 @@ class DocumentPoll {
   #refusal: string | undefined;
 
   constructor(parts: SyncSourceParts<HttpSourceConfig>) {
-    const { oauth, certPath } = parts.config;
+    const { certPath } = parts.config;
     this.#parts = parts;
     this.#client = new HttpClient(certPath);
     this.#reader = new FlagTextReader({ maxJsonBytes: parts.options.maxDocumentBytes });
-    this.#token =
-      oauth === undefined ? undefined : new AccessToken(oauth, this.#client, parts.options.context.clock);
+    this.#token = tokenOf(parts, this.#client);
   }
 
   close(): void {
@@ -114,7 +114,7 @@ class DocumentPoll {
       return await withToken();
     } catch (error) {
       if (!(error instanceof HttpFailure && error.code === "unauthorized")) throw error;
-      token.refused();
+      if (!token.refused()) throw error;
       return withToken();
     }
   }
@@ -163,6 +163,19 @@ class DocumentPoll {
     if (this.#refusal === undefined) state.documentConfirmed();
     else state.refused(this.#refusal, { isLogged: true });
   }
+}
+
+function tokenOf(
+  { config, options }: SyncSourceParts<HttpSourceConfig>,
+  client: HttpClient,
+): AccessToken | FileToken | undefined {
+  const { oauth, tokenFile, tokenBinding } = config;
+  const { clock } = options.context;
+  if (oauth !== undefined) return new AccessToken(oauth, client, clock);
+  // It is read before each request, so nothing waits for another one.
+  return tokenFile === ""
+    ? undefined
+    : new FileToken(new TokenFile(tokenFile, clock, Infinity, tokenBinding));
 }
 
 function failureOf(error: unknown): HttpFailure {
