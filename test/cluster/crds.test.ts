@@ -221,6 +221,11 @@ describe("the resource types on a real API server", () => {
             interval: 4_000_000,
           },
           { source: "Anything, without a provider of its own" },
+          {
+            source: "https://flags.example/f.json",
+            provider: "http",
+            credentialsSecretRef: { name: "flags.api", key: "token-1" },
+          },
         ],
         // 0 means "not set" where sources are merged.
         port: 0,
@@ -320,6 +325,47 @@ describe("the resource types on a real API server", () => {
         "another provider",
         { sources: [...sources, { source: "a/b", provider: "consul" }] },
         "spec.sources[1].provider: Invalid value: there is no such provider; write kubernetes, file,",
+      ],
+      [
+        "credentials for a provider that sends none",
+        { sources: [{ source: "a/b", provider: "flagd-proxy", credentialsSecretRef: { name: "api" } }] },
+        "spec.sources[0].credentialsSecretRef: Invalid value: only the providers http and grpc send credentials",
+      ],
+      [
+        "two tokens for one source",
+        {
+          sources: [
+            {
+              source: "https://a.example",
+              provider: "http",
+              httpSyncBearerToken: "t",
+              credentialsSecretRef: { name: "api" },
+            },
+          ],
+        },
+        "spec.sources[0].credentialsSecretRef: Invalid value: a source has one token; leave out httpSyncBearerToken",
+      ],
+      [
+        "a Secret outside of its directory",
+        {
+          sources: [
+            { source: "https://a.example", provider: "http", credentialsSecretRef: { name: "../other" } },
+          ],
+        },
+        'spec.sources[0].credentialsSecretRef.name: Invalid value: "../other": a Secret has a name of small letters',
+      ],
+      [
+        "the servers as a token",
+        {
+          sources: [
+            {
+              source: "https://a.example",
+              provider: "http",
+              credentialsSecretRef: { name: "api", key: "hosts" },
+            },
+          ],
+        },
+        'spec.sources[0].credentialsSecretRef.key: Invalid value: "hosts": a key has letters',
       ],
       [
         "a source of flagd-proxy that is no FeatureFlag",

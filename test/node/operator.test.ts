@@ -1,6 +1,10 @@
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { expect } from "chai";
 import { eventually } from "../support/event-queue.js";
 import { skipWithout } from "../helm/support/tool.js";
+import { addresses } from "./support/addresses.js";
 import { installOperator, operatorNamespace, operatorPods, uninstallOperator } from "./support/operator.js";
 import { sharedNode } from "./support/use-node.js";
 import { editVersion, versionFlag, versionSpec } from "./support/version-flag.js";
@@ -32,12 +36,15 @@ describe("the operator on a real node", function () {
     await uninstallOperator(node());
   });
 
-  async function createSource(name: string): Promise<void> {
+  async function createSource(
+    name: string,
+    entry: object = { source: `${namespace}/flags`, provider: "flagd-proxy" },
+  ): Promise<void> {
     await node().cluster.api.create(sources(namespace), {
       apiVersion: "core.openfeature.dev/v1beta1",
       kind: "FeatureFlagSource",
       metadata: { name, namespace },
-      spec: { sources: [{ source: `${namespace}/flags`, provider: "flagd-proxy" }] },
+      spec: { sources: [entry] },
     });
     const condition = `featureflagsource/${name}`;
     await node().kubectl([
@@ -79,6 +86,38 @@ describe("the operator on a real node", function () {
     await workload.untilReady();
     await workload.untilAnswers(versionFlag, await edit());
   });
+
+  it("reads flags of a server with a Secret's token, which may come after the Pod, and tells it no other server", async () => {
+    const seen = new Set<string | undefined>();
+    const server = createServer(({ headers: { authorization } }, response) => {
+      seen.add(authorization);
+      const isAllowed = authorization === "Bearer t-1";
+      response.writeHead(isAllowed ? 200 : 401, { "content-type": "application/json" });
+      response.end(isAllowed ? JSON.stringify(versionSpec(7)) : "{}");
+    });
+    server.listen(0, addresses.node);
+    await once(server, "listening");
+    try {
+      const origin = `http://${addresses.node}:${(server.address() as AddressInfo).port}`;
+      const credentialsSecretRef = { name: "flags-api" };
+      await createSource("remote", { source: origin, provider: "http", interval: 1, credentialsSecretRef });
+      const workload = await Workload.createBare(node(), { namespace, name: "remote", source: "remote" });
+      await workload.untilReady();
+      expect(seen.size).to.equal(0);
+      await putSecret("flags-api", { token: "t-1", hosts: "flags.example.com" });
+      await putSecret("flags-api", { token: "t-1", hosts: `flags.example.com ${origin}` });
+      // The kubelet brings a Secret to a running Pod within a minute or so.
+      await workload.untilAnswers(versionFlag, 7, 180_000);
+      expect([...seen]).to.deep.equal(["Bearer t-1"]);
+    } finally {
+      server.close();
+      server.closeAllConnections();
+    }
+  });
+
+  function putSecret(name: string, stringData: object): Promise<unknown> {
+    return node().apply({ apiVersion: "v1", kind: "Secret", metadata: { name, namespace }, stringData });
+  }
 
   it("lets a Job complete", async () => {
     const { metadata, spec } = bareTemplate("checkout") as {

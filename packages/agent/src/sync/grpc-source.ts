@@ -7,7 +7,7 @@ import {
   SentSecrets,
   type StreamTurn,
   SyncChannel,
-  TokenFile,
+  type TokenFile,
 } from "@bunting/sync-client";
 import { credentials, type ChannelCredentials, type ChannelOptions } from "@grpc/grpc-js";
 import { Backoff, isAborted, sleep } from "@bunting/runtime";
@@ -18,6 +18,7 @@ import { topicOf } from "./grpc-config.js";
 import { refusalAdvice } from "./refusal-advice.js";
 import type { GrpcSourceConfig } from "./source-config.js";
 import { SourceState } from "./source-state.js";
+import { tokenFileOf } from "./source-token.js";
 import type { SyncProtocol } from "./sync-protocol.js";
 import { TopicStream, type TopicStreamParts } from "./topic-stream.js";
 
@@ -126,13 +127,7 @@ export class GrpcSource implements SyncSource {
     this.#state = state;
     this.#maxDocumentBytes = Math.min(config.maxMessageBytes ?? Infinity, options.maxDocumentBytes);
     this.#secrets = new SentSecrets(config.headers);
-    if (config.tokenFile !== "")
-      this.#tokenFile = new TokenFile(
-        config.tokenFile,
-        options.context.clock,
-        this.#timing.tokenIntervalMs,
-        config.tokenBinding,
-      );
+    this.#tokenFile = tokenFileOf(config, options.context.clock, this.#timing.tokenIntervalMs);
     // Flag sets come as documents of flagd.sync.v1.
     const topic = config.isIncremental ? undefined : topicOf(config.selector);
     if (topic === undefined) return;

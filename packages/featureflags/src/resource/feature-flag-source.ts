@@ -46,12 +46,20 @@ export interface SourceEntry {
   readonly source: string;
   readonly provider?: SourceProvider | (string & {});
   readonly httpSyncBearerToken?: string;
+  /** For http and grpc: a Secret of the Pods' namespace with the token, and, under `hosts`, the servers that it is meant for. */
+  readonly credentialsSecretRef?: SecretKeyReference;
   readonly tls?: boolean;
   readonly certPath?: string;
   readonly providerID?: string;
   readonly selector?: string;
   /** In seconds. */
   readonly interval?: number;
+}
+
+export interface SecretKeyReference {
+  readonly name: string;
+  /** `token` unless given. */
+  readonly key?: string;
 }
 
 export type SourceProvider =

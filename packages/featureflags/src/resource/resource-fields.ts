@@ -45,6 +45,7 @@ export const resourceFields = Object.freeze({
     source: true,
     provider: true,
     httpSyncBearerToken: true,
+    credentialsSecretRef: true,
     tls: true,
     certPath: true,
     providerID: true,

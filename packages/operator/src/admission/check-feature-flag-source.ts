@@ -54,7 +54,8 @@ function checkSources({ sources, syncProviderArgs = [] }: FeatureFlagSourceSpec)
       findings.push({ severity: "warning", message, path: place });
     }
     if (httpSyncBearerToken === undefined || httpSyncBearerToken === "") return;
-    const message = "whoever may read this object, or a Pod that uses it, reads the token";
+    const message =
+      "whoever may read this object, or a Pod that uses it, reads the token: name a Secret in credentialsSecretRef instead";
     findings.push({ severity: "warning", message, path: [...place, "httpSyncBearerToken"] });
   });
   if (syncProviderArgs.length > 0) {

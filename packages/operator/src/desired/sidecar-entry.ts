@@ -45,7 +45,8 @@ export function sidecarEntry(
   } = sidecarResources(spec.resources, settings.resources);
   const environment = sidecarEnvironment(spec, settings.applicationEnv, hasIdentity);
   const files = plan.sources.flatMap(({ way, flag }) => (way === "file" && flag !== undefined ? [flag] : []));
-  const volumes = sidecarVolumes({ hasIdentity, socketPath, files, namespace: namespace.name });
+  const secrets = plan.sources.flatMap(({ secret }) => (secret === undefined ? [] : [secret]));
+  const volumes = sidecarVolumes({ hasIdentity, socketPath, files, secrets, namespace: namespace.name });
   const parts = {
     image: settings.image,
     args: sidecarArguments(

@@ -1,7 +1,7 @@
 import { expect } from "chai";
 import { sidecarVolumes, socketProblem, type VolumeNeeds } from "./sidecar-volumes.js";
 
-const needs: VolumeNeeds = { hasIdentity: false, socketPath: "", files: [], namespace: "shop" };
+const needs: VolumeNeeds = { hasIdentity: false, socketPath: "", files: [], secrets: [], namespace: "shop" };
 const of = (over: Partial<VolumeNeeds>) => sidecarVolumes({ ...needs, ...over });
 
 describe("sidecarVolumes", () => {
@@ -40,6 +40,30 @@ describe("sidecarVolumes", () => {
     expect(agentMounts[1]).to.deep.equal({
       name: "bunting-identity",
       mountPath: "/var/run/secrets/bunting",
+      readOnly: true,
+    });
+    expect(applicationMounts).to.deep.equal([]);
+  });
+
+  it("are the Secrets of sources, each key once with its servers, for the sidecar alone, and may come later", () => {
+    const secret = (name: string, key: string) => ({ name, key, tokenFile: "", hostsFile: "" });
+    const secrets = [
+      secret("api", "token"),
+      secret("other", "token"),
+      secret("api", "b"),
+      secret("api", "b"),
+    ];
+    const { volumes, agentMounts, applicationMounts } = of({ secrets });
+    const items = (name: string, keys: readonly string[]): object => ({
+      secret: { name, optional: true, items: keys.map((key) => ({ key, path: `${name}/${key}` })) },
+    });
+    expect(volumes[1]).to.deep.equal({
+      name: "bunting-credentials",
+      projected: { sources: [items("api", ["hosts", "token", "b"]), items("other", ["hosts", "token"])] },
+    });
+    expect(agentMounts[1]).to.deep.equal({
+      name: "bunting-credentials",
+      mountPath: "/var/run/secrets/bunting-sources",
       readOnly: true,
     });
     expect(applicationMounts).to.deep.equal([]);

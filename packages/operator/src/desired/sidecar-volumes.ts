@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { posix } from "node:path";
 import type { Volume, VolumeMount } from "../api/pod-manifest.js";
 import { flagFilePath } from "../sources/source-element.js";
+import { credentialsDirectory, hostsKey, type CredentialsSecret } from "../sources/credentials-secret.js";
 import { addressKey, type ObjectAddress } from "../sources/object-names.js";
 import type { SourceProblem } from "../sources/source-problem.js";
 
@@ -15,6 +16,13 @@ export const identityVolume: VolumeMount = {
 };
 /** The ConfigMap with the authority, in the namespaces of Pods. */
 export const authorityConfigMap = "bunting-ca";
+
+/** Tokens of sources. */
+const credentialsVolume: VolumeMount = {
+  name: "bunting-credentials",
+  mountPath: credentialsDirectory,
+  readOnly: true,
+};
 
 const socketVolume = "bunting-socket";
 
@@ -37,19 +45,28 @@ export interface VolumeNeeds {
   readonly socketPath: string;
   /** FeatureFlags that are read as files. */
   readonly files: readonly ObjectAddress[];
+  readonly secrets: readonly CredentialsSecret[];
   /** Where the Pod is. */
   readonly namespace: string;
 }
 
-export function sidecarVolumes({ hasIdentity, socketPath, files, namespace }: VolumeNeeds): SidecarVolumes {
+export function sidecarVolumes({
+  hasIdentity,
+  socketPath,
+  files,
+  secrets,
+  namespace,
+}: VolumeNeeds): SidecarVolumes {
   const socket: VolumeMount = { name: socketVolume, mountPath: posix.dirname(socketPath) };
   const hasSocket = socketPath !== "";
+  const hasCredentials = secrets.length > 0;
   const flags = [...new Map(files.map((flag) => [addressKey(flag), flag])).values()];
   return {
     volumes: [
       { name: cacheVolume.name, emptyDir: { sizeLimit: "64Mi" } },
       ...(hasSocket ? [{ name: socketVolume, emptyDir: { medium: "Memory", sizeLimit: "1Mi" } }] : []),
       ...(hasIdentity ? [identitySources] : []),
+      ...(hasCredentials ? [credentialsSources(secrets)] : []),
       ...flags.map((flag) => ({
         name: flagVolumeName(flag),
         configMap: { name: flagConfigMapName(flag, namespace), optional: true },
@@ -59,6 +76,7 @@ export function sidecarVolumes({ hasIdentity, socketPath, files, namespace }: Vo
       cacheVolume,
       ...(hasSocket ? [socket] : []),
       ...(hasIdentity ? [identityVolume] : []),
+      ...(hasCredentials ? [credentialsVolume] : []),
       ...flags.map((flag) => ({
         name: flagVolumeName(flag),
         mountPath: posix.dirname(flagFilePath(flag)),
@@ -85,6 +103,20 @@ const identitySources: Volume = {
     ],
   },
 };
+
+/** What is missing may come later: it keeps no Pod from starting. */
+function credentialsSources(secrets: readonly CredentialsSecret[]): Volume {
+  const keysOf = new Map<string, Set<string>>();
+  for (const { name, key } of secrets) keysOf.set(name, (keysOf.get(name) ?? new Set([hostsKey])).add(key));
+  const sources = Array.from(keysOf, ([name, keys]) => ({
+    secret: {
+      name,
+      optional: true,
+      items: Array.from(keys, (key) => ({ key, path: `${name}/${key}` })),
+    },
+  }));
+  return { name: credentialsVolume.name, projected: { sources } };
+}
 
 /** Why a socket can't be at this path; undefined if it can. */
 export function socketProblem(socketPath: string): SourceProblem | undefined {

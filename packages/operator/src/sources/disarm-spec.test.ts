@@ -1,7 +1,7 @@
 import type { FeatureFlagSourceSpec } from "@bunting/featureflags/resources";
 import { expect } from "chai";
 import fc from "fast-check";
-import { disarmSpec } from "./disarm-spec.js";
+import { disarmSpec, withoutCredentials } from "./disarm-spec.js";
 
 /** What Kubernetes makes of an argument, or of a variable's value. */
 function expand(text: string, variables: Readonly<Record<string, string>>): string {
@@ -41,6 +41,18 @@ describe("disarmSpec", () => {
     expect(problems[0]?.message).to.match(/^the variables TOKEN, MAP of the source a\/b are left out/);
     expect(disarmSpec({ envVars: kept }, "it").problems).to.deep.equal([]);
     expect(disarmSpec({ envVars: [secret] }, "it").spec).to.deep.equal({});
+  });
+
+  it("sends no Secret of the Pods' namespace, and says which sources would have", () => {
+    const plain = { source: "https://a.example", provider: "http" };
+    const secretive = { ...plain, source: "https://b.example", credentialsSecretRef: { name: "api" } };
+    const { spec, problems } = withoutCredentials({ sources: [plain, secretive] }, "the source a/b");
+    expect(spec.sources).to.deep.equal([plain, { ...plain, source: "https://b.example" }]);
+    expect(problems.map(({ message }) => message)).to.have.length(1);
+    expect(problems[0]?.message).to.match(
+      /^the sources "https:\/\/b\.example" of the source a\/b go without/,
+    );
+    expect(withoutCredentials({ sources: [plain] }, "it").problems).to.deep.equal([]);
   });
 
   it("leaves everything else as it is", () => {

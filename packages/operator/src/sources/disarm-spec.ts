@@ -1,4 +1,5 @@
 import type { EnvironmentVariable, FeatureFlagSourceSpec } from "@bunting/featureflags/resources";
+import { quoted } from "@bunting/protocol";
 import type { SourceProblem } from "./source-problem.js";
 
 /**
@@ -33,6 +34,22 @@ export function disarmSpec<Spec extends Pick<FeatureFlagSourceSpec, "envVars" | 
         ]),
   ];
   return { spec: disarmed, problems: messages.map((message) => ({ reason: "InvalidSetting", message })) };
+}
+
+/** The sources of another namespace without the Pods' own Secrets, which they would send to servers that they choose. */
+export function withoutCredentials<Spec extends Pick<FeatureFlagSourceSpec, "sources">>(
+  spec: Spec,
+  named: string,
+): { readonly spec: Spec; readonly problems: readonly SourceProblem[] } {
+  const secretive = spec.sources.filter(({ credentialsSecretRef }) => credentialsSecretRef !== undefined);
+  if (secretive.length === 0) return { spec, problems: [] };
+  const names = secretive.map(({ source }) => quoted(source)).join(", ");
+  const message = `the sources ${names} of ${named} go without their credentialsSecretRef: it would send a Secret of a namespace that is not its own; write them into a source of that namespace`;
+  const sources = spec.sources.map((source) => {
+    const { credentialsSecretRef, ...others } = source;
+    return credentialsSecretRef === undefined ? source : others;
+  });
+  return { spec: { ...spec, sources }, problems: [{ reason: "InvalidSetting", message }] };
 }
 
 const ownPrefix = "FLAGD";

@@ -73,6 +73,47 @@ describe("resolveSource", () => {
       expect(json(entry as SourceEntry)).to.equal(expected);
     });
 
+  it("has the token of a Secret, and whom it is for, read from files", () => {
+    const files = (name: string, key: string): string =>
+      `"tokenFile":"/var/run/secrets/bunting-sources/${name}/${key}","tokenHostsFile":"/var/run/secrets/bunting-sources/${name}/hosts"`;
+    const http = { source: "https://a.example", provider: "http" };
+    expect(json({ ...http, credentialsSecretRef: { name: "flags.api" } })).to.equal(
+      `{"uri":"https://a.example","provider":"http",${files("flags.api", "token")}}`,
+    );
+    const grpc = { source: "a.example:443", provider: "grpc", tls: true };
+    const secret = { name: "api", key: "of-flags_1.0" };
+    expect(json({ ...grpc, credentialsSecretRef: secret })).to.equal(
+      `{"uri":"a.example:443","provider":"grpc","tls":true,${files("api", "of-flags_1.0")}}`,
+    );
+    expect(resolve({ ...grpc, credentialsSecretRef: secret }))
+      .to.have.property("secret")
+      .that.include(secret);
+    expect(resolve(http)).not.to.have.property("secret");
+    for (const provider of ["kubernetes", "file", "flagd-proxy", "s3"])
+      expect(resolve({ source: "team/limits", provider, credentialsSecretRef: secret })).to.not.have.any.keys(
+        "secret",
+        "tokenFile",
+      );
+  });
+
+  for (const [name, key] of [
+    ["..", undefined],
+    ["a/../../b", undefined],
+    ["$(HOME)", undefined],
+    ["", undefined],
+    ["api", ".."],
+    ["api", "."],
+    ["api", "..data"],
+    ["api", "a/b"],
+    ["api", "hosts"],
+    ["api", "x".repeat(254)],
+  ] as const)
+    it(`leaves out a source whose Secret is ${JSON.stringify(name)} with the key ${JSON.stringify(key ?? "token").slice(0, 20)}`, () => {
+      const entry = { source: "https://a.example", provider: "http" };
+      const credentialsSecretRef = { name, ...(key === undefined ? {} : { key }) };
+      expect(resolve({ ...entry, credentialsSecretRef })).to.include({ reason: "InvalidName" });
+    });
+
   it("names a FeatureFlag without a namespace in that of the Pods", () => {
     expect(json({ source: "limits", provider: "flagd-proxy" })).to.contain(
       "core.openfeature.dev/shop/limits",

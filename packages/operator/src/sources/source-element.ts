@@ -1,6 +1,7 @@
 import type { SourceEntry, SourceProvider } from "@bunting/featureflags/resources";
 import { quoted } from "@bunting/protocol";
 import type { CrossNamespace } from "./consent.js";
+import { credentialsSecret, type CredentialsSecret } from "./credentials-secret.js";
 import { addressKey, parseObjectName, type ObjectAddress } from "./object-names.js";
 import type { SourceProblem } from "./source-problem.js";
 
@@ -9,6 +10,9 @@ export interface SourceElement {
   readonly uri: string;
   readonly provider: string;
   readonly bearerToken?: string;
+  /** These two are not flagd's, which goes without a token. */
+  readonly tokenFile?: string;
+  readonly tokenHostsFile?: string;
   readonly certPath?: string;
   readonly tls?: boolean;
   readonly providerID?: string;
@@ -25,6 +29,8 @@ export interface ResolvedSource {
   /** The FeatureFlag, unless the way is remote. */
   readonly flag?: ObjectAddress;
   readonly provider: SourceProvider;
+  /** What has the token of the source. */
+  readonly secret?: CredentialsSecret;
 }
 
 export interface ProviderRules {
@@ -59,10 +65,13 @@ export function resolveSource(
     case "flagd-proxy":
       return ofFeatureFlag(entry.source, provider, rules);
     case "http":
-      return remote(entry, provider, { bearerToken: entry.httpSyncBearerToken, interval: entry.interval });
+      return withCredentials(entry, provider, {
+        bearerToken: entry.httpSyncBearerToken,
+        interval: entry.interval,
+      });
     case "grpc": {
       const { certPath, tls, providerID, selector } = entry;
-      return remote(entry, provider, { certPath, tls, providerID, selector });
+      return withCredentials(entry, provider, { certPath, tls, providerID, selector });
     }
     case "gcs":
     case "azblob":
@@ -100,6 +109,20 @@ function ofFeatureFlag(
 export function flagFilePath({ namespace, name }: ObjectAddress): string {
   const base = `${namespace}_${name}`;
   return `/etc/flagd/${base}/${base}.flagd.json`;
+}
+
+/** With the files of the Secret, if the source has one. */
+function withCredentials(
+  entry: SourceEntry,
+  provider: "http" | "grpc",
+  fields: { readonly [Field in keyof SourceElement]?: SourceElement[Field] | undefined },
+): ResolvedSource | SourceProblem {
+  if (entry.credentialsSecretRef === undefined) return remote(entry, provider, fields);
+  const secret = credentialsSecret(entry);
+  if ("reason" in secret) return secret;
+  const { tokenFile, hostsFile: tokenHostsFile } = secret;
+  const source = remote(entry, provider, { ...fields, tokenFile, tokenHostsFile });
+  return "reason" in source ? source : { ...source, secret };
 }
 
 function remote(

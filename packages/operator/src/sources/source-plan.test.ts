@@ -226,6 +226,20 @@ describe("planSources", () => {
       expect(planned("a", { "shop/a": { spec } }).spec.otelCollectorUri).to.equal("evil.example/$(FLAGD_S)");
     });
 
+    it("sends no Secret of the Pods to a server of theirs", () => {
+      const remote = {
+        source: "https://evil.example",
+        provider: "http",
+        credentialsSecretRef: { name: "s" },
+      };
+      const spec = { ...own.spec, sources: [remote] };
+      const foreign = planned("team/a", { "team/a": { spec, readers: "shop" } });
+      expect(foreign.sources[0]).not.to.have.property("secret");
+      expect(foreign.sources[0]?.element).to.deep.equal({ uri: "https://evil.example", provider: "http" });
+      expect(foreign.problems[0]?.message).to.contain("of the FeatureFlagSource team/a go without");
+      expect(planned("a", { "shop/a": { spec } }).sources[0]).to.have.nested.property("secret.name", "s");
+    });
+
     it("has no program of the Pods take a variable of theirs for its own", () => {
       const envVars = [{ name: "OPTIONS", value: "--import=data:text/javascript,0" }];
       const foreign = (spec: object) => ({ spec: { ...own.spec, envVars, ...spec }, readers: "shop" });

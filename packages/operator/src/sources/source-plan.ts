@@ -8,7 +8,7 @@ import {
 } from "@bunting/featureflags/resources";
 import { readersOfMetadata } from "@bunting/protocol";
 import { askConsent } from "./consent.js";
-import { disarmSpec, withoutBareVariables } from "./disarm-spec.js";
+import { disarmSpec, withoutBareVariables, withoutCredentials } from "./disarm-spec.js";
 import { addressKey, type ObjectAddress } from "./object-names.js";
 import { namedObjects } from "./named-objects.js";
 import { resolveSource, type ProviderRules, type ResolvedSource } from "./source-element.js";
@@ -121,8 +121,14 @@ function usableSpec(
   if (tooMany !== undefined) return { isForeign: false, problems: [tooMany] };
   if (name.namespace === namespace || crossNamespace === "legacy")
     return { spec: object.spec, isForeign: false, problems };
-  const disarmed = disarmSpec(object.spec, `the FeatureFlagSource ${key}`);
-  return { spec: disarmed.spec, isForeign: true, problems: [...problems, ...disarmed.problems] };
+  const named = `the FeatureFlagSource ${key}`;
+  const armless = withoutCredentials(object.spec, named);
+  const disarmed = disarmSpec(armless.spec, named);
+  return {
+    spec: disarmed.spec,
+    isForeign: true,
+    problems: [...problems, ...armless.problems, ...disarmed.problems],
+  };
 }
 
 function mayRead(

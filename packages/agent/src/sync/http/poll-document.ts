@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { Backoff, sleep } from "@bunting/runtime";
-import { connectionAdvice, TokenFile } from "@bunting/sync-client";
+import { connectionAdvice } from "@bunting/sync-client";
 import {
   AccessToken,
   fetchDocument,
@@ -13,6 +13,7 @@ import {
 } from "@bunting/sync-client/http";
 import type { SyncSourceParts } from "../on-demand-source.js";
 import type { HttpSourceConfig } from "../source-config.js";
+import { tokenFileOf } from "../source-token.js";
 import { FlagTextReader } from "../flag-text.js";
 import { YamlDocumentError } from "../yaml-document.js";
 
@@ -169,13 +170,11 @@ function tokenOf(
   { config, options }: SyncSourceParts<HttpSourceConfig>,
   client: HttpClient,
 ): AccessToken | FileToken | undefined {
-  const { oauth, tokenFile, tokenBinding } = config;
   const { clock } = options.context;
-  if (oauth !== undefined) return new AccessToken(oauth, client, clock);
+  if (config.oauth !== undefined) return new AccessToken(config.oauth, client, clock);
   // It is read before each request, so nothing waits for another one.
-  return tokenFile === ""
-    ? undefined
-    : new FileToken(new TokenFile(tokenFile, clock, Infinity, tokenBinding));
+  const file = tokenFileOf(config, clock, Infinity);
+  return file === undefined ? undefined : new FileToken(file);
 }
 
 function failureOf(error: unknown): HttpFailure {

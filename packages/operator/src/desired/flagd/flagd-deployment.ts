@@ -101,7 +101,8 @@ function flagdContainer({ plan, settings, choosesUser, flagd }: FlagdPods): {
   );
   const files = plan.sources.flatMap(({ way, flag }) => (way === "file" && flag !== undefined ? [flag] : []));
   const { namespace } = flagd.metadata;
-  const volumes = sidecarVolumes({ hasIdentity: false, socketPath: "", files, namespace });
+  const secrets = plan.sources.flatMap(({ secret }) => (secret === undefined ? [] : [secret]));
+  const volumes = sidecarVolumes({ hasIdentity: false, socketPath: "", files, secrets, namespace });
   const isFile = ({ name }: { readonly name: string }): boolean => name !== cacheVolume.name;
   const atPorts = {
     ...spec,
