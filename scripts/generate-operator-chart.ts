@@ -53,6 +53,7 @@ await chart.writeJson(
     namespace: "NAMESPACE",
     address: { service: { namespace: "NAMESPACE", name: "SERVICE" } },
     validatesFlags: true,
+    takesInlineFlags: true,
   }),
 );
 chart.copy("deploy/alerts/operator.yaml", "files/alerts.yaml");

@@ -4,7 +4,7 @@ import path from "node:path";
 import { expect } from "chai";
 import type { Permission } from "@bunting/operator/internal/permission.js";
 import { eventually } from "../support/event-queue.js";
-import type { ApiObject } from "./support/api-client.js";
+import type { ApiObject, ApiResponse } from "./support/api-client.js";
 import { OperatorProcess } from "./support/operator-process.js";
 import { grant, permissionsOf } from "./support/operator-roles.js";
 import { registerWebhooks } from "./support/register-webhooks.js";
@@ -365,7 +365,7 @@ describe("the operator", function () {
   describe("with all that may be switched on", () => {
     const args = [
       ...["--flagd", "--rollout-on-change", "--missed-pods=evict", "--provider-kubernetes=direct"],
-      "--agent-rollouts",
+      ...["--agent-rollouts", "--inline-flags"],
     ];
     let granted: readonly Permission[];
     let shop: string;
@@ -395,6 +395,31 @@ describe("the operator", function () {
         rolloutOnChange: true,
       });
       await eventually(async () => (await bindings()) === 0, "there is none any more");
+    });
+
+    it("makes a FeatureFlag of what a workload has of its own, and follows it to its end", async () => {
+      const labels = { app: "inline" };
+      const template = { metadata: { labels }, spec: { ...podSpec, restartPolicy: "Never" } };
+      const always = { metadata: { labels }, spec: podSpec };
+      for (const [kind, group, spec] of [
+        ["deployment", "apps", { replicas: 0, selector: { matchLabels: labels }, template: always }],
+        ["job", "batch", { suspend: true, template }],
+        ["cronjob", "batch", { schedule: "0 0 1 1 *", suspend: true, jobTemplate: { spec: { template } } }],
+      ] as const) {
+        const path = `/apis/${group}/v1/namespaces/${shop}/${kind}s`;
+        const flag = `/apis/core.openfeature.dev/v1beta1/namespaces/${shop}/featureflags/inline-${kind}-inline`;
+        const found = (): Promise<ApiResponse> => cluster().api.request("GET", flag);
+        const annotations = (text: string | null): object => ({ "openfeature.dev/inline-flags": text });
+        const annotate = (text: string | null): Promise<unknown> =>
+          cluster().api.patch(`${path}/inline`, { metadata: { annotations: annotations(text) } });
+        const metadata = { name: "inline", annotations: annotations('{"flags":{}}') };
+        await cluster().api.create(path, { metadata, spec });
+        await eventually(async () => (await found()).status === 200, `that of a ${kind} is made`);
+        await annotate('{"flags":{"a":{"state":"ENABLED","variants":{"on":true},"defaultVariant":"on"}}}');
+        await eventually(async () => (await found()).text.includes('"on"'), "it has the edit");
+        await annotate(null);
+        await eventually(async () => (await found()).status === 404, "it goes");
+      }
     });
 
     it("restarts workloads when their source has changed", async () => {

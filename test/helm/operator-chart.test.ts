@@ -119,6 +119,7 @@ const changedOptions: Readonly<Record<string, unknown>> = {
   "missed-pods": "evict",
   "rollout-on-change": true,
   "agent-rollouts": true,
+  "inline-flags": true,
   flagd: true,
   "flagd-image": "registry.example/f",
   "flagd-tag": "v9",
@@ -287,6 +288,7 @@ describe("the operator's Helm chart", () => {
       { "leader-elect": false },
       { "missed-pods": "evict", flagd: true, "rollout-on-change": true, "provider-kubernetes": "direct" },
       { "agent-rollouts": true },
+      { "inline-flags": true },
     ] as const) {
       const values: Record<string, string> = { ...defaults };
       for (const [name, value] of Object.entries(options)) values[name] = String(value);

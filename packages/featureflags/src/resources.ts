@@ -53,3 +53,12 @@ export {
 } from "./resource/in-process-configuration.js";
 export { mergeFeatureFlagSources } from "./resource/merge-feature-flag-sources.js";
 export { resourceFields } from "./resource/resource-fields.js";
+export {
+  inlineAnnotations,
+  inlineFlagName,
+  inlineFlagsOf,
+  inlineKinds,
+  isInlineKind,
+  maxInlineNameLength,
+  type InlineKind,
+} from "./resource/inline-flags.js";

@@ -217,6 +217,15 @@ const rows: { readonly [Name in keyof OperatorOptions]: Row | "read before" | "i
     as: [false, []],
   },
   agentRollouts: { value: true, reaches: (made) => made.all("AgentRolloutController").length, as: 1 },
+  inlineFlags: {
+    value: true,
+    reaches: (made) => [
+      made.all("InlineFlagsController").length,
+      made.all("workloadWebhook").length,
+      paths(made).includes("/mutate-workload"),
+    ],
+    as: [1, 1, true],
+  },
   flagsValidation: {
     value: false,
     reaches: (made) => [paths(made), made.all("FeatureFlagStatus")],

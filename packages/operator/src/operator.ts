@@ -26,6 +26,7 @@ import { countedAgents } from "./wiring/counted-agents.js";
 import { deployedProxy } from "./wiring/deployed-proxy.js";
 import { featureFlagChecks } from "./wiring/feature-flag-checks.js";
 import { flagds } from "./wiring/flagds.js";
+import { inlineFlags } from "./wiring/inline-flags.js";
 import { leadership } from "./wiring/leadership.js";
 import { managementPorts } from "./wiring/management-ports.js";
 import { operatorParts, type OperatorWiring } from "./wiring/operator-parts.js";
@@ -81,6 +82,7 @@ export async function createOperator(
   const pods = watchedPods(wiring, { events, injections });
   const restarts = rollouts(wiring, { events, sources });
   const upgrades = agentRollouts(wiring, { events });
+  const inline = inlineFlags(wiring, { events });
   const agents = flagds(wiring, { events, sources });
   const proxy = deployedProxy(wiring, { events, use, owner, onState: injections.proxyEntered });
   const webhooks = admissionPort(wiring, { lookup, levelOfNamespace, certificates, keys: calls.keys });
@@ -112,6 +114,7 @@ export async function createOperator(
               pods,
               restarts,
               upgrades,
+              inline,
               checks,
               agents,
               proxy,

@@ -144,6 +144,14 @@ export const operatorOptionTable = {
     group: pods,
     env: ["BUNTING_AGENT_ROLLOUTS"],
   }),
+  inlineFlags: option({
+    type: toggle,
+    default: false,
+    describe:
+      "Makes FeatureFlags of flags that workloads have in their own manifest (openfeature.dev/inline-flags). The operator has to be permitted to watch workloads, to annotate them, and to write FeatureFlags.",
+    group: pods,
+    env: ["BUNTING_INLINE_FLAGS"],
+  }),
   flagsValidation: option({
     type: toggle,
     default: true,

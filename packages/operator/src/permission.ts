@@ -23,4 +23,8 @@ export const ofAgentRollouts = {
   scope: "cluster",
   onlyIf: { option: "agent-rollouts", is: ["true"] },
 } as const;
+export const ofInlineFlags = {
+  scope: "cluster",
+  onlyIf: { option: "inline-flags", is: ["true"] },
+} as const;
 export const withOwnAuthority = { option: "certificates", is: ["own"] } as const;

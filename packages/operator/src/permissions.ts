@@ -2,6 +2,7 @@ import { ownNamespacePermissions } from "./own-namespace-permissions.js";
 import { webhookConfigurationNames } from "./api/webhooks.js";
 import {
   ofAgentRollouts,
+  ofInlineFlags,
   withChecks,
   withAgents,
   withDirectWatches,
@@ -143,6 +144,27 @@ export const permissions: readonly Permission[] = Object.freeze([
     verbs: ["list", "patch"],
     onlyIf: { option: "rollout-on-change", is: ["true"] },
     why: "restarts workloads whose FeatureFlagSource says so",
+  },
+  {
+    ...ofInlineFlags,
+    apiGroup: "apps",
+    resources: ["deployments", "statefulsets", "daemonsets"],
+    verbs: ["get", "list", "watch", "patch"],
+    why: "reads flags that workloads have of their own, and says on them what became of these",
+  },
+  {
+    ...ofInlineFlags,
+    apiGroup: "batch",
+    resources: ["jobs", "cronjobs"],
+    verbs: ["get", "list", "watch", "patch"],
+    why: "likewise",
+  },
+  {
+    ...ofInlineFlags,
+    apiGroup: "core.openfeature.dev",
+    resources: ["featureflags"],
+    verbs: ["create", "update", "delete"],
+    why: "makes FeatureFlags of these flags",
   },
   {
     scope: "cluster",

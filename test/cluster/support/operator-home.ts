@@ -117,7 +117,9 @@ export class OperatorHome {
       metadata: service,
       spec: { type: "ExternalName", externalName: "localhost" },
     });
-    for (const object of webhookConfigurations({ namespace, address: { service }, validatesFlags: true })) {
+    const takesInlineFlags = this.#args.includes("--inline-flags");
+    const settings = { namespace, address: { service }, validatesFlags: true, takesInlineFlags };
+    for (const object of webhookConfigurations(settings)) {
       const path = `${admission}/${object.kind.toLowerCase()}s/${object.metadata.name}`;
       const text = JSON.stringify(object).replaceAll('"port":443', `"port":${port}`);
       await this.cluster.api.apply(path, JSON.parse(text));

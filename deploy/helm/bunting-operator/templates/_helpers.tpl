@@ -167,7 +167,8 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- $text := $root.Files.Get $path | replace "system:serviceaccount:bunting-system:bunting-operator" $user -}}
 {{- range regexSplit "(?m)^---$" $text -1 -}}
 {{- $policy := fromYaml . -}}
-{{- if or $injects (not (hasPrefix "Mutating" $policy.kind)) -}}
+{{- $isOff := and (eq $policy.metadata.name "inline-flags.bunting.dev") (ne (toString (get $root.Values.options "inline-flags")) "true") -}}
+{{- if and (not $isOff) (or $injects (not (hasPrefix "Mutating" $policy.kind))) -}}
 {{- $_ := set $policy.metadata "labels" (include "bunting-operator.labels" $root | fromYaml) }}
 {{- if and $root.Values.mutatingWebhook.objectSelector (has $policy.metadata.name (list "inject.bunting.dev" "notice.bunting.dev")) (hasKey $policy.spec "matchConstraints") }}
 {{- $_ := set $policy.spec.matchConstraints "objectSelector" $root.Values.mutatingWebhook.objectSelector }}

@@ -129,6 +129,29 @@ describe("Informer", () => {
     expect(small.store.get("ns/a")?.metadata.resourceVersion).to.equal("1");
   });
 
+  it("counts objects that it does not keep as absent, and those that it no longer keeps as deleted", () => {
+    const some = new Informer({
+      keeps: ({ metadata }) => metadata.labels?.["kept"] === "yes",
+      handler: {
+        changed: (key, now, before) => heard.push(`${key} ${before ? "was" : ""} ${now ? "is" : ""}`),
+      },
+    });
+    const labelled = (name: string, version: number, kept: string): KubeObject => {
+      const { metadata, ...rest } = object(name, version);
+      return { ...rest, metadata: { ...metadata, labels: { kept } } };
+    };
+    const into = some.beginRead();
+    into.add(labelled("a", 1, "yes"), "1");
+    into.add(labelled("b", 1, "no"), "1");
+    into.complete("1", 1);
+    some.event({ type: "MODIFIED", object: labelled("b", 2, "no"), resourceVersion: "2" }, 1);
+    some.event({ type: "MODIFIED", object: labelled("b", 3, "yes"), resourceVersion: "3" }, 1);
+    some.event({ type: "MODIFIED", object: labelled("a", 4, "no"), resourceVersion: "4" }, 1);
+    some.event({ type: "DELETED", object: labelled("a", 5, "no"), resourceVersion: "5" }, 1);
+    expect([...some.store.keys()]).to.deep.equal(["ns/b"]);
+    expect(heard).to.deep.equal(["ns/a  is", "ns/b  is", "ns/a was "]);
+  });
+
   it("keeps only what a transform leaves of objects", () => {
     const small = new Informer<KubeObject & { readonly size: number }, "size">({
       transform: ({ metadata: { name, namespace = "" } }) => ({

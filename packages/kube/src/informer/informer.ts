@@ -26,6 +26,8 @@ export interface InformerOptions<Object extends KubeObject, Index extends string
    * Default: the whole object.
    */
   readonly transform?: (object: KubeObject) => Object;
+  /** Objects that are stored; the others count as absent. Default: all. */
+  readonly keeps?: (object: KubeObject) => boolean;
   readonly handler: InformerHandler<Object>;
 }
 
@@ -91,8 +93,10 @@ export class Informer<
     const read = new Map<string, ReadObject<Object>>();
     return {
       // As it will be stored: whole objects, with annotations of 256 KB, may be many times larger.
-      add: (object) =>
-        void read.set(keyOf(object), { version: versionOf(object), kept: this.#transform(object) }),
+      add: (object) => {
+        if (this.#keeps(object))
+          read.set(keyOf(object), { version: versionOf(object), kept: this.#transform(object) });
+      },
       remove: (object) => void read.delete(keyOf(object)),
       complete: (_resourceVersion, epoch) => this.#replace(read, epoch),
     };
@@ -104,7 +108,7 @@ export class Informer<
     // A stream that was resumed may repeat its last events.
     if (epoch === this.#epoch && known !== undefined && compareResourceVersions(resourceVersion, known) <= 0)
       return;
-    if (type === "DELETED") this.#remove(key);
+    if (type === "DELETED" || !this.#keeps(object)) this.#remove(key);
     else this.#put(key, this.#transform(object));
   }
 
@@ -138,6 +142,10 @@ export class Informer<
 
   #readEnded(): void {
     for (const resolve of this.#onRead.splice(0)) resolve();
+  }
+
+  #keeps(object: KubeObject): boolean {
+    return this.#options.keeps?.(object) ?? true;
   }
 
   #transform(object: KubeObject): Object {

@@ -25,7 +25,7 @@ describe("AdmissionHandler", () => {
   let keys: string[];
   const webhook: Webhook = {
     name: "pod",
-    kind: { group: "", version: "v1", kind: "Pod" },
+    kinds: [{ group: "", version: "v1", kind: "Pod" }],
     review: (request) => {
       reviewed.push(request);
       return answer();

@@ -8,8 +8,8 @@ import { readReview, type AdmissionRequest } from "./admission-review.js";
 /** Answers the reviews of one path. It must answer within milliseconds: it asks nobody, and changes nothing outside of its answer. */
 export interface Webhook {
   readonly name: AdmissionWebhook;
-  /** The type of the objects that it answers for; reviews of others are malformed. */
-  readonly kind: { readonly group: string; readonly version: string; readonly kind: string };
+  /** The types of the objects that it answers for; reviews of others are malformed. */
+  readonly kinds: readonly { readonly group: string; readonly version: string; readonly kind: string }[];
   /** @param startedMs when the review came, on the monotonic clock: who asks waits a few seconds from then on */
   readonly review: (
     request: AdmissionRequest,
@@ -79,11 +79,15 @@ export class AdmissionHandler {
   async #answer(webhook: Webhook, body: Buffer, startedMs: number): Promise<ReviewReply> {
     const request = readReview(body);
     if ("problem" in request) return this.#malformed(webhook, request.problem);
-    const { group, version, kind } = webhook.kind;
     const asked = request.kind;
-    if (asked.group !== group || asked.version !== version || asked.kind !== kind) {
-      const expected = group === "" ? version : `${group}/${version}`;
-      return this.#malformed(webhook, `this path reviews objects of the kind ${kind} (${expected}) only`);
+    const isExpected = webhook.kinds.some(
+      ({ group, version, kind }) => asked.group === group && asked.version === version && asked.kind === kind,
+    );
+    if (!isExpected) {
+      const expected = webhook.kinds.map(
+        ({ group, version, kind }) => `${kind} (${group === "" ? version : `${group}/${version}`})`,
+      );
+      return this.#malformed(webhook, `this path reviews objects of the kind ${expected.join(", ")} only`);
     }
     const answer = await webhook.review(request, startedMs);
     this.#count(webhook, resultOf(answer));

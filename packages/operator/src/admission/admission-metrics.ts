@@ -1,7 +1,7 @@
 import { counter, defineMetrics, histogram, label, type MetricsOf } from "@bunting/runtime";
 
 /** What a review is about, in metrics. */
-export type AdmissionWebhook = "pod" | "featureflag" | "featureflagsource" | "unknown";
+export type AdmissionWebhook = "pod" | "featureflag" | "featureflagsource" | "workload" | "unknown";
 
 /** How a review ended: `failed` is a fault of the operator's own, and `malformed` was none that an API server sends. */
 export type AdmissionResult = "allowed" | "patched" | "warned" | "refused" | "failed" | "malformed";

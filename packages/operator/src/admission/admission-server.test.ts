@@ -50,7 +50,7 @@ describe("AdmissionServer", () => {
 
   async function start(clock: Clock, lingerMs: number): Promise<void> {
     const kind = { group: "", version: "v1", kind: "Pod" };
-    const webhook: Webhook = { name: "pod", kind, review: (...args) => review(...args) };
+    const webhook: Webhook = { name: "pod", kinds: [kind], review: (...args) => review(...args) };
     const listeners: ((pair: CertificatePair) => void)[] = [];
     usePair = (pair) => listeners.forEach((listener) => listener(pair));
     server = new AdmissionServer({

@@ -53,7 +53,13 @@ describe("podWebhook", () => {
       },
     });
     const request = {
-      ...{ uid: "1", kind: webhook.kind, operation: "CREATE", namespace: "shop", subResource: "" },
+      ...{
+        uid: "1",
+        kind: { group: "", version: "v1", kind: "Pod" },
+        operation: "CREATE",
+        namespace: "shop",
+        subResource: "",
+      },
       ...{ object, oldObject: undefined, ...other },
     };
     return webhook.review(request, 0) as AdmissionAnswer;

@@ -33,7 +33,7 @@ const podKind = { group: "", version: "v1", kind: "Pod" } as const;
  * is one to be refused. It is shown again after other webhooks have changed it, and then its new containers are completed.
  */
 export function podWebhook(options: PodWebhookOptions): Webhook {
-  return { name: "pod", kind: podKind, review: (request) => reviewPod(request, options) };
+  return { name: "pod", kinds: [podKind], review: (request) => reviewPod(request, options) };
 }
 
 function reviewPod(request: AdmissionRequest, options: PodWebhookOptions): AdmissionAnswer {

@@ -11,7 +11,7 @@ const sourceKind = { group: "core.openfeature.dev", version: "v1beta1", kind: "F
 /** Refuses FeatureFlagSources with which no Pod could start, as far as their definition can't; updates only for what they add. */
 export const featureFlagSourceWebhook: Webhook = {
   name: "featureflagsource",
-  kind: sourceKind,
+  kinds: [sourceKind],
   review: reviewSource,
 };
 

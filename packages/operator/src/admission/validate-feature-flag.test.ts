@@ -26,6 +26,8 @@ const bad = { fractional: ["invalid", ["clubs", 25], ["diamonds", 25], ["hearts"
 const withoutEvaluators = { if: [{ $ref: "emailWithFaas" }, "binet", null] };
 const unknownOperator = { if: [{ starts_wiht: [] }, "binet", null] };
 
+const featureFlagKind = { group: "core.openfeature.dev", version: "v1beta1", kind: "FeatureFlag" };
+
 describe("featureFlagWebhook", () => {
   const levels = new Map<string, string>();
   const webhook = featureFlagWebhook({
@@ -40,7 +42,7 @@ describe("featureFlagWebhook", () => {
     return webhook.review(
       {
         uid: "1",
-        kind: webhook.kind,
+        kind: featureFlagKind,
         operation: oldObject === undefined ? "CREATE" : "UPDATE",
         namespace: "shop",
         subResource: "",
@@ -129,7 +131,7 @@ describe("featureFlagWebhook", () => {
       {
         ...{
           uid: "1",
-          kind: webhook.kind,
+          kind: featureFlagKind,
           namespace: "shop",
           object: featureFlag(bad),
           oldObject: undefined,
@@ -153,7 +155,13 @@ describe("featureFlagWebhook", () => {
 
   it("looks neither at status, nor at deletions", async () => {
     const request = {
-      ...{ uid: "1", kind: webhook.kind, namespace: "shop", object: featureFlag(bad), oldObject: undefined },
+      ...{
+        uid: "1",
+        kind: featureFlagKind,
+        namespace: "shop",
+        object: featureFlag(bad),
+        oldObject: undefined,
+      },
       ...{ operation: "UPDATE", subResource: "" },
     };
     expect((await webhook.review({ ...request, subResource: "status" }, 0)).isAllowed).to.equal(true);

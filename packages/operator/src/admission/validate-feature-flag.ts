@@ -29,7 +29,7 @@ const featureFlagKind = { group: "core.openfeature.dev", version: "v1beta1", kin
 export function featureFlagWebhook(options: FeatureFlagWebhookOptions): Webhook {
   return {
     name: "featureflag",
-    kind: featureFlagKind,
+    kinds: [featureFlagKind],
     review: (request, startedMs) => reviewFeatureFlag(request, startedMs + budgetMs, options),
   };
 }

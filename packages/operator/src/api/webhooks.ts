@@ -5,6 +5,8 @@ export const webhookPaths = Object.freeze({
   pod: "/mutate-v1-pod",
   /** For Pods that must not start without what they ask for. */
   requiredPod: "/mutate-v1-pod/required",
+  /** For workloads with flags of their own. */
+  workload: "/mutate-workload",
   featureFlag: "/validate-core-openfeature-dev-v1beta1-featureflag",
   featureFlagSource: "/validate-core-openfeature-dev-v1beta1-featureflagsource",
 });
@@ -14,6 +16,7 @@ export const pathOfWebhook: ReadonlyMap<string, string> = new Map([
   ["mutate.openfeature.dev", webhookPaths.pod],
   ["required-pod.bunting.dev", webhookPaths.requiredPod],
   ["required-namespace.bunting.dev", webhookPaths.requiredPod],
+  ["inline-flags.bunting.dev", webhookPaths.workload],
   ["vfeatureflag.kb.io", webhookPaths.featureFlag],
   ["vfeatureflagsource.kb.io", webhookPaths.featureFlagSource],
 ]);

@@ -1,4 +1,4 @@
-import { requestAnnotations } from "@bunting/featureflags/resources";
+import { inlineAnnotations, requestAnnotations } from "@bunting/featureflags/resources";
 import { annotations, buntingAnnotations, sidecarName } from "../api/names.js";
 import { exemptNamespaces, webhookConfigurationNames } from "../api/webhooks.js";
 import type { DesiredObject } from "./desired-object.js";
@@ -13,6 +13,8 @@ export interface WebhookSettings {
   readonly address: WebhookAddress;
   /** FeatureFlags and FeatureFlagSources are checked when they are written. */
   readonly validatesFlags: boolean;
+  /** Workloads may have flags of their own. Default: they may not. */
+  readonly takesInlineFlags?: boolean;
   /** Only Pods of these labels are shown; absent: all that want flags. */
   readonly objectSelector?: object;
 }
@@ -30,7 +32,10 @@ export function webhookConfigurations(settings: WebhookSettings): readonly Desir
     apiVersion: admissionVersion,
     kind: "MutatingWebhookConfiguration",
     metadata: { name: webhookConfigurationNames.mutating },
-    webhooks: podWebhooks(settings),
+    webhooks: [
+      ...podWebhooks(settings),
+      ...(settings.takesInlineFlags === true ? [workloadWebhook(settings)] : []),
+    ],
   };
   if (!settings.validatesFlags) return [mutating];
   const validating: DesiredObject = {
@@ -45,11 +50,7 @@ export function webhookConfigurations(settings: WebhookSettings): readonly Desir
 /** In this order: Pods that could be injected are not shown to those that refuse. */
 function podWebhooks(settings: WebhookSettings): readonly object[] {
   const { namespace, objectSelector } = settings;
-  const elsewhere = {
-    key: "kubernetes.io/metadata.name",
-    operator: "NotIn",
-    values: [...exemptNamespaces(namespace)],
-  };
+  const elsewhere = outsideOf(namespace);
   const common = {
     rules: [{ apiGroups: [""], apiVersions: ["v1"], operations: ["CREATE"], resources: ["pods"] }],
     namespaceSelector: { matchExpressions: [elsewhere] },
@@ -78,6 +79,44 @@ function podWebhooks(settings: WebhookSettings): readonly object[] {
       matchConditions: [isEnabled, isNotInjected],
     },
   ];
+}
+
+/** Workloads that have flags of their own, or had. */
+function workloadWebhook(settings: WebhookSettings): object {
+  const has = (object: string): string =>
+    [inlineAnnotations.flags, inlineAnnotations.older]
+      .map((name) => `${object}.?metadata.?annotations[?'${name}'].hasValue()`)
+      .join(" || ");
+  const operations = ["CREATE", "UPDATE"];
+  return {
+    ...entry("inline-flags.bunting.dev", settings),
+    rules: [
+      {
+        apiGroups: ["apps"],
+        apiVersions: ["v1"],
+        operations,
+        resources: ["deployments", "statefulsets", "daemonsets"],
+      },
+      { apiGroups: ["batch"], apiVersions: ["v1"], operations, resources: ["jobs", "cronjobs"] },
+    ],
+    namespaceSelector: { matchExpressions: [outsideOf(settings.namespace)] },
+    failurePolicy: "Ignore",
+    reinvocationPolicy: "Never",
+    matchConditions: [
+      {
+        name: "inline-flags",
+        expression: `${has("object")} || request.operation == 'UPDATE' && (${has("oldObject")})`,
+      },
+    ],
+  };
+}
+
+function outsideOf(namespace: string): object {
+  return {
+    key: "kubernetes.io/metadata.name",
+    operator: "NotIn",
+    values: [...exemptNamespaces(namespace)],
+  };
 }
 
 /** They may be away, so that an incident can be ended by an edit while the operator is down. */

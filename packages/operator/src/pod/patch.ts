@@ -11,6 +11,11 @@ export type PatchOperation =
  * API server logs it.
  */
 export function podPatch(before: PodManifest, after: PodManifest): PatchOperation[] {
+  return objectPatch(before, after);
+}
+
+/** The same for any object. */
+export function objectPatch(before: object, after: object): PatchOperation[] {
   return difference("", before, after);
 }
 

@@ -23,6 +23,11 @@ export function namedObjects(
   const parts = requestParts(text);
   if (parts === undefined) return invalid(text);
   const named: { sources: ObjectAddress[]; flags: ObjectAddress[] } = { sources: [], flags: [] };
+  const order = parts.order === undefined ? undefined : parseObjectName(parts.order.trim(), namespace);
+  if (parts.order !== undefined && order === undefined) return invalid(parts.order);
+  // Before the FeatureFlags, of which a workload's own are the last and win.
+  const isOfSource = order !== undefined && isSource(addressKey(order));
+  if (order !== undefined && !isOfSource) named.flags.push(order);
   for (const list of ["sources", "flags"] as const) {
     const { [list]: names } = parts;
     if (names === undefined) continue;
@@ -30,10 +35,7 @@ export function namedObjects(
     if ("reason" in addresses) return addresses;
     named[list].push(...addresses);
   }
-  if (parts.order === undefined) return named;
-  const order = parseObjectName(parts.order.trim(), namespace);
-  if (order === undefined) return invalid(parts.order);
-  named[isSource(addressKey(order)) ? "sources" : "flags"].push(order);
+  if (order !== undefined && isOfSource) named.sources.push(order);
   return named;
 }
 

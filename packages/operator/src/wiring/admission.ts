@@ -41,6 +41,14 @@ export function admissionPort(
   const webhooks = new Map([
     [webhookPaths.pod, pods(false)],
     [webhookPaths.requiredPod, pods(true)],
+    ...(options.inlineFlags
+      ? [
+          [
+            webhookPaths.workload,
+            parts.workloadWebhook({ maxDocumentBytes, levelOfNamespace, clock }),
+          ] as const,
+        ]
+      : []),
     ...(options.flagsValidation
       ? ([
           [webhookPaths.featureFlag, flags],

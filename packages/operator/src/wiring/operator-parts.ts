@@ -11,6 +11,7 @@ import { AdmissionHandler } from "../admission/admission-handler.js";
 import { AdmissionServer } from "../admission/admission-server.js";
 import { podWebhook } from "../admission/mutate-pod.js";
 import { featureFlagWebhook } from "../admission/validate-feature-flag.js";
+import { workloadWebhook } from "../admission/workload-webhook.js";
 import { SecretWatch } from "../certificates/secret-watch.js";
 import { servingCertificates } from "../certificates/serving-certificates.js";
 import { WebhookKeyKeeper } from "../certificates/webhook-key-keeper.js";
@@ -25,6 +26,7 @@ import { FlagdController } from "../controllers/flagd/flagd-controller.js";
 import { compilingLookup } from "../controllers/injection/compiling-lookup.js";
 import { ClusterSources } from "../controllers/injection/cluster-sources.js";
 import { UnservedFlagds } from "../controllers/flagd/unserved-flagds.js";
+import { InlineFlagsController } from "../controllers/inline-flags/inline-flags-controller.js";
 import { InjectionController } from "../controllers/injection/injection-controller.js";
 import { SeenTexts } from "../controllers/injection/seen-texts.js";
 import { SourceStatusController } from "../controllers/injection/source-status-controller.js";
@@ -64,6 +66,7 @@ export const operatorParts = {
   MissedPods,
   RolloutOnChange,
   AgentRolloutController,
+  InlineFlagsController,
   FlagdController,
   UnservedFlagds,
   FeatureFlagStatus,
@@ -79,6 +82,7 @@ export const operatorParts = {
   proxyWatches,
   podWebhook,
   featureFlagWebhook,
+  workloadWebhook,
   AdmissionHandler,
   AdmissionServer,
   WebhookConfigurations,

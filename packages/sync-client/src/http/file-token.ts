@@ -1,11 +1,11 @@
-import type { TokenFile } from "../token-file.js";
 import { HttpFailure } from "./http-failure.js";
 
 /** The token of a file, read for each request: something else replaces it. */
 export class FileToken {
-  readonly #file: Pick<TokenFile, "read">;
+  readonly #file: { read(): Promise<string> };
 
-  constructor(file: Pick<TokenFile, "read">) {
+  /** @param file a TokenFile */
+  constructor(file: { read(): Promise<string> }) {
     this.#file = file;
   }
 

@@ -290,6 +290,68 @@ export const operatorPermissions = [
   },
   {
     "scope": "cluster",
+    "onlyIf": {
+      "option": "inline-flags",
+      "is": [
+        "true"
+      ]
+    },
+    "apiGroup": "apps",
+    "resources": [
+      "deployments",
+      "statefulsets",
+      "daemonsets"
+    ],
+    "verbs": [
+      "get",
+      "list",
+      "watch",
+      "patch"
+    ],
+    "why": "reads flags that workloads have of their own, and says on them what became of these"
+  },
+  {
+    "scope": "cluster",
+    "onlyIf": {
+      "option": "inline-flags",
+      "is": [
+        "true"
+      ]
+    },
+    "apiGroup": "batch",
+    "resources": [
+      "jobs",
+      "cronjobs"
+    ],
+    "verbs": [
+      "get",
+      "list",
+      "watch",
+      "patch"
+    ],
+    "why": "likewise"
+  },
+  {
+    "scope": "cluster",
+    "onlyIf": {
+      "option": "inline-flags",
+      "is": [
+        "true"
+      ]
+    },
+    "apiGroup": "core.openfeature.dev",
+    "resources": [
+      "featureflags"
+    ],
+    "verbs": [
+      "create",
+      "update",
+      "delete"
+    ],
+    "why": "makes FeatureFlags of these flags"
+  },
+  {
+    "scope": "cluster",
     "apiGroup": "core.openfeature.dev",
     "resources": [
       "flagds"
@@ -725,6 +787,12 @@ export const permissionOptions = {
   "agent-rollouts": {
     "env": [
       "BUNTING_AGENT_ROLLOUTS"
+    ],
+    "default": "false"
+  },
+  "inline-flags": {
+    "env": [
+      "BUNTING_INLINE_FLAGS"
     ],
     "default": "false"
   },

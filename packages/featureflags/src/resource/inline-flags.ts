@@ -1,0 +1,47 @@
+/** Kinds of workloads that may have their flags in their own manifest, and where their Pod template is. */
+export const inlineKinds = Object.freeze({
+  Deployment: { group: "apps", version: "v1", plural: "deployments", template: ["spec", "template"] },
+  StatefulSet: { group: "apps", version: "v1", plural: "statefulsets", template: ["spec", "template"] },
+  DaemonSet: { group: "apps", version: "v1", plural: "daemonsets", template: ["spec", "template"] },
+  Job: { group: "batch", version: "v1", plural: "jobs", template: ["spec", "template"] },
+  CronJob: {
+    group: "batch",
+    version: "v1",
+    plural: "cronjobs",
+    template: ["spec", "jobTemplate", "spec", "template"],
+  },
+});
+
+export type InlineKind = keyof typeof inlineKinds;
+
+/** Annotations of a workload. */
+export const inlineAnnotations = Object.freeze({
+  /** The workload's own flags: a flagd document as JSON or YAML. */
+  flags: "openfeature.dev/inline-flags",
+  /** An older name of it. */
+  older: "openfeature.io/inline-flags",
+  /** Written by the operator: what became of them. */
+  remarks: "openfeature.io/operator-remarks",
+});
+
+/** The flags of a workload, and the annotation that has them; undefined if it has none. */
+export function inlineFlagsOf(
+  annotations: Readonly<Record<string, string>> = {},
+): { readonly annotation: string; readonly text: string } | undefined {
+  const annotation = [inlineAnnotations.flags, inlineAnnotations.older].find(
+    (name) => annotations[name] !== undefined,
+  );
+  return annotation === undefined ? undefined : { annotation, text: annotations[annotation] ?? "" };
+}
+
+export function isInlineKind(kind: string): kind is InlineKind {
+  return Object.hasOwn(inlineKinds, kind);
+}
+
+/** Longer names of workloads leave no room for that of the FeatureFlag. */
+export const maxInlineNameLength = 234;
+
+/** The FeatureFlag that is made of a workload's flags. deploy/policies/inline-flags.yaml makes the same name. */
+export function inlineFlagName(kind: InlineKind, name: string): string {
+  return `inline-${kind.toLowerCase()}-${name}`;
+}
