@@ -149,13 +149,13 @@ describe("planSources", () => {
       expect(result.sources.map(({ way }) => way)).to.deep.equal(["file", "proxy"]);
     });
 
-    it("takes a standing order for a FeatureFlagSource where there is one, and for a FeatureFlag otherwise", () => {
+    it("takes a standing order for a FeatureFlagSource where there is one, and for a FeatureFlag before all others otherwise", () => {
       expect(selectors(planned(";order:a", { "shop/a": own }))).to.deep.equal(["shop/limits"]);
       expect(selectors(planned(";order:a", {}))).to.deep.equal(["shop/a"]);
       expect(selectors(planned("a;featureflag:b;order:c", { "shop/a": own }))).to.deep.equal([
         "shop/limits",
-        "shop/b",
         "shop/c",
+        "shop/b",
       ]);
     });
 
