@@ -1,4 +1,5 @@
 import type { Finding } from "@bunting/featureflags/checks";
+import { inlineAnnotations, isInlineKind } from "@bunting/featureflags/resources";
 import { isNamespaceName, isObjectName, type JsonObject } from "@bunting/protocol";
 import { nearestWord, quoted } from "@bunting/runtime/options";
 import { podAnnotations } from "../operator/operator-names.js";
@@ -6,18 +7,32 @@ import { podAnnotations } from "../operator/operator-names.js";
 const { enabled, source, flag, inProcess, allowKubernetesSync, injection } = podAnnotations;
 const { order, orderResource, orderNamespace } = podAnnotations;
 const known: readonly string[] = Object.values(podAnnotations);
+const inlineNames: readonly string[] = [inlineAnnotations.flags, inlineAnnotations.older];
 const ours = /^(?:(?:openfeature|bunting)\.dev|openfeature\.(?:io|agent))\//;
 
-/** Findings about the annotations of a Pod, or of the template of one. Paths begin at the annotations. */
-export function checkAnnotations(annotations: JsonObject): readonly Finding[] {
+/**
+ * Findings about the annotations of a Pod, or of the template of one. Paths begin at the annotations.
+ *
+ * @param isNamed something else names flags for it
+ */
+export function checkAnnotations(annotations: JsonObject, isNamed = false): readonly Finding[] {
   const keys = Object.keys(annotations).filter((key) => ours.test(key));
-  return [...keys.flatMap((key) => checkValue(key, annotations[key])), ...checkTogether(annotations)];
+  return [
+    ...keys.flatMap((key) => checkValue(key, annotations[key])),
+    ...(isNamed ? [] : checkTogether(annotations)),
+  ];
 }
 
-/** Findings about the annotations of a workload, which nobody reads: those of its template count. */
+/** True for a workload that has flags of its own. */
+export function hasInlineFlags(annotations: JsonObject, kind: string): boolean {
+  return isInlineKind(kind) && inlineNames.some((name) => annotations[name] !== undefined);
+}
+
+/** Findings about the annotations of a workload, of which nobody reads any but its own flags: those of its template count. */
 export function checkWorkloadAnnotations(annotations: JsonObject, kind: string): readonly Finding[] {
   return Object.keys(annotations)
     .filter((key) => key.startsWith("openfeature.dev/"))
+    .filter((key) => !(isInlineKind(kind) && inlineNames.includes(key)))
     .map((key) => {
       const message = `it is an annotation of the ${kind}, and only those of its Pods count: move it to the metadata of the template`;
       return finding("warning", message, key);
@@ -30,6 +45,10 @@ function checkValue(key: string, value: unknown): readonly Finding[] {
     return [
       finding("error", `${text} is no text, and the API server refuses it: write ${quoted(text)}`, key),
     ];
+  }
+  if (inlineNames.includes(key)) {
+    const message = "flags are read from the metadata of a workload, not from its Pods: move it there";
+    return [finding("warning", message, key)];
   }
   if (!known.includes(key)) {
     const meant = nearestWord(key, known);

@@ -7,7 +7,7 @@ import {
 import { openFeatureApiVersion } from "@bunting/featureflags/resources";
 import { readText } from "@bunting/files/text";
 import { isJsonObject, type JsonObject, type JsonValue } from "@bunting/protocol";
-import { checkAnnotations, checkWorkloadAnnotations } from "./check-annotations.js";
+import { checkAnnotations, checkWorkloadAnnotations, hasInlineFlags } from "./check-annotations.js";
 import type { FileFinding } from "./file-finding.js";
 
 /** A FeatureFlag that a source of a FeatureFlagSource names, and where. */
@@ -92,10 +92,14 @@ function findingsOf(object: JsonObject): readonly Finding[] | undefined {
   const template = Object.hasOwn(templates, kind) ? templates[kind] : undefined;
   if (template === undefined) return undefined;
   const path = [...template, "metadata", "annotations"];
-  const ofPod = below(path, checkAnnotations(objectAt(object, path) ?? {}));
-  if (template.length === 0) return ofPod;
+  const ofPod = objectAt(object, path) ?? {};
+  if (template.length === 0) return below(path, checkAnnotations(ofPod));
   const own = ["metadata", "annotations"];
-  return [...below(own, checkWorkloadAnnotations(objectAt(object, own) ?? {}, kind)), ...ofPod];
+  const ofWorkload = objectAt(object, own) ?? {};
+  return [
+    ...below(own, checkWorkloadAnnotations(ofWorkload, kind)),
+    ...below(path, checkAnnotations(ofPod, hasInlineFlags(ofWorkload, kind))),
+  ];
 }
 
 function namedFlags(

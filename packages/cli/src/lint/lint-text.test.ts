@@ -306,6 +306,36 @@ describe("lintText", () => {
     ]);
   });
 
+  it("checks the flags that a workload has of its own, at their lines", async () => {
+    const text = [
+      "kind: List",
+      "items:",
+      "- apiVersion: batch/v1",
+      "  kind: CronJob",
+      "  metadata:",
+      "    name: report",
+      "    annotations:",
+      "      openfeature.dev/inline-flags: |",
+      "        flags:",
+      "          f:",
+      "            state: ENABLED",
+      "            variants: { a: 1 }",
+      "            defaultVariant: b",
+      "- kind: Deployment",
+      "  metadata: { name: a, annotations: { openfeature.io/inline-flags: '{' } }",
+      "- kind: Pod",
+      "  metadata: { name: a, annotations: { openfeature.io/inline-flags: '{' } }",
+      "",
+    ].join("\n");
+    const linted = await lint(text);
+    expect(linted).to.include({ documents: 1, flags: 1, isForeign: false });
+    expect(brief(linted.findings)).to.deep.equal([
+      "13:13 error flag",
+      "15:39 error syntax",
+      "17:39 warning annotation",
+    ]);
+  });
+
   it("warns of a template of Helm that can be read all the same", async () => {
     const text = 'flags:\n  f: { state: ENABLED, variants: { a: "{{ .Values.a }}", b: "{{ user }}" } }\n';
     expect(brief((await lint(text)).findings)).to.deep.equal(["2:40 warning template"]);

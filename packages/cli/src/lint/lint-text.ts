@@ -5,7 +5,7 @@ import { isYamlName } from "@bunting/files/names";
 import { helmActionIn, unrenderedTemplate } from "@bunting/files/text";
 import { checkNumbers } from "./check-numbers.js";
 import type { FileFinding } from "./file-finding.js";
-import { lintConfigMaps } from "./lint-config-maps.js";
+import { lintEmbeddedFlags } from "./lint-embedded-flags.js";
 import { lintObjects, type NamedFlag } from "./lint-objects.js";
 
 export interface LintOptions {
@@ -58,7 +58,7 @@ export async function lintText(path: string, bytes: Buffer, options: LintOptions
   const place = manifest.flags.length === 0 ? undefined : helmActionIn(text);
   if (place !== undefined)
     findings.push({ file, ...place, severity: "warning", kind: "template", message: unrenderedTemplate });
-  const inner = await lintConfigMaps(path, text, (entry) => lintText(entry.key, entry.bytes, options));
+  const inner = await lintEmbeddedFlags(path, text, ({ key, bytes: inner }) => lintText(key, inner, options));
   for (const finding of inner.findings) findings.push(finding);
   const { objects, named, findings: ofObjects } = await lintObjects(path, text);
   for (const finding of ofObjects) findings.push({ file, ...finding });

@@ -1,0 +1,94 @@
+import { isFlagFileName } from "@bunting/featureflags/manifests";
+import { inlineAnnotations, isInlineKind } from "@bunting/featureflags/resources";
+import { readText, type TextDocument } from "@bunting/files/text";
+import { isJsonObject, type JsonObject, type JsonValue } from "@bunting/protocol";
+import type { FileFinding } from "./file-finding.js";
+
+/** Flags that are a text within an object, called as a file would be. */
+interface EmbeddedFlags {
+  readonly key: string;
+  readonly bytes: Buffer;
+}
+
+/** Counts and findings of such flags. */
+interface LintedFlags {
+  readonly documents: number;
+  readonly flags: number;
+  readonly findings: readonly FileFinding[];
+}
+
+/**
+ * Checks the flags that objects in a text have as texts: files in ConfigMaps, which agents have mounted, and flags that workloads have of their own, in
+ * an annotation. Findings are at their lines in the text.
+ */
+export async function lintEmbeddedFlags(
+  path: string,
+  text: string,
+  lint: (flags: EmbeddedFlags) => Promise<LintedFlags>,
+): Promise<LintedFlags> {
+  const sum = { documents: 0, flags: 0, findings: [] as FileFinding[] };
+  if (!/\bConfigMap\b|\/inline-flags\b/.test(text)) return sum;
+  const read = await readText(path, Buffer.from(text));
+  if (read.kind === "error") return sum;
+  for (const document of read.documents) {
+    for (const { at, key, content } of textsIn(document.value, [])) {
+      const linted = await lint({ key, bytes: Buffer.from(content) });
+      const place = placeIn(document, at, text);
+      sum.documents += linted.documents;
+      sum.flags += linted.flags;
+      for (const finding of linted.findings) sum.findings.push({ ...finding, ...place(finding) });
+    }
+  }
+  return sum;
+}
+
+interface FoundText {
+  readonly at: readonly string[];
+  readonly key: string;
+  readonly content: string;
+}
+
+/** Of each object, also of those in a List. */
+function textsIn(value: JsonValue, path: readonly string[]): readonly FoundText[] {
+  if (!isJsonObject(value)) return [];
+  const { kind, items } = value;
+  if (kind === "ConfigMap") return filesIn(value, path);
+  if (typeof kind === "string" && isInlineKind(kind)) return inlineIn(value, path);
+  if (!Array.isArray(items)) return [];
+  return (items as readonly JsonValue[]).flatMap((item, index) =>
+    textsIn(item, [...path, "items", String(index)]),
+  );
+}
+
+function filesIn({ data = null }: JsonObject, path: readonly string[]): readonly FoundText[] {
+  return Object.entries(isJsonObject(data) ? data : {}).flatMap(([key, content]) =>
+    typeof content === "string" && isFlagFileName(key) ? [{ at: [...path, "data", key], key, content }] : [],
+  );
+}
+
+function inlineIn({ metadata = null }: JsonObject, path: readonly string[]): readonly FoundText[] {
+  const { annotations = null } = isJsonObject(metadata) ? metadata : {};
+  const { flags, older } = inlineAnnotations;
+  const named = [flags, older].flatMap((name) => {
+    const content = isJsonObject(annotations) ? annotations[name] : undefined;
+    return typeof content === "string" ? [{ name, content }] : [];
+  });
+  return named.slice(0, 1).map(({ name, content }) => ({
+    at: [...path, "metadata", "annotations", name],
+    // As the operator reads it.
+    key: content.trimStart().startsWith("{") ? "inline.json" : "inline.yaml",
+    content,
+  }));
+}
+
+type Place = Pick<FileFinding, "line" | "column">;
+
+/** A block of YAML begins on the line after its key, and is indented; in any other form only the key has a place. */
+function placeIn(document: TextDocument, path: readonly string[], text: string): (inner: Place) => Place {
+  const key = document.positionOf(path);
+  const lines = text.split("\n");
+  if (!/:\s*(?:[&!]\S+\s+)*[|][-+0-9]*\s*(?:#.*)?$/.test(lines[key.line - 1] ?? "")) return () => key;
+  const first = lines.slice(key.line).find((line) => line.trim() !== "") ?? "";
+  const indent = first.length - first.trimStart().length;
+  return ({ line, column }) => ({ line: key.line + line, column: indent + column });
+}
