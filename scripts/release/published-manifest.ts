@@ -5,9 +5,13 @@ const ofWorkspace = ["private", "scripts", "devDependencies"];
 
 /**
  * The package.json that is published: without what only the workspace uses, and with the versions of our other packages, which are released
- * together.
+ * together. A program has its dependencies in its bundle.
  */
-export function publishedManifest(source: SourceManifest, name: string): Readonly<Record<string, unknown>> {
+export function publishedManifest(
+  source: SourceManifest,
+  name: string,
+  isBundled: boolean,
+): Readonly<Record<string, unknown>> {
   const kept = Object.entries(source).filter(([field]) => !ofWorkspace.includes(field));
   const { exports, dependencies, ...rest } = Object.fromEntries(kept) as Partial<SourceManifest>;
   const shown = exports === undefined ? [] : publishedExports(exports);
@@ -15,7 +19,7 @@ export function publishedManifest(source: SourceManifest, name: string): Readonl
     ...rest,
     name,
     ...(shown.length > 0 ? { exports: Object.fromEntries(shown) } : {}),
-    ...(dependencies === undefined
+    ...(dependencies === undefined || isBundled
       ? {}
       : { dependencies: publishedDependencies(dependencies, source.version) }),
   };

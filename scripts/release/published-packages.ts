@@ -2,11 +2,16 @@
 export interface PublishedPackage {
   /** Below packages/. */
   readonly folder: string;
-  /** Its name in the registry. The command is called as what one types. */
+  /** Its name in the registry. A program is called as what one types. */
   readonly name: string;
   /** Folders and files that are published as the build leaves them; a library is bundled instead (bundle-library.ts). */
   readonly built?: readonly string[];
 }
+
+/** Without what starts it in an image only, where a cache of its code lies beside it. */
+const agentFiles = ["cjs", "health.cjs", "licenses.txt", "cdx.json"].map(
+  (end) => `dist/bunting-agent.${end}`,
+);
 
 /** In the order in which they are published: what others depend on comes first. */
 export const publishedPackages: readonly PublishedPackage[] = [
@@ -14,4 +19,5 @@ export const publishedPackages: readonly PublishedPackage[] = [
   { folder: "evaluation", name: "@bunting/evaluation" },
   { folder: "featureflags", name: "@bunting/featureflags" },
   { folder: "cli", name: "bunting", built: ["bin", "dist/bundle"] },
+  { folder: "agent", name: "bunting-agent", built: ["bin", ...agentFiles, "dist/chunks"] },
 ];

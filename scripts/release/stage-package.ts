@@ -1,6 +1,7 @@
 import { copyFileSync, cpSync, existsSync, mkdirSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { bundleLibrary } from "./bundle-library.js";
+import { copyBuilt } from "./copy-built.js";
 import { publishedManifest } from "./published-manifest.js";
 import type { PublishedPackage } from "./published-packages.js";
 import { packageFolder, readSourceManifest } from "./source-manifest.js";
@@ -11,13 +12,12 @@ const root = path.resolve(import.meta.dirname, "../..");
 export async function stagePackage(published: PublishedPackage, target: string): Promise<void> {
   const { folder, name, built } = published;
   const source = packageFolder(folder);
-  const manifest = publishedManifest(readSourceManifest(folder), name);
+  const manifest = publishedManifest(readSourceManifest(folder), name, built !== undefined);
   mkdirSync(target, { recursive: true });
   writeFileSync(path.join(target, "package.json"), `${JSON.stringify(manifest, undefined, 2)}\n`);
   copyFileSync(path.join(root, "LICENSE"), path.join(target, "LICENSE"));
   copyFileSync(path.join(source, "README.md"), path.join(target, "README.md"));
-  for (const part of built ?? [])
-    cpSync(path.join(source, part), path.join(target, part), { recursive: true });
+  for (const part of built ?? []) copyBuilt(path.join(source, part), path.join(target, part));
   if (built !== undefined) return;
   await bundleLibrary(folder, path.join(target, "dist"));
   const proto = path.join(source, "proto");

@@ -4,6 +4,7 @@ import path from "node:path";
 import { expect } from "chai";
 import { packPackages, type PackedPackage } from "../../scripts/release/pack-packages.js";
 import { publishedPackages } from "../../scripts/release/published-packages.js";
+import { startAgent } from "../support/agent-process.js";
 import { TempDirectory } from "../support/temp-directory.js";
 import { Consumer, packInstalled } from "./support/consumer.js";
 
@@ -17,6 +18,8 @@ const contents: Readonly<Record<string, RegExp>> = {
     /^dist\/((manifests|checks|resources)\.(js|d\.ts)|chunks\/[\w.-]+-[\w-]{8}(\.js|\.d\.ts))$/,
   bunting:
     /^(bin\/bunting\.cjs|dist\/bundle\/(bunting\.(mjs|cdx\.json|licenses\.txt)|chunks\/[\w-]+-[A-Z0-9]{8}\.mjs(\.LEGAL\.txt)?))$/,
+  "bunting-agent":
+    /^(bin\/bunting-agent\.cjs|dist\/(bunting-agent\.((health\.)?cjs|cdx\.json|licenses\.txt)|chunks\/([@\w-]+\/)*[\w-]+\.(cjs|mjs)(\.LEGAL\.txt)?))$/,
 };
 
 interface Manifest extends Readonly<Record<string, unknown>> {
@@ -50,8 +53,14 @@ describe("the packages that are published", function () {
   });
   after(() => directory.remove());
 
-  it("are the command and three libraries, and nobody publishes a folder of the workspace by mistake", () => {
-    const names = ["@bunting/protocol", "@bunting/evaluation", "@bunting/featureflags", "bunting"];
+  it("are the command, the agent and three libraries, and nobody publishes a folder of the workspace by mistake", () => {
+    const names = [
+      "@bunting/protocol",
+      "@bunting/evaluation",
+      "@bunting/featureflags",
+      "bunting",
+      "bunting-agent",
+    ];
     expect(packed.map(({ name }) => name)).to.deep.equal(names);
     for (const folder of readdirSync(path.join(root, "packages"))) {
       const file = path.join(root, "packages", folder, "package.json");
@@ -154,6 +163,25 @@ describe("the packages that are published", function () {
       for (const [, line = "", answer = ""] of shown) {
         const args = line.split(" ").map((word) => word.replaceAll("'", ""));
         expect(await consumer.run("npx", "--no-install", "bunting", ...args)).to.equal(answer);
+      }
+    });
+
+    it("the agent answers as its page shows", async () => {
+      const page = readFileSync(path.join(root, "packages/agent/README.md"), "utf8");
+      const [, flags = ""] = /```yaml\n([^]*?)```/.exec(page) ?? expect.fail("the page has no flags");
+      consumer.write("flags.yaml", flags);
+      const [, line = ""] = /^npx bunting-agent start (.*)$/m.exec(page) ?? expect.fail("no command");
+      const agent = await startAgent(line.split(" "), {
+        binary: directory.file("consumer/node_modules/.bin/bunting-agent"),
+        directory: directory.file("consumer"),
+      });
+      try {
+        const curl = /^\$ curl -X POST http:\/\/localhost:8016(\S+) -d '(.*)'\n(.*)$/m.exec(page) ?? [];
+        const [, asked = "", body = "", shown] = curl;
+        const answer = await fetch(`${agent.ofrep}${asked}`, { method: "POST", body });
+        expect(await answer.text()).to.equal(shown);
+      } finally {
+        await agent.process.stop();
       }
     });
 

@@ -72,7 +72,7 @@ describe("npm run release", function () {
     const { code, said } = await release(["--dry-run", "--only", "packages", "--allow-dirty", "--out", out]);
     expect(code, said).to.equal(0);
     expect(readdirSync(out).sort()).to.deep.equal(["SHA256SUMS", "notes.md", "packages"]);
-    expect(readdirSync(path.join(out, "packages"))).to.have.length(4);
+    expect(readdirSync(path.join(out, "packages"))).to.have.length(5);
     expect(readFileSync(path.join(root, "CHANGELOG.md"), "utf8")).to.include(
       readFileSync(path.join(out, "notes.md"), "utf8").trim(),
     );
