@@ -19,7 +19,7 @@ export const sourceOptions = {
     default: [],
     short: "f",
     describe:
-      "Sources of flags: file:PATH, grpc://HOST:PORT, grpcs://HOST:PORT, https://HOST/PATH, or core.openfeature.dev/NAMESPACE/NAME for a FeatureFlag; a later source wins over an earlier one.",
+      "Sources of flags: file:PATH, dir:PATH, grpc://HOST:PORT, grpcs://HOST:PORT, https://HOST/PATH, or core.openfeature.dev/NAMESPACE/NAME for a FeatureFlag; a later source wins over an earlier one.",
     group: sourceGroup,
     env: ["FLAGD_URI"],
   }),

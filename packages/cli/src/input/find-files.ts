@@ -2,6 +2,7 @@ import type { Dirent, Stats } from "node:fs";
 import { readdir, realpath, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { isFlagFileName } from "@bunting/featureflags/manifests";
+import { isSkippedName } from "@bunting/files/names";
 import { standardInput, unreadable } from "./read-input.js";
 
 /** A file to be read. */
@@ -13,8 +14,8 @@ export interface FoundFile {
 
 /**
  * The files that the paths name: files as they are, whatever they are called, and of directories and their subdirectories those that may hold
- * flags, as the proxy reads them: names that begin with a dot are passed over, and links are followed, but each directory is entered once, by a
- * path without links if there is one; `node_modules` is passed over, too.
+ * flags, as the proxy reads them: names that begin with a dot, and `node_modules`, are passed over, and links are followed, but each directory is
+ * entered once, by a path without links if there is one.
  *
  * @throws CliError INPUT_UNREADABLE
  */
@@ -45,7 +46,7 @@ async function addTree(root: string, found: FoundFile[], signal: AbortSignal): P
   const enter = async (path: string): Promise<void> => {
     signal.throwIfAborted();
     for (const entry of await newEntries(path, entered)) {
-      if (entry.name.startsWith(".") || entry.name === "node_modules") continue;
+      if (isSkippedName(entry.name)) continue;
       const inner = join(path, entry.name);
       const target = entry.isSymbolicLink() ? await targetOf(inner) : entry;
       if (target?.isDirectory() === true) {

@@ -1,6 +1,7 @@
 import { readdir } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { examine, toError, type FileStamp } from "./file-stamp.js";
+import { isSkippedName } from "./is-skipped-name.js";
 
 /** The files of interest: those with an accepted name in the whole tree, or one file of its root directory. */
 export type FilesOfInterest = { readonly accepts: (name: string) => boolean } | { readonly only: string };
@@ -20,10 +21,7 @@ export interface DirectoryListing {
   readonly linkedDirectories: Set<string>;
 }
 
-/**
- * Reads a directory and examines what is of interest in it. Names that start with a dot are skipped: in a ConfigMap mount they hold the
- * same files once more, and elsewhere what editors and rsync write before they rename.
- */
+/** Reads a directory and examines what is of interest in it. */
 export async function readListing(
   path: string,
   self: Pick<DirectoryListing, "identity" | "realPath" | "fileSystem">,
@@ -43,7 +41,7 @@ export async function readListing(
   const paths: string[] = [];
   for (const entry of await readdir(path, { withFileTypes: true })) {
     const child = join(path, entry.name);
-    if (entry.name.startsWith(".")) continue;
+    if (isSkippedName(entry.name)) continue;
     if (entry.isDirectory()) listing.directories.add(child);
     else if (entry.isSymbolicLink() || (entry.isFile() && interest.accepts(entry.name))) paths.push(child);
   }
@@ -60,7 +58,7 @@ export async function updateListing(
   const { files, directories, links, linkedDirectories, realPath } = listing;
   const update = async (path: string): Promise<void> => {
     const name = basename(path);
-    const isNamed = "only" in interest ? name === interest.only : !name.startsWith(".");
+    const isNamed = "only" in interest ? name === interest.only : !isSkippedName(name);
     if (!isNamed) return;
     const found = await examine(path, realPath).catch(toError);
     for (const former of [files, directories, links, linkedDirectories]) former.delete(path);

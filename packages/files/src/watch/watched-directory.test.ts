@@ -94,6 +94,19 @@ describe("WatchedDirectory", () => {
     expect(textsOf(await start())).to.deep.equal(["a", "b", "bb", "c"]);
   });
 
+  it("passes over node_modules, at its start and later, and over names that start with a dot", async () => {
+    for (const name of ["node_modules", "flags", ".git"]) {
+      mkdirSync(directory.file(`${name}/of`), { recursive: true });
+      writeFileSync(directory.file(`${name}/of/x.json`), name);
+    }
+    const reported = await start();
+    mkdirSync(directory.file("flags/node_modules"));
+    writeFileSync(directory.file("flags/node_modules/y.json"), "later");
+    writeFileSync(directory.file("flags/z.json"), "the newest");
+    await eventually(() => reported.events.length > 1, "a later file");
+    expect(textsOf(reported)).to.deep.equal(["flags", "the newest"]);
+  });
+
   it("reads files that nobody has touched for long at once, when it starts", async () => {
     for (const name of ["b.json", "a.json"]) writeFileSync(directory.file(name), name);
     // Seconds later, and in no time: a rest would never end.
