@@ -43,6 +43,10 @@ export const commands: readonly Command[] = [
         meaning: "Ask for a text, with the context of a file.",
       },
       {
+        line: "bunting eval flags.yaml new-checkout --users 1000",
+        meaning: "Count what a thousand users get.",
+      },
+      {
         line: "bunting eval proxy://localhost:8015/default/storefront banner",
         meaning: "Evaluate what a proxy serves now.",
       },

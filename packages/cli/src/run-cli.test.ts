@@ -67,7 +67,7 @@ describe("bunting", () => {
   }
 
   it("lists its commands, and explains each with all of its options and examples", async () => {
-    // Wide enough for the examples; a wider text takes yargs much longer.
+    // A wider text takes yargs much longer.
     const columns = 250;
     const { out, code } = await run(["--help"], { columns });
     expect(code).to.equal(0);
@@ -111,6 +111,17 @@ describe("bunting", () => {
       const lines = (await run(["status", "--help"], { columns })).out.split("\n");
       const longest = Math.max(...lines.map(({ length }) => length));
       expect(longest).to.be.within(columns - 5, columns);
+    }
+  });
+
+  it("shows each example on a line of its own, however narrow the terminal is", async () => {
+    for (const { name, examples } of commands) {
+      const lines = (await run([name, "--help"], { columns: 60 })).out.split("\n");
+      for (const { line, meaning } of examples)
+        expect(lines.slice(lines.indexOf(`  # ${meaning}`)).slice(0, 2)).to.deep.equal([
+          `  # ${meaning}`,
+          `  ${line}`,
+        ]);
     }
   });
 
@@ -356,6 +367,47 @@ describe("bunting", () => {
         errorCode: "PARSE_ERROR",
         message: 'there is no operator "nope"',
       });
+    });
+
+    it("counts what users get of a flag, each by a targetingKey of its own, and of the type asked for", async () => {
+      const rollout = file(
+        "rollout.yaml",
+        'flags:\n  f:\n    state: ENABLED\n    variants: { v: 1, w: yes }\n    defaultVariant: v\n    targeting: { if: [{ in: [{ var: targetingKey }, [user-0, user-3, user-9]] }, w, { "==": [{ var: plan }, pro] }, null, v] }\n',
+      );
+      const { out, code } = await run(["eval", rollout, "f", "--users", "4"]);
+      expect(code).to.equal(0);
+      expect(out.split("\n").slice(0, 1)).to.deep.equal(["f for 4 users"]);
+      expect(out.split("\n").slice(2)).to.deep.equal([
+        "",
+        "USERS   SHARE  VARIANT  VALUE",
+        '    2  50.0 %  "w"      "yes"',
+        '    2  50.0 %  "v"      1',
+      ]);
+      const json = ["eval", rollout, "f", "--users=20", "-t", "integer", "--json", "-c", '{"plan":"pro"}'];
+      const counted = await run(json);
+      expect(counted.code).to.equal(1);
+      const { users, answers } = JSON.parse(counted.out) as { users: number; answers: object[] };
+      expect(users).to.equal(20);
+      expect(answers).to.deep.equal([
+        { value: 1, variant: "v", users: 17 },
+        {
+          variant: "w",
+          errorCode: "TYPE_MISMATCH",
+          message: 'the value "yes" is not of the type integer',
+          users: 3,
+        },
+      ]);
+      const unknown = file(
+        "unknown.yaml",
+        "flags: { f: { state: ENABLED, variants: { v: 1 }, targeting: { if: [true, w] } } }\n",
+      );
+      const told = (await run(["eval", unknown, "f", "--users", "2"])).out;
+      expect(told).to.contain(
+        "    2  100.0 %           GENERAL  the result of the rule is the name of no variant",
+      );
+      const atAgent = await run(["eval", "agent://localhost:8016", "f", "--users", "4"]);
+      expect(atAgent.code).to.equal(2);
+      expect(atAgent.err).to.match(/^bunting: --users counts what the flags of a file or of a proxy give/);
     });
 
     it("says which flags and FeatureFlags there are", async () => {

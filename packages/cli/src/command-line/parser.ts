@@ -84,13 +84,12 @@ export function parserFor(
 
 /** What a command takes, for its help and its completion. */
 function withCommand(parser: Argv, command: Command, isCompletion: boolean): Argv {
-  const { word, describe, table, examples, epilogue } = command;
+  const { word, describe, table, epilogue } = command;
   parser
     .usage(`Usage: ${usageOf(command)}\n\n${describe}`)
     .options(optionsOf(table, isCompletion))
     .epilogue(epilogue);
   if (word !== undefined) parser.positional(word.name, { choices: word.choices, hidden: true });
-  for (const { line, meaning } of examples) parser.example(line, meaning);
   return parser;
 }
 

@@ -51,15 +51,17 @@ export function readCommandLine(argv: readonly string[], commands: readonly Comm
   return unknown(first, commands);
 }
 
-/** The text of `--help`, of a command or of all. */
-export function helpOf(
+/** The text of `--help`, of a command or of all. Examples are not wrapped, as the rest is: what is copied has to run. */
+export async function helpOf(
   command: Command | undefined,
   commands: readonly Command[],
   columns: number,
 ): Promise<string> {
   const words = command === undefined ? [] : [command.name];
   const chosen = { command: () => undefined, help: () => undefined };
-  return parserFor(words, commands, columns, chosen).getHelp();
+  const help = await parserFor(words, commands, columns, chosen).getHelp();
+  const examples = (command?.examples ?? []).map(({ line, meaning }) => `  # ${meaning}\n  ${line}`);
+  return examples.length === 0 ? help : `${help}\n\nExamples:\n${examples.join("\n")}`;
 }
 
 function unknown(name: string, commands: readonly Command[]): never {

@@ -1,4 +1,4 @@
-import { choice, duration, option, text, type OptionsOf } from "@bunting/runtime/options";
+import { choice, duration, integer, option, text, type OptionsOf } from "@bunting/runtime/options";
 import { jsonOption } from "../shared-options.js";
 import { connectionOptions } from "../sync/connection-options.js";
 
@@ -35,6 +35,14 @@ export const evalOptionTable = {
     describe: "Time that rules read as $flagd.timestamp, such as 2026-11-22T12:00:00Z. If not given: now.",
     group: evaluation,
     env: ["BUNTING_AT"],
+  }),
+  users: option({
+    type: integer({ min: 0, max: 100_000 }),
+    default: 0,
+    describe:
+      "Evaluate for so many users instead, and count what they get. Their targetingKey is user-0, user-1 and so on; the rest of the context is the same for all.",
+    group: evaluation,
+    env: ["BUNTING_USERS"],
   }),
   timeout: option({
     type: duration({ minMs: 100, maxMs: 3_600_000, zero: "use a long time instead" }),

@@ -30,6 +30,7 @@ export async function runEval({ options, words, io }: CommandCall<typeof evalOpt
   const agent = parseAgentUrl(file);
   if (agent !== undefined) return runAtAgent(agent, key, context, { options, io, nowMs });
   const found = findFlag(await documentsOf(file, options, io), key, options.topic);
+  if (options.users > 0) return runForUsers(found, context, { options, io, nowMs });
   const explained = explainFound(found, context, nowMs);
   const answer = typedAnswer(explained, options.type);
   if (options.json) io.print(JSON.stringify(jsonOf(found, explained, answer), null, 2));
@@ -43,6 +44,21 @@ interface Call {
   readonly nowMs: number | undefined;
 }
 
+async function runForUsers(
+  found: FoundFlag,
+  context: JsonObject,
+  { options, io, nowMs }: Call,
+): Promise<number> {
+  const { countUsers, showUserCounts } = await import("./count-users.js");
+  const { users, type } = options;
+  const answers = countUsers(found, context, { users, type, nowMs });
+  const { topic, place, digest } = found;
+  if (options.json)
+    io.print(JSON.stringify({ key: found.flag.key, users, answers, topic, place, digest }, null, 2));
+  else showUserCounts(found, answers, io);
+  return answers.some(({ errorCode }) => errorCode !== undefined) ? 1 : 0;
+}
+
 /** The answer is the agent's; of its flags come the way through the rule, and what does not agree. */
 async function runAtAgent(
   address: ServerAddress,
@@ -50,6 +66,11 @@ async function runAtAgent(
   context: JsonObject,
   { options, io, nowMs }: Call,
 ): Promise<number> {
+  if (options.users > 0)
+    throw new CliError(
+      "USAGE_INVALID",
+      "--users counts what the flags of a file or of a proxy give: name one of them instead of an agent",
+    );
   // Files are read without what a server needs.
   const { differenceOf, evalAtAgent } = await import("./eval-at-agent.js");
   const { answer, flags } = await evalAtAgent(address, key, context, options, io);

@@ -14,7 +14,10 @@ export interface TypedAnswer {
 }
 
 /** The answer of an agent that is asked for a value of this type. */
-export function typedAnswer({ resolution, failure }: Explanation, type: AskedType): TypedAnswer {
+export function typedAnswer(
+  { resolution, failure }: Pick<Explanation, "resolution" | "failure">,
+  type: AskedType,
+): TypedAnswer {
   const { value, variant, reason, errorCode } = resolution;
   if (errorCode !== undefined) return { value, variant, reason, errorCode, message: failure };
   if (value === undefined) return { value, variant, reason, errorCode, message: absent(reason) };
