@@ -68,6 +68,15 @@ describe("what the pages of docs/troubleshoot show", () => {
 
   it("is what an agent says of a FeatureFlag that is misspelt", () => shows("missing", readyOf(agent)));
 
+  it("is what an agent says that has its flags", async () => {
+    const well = await startAgent(proxySources(proxy.sync, "default/storefront"));
+    try {
+      await shows("version", readyOf(well));
+    } finally {
+      await well.process.stop();
+    }
+  });
+
   it("is what the proxy says of a flag that agents refuse", async () => {
     directory.replace("storefront.yaml", flags.replace("defaultVariant: plain", "defaultVariant: plane"));
     await shows("flag", status);
@@ -126,6 +135,6 @@ describe("what the pages of docs/troubleshoot show", () => {
 
   it("is compared by these tests, all of it", () => {
     expect(compared).to.deep.equal(new Set(outputs.keys()));
-    expect(outputs.size).to.equal(7);
+    expect(outputs.size).to.equal(8);
   });
 });
