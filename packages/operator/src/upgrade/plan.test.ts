@@ -1,5 +1,5 @@
 import { expect } from "chai";
-import type { AgentRecord } from "./agent-record.js";
+import { agentStates, type AgentRecord } from "./agent-record.js";
 import type { PodChange } from "./agent-step.js";
 import { newImage, oldImage, podOf, rolloutOf, without } from "./fleet.fixture.js";
 import type { Fleet, FleetBudget, FleetPod } from "./fleet.js";
@@ -235,6 +235,23 @@ describe("planFleet", () => {
       expect(begins({ podSelector: { matchExpressions: [{ key: "app", operator: "Exists" }] } })).to.equal(1);
       expect(begins({ podSelector: { matchLabels: { app: "b" } } })).to.equal(0);
       expect(plan([podOf("a")], { namespaces: new Map() }).changes, "an exempt one").to.deep.equal([]);
+    });
+
+    it("decides about no Pod outside of its selectors, whatever is written there of how far it is", () => {
+      const forged = (state: AgentRecord["state"]): FleetPod =>
+        podOf("a", { ...renewed, restarts: 9, record: { ...record, state, begunMs: 0, why: "It broke." } });
+      const isWithout = (settings: Parameters<typeof rolloutOf>[0], fleet: Partial<Fleet> = {}): void => {
+        for (const state of agentStates) {
+          const planned = plan([forged(state)], { rollouts: [rolloutOf(settings)], ...fleet });
+          expect(said(planned), state).to.deep.equal([]);
+          expect(verdictOf(planned), state).to.deep.include({ phase: "Completed", desired: 0, inFlight: 0 });
+          expect(verdictOf(planned).progress.failures, state).to.deep.equal([]);
+        }
+      };
+      expect(said(plan([forged("observing")])), "of a Pod within").to.deep.equal(["a failing 1"]);
+      isWithout({ namespaceSelector: { matchLabels: { team: "other" } } });
+      isWithout({ podSelector: { matchLabels: { app: "b" } } });
+      isWithout({}, { namespaces: new Map() });
     });
   });
 
