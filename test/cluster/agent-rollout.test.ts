@@ -199,7 +199,8 @@ describe("an AgentRollout on a real API server", function () {
     const fail = async (pod: string): Promise<void> => {
       const { uid } = (await cluster().api.get(`${rollouts}/${name}`)).metadata;
       const at = new Date().toISOString();
-      const failed = { rollout: uid, image: newImage, state: "failed", at, begun: at };
+      const { since } = await status();
+      const failed = { rollout: uid, image: newImage, state: "failed", at, begun: at, since };
       const record = JSON.stringify({ ...failed, imageID: "x", restarts: 0, why: "It broke." });
       const annotations = { "bunting.dev/agent-rollout": record };
       await cluster().api.patch(`/api/v1/namespaces/${namespace}/pods/${pod}`, { metadata: { annotations } });

@@ -5,7 +5,8 @@ import { without } from "./fleet.fixture.js";
 describe("the record of a rollout on a Pod", () => {
   const record: AgentRecord = {
     ...{ rollout: "uid", image: "registry.example/agent:2", state: "failing" },
-    ...{ atMs: 1_700_000_000_123, begunMs: 1_700_000_000_100, imageID: "id", restarts: 3, why: "It broke." },
+    ...{ atMs: 1_700_000_000_123, begunMs: 1_700_000_000_100, sinceMs: 1_700_000_000_000 },
+    ...{ imageID: "id", restarts: 3, why: "It broke." },
   };
 
   it("is read as it was written", () => {
@@ -22,7 +23,7 @@ describe("the record of a rollout on a Pod", () => {
       ...[undefined, "", "null", "[]", "7", "{", `${text}${" ".repeat(5_000)}`],
       text.replace("failing", "other"),
       text.replace(/"at":"[^"]*"/, '"at":"never"'),
-      ...["rollout", "image", "state", "at", "begun", "imageID", "restarts"].map((field) =>
+      ...["rollout", "image", "state", "at", "begun", "since", "imageID", "restarts"].map((field) =>
         text.replace(`"${field}"`, '"x"'),
       ),
     ])

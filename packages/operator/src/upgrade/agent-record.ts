@@ -26,6 +26,8 @@ export type AgentState = (typeof agentStates)[number];
 export interface AgentRecord {
   /** The uid of the AgentRollout. */
   readonly rollout: string;
+  /** Of the rollout's progress then. What has begun before the last edit or pause does not count, whatever clock the operator of that time had. */
+  readonly sinceMs: number;
   /** The image that the rollout gave, or tried to. */
   readonly image: string;
   readonly state: AgentState;
@@ -51,8 +53,8 @@ export function isInFlight(record: AgentRecord | undefined): boolean {
 const maxLength = 4_096;
 const maxWhyLength = 256;
 
-export function formatRecord({ atMs, begunMs, why, ...record }: AgentRecord): string {
-  const times = { at: new Date(atMs).toISOString(), begun: new Date(begunMs).toISOString() };
+export function formatRecord({ atMs, begunMs, sinceMs, why, ...record }: AgentRecord): string {
+  const times = { at: timeText(atMs), begun: timeText(begunMs), since: timeText(sinceMs) };
   return JSON.stringify({
     ...record,
     ...times,
@@ -70,17 +72,31 @@ export function parseRecord(text: string | undefined): AgentRecord | undefined {
     return undefined;
   }
   if (typeof value !== "object" || value === null) return undefined;
-  const { rollout, image, state, at, begun, imageID, restarts, why } = value as Readonly<
+  const { rollout, image, state, at, begun, since, imageID, restarts, why } = value as Readonly<
     Record<string, unknown>
   >;
-  const [atMs, begunMs] = [timeOf(at), timeOf(begun)];
+  const [atMs, begunMs, sinceMs] = [timeOf(at), timeOf(begun), timeOf(since)];
   const known = agentStates.find((each) => each === state);
   if (typeof rollout !== "string" || typeof image !== "string" || typeof imageID !== "string")
     return undefined;
-  if (known === undefined || !Number.isFinite(atMs + begunMs) || typeof restarts !== "number")
+  if (known === undefined || !Number.isFinite(atMs + begunMs + sinceMs) || typeof restarts !== "number")
     return undefined;
   const told = typeof why === "string" ? { why: why.slice(0, maxWhyLength) } : {};
-  return { rollout, image, state: known, atMs, begunMs, imageID, restarts, ...told };
+  return { rollout, image, state: known, atMs, begunMs, sinceMs, imageID, restarts, ...told };
+}
+
+/** The record with no time that is yet to come; undefined if it has none. Nobody waits until then: a leader's clock was ahead, or somebody has written it. */
+export function withoutFuture(record: AgentRecord, nowMs: number): AgentRecord | undefined {
+  const { atMs, begunMs } = record;
+  if (Math.max(atMs, begunMs) <= nowMs + maxAheadMs) return undefined;
+  return { ...record, atMs: Math.min(atMs, nowMs), begunMs: Math.min(begunMs, nowMs) };
+}
+
+/** Clocks of machines differ by so much without anybody's fault. */
+const maxAheadMs = 10_000;
+
+function timeText(ms: number): string {
+  return new Date(ms).toISOString();
 }
 
 /** Not a number for what is no time. */

@@ -1,5 +1,5 @@
 import { isImageReference } from "../desired/image-reference.js";
-import { isInFlight, type AgentRecord, type AgentState } from "./agent-record.js";
+import { isInFlight, withoutFuture, type AgentRecord, type AgentState } from "./agent-record.js";
 import type { FleetAgent, FleetPod } from "./fleet.js";
 import type { RolloutSettings } from "./rollout-settings.js";
 
@@ -31,6 +31,8 @@ interface Step {
 /** What a Pod that is under way does next; undefined while it has to wait. */
 export function nextStep(inputs: StepInputs): PodChange | undefined {
   const { pod, agent, record, nowMs } = inputs;
+  const present = withoutFuture(record, nowMs);
+  if (present !== undefined) return { pod, image: agent.image, record: present };
   const step = isOver(inputs) ? { state: leaving[record.state] ?? record.state } : stepOf(inputs);
   if (step === undefined || step.state === record.state) return undefined;
   const { state, why, image = agent.image } = step;

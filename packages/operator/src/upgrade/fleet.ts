@@ -65,7 +65,7 @@ export interface Failure {
 export interface RolloutProgress {
   /** The image that this is about; another one begins anew. */
   readonly image: string;
-  /** Records and failures from before do not count. */
+  /** When it began. Records of another beginning, and failures from before, do not count. */
   readonly sinceMs: number;
   /** Set once it has halted, and why. */
   readonly halted?: string;

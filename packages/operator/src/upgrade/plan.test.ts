@@ -9,7 +9,8 @@ const nowMs = 1_000_000;
 const second = 1_000;
 const record: AgentRecord = {
   ...{ rollout: "uid-of-rollout", image: newImage, state: "updating" },
-  ...{ atMs: nowMs - 10 * second, begunMs: nowMs - 10 * second, imageID: `id:${oldImage}`, restarts: 0 },
+  ...{ atMs: nowMs - 10 * second, begunMs: nowMs - 10 * second, sinceMs: 0 },
+  ...{ imageID: `id:${oldImage}`, restarts: 0 },
 };
 /** A sidecar that runs with the new image. */
 const renewed = { image: newImage, imageID: `id:${newImage}`, restarts: 1, previous: oldImage };
@@ -149,6 +150,22 @@ describe("planFleet", () => {
     it("leaves it to whoever has changed its image meanwhile", () => {
       expect(step({ image: "registry.example/agent:3" })).to.deep.equal(["a left 3"]);
       expect(step({}, {}, { phase: "Succeeded" })).to.deep.equal(["a left 2"]);
+    });
+
+    it("waits for no time that is yet to come, which somebody has written there or whose clock was ahead", () => {
+      const late = { atMs: nowMs + 11 * second, begunMs: Date.parse("9999-01-01") };
+      for (const state of ["updating", "observing", "failing", "reverting"] as const) {
+        const pod = podOf("a", { ...renewed, isReady: false, record: { ...record, ...late, state } });
+        const { record: next, image } = changeOf(plan([pod]));
+        expect(image, "as it is").to.equal(newImage);
+        expect(next, state).to.include({ state, atMs: nowMs, begunMs: nowMs });
+      }
+      const near = podOf("a", {
+        ...renewed,
+        record: { ...record, atMs: nowMs + 10 * second, state: "observing" },
+      });
+      expect(said(plan([near])), "clocks differ").to.deep.equal([]);
+      expect(plan([near]).dueMs).to.equal(nowMs + 40 * second);
     });
 
     it("says when time alone has it go on", () => {
@@ -316,6 +333,20 @@ describe("planFleet", () => {
       expect(said(plan([odd], { rollouts: [rolloutOf({}, { progress: halted })] }))).to.deep.equal([]);
       const late = podOf("a", { ...renewed, previous: "../evil", restarts: 2, record });
       expect(said(plan([late]))).to.deep.equal(["a failed 2"]);
+    });
+
+    it("counts them, and tries none again, also with a clock that is behind that of the operator before", () => {
+      const sinceMs = nowMs + 3_600 * second;
+      const progress = { image: newImage, sinceMs, failures: [] };
+      const begun = changeOf(plan([podOf("a")], { rollouts: [rolloutOf({}, { progress })] }));
+      const broken = {
+        previous: oldImage,
+        record: { ...begun.record, state: "failed", why: "It broke." },
+      } as const;
+      const planned = plan([podOf("a", broken)], { rollouts: [rolloutOf({}, { progress })] });
+      expect(said(planned)).to.deep.equal([]);
+      expect(verdictOf(planned).progress.failures).to.have.lengthOf(1);
+      expect(verdictOf(planned).phase).to.equal("Completed");
     });
 
     it("begins anew with another image, and after a pause", () => {

@@ -130,7 +130,7 @@ function progressOf({ rollout, own, steps, nowMs }: RolloutInputs): RolloutProgr
   if (known?.image !== image || isForgiven) return { image, sinceMs: nowMs, failures: [] };
   const failures = new Map(known.failures.map((failure) => [failure.uid, failure]));
   const failed = (pod: FleetPod, record: AgentRecord): void => {
-    if (record.rollout !== uid || record.image !== image || record.atMs < known.sinceMs) return;
+    if (record.rollout !== uid || record.image !== image || record.sinceMs !== known.sinceMs) return;
     if (record.state !== "failing" && record.state !== "failed") return;
     failures.set(pod.uid, failureOf(pod, record, failures.get(pod.uid)));
   };
@@ -174,7 +174,7 @@ function isPending({ pod, agent, rollout }: ClaimedPod, { sinceMs }: RolloutProg
   const { record } = agent;
   if (isEnded(pod) || isInFlight(record) || agent.image === rollout.settings.image) return false;
   const wasTried =
-    record?.rollout === rollout.uid && record.image === rollout.settings.image && record.atMs >= sinceMs;
+    record?.rollout === rollout.uid && record.image === rollout.settings.image && record.sinceMs === sinceMs;
   return !wasTried;
 }
 
@@ -207,7 +207,7 @@ function beginUpdates(
     record?.rollout === uid &&
     record.image === settings.image &&
     record.state === "failed" &&
-    record.atMs >= sinceMs;
+    record.sinceMs === sinceMs;
   const ended = own.filter((each) => (isUpdated(each) && each.pod.isReady) || isFailed(each)).length;
   const inFlight = own.filter(({ agent }) => isInFlight(agent.record)).length;
   let left = waveLimit(own.filter(({ pod }) => !isEnded(pod)).length, ended) - ended - inFlight;
@@ -220,7 +220,8 @@ function beginUpdates(
     left--;
     capacity.take(pod, rollout);
     const { image: previous, imageID, restarts } = agent;
-    const record = { rollout: uid, image: settings.image, imageID, restarts, atMs: nowMs, begunMs: nowMs };
+    const times = { atMs: nowMs, begunMs: nowMs, sinceMs };
+    const record = { rollout: uid, image: settings.image, imageID, restarts, ...times };
     return { pod, image: settings.image, previous, record: { ...record, state: "updating" } };
   });
   const ages = pending.map(({ pod }) => pod.createdMs + settings.minAgeMs).filter((atMs) => atMs > nowMs);

@@ -56,6 +56,7 @@ describe("storedPod", () => {
       state: "updated",
       at: "2026-01-01T00:00:00.000Z",
       begun: "2026-01-01T00:00:00.000Z",
+      since: "2026-01-01T00:00:00.000Z",
       imageID: "x",
       restarts: 1,
     };
