@@ -4,15 +4,7 @@ import type { RefusalReason } from "./status.js";
 import type { GrpcHeaderRules, PeerCertificate, TransportStream } from "./transport.js";
 import { streamBytes, type OpenAccount } from "./account.js";
 import { addCloseListener, callCloseListeners, type CloseListeners } from "./close-listeners.js";
-import {
-  h2Error,
-  goawayFrame,
-  initialWindowBytes,
-  rstStreamFrame,
-  setting,
-  settingsFrame,
-  windowUpdateFrame,
-} from "./frames.js";
+import { h2Error, goawayFrame, initialWindowBytes, rstStreamFrame, windowUpdateFrame } from "./frames.js";
 import { GrpcStream } from "./grpc-stream.js";
 import type { Http2Stream, StreamOwner } from "./http2-stream.js";
 import type { PlainStream } from "./plain-stream.js";
@@ -91,13 +83,14 @@ export class Http2Session
     this.reading = new SessionReading(this, options.turns);
     this.#output = new SessionOutput(socket, this);
     this.#input = new SessionInput(this, this.#output);
-    listenTo(socket, this);
-    this.#output.control(
-      settingsFrame([
-        [setting.maxConcurrentStreams, options.limits.maxStreamsPerConnection],
-        [setting.maxHeaderListSize, options.limits.maxHeaderBytes],
-      ]),
-    );
+  }
+
+  /** Sends SETTINGS, in one write with the answers to what the client has sent so far, and reads on. */
+  start(settings: Uint8Array, seen: Buffer): void {
+    listenTo(this.socket, this);
+    this.#output.beginReading();
+    this.#output.control(settings);
+    this.read(seen);
   }
 
   get streams(): readonly TransportStream[] {

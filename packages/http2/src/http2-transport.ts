@@ -13,6 +13,7 @@ import {
 } from "./transport.js";
 import type { AccountBook } from "./account.js";
 import { BridgedStream } from "./bridged-stream.js";
+import { setting, settingsFrame } from "./frames.js";
 import { defaultGrpcHeaders, refuseOther, refuseRequest } from "./http2-request-routing.js";
 import { Http2Session, type SessionOptions } from "./http2-session.js";
 import { RefusedStream } from "./plain-stream.js";
@@ -80,6 +81,8 @@ export class Http2ServerTransport {
   readonly #onStreamLimit: ((session: TransportSession) => void) | undefined;
   readonly #sessions = new Set<Http2Session>();
   readonly #sessionOptions: SessionOptions;
+  /** The frame by which clients learn the limits. */
+  readonly #settings: Uint8Array;
 
   constructor(options: Http2TransportOptions) {
     this.#limits = { ...defaultTransportLimits, ...options.limits };
@@ -116,6 +119,10 @@ export class Http2ServerTransport {
       onReadingResumed,
     };
     this.#sessionOptions = { stallClock, turns, sockets, grpcHeaders, events, limits: this.#limits };
+    this.#settings = settingsFrame([
+      [setting.maxConcurrentStreams, this.#limits.maxStreamsPerConnection],
+      [setting.maxHeaderListSize, this.#limits.maxHeaderBytes],
+    ]);
   }
 
   /** Open connections, oldest first. */
@@ -131,8 +138,8 @@ export class Http2ServerTransport {
     this.#sessionOptions.turns.admit(accept, peer);
   }
 
-  /** Takes over a connection; bytes that were already read must have been put back with `unshift`. */
-  accept(socket: Socket): void {
+  /** Takes over a connection, of which this has been read. */
+  accept(socket: Socket, seen: Buffer): void {
     const address = peerAddress(socket);
     if (!this.#admission.admits(address)) {
       socket.destroy();
@@ -144,6 +151,7 @@ export class Http2ServerTransport {
     this.#sessions.add(session);
     this.#admission.enter(session, account);
     this.#handler.onSession?.(session);
+    session.start(this.#settings, seen);
   }
 
   #route(session: Http2Session, streamId: number, head: RequestHead, hasEnded: boolean): void {

@@ -115,6 +115,7 @@ export class WholeRequestServer {
     this.#connections.set(socket, new Connection(socket, account, this.#options.turns));
     socket.on("data", this.#onData);
     socket.on("close", this.#onClose);
+    socket.resume();
     this.#timer ??= setInterval(() => this.#sweep(), this.#options.times.sweepMs);
   }
 

@@ -178,7 +178,7 @@ export class ReadFairness implements SharedTurns {
     this.#afterTurn(() => this.#endTurn());
   }
 
-  /** Admits each in a callback of its own: what the connection has sent is handled after the callback. */
+  /** Admits each in a callback of its own, in which what the connection has sent is handled. */
   #admitSome(): void {
     for (let count = Math.min(this.#arrivals.size, maxArrivals); count > 0; count--) {
       this.#afterTurn(() => {

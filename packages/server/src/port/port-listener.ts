@@ -205,9 +205,7 @@ export class PortListener {
     }
     switch (protocol) {
       case "http2":
-        // While it waits for its turn, nothing more is read.
-        stopReading(socket);
-        this.#transport?.whenReady(() => this.#serveHttp2(socket), peerAddress(socket));
+        this.#takeHttp2(socket, seen);
         break;
       case "http1":
         if (this.#http1 === undefined) this.#dismiss(socket, grpcOnly);
@@ -245,13 +243,23 @@ export class PortListener {
     });
   }
 
-  #serveHttp2(socket: Socket): void {
-    // The connection may have closed while it waited.
-    if (socket.destroyed) return;
-    startReading(socket);
-    this.#forget(socket);
-    socket.off("close", this.#onClose);
-    this.#transport?.accept(socket);
+  #takeHttp2(socket: Socket, seen: Buffer): void {
+    let waits = false;
+    this.#transport?.whenReady(() => {
+      // The connection may have closed while it waited.
+      if (socket.destroyed) return;
+      this.#forget(socket);
+      socket.off("close", this.#onClose);
+      this.#transport?.accept(socket, seen);
+      if (!waits) return;
+      startReading(socket);
+      socket.resume();
+    }, peerAddress(socket));
+    waits = this.#sockets.has(socket);
+    if (!waits) return;
+    // Until its turn has come, nothing more is read, and what node has read is kept.
+    stopReading(socket);
+    socket.pause();
   }
 
   /** Sends a last answer. The connection is charged meanwhile: its client may take its time to close. */

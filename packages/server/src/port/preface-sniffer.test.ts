@@ -83,7 +83,7 @@ describe("PrefaceSniffer", () => {
   it("hands over a connection that is read on, also if it was held when its bytes came", async () => {
     const { socket, send } = await connect();
     sniffer.sniff(socket);
-    socket.once("readable", spendTurn);
+    socket.prependOnceListener("data", spendTurn);
     send(burst);
     await eventually(() => sniffed.includes(socket), "the protocol to be known");
     socket.resume();
