@@ -4,11 +4,13 @@ import { nodeSpecs } from "./node-specs.js";
 
 describe("which tests on a node are run", () => {
   it("is all but those of memory and upstream's suite, unless files are named", () => {
-    expect(nodeSpecs([], "gate")).to.deep.equal(["test/node/!(memory|upstream|agent-rollout).test.ts"]);
+    expect(nodeSpecs([], "gate")).to.deep.equal([
+      "test/node/!(memory|upstream|agent-rollout|source-credentials).test.ts",
+    ]);
     expect(nodeSpecs(["--grep", "Pod"], "gate")).to.deep.equal([
       "--grep",
       "Pod",
-      "test/node/!(memory|upstream|agent-rollout).test.ts",
+      "test/node/!(memory|upstream|agent-rollout|source-credentials).test.ts",
     ]);
   });
 

@@ -4,7 +4,7 @@ import path from "node:path";
 const folder = "test/node";
 
 /** Files of the night: each takes minutes of its own, and test/cluster has the same with a kubelet that the test plays. */
-const ofNight = ["agent-rollout"];
+const ofNight = ["agent-rollout", "source-credentials"];
 
 /**
  * mocha's arguments for `npm run test:node -- …`: options of mocha, and files, which may be named as `memory` for test/node/memory.test.ts. Without a

@@ -1,10 +1,7 @@
-import { once } from "node:events";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { expect } from "chai";
 import { eventually } from "../support/event-queue.js";
 import { skipWithout } from "../helm/support/tool.js";
-import { addresses } from "./support/addresses.js";
+import { AskingDeployment } from "./support/asking-deployment.js";
 import { installOperator, operatorNamespace, operatorPods, uninstallOperator } from "./support/operator.js";
 import { sharedNode } from "./support/use-node.js";
 import { editVersion, versionFlag, versionSpec } from "./support/version-flag.js";
@@ -28,7 +25,7 @@ describe("the operator on a real node", function () {
   before(async () => {
     namespace = await node().cluster.createNamespace();
     await node().cluster.putFeatureFlag(namespace, "flags", versionSpec(version));
-    await installOperator(node());
+    await installOperator(node(), "--set=options.inline-flags=true");
     await createSource("checkout");
     await createSource("payment");
   });
@@ -36,15 +33,12 @@ describe("the operator on a real node", function () {
     await uninstallOperator(node());
   });
 
-  async function createSource(
-    name: string,
-    entry: object = { source: `${namespace}/flags`, provider: "flagd-proxy" },
-  ): Promise<void> {
+  async function createSource(name: string): Promise<void> {
     await node().cluster.api.create(sources(namespace), {
       apiVersion: "core.openfeature.dev/v1beta1",
       kind: "FeatureFlagSource",
       metadata: { name, namespace },
-      spec: { sources: [entry] },
+      spec: { sources: [{ source: `${namespace}/flags`, provider: "flagd-proxy" }] },
     });
     const condition = `featureflagsource/${name}`;
     await node().kubectl([
@@ -87,37 +81,43 @@ describe("the operator on a real node", function () {
     await workload.untilAnswers(versionFlag, await edit());
   });
 
-  it("reads flags of a server with a Secret's token, which may come after the Pod, and tells it no other server", async () => {
-    const seen = new Set<string | undefined>();
-    const server = createServer(({ headers: { authorization } }, response) => {
-      seen.add(authorization);
-      const isAllowed = authorization === "Bearer t-1";
-      response.writeHead(isAllowed ? 200 : 401, { "content-type": "application/json" });
-      response.end(isAllowed ? JSON.stringify(versionSpec(7)) : "{}");
+  it("brings the flags that a Deployment has of its own, and edits of them without replacing a Pod, until it goes", async () => {
+    const annotate = (value: number): Promise<unknown> =>
+      node().cluster.api.patch(`/apis/apps/v1/namespaces/${namespace}/deployments/inline`, {
+        metadata: { annotations: inlineFlags(value) },
+      });
+    const inlineFlags = (value: number): object => ({
+      "openfeature.dev/inline-flags": JSON.stringify(versionSpec(value)),
     });
-    server.listen(0, addresses.node);
-    await once(server, "listening");
-    try {
-      const origin = `http://${addresses.node}:${(server.address() as AddressInfo).port}`;
-      const credentialsSecretRef = { name: "flags-api" };
-      await createSource("remote", { source: origin, provider: "http", interval: 1, credentialsSecretRef });
-      const workload = await Workload.createBare(node(), { namespace, name: "remote", source: "remote" });
-      await workload.untilReady();
-      expect(seen.size).to.equal(0);
-      await putSecret("flags-api", { token: "t-1", hosts: "flags.example.com" });
-      await putSecret("flags-api", { token: "t-1", hosts: `flags.example.com ${origin}` });
-      // The kubelet brings a Secret to a running Pod within a minute or so.
-      await workload.untilAnswers(versionFlag, 7, 180_000);
-      expect([...seen]).to.deep.equal(["Bearer t-1"]);
-    } finally {
-      server.close();
-      server.closeAllConnections();
-    }
+    const { spec } = bareTemplate("") as { readonly spec: { readonly containers: readonly object[] } };
+    const containers = spec.containers.map((each) => ({
+      ...each,
+      env: [{ name: "FOLLOWED_FLAG", value: versionFlag }],
+    }));
+    const labels = { app: "inline" };
+    const deployment = await AskingDeployment.of(node(), namespace, {
+      apiVersion: "apps/v1",
+      kind: "Deployment",
+      metadata: { name: "inline", namespace, annotations: inlineFlags(101) },
+      spec: {
+        replicas: 2,
+        selector: { matchLabels: labels },
+        template: { metadata: { labels }, spec: { containers } },
+      },
+    });
+    await deployment.untilAll(101);
+    const names = async (): Promise<unknown> =>
+      (await deployment.pods()).map(({ metadata }) => metadata.name);
+    const before = await names();
+    await annotate(102);
+    await deployment.untilAll(102);
+    expect(await names()).to.deep.equal(before);
+    await deployment.stop();
+    await node().kubectl(["-n", namespace, "delete", "deployment", "inline"]);
+    await node().kubectl([
+      ...["-n", namespace, "wait", "featureflag/inline-deployment-inline", "--for=delete", "--timeout=60s"],
+    ]);
   });
-
-  function putSecret(name: string, stringData: object): Promise<unknown> {
-    return node().apply({ apiVersion: "v1", kind: "Secret", metadata: { name, namespace }, stringData });
-  }
 
   it("lets a Job complete", async () => {
     const { metadata, spec } = bareTemplate("checkout") as {

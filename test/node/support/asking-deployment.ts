@@ -46,7 +46,7 @@ export class AskingDeployment {
     const labels = { app: name };
     const env = [{ name: "FOLLOWED_FLAG", value: versionFlag }];
     const containers = spec.containers.map((each) => ({ ...each, env }));
-    await node.apply({
+    return AskingDeployment.of(node, namespace, {
       apiVersion: "apps/v1",
       kind: "Deployment",
       metadata: { name, namespace },
@@ -56,7 +56,19 @@ export class AskingDeployment {
         template: { metadata: { ...metadata, labels }, spec: { containers } },
       },
     });
-    const deployment = new AskingDeployment(node, namespace, name);
+  }
+
+  /** Applies the manifest, whose Pods have its name as the label `app`; waits until all are ready. */
+  static async of(
+    node: Node,
+    namespace: string,
+    manifest: {
+      readonly metadata: { readonly name: string; readonly [field: string]: unknown };
+      readonly [field: string]: unknown;
+    },
+  ): Promise<AskingDeployment> {
+    await node.apply(manifest);
+    const deployment = new AskingDeployment(node, namespace, manifest.metadata.name);
     await deployment.untilRolledOut();
     return deployment;
   }
