@@ -3,6 +3,7 @@
  * (`npm run test:cluster -- --grep CRD`). Without Go it says so, and the tests count as skipped.
  */
 import { buildMachinery } from "./cluster-machinery.js";
+import { filesOfScale } from "./night-files.js";
 import { skipTests } from "./skip-tests.js";
 import { testFilesBelow } from "./test-files.js";
 import { runGroups } from "./test-groups.js";
@@ -20,6 +21,6 @@ if ("missing" in machinery) {
     ...specs,
   ]);
 } else {
-  const groups = args.length > 0 ? [[...args, ...specs]] : packed(specs, mostGroups);
+  const groups = args.length > 0 ? [[...args, ...specs]] : packed(filesOfScale(specs), mostGroups);
   process.exitCode = await runGroups(groups, { environment: { BUNTING_CLUSTER_BIN: machinery.directory } });
 }

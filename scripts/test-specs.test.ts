@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import path from "node:path";
 import { expect } from "chai";
 import { mochaCount } from "./mocha-count.js";
+import { filesOfScale, nightFiles } from "./night-files.js";
 import { readDurations } from "./recorded-times.js";
 import { allTestFiles } from "./test-files.js";
 import { groupsOf, packed, startPrograms, testArguments } from "./test-specs.js";
@@ -9,9 +10,10 @@ import { groupsOf, packed, startPrograms, testArguments } from "./test-specs.js"
 const root = path.dirname(import.meta.dirname);
 
 describe("the arguments of npm test", () => {
-  it("are all files, each in one group, if there are none", () => {
+  it("are all files but those of the night, each in one group, if there are none", () => {
     const { groups, files, isAll } = testArguments([]);
-    expect(groups.flat().sort()).to.deep.equal([...allTestFiles()].sort());
+    expect(groups.flat().sort()).to.deep.equal([...filesOfScale(allTestFiles())].sort());
+    expect(files).to.deep.equal(allTestFiles());
     expect(groups.length).to.be.within(1, mochaCount());
     expect(isAll).to.equal(true);
     expect(startPrograms(files)).to.equal(true);
@@ -23,6 +25,12 @@ describe("the arguments of npm test", () => {
     expect(groups.flat().filter((file) => !file.startsWith("packages/runtime/src/"))).to.deep.equal([]);
     expect(isAll).to.equal(false);
     expect(startPrograms(files)).to.equal(false);
+  });
+
+  it("are files of the night, too, if their folder is named, or a test is looked for by its name", () => {
+    const [night = ""] = Object.keys(nightFiles);
+    expect(testArguments([path.dirname(night)]).groups.flat()).to.include(night);
+    expect(testArguments(["--grep", "relist"]).groups.flat()).to.include(night);
   });
 
   it("are one group with an option of mocha, whose tests may be in any file", () => {

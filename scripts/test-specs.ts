@@ -1,5 +1,6 @@
 import { existsSync, statSync } from "node:fs";
 import { parseArgs } from "node:util";
+import { filesOfScale } from "./night-files.js";
 import { packFiles } from "./pack-files.js";
 import { readDurations, secondsOf } from "./recorded-times.js";
 import { allTestFiles, testFilesBelow } from "./test-files.js";
@@ -10,7 +11,10 @@ import { mochaCount } from "./mocha-count.js";
 const leastSeconds = 15;
 
 export interface TestArguments {
-  /** For mocha: options as given, and what to run as files and globs. Several groups only if no option is given and it saves time. */
+  /**
+   * For mocha: options as given, and what to run as files and globs. Several groups only if no option is given and it saves time. Without any argument,
+   * they leave out what is left to the night.
+   */
   readonly groups: TestGroups;
   /** What the groups are made of: mocha's options, and the files and globs. */
   readonly options: readonly string[];
@@ -58,7 +62,8 @@ export function testArguments(argv: readonly string[]): TestArguments {
   const options = argv.filter((_, index) => !dropped.has(index));
   const chosen = specs.length === 0 ? allTestFiles() : [...new Set(specs)];
   return {
-    groups: groupsOf(options, chosen),
+    // With mocha's options somebody looks for a test, which may be any.
+    groups: groupsOf(options, specs.length === 0 && options.length === 0 ? filesOfScale(chosen) : chosen),
     options,
     files: chosen,
     isAll: specs.length === 0,

@@ -8,6 +8,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { loopOptions } from "./loop-options.js";
 import { narrowTests } from "./narrow-tests.js";
+import { filesOfScale } from "./night-files.js";
 import {
   mergedDurations,
   readDurations,
@@ -43,9 +44,16 @@ async function runTests(): Promise<number> {
     return 0;
   }
   if (startPrograms(files) && !build()) return 1;
+  if (!isNarrowed && asked.isAll && asked.options.length === 0) sayLeftOut(files);
   // Of quick tests, each mocha has a few seconds only.
   const groups = isNarrowed ? groupsOf(asked.options, files, quickestSeconds) : asked.groups;
   return asked.recordTimes ? runRecorded(groups) : runGroups(groups);
+}
+
+function sayLeftOut(files: readonly string[]): void {
+  const count = files.length - filesOfScale(files).length;
+  if (count > 0)
+    console.log(`bunting: ${count} files of tests are left to the night: scripts/night-files.ts`);
 }
 
 function build(): boolean {

@@ -1,0 +1,55 @@
+import { testScale, type TestScale } from "../test/support/scale.js";
+
+/**
+ * Files of tests that the gate leaves to the night, because they are dear: hundreds of connections at once, megabytes of flags, dozens of processes. Beside
+ * each are tests of the gate that find the usual defects of the same mechanism, mostly smaller ones; what only the file itself finds is found by
+ * `.ci/nightly`. A file that is named, as by `npm test -- FILE`, always runs.
+ */
+export const nightFiles: Readonly<Record<string, readonly string[]>> = {
+  "test/abuse/agent-bodies-at-once.test.ts": [
+    "packages/server/src/http1/whole-request-server.test.ts",
+    "test/abuse/agent-bodies.test.ts",
+  ],
+  "test/abuse/agent-connection-bursts.test.ts": ["packages/server/src/limits/read-fairness.test.ts"],
+  "test/abuse/agent-event-streams.test.ts": [
+    "packages/server/src/limits/peer-memory.test.ts",
+    "test/abuse/agent-streams.test.ts",
+  ],
+  "test/abuse/agent-http2-floods.test.ts": [
+    "packages/http2/src/floods.test.ts",
+    "packages/http2/src/provoked-resets.test.ts",
+    "test/fault/http2-abuse.test.ts",
+  ],
+  "test/abuse/closed-connections.test.ts": ["test/abuse/tls-cuts.test.ts"],
+  "test/abuse/idle-connections.test.ts": [
+    "packages/server/src/limits/peer-memory.test.ts",
+    "test/abuse/peer-memory.test.ts",
+  ],
+  "test/abuse/pipelined-requests.test.ts": ["test/abuse/agent-http.test.ts"],
+  "test/abuse/proxy-bursts.test.ts": [
+    "packages/server/src/http1/body-pieces.test.ts",
+    "test/abuse/agent-http.test.ts",
+    "test/abuse/unread-bodies.test.ts",
+  ],
+  "test/abuse/proxy-old-versions.test.ts": [
+    "test/abuse/agent-in-process-client.test.ts",
+    "test/abuse/peer-memory.test.ts",
+  ],
+  "test/abuse/tls-memory.test.ts": ["packages/server/src/tls/tls-termination.test.ts"],
+  "test/integration/proxy-tiers-limits.test.ts": ["test/integration/proxy-tiers.test.ts"],
+  // The same with a kubelet that the test plays.
+  "test/node/agent-rollout.test.ts": ["test/cluster/agent-rollout.test.ts"],
+  // Most of it waits for the kubelet to bring a Secret to a running Pod.
+  "test/node/source-credentials.test.ts": ["packages/agent/src/sync/http/poll-document.test.ts"],
+  // The night makes a release, too.
+  "test/release/release-command.test.ts": [
+    "scripts/release/checksums.test.ts",
+    "scripts/release/release-notes.test.ts",
+    "test/release/packages.test.ts",
+  ],
+};
+
+/** Of files, those that run where none is named: at full scale all. */
+export function filesOfScale(files: readonly string[], scale: TestScale = testScale): readonly string[] {
+  return scale === "full" ? files : files.filter((file) => !Object.hasOwn(nightFiles, file));
+}
