@@ -15,7 +15,7 @@ export interface PodGroup {
 }
 
 /** Sidecars that run and read the same FeatureFlag from a proxy. */
-export interface TopicReaders {
+export interface ReadingSidecars {
   readonly count: number;
   /** Names of the first Pods. */
   readonly pods: readonly string[];
@@ -34,7 +34,7 @@ export class PodSurvey {
   readonly #without = new Map<string, PodGroup>();
   readonly #unwell = new Map<string, PodGroup>();
   readonly #images = new Map<string, number>();
-  readonly #readers = new Map<string, TopicReaders>();
+  readonly #readers = new Map<string, ReadingSidecars>();
 
   /** Groups of Pods that ask for flags, and have neither a sidecar nor a mark of ours. */
   get without(): readonly PodGroup[] {
@@ -52,7 +52,7 @@ export class PodSurvey {
   }
 
   /** Of our sidecars that are ready, by what they read: `namespace/name` of a FeatureFlag. */
-  get readers(): ReadonlyMap<string, TopicReaders> {
+  get readers(): ReadonlyMap<string, ReadingSidecars> {
     return this.#readers;
   }
 

@@ -1,7 +1,7 @@
 import type { LateStatus, TopicStatus } from "../../status/proxy-status.js";
 import { span } from "../../status/span.js";
 import type { FlagVerdict } from "../cluster-survey.js";
-import type { TopicReaders } from "../pod-survey.js";
+import type { ReadingSidecars } from "../pod-survey.js";
 import type { CheckFinding } from "../finding-codes.js";
 import type { AskedProxies } from "../proxy/ask-proxies.js";
 
@@ -9,7 +9,7 @@ export interface TopicsFacts {
   readonly proxies: AskedProxies;
   readonly flags: ReadonlyMap<string, FlagVerdict>;
   /** By FeatureFlag. Empty where not all proxies are asked: nobody knows then whom the others serve. */
-  readonly readers: ReadonlyMap<string, TopicReaders>;
+  readonly readers: ReadonlyMap<string, ReadingSidecars>;
 }
 
 /** A topic that several replicas serve is a finding once. */
