@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
 import { expect } from "chai";
@@ -61,6 +61,20 @@ describe("the playground, in Chromium", () => {
     expect(steps[0]).to.match(/^if → "festive"/);
     expect(steps).to.include('var "email" → "ada@example.com"');
     expect(await page.locator("#summary").textContent()).to.equal("No findings.");
+  });
+
+  it("says how many users get which variant of a rollout, and leads on to the pages", async () => {
+    const page = await open();
+    expect(await page.locator("#shares").textContent()).to.equal("");
+    await page.getByLabel("Flag", { exact: true }).selectOption("new-checkout");
+    const shares = 'Of 1,000 users with keys of their own and else this context, 910 get "off", 90 get "on".';
+    await page.waitForFunction((wanted) => document.getElementById("shares")?.textContent === wanted, shares);
+    const links = await page.locator("footer a").evaluateAll((all) => all.map((a) => a.getAttribute("href")));
+    expect(links).to.have.length(2);
+    for (const link of links) {
+      const file = link?.replace("https://github.com/bunting/bunting/blob/main/", "") ?? "";
+      expect(existsSync(path.join(root, file)), file).to.equal(true);
+    }
   });
 
   it("answers as the context and the flags are written", async () => {

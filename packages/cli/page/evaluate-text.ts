@@ -1,7 +1,8 @@
 import { explain, type Explanation } from "@bunting/evaluation";
 import { plainTopicOf, readManifest } from "@bunting/featureflags/manifests";
 import { withRefusedFlags, type JsonObject } from "@bunting/protocol";
-import { findFlag } from "../src/evaluate/find-flag.js";
+import { countUsers } from "../src/evaluate/count-users.js";
+import { findFlag, type FoundFlag } from "../src/evaluate/find-flag.js";
 import { typedAnswer, type AskedType, type TypedAnswer } from "../src/evaluate/typed-answer.js";
 import type { InputDocument } from "../src/input/read-documents.js";
 import type { FileFinding } from "../src/lint/file-finding.js";
@@ -50,9 +51,21 @@ export interface Asked {
 export function evaluateText(
   { documents }: ReadFlags,
   { key, context, type }: Asked,
-): { readonly answer: TypedAnswer; readonly explanation: Explanation } {
+): { readonly answer: TypedAnswer; readonly explanation: Explanation; readonly shares: string } {
   const topic = documents.find(({ document }) => Object.hasOwn(document.flags, key))?.topic ?? "";
-  const { flag, evaluators } = findFlag(documents, key, topic);
+  const found = findFlag(documents, key, topic);
+  const { flag, evaluators } = found;
   const explanation = explain(flag, context, { evaluators });
-  return { answer: typedAnswer(explanation, type), explanation };
+  return { answer: typedAnswer(explanation, type), explanation, shares: sharesOf(found, context, type) };
+}
+
+/** What a thousand users get, as a sentence; "" for a flag that does not split them. */
+function sharesOf(found: FoundFlag, context: JsonObject, type: AskedType): string {
+  if (!JSON.stringify([found.flag.targeting, found.evaluators]).includes('"fractional"')) return "";
+  const counts = countUsers(found, context, { users: 1_000, type, nowMs: undefined });
+  const parts = counts.map(
+    ({ users, variant, errorCode }) =>
+      `${users} get ${variant === undefined ? (errorCode ?? "no value") : JSON.stringify(variant)}`,
+  );
+  return `Of 1,000 users with keys of their own and else this context, ${parts.join(", ")}.`;
 }

@@ -11,6 +11,12 @@ export const exampleFlags = `flags:
         - ends_with: [{ var: email }, "@example.com"]
         - festive
         - null
+  new-checkout:
+    state: ENABLED
+    variants: { "on": true, "off": false }
+    defaultVariant: "off"
+    targeting:
+      fractional: [["on", 10], ["off", 90]]
 `;
 
 export const exampleContext = `{

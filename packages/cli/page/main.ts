@@ -16,6 +16,7 @@ const key = field("key", HTMLSelectElement);
 const type = field("type", HTMLSelectElement);
 const answer = field("answer", HTMLElement);
 const facts = field("facts", HTMLElement);
+const shares = field("shares", HTMLElement);
 const way = field("way", HTMLElement);
 const findings = field("findings", HTMLElement);
 const summary = field("summary", HTMLElement);
@@ -48,6 +49,7 @@ async function update(): Promise<void> {
 function showAnswer(read: ReadFlags): void {
   way.replaceChildren();
   facts.textContent = "";
+  shares.textContent = "";
   const given = contextOf(context.value);
   context.setAttribute("aria-invalid", String(typeof given === "string"));
   if (typeof given === "string") say(given, "bad");
@@ -58,7 +60,7 @@ function showAnswer(read: ReadFlags): void {
 function showEvaluation(read: ReadFlags, given: JsonObject): void {
   try {
     const asked = { key: key.value, context: given, type: type.value as AskedType };
-    const { answer: found, explanation } = evaluateText(read, asked);
+    const { answer: found, explanation, shares: split } = evaluateText(read, asked);
     const { value, variant, reason, errorCode, message } = found;
     const shown = value === undefined ? (message ?? "(no value)") : JSON.stringify(value);
     say(shown, errorCode === undefined ? "good" : "bad");
@@ -66,6 +68,7 @@ function showEvaluation(read: ReadFlags, given: JsonObject): void {
       `reason ${errorCode === undefined ? reason : `${reason} ${errorCode}`}`,
       ...(variant === undefined ? [] : [`variant ${JSON.stringify(variant)}`]),
     ].join(", ");
+    shares.textContent = split;
     const nodes = ruleNodes(explanation.steps, plain);
     const nothing = "The flag has no rule, or its rule is no operator.";
     way.replaceChildren(nodes.length === 0 ? text("p", nothing) : tree(nodes));
