@@ -28,6 +28,15 @@ local function fieldsOf(key, ...)
   end
   return fields
 end
+-- Whether a field beside the body is longer than any that we write. It is not read then: a copy of megabytes for Lua would keep Redis from all else.
+local function hasLongField(key)
+  for _, field in ipairs({'fence', 'confirmed', 'since', 'signature', 'epoch', 'version', 'kind'}) do
+    if redis.call('HSTRLEN', key, field) > ${maxFieldBytes} then
+      return true
+    end
+  end
+  return false
+end
 -- Epochs are fencing numbers, and a few that follow one: beyond those that may have been given out, nobody of ours has written. What is under
 -- the largest number of all would never be overwritten, because no epoch comes after it.
 local function latestEpoch(fenceKey)
@@ -51,7 +60,7 @@ end
  *
  * Two conditions keep an old owner from overwriting: its lease must be in force, now, with its number; and the record must not be one of a
  * higher number, written under a later lease. The second one covers a failover that brings an earlier lease back. A number that was never given
- * out, or a version that is none, is not of an owner, and is overwritten.
+ * out, a version that is none, or a field that is too long, is not of an owner, and is overwritten.
  */
 export const writeScript = script(
   `${common}
@@ -59,7 +68,7 @@ local held = redis.call('HMGET', KEYS[1], 'holder', 'fence')
 if held[1] ~= ARGV[1] or held[2] ~= ARGV[2] then
   return {'fenced', string.sub(held[1] or '', 1, 300)}
 end
-local stored = redis.call('HMGET', KEYS[2], 'fence', 'epoch', 'version', 'kind', 'since')
+local stored = hasLongField(KEYS[2]) and {} or redis.call('HMGET', KEYS[2], 'fence', 'epoch', 'version', 'kind', 'since')
 local fence = tonumber(stored[1] or '') or 0
 if fence > tonumber(ARGV[2]) and fence <= lastFence(KEYS[5]) then
   return {'fenced', ''}
@@ -115,10 +124,8 @@ export const readScript = script(
 if not fieldsOf(KEYS[1], 'fence') then
   return {'other'}
 end
-for _, field in ipairs({'fence', 'confirmed', 'since', 'signature', 'epoch', 'version', 'kind'}) do
-  if redis.call('HSTRLEN', KEYS[1], field) > ${maxFieldBytes} then
-    return {'other'}
-  end
+if hasLongField(KEYS[1]) then
+  return {'other'}
 end
 local bytes = redis.call('HSTRLEN', KEYS[1], 'body')
 if bytes > tonumber(ARGV[1]) then
