@@ -222,6 +222,25 @@ describe("flags that a workload has of its own", function () {
     expect(await specOf("Deployment", "taken")).to.deep.equal(before);
   });
 
+  it("say why the API server refuses the FeatureFlag", async () => {
+    const quotas = `/api/v1/namespaces/${home.shop}/resourcequotas`;
+    const name = "count/featureflags.core.openfeature.dev";
+    await cluster().api.create(quotas, { metadata: { name: "none" }, spec: { hard: { [name]: "0" } } });
+    await cluster().api.patch(`${quotas}/none/status`, {
+      status: { hard: { [name]: "0" }, used: { [name]: "0" } },
+    });
+    try {
+      await create("Deployment", "quota", { annotations: { [flagged]: valued(1) } });
+      await eventually(
+        async () =>
+          /^refused, and the last flags stay: .*quota/.test((await remarks("Deployment", "quota")) ?? ""),
+        "the remarks say so",
+      );
+    } finally {
+      await cluster().api.delete(`${quotas}/none`);
+    }
+  });
+
   describe("reach an agent", () => {
     let proxy: ProxyProcess;
     let agent: AgentProcess;

@@ -44,6 +44,9 @@ type Workload = KubeObject & { readonly metadata: { readonly uid?: string } };
 const query = { fieldManager: "bunting-operator-inline-flags" };
 /** The garbage collector takes a while to delete what the workload before had. */
 const collectedMs = 5_000;
+/** A policy or a quota may refuse a FeatureFlag, and nobody tells when it no longer does. */
+const refusedMs = 60_000;
+const isRefusal: ReadonlySet<string> = new Set(["INVALID", "FORBIDDEN"]);
 
 /**
  * Makes a FeatureFlag of the flags that a workload has in its own manifest, and keeps it as these say: it belongs to the workload, and goes with it or
@@ -81,15 +84,7 @@ export class InlineFlagsController implements Runnable {
       return undefined;
     }
     const desired = await this.#desired(key, workload, given.text);
-    if ("problem" in desired) {
-      this.#warn(
-        key,
-        workload,
-        "InlineFlagsRefused",
-        `The flags of ${given.annotation}: ${desired.problem}.`,
-      );
-      return this.#say(key, workload, { kind: "refused", problem: desired.problem }, signal);
-    }
+    if ("problem" in desired) return this.#refuse(key, workload, desired.problem, signal);
     if (live !== undefined && !isOf(live, workload)) {
       const { kind: ownerKind, name: ownerName } = controllerOf(live) ?? {};
       if (ownerKind === kind && ownerName === name) return { requeueAfterMs: collectedMs };
@@ -101,8 +96,19 @@ export class InlineFlagsController implements Runnable {
       );
       return this.#say(key, workload, { kind: "nameTaken" }, signal);
     }
-    await this.#write(scope, live, desired.object, signal);
+    try {
+      await this.#write(scope, live, desired.object, signal);
+    } catch (error) {
+      if (!(error instanceof KubeError && isRefusal.has(error.code))) throw error;
+      await this.#refuse(key, workload, error.message, signal);
+      return { requeueAfterMs: refusedMs };
+    }
     return this.#say(key, workload, { kind: "stored", flags: desired.flags }, signal);
+  }
+
+  #refuse(key: WorkloadKey, workload: Workload, problem: string, signal: AbortSignal): Promise<undefined> {
+    this.#warn(key, workload, "InlineFlagsRefused", `Its flags: ${problem}.`);
+    return this.#say(key, workload, { kind: "refused", problem }, signal);
   }
 
   /** What is to be stored, or why it can't be. The namespace's level is for whoever writes: what is stored here is held to `errors`. */
