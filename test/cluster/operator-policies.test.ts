@@ -222,16 +222,20 @@ describe("the policies on a real API server", function () {
       const account = await cluster().createServiceAccountToken(namespace, "operator");
       token = account.token;
       await policies.install("operator.yaml", `system:serviceaccount:${namespace}:operator`);
-      const rbac = "/apis/rbac.authorization.k8s.io/v1";
-      await cluster().api.create(`${rbac}/namespaces/${namespace}/rolebindings`, {
-        metadata: { name: "operator" },
-        roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "cluster-admin" },
-        subjects: [{ kind: "ServiceAccount", name: "operator", namespace }],
-      });
+      await bind(namespace);
       await eventually(async () => (await write()).status === 403, "the policy is obeyed");
       await eventually(async () => (await write(token)).status === 201, "the operator may write");
     });
     after(() => policies.remove());
+
+    /** The operator may do anything in the namespace, as far as RBAC goes. */
+    async function bind(of: string): Promise<void> {
+      await cluster().api.create(`/apis/rbac.authorization.k8s.io/v1/namespaces/${of}/rolebindings`, {
+        metadata: { name: "operator" },
+        roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "cluster-admin" },
+        subjects: [{ kind: "ServiceAccount", name: "operator", namespace }],
+      });
+    }
 
     const injections = (): string => `/apis/bunting.dev/v1alpha1/namespaces/${namespace}/injections`;
     async function write(as?: string): Promise<Answer> {
@@ -251,6 +255,83 @@ describe("the policies on a real API server", function () {
       const edited = await cluster().api.request("PATCH", at, { body, contentType });
       expect(answerOf(edited).message).to.contain("Injections are written by the operator only");
       await cluster().api.delete(at);
+    });
+
+    describe("the operator's changes of workloads of others", () => {
+      let shop: string;
+      const at = (of: string, name = "held"): string => `/apis/apps/v1/namespaces/${of}/deployments/${name}`;
+      async function patch(path: string, operations: readonly object[], as?: string): Promise<Answer> {
+        const contentType = "application/json-patch+json";
+        const options = { body: operations, contentType, ...(as === undefined ? {} : { token: as }) };
+        return answerOf(await cluster().api.request("PATCH", `${path}?dryRun=All`, options));
+      }
+      const replace = (field: string, value: unknown): object => ({ op: "replace", path: field, value });
+      const add = (field: string, value: unknown): object => ({ op: "add", path: field, value });
+      const image = [replace("/spec/template/spec/containers/0/image", "evil:1")];
+      const managed = { "app.kubernetes.io/managed-by": "open-feature-operator" };
+
+      before(async () => {
+        shop = await policies.createNamespace();
+        await bind(shop);
+        const owner = { apiVersion: "core.openfeature.dev/v1beta1", kind: "Flagd", name: "a", uid: "4f5e" };
+        for (const [of, name, metadata] of [
+          [shop, "held", { annotations: { other: "x" }, labels: { app: "shop" } }],
+          [shop, "made", { labels: managed }],
+          [shop, "owned", { ownerReferences: [owner] }],
+          [namespace, "held", {}],
+        ] as const)
+          await cluster().api.create(`/apis/apps/v1/namespaces/${of}/deployments`, {
+            metadata: { name, ...metadata },
+            spec: {
+              selector: { matchLabels: { app: "shop" } },
+              template: {
+                metadata: { labels: { app: "shop" }, annotations: { a: "b" } },
+                spec: { containers: [app] },
+              },
+            },
+          });
+        const isHeld = async (): Promise<boolean> => (await patch(at(shop), image, token)).status === 422;
+        await eventually(isHeld, "the policy is obeyed");
+      });
+
+      it("may be of annotations, those of the template included", async () => {
+        const remarks = add("/metadata/annotations/openfeature.io~1operator-remarks", "inline");
+        const restart = add("/spec/template/metadata/annotations/kubectl.kubernetes.io~1restartedAt", "now");
+        for (const operation of [remarks, restart])
+          expect((await patch(at(shop), [operation], token)).status).to.equal(200);
+      });
+
+      it("may be of anything where it has made the workload itself", async () => {
+        for (const path of [at(shop, "made"), at(shop, "owned"), at(namespace)])
+          expect((await patch(path, image, token)).status, path).to.equal(200);
+      });
+
+      for (const [what, operation] of Object.entries({
+        "the image": image[0],
+        "the number of replicas": replace("/spec/replicas", 0),
+        "the ServiceAccount": add("/spec/template/spec/serviceAccountName", "admin"),
+        "a label of the Pods": add("/spec/template/metadata/labels/role", "backend"),
+        "a label": add("/metadata/labels/role", "backend"),
+        "the label of what it has made": add(
+          "/metadata/labels/app.kubernetes.io~1managed-by",
+          "open-feature-operator",
+        ),
+        "an owner": add("/metadata/ownerReferences", [
+          { apiVersion: "core.openfeature.dev/v1beta1", kind: "Flagd", name: "x", uid: "4f5e" },
+        ]),
+        "a finalizer": add("/metadata/finalizers", ["bunting.dev/hold"]),
+      }))
+        it(`may not be ${what}, which others may change`, async () => {
+          const { status, message } = await patch(at(shop), [operation ?? {}], token);
+          expect(message).to.contain("the operator may");
+          expect(status).to.equal(422);
+          expect((await patch(at(shop), [operation ?? {}])).status).to.equal(200);
+        });
+
+      it("may not be of the status", async () => {
+        const { message } = await patch(`${at(shop)}/status`, [add("/status/observedGeneration", 9)], token);
+        expect(message).to.contain("the operator may not change the status of workloads");
+      });
     });
 
     describe("the operator's own changes of Pods", () => {

@@ -148,7 +148,7 @@ export const operatorOptionTable = {
     type: toggle,
     default: false,
     describe:
-      "Makes FeatureFlags of flags that workloads have in their own manifest (openfeature.dev/inline-flags). The operator has to be permitted to watch workloads, to annotate them, and to write FeatureFlags.",
+      "Makes FeatureFlags of flags that workloads have in their own manifest (openfeature.dev/inline-flags). The operator has to be permitted to watch and to patch workloads, which a ValidatingAdmissionPolicy holds to annotations, and to write FeatureFlags.",
     group: pods,
     env: ["BUNTING_INLINE_FLAGS"],
   }),
