@@ -28,7 +28,7 @@ function counts(text: string): readonly string[] {
 }
 
 describe("docs/start/application.md", function () {
-  this.timeout(120_000);
+  this.timeout(300_000);
   const directory = new TempDirectory();
   const here = { cwd: directory.path };
   let agent: AgentProcess;
