@@ -213,6 +213,41 @@ describe("an AgentRollout on a real API server", function () {
     expect(most.get("web"), "at the same pace").to.equal(1);
   });
 
+  it("is led by nothing that a tenant writes on Pods to another image, another namespace, or no end", async () => {
+    await createPods("web", 2);
+    const other = await cluster().createNamespace();
+    await createPods("web", 4, other);
+    await put({ podSelector: { matchLabels: { app: "none" } } });
+    home.start("operator-1");
+    await untilStatus(({ phase }) => phase === "Completed", "there is no Pod yet that it is for");
+    const { uid } = (await cluster().api.get(`${rollouts}/${name}`)).metadata;
+    const { since } = await status();
+    const forge = async (pod: string, of: string, forged: object): Promise<void> => {
+      const record = { rollout: uid, image: newImage, imageID: "x", restarts: 0, since, ...forged };
+      const annotations = {
+        "bunting.dev/agent-rollout": JSON.stringify(record),
+        "bunting.dev/agent-previous": "evil.example/agent:1",
+      };
+      // Also whoever may write nothing but statuses can do this.
+      const path = `/api/v1/namespaces/${of}/pods/${pod}/status`;
+      await cluster().api.patch(path, { metadata: { annotations } });
+    };
+    const [late, never] = ["2020-01-01T00:00:00.000Z", "9999-01-01T00:00:00.000Z"];
+    for (const [index, state] of ["updating", "observing", "failing", "failed"].entries())
+      await forge(`web-${index}`, other, { state, at: late, begun: late, why: "forged" });
+    await forge("web-0", namespace, { state: "updating", image: oldImage, at: never, begun: never });
+    await forge("web-1", namespace, { state: "updating", image: oldImage, at: late, begun: late });
+    await put();
+    await untilStatus(({ phase, updated }) => phase === "Completed" && updated === 2, "it is completed");
+    expect(await images()).to.deep.equal(new Set([newImage]));
+    expect((await status()).failed, "of another image").to.equal(0);
+    const { items } = await cluster().api.list(`/api/v1/namespaces/${other}/pods`);
+    const untouched = items as unknown as readonly SidecarPod[];
+    expect(new Set(untouched.map(({ spec }) => spec.initContainers[0].image))).to.deep.equal(
+      new Set([oldImage]),
+    );
+  });
+
   it("begins nothing while it is paused", async () => {
     await createPods("web", 2);
     home.start("operator-1");

@@ -15,6 +15,8 @@ describe("the record of a rollout on a Pod", () => {
     expect(parseRecord(formatRecord(silent))).to.deep.equal(silent);
     const long = formatRecord({ ...record, why: "x".repeat(10_000) });
     expect(parseRecord(long)?.why).to.have.lengthOf(256);
+    const hostile = formatRecord({ ...record, why: "It broke.\n\u001b[2Jall is well" });
+    expect(parseRecord(hostile)?.why, "of whoever may edit the Pod").to.equal("It broke. ?[2Jall is well");
   });
 
   it("is none where somebody has written something else", () => {

@@ -1,3 +1,5 @@
+import { singleLine } from "@bunting/runtime";
+
 /**
  * How far a rollout is with a Pod:
  *
@@ -81,7 +83,8 @@ export function parseRecord(text: string | undefined): AgentRecord | undefined {
     return undefined;
   if (known === undefined || !Number.isFinite(atMs + begunMs + sinceMs) || typeof restarts !== "number")
     return undefined;
-  const told = typeof why === "string" ? { why: why.slice(0, maxWhyLength) } : {};
+  // People read it in a status and in events, on their terminals.
+  const told = typeof why === "string" ? { why: singleLine(why.slice(0, maxWhyLength)) } : {};
   return { rollout, image, state: known, atMs, begunMs, sinceMs, imageID, restarts, ...told };
 }
 

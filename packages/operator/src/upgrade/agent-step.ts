@@ -1,6 +1,6 @@
-import { isImageReference } from "../desired/image-reference.js";
 import { isInFlight, withoutFuture, type AgentRecord, type AgentState } from "./agent-record.js";
 import type { FleetAgent, FleetPod } from "./fleet.js";
+import { imageToRestore } from "./replaced-image.js";
 import type { RolloutSettings } from "./rollout-settings.js";
 
 /** A change that is to be written to a Pod. */
@@ -112,11 +112,11 @@ function afterObserving(inputs: StepInputs): Step | undefined {
 }
 
 /** The old image is put back, if it is known. */
-function failure({ agent, record }: StepInputs, what: string): Step {
+function failure({ agent, record, settings }: StepInputs, what: string): Step {
   const why = `The sidecar was given ${record.image}, and ${what}.`;
-  const { previous } = agent;
-  if (previous !== undefined && isImageReference(previous)) return { state: "failing", why, image: previous };
-  return { state: "failed", why: `${why} Its image of before is not known, so it stays.` };
+  const image = imageToRestore(agent, settings);
+  if (image !== undefined) return { state: "failing", why, image };
+  return { state: "failed", why: `${why} No image of before is known that is as spec.from, so it stays.` };
 }
 
 function afterReturning(inputs: StepInputs, end: "failed" | "reverted"): Step | undefined {

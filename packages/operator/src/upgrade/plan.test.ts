@@ -335,6 +335,25 @@ describe("planFleet", () => {
       expect(said(plan([late]))).to.deep.equal(["a failed 2"]);
     });
 
+    it("gives a Pod no image that the rollout would not have replaced, whoever has written there that it was the one before", () => {
+      const rollouts = [rolloutOf({ from: ["registry.example/agent:*"] }, { progress: halted })];
+      for (const previous of ["evil.example/agent:1", "registry.example/agent-evil:1"]) {
+        const done = podOf("a", { ...renewed, previous, record: { ...record, state: "updated" } });
+        expect(said(plan([done], { rollouts })), previous).to.deep.equal([]);
+        expect(verdictOf(plan([done], { rollouts })).toRevert, "nothing waits for it").to.equal(0);
+        const broken = changeOf(plan([podOf("a", { ...renewed, previous, restarts: 2, record })]));
+        expect(broken, previous).to.deep.include({ image: newImage });
+        expect(broken.record).to.deep.include({ state: "failed" });
+        expect(broken.record.why).to.contain("is as spec.from, so it stays");
+        for (const state of ["failing", "reverting"] as const) {
+          const [{ image } = { image: newImage }] = plan([
+            podOf("a", { ...renewed, previous, record: { ...record, state } }),
+          ]).changes;
+          expect(image, state).to.equal(newImage);
+        }
+      }
+    });
+
     it("counts them, and tries none again, also with a clock that is behind that of the operator before", () => {
       const sinceMs = nowMs + 3_600 * second;
       const progress = { image: newImage, sinceMs, failures: [] };

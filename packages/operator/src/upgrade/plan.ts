@@ -1,9 +1,9 @@
-import { isImageReference } from "../desired/image-reference.js";
 import { isInFlight, type AgentRecord } from "./agent-record.js";
 import { dueMs, nextStep, type PodChange } from "./agent-step.js";
 import { Capacity, type WaitReason } from "./capacity.js";
 import { claims, type ClaimedPod } from "./claims.js";
 import type { Failure, Fleet, FleetPod, FleetRollout, RolloutProgress } from "./fleet.js";
+import { imageToRestore } from "./replaced-image.js";
 import { waveLimit } from "./wave-limit.js";
 
 /** Where a rollout is, as its status says. */
@@ -179,14 +179,13 @@ function isPending({ pod, agent, rollout }: ClaimedPod, { sinceMs }: RolloutProg
 }
 
 function mayRevert({ uid, settings }: FleetRollout): (claim: ClaimedPod) => boolean {
-  return ({ pod, agent: { record, image, previous } }) =>
+  return ({ pod, agent, agent: { record, image } }) =>
     !isEnded(pod) &&
     record?.state === "updated" &&
     record.rollout === uid &&
     record.image === settings.image &&
     image === settings.image &&
-    previous !== undefined &&
-    isImageReference(previous);
+    imageToRestore(agent, settings) !== undefined;
 }
 
 interface Begun {
@@ -230,10 +229,11 @@ function beginUpdates(
 
 function beginReverts(reverting: readonly ClaimedPod[], { rollout, capacity, nowMs }: RolloutInputs): Begun {
   const obstacle = ({ pod }: ClaimedPod): WaitReason | undefined => capacity.obstacle(pod, rollout);
-  const result = begin(reverting, obstacle, ({ pod, agent: { record, previous } }) => {
-    if (record === undefined || previous === undefined) return undefined;
+  const result = begin(reverting, obstacle, ({ pod, agent, agent: { record } }) => {
+    const image = imageToRestore(agent, rollout.settings);
+    if (record === undefined || image === undefined) return undefined;
     capacity.take(pod, rollout);
-    return { pod, image: previous, record: { ...record, state: "reverting", atMs: nowMs } };
+    return { pod, image, record: { ...record, state: "reverting", atMs: nowMs } };
   });
   return { ...result, dueMs: Infinity };
 }
