@@ -5,7 +5,7 @@ import { hasReadyCondition, type PodConditions } from "../pods/pod-conditions.js
 
 /** A Pod of the proxy, as far as it says where it answers. */
 export interface ProxyPod extends KubeObject {
-  /** Undefined until it has an address. */
+  /** Undefined until it has an address, and again when it has ended: another Pod may have the address then. */
   readonly podIp: string | undefined;
   readonly isReady: boolean;
 }
@@ -18,14 +18,15 @@ export function proxyPods(namespace: string): ResourceScope {
 }
 
 export function proxyPod({ metadata, status }: KubeObject): ProxyPod {
-  const { podIP, conditions } = (status ?? {}) as {
+  const { phase, podIP, conditions } = (status ?? {}) as {
+    readonly phase?: string;
     readonly podIP?: string;
     readonly conditions?: PodConditions;
   };
   const { namespace = "", name, resourceVersion = "", uid = "" } = metadata;
   return {
     metadata: { namespace, name, resourceVersion, uid },
-    podIp: podIP,
+    podIp: phase === "Succeeded" || phase === "Failed" ? undefined : podIP,
     isReady: hasReadyCondition(conditions),
   };
 }
