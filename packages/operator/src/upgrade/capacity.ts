@@ -18,6 +18,11 @@ export const waitReasons = Object.freeze({
 export type WaitReason = keyof typeof waitReasons;
 
 /**
+ * With more budgets, a namespace lets nothing begin: nobody has so many, and each of them would be compared with each Pod.
+ */
+const maxBudgets = 200;
+
+/**
  * The room for further Pods, shared by all rollouts. A Pod that is under way counts against every limit, also against its PodDisruptionBudgets, whose
  * controller may not have seen yet that the Pod is not ready.
  */
@@ -60,6 +65,7 @@ export class Capacity {
     if (this.#count("workload", pod.workload) >= limit) return "Workload";
     const unready = this.#unready.get(pod.workload);
     if (unready !== undefined && unready.size > Number(unready.has(pod.key))) return "WorkloadNotReady";
+    if ((this.#budgets.get(pod.namespace)?.length ?? 0) > maxBudgets) return "DisruptionBudget";
     const isHeld = this.#budgetsOf(pod).some(
       (budget) => budget.allowed - (this.#inBudget.get(budget) ?? 0) <= 0,
     );
@@ -76,6 +82,7 @@ export class Capacity {
 
   #budgetsOf({ namespace, labels }: FleetPod): readonly FleetBudget[] {
     const budgets = this.#budgets.get(namespace) ?? [];
+    if (budgets.length > maxBudgets) return [];
     return budgets.filter(({ selector }) => selector !== undefined && selects(selector, labels));
   }
 

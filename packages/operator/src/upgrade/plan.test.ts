@@ -160,6 +160,9 @@ describe("planFleet", () => {
         expect(image, "as it is").to.equal(newImage);
         expect(next, state).to.include({ state, atMs: nowMs, begunMs: nowMs });
       }
+      const watched = { ...record, atMs: nowMs + 11 * second, state: "observing" } as const;
+      const { record: next } = changeOf(plan([podOf("a", { ...renewed, record: watched })]));
+      expect(next).to.include({ state: "observing", atMs: nowMs, begunMs: record.begunMs });
       const near = podOf("a", {
         ...renewed,
         record: { ...record, atMs: nowMs + 10 * second, state: "observing" },
@@ -211,6 +214,17 @@ describe("planFleet", () => {
       expect(begun(pods, { budgets: [budget, { ...budget, allowed: 0 }] }), "each of them counts").to.equal(
         0,
       );
+    });
+
+    it("begins nothing in a namespace of more than 200 budgets, and goes on in others", () => {
+      const pods = named(2, { labels: { app: "web" } });
+      const budgets = Array.from({ length: 201 }, () => ({
+        ...budget,
+        selector: { matchLabels: { a: "b" } },
+      }));
+      expect(begun(pods, { budgets: budgets.slice(1) })).to.equal(2);
+      expect(begun(pods, { budgets })).to.equal(0);
+      expect(begun(pods, { budgets: budgets.map((each) => ({ ...each, namespace: "other" })) })).to.equal(2);
     });
 
     it("has one Pod of a node under way, of whatever rollout", () => {

@@ -17,7 +17,7 @@ describe("storedBudget", () => {
   it("selects nothing without a selector, and holds the namespace with one that is too long to keep", () => {
     expect(of({}, {})).to.not.have.property("selector");
     expect(of({ selector: null }, {})).to.not.have.property("selector");
-    const matchLabels = { app: "x".repeat(20_000) };
+    const matchLabels = { app: "x".repeat(2_048) };
     expect(
       of({ selector: { matchLabels } }, { disruptionsAllowed: 3, observedGeneration: 2 }),
     ).to.deep.include({

@@ -11,8 +11,8 @@ interface LiveBudget extends KubeObject {
   readonly status?: { readonly disruptionsAllowed?: number; readonly observedGeneration?: number };
 }
 
-/** Longer selectors are not kept: such a budget holds all Pods of its namespace. */
-const maxSelectorLength = 16_384;
+/** Longer selectors are not kept: such a budget holds all Pods of its namespace. Whoever may create budgets could fill the operator's memory with them. */
+const maxSelectorLength = 2_048;
 
 /** What a PodDisruptionBudget allows. Until its controller has seen the present spec, that is nothing. */
 export function storedBudget(object: KubeObject): StoredBudget {
