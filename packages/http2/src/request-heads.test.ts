@@ -41,6 +41,27 @@ describe("RequestHeads", () => {
     expect(first(blockOf({ "x-b": " v " })), "when many others came since").not.to.equal(head);
   });
 
+  it("decodes on alone on each connection whose first request it shared, with the table that this left", () => {
+    const literal = (name: string, value: string): Buffer =>
+      Buffer.concat([
+        Buffer.of(0x40, name.length),
+        Buffer.from(name),
+        Buffer.of(value.length),
+        Buffer.from(value),
+      ]);
+    const pseudo = Buffer.concat([Buffer.of(0x83, 0x86, 0x84), literal(":authority", "here")]);
+    const newest = (number: number): Buffer => Buffer.of(0x83, 0x86, 0x84, 0x80 + 61 + number);
+    const isGrpc = (): boolean => true;
+    const [one, other] = [new RequestHeads(65_536, isGrpc), new RequestHeads(65_536, isGrpc)];
+    const first = Buffer.concat([pseudo, literal("x-a", "1")]);
+    expect(take(one, first)).to.equal(take(other, first));
+    for (const [heads, value] of [[one, "2"] as const, [other, "3"] as const])
+      take(heads, Buffer.concat([newest(2), literal("x-a", value)]));
+    // The authority is the third of the table now.
+    expect(take(one, Buffer.concat([newest(3), Buffer.of(0xbe)]))?.fields).to.include({ "x-a": "2" });
+    expect(take(other, Buffer.concat([newest(3), Buffer.of(0xbe)]))?.fields).to.include({ "x-a": "3" });
+  });
+
   it("shares the heads of equal blocks, and copies what it keeps of them", () => {
     const heads = begun(65_536);
     const block = blockOf();

@@ -11,10 +11,14 @@ const minHeadBytes = 512;
 
 /**
  * Decodes the header blocks of a connection. Clients send the same request again and again: as long as their table does not change, the same bytes
- * stand for the same headers, which are then decoded, checked and stored once.
+ * stand for the same headers, which are then decoded, checked and stored once. The first requests of connections are decoded once for all.
  */
 export class RequestHeads {
-  readonly #decoder = new HeaderDecoder();
+  /** Undefined before the first block. */
+  #decoder: HeaderDecoder | undefined;
+  /** Other connections have the same decoder, until one decodes on. */
+  #isShared = false;
+  #isFirst = false;
   readonly #maxBytes: number;
   readonly #maxHeadBytes: number;
   readonly #isGrpc: (fields: HeaderFields) => boolean;
@@ -31,6 +35,7 @@ export class RequestHeads {
 
   /** Head that the same bytes stood for. */
   known(bytes: Buffer, start: number, end: number): RequestHead | undefined {
+    if (this.#decoder === undefined) return this.#firstOfAnother(bytes, start, end);
     if (this.#known === undefined) return undefined;
     if (this.#version === this.#decoder.tableVersion) {
       for (const { block, head } of this.#known) if (equals(block, bytes, start, end)) return head;
@@ -38,15 +43,19 @@ export class RequestHeads {
     return undefined;
   }
 
-  /** Undefined if the block is invalid, which ends the connection. Every block must be decoded, and in order. */
+  /** Undefined if the block is invalid, which ends the connection. Every block must be decoded, unless it is known, and in order. */
   decode(bytes: Buffer, start: number, end: number): HeaderList | undefined {
-    return this.#decoder.decode(bytes, start, end, this.#maxBytes);
+    this.#isFirst = this.#decoder === undefined;
+    if (this.#isShared) this.#decoder = this.#decoder?.fork();
+    this.#isShared = false;
+    return (this.#decoder ??= new HeaderDecoder()).decode(bytes, start, end, this.#maxBytes);
   }
 
   /** The head of a request whose block has just been decoded; undefined if it is malformed. */
   headOf(list: HeaderList, block: Buffer): RequestHead | undefined {
-    const head = this.#version < 0 ? sharedHead(list, this.#isGrpc) : RequestHead.of(list, this.#isGrpc);
-    const { tableVersion } = this.#decoder;
+    const head = RequestHead.of(list, this.#isGrpc);
+    const { tableVersion = 0 } = this.#decoder ?? {};
+    if (this.#isFirst && head !== undefined) this.#share(block, head);
     if (this.#version !== tableVersion) {
       // This block may have changed the table.
       this.#version = tableVersion;
@@ -54,6 +63,28 @@ export class RequestHeads {
     } else if (head !== undefined && block.length <= maxBlockBytes && head.bytes <= this.#maxHeadBytes)
       this.#keep(block, head);
     return head;
+  }
+
+  #firstOfAnother(bytes: Buffer, start: number, end: number): RequestHead | undefined {
+    for (const { isGrpc, block, head, decoder } of firstRequests) {
+      if (isGrpc !== this.#isGrpc || head.bytes > this.#maxHeadBytes || !equals(block, bytes, start, end))
+        continue;
+      this.#decoder = decoder;
+      this.#isShared = true;
+      this.#version = decoder.tableVersion;
+      return head;
+    }
+    return undefined;
+  }
+
+  /** Other connections may begin with the same request, unless it has a secret. */
+  #share(block: Buffer, head: RequestHead): void {
+    const isSmall = block.length <= maxBlockBytes && head.bytes <= this.#maxHeadBytes;
+    const decoder = this.#decoder;
+    if (!isSmall || !head.isGrpc || head.text("authorization") !== undefined || decoder === undefined) return;
+    firstRequests.unshift({ isGrpc: this.#isGrpc, block: copyOf(block), head, decoder });
+    firstRequests.length = Math.min(firstRequests.length, maxFirstRequests);
+    this.#isShared = true;
   }
 
   #keep(block: Buffer, head: RequestHead): void {
@@ -64,10 +95,7 @@ export class RequestHeads {
       if (oldest === undefined) break;
       this.#knownBytes -= keptBytes(oldest.head);
     }
-    // Not a part of node's pool, of which it would keep 8 KB.
-    const copy = Buffer.allocUnsafeSlow(block.length);
-    block.copy(copy);
-    known.push({ block: copy, head });
+    known.push({ block: copyOf(block), head });
   }
 
   #forget(): void {
@@ -76,21 +104,23 @@ export class RequestHeads {
   }
 }
 
-const maxShared = 32;
-const shared: { readonly fields: string[]; readonly isGrpc: unknown; readonly head: RequestHead }[] = [];
+interface FirstRequest {
+  readonly isGrpc: unknown;
+  readonly block: Buffer;
+  readonly head: RequestHead;
+  /** With the table after this block. */
+  readonly decoder: HeaderDecoder;
+}
 
-/** The head that the first request of another connection had of the same fields: most clients differ in nothing, but for secrets. */
-function sharedHead(list: HeaderList, isGrpc: (fields: HeaderFields) => boolean): RequestHead | undefined {
-  const { fields } = list;
-  for (const one of shared)
-    if (one.isGrpc === isGrpc && equals(one.fields, fields, 0, fields.length)) return one.head;
-  const before = fields.slice();
-  const head = RequestHead.of(list, isGrpc);
-  if (head?.isGrpc !== true || head.bytes > maxHeadBytes || head.text("authorization") !== undefined)
-    return head;
-  shared.unshift({ fields: before, isGrpc, head });
-  shared.length = Math.min(shared.length, maxShared);
-  return head;
+/** What connections have begun with lately: the requests of most clients differ in nothing, but for secrets. */
+const firstRequests: FirstRequest[] = [];
+const maxFirstRequests = 32;
+
+/** Not a part of node's pool, of which it would keep 8 KB. */
+function copyOf(block: Buffer): Buffer {
+  const copy = Buffer.allocUnsafeSlow(block.length);
+  block.copy(copy);
+  return copy;
 }
 
 function keptBytes(head: RequestHead): number {

@@ -35,6 +35,16 @@ export class HeaderDecoder {
     return this.#tableVersion;
   }
 
+  /** A decoder with the same table. */
+  fork(): HeaderDecoder {
+    const forked = new HeaderDecoder();
+    forked.#table = this.#table.slice(this.#evicted);
+    forked.#tableBytes = this.#tableBytes;
+    forked.#tableLimit = this.#tableLimit;
+    forked.#tableVersion = this.#tableVersion;
+    return forked;
+  }
+
   /**
    * Decodes the block between two offsets; undefined if it is invalid, whereupon nothing may be decoded any more. Fields that would make what
    * is kept larger than `maxBytes` are counted, and not kept.
