@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
 import { currentTurn, Sweep, systemClock } from "@bunting/runtime";
-import { peerAddress, type TurnShare } from "@bunting/http2";
+import { peerAddress, type TurnReader, type TurnShare } from "@bunting/http2";
 import type { ReadFairness } from "../limits/read-fairness.js";
 import { startReading, stopReading } from "../node-internals/socket-handle.js";
 import { wholeClientHelloBytes } from "../tls/client-hello.js";
@@ -43,12 +43,30 @@ export interface PrefaceSnifferOptions {
 }
 
 /** A connection whose protocol is not known yet. */
-interface SilentConnection {
+class SilentConnection implements TurnReader {
   readonly share: TurnShare;
+  readonly #socket: Socket;
   seen: Buffer | undefined;
-  sweeps: number;
+  sweeps = 0;
   /** Turn of the event loop from which on the connection is read; undefined while it is paused since the start. */
   turn: number | undefined;
+
+  constructor(socket: Socket, turns: ReadFairness) {
+    this.#socket = socket;
+    this.share = turns.enterUnread(this, peerAddress(socket));
+    this.turn = this.share.isPaused ? undefined : currentTurn();
+  }
+
+  /** Called by `ReadFairness` only. */
+  pauseForTurn(): void {
+    stopReading(this.#socket);
+  }
+
+  /** Called by `ReadFairness` only. */
+  resumeAfterTurn(): void {
+    startReading(this.#socket);
+    this.turn ??= currentTurn();
+  }
 }
 
 /**
@@ -88,19 +106,7 @@ export class PrefaceSniffer {
 
   /** Begins to read the socket. Call `forget` when it closes. */
   sniff(socket: Socket): void {
-    const share = this.#options.turns.enterUnread(
-      {
-        pauseForTurn: () => stopReading(socket),
-        resumeAfterTurn: () => {
-          startReading(socket);
-          silent.turn ??= currentTurn();
-        },
-      },
-      peerAddress(socket),
-    );
-    const turn = share.isPaused ? undefined : currentTurn();
-    const silent: SilentConnection = { share, seen: undefined, sweeps: 0, turn };
-    this.#silent.set(socket, silent);
+    this.#silent.set(socket, new SilentConnection(socket, this.#options.turns));
     // Not 'readable', for which node takes five ticks more of each of ten thousand.
     socket.on("data", this.#onData);
     this.#sweep.start();
