@@ -1,5 +1,5 @@
 import type { RpcStatus } from "./status.js";
-import type { StreamReceiver, TransportStream } from "./transport.js";
+import type { CloseListener, StreamReceiver, TransportStream } from "./transport.js";
 import { addCloseListener, callCloseListeners, type CloseListeners } from "./close-listeners.js";
 import { encodeHeaders, sharedHeaderBlock } from "./hpack/header-encoder.js";
 import { Http2Stream, type StreamOwner } from "./http2-stream.js";
@@ -69,9 +69,9 @@ export class GrpcStream extends Http2Stream implements TransportStream {
     this.resumeReading();
   }
 
-  onClose(listener: () => void): void {
+  onClose(listener: CloseListener): void {
     if (this.isOpen) this.#closeListeners = addCloseListener(this.#closeListeners, listener);
-    else listener();
+    else callCloseListeners(listener);
   }
 
   override onData(piece: Buffer): void {

@@ -1,12 +1,13 @@
 import type { Socket } from "node:net";
 import { peerAddress } from "./peer-address.js";
 import type { RefusalReason } from "./status.js";
-import type { GrpcHeaderRules, PeerCertificate, TransportStream } from "./transport.js";
+import type { CloseListener, GrpcHeaderRules, PeerCertificate, TransportStream } from "./transport.js";
 import { streamBytes, type OpenAccount } from "./account.js";
 import { addCloseListener, callCloseListeners, type CloseListeners } from "./close-listeners.js";
 import { h2Error, goawayFrame, initialWindowBytes, rstStreamFrame, windowUpdateFrame } from "./frames.js";
 import { GrpcStream } from "./grpc-stream.js";
 import type { Http2Stream, StreamOwner } from "./http2-stream.js";
+import { OpenStreams } from "./open-streams.js";
 import type { PlainStream } from "./plain-stream.js";
 import type { RequestHead } from "./request-head.js";
 import type { SessionEvents } from "./session-events.js";
@@ -51,8 +52,7 @@ export class Http2Session
   readonly limits: SessionLimits;
   /** A field, because a broadcast reads it for each subscriber. */
   peerWindowBytes = initialWindowBytes;
-  /** All that are open, by their ids. */
-  readonly open = new Map<number, Http2Stream>();
+  readonly open = new OpenStreams<Http2Stream>();
   readonly ids = new StreamIds();
   #admitted = 0;
   #isOpen = true;
@@ -142,9 +142,9 @@ export class Http2Session
     this.reading.resume();
   }
 
-  onClose(listener: () => void): void {
+  onClose(listener: CloseListener): void {
     if (this.#isOpen) this.#closeListeners = addCloseListener(this.#closeListeners, listener);
-    else listener();
+    else callCloseListeners(listener);
   }
 
   // For the stall watch and the keepalive.
@@ -183,13 +183,13 @@ export class Http2Session
   addCall(streamId: number, head: RequestHead, hasEnded: boolean): GrpcStream {
     const stream = new GrpcStream(this, streamId, head, hasEnded);
     this.account.charge(streamBytes + head.bytes);
-    this.open.set(stream.id, stream);
+    this.open.add(stream);
     return stream;
   }
 
   /** Adds a request that is not gRPC. */
   addPlain(stream: PlainStream): void {
-    this.open.set(stream.id, stream);
+    this.open.add(stream);
   }
 
   /** Resets the requests that are not gRPC, so that nothing more is answered. */
@@ -229,7 +229,7 @@ export class Http2Session
   }
 
   removeStream(stream: Http2Stream, framedBytes: number): void {
-    if (this.open.delete(stream.id) && stream instanceof GrpcStream)
+    if (this.open.delete(stream) && stream instanceof GrpcStream)
       this.account.release(streamBytes + stream.head.bytes);
     if (stream.isAdmitted) this.account.finish();
     else this.account.drop();

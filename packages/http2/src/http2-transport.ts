@@ -112,6 +112,7 @@ export class Http2ServerTransport {
       onClosed: (session) => {
         this.#sessions.delete(session);
         admission.leave(session);
+        this.#handler.onSessionClosed?.(session);
       },
       onFlood,
       onProtocolError,

@@ -14,6 +14,7 @@ export type { WatchedSession, WatchedStream } from "./stallable.js";
 export { statusHeaders } from "./status-headers.js";
 export {
   defaultTransportLimits,
+  type CloseListener,
   type GrpcHeaderRules,
   type HeaderFields,
   type PeerCertificate,

@@ -1,5 +1,6 @@
 import { frameFlag, h2Error, pingFrame, setting, settingProblem, settingsAck } from "./frames.js";
 import type { Http2Stream } from "./http2-stream.js";
+import type { OpenStreams } from "./open-streams.js";
 import { PeerConduct } from "./peer-conduct.js";
 import { streamsPerWork, type SessionOutput } from "./session-output.js";
 import type { SessionPings } from "./session-pings.js";
@@ -11,8 +12,7 @@ const defaultTableBytes = 4_096;
 export interface ControlOwner {
   /** The window that the peer gives each stream at first. Set by SETTINGS only. */
   peerWindowBytes: number;
-  /** Streams that are open, by their ids. */
-  readonly open: ReadonlyMap<number, Http2Stream>;
+  readonly open: Pick<OpenStreams<Http2Stream>, "get" | "size" | "values">;
   readonly pings: SessionPings;
   onSettingsAck(): void;
   spend(work: number): void;

@@ -70,8 +70,11 @@ export interface TransportStream {
   resumeReading(): void;
   readonly isReadingPaused: boolean;
   /** The listener is called once, after the stream has ended in any way; at once if it has already ended. */
-  onClose(listener: () => void): void;
+  onClose(listener: CloseListener): void;
 }
+
+/** Is told of an end. Who listens to tens of thousands has no function for each, but is an object that is there anyway. */
+export type CloseListener = (() => void) | { onClosed(): void };
 
 /** Receives the content of a request; the same object for all of it, so that a call needs no functions of its own. */
 export interface StreamReceiver {
@@ -130,7 +133,7 @@ export interface TransportSession {
   spend(work: number): void;
   /** Drops the connection at once. */
   destroy(): void;
-  onClose(listener: () => void): void;
+  onClose(listener: CloseListener): void;
 }
 
 /** Headers by their lower-case names, with the pseudo-headers of HTTP/2. */
@@ -170,4 +173,6 @@ export const defaultTransportLimits: TransportLimits = {
 export interface TransportHandler {
   onStream(stream: TransportStream): void;
   onSession?(session: TransportSession): void;
+  /** A connection that `onSession` was called for has closed. */
+  onSessionClosed?(session: TransportSession): void;
 }

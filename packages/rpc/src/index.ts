@@ -20,5 +20,10 @@ export { healthService } from "./services/health-service.js";
 export { ReadinessHealth } from "./services/readiness-health.js";
 export { reflectionService } from "./services/reflection-service.js";
 // Ends of calls, and the streams that they are made of.
-export { statusHeaders as statusTrailers, type TransportSession, type TransportStream } from "@bunting/http2";
+export {
+  statusHeaders as statusTrailers,
+  type CloseListener,
+  type TransportSession,
+  type TransportStream,
+} from "@bunting/http2";
 export { RpcError, statusCode, type RpcStatus, type StatusName } from "@bunting/http2/status";

@@ -47,7 +47,12 @@ export class FlagSync {
     const { compresses = true } = this.#options;
     const { context, startQueue, leftBehind } = this.#options.subscribing;
     const { clock, metrics } = context;
-    const common = { statusOf, clock, metrics, startQueue, leftBehind };
+    const onClosed = (subscriber: SubscriberStream): void => {
+      this.#streams.delete(subscriber.stream);
+      this.#access.forget(subscriber);
+      this.#access.forgetTopic(subscriber);
+    };
+    const common = { statusOf, clock, metrics, startQueue, leftBehind, onClosed };
     const plain: SubscriberProtocol = { ...common, frameOf: frames.plain };
     const gzip: SubscriberProtocol = {
       ...common,
@@ -105,11 +110,6 @@ export class FlagSync {
     const access = this.#access;
     access.watchAdmission(admission, subscriber);
     access.watchTopic(admission, topic, subscriber);
-    out.onClose(() => {
-      this.#streams.delete(out.stream);
-      access.forget(subscriber);
-      access.forgetTopic(subscriber);
-    });
     subscriber.open(subscription);
   }
 

@@ -1,7 +1,13 @@
 import { expect } from "chai";
 import fc from "fast-check";
 import { encodeDocument, syncV1, type FlagDocument, type TopicKey } from "@bunting/protocol";
-import type { ResponseStream, RpcStatus, TransportSession, TransportStream } from "@bunting/rpc";
+import type {
+  CloseListener,
+  ResponseStream,
+  RpcStatus,
+  TransportSession,
+  TransportStream,
+} from "@bunting/rpc";
 import { createLogger } from "@bunting/runtime";
 import { expectSubsequence } from "@bunting/test/support/expect-subsequence.js";
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
@@ -50,7 +56,7 @@ class Peer implements ResponseStream {
   #isWriteDue = false;
   #onWritten: ((error?: Error) => void) | undefined;
   #onAck: (() => void) | undefined;
-  readonly #onClose: (() => void)[] = [];
+  readonly #onClose: CloseListener[] = [];
 
   constructor(tasks: Tasks, peerWindowBytes: number) {
     this.#tasks = tasks;
@@ -93,7 +99,7 @@ class Peer implements ResponseStream {
     throw error;
   }
 
-  onClose(listener: () => void): void {
+  onClose(listener: CloseListener): void {
     this.#onClose.push(listener);
   }
 
@@ -109,7 +115,9 @@ class Peer implements ResponseStream {
     const onWritten = this.#onWritten;
     this.#onWritten = undefined;
     onWritten?.(new Error("the stream has ended"));
-    for (const listener of this.#onClose) listener();
+    for (const one of this.#onClose)
+      if (typeof one === "function") one();
+      else one.onClosed();
     this.#scheduleAck();
   }
 

@@ -1,4 +1,11 @@
-import type { ResponseStream, RpcStatus, Starter, StartQueue, TransportSession } from "@bunting/rpc";
+import type {
+  ResponseStream,
+  RpcStatus,
+  Starter,
+  StartQueue,
+  TransportSession,
+  TransportStream,
+} from "@bunting/rpc";
 import type { Clock } from "@bunting/runtime";
 import type { Identity } from "@bunting/identity";
 import type { ProxyError } from "../proxy-error.js";
@@ -25,6 +32,8 @@ export interface SubscriberProtocol {
   /** Decides when a stream gets its first snapshot. */
   readonly startQueue?: StartQueue | undefined;
   readonly leftBehind?: LeftBehind | undefined;
+  /** Called once, when the stream has ended. */
+  readonly onClosed?: (subscriber: SubscriberStream) => void;
 }
 
 /**
@@ -56,15 +65,19 @@ export class SubscriberStream implements Subscriber, Gated, FrameWaiter, Starter
     this.#subscription = subscription;
     const { metrics, startQueue } = this.#protocol;
     metrics.activeStreams(1);
-    this.#out.onClose(() => this.#close());
+    this.#out.onClose(this);
     // At once, even if there is nothing to send yet: Rust clients give up after 5 s without headers.
     this.#out.sendHeaders(this.#protocol.responseHeaders);
     this.#isQueued = startQueue?.enter(this) === false;
     this.wake();
   }
 
+  get stream(): TransportStream {
+    return this.#out.stream;
+  }
+
   get connection(): TransportSession {
-    return this.#out.stream.session;
+    return this.stream.session;
   }
 
   start(): void {
@@ -141,7 +154,9 @@ export class SubscriberStream implements Subscriber, Gated, FrameWaiter, Starter
     if (wasThere) metrics.fannedOut(clock.monotonicMs() - snapshot.publishedMs);
   }
 
-  #close(): void {
+  /** Called by the stream only. */
+  onClosed(): void {
+    this.#protocol.onClosed?.(this);
     if (this.#subscription !== undefined) this.#protocol.leftBehind?.leaves([this.#subscription]);
     this.#subscription?.close();
     this.#subscription = undefined;

@@ -14,6 +14,7 @@ import {
   recordingLogger,
   releaseAfterEach,
 } from "@bunting/test/support/grpc-port.js";
+import type { TransportSession, TransportStream } from "@bunting/http2";
 import type { PortListener } from "@bunting/server";
 
 const echo = bytesUnary("/t.T/Echo", (request) => request);
@@ -88,6 +89,28 @@ describe("CallPacing", () => {
     for (let index = 0; index < shared; index++) await answerOf(call(greedy));
     expect((await answerOf(call(session))).trailers["grpc-status"]).to.equal("0");
     expect(delayed).to.equal(0);
+  });
+
+  it("forgets a connection that has closed, and its handler does", () => {
+    const closed: unknown[] = [];
+    const pacing = new CallPacing({
+      handler: { onStream: () => undefined, onSessionClosed: (session) => void closed.push(session) },
+      clock,
+      onDelayed: () => delayed++,
+      onWaiting: () => undefined,
+    });
+    const session = { pauseReading: () => undefined } as unknown as TransportSession;
+    const stream = { session, onClose: () => undefined } as unknown as TransportStream;
+    const begin = (calls: number): void => {
+      for (let index = 0; index < calls; index++) pacing.onStream(stream);
+    };
+    begin(allowance + shared);
+    pacing.onSessionClosed(session);
+    expect(closed).to.deep.equal([session]);
+    begin(allowance);
+    expect(delayed, "as a new one").to.equal(0);
+    begin(1);
+    expect(delayed).to.equal(1);
   });
 
   it("reads nothing more from a connection while a call of it waits", async () => {

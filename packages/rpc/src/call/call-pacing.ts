@@ -51,11 +51,16 @@ export class CallPacing implements TransportHandler {
     this.#options.handler.onSession?.(session);
   }
 
+  onSessionClosed(session: TransportSession): void {
+    this.#paces.delete(session);
+    this.#options.handler.onSessionClosed?.(session);
+  }
+
   onStream(stream: TransportStream): void {
     const { handler, clock, onDelayed } = this.#options;
     const pace = this.#paceOf(stream.session);
     if (pace.begins()) {
-      stream.onClose(pace.use);
+      stream.onClose(pace);
       handler.onStream(stream);
       return;
     }
@@ -74,20 +79,14 @@ export class CallPacing implements TransportHandler {
 
   #paceOf(session: TransportSession): ConnectionPace {
     let pace = this.#paces.get(session);
-    if (pace === undefined) {
+    if (pace === undefined)
       this.#paces.set(session, (pace = new ConnectionPace(session, this.#options.clock)));
-      session.onClose(() => this.#paces.delete(session));
-    }
     return pace;
   }
 }
 
 /** The allowance of a connection, and its calls that wait. */
 class ConnectionPace {
-  /** Called when a call ends; one function for all calls of the connection. */
-  readonly use = (): void => {
-    this.#left--;
-  };
   readonly #session: TransportSession;
   readonly #clock: Clock;
   /** Below 0 if many calls had begun before the first ended. */
@@ -111,6 +110,11 @@ class ConnectionPace {
     if (this.#left < 1 || this.#begun === begunPerSecond) return false;
     this.#begun++;
     return true;
+  }
+
+  /** A call has ended. */
+  onClosed(): void {
+    this.#left--;
   }
 
   #count(): void {

@@ -3,8 +3,10 @@ import { gzipSync } from "node:zlib";
 import { expect } from "chai";
 import { compressionAlgorithms, Metadata, status } from "@grpc/grpc-js";
 import { frameMessage } from "./framing.js";
+import { GrpcServer } from "./grpc-server.js";
 import { bidiStreaming, unary, type Call, type ResponseStream } from "./method.js";
 import { connectionBytes } from "@bunting/server/internal/limits/peer-account.js";
+import type { TransportSession } from "@bunting/http2";
 import { RpcError } from "@bunting/http2/status";
 import {
   answerOf,
@@ -559,6 +561,20 @@ describe("GrpcServer", () => {
       ["/t.T/Fails", "ABORTED", 7],
       ["/t.T/Hold", "CANCELLED", 0],
       ["/t.T/Echo", "OK", 0],
+    ]);
+  });
+
+  it("looks for overdue calls only while it has connections", () => {
+    const clock = new ManualClock();
+    const server = new GrpcServer({ methods: [], logger: recordingLogger(), clock });
+    const timers = (act: () => void): number => {
+      act();
+      return clock.pendingTimers;
+    };
+    const opened = (): void => server.onSession({} as TransportSession);
+    expect([opened, opened].map(timers)).to.deep.equal([1, 1]);
+    expect([() => server.onSessionClosed(), () => server.onSessionClosed()].map(timers)).to.deep.equal([
+      1, 0,
     ]);
   });
 });

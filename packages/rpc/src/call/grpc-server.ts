@@ -62,10 +62,11 @@ export class GrpcServer implements TransportHandler {
 
   onSession(session: TransportSession): void {
     if (this.#sessionCount++ === 0) this.#unfinished.start();
-    session.onClose(() => {
-      if (--this.#sessionCount === 0) this.#unfinished.stop();
-    });
     this.#onSession?.(session);
+  }
+
+  onSessionClosed(): void {
+    if (--this.#sessionCount === 0) this.#unfinished.stop();
   }
 
   onStream(stream: TransportStream): void {

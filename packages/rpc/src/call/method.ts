@@ -1,6 +1,6 @@
 import { frameMessage } from "./framing.js";
 import { RpcError, type RpcStatus } from "@bunting/http2/status";
-import type { TransportStream } from "@bunting/http2";
+import type { CloseListener, TransportStream } from "@bunting/http2";
 
 /** The call, as its handler sees it. */
 export interface Call {
@@ -71,7 +71,7 @@ export interface ResponseStream extends Call {
   end(status: RpcStatus): void;
   /** Ends the call as if its handler had thrown this error. */
   fail(error: unknown): void;
-  onClose(listener: () => void): void;
+  onClose(listener: CloseListener): void;
 }
 
 /** A method whose message types are hidden, made by `unary`, `sharedUnary`, `serverStreaming` or `bidiStreaming`. */

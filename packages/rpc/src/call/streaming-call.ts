@@ -1,7 +1,7 @@
 import type { Method, RequestListener, ResponseStream } from "./method.js";
 import { ServerCall, type CallContext } from "./server-call.js";
 import { RpcError } from "@bunting/http2/status";
-import type { TransportStream } from "@bunting/http2";
+import type { CloseListener, TransportStream } from "@bunting/http2";
 
 /** The sending half of a streaming call, which the handler uses until it ends the call or the client goes away. */
 abstract class StreamingCall extends ServerCall implements ResponseStream {
@@ -19,7 +19,7 @@ abstract class StreamingCall extends ServerCall implements ResponseStream {
     this.stream.writeShared(frame, onWritten);
   }
 
-  onClose(listener: () => void): void {
+  onClose(listener: CloseListener): void {
     this.stream.onClose(listener);
   }
 }

@@ -6,6 +6,7 @@ export function admittedCalls(server: TransportHandler, callers: Callers | undef
   if (callers === undefined) return server;
   return {
     onSession: (session) => server.onSession?.(session),
+    onSessionClosed: (session) => server.onSessionClosed?.(session),
     onStream: (stream) => {
       if (callers.admits(stream.header("authorization"))) server.onStream(stream);
       else stream.end({ code: "UNAUTHENTICATED", message: unadmitted });
