@@ -8,6 +8,7 @@ import { missingOpenssl, sClient } from "../support/openssl.js";
 import { startProxy, type ProxyProcess } from "../support/proxy-process.js";
 import { RawSyncConnection, type RawSyncStream } from "../support/raw-sync-client.js";
 import { readMetric } from "../support/read-metric.js";
+import { scaled } from "../support/scale.js";
 import { SecretMount } from "../support/secret-mount.js";
 import { binaries, proxyImage, ServiceProcess } from "../support/service-process.js";
 import { StockSyncClient } from "../support/stock-sync-client.js";
@@ -15,7 +16,7 @@ import { TempDirectory } from "../support/temp-directory.js";
 
 const selector = "core.openfeature.dev/team-a/checkout";
 const swaps = 20;
-const subscribers = 1_000;
+const subscribers = scaled(1_000, 200);
 
 const portOf = (address: string): number => Number(address.slice(address.lastIndexOf(":") + 1));
 
@@ -105,7 +106,7 @@ describe("bunting-proxy with TLS", () => {
     expect(notAfter).to.be.within(Date.now() / 1_000, Date.now() / 1_000 + 49 * 3_600);
   });
 
-  it("drops no stream and loses no edit while its certificate is swapped 20 times under 1,000 subscribers", async function () {
+  it(`drops no stream and loses no edit while its certificate is swapped ${swaps} times under ${subscribers} subscribers`, async function () {
     this.timeout(300_000);
     const proxy = await start(...tlsArgs());
     const streams: RawSyncStream[] = [];

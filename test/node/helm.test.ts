@@ -5,6 +5,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { expect } from "chai";
 import { chartFolder, helm } from "../helm/support/chart.js";
 import { eventually } from "../support/event-queue.js";
+import { scaled } from "../support/scale.js";
 import { SyncClients, type ClientReport } from "../support/sync-clients.js";
 import { skipWithout } from "../helm/support/tool.js";
 import { startInstallation, runAsPrinted } from "../helm/support/readme.js";
@@ -14,7 +15,7 @@ import { editVersion, versionFlag, versionSpec } from "./support/version-flag.js
 import { Workload } from "./support/workload.js";
 
 const processes = 4;
-const subscriberCount = 1_000;
+const subscriberCount = scaled(1_000, 200);
 
 describe("the Helm chart on a real node", function () {
   this.timeout(300_000);
@@ -117,7 +118,7 @@ describe("the Helm chart on a real node", function () {
     await workload.untilAnswers(versionFlag, await edit());
   });
 
-  it("replaces the proxies when the image changes, under 1,000 subscribers and edits: no evaluation fails, and nobody is lost", async () => {
+  it(`replaces the proxies when the image changes, under ${subscriberCount} subscribers and edits: no evaluation fails, and nobody is lost`, async () => {
     const subscribers = await subscribe();
     try {
       await untilAllHold(subscribers, version);

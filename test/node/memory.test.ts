@@ -8,6 +8,7 @@ import {
   type PeakUsage,
 } from "./support/container-usage.js";
 import { eventually } from "../support/event-queue.js";
+import { testScale } from "../support/scale.js";
 import { dropImagePages } from "./support/page-cache.js";
 import {
   installedProxy,
@@ -110,6 +111,8 @@ describe("a sidecar's memory, as its container is charged for it", function () {
 
   afterEach("the proxies of other tests", () => scaleProxy(2));
 
+  // Here the pages of the image are charged to the container, too, of which the kernel takes back what is over the limit.
+  if (testScale === "gate") return;
   it("stays below 64Mi when no page of its image is in the page cache at the start", async () => {
     // Otherwise they are charged to the container that has read them before.
     await scaleProxy(0);
