@@ -6,6 +6,7 @@ import { testScale, type TestScale } from "../test/support/scale.js";
  * `.ci/nightly`. A file that is named, as by `npm test -- FILE`, always runs.
  */
 export const nightFiles: Readonly<Record<string, readonly string[]>> = {
+  "packages/agent/src/sync/yaml-heap.test.ts": ["packages/proxy/src/source/directory/directory-heap.test.ts"],
   "test/abuse/agent-bodies-at-once.test.ts": [
     "packages/server/src/http1/whole-request-server.test.ts",
     "test/abuse/agent-bodies.test.ts",
@@ -25,6 +26,10 @@ export const nightFiles: Readonly<Record<string, readonly string[]>> = {
     "packages/server/src/limits/peer-memory.test.ts",
     "test/abuse/peer-memory.test.ts",
   ],
+  "test/abuse/lies-of-redis.test.ts": [
+    "packages/backplane/src/connection/reply-guard.test.ts",
+    "test/abuse/hostile-records.test.ts",
+  ],
   "test/abuse/pipelined-requests.test.ts": ["test/abuse/agent-http.test.ts"],
   "test/abuse/proxy-bursts.test.ts": [
     "packages/server/src/http1/body-pieces.test.ts",
@@ -36,11 +41,23 @@ export const nightFiles: Readonly<Record<string, readonly string[]>> = {
     "test/abuse/peer-memory.test.ts",
   ],
   "test/abuse/tls-memory.test.ts": ["packages/server/src/tls/tls-termination.test.ts"],
+  "test/cluster/operator-memory.test.ts": ["test/cluster/operator-tenant.test.ts"],
+  "test/cluster/replicas.test.ts": ["test/integration/proxy-replicas.test.ts"],
+  "test/cluster/watch.model.test.ts": [
+    "packages/proxy/src/source/kubernetes/kubernetes-source.model.test.ts",
+    "test/cluster/watch-recovery.test.ts",
+  ],
   "test/integration/proxy-tiers-limits.test.ts": ["test/integration/proxy-tiers.test.ts"],
+  "test/node/cli-status.test.ts": [
+    "test/integration/cli-connections.test.ts",
+    "test/integration/proxy-status.test.ts",
+  ],
   // The same with a kubelet that the test plays.
   "test/node/agent-rollout.test.ts": ["test/cluster/agent-rollout.test.ts"],
   // Most of it waits for the kubelet to bring a Secret to a running Pod.
   "test/node/source-credentials.test.ts": ["packages/agent/src/sync/http/poll-document.test.ts"],
+  "test/node/migration.test.ts": ["test/cluster/operator-cli.test.ts", "test/helm/operator-install.test.ts"],
+  "test/node/proxy-updates.test.ts": ["test/fault/rolling-restart.test.ts", "test/node/helm.test.ts"],
   // The night makes a release, too.
   "test/release/release-command.test.ts": [
     "scripts/release/checksums.test.ts",
