@@ -29,7 +29,8 @@ export interface ContentReceiver {
  */
 export class RequestContent {
   readonly #receiver: ContentReceiver;
-  readonly #window = new IncomingWindow();
+  /** Undefined once the request has ended. */
+  #window: IncomingWindow | undefined;
   #receivedBytes = 0;
   #hasEnded: boolean;
   #isEndDelivered = false;
@@ -41,6 +42,7 @@ export class RequestContent {
     this.#receiver = receiver;
     this.#hasEnded = hasEnded;
     this.#isPaused = isPaused;
+    if (!hasEnded) this.#window = new IncomingWindow();
   }
 
   get hasEnded(): boolean {
@@ -66,7 +68,7 @@ export class RequestContent {
   /** Receives a piece of content. Returns the error that the stream must end with, if there is one. */
   receive(piece: Buffer, flowBytes: number, isLast: boolean): ErrorName | undefined {
     if (this.#hasEnded) return "STREAM_CLOSED";
-    if (!this.#window.take(flowBytes)) return "FLOW_CONTROL_ERROR";
+    if (this.#window?.take(flowBytes) === false) return "FLOW_CONTROL_ERROR";
     this.#receivedBytes += piece.length;
     if (!this.#isOfLength(isLast)) return "PROTOCOL_ERROR";
     if (isLast) this.#hasEnded = true;
@@ -149,8 +151,9 @@ export class RequestContent {
 
   /** Gives so many bytes back to the window of the client. */
   #credit(bytes: number): void {
-    const openedBytes = this.#window.credit(bytes);
-    if (openedBytes === 0 || this.#hasEnded || this.#receiver.hasClosed) return;
+    if (this.#hasEnded) this.#window = undefined;
+    const openedBytes = this.#window?.credit(bytes) ?? 0;
+    if (openedBytes === 0 || this.#receiver.hasClosed) return;
     this.#receiver.session.sendWindowUpdate(this.#receiver.id, openedBytes);
   }
 }

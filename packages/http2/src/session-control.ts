@@ -26,7 +26,8 @@ export interface ControlOwner {
 export class SessionControl {
   readonly #owner: ControlOwner;
   readonly #output: SessionOutput;
-  readonly #conduct = new PeerConduct();
+  /** Undefined until the client does what is counted: most never do. */
+  #conduct: PeerConduct | undefined;
   /** The client has sent its SETTINGS, which come first. Set here only, as the next. */
   hasSettings = false;
   /** The client knows our SETTINGS. */
@@ -39,7 +40,7 @@ export class SessionControl {
 
   takeSettings(payload: Buffer): void {
     // Each client sends one.
-    const isFlood = this.hasSettings && this.#conduct.countSettings();
+    const isFlood = this.hasSettings && this.#counted.countSettings();
     this.hasSettings = true;
     let windowBytes = this.#owner.peerWindowBytes;
     for (let at = 0; at < payload.length; at += 6) {
@@ -74,12 +75,16 @@ export class SessionControl {
 
   /** Counts a stream that the client has reset, or has made us reset. */
   countReset(): void {
-    if (this.#conduct.countReset()) this.#owner.fail(h2Error.ENHANCE_YOUR_CALM, "too many resets");
+    if (this.#counted.countReset()) this.#owner.fail(h2Error.ENHANCE_YOUR_CALM, "too many resets");
+  }
+
+  get #counted(): PeerConduct {
+    return (this.#conduct ??= new PeerConduct());
   }
 
   /** Counts a frame; true if there are too many. */
   #isFlood(): boolean {
-    if (!this.#conduct.countControlFrame(this.#output.sentBytes)) return false;
+    if (!this.#counted.countControlFrame(this.#output.sentBytes)) return false;
     this.#owner.failByFlood();
     return true;
   }

@@ -1,6 +1,5 @@
 import type { Socket } from "node:net";
 import type { PeerAccount } from "./account.js";
-import { peerAddress } from "./peer-address.js";
 import type { SocketAccess } from "./socket-access.js";
 import type { TurnReader, SharedTurns, TurnShare } from "./turn-share.js";
 import { UnreadChunks } from "./unread-chunks.js";
@@ -10,6 +9,7 @@ const readBytes = 64 * 1024;
 
 /** The session, as its reading sees it. */
 export interface ReadingOwner {
+  readonly remoteAddress: string;
   readonly socket: Socket;
   readonly sockets: SocketAccess;
   readonly account: PeerAccount;
@@ -29,7 +29,7 @@ export class SessionReading implements TurnReader {
 
   constructor(owner: ReadingOwner, turns: SharedTurns) {
     this.#owner = owner;
-    this.#share = turns.enter(this, peerAddress(owner.socket));
+    this.#share = turns.enter(this, owner.remoteAddress);
   }
 
   /** True while nothing is read. */
