@@ -35,6 +35,7 @@ export default defineConfig({
       {
         text: "Start",
         items: [
+          page("Your application", "/start/application"),
           page("Node", "/start/node"),
           page("Docker Compose", "/start/docker-compose"),
           page("kind", "/start/kind"),
@@ -84,6 +85,8 @@ export default defineConfig({
           page("An edit does not arrive", "/troubleshoot/edit-does-not-arrive"),
           page("FLAG_NOT_FOUND", "/troubleshoot/flag-not-found"),
           page("Everybody gets the default", "/troubleshoot/default-everywhere"),
+          page("A user gets the wrong value", "/troubleshoot/wrong-value"),
+          page("Which version a Pod has", "/troubleshoot/which-version"),
           page("No sidecar", "/troubleshoot/no-sidecar"),
           page("Refused: 401, 403", "/troubleshoot/refused"),
           page("Stale", "/troubleshoot/stale"),
