@@ -1,4 +1,5 @@
 import { expect } from "chai";
+import { root } from "../helm/support/chart.js";
 import { eventually } from "../support/event-queue.js";
 import { skipWithout } from "../helm/support/tool.js";
 import { AskingDeployment } from "./support/asking-deployment.js";
@@ -117,6 +118,24 @@ describe("the operator on a real node", function () {
     await node().kubectl([
       ...["-n", namespace, "wait", "featureflag/inline-deployment-inline", "--for=delete", "--timeout=60s"],
     ]);
+  });
+
+  it("gives the application of docs/start its flags in one go, though kubectl creates its Deployment before the source", async () => {
+    const rendered = await node().kubectl(["kustomize", path.join(root, "examples/application")]);
+    const here = rendered.replaceAll(/image: .*/g, `image: ${registryName}/application:1`);
+    expect(here.indexOf("kind: Deployment")).to.be.lessThan(here.indexOf("kind: FeatureFlagSource"));
+    const shop = (...args: readonly string[]): Promise<string> => node().kubectl(["-n", "shop", ...args]);
+    try {
+      await node().kubectl(["apply", "-f", "-"], here);
+      await shop("rollout", "status", "deployment/shop", "--timeout=120s");
+      const tells = async (): Promise<boolean> =>
+        (await shop("logs", "deployment/shop", "--container=application")).includes("new-welcome = false");
+      await eventually(tells, "the application tells its flag", 60_000);
+      const { items } = await node().cluster.api.list("/api/v1/namespaces/shop/pods");
+      expect(items, "no Pod was made before").to.have.length(1);
+    } finally {
+      await node().kubectl(["delete", "namespace", "shop", "--wait=false", "--ignore-not-found"]);
+    }
   });
 
   it("lets a Job complete", async () => {
