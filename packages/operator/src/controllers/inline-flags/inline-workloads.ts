@@ -1,12 +1,6 @@
 import { createHash } from "node:crypto";
-import { inlineFlagsOf, inlineKinds, type InlineKind } from "@bunting/featureflags/resources";
-import {
-  controllerOf,
-  type ClusterWatches,
-  type KubeObject,
-  type ObjectMeta,
-  type OwnerReference,
-} from "@bunting/kube";
+import { inlineFlagName, inlineFlagsOf, inlineKinds, type InlineKind } from "@bunting/featureflags/resources";
+import { controllerOf, type ClusterWatches, type KubeObject, type ObjectMeta } from "@bunting/kube";
 import { featureFlagType } from "@bunting/protocol";
 import type { Runnable } from "@bunting/runtime";
 import { inlineLabel } from "../../desired/inline-flag.js";
@@ -24,9 +18,9 @@ interface SeenWorkload extends KubeObject {
   readonly digest: string;
 }
 
-/** Of a FeatureFlag that is made of a workload's flags, whose it is. */
+/** Of a FeatureFlag that is made of a workload's flags, the key of that workload. */
 interface MadeFlag extends KubeObject {
-  readonly owner: OwnerReference | undefined;
+  readonly workload: string | undefined;
 }
 
 export function workloadKey({ namespace, kind, name }: WorkloadKey): string {
@@ -71,13 +65,11 @@ export function watchInlineWorkloads(
     watches.inform<MadeFlag>(
       { type: featureFlagType, labelSelector: inlineLabel, isMetadataOnly: true },
       {
-        transform: (object) => ({ metadata: namesOf(object), owner: controllerOf(object) }),
+        transform: (object) => ({ metadata: namesOf(object), workload: workloadOf(object) }),
         handler: {
           changed: (_key, now, before) => {
-            const { metadata, owner } = now ?? before ?? {};
-            if (owner === undefined || !Object.hasOwn(inlineKinds, owner.kind)) return;
-            const { namespace = "" } = metadata ?? {};
-            onChange(workloadKey({ namespace, kind: owner.kind as InlineKind, name: owner.name }));
+            const { workload } = now ?? before ?? {};
+            if (workload !== undefined) onChange(workload);
           },
         },
       },
@@ -90,6 +82,21 @@ function seenWorkload(object: KubeObject): SeenWorkload {
   const { uid = "", generation = 0 } = object.metadata;
   const digest = createHash("sha256").update(`${uid} ${generation} ${text}`).digest("base64");
   return { metadata: namesOf(object), digest };
+}
+
+/**
+ * Undefined for a FeatureFlag that is not called as its owner's. Whoever may write FeatureFlags can give them the label, and an owner of any name, of which an
+ * API server checks neither the length nor the letters.
+ */
+function workloadOf(object: KubeObject): string | undefined {
+  const { kind = "", name: ownerName = "" } = controllerOf(object) ?? {};
+  const { namespace, name } = namesOf(object);
+  if (!isInlineKind(kind) || inlineFlagName(kind, ownerName) !== name) return undefined;
+  return workloadKey({ namespace, kind, name: ownerName });
+}
+
+function isInlineKind(kind: string): kind is InlineKind {
+  return Object.hasOwn(inlineKinds, kind);
 }
 
 function namesOf({ metadata }: KubeObject): ObjectMeta & { readonly namespace: string } {
