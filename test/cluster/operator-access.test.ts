@@ -1,4 +1,11 @@
-import { ClusterWatches, connectCluster, type ConnectedCluster } from "@bunting/kube";
+import { createHash } from "node:crypto";
+import {
+  ClusterWatches,
+  connectCluster,
+  type ConnectedCluster,
+  type ObjectScope,
+  type RestClient,
+} from "@bunting/kube";
 import { AccessController } from "@bunting/operator/internal/controllers/access/access-controller.js";
 import { ClusterSources } from "@bunting/operator/internal/controllers/injection/cluster-sources.js";
 import { operatorMetrics } from "@bunting/operator/internal/operator-metrics.js";
@@ -7,11 +14,33 @@ import { expect } from "chai";
 import { EventQueue, eventually } from "../support/event-queue.js";
 import type { ApiObject } from "./support/api-client.js";
 import { featureFlagPath } from "./support/cluster.js";
+import { inParallel } from "./support/in-parallel.js";
 import { sharedCluster } from "./support/use-cluster.js";
 
 const flags = (name: string) => ({
   flags: { [name]: { state: "ENABLED", variants: { on: true }, defaultVariant: "on" } },
 });
+
+type Asking = Pick<RestClient, "get" | "apply" | "delete">;
+
+/** @param onAsked is called with each request, such as `delete configmaps` */
+function counted(client: Asking, onAsked: (what: string) => void): Asking {
+  const asks = (verb: string, { type }: ObjectScope): void => onAsked(`${verb} ${type.plural}`);
+  return {
+    get: (scope, ...rest) => {
+      asks("get", scope);
+      return client.get(scope, ...rest);
+    },
+    apply: (scope, ...rest) => {
+      asks("apply", scope);
+      return client.apply(scope, ...rest);
+    },
+    delete: (scope, ...rest) => {
+      asks("delete", scope);
+      return client.delete(scope, ...rest);
+    },
+  };
+}
 
 describe("what sidecars need that ask no proxy, on a real API server", function () {
   this.timeout(120_000);
@@ -22,6 +51,8 @@ describe("what sidecars need that ask no proxy, on a real API server", function 
   let running: Promise<unknown>[];
   let lines: EventQueue<{ readonly reason?: string; readonly msg: string }>;
   let controller: AccessController;
+  /** What the controller has asked the API server, such as `delete configmaps`. */
+  let asked: string[];
 
   beforeEach(async () => {
     namespace = await cluster().createNamespace();
@@ -56,7 +87,8 @@ describe("what sidecars need that ask no proxy, on a real API server", function 
       },
     });
     const context = { clock: systemClock, logger, metrics: operatorMetrics(createRegistry(false)) };
-    const { client } = connected;
+    asked = [];
+    const client = counted(connected.client, (what) => asked.push(what));
     controller = new AccessController({ client, watches, sources, flagReaderRole: "flag-reader", context });
     running = [connected.connections, sources, controller].map((each) => each.run(abort.signal));
   });
@@ -129,6 +161,75 @@ describe("what sidecars need that ask no proxy, on a real API server", function 
     const files = ["large", "limits"].map((name) => ({ namespace, name }));
     controller.needs(namespace, { files, watched: [] });
     await untilData("small", "the other file");
+  });
+
+  it("an edit of one of many costs no request about the others", async () => {
+    const files = Array.from({ length: 60 }, (_, index) => ({ namespace, name: `limits-${index}` }));
+    await inParallel(files, ({ name }) => cluster().putFeatureFlag(namespace, name, flags("first")));
+    controller.needs(namespace, { files, watched: [] });
+    const last = async (): Promise<string> =>
+      (await data("limits-59"))[`${namespace}_limits-59.flagd.json`] ?? "";
+    await eventually(async () => (await last()) !== "", "all files");
+    asked = [];
+    await cluster().putFeatureFlag(namespace, "limits-59", flags("second"));
+    await eventually(async () => (await last()).includes("second"), "the edit");
+    // Some that were just written may be looked at before the watch has told of that.
+    expect(asked).to.have.length.below(60);
+  });
+
+  it("whose names are one, as somebody has seen to, are not written in turns", async () => {
+    const owner = await cluster().createNamespace();
+    const name = `flags-${createHash("sha256").update(`${owner}/limits`).digest("hex").slice(0, 16)}`;
+    await cluster().putFeatureFlag(owner, "limits", flags("theirs"));
+    await cluster().putFeatureFlag(namespace, name, flags("own"));
+    const theirs = { namespace: owner, name: "limits" };
+    controller.needs(namespace, { files: [{ namespace, name }, theirs], watched: [] });
+    const untilTheirs = (text: string): Promise<void> =>
+      eventually(
+        async () => (await data(name))[`${owner}_limits.flagd.json`]?.includes(text) === true,
+        `the file has ${text}`,
+      );
+    await untilTheirs("theirs");
+    asked = [];
+    for (const text of ["first", "second", "third"]) {
+      await cluster().putFeatureFlag(owner, "limits", flags(text));
+      await untilTheirs(text);
+    }
+    expect(asked.filter((what) => what === "apply configmaps")).to.have.length.below(7);
+  });
+
+  it("that others keep from ending by a finalizer are deleted once, and made again when that is over", async () => {
+    const owner = await cluster().createNamespace();
+    await cluster().putFeatureFlag(owner, "limits", flags("theirs"));
+    await cluster().putFeatureFlag(namespace, "limits", flags("own"));
+    const [own, theirs] = [
+      { namespace, name: "limits" },
+      { namespace: owner, name: "limits" },
+    ];
+    const held = async (): Promise<ApiObject | undefined> => {
+      const { items } = await cluster().api.list(
+        `/api/v1/namespaces/${namespace}/configmaps?labelSelector=bunting.dev/access`,
+      );
+      return items.find(({ metadata }) => metadata.name !== "limits");
+    };
+    controller.needs(namespace, { files: [own, theirs], watched: [] });
+    await eventually(async () => (await held()) !== undefined, "the file");
+    const { name = "", uid } = (await held())?.metadata ?? {};
+    await cluster().api.patch(configMapPath(name), { metadata: { finalizers: ["tenant.example/held"] } });
+    controller.needs(namespace, { files: [own], watched: [] });
+    await eventually(async () => (await held())?.metadata["deletionTimestamp"] !== undefined, "it ends");
+    for (const text of ["first", "second"]) {
+      await cluster().api.patch(configMapPath(name), { metadata: { labels: { text } } });
+      await cluster().putFeatureFlag(namespace, "limits", flags(text));
+      await untilData(text, "the edit of another one");
+    }
+    expect(asked.filter((what) => what === "delete configmaps")).to.have.length(1);
+    controller.needs(namespace, { files: [own, theirs], watched: [] });
+    await cluster().api.patch(configMapPath(name), { metadata: { finalizers: null } });
+    await eventually(async () => {
+      const { metadata } = (await held()) ?? {};
+      return metadata !== undefined && metadata.uid !== uid && metadata["deletionTimestamp"] === undefined;
+    }, "it is made again");
   });
 
   it("one that is labelled for another namespace is none of ours, and gives that no work", async () => {

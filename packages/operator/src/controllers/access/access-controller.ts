@@ -24,11 +24,13 @@ import { Controller } from "../controller.js";
 import type { ControllerMetrics } from "../controller-metrics.js";
 import type { ClusterSources } from "../injection/cluster-sources.js";
 import { Attempts } from "./attempts.js";
+import { Turns } from "./turns.js";
+import { WrittenVersions } from "./written-versions.js";
 
 export interface AccessControllerOptions {
   readonly client: Pick<RestClient, "get" | "apply" | "delete">;
   readonly watches: ClusterWatches;
-  readonly sources: Pick<ClusterSources, "listenToFlags">;
+  readonly sources: Pick<ClusterSources, "listenToFlags" | "flagVersion">;
   /** A ClusterRole that may read FeatureFlags; undefined if sidecars do not watch any themselves: then no RoleBindings are made, or looked at. */
   readonly flagReaderRole: string | undefined;
   readonly context: Context<ControllerMetrics>;
@@ -41,6 +43,8 @@ const types = {
 
 /** Namespaces that are worked on at a time: one may need many files. */
 const concurrency = 4;
+/** Objects of a namespace that are written or deleted before others have their turn. */
+const maxWrites = 50;
 
 /** Of `namespace/name`. */
 const maxFlagLength = 320;
@@ -57,6 +61,8 @@ export class AccessController implements Runnable {
   readonly #options: AccessControllerOptions;
   readonly #controller: Controller;
   readonly #needs = new Map<string, AccessNeeds>();
+  readonly #written = new WrittenVersions((key) => this.#versionOf(key));
+  readonly #turns: Turns;
   /** By the key of a FeatureFlag: the namespaces whose sidecars read it as a file. */
   readonly #readers = new SetMultimap<string, string>();
   #live: Readonly<Partial<Record<AccessKind, RunningInformer<KubeObject, "access">>>> = {};
@@ -66,12 +72,10 @@ export class AccessController implements Runnable {
     this.#controller = new Controller({
       name: "access",
       concurrency,
-      reconcile: async (namespace, signal) => {
-        await this.#reconcile(namespace, signal);
-        return undefined;
-      },
+      reconcile: (namespace, signal) => this.#turns.take(namespace, () => this.#reconcile(namespace, signal)),
       context: options.context,
     });
+    this.#turns = new Turns(options.context.clock);
   }
 
   /** What the sidecars of a namespace need from now on. */
@@ -130,39 +134,53 @@ export class AccessController implements Runnable {
     );
   }
 
-  async #reconcile(namespace: string, signal: AbortSignal): Promise<void> {
+  /** Resolves with false if there was too much to do: the rest is for another turn. */
+  async #reconcile(namespace: string, signal: AbortSignal): Promise<boolean> {
     const needs = this.#needs.get(namespace);
     // Nobody has said yet what it needs.
-    if (needs === undefined) return;
-    const { flagReaderRole } = this.#options;
+    if (needs === undefined) return true;
+    const { flagReaderRole, sources } = this.#options;
     const bindings =
       flagReaderRole === undefined ? [] : flagReaderBindings(namespace, needs.watched, flagReaderRole);
-    const attempts = new Attempts(signal);
-    for (const binding of bindings) await attempts.make(() => this.#apply("RoleBinding", binding, signal));
+    const attempts = new Attempts(signal, maxWrites);
+    for (const binding of bindings)
+      if (!this.#isAsWritten("RoleBinding", keyOfDesired(binding), ""))
+        await attempts.make(() => this.#apply("RoleBinding", binding, "", signal));
+    const files = new Map<string, ObjectAddress>();
+    for (const flag of needs.files) {
+      const key = `${namespace}/${flagConfigMapName(flag, namespace)}`;
+      // A FeatureFlag of the namespace may be called as the file of another one's is.
+      const isTaken = flag.namespace === namespace && files.has(key);
+      if (!isTaken && sources.flagVersion(addressKey(flag)) !== undefined) files.set(key, flag);
+    }
     // One after the other: each may be as large as an object can be.
-    const missing = new Set<string>();
-    for (const flag of needs.files)
-      await attempts.make(async () => {
-        if (!(await this.#applyFile(flag, namespace, signal))) missing.add(addressKey(flag));
-      });
-    const files = needs.files.filter((flag) => !missing.has(addressKey(flag)));
-    await attempts.make(() =>
-      this.#removeStale("RoleBinding", namespace, bindings.map(keyOfDesired), signal),
-    );
-    const kept = files.map((flag) => `${namespace}/${flagConfigMapName(flag, namespace)}`);
-    await attempts.make(() => this.#removeStale("ConfigMap", namespace, kept, signal));
+    for (const [key, flag] of files)
+      if (!this.#isAsWritten("ConfigMap", key, versionOf(flag, sources.flagVersion(addressKey(flag)))))
+        await attempts.make(() => this.#applyFile(flag, namespace, signal));
+    await this.#removeStale("RoleBinding", namespace, new Set(bindings.map(keyOfDesired)), attempts, signal);
+    await this.#removeStale("ConfigMap", namespace, files, attempts, signal);
     attempts.end();
+    return !attempts.areTooMany;
   }
 
-  /** False if there is no such FeatureFlag. */
-  async #applyFile(flag: ObjectAddress, podNamespace: string, signal: AbortSignal): Promise<boolean> {
+  #isAsWritten(kind: AccessKind, key: string, input: string): boolean {
+    return this.#written.isSame(`${kind} ${key}`, input);
+  }
+
+  #versionOf(key: string): string | undefined {
+    const [kind, name] = key.split(" ") as [AccessKind, string];
+    return this.#live[kind]?.informer.store.get(name)?.metadata.resourceVersion;
+  }
+
+  async #applyFile(flag: ObjectAddress, podNamespace: string, signal: AbortSignal): Promise<void> {
     const read = await this.#get({ type: featureFlagType, ...flag }, signal);
-    if (read === undefined) return false;
-    await this.#apply("ConfigMap", flagConfigMap(read, podNamespace), signal);
-    return true;
+    if (read === undefined) return;
+    const input = versionOf(flag, read.metadata.resourceVersion);
+    await this.#apply("ConfigMap", flagConfigMap(read, podNamespace), input, signal);
   }
 
-  async #apply(kind: AccessKind, desired: DesiredObject, signal: AbortSignal): Promise<void> {
+  /** @param input what the object is made of */
+  async #apply(kind: AccessKind, desired: DesiredObject, input: string, signal: AbortSignal): Promise<void> {
     const { client, context } = this.#options;
     const { namespace = "", name, annotations = {} } = desired.metadata;
     const scope = { type: types[kind], namespace, name };
@@ -176,22 +194,26 @@ export class AccessController implements Runnable {
       context.logger.warn({ reason: "NameTaken" }, text);
       return;
     }
-    await client.apply(scope, desired, { fieldManager, force: true }, signal);
+    const { metadata } = await client.apply(scope, desired, { fieldManager, force: true }, signal);
+    this.#written.wrote(`${kind} ${namespace}/${name}`, input, metadata.resourceVersion);
   }
 
   async #removeStale(
     kind: AccessKind,
     podNamespace: string,
-    desired: readonly string[],
+    wanted: { has(key: string): boolean },
+    attempts: Attempts,
     signal: AbortSignal,
   ): Promise<void> {
-    const wanted = new Set(desired);
     for (const { metadata } of this.#live[kind]?.informer.store.by("access", podNamespace) ?? []) {
-      const { namespace = "", name, uid, annotations = {} } = metadata;
+      const { namespace = "", name, uid, annotations = {}, deletionTimestamp } = metadata;
       const isForeign = kind === "RoleBinding" || annotations[flagAnnotation]?.includes("/") === true;
-      if (!isForeign || wanted.has(`${namespace}/${name}`)) continue;
+      // One that ends already waits for whoever has put a finalizer on it, and may do so for ever.
+      if (!isForeign || deletionTimestamp !== undefined || wanted.has(`${namespace}/${name}`)) continue;
       const scope = { type: types[kind], namespace, name };
-      await unlessNotFound(this.#options.client.delete(scope, signal, { preconditions: { uid } }));
+      await attempts.make(async () => {
+        await unlessNotFound(this.#options.client.delete(scope, signal, { preconditions: { uid } }));
+      });
     }
   }
 
@@ -202,7 +224,9 @@ export class AccessController implements Runnable {
 
 /** The part of an object that is kept. Whoever writes the label on theirs, with a quarter of a megabyte of annotations, must not fill the memory of the leader. */
 function storedAccess({ metadata }: KubeObject): KubeObject {
-  const { name, namespace = "", uid = "", resourceVersion = "", labels, annotations } = metadata;
+  const { name, namespace = "", uid = "", resourceVersion = "" } = metadata;
+  const { deletionTimestamp } = metadata;
+  const { labels, annotations } = metadata;
   const flag = annotations?.[flagAnnotation];
   const isFlag = flag !== undefined && flag.length <= maxFlagLength;
   return {
@@ -210,10 +234,15 @@ function storedAccess({ metadata }: KubeObject): KubeObject {
       ...{ name, namespace, uid, resourceVersion },
       labels: { [accessLabel]: labels?.[accessLabel] ?? "" },
       annotations: isFlag ? { [flagAnnotation]: flag } : {},
+      ...(deletionTimestamp === undefined ? {} : { deletionTimestamp }),
     },
   };
 }
 
 function keyOfDesired({ metadata: { namespace = "", name } }: DesiredObject): string {
   return `${namespace}/${name}`;
+}
+
+function versionOf(flag: ObjectAddress, resourceVersion: string | undefined): string {
+  return `${addressKey(flag)} ${resourceVersion ?? ""}`;
 }

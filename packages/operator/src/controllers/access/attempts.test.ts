@@ -24,4 +24,19 @@ describe("Attempts", () => {
     const error = await attempts.make(() => Promise.reject(new Error("late"))).catch((each: unknown) => each);
     expect(error).to.have.property("message", "late");
   });
+
+  it("are as many as may be made, and say that there were more", async () => {
+    const attempts = new Attempts(new AbortController().signal, 2);
+    let made = 0;
+    const make = (): Promise<void> =>
+      attempts.make(() => {
+        made++;
+        return Promise.resolve();
+      });
+    await make();
+    await make();
+    expect(attempts.areTooMany).to.equal(false);
+    await make();
+    expect([made, attempts.areTooMany]).to.deep.equal([2, true]);
+  });
 });

@@ -138,6 +138,11 @@ export class ClusterSources implements Runnable {
     return this.#flagWritten.listen(listener);
   }
 
+  /** The version of a FeatureFlag that was heard of last; undefined if there is none. */
+  flagVersion(key: string): string | undefined {
+    return this.#flags.informer.store.get(key)?.metadata.resourceVersion;
+  }
+
   /** The namespaces that have something of their own, or that something is shared with. */
   namespaces(): ReadonlySet<string> {
     const objects = [...this.#sources.informer.store.list(), ...this.#configurations.informer.store.list()];
