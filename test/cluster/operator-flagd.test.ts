@@ -79,7 +79,7 @@ describe("Flagds on a real API server", function () {
     const { store, whenSynced } = watch.informer;
     return {
       whenSynced,
-      listen: (listener) => changed.listen(listener),
+      listen: (listener) => changed.listen((namespace) => listener(namespace, namespace)),
       beginInputs: () => undefined,
       inputs: (namespace) => ({
         namespace: { name: namespace, annotations: {} },

@@ -10,8 +10,10 @@ import { createLogger, createRegistry, systemClock, type Clock } from "@bunting/
 import { expect } from "chai";
 import { eventually } from "../support/event-queue.js";
 import { ManualClock } from "../support/manual-clock.js";
+import { scaled } from "../support/scale.js";
 import type { ApiObject } from "./support/api-client.js";
 import { featureFlagPath } from "./support/cluster.js";
+import { inParallel } from "./support/in-parallel.js";
 import { sharedCluster } from "./support/use-cluster.js";
 
 interface Entry {
@@ -287,6 +289,32 @@ describe("Injections on a real API server", function () {
     );
     await put("FeatureFlagSource", "shared", spec, owner, "nobody");
     await until((object) => texts(object) === "own", "it is no longer shared");
+  });
+
+  it("of a source that is shared with many come after another namespace's own, however many there are", async () => {
+    const other = await cluster().createNamespace();
+    const readers = Array.from({ length: scaled(1_000, 60) }, (_, index) => `reader-${index}-${namespace}`);
+    await inParallel(readers, (reader) => cluster().createNamespace(reader));
+    const share = (value: string): Promise<ApiObject> =>
+      put(
+        "FeatureFlagSource",
+        "shared",
+        { ...proxied, envVars: [{ name: "V", value }] },
+        namespace,
+        readers.join(","),
+      );
+    const compiled = async (value: string): Promise<number> => {
+      const { items } = await cluster().api.list("/apis/bunting.dev/v1alpha1/injections");
+      const found = items.filter(({ metadata }) => metadata.namespace?.startsWith("reader-") === true);
+      return found.filter(({ spec }) => JSON.stringify(spec).includes(value)).length;
+    };
+    lead();
+    await share("first-edit");
+    await eventually(async () => (await compiled("first-edit")) === readers.length, "all have it", 90_000);
+    await share("second-edit");
+    await put("FeatureFlagSource", "own", proxied, other);
+    await until((each) => texts(each) === "own", "the other namespace's", other);
+    expect(await compiled("second-edit")).to.be.below(readers.length / 2);
   });
 
   it("have nothing made for what is only shared with a namespace, also by the next leader, until a Pod names it", async () => {

@@ -64,9 +64,13 @@ export class Controller implements Runnable {
     return this.#queue.isIdle;
   }
 
-  /** Has the key worked on as soon as possible. */
-  add(key: string): void {
-    this.#queue.add(key);
+  /**
+   * Has the key worked on as soon as possible.
+   *
+   * @param namespace whose turn it takes, if an object there has made the work
+   */
+  add(key: string, namespace = namespaceOf(key)): void {
+    this.#queue.add(key, namespace);
   }
 
   /** Has the key worked on after a while, or earlier if somebody else asks for that. */

@@ -95,6 +95,65 @@ describe("WorkQueue", () => {
     expect(queue.isIdle).to.equal(true);
   });
 
+  describe("of which somebody else has made the work", () => {
+    const runAll = async (): Promise<string[]> => {
+      for (let i = 0; i < (await keys()).length; i++) runs[i]?.end();
+      return keys();
+    };
+
+    it("has a key wait in the turn of that one", async () => {
+      create({ turnOf: (key) => key.slice(0, 1) });
+      for (const key of ["a1", "b1", "c1", "d1"]) queue.add(key, "a");
+      queue.add("e1");
+      queue.add("f1");
+      expect(await runAll()).to.deep.equal(["a1", "e1", "f1", "b1", "c1", "d1"]);
+    });
+
+    it("gives a key its own turn once it has work of its own, and leaves it that", async () => {
+      create({ turnOf: (key) => key.slice(0, 1) });
+      for (const key of ["a1", "b1", "c1", "d1"]) queue.add(key, "a");
+      queue.add("d1");
+      queue.add("d1", "a");
+      expect(await runAll()).to.deep.equal(["a1", "d1", "b1", "c1"]);
+      expect(queue.isIdle).to.equal(true);
+    });
+
+    it("has a key come back in the turn in which it was worked on", async () => {
+      create({ turnOf: (key) => key.slice(0, 1) });
+      queue.add("b1", "a");
+      queue.add("c1");
+      await keys();
+      runs[0]?.end({ requeueAfterMs: 10 });
+      await keys();
+      runs[1]?.end({ requeueAfterMs: 10 });
+      await keys();
+      clock.advance(10);
+      for (const key of ["a1", "a2"]) queue.add(key);
+      // The first that waits has a worker at once.
+      expect((await runAll()).slice(2)).to.deep.equal(["b1", "c1", "a1", "a2"]);
+    });
+
+    it("gives a key its own turn that gets work of its own while it is worked on, or has more of it to do", async () => {
+      create({ turnOf: (key) => key.slice(0, 1) });
+      for (const key of ["b1", "x1", "x2", "x3"]) queue.add(key, "a");
+      await keys();
+      queue.add("b1", "a");
+      queue.add("b1");
+      runs[0]?.end();
+      await keys();
+      runs[1]?.end();
+      expect(await keys()).to.deep.equal(["b1", "x1", "b1"]);
+      queue.add("b1", "a");
+      runs[2]?.end({ requeueAfterMs: 10 });
+      await keys();
+      for (let i = 3; i < 6; i++) {
+        runs[i]?.end();
+        await keys();
+      }
+      expect((await keys()).slice(3)).to.deep.equal(["x2", "b1", "x3"]);
+    });
+  });
+
   it("works once more on a key that was added while it was worked on, and never twice at a time", async () => {
     create({ concurrency: 5 });
     queue.add("a");

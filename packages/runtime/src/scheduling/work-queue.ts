@@ -55,9 +55,16 @@ export interface WorkQueueOptions<Key> {
  * | dirty | dirty | dirty | | | queued |
  */
 type KeyState =
-  | { readonly kind: "waiting"; readonly dueMs: number; readonly cancel: () => void }
-  | { readonly kind: "queued"; readonly sinceMs: number }
-  | { readonly kind: "running"; isDirty: boolean; requeueAfterMs: number };
+  | { readonly kind: "waiting"; readonly dueMs: number; readonly turn: unknown; readonly cancel: () => void }
+  | { readonly kind: "queued"; readonly sinceMs: number; readonly turn: unknown }
+  | { readonly kind: "running"; readonly turn: unknown; dirty: Dirty | undefined; requeueAfterMs: number };
+
+type Running = KeyState & { kind: "running" };
+
+/** The key was added while it was worked on, and will have this turn. */
+interface Dirty {
+  readonly turn: unknown;
+}
 
 /**
  * A queue of keys whose work is to be done, as client-go's work queue: adding a key that waits changes nothing, a key that is added while it is
@@ -97,20 +104,35 @@ export class WorkQueue<Key> implements Runnable {
     return kind === "queued" || kind === "running";
   }
 
-  /** Has the key worked on as soon as a worker is free. Keys that are added before `run` wait for it. */
-  add(key: Key): void {
+  /**
+   * Has the key worked on as soon as a worker is free. Keys that are added before `run` wait for it.
+   *
+   * @param turn whose turn it takes, if somebody else has made the work: absent, its own, also if it waits in that of somebody else
+   */
+  add(key: Key, turn: unknown = this.#ownTurn(key)): void {
     const state = this.#states.get(key);
-    if (state?.kind === "queued") return;
     if (state?.kind === "running") {
-      state.isDirty = true;
+      state.dirty = { turn: state.dirty === undefined ? turn : this.#better(key, state.dirty.turn, turn) };
+      return;
+    }
+    const better = state === undefined ? turn : this.#better(key, state.turn, turn);
+    if (state?.kind === "queued") {
+      if (better === state.turn) return;
+      this.#queue.delete(state.turn, key);
+      this.#queue.add(better, key);
+      this.#states.set(key, { ...state, turn: better });
       return;
     }
     if (state?.kind === "waiting") state.cancel();
-    this.#enqueue(key);
+    this.#enqueue(key, better);
   }
 
   /** Has the key worked on after a while, or earlier if somebody else asks for that. */
   after(key: Key, delayMs: number): void {
+    this.#after(key, delayMs, this.#ownTurn(key));
+  }
+
+  #after(key: Key, delayMs: number, turn: unknown): void {
     const state = this.#states.get(key);
     if (state?.kind === "queued") return;
     if (state?.kind === "running") {
@@ -122,8 +144,8 @@ export class WorkQueue<Key> implements Runnable {
       if (state.dueMs <= dueMs) return;
       state.cancel();
     }
-    const cancel = this.#options.clock.after(delayMs, () => this.#enqueue(key));
-    this.#states.set(key, { kind: "waiting", dueMs, cancel });
+    const cancel = this.#options.clock.after(delayMs, () => this.#enqueue(key, turn));
+    this.#states.set(key, { kind: "waiting", dueMs, turn, cancel });
   }
 
   /** Works until the signal aborts, and resolves when the work that was under way then has ended; keys that wait are dropped. */
@@ -139,9 +161,18 @@ export class WorkQueue<Key> implements Runnable {
     this.#backoffs.clear();
   }
 
-  #enqueue(key: Key): void {
-    this.#states.set(key, { kind: "queued", sinceMs: this.#options.clock.monotonicMs() });
-    this.#queue.add(this.#options.turnOf?.(key), key);
+  #ownTurn(key: Key): unknown {
+    return this.#options.turnOf?.(key);
+  }
+
+  /** Its own turn, if it has asked for that; else the one that it has. */
+  #better(key: Key, before: unknown, turn: unknown): unknown {
+    return turn === this.#ownTurn(key) ? turn : before;
+  }
+
+  #enqueue(key: Key, turn: unknown): void {
+    this.#states.set(key, { kind: "queued", sinceMs: this.#options.clock.monotonicMs(), turn });
+    this.#queue.add(turn, key);
     this.#options.metrics?.added();
     this.#options.metrics?.depth(this.#queue.size);
     this.#startWorkersSoon();
@@ -167,7 +198,7 @@ export class WorkQueue<Key> implements Runnable {
       if (state?.kind !== "queued") continue;
       metrics?.depth(this.#queue.size);
       metrics?.waited(clock.monotonicMs() - state.sinceMs);
-      const running = this.#work(key, this.#signal).finally(() => {
+      const running = this.#work(key, turn, this.#signal).finally(() => {
         this.#running.delete(running);
         this.#startWorkers();
       });
@@ -176,9 +207,9 @@ export class WorkQueue<Key> implements Runnable {
   }
 
   /** Never rejects. */
-  async #work(key: Key, signal: AbortSignal): Promise<void> {
+  async #work(key: Key, turn: unknown, signal: AbortSignal): Promise<void> {
     const { work, clock, metrics, onError } = this.#options;
-    const state = { kind: "running" as const, isDirty: false, requeueAfterMs: Infinity };
+    const state: Running = { kind: "running", turn, dirty: undefined, requeueAfterMs: Infinity };
     this.#states.set(key, state);
     const sinceMs = clock.monotonicMs();
     try {
@@ -197,11 +228,12 @@ export class WorkQueue<Key> implements Runnable {
     }
   }
 
-  #ended(key: Key, { isDirty, requeueAfterMs }: KeyState & { kind: "running" }, signal: AbortSignal): void {
+  #ended(key: Key, { turn, dirty, requeueAfterMs }: Running, signal: AbortSignal): void {
     this.#states.delete(key);
     if (signal.aborted) return;
-    if (isDirty) this.#enqueue(key);
-    else if (requeueAfterMs < Infinity) this.after(key, requeueAfterMs);
+    const isDone = requeueAfterMs === Infinity;
+    if (dirty !== undefined) this.#enqueue(key, isDone ? dirty.turn : this.#better(key, dirty.turn, turn));
+    else if (!isDone) this.#after(key, requeueAfterMs, turn);
   }
 
   #backoffOf(key: Key): Backoff {

@@ -17,8 +17,8 @@ export interface FlagdSources {
   inputs(namespace: string, reader: `flagd/${string}`): FlagdInputs["sources"];
   /** The Flagd asks for everything anew, or is gone: nobody hears for it of what it asked for before. */
   beginInputs(namespace: string, reader: `flagd/${string}`): void;
-  /** Calls back with each namespace whose sources have changed, until the returned function is called. */
-  listen(listener: (namespace: string) => void): () => void;
+  /** Calls back with each namespace whose sources have changed, and where, until the returned function is called. */
+  listen(listener: (namespace: string, by: string) => void): () => void;
 }
 
 export interface FlagdControllerOptions {
@@ -78,7 +78,7 @@ export class FlagdController implements Runnable {
     };
     const watched = { watches, discovery: cluster.discovery, context, onChange };
     this.#flagds = watchFlagds(watched);
-    const stop = sources.listen((namespace) => this.#sourceChanged(namespace));
+    const stop = sources.listen((namespace, by) => this.#sourceChanged(namespace, by));
     await Promise.all([
       this.#flagds.run(signal),
       watchMadeObjects(watched, signal),
@@ -86,9 +86,9 @@ export class FlagdController implements Runnable {
     ]).finally(stop);
   }
 
-  #sourceChanged(namespace: string): void {
+  #sourceChanged(namespace: string, by: string): void {
     for (const { metadata } of this.#flagds?.informer.store.by("namespace", namespace) ?? [])
-      this.#controller.add(`${namespace}/${metadata.name}`);
+      this.#controller.add(`${namespace}/${metadata.name}`, by);
   }
 
   async #reconcile(key: string, signal: AbortSignal): Promise<WorkResult | undefined> {

@@ -27,6 +27,12 @@ export interface CompileSettings {
   readonly sidecar: InjectionInputs["settings"];
 }
 
+/** The Injection of a namespace may have to change, because of an object there or elsewhere. */
+interface NamespaceChange {
+  readonly namespace: string;
+  readonly by: string;
+}
+
 /** The part that compiles something of a namespace. */
 export type DependentReader = "injection" | `flagd/${string}`;
 
@@ -53,7 +59,7 @@ export class ClusterSources implements Runnable {
   readonly #flags: RunningInformer<KubeObject, never>;
   readonly #namespaces: RunningInformer<KubeObject, never>;
   readonly #informers: readonly AnyInformer[];
-  readonly #changed = new Signal<string>();
+  readonly #changed = new Signal<NamespaceChange>();
   readonly #flagWritten = new Signal<string>();
   readonly #kept = new KeptSpecs();
   /** The readers that depend on objects which texts name, or sources read. */
@@ -96,7 +102,7 @@ export class ClusterSources implements Runnable {
     );
     this.#namespaces = watches.inform(
       { type: namespaceType, isMetadataOnly: true },
-      { transform: storedNamespace, handler: { changed: (name) => this.#changed.emit(name) } },
+      { transform: storedNamespace, handler: { changed: (name) => this.#emit(name, [name]) } },
     );
     this.#informers = [this.#sources, this.#configurations, this.#flags, this.#namespaces];
   }
@@ -128,9 +134,12 @@ export class ClusterSources implements Runnable {
     await Promise.all(this.#informers.map((each) => each.run(signal)));
   }
 
-  /** Calls back with each namespace whose Injection may have to change, until the returned function is called. */
-  listen(listener: (namespace: string) => void): () => void {
-    return this.#changed.listen(listener);
+  /**
+   * Calls back with each namespace whose Injection may have to change, and the one in which something has changed, until the returned function is called: one object
+   * can be shared with a thousand others.
+   */
+  listen(listener: (namespace: string, by: string) => void): () => void {
+    return this.#changed.listen(({ namespace, by }) => listener(namespace, by));
   }
 
   /** Calls back with the key of each FeatureFlag that was written or deleted, until the returned function is called. */
@@ -216,22 +225,26 @@ export class ClusterSources implements Runnable {
     if (object !== undefined && before !== undefined && isSameToPods(object, before)) return;
     const given = [object, before].filter((each) => each !== undefined);
     const concerned = given.flatMap((each) => [each.metadata.namespace, ...readersIn(each)]);
-    this.#emit([...concerned, ...this.#dependentNamespaces(key)]);
+    this.#emit(namespaceOf(key), [...concerned, ...this.#dependentNamespaces(key)]);
   }
 
   #flagChanged(key: string, object: KubeObject | undefined, before: KubeObject | undefined): void {
     if (object === undefined && before !== undefined) releaseReaders(before, this.#kept);
     this.#flagWritten.emit(key);
-    if (readersOf(object) !== readersOf(before)) this.#emit(this.#dependentNamespaces(key));
+    if (readersOf(object) !== readersOf(before)) this.#emit(namespaceOf(key), this.#dependentNamespaces(key));
   }
 
   #dependentNamespaces(key: string): readonly string[] {
     return Array.from(this.#dependents.take(key), (reader) => reader.split(" ")[0] ?? "");
   }
 
-  #emit(namespaces: Iterable<string>): void {
-    for (const namespace of new Set(namespaces)) this.#changed.emit(namespace);
+  #emit(by: string, namespaces: Iterable<string>): void {
+    for (const namespace of new Set(namespaces)) this.#changed.emit({ namespace, by });
   }
+}
+
+function namespaceOf(key: string): string {
+  return key.split("/", 1).join();
 }
 
 /** True if only what is said about the object has changed. */

@@ -55,6 +55,8 @@ interface Written {
 const pauseMs = 1_000;
 /** Namespaces that are compiled at a time. */
 const concurrency = 4;
+/** Whose turn it is to put Injections back. No namespace has this name. */
+const ofInjections = "";
 /** When this process began to lead: the API server's copies of objects are pruned by what it knew of their type when it read them. */
 const touchedAnnotation = "bunting.dev/touched";
 
@@ -91,19 +93,32 @@ export class InjectionController implements Runnable {
     this.#written.clear();
     this.#compiledMs.clear();
     this.#touched = new Date(context.clock.now()).toISOString();
-    const add = (namespace: string): void => this.#controller.add(namespace);
     const injections = watches.inform(
       { type: injectionType, isMetadataOnly: true },
-      { transform: storedMetadata, handler: { changed: (key) => add(key.split("/")[0] ?? "") } },
+      {
+        transform: storedMetadata,
+        handler: { changed: (key, object) => this.#injectionChanged(key, object) },
+      },
     );
     this.#injections = injections;
-    const stops = [sources.listen(add), seen.listen(add)];
+    const stops = [
+      sources.listen((namespace, by) => this.#controller.add(namespace, by)),
+      seen.listen((namespace) => this.#controller.add(namespace)),
+    ];
     try {
       await Promise.all([injections.run(signal), this.#work(injections, before, signal)]);
     } finally {
       for (const stop of stops) stop();
       this.#awaited = undefined;
     }
+  }
+
+  #injectionChanged(key: string, object: KubeObject | undefined): void {
+    const [namespace = ""] = key.split("/");
+    const { resourceVersion } = this.#written.get(namespace) ?? {};
+    if (resourceVersion !== undefined && resourceVersion === object?.metadata.resourceVersion) return;
+    // It may be our own write, which others have caused.
+    this.#controller.add(namespace, ofInjections);
   }
 
   async #work(

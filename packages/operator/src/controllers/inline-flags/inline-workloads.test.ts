@@ -15,7 +15,7 @@ describe("FeatureFlags that are made of a workload's flags", () => {
     const flag = { metadata: { namespace: "shop", name, ownerReferences: [owner] } };
     const { transform, handler } = options.at(-1) ?? {};
     const kept = transform?.(flag) ?? flag;
-    handler?.changed?.(`shop/${name}`, kept, undefined);
+    handler?.changed(`shop/${name}`, kept, undefined);
     return { keys, kept };
   }
 
