@@ -48,4 +48,12 @@ describe("KeptSpecs", () => {
     const all = Array.from({ length: 20 }, (_, i) => keeps(`n${i}`, 10, 200));
     expect(all.reduce((sum, count) => sum + count)).to.be.within(38, 42);
   });
+
+  it("keeps what people write of each namespace, though a few namespaces have filled all there is", () => {
+    expect(keeps("quiet", 1, 0.5)).to.equal(1);
+    for (let i = 0; i < 8; i++) keeps(`full-${i}`, 8_000, 0.2);
+    expect(keeps("full-8", 100, 200)).to.equal(0);
+    expect(keeps("late", 100, 0.5)).to.be.within(15, 25);
+    expect(kept.admit("quiet", "0", spec(2)), "an edit of what was there before").to.equal(undefined);
+  });
 });

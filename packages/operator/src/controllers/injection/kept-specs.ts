@@ -5,6 +5,8 @@ import { charactersOf, maxCharacters } from "../../sources/spec-size.js";
 const maxBytesOfNamespace = 8 * 1024 * 1024;
 /** Of all namespaces. */
 const maxBytes = 32 * 1024 * 1024;
+/** What a namespace has room for even then: some twenty sources as people write them. Whoever has rights in a few namespaces must not take it from all others. */
+const reservedBytes = 64 * 1024;
 /** What an object takes beside its spec, with its place in the indexes. */
 const objectBytes = 1_024;
 /** Memory of an object, relative to its JSON: small fields take the most. */
@@ -33,7 +35,8 @@ export class KeptSpecs {
     if (characters > maxCharacters) return tooLarge;
     const bytes = objectBytes + bytesPerCharacter * characters;
     const ofNamespace = this.#bytes.get(namespace) ?? 0;
-    if (ofNamespace + bytes > maxBytesOfNamespace || this.#allBytes + bytes > maxBytes) return noRoom;
+    const isFull = this.#allBytes + bytes > maxBytes && ofNamespace + bytes > reservedBytes;
+    if (isFull || ofNamespace + bytes > maxBytesOfNamespace) return noRoom;
     const known = this.#byNamespace.get(namespace) ?? new Map<string, number>();
     this.#byNamespace.set(namespace, known.set(key, bytes));
     this.#bytes.set(namespace, ofNamespace + bytes);
