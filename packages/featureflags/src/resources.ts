@@ -60,5 +60,6 @@ export {
   inlineKinds,
   isInlineKind,
   maxInlineNameLength,
+  workloadOfInlineFlag,
   type InlineKind,
 } from "./resource/inline-flags.js";

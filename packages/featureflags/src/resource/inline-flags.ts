@@ -45,3 +45,15 @@ export const maxInlineNameLength = 234;
 export function inlineFlagName(kind: InlineKind, name: string): string {
   return `inline-${kind.toLowerCase()}-${name}`;
 }
+
+/** The workload of whose flags the FeatureFlag of this name is made; undefined for all other names. */
+export function workloadOfInlineFlag(
+  flag: string,
+): { readonly kind: InlineKind; readonly name: string } | undefined {
+  for (const kind of Object.keys(inlineKinds) as readonly InlineKind[]) {
+    const beginning = inlineFlagName(kind, "");
+    if (flag.length > beginning.length && flag.startsWith(beginning))
+      return { kind, name: flag.slice(beginning.length) };
+  }
+  return undefined;
+}

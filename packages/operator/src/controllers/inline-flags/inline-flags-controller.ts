@@ -23,7 +23,7 @@ import { checkingInlineFlags, readInlineFlags } from "../../admission/inline-fla
 import { maxFindings } from "../../admission/validate-feature-flag.js";
 import { isRefused } from "../../admission/validation-level.js";
 import type { DesiredObject } from "../../desired/desired-object.js";
-import { inlineDigest, inlineFeatureFlag } from "../../desired/inline-flag.js";
+import { inlineDigest, inlineFeatureFlag, inlineLabel } from "../../desired/inline-flag.js";
 import { Controller } from "../controller.js";
 import type { ControllerMetrics } from "../controller-metrics.js";
 import { parseWorkloadKey, watchInlineWorkloads, type WorkloadKey } from "./inline-workloads.js";
@@ -79,25 +79,22 @@ export class InlineFlagsController implements Runnable {
     const scope = { type: featureFlagType, namespace, name: inlineFlagName(kind, name) };
     const live = await this.#read(scope, signal);
     if (given === undefined) {
-      if (live !== undefined && isOf(live, workload)) await this.#remove(scope, live, signal);
+      if (live !== undefined && holderOf(live, key, workload) === "workload")
+        await this.#remove(scope, live, signal);
       await this.#remark(key, workload, null, signal);
       return undefined;
     }
     const desired = await this.#desired(key, workload, given.text);
     if ("problem" in desired) return this.#refuse(key, workload, desired.problem, signal);
-    if (live !== undefined && !isOf(live, workload)) {
-      const { kind: ownerKind, name: ownerName } = controllerOf(live) ?? {};
-      if (ownerKind === kind && ownerName === name) return { requeueAfterMs: collectedMs };
-      this.#warn(
-        key,
-        workload,
-        "NameTaken",
-        `There is a FeatureFlag ${scope.name} that is not the workload's.`,
-      );
+    const holder = live === undefined ? "workload" : holderOf(live, key, workload);
+    if (holder === "earlier workload") return { requeueAfterMs: collectedMs };
+    if (holder === "another") {
+      const note = `There is a FeatureFlag ${scope.name} that is not the workload's.`;
+      this.#warn(key, workload, "NameTaken", note);
       return this.#say(key, workload, { kind: "nameTaken" }, signal);
     }
     try {
-      await this.#write(scope, live, desired.object, signal);
+      await this.#write(scope, live, desired.object, { isOwned: holder === "workload" }, signal);
     } catch (error) {
       if (!(error instanceof KubeError && isRefusal.has(error.code))) throw error;
       await this.#refuse(key, workload, error.message, signal);
@@ -139,6 +136,7 @@ export class InlineFlagsController implements Runnable {
     scope: ObjectScope,
     live: KubeObject | undefined,
     desired: DesiredObject,
+    { isOwned }: { readonly isOwned: boolean },
     signal: AbortSignal,
   ): Promise<void> {
     const { client, context } = this.#options;
@@ -162,7 +160,7 @@ export class InlineFlagsController implements Runnable {
     };
     if (isDeepStrictEqual(next, live)) return;
     const written = await client.update(scope, next, signal, { query });
-    const isDrift = live.metadata.annotations?.[inlineDigest] === annotations?.[inlineDigest];
+    const isDrift = isOwned && live.metadata.annotations?.[inlineDigest] === annotations?.[inlineDigest];
     context.logger.info(
       { object },
       isDrift ? "what others changed of a workload's FeatureFlag is put back" : "a workload has other flags",
@@ -239,8 +237,21 @@ function workloadScope({ namespace, kind, name }: WorkloadKey): ObjectScope {
   return { type: { group, version, plural }, namespace, name };
 }
 
-function isOf(flag: KubeObject, { metadata: { uid } }: Workload): boolean {
-  return uid !== undefined && controllerOf(flag)?.uid === uid;
+/** Whose the FeatureFlag of a workload's name is. */
+type FlagHolder =
+  | "workload"
+  /** Nobody's any more: its workload was deleted without it, as to make a StatefulSet anew, or somebody has taken the owner away. */
+  | "nobody"
+  /** Of a workload that was of the same name, with which the garbage collector deletes it. */
+  | "earlier workload"
+  | "another";
+
+function holderOf(flag: KubeObject, { kind, name }: WorkloadKey, { metadata }: Workload): FlagHolder {
+  const owner = controllerOf(flag);
+  if (owner === undefined)
+    return flag.metadata.labels?.[inlineLabel] === kind.toLowerCase() ? "nobody" : "another";
+  if (owner.uid === metadata.uid) return "workload";
+  return owner.kind === kind && owner.name === name ? "earlier workload" : "another";
 }
 
 function isEnding({ metadata }: KubeObject): boolean {

@@ -23,7 +23,7 @@ describe("FeatureFlags that are made of a workload's flags", () => {
     expect(seen("inline-deployment-web", "Deployment", "web").keys).to.deep.equal(["shop/Deployment/web"]);
   });
 
-  it("have nothing looked at, and take no memory, where the owner is one that nobody can have", () => {
+  it("have the workload of their own name looked at, and take no memory, whatever owner they claim to have", () => {
     for (const [kind, owner] of [
       ["Deployment", ".."],
       ["Deployment", "web/scale"],
@@ -32,8 +32,13 @@ describe("FeatureFlags that are made of a workload's flags", () => {
       ["toString", "web"],
     ] as const) {
       const { keys, kept } = seen("inline-deployment-web", kind, owner);
-      expect(keys).to.deep.equal([]);
+      expect(keys).to.deep.equal(["shop/Deployment/web"]);
       expect(JSON.stringify(kept)).to.have.length.below(200);
     }
+  });
+
+  it("have nothing looked at where their name is none that is made", () => {
+    for (const name of ["web", "inline-pod-web", "inline-deployment-", "inline-toString-web"])
+      expect(seen(name, "Deployment", "web").keys, name).to.deep.equal([]);
   });
 });

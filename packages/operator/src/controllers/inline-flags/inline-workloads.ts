@@ -1,5 +1,10 @@
 import { createHash } from "node:crypto";
-import { inlineFlagName, inlineFlagsOf, inlineKinds, type InlineKind } from "@bunting/featureflags/resources";
+import {
+  inlineFlagsOf,
+  inlineKinds,
+  workloadOfInlineFlag,
+  type InlineKind,
+} from "@bunting/featureflags/resources";
 import { controllerOf, type ClusterWatches, type KubeObject, type ObjectMeta } from "@bunting/kube";
 import { featureFlagType } from "@bunting/protocol";
 import type { Runnable } from "@bunting/runtime";
@@ -12,15 +17,10 @@ export interface WorkloadKey {
   readonly name: string;
 }
 
-/** Of a workload with flags of its own, what says that there is something to do. */
-interface SeenWorkload extends KubeObject {
+/** Of a workload with flags of its own, or of the FeatureFlag of such flags, what says that there is something to do. */
+interface SeenObject extends KubeObject {
   readonly metadata: ObjectMeta & { readonly namespace: string };
   readonly digest: string;
-}
-
-/** Of a FeatureFlag that is made of a workload's flags, the key of that workload. */
-interface MadeFlag extends KubeObject {
-  readonly workload: string | undefined;
 }
 
 export function workloadKey({ namespace, kind, name }: WorkloadKey): string {
@@ -46,7 +46,7 @@ export function watchInlineWorkloads(
   return [
     ...kinds.map((kind) => {
       const { group, version, plural } = inlineKinds[kind];
-      return watches.inform<SeenWorkload>(
+      return watches.inform<SeenObject>(
         { type: { group, version, plural }, isMetadataOnly: true },
         {
           keeps: ({ metadata }) => inlineFlagsOf(metadata.annotations) !== undefined,
@@ -62,14 +62,17 @@ export function watchInlineWorkloads(
         },
       );
     }),
-    watches.inform<MadeFlag>(
+    watches.inform<SeenObject>(
       { type: featureFlagType, labelSelector: inlineLabel, isMetadataOnly: true },
       {
-        transform: (object) => ({ metadata: namesOf(object), workload: workloadOf(object) }),
+        transform: seenFlag,
         handler: {
-          changed: (_key, now, before) => {
-            const { workload } = now ?? before ?? {};
-            if (workload !== undefined) onChange(workload);
+          changed: (key, now, before) => {
+            // So does that of a FeatureFlag.
+            if (now?.digest === before?.digest) return;
+            const [namespace = "", name = ""] = key.split("/");
+            const workload = workloadOfInlineFlag(name);
+            if (workload !== undefined) onChange(workloadKey({ namespace, ...workload }));
           },
         },
       },
@@ -77,29 +80,19 @@ export function watchInlineWorkloads(
   ];
 }
 
-function seenWorkload(object: KubeObject): SeenWorkload {
+function seenWorkload(object: KubeObject): SeenObject {
   const { text = "" } = inlineFlagsOf(object.metadata.annotations) ?? {};
   const { uid = "", generation = 0 } = object.metadata;
-  const digest = createHash("sha256").update(`${uid} ${generation} ${text}`).digest("base64");
-  return { metadata: namesOf(object), digest };
+  return seen(object, `${uid} ${generation} ${text}`);
 }
 
-/**
- * Undefined for a FeatureFlag that is not called as its owner's. Whoever may write FeatureFlags can give them the label, and an owner of any name, of which an
- * API server checks neither the length nor the letters.
- */
-function workloadOf(object: KubeObject): string | undefined {
-  const { kind = "", name: ownerName = "" } = controllerOf(object) ?? {};
-  const { namespace, name } = namesOf(object);
-  if (!isInlineKind(kind) || inlineFlagName(kind, ownerName) !== name) return undefined;
-  return workloadKey({ namespace, kind, name: ownerName });
+function seenFlag(object: KubeObject): SeenObject {
+  const { uid = "", generation = 0, labels, annotations } = object.metadata;
+  return seen(object, JSON.stringify([uid, generation, labels, annotations, controllerOf(object)?.uid]));
 }
 
-function isInlineKind(kind: string): kind is InlineKind {
-  return Object.hasOwn(inlineKinds, kind);
-}
-
-function namesOf({ metadata }: KubeObject): ObjectMeta & { readonly namespace: string } {
+function seen({ metadata }: KubeObject, text: string): SeenObject {
   const { namespace = "", name, uid = "", resourceVersion = "" } = metadata;
-  return { namespace, name, uid, resourceVersion };
+  const digest = createHash("sha256").update(text).digest("base64");
+  return { metadata: { namespace, name, uid, resourceVersion }, digest };
 }
