@@ -1,7 +1,9 @@
+import path from "node:path";
 import { expect } from "chai";
 import { root } from "../helm/support/chart.js";
 import { eventually } from "../support/event-queue.js";
 import { skipWithout } from "../helm/support/tool.js";
+import { registryName } from "./support/addresses.js";
 import { AskingDeployment } from "./support/asking-deployment.js";
 import { installOperator, operatorNamespace, operatorPods, uninstallOperator } from "./support/operator.js";
 import { sharedNode } from "./support/use-node.js";

@@ -24,7 +24,7 @@ class World {
 
   readonly client: InlineFlagsOptions["client"] = {
     get: (scope) => this.#at(scope),
-    create: (scope, body) => {
+    create: (_scope, body) => {
       const { metadata } = body as KubeObject;
       return this.#write("create", `featureflags/${metadata.name}`, {
         ...body,
