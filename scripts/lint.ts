@@ -1,15 +1,17 @@
 /**
  * `npm run lint`: eslint with types, prettier and buf. `npm run lint -- packages/kube` judges only the files and folders that it names.
- * `--cache` leaves out files that are as they were when they last passed, for the loop of a developer: it does not see that a type which
+ * `--cache` has eslint leave out files that are as they were when they last passed, for the loop of a developer: it does not see that a type which
  * such a file imports has changed, so the gate does without.
  */
 import { spawnSync } from "node:child_process";
+import { createHash } from "node:crypto";
 import path from "node:path";
 import { parseArgs } from "node:util";
 import { ESLint } from "eslint";
+import { cacheDirectory } from "./cache-directory.js";
 
 const root = path.dirname(import.meta.dirname);
-const cacheDirectory = path.join(root, "node_modules/.bunting");
+const eslintCache = path.join(root, "node_modules/.bunting/eslint");
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: { cache: { type: "boolean", default: false } },
@@ -20,9 +22,13 @@ const paths = everything ? ["."] : positionals;
 
 const failed: string[] = [];
 if (!(await passesEslint())) failed.push("eslint");
-const prettierCache = ["--cache", "--cache-location", path.join(cacheDirectory, "prettier")];
-if (!passes("prettier", "--check", "--log-level=warn", ...(values.cache ? prettierCache : []), ...paths))
-  failed.push("prettier");
+// By content and options, which is all that prettier goes by: the gate may use it, too. In the home, where it outlives a checkout, for those of this path.
+const prettierCache = path.join(
+  cacheDirectory("prettier"),
+  createHash("sha256").update(root).digest("hex").slice(0, 16),
+);
+const byContent = ["--cache", "--cache-strategy=content", `--cache-location=${prettierCache}`];
+if (!passes("prettier", "--check", "--log-level=warn", ...byContent, ...paths)) failed.push("prettier");
 if (everything && !passes("buf", "lint", "packages/protocol")) failed.push("buf");
 // A field keeps its number, name and type: replicas, tiers and agents of other releases speak these protocols. A release replaces the file, by
 // `buf build --exclude-source-info -o released.json` in packages/protocol.
@@ -50,7 +56,7 @@ async function passesEslint(): Promise<boolean> {
       ? { overrideConfig: { languageOptions: { parserOptions: { projectService: false, project } } } }
       : {}),
     cache: values.cache,
-    cacheLocation: path.join(cacheDirectory, "eslint"),
+    cacheLocation: eslintCache,
     cacheStrategy: "content",
   });
   const results = await eslint.lintFiles(paths);
