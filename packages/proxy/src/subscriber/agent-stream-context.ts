@@ -1,5 +1,5 @@
 import type { TopicKey } from "@bunting/protocol";
-import type { RpcStatus, TransportSession } from "@bunting/rpc";
+import type { RpcStatus, TransportSession, TransportStream } from "@bunting/rpc";
 import type { Deadlines } from "@bunting/runtime";
 import type { Access } from "../access/access.js";
 import type { ProxyError } from "../proxy-error.js";
@@ -27,6 +27,8 @@ export interface AgentStreamContext extends TopicSubscriberContext {
   /** Throws a ProxyError if the topic is refused. */
   readonly subscribe: (topic: TopicKey, subscriber: Subscriber) => Subscription;
   readonly statusOf: (error: ProxyError) => RpcStatus;
+  /** Called once, when a stream has ended. */
+  readonly onClosed: (stream: TransportStream) => void;
   /** Decides when a stream may subscribe once more. */
   readonly requestTurns: SubscribeBudget;
   /** Counts and logs that a limit was reached, and returns the error to refuse with. */

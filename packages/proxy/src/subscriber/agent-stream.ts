@@ -42,10 +42,7 @@ export class AgentStream implements TopicsOwner, Requester, Admitted {
   /** Sends response headers and starts the heartbeat. */
   open(): void {
     this.#context.metrics.activeStreams(1);
-    this.#out.onClose(() => {
-      this.#close();
-      this.#context.metrics.activeStreams(-1);
-    });
+    this.#out.onClose(this);
     this.#out.sendHeaders();
     this.#context.silent.start(this.#writer);
   }
@@ -60,7 +57,7 @@ export class AgentStream implements TopicsOwner, Requester, Admitted {
   }
 
   /** @throws RpcError to end the call with, if the agent violates the protocol. */
-  receive(message: Uint8Array): void {
+  onMessage(message: Uint8Array): void {
     if (this.#stage === "ended") return;
     try {
       const request = readAgentRequest(message);
@@ -71,6 +68,18 @@ export class AgentStream implements TopicsOwner, Requester, Admitted {
       this.#close();
       throw error;
     }
+  }
+
+  /** Called by its call only. */
+  onEnd(): void {
+    this.end(halfClosed);
+  }
+
+  /** Called by its call only. */
+  onClosed(): void {
+    this.#context.onClosed(this.#out.stream);
+    this.#close();
+    this.#context.metrics.activeStreams(-1);
   }
 
   /** Handles the next request that waits. */
@@ -216,3 +225,8 @@ export class AgentStream implements TopicsOwner, Requester, Admitted {
     this.#topics.close();
   }
 }
+
+const halfClosed: RpcStatus = {
+  code: "UNAVAILABLE",
+  message: "the agent has closed its side of the stream, and can answer no more",
+};

@@ -18,7 +18,8 @@ export class StreamWriter {
   readonly #out: ResponseStream;
   readonly #topics: StreamTopics;
   readonly #owner: WriterOwner;
-  readonly #errors: AgentMessage[] = [];
+  /** Undefined until there is one. */
+  #errors: AgentMessage[] | undefined;
   readonly #inFlight: FrameInFlight;
   readonly #onWritten = (error?: Error): void => this.#finish(error);
   #state: WriterState = "idle";
@@ -42,7 +43,7 @@ export class StreamWriter {
   }
 
   get isFull(): boolean {
-    return this.#errors.length >= maxErrors;
+    return this.#errors !== undefined && this.#errors.length >= maxErrors;
   }
 
   /** The topic may have something to send. */
@@ -57,7 +58,7 @@ export class StreamWriter {
   }
 
   addError(topic: string, status: RpcStatus): void {
-    this.#errors.push(topicErrorMessage(topic, status));
+    (this.#errors ??= []).push(topicErrorMessage(topic, status));
     this.speak();
   }
 
@@ -84,7 +85,7 @@ export class StreamWriter {
   /** Writes what is due next, unless a message is being written. */
   speak(): void {
     for (;;) {
-      const owesError = this.#errors.length > 0;
+      const owesError = this.#errors !== undefined && this.#errors.length > 0;
       const isDraining = this.#lastStatus !== undefined;
       switch (nextWrite(this.#state, this.#owesTier, owesError, this.#topics, isDraining)) {
         case "nothing":
@@ -107,7 +108,7 @@ export class StreamWriter {
   }
 
   #writeError(): void {
-    const error = this.#errors.shift();
+    const error = this.#errors?.shift();
     this.#owner.onRoom();
     if (error !== undefined) this.#write(error);
   }

@@ -7,7 +7,7 @@ import {
   type JsonObject,
   type TopicKey,
 } from "@bunting/protocol";
-import type { Method, ResponseStream, RpcStatus, TransportSession } from "@bunting/rpc";
+import type { CloseListener, Method, ResponseStream, RpcStatus, TransportSession } from "@bunting/rpc";
 import type { RequestListener } from "@bunting/rpc/internal/call/method.js";
 import { createLogger, RateLimitedLog } from "@bunting/runtime";
 import { HeldFlags } from "@bunting/test/support/held-flags.js";
@@ -123,7 +123,7 @@ class ScriptedCall implements ResponseStream {
   readonly unwritten: { readonly response: Response; readonly onWritten: (error?: Error) => void }[] = [];
   readonly #onWrite: (response: Response, number: number) => void;
   #written = 0;
-  readonly #closeListeners: (() => void)[] = [];
+  readonly #closeListeners: CloseListener[] = [];
   status: RpcStatus | undefined;
 
   constructor(onWrite: (response: Response, number: number) => void) {
@@ -159,13 +159,15 @@ class ScriptedCall implements ResponseStream {
     throw error;
   }
 
-  onClose(listener: () => void): void {
+  onClose(listener: CloseListener): void {
     this.#closeListeners.push(listener);
   }
 
   close(): void {
     for (const { onWritten } of this.unwritten.splice(0)) onWritten(new Error("closed"));
-    for (const listener of this.#closeListeners.splice(0)) listener();
+    for (const one of this.#closeListeners.splice(0))
+      if (typeof one === "function") one();
+      else one.onClosed();
   }
 }
 

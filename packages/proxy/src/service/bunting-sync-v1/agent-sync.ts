@@ -1,5 +1,5 @@
 import { ProtocolError, type TopicKey } from "@bunting/protocol";
-import { bidiStreaming, type Call, type Method, type RpcStatus, type TransportStream } from "@bunting/rpc";
+import type { Call, Method, RpcStatus, TransportStream } from "@bunting/rpc";
 import { Deadlines } from "@bunting/runtime";
 import { anonymousAccess, type Access, type Admission } from "../../access/access.js";
 import { ProxyError } from "../../proxy-error.js";
@@ -53,6 +53,7 @@ export class AgentSync {
       startQueue,
       refresh: (topic, done, connection) => topics.refresh(topic, done, connection),
       statusOf,
+      onClosed: (stream) => this.#streams.delete(stream),
       requestTurns: options.requestTurns ?? new SubscribeBudget(),
       limitReached: (reason, { remoteAddress: peer }, message) => {
         metrics.refused(reason);
@@ -62,15 +63,15 @@ export class AgentSync {
       unanswered: new Deadlines(clock, options.ackTimeoutMs ?? 30_000, (subscriber) => subscriber.giveUp()),
       silent: new Deadlines(clock, options.heartbeatMs ?? 20_000, (stream) => stream.beat()),
     };
-    const sync = bidiStreaming({
+    const sync: Method = {
+      kind: "bidi-streaming",
       path: "/bunting.sync.v1.SyncService/Sync",
-      // The stream decodes it, so that it can end its subscriptions if that fails.
-      decode: (bytes) => bytes,
-      handle: (out) => {
+      maxMessageBytes: undefined,
+      // The stream decodes messages, so that it can end its subscriptions if that fails.
+      invoke: (out) => {
         const admission = admit(access, out);
         const stream = new AgentStream(context, out);
         this.#streams.set(out.stream, stream);
-        out.onClose(() => this.#streams.delete(out.stream));
         stream.open();
         if (!(admission instanceof Promise)) stream.admit(admission);
         else
@@ -78,12 +79,9 @@ export class AgentSync {
             (settled) => stream.admit(settled),
             (error: unknown) => stream.fail(rpcErrorOf(error)),
           );
-        return {
-          onMessage: (message) => stream.receive(message),
-          onEnd: () => stream.end(halfClosed),
-        };
+        return stream;
       },
-    });
+    };
     this.methods = [sync];
   }
 
@@ -102,11 +100,6 @@ function admit(access: Access, call: Call): Admission | Promise<Admission> {
     throw rpcErrorOf(error);
   }
 }
-
-const halfClosed: RpcStatus = {
-  code: "UNAVAILABLE",
-  message: "the agent has closed its side of the stream, and can answer no more",
-};
 
 /** Messages repeat the name of their topic and are shared by all agents, so all agents have to use the same name. */
 function parseTopic(selector: string, parseSelector: (selector: string) => TopicKey): TopicKey {
