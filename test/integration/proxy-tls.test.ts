@@ -189,6 +189,21 @@ describe("bunting-proxy with TLS", () => {
       expect(await metric(proxy, `tls_handshakes_total{result="protocol"}`)).to.equal(1);
     });
 
+    it("takes no early data of a session that is resumed: whoever recorded it could send it again", async () => {
+      await startWith("off");
+      const directory = new TempDirectory();
+      closing.push(() => directory.remove());
+      const [session, early] = [directory.file("session.pem"), directory.file("early.txt")];
+      directory.replace("early.txt", "GET / HTTP/1.1\r\nhost: localhost\r\n\r\n");
+      const first = await sClient(port, "-tls1_3", "-alpn", "http/1.1", "-sess_out", session);
+      expect(first).to.contain("Max Early Data: 0").and.to.contain(served);
+      const again = await sClient(
+        port,
+        ...["-tls1_3", "-alpn", "http/1.1", "-sess_in", session, "-early_data", early],
+      );
+      expect(again).to.contain("Reused, TLSv1.3").and.to.contain("Early data was not sent");
+    });
+
     for (const version of ["-tls1_2", "-tls1_3"])
       it(`lets in clients with a valid certificate only (${version})`, async () => {
         const expired = await authority.issue({ validToMs: Date.now() - 1_000 });
