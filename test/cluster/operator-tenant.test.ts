@@ -134,3 +134,62 @@ describe("a tenant who fills a namespace with large objects", function () {
     }
   });
 });
+
+const sources = scaled(10_000, 150);
+/** Who edit at a time, as fast as an API server takes it. */
+const editors = 8;
+
+describe(`a tenant with ${sources} FeatureFlagSources, who edits one all the time`, function () {
+  this.timeout(scaled(1_800_000, 180_000));
+  const cluster = freshCluster();
+
+  it("keeps no operator from serving others, and gets what was written last", async () => {
+    const home = await OperatorHome.create(cluster(), []);
+    const operator = home.start("operator-1");
+    await operator.leads();
+    const namespace = await cluster().createNamespace();
+    const path = `${core}/namespaces/${namespace}/featureflagsources`;
+    const source = (name: string, value: string): object => ({
+      apiVersion: "core.openfeature.dev/v1beta1",
+      kind: "FeatureFlagSource",
+      metadata: { name, namespace },
+      spec: { sources: [{ source: "flags", provider: "flagd-proxy" }], envVars: [{ name: "V", value }] },
+    });
+    const numbers = Array.from({ length: sources }, (_, index) => index);
+    await inParallel(numbers, (index) => cluster().api.create(path, source(`s-${index}`, "first")));
+    const editing = new AbortController();
+    const edit = async (): Promise<void> => {
+      for (let edits = 0; !editing.signal.aborted; edits++)
+        await cluster().api.request("PATCH", `${path}/s-0?fieldManager=test&force=true`, {
+          body: source("s-0", `edit-${edits}`),
+          contentType: "application/apply-patch+yaml",
+        });
+    };
+    const edited = Promise.all(Array.from({ length: editors }, edit));
+    let peak = 0;
+    try {
+      await home.put("FeatureFlagSource", "app", { sources: [{ source: "flags", provider: "flagd-proxy" }] });
+      await eventually(
+        async () => {
+          peak = Math.max(peak, rssBytes(operator.process.pid) / 2 ** 20);
+          await delay(100);
+          const object = await cluster().api.get(home.path("FeatureFlagSource", "app"));
+          return JSON.stringify(object["status"] ?? {}).includes("get the entry");
+        },
+        "the other namespace is served",
+        60_000,
+      );
+      editing.abort();
+      await edited;
+      await cluster().api.apply(`${path}/s-0`, source("s-0", "the-last"));
+      await eventually(async () => {
+        const injection = `/apis/bunting.dev/v1alpha1/namespaces/${namespace}/injections/bunting`;
+        return (await cluster().api.request("GET", injection)).text.includes("the-last");
+      }, "what was written last is compiled");
+      expect(peak).to.be.below(limitMiB);
+    } finally {
+      editing.abort();
+      await home.stop();
+    }
+  });
+});
