@@ -33,6 +33,7 @@ interface InjectionObject extends ApiObject {
 /** A controller that runs, as it does on a leader. */
 interface Leading {
   readonly seen: SeenTexts;
+  readonly sources: ClusterSources;
   /** Namespaces that use the proxy; with `complete` once all have been heard of. */
   readonly proxyUsers: Set<string>;
   /** By namespace, the names of FeatureFlags that are read as files. */
@@ -70,7 +71,12 @@ describe("Injections on a real API server", function () {
   function lead({
     clock = systemClock,
     crossNamespace = "consent",
-  }: { readonly clock?: Clock; readonly crossNamespace?: CrossNamespace } = {}): Leading {
+    beforeWrite = () => Promise.resolve(),
+  }: {
+    readonly clock?: Clock;
+    readonly crossNamespace?: CrossNamespace;
+    readonly beforeWrite?: () => Promise<void>;
+  } = {}): Leading {
     const metrics = operatorMetrics(createRegistry(false));
     const reflected = { relist: () => undefined, event: () => undefined, error: () => undefined };
     const watches = new ClusterWatches({
@@ -104,8 +110,13 @@ describe("Injections on a real API server", function () {
       usage: new SourceUsage(),
       context,
     });
+    const { client } = connected;
     const controller = new InjectionController({
-      client: connected.client,
+      client: {
+        get: (...args) => client.get(...args),
+        delete: (...args) => client.delete(...args),
+        apply: (...args) => beforeWrite().then(() => client.apply(...args)),
+      },
       watches,
       sources,
       seen,
@@ -138,7 +149,7 @@ describe("Injections on a real API server", function () {
       await work;
     };
     again();
-    return { seen, proxyUsers, files, stop, again };
+    return { seen, sources, proxyUsers, files, stop, again };
   }
 
   const path = (plural: string, name = "", of = namespace): string =>
@@ -303,21 +314,38 @@ describe("Injections on a real API server", function () {
         namespace,
         readers.join(","),
       );
-    const compiled = async (value: string): Promise<number> => {
+    /** The versions of the Injections that have this. */
+    const compiled = async (value: string): Promise<readonly number[]> => {
       const { status, text } = await cluster().api.request("GET", "/apis/bunting.dev/v1alpha1/injections");
       // An API server that has just begun to serve the type answers 429.
-      if (status !== 200) return NaN;
+      if (status !== 200) return [];
       const { items } = JSON.parse(text) as ApiList;
       const found = items.filter(({ metadata }) => metadata.namespace?.startsWith("reader-") === true);
-      return found.filter(({ spec }) => JSON.stringify(spec).includes(value)).length;
+      const having = found.filter(({ spec }) => JSON.stringify(spec).includes(value));
+      return having.map(({ metadata }) => Number(metadata.resourceVersion));
     };
-    lead();
+    const untilAllHave = (value: string): Promise<void> =>
+      eventually(async () => (await compiled(value)).length === readers.length, `all have ${value}`, 90_000);
+    let whenFree = Promise.resolve();
+    const { sources } = lead({ beforeWrite: () => whenFree });
     await share("first-edit");
-    await eventually(async () => (await compiled("first-edit")) === readers.length, "all have it", 90_000);
+    await untilAllHave("first-edit");
+    // Nothing is written until the operator has heard of both.
+    let free: () => void = () => undefined;
+    whenFree = new Promise((resolve) => (free = resolve));
+    const heard = new Set<string>();
+    sources.listen((each) => heard.add(each));
     await share("second-edit");
+    await eventually(() => readers.every((reader) => heard.has(reader)), "the edit is heard of");
     await put("FeatureFlagSource", "own", proxied, other);
-    await until((each) => texts(each) === "own", "the other namespace's", other);
-    expect(await compiled("second-edit")).to.be.below(readers.length / 2);
+    await eventually(() => heard.has(other), "so is the other one");
+    free();
+    const { metadata } = await until((each) => texts(each) === "own", "the other namespace's", other);
+    await untilAllHave("second-edit");
+    const earlier = (await compiled("second-edit")).filter(
+      (version) => version < Number(metadata.resourceVersion),
+    );
+    expect(earlier).to.have.length.below(readers.length / 2);
   });
 
   it("have nothing made for what is only shared with a namespace, also by the next leader, until a Pod names it", async () => {
