@@ -93,9 +93,6 @@ export const findingCodes = {
   "sidecar-not-running": failed("The sidecar of a Pod does not run, or is not ready."),
   "topic-refused": failed("The operator or agents refuse the flags of a FeatureFlag."),
   "topic-stale": warning("A proxy can't tell whether what it serves of a FeatureFlag is the newest."),
-  "sidecars-not-connected": warning(
-    "Fewer sidecars are subscribed to a FeatureFlag than run with it: the others answer from what they had. A sidecar that has just started connects within seconds.",
-  ),
   "subscriber-behind": warning("A subscriber waits for the newest version of its flags."),
   "subscriber-left": warning("A subscriber has gone without the newest version of its flags."),
 } as const satisfies Readonly<Record<string, CodeMeaning>>;

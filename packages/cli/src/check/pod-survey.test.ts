@@ -75,39 +75,4 @@ describe("PodSurvey", () => {
       ["agent:2", 1],
     ]);
   });
-
-  it("counts the sidecars that run with a FeatureFlag of a proxy, and names the first", () => {
-    const source = (name: string): object => ({
-      uri: "flagd-proxy-svc.flags:8015",
-      provider: "grpc",
-      selector: `core.openfeature.dev/shop/${name}`,
-    });
-    const running = (name: string, sources: unknown, ready = true): KubeObject => {
-      const object = pod(name, injected, {
-        image: "agent:1",
-        status: { initContainerStatuses: [{ name: "flagd", ready, state: { running: {} } }] },
-      });
-      const text = typeof sources === "string" ? sources : JSON.stringify(sources);
-      const initContainers = [{ name: "flagd", image: "agent:1", args: ["start", "--sources", text] }];
-      return { ...object, spec: { ...(object["spec"] as object), initContainers } };
-    };
-    const survey = surveyed(
-      ...["1", "2", "3", "4"].map((name) => running(name, [source("a"), source("a"), source("b")])),
-      running("5", [source("a")]),
-      running("not-ready", [source("a")], false),
-      running("remote", [
-        { uri: "https://a.example", provider: "http" },
-        { provider: "grpc", selector: "x=y" },
-        null,
-        1,
-      ]),
-      running("broken", "[{"),
-      running("no list", {}),
-      pod("starting", injected, { image: "agent:1" }),
-    );
-    expect([...survey.readers]).to.deep.equal([
-      ["shop/a", { count: 5, pods: ["shop/1", "shop/2", "shop/3"] }],
-      ["shop/b", { count: 4, pods: ["shop/1", "shop/2", "shop/3"] }],
-    ]);
-  });
 });

@@ -1,7 +1,6 @@
 import { podRequest } from "@bunting/featureflags/resources";
 import type { KubeObject } from "@bunting/kube";
 import { podAnnotations } from "../operator/operator-names.js";
-import { topicsOfSidecar } from "./sidecar-topics.js";
 import { asShownPod, sidecarOf, sidecarState, type ShownPod } from "../operator/shown-pod.js";
 
 /** Pods of one owner to which the same has happened. */
@@ -14,16 +13,6 @@ export interface PodGroup {
   readonly state?: { readonly words: string; readonly isRunning: boolean };
 }
 
-/** Sidecars that run and read the same FeatureFlag from a proxy. */
-export interface ReadingSidecars {
-  readonly count: number;
-  /** Names of the first Pods. */
-  readonly pods: readonly string[];
-}
-
-/** So many names are enough for a sentence. */
-const mostNamed = 3;
-
 interface OwnedMeta {
   readonly ownerReferences?: readonly { readonly name: string }[];
   readonly deletionTimestamp?: string;
@@ -34,7 +23,6 @@ export class PodSurvey {
   readonly #without = new Map<string, PodGroup>();
   readonly #unwell = new Map<string, PodGroup>();
   readonly #images = new Map<string, number>();
-  readonly #readers = new Map<string, ReadingSidecars>();
 
   /** Groups of Pods that ask for flags, and have neither a sidecar nor a mark of ours. */
   get without(): readonly PodGroup[] {
@@ -49,11 +37,6 @@ export class PodSurvey {
   /** Images of our sidecars, and how many Pods have each. */
   get images(): ReadonlyMap<string, number> {
     return this.#images;
-  }
-
-  /** Of our sidecars that are ready, by what they read: `namespace/name` of a FeatureFlag. */
-  get readers(): ReadonlyMap<string, ReadingSidecars> {
-    return this.#readers;
   }
 
   add(object: KubeObject): void {
@@ -77,14 +60,6 @@ export class PodSurvey {
       this.#images.set(image, (this.#images.get(image) ?? 0) + 1);
       const state = sidecarState(pod);
       if (state?.isRunning === false) group(this.#unwell, { state }, state.words);
-      if (state?.isRunning === true)
-        for (const topic of topicsOfSidecar(sidecar)) {
-          const { count = 0, pods = [] } = this.#readers.get(topic) ?? {};
-          this.#readers.set(topic, {
-            count: count + 1,
-            pods: [...pods, `${namespace}/${name}`].slice(0, mostNamed),
-          });
-        }
     }
   }
 }

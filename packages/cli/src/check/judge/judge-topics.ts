@@ -1,19 +1,16 @@
 import type { LateStatus, TopicStatus } from "../../status/proxy-status.js";
 import { span } from "../../status/span.js";
 import type { FlagVerdict } from "../cluster-survey.js";
-import type { ReadingSidecars } from "../pod-survey.js";
 import type { CheckFinding } from "../finding-codes.js";
 import type { AskedProxies } from "../proxy/ask-proxies.js";
 
 export interface TopicsFacts {
   readonly proxies: AskedProxies;
   readonly flags: ReadonlyMap<string, FlagVerdict>;
-  /** By FeatureFlag. Empty where not all proxies are asked: nobody knows then whom the others serve. */
-  readonly readers: ReadonlyMap<string, ReadingSidecars>;
 }
 
 /** A topic that several replicas serve is a finding once. */
-export function judgeTopics({ proxies, flags, readers }: TopicsFacts): readonly CheckFinding[] {
+export function judgeTopics({ proxies, flags }: TopicsFacts): readonly CheckFinding[] {
   const found = new Map<string, CheckFinding>();
   const add = (finding: CheckFinding): void => {
     const key = `${finding.code} ${finding.where}`;
@@ -34,32 +31,7 @@ export function judgeTopics({ proxies, flags, readers }: TopicsFacts): readonly 
     for (const one of status.late.shown) add(judgeLate(one));
     for (const one of status.leftBehind.shown) add(judgeLate(one));
   }
-  return [...found.values(), ...judgeReaders(proxies, readers)];
-}
-
-/** Sidecars that have lost their proxy are known to no proxy after a while. Other clients may subscribe as well, so that only too few of them say something. */
-function judgeReaders(proxies: AskedProxies, readers: TopicsFacts["readers"]): readonly CheckFinding[] {
-  const subscribers = new Map<string, number>();
-  for (const { answer } of proxies) {
-    if (answer.kind !== "status") return [];
-    for (const { topic, subscribers: count = 0 } of answer.status.topics)
-      if (topic !== undefined) subscribers.set(topic, (subscribers.get(topic) ?? 0) + count);
-  }
-  return [...readers].flatMap(([topic, { count, pods }]): readonly CheckFinding[] => {
-    const missing = count - (subscribers.get(topic) ?? 0);
-    if (missing <= 0) return [];
-    const [pod = ""] = pods;
-    const [namespace = "", name = ""] = pod.split("/");
-    const others = count > pods.length ? ` and ${count - pods.length} more` : "";
-    return [
-      {
-        code: "sidecars-not-connected",
-        where: `FeatureFlag ${topic}`,
-        what: `${missing} of the ${count} sidecars that read it ${missing === 1 ? "is" : "are"} connected to no proxy; it is read by ${pods.join(", ")}${others}`,
-        todo: `ask each of them: kubectl get --raw /api/v1/namespaces/${namespace}/pods/${name}:8014/proxy/readyz says whether it is connected, and if not, why`,
-      },
-    ];
-  });
+  return [...found.values()];
 }
 
 function judgeTopic({ topic = "?", staleReason, state, rejections }: TopicStatus): readonly CheckFinding[] {

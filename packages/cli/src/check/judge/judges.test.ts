@@ -14,7 +14,6 @@ import { judgePods } from "./judge-pods.js";
 import { judgeProxies, judgeSync, type SyncFacts } from "./judge-proxies.js";
 import { judgeRights } from "./judge-rights.js";
 import { judgeSources } from "./judge-sources.js";
-import type { AskedProxy } from "../proxy/ask-proxies.js";
 import { judgeTopics } from "./judge-topics.js";
 import { judgeVersion } from "./judge-version.js";
 
@@ -379,7 +378,7 @@ describe("judgeTopics", () => {
       ["shop/a", { refusal: "The flag f is bad." }],
       ["shop/b", {}],
     ]);
-    const found = judgeTopics({ proxies, flags, readers: new Map() });
+    const found = judgeTopics({ proxies, flags });
     expect(briefly(found)).to.deep.equal([
       "topic-refused FeatureFlag shop/a",
       "topic-refused proxy one",
@@ -388,48 +387,15 @@ describe("judgeTopics", () => {
       "subscriber-left shop/web-2 of shop/a",
     ]);
     expectSentences(found);
-    expect(judgeTopics({ proxies: [proxies[0]], flags: new Map(), readers: new Map() })[1]?.what).to.equal(
+    expect(judgeTopics({ proxies: [proxies[0]], flags: new Map() })[1]?.what).to.equal(
       "agents refuse its flag f: bad",
     );
-  });
-
-  it("finds FeatureFlags that fewer subscribe to than run with them, over all replicas", () => {
-    const replica = (name: string, subscribers: object): AskedProxy => {
-      const topics = Object.entries(subscribers).map(([topic, count]) => ({
-        topic,
-        subscribers: count as number,
-      }));
-      return { name, answer: { kind: "status", status: asProxyStatus({ topics }) }, sync: undefined };
-    };
-    const proxies = [
-      replica("one", { "shop/a": 1, "shop/b": 2 }),
-      replica("two", { "shop/a": 1, "shop/c": 9 }),
-    ];
-    const readers = new Map([
-      ["shop/a", { count: 5, pods: ["shop/web-1", "shop/web-2", "shop/web-3"] }],
-      ["shop/b", { count: 2, pods: ["shop/web-1", "shop/web-2"] }],
-      ["shop/d", { count: 1, pods: ["shop/web-4"] }],
-    ]);
-    const found = judgeTopics({ proxies, flags: new Map(), readers });
-    expect(briefly(found)).to.deep.equal([
-      "sidecars-not-connected FeatureFlag shop/a",
-      "sidecars-not-connected FeatureFlag shop/d",
-    ]);
-    expect(found[0]?.what).to.equal(
-      "3 of the 5 sidecars that read it are connected to no proxy; it is read by shop/web-1, shop/web-2, shop/web-3 and 2 more",
-    );
-    expect(found[0]?.todo).to.contain("/namespaces/shop/pods/web-1:8014/proxy/readyz");
-    expectSentences(found);
-    const away = { name: "three", answer: { kind: "unreachable", message: "no" }, sync: undefined } as const;
-    expect(briefly(judgeTopics({ proxies: [...proxies, away], flags: new Map(), readers }))).to.deep.equal([
-      "not-checked proxy three",
-    ]);
   });
 
   it("does not call well what a proxy serves whose status can't be had, or is none", () => {
     for (const kind of ["unreachable", "unreadable"] as const) {
       const proxies = [{ name: "one", answer: { kind, message: "it has no status" }, sync: undefined }];
-      const found = judgeTopics({ proxies, flags: new Map(), readers: new Map() });
+      const found = judgeTopics({ proxies, flags: new Map() });
       expect(briefly(found)).to.deep.equal(["not-checked proxy one"]);
       expectSentences(found);
     }
