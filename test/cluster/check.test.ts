@@ -238,6 +238,7 @@ describe("bunting check of an installation on a real API server", function () {
       "proxy ok",
       "sources ok",
       "pods ok",
+      "pods ok",
       "topics ok",
     ]);
     expect(code).to.equal(0);

@@ -6,6 +6,7 @@ export {
 } from "./config/connect-cluster.js";
 export { isInCluster } from "./config/in-cluster.js";
 export { kubeconfigConfig } from "./config/kubeconfig.js";
+export type { ClusterConfig } from "./config/cluster-config.js";
 export { loadClusterConfig } from "./config/load-cluster-config.js";
 export { Discovery, type DiscoveryOptions } from "./discovery/discovery.js";
 export {

@@ -14,10 +14,12 @@ import { judgeProxies, judgeSync, type SyncFacts } from "./judge/judge-proxies.j
 import { judgeRights } from "./judge/judge-rights.js";
 import { judgeSources } from "./judge/judge-sources.js";
 import { judgeTopics } from "./judge/judge-topics.js";
+import { judgeUnserved } from "./judge/judge-unserved.js";
 import { judgeVersion } from "./judge/judge-version.js";
 import { probeSync } from "./proxy/probe-sync.js";
 import { readAdmission } from "./read-admission.js";
 import { readInstallerRights, readServiceRights } from "./read-rights.js";
+import { readUnserved } from "./read-unserved.js";
 
 /** Limit of groups of Pods that are explained: each takes some questions to the API server. */
 const mostExplained = 50;
@@ -106,6 +108,9 @@ export const checks: readonly Check[] = [
       proxies: await survey.proxies(),
       neededBy: needy(await survey.sources()),
       namespace: survey.options.namespace,
+      operators: (await survey.operators())
+        .filter(({ isStock }) => !isStock)
+        .map(({ namespace }) => namespace),
     }),
     judge: judgeProxies,
   }),
@@ -129,6 +134,13 @@ export const checks: readonly Check[] = [
     phases: ["installed"],
     read: readPods,
     judge: judgePods,
+  }),
+  check({
+    group: "pods",
+    title: "sidecars that run have a proxy that they ask",
+    phases: ["installed"],
+    read: readUnserved,
+    judge: judgeUnserved,
   }),
   check({
     group: "topics",

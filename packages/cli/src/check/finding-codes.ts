@@ -91,8 +91,14 @@ export const findingCodes = {
   "source-refused": failed("The operator says in the conditions of a FeatureFlagSource that it refuses it."),
   "pod-not-injected": failed("A Pod asks for flags, and has no sidecar."),
   "sidecar-not-running": failed("The sidecar of a Pod does not run, or is not ready."),
+  "sidecar-cut-off": failed(
+    "A sidecar runs and is ready, and is no subscriber of a proxy: it answers from older flags, and edits do not reach it. Subscribers that are no sidecars can hide one.",
+  ),
   "topic-refused": failed("The operator or agents refuse the flags of a FeatureFlag."),
   "topic-stale": warning("A proxy can't tell whether what it serves of a FeatureFlag is the newest."),
+  "subscriber-missing": warning(
+    "More sidecars are to have a FeatureFlag from a proxy than the proxies have subscribers, and not all sidecars tell why. A rollout is a reason.",
+  ),
   "subscriber-behind": warning("A subscriber waits for the newest version of its flags."),
   "subscriber-left": warning("A subscriber has gone without the newest version of its flags."),
 } as const satisfies Readonly<Record<string, CodeMeaning>>;

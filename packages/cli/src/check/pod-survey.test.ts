@@ -61,6 +61,23 @@ describe("PodSurvey", () => {
     expect([...survey.images]).to.deep.equal([["agent:1", 1]]);
   });
 
+  it("counts the sidecars that run and have a FeatureFlag from a proxy, and keeps some of them to be asked", () => {
+    const selector = "core.openfeature.dev/shop/a";
+    const sources = JSON.stringify([{ uri: "proxy:8015", provider: "grpc", selector }]);
+    const args = ["--sources", sources];
+    const reader = (name: string, ready: boolean): KubeObject => ({
+      ...pod(name, injected, {
+        status: { initContainerStatuses: [{ name: "flagd", ready, state: { running: {} } }] },
+      }),
+      spec: { containers: [{ name: "app" }], initContainers: [{ name: "flagd", image: "agent:1", args }] },
+    });
+    const many = Array.from({ length: 60 }, (_, index) => reader(`web-${index}`, true));
+    const { readers } = surveyed(...many, reader("unready", false));
+    expect([...readers.keys()]).to.deep.equal(["shop/a"]);
+    expect(readers.get("shop/a")?.count).to.equal(60);
+    expect(readers.get("shop/a")?.pods).to.have.length(50);
+  });
+
   it("groups sidecars that do not run by what they do", () => {
     const status = (state: object): object => ({ initContainerStatuses: [{ name: "flagd", state }] });
     const waiting = status({ waiting: { reason: "ErrImagePull" } });

@@ -1,7 +1,15 @@
 import { podRequest } from "@bunting/featureflags/resources";
 import type { KubeObject } from "@bunting/kube";
+import { proxiedFlags } from "../operator/explain/sidecar-flags.js";
+import { namedAddressText } from "../operator/object-address.js";
 import { podAnnotations } from "../operator/operator-names.js";
-import { asShownPod, sidecarOf, sidecarState, type ShownPod } from "../operator/shown-pod.js";
+import {
+  asShownPod,
+  sidecarOf,
+  sidecarState,
+  type ShownContainer,
+  type ShownPod,
+} from "../operator/shown-pod.js";
 
 /** Pods of one owner to which the same has happened. */
 export interface PodGroup {
@@ -13,6 +21,16 @@ export interface PodGroup {
   readonly state?: { readonly words: string; readonly isRunning: boolean };
 }
 
+/** Pods whose sidecar runs, and is to have a FeatureFlag from a proxy. */
+export interface TopicReaders {
+  readonly count: number;
+  /** Some of them. */
+  readonly pods: readonly ShownPod[];
+}
+
+/** Limit of the Pods of a FeatureFlag that are kept, to be asked. */
+const mostReadersKept = 50;
+
 interface OwnedMeta {
   readonly ownerReferences?: readonly { readonly name: string }[];
   readonly deletionTimestamp?: string;
@@ -23,6 +41,7 @@ export class PodSurvey {
   readonly #without = new Map<string, PodGroup>();
   readonly #unwell = new Map<string, PodGroup>();
   readonly #images = new Map<string, number>();
+  readonly #readers = new Map<string, TopicReaders>();
 
   /** Groups of Pods that ask for flags, and have neither a sidecar nor a mark of ours. */
   get without(): readonly PodGroup[] {
@@ -37,6 +56,11 @@ export class PodSurvey {
   /** Images of our sidecars, and how many Pods have each. */
   get images(): ReadonlyMap<string, number> {
     return this.#images;
+  }
+
+  /** By `namespace/name` of a FeatureFlag. */
+  get readers(): ReadonlyMap<string, TopicReaders> {
+    return this.#readers;
   }
 
   add(object: KubeObject): void {
@@ -60,6 +84,18 @@ export class PodSurvey {
       this.#images.set(image, (this.#images.get(image) ?? 0) + 1);
       const state = sidecarState(pod);
       if (state?.isRunning === false) group(this.#unwell, { state }, state.words);
+      if (state?.isRunning === true) this.#addReader(pod, sidecar);
+    }
+  }
+
+  #addReader(pod: ShownPod, sidecar: ShownContainer): void {
+    for (const address of proxiedFlags(sidecar)) {
+      const topic = namedAddressText(address);
+      const { count, pods } = this.#readers.get(topic) ?? { count: 0, pods: [] };
+      this.#readers.set(topic, {
+        count: count + 1,
+        pods: pods.length < mostReadersKept ? [...pods, pod] : pods,
+      });
     }
   }
 }

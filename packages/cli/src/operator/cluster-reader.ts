@@ -1,10 +1,14 @@
+import type { Duplex } from "node:stream";
 import {
+  forwardPort,
   Http2Transport,
   KubeError,
   loadClusterConfig,
   RestClient,
+  type ClusterConfig,
   type KubeObject,
   type ObjectScope,
+  type PodPort,
   type ResourceScope,
 } from "@bunting/kube";
 import type { Io } from "../terminal/io.js";
@@ -22,10 +26,17 @@ const pageLength = 500;
 export class ClusterReader {
   readonly client: RestClient;
   readonly signal: AbortSignal;
+  readonly #config: ClusterConfig;
 
-  constructor(client: RestClient, signal: AbortSignal) {
+  constructor(client: RestClient, config: ClusterConfig, signal: AbortSignal) {
     this.client = client;
     this.signal = signal;
+    this.#config = config;
+  }
+
+  /** Connects to a port of a Pod. @throws KubeError */
+  dialPod(target: PodPort, signal: AbortSignal): Promise<Duplex> {
+    return forwardPort(this.#config, target, signal);
   }
 
   /** @throws KubeError for what is neither an absence nor a matter of rights. */
@@ -94,7 +105,7 @@ export async function withCluster<Result>(
   const transport = new Http2Transport(config, { program: `bunting-cli/${version}` });
   try {
     const client = new RestClient(transport, { refusedAdvice: config.refusedAdvice });
-    return await work(new ClusterReader(client, io.signal));
+    return await work(new ClusterReader(client, config, io.signal));
   } finally {
     await transport.close();
   }

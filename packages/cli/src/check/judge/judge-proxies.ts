@@ -7,17 +7,28 @@ export interface ProxiesFacts {
   /** A FeatureFlagSource that needs a proxy, if there is one. */
   readonly neededBy: string | undefined;
   readonly namespace: string;
+  /** Namespaces in which operators of ours are. */
+  readonly operators: readonly string[];
 }
 
-export function judgeProxies({ proxies, neededBy, namespace }: ProxiesFacts): readonly CheckFinding[] {
+export function judgeProxies({
+  proxies,
+  neededBy,
+  namespace,
+  operators,
+}: ProxiesFacts): readonly CheckFinding[] {
   if (proxies.length > 0) return proxies.flatMap(judgeProxy);
   if (neededBy === undefined) return [];
+  const elsewhere = operators.find((one) => one !== namespace);
+  const isElsewhere = elsewhere !== undefined && !operators.includes(namespace);
   return [
     {
       code: "proxy-missing",
       where: `namespace ${namespace}`,
       what: `no Pod of a proxy runs, and ${neededBy} needs one`,
-      todo: `see what the operator logs, or name another namespace: kubectl -n ${namespace} get deployment,pods`,
+      todo: isElsewhere
+        ? `check the namespace of the operator: bunting check -n ${elsewhere}`
+        : `see what the operator logs, or name another namespace: kubectl -n ${namespace} get deployment,pods`,
     },
   ];
 }

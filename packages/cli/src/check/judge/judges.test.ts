@@ -6,6 +6,7 @@ import { expect } from "chai";
 import { asProxyStatus } from "../../status/proxy-status.js";
 import type { CheckFinding } from "../finding-codes.js";
 import type { InstalledOperator } from "../installed-operator.js";
+import { sidecarAccount, type SidecarAccount } from "../../operator/ask-sidecar.js";
 import type { PodExplanation } from "../../operator/explain/explanation.js";
 import { judgeAdmission, type AdmissionFacts } from "./judge-admission.js";
 import { definitions, judgeDefinitions } from "./judge-definitions.js";
@@ -15,6 +16,7 @@ import { judgeProxies, judgeSync, type SyncFacts } from "./judge-proxies.js";
 import { judgeRights } from "./judge-rights.js";
 import { judgeSources } from "./judge-sources.js";
 import { judgeTopics } from "./judge-topics.js";
+import { judgeUnserved, type UnservedFacts, type UnservedPod } from "./judge-unserved.js";
 import { judgeVersion } from "./judge-version.js";
 
 function briefly(findings: readonly CheckFinding[]): readonly string[] {
@@ -231,11 +233,19 @@ describe("judgeOperators and judgeVersions", () => {
 describe("judgeProxies", () => {
   const sync = undefined;
   const status = asProxyStatus({ isReady: true, topics: [] });
-  const facts = { neededBy: "FeatureFlagSource a/b", namespace: "flags" };
+  const facts = { neededBy: "FeatureFlagSource a/b", namespace: "flags", operators: ["flags"] };
 
   it("wants a proxy only if a source needs one", () => {
     expect(briefly(judgeProxies({ ...facts, proxies: [] }))).to.deep.equal(["proxy-missing namespace flags"]);
     expect(judgeProxies({ ...facts, neededBy: undefined, proxies: [] })).to.deep.equal([]);
+  });
+
+  it("sends whoever checks another namespace than the operator's to that one", () => {
+    const todo = (...operators: readonly string[]): string | undefined =>
+      judgeProxies({ ...facts, operators, proxies: [] })[0]?.todo;
+    expect(todo("system")).to.equal("check the namespace of the operator: bunting check -n system");
+    for (const operators of [[], ["flags"], ["system", "flags"]])
+      expect(todo(...operators)).to.match(/^see what the operator logs/);
   });
 
   it("says of each what it says of itself, or why it can't be asked", () => {
@@ -344,6 +354,44 @@ describe("judgePods", () => {
     const found = judgePods({ explained: [], unwell: [{ namespace: "shop", pod, count: 1, state }] });
     expect(briefly(found)).to.deep.equal(["sidecar-not-running Pod shop/web-1"]);
     expect(found[0]?.what).to.contain("ImagePullBackOff");
+  });
+});
+
+describe("judgeUnserved", () => {
+  const told = (body: string): SidecarAccount => sidecarAccount(body);
+  const away = told("ready, but flags are stale\nsource 0 a: connected\nsource 1 b: disconnected for 9 s");
+  const asked = (name: string, account: SidecarAccount): UnservedPod => ({
+    namespace: "shop",
+    name,
+    account,
+  });
+  const topic = (wanted: number, ...pods: readonly UnservedPod[]): UnservedFacts["topics"][number] => ({
+    topic: "shop/a",
+    wanted,
+    served: wanted - 1,
+    asked: pods,
+  });
+
+  it("names each Pod once whose sidecar says that it is not current, with what it says of the source", () => {
+    const pods = [asked("web-1", told("ready\n")), asked("web-2", away)];
+    const found = judgeUnserved({ topics: [topic(2, ...pods), { ...topic(2, ...pods), topic: "shop/b" }] });
+    expect(briefly(found)).to.deep.equal(["sidecar-cut-off Pod shop/web-2"]);
+    expect(found[0]?.what).to.equal(
+      "its sidecar says: ready, but flags are stale; source 1 b: disconnected for 9 s",
+    );
+    expectSentences(found);
+  });
+
+  it("finds nothing where all sidecars were asked and are current, and else tells the numbers", () => {
+    const current = asked("web-1", told("ready\n"));
+    expect(judgeUnserved({ topics: [topic(1, current)] })).to.deep.equal([]);
+    const silent = asked("web-2", { kind: "silent", message: "forbidden" });
+    for (const pods of [[current], [current, silent]]) {
+      const found = judgeUnserved({ topics: [topic(2, ...pods)] });
+      expect(briefly(found)).to.deep.equal(["subscriber-missing FeatureFlag shop/a"]);
+      expect(found[0]?.what).to.match(/^2 sidecars .* 1 subscriber/);
+      expectSentences(found);
+    }
   });
 });
 

@@ -21,13 +21,13 @@ export function adviceOf(of: Unadvised, facts: PodFacts): Advice {
     case "not-injected":
       return of.reason === undefined || of.reason === "Missed"
         ? missedAdvice(of, facts)
-        : unwell(adviceForReason(of.reason));
+        : unwell(lateSourceAdvice(of) ?? adviceForReason(of.reason));
     case "no-pod":
       return noPodAdvice(of, facts);
   }
 }
 
-function injectedAdvice(of: Unadvised, { pod }: PodFacts): Advice {
+function injectedAdvice(of: Unadvised, { pod, account }: PodFacts): Advice {
   const state = sidecarState(pod);
   if (state?.isRunning === false)
     return unwell(
@@ -35,6 +35,10 @@ function injectedAdvice(of: Unadvised, { pod }: PodFacts): Advice {
     );
   const flags = flagAdvice(of.flags);
   if (flags !== undefined) return unwell(flags);
+  if (account?.kind === "told" && !account.isCurrent)
+    return unwell(
+      `See the lines of its sidecar: it may serve older flags than there are. If it does not reach the proxy that other Pods reach, look for a NetworkPolicy or a firewall on the way of this Pod; a new Pod asks anew: kubectl -n ${of.namespace} delete pod ${of.name}.`,
+    );
   const { digest } = of.compiled;
   if (digest !== undefined && digest !== of.injected?.digest)
     return well(
@@ -60,6 +64,13 @@ function noPodAdvice(of: Unadvised, facts: PodFacts): Advice {
   if (flags !== undefined) return unwell(flags);
   if (of.compiled.state === "compiled") return well("Scale it up: its Pods will get what is compiled.");
   return unwell(admissionAdvice(facts) ?? operatorAdvice);
+}
+
+/** The mark of a Pod says what was so when it was created; what it names may have come since. */
+function lateSourceAdvice({ reason, objects, compiled }: Unadvised): string | undefined {
+  const isThere = compiled.state === "compiled" && objects.every(({ state }) => state !== "missing");
+  if (reason !== "UnknownSource" || !isThere) return undefined;
+  return `Restart the workload: what it names is there now, and new Pods get it. Where both are created at once, annotate the template with ${podAnnotations.injection}: required, and no Pod is made too early.`;
 }
 
 /** Advice for a Pod without a mark of ours: neither the policy nor the webhook was there when it was created. */

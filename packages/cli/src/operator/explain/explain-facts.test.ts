@@ -1,6 +1,7 @@
 import { podRequest } from "@bunting/featureflags/resources";
 import type { KubeObject } from "@bunting/kube";
 import { expect } from "chai";
+import { sidecarAccount } from "../ask-sidecar.js";
 import type { ShownPod } from "../shown-pod.js";
 import { explainFacts } from "./explain-facts.js";
 import { explanationLines } from "./explanation-lines.js";
@@ -140,6 +141,40 @@ describe("explainFacts", () => {
       false,
       /the reason Later/,
     ],
+    "a Pod that was created before its source": [
+      { annotations: { ...asking, "bunting.dev/not-injected": "UnknownSource" }, spec: bare },
+      "not-injected",
+      false,
+      /^Restart the workload: what it names is there now, .*bunting\.dev\/injection: required/,
+    ],
+    "a Pod whose source is still not there": [
+      {
+        annotations: { ...asking, "bunting.dev/not-injected": "UnknownSource" },
+        spec: bare,
+        named: [source(nothing)],
+      },
+      "not-injected",
+      false,
+      /^Create what the annotation names/,
+    ],
+    "a sidecar that is current by its own account": [
+      { account: sidecarAccount("ready\nsource 0 proxy:8015: connected for 3 s\n") },
+      "injected",
+      true,
+      /^Nothing is to be done/,
+    ],
+    "a sidecar that does not reach its proxy": [
+      { account: sidecarAccount("ready, but flags are stale\nsource 0 proxy:8015: disconnected for 9 s") },
+      "injected",
+      false,
+      /NetworkPolicy.* kubectl -n shop delete pod web\.$/,
+    ],
+    "a sidecar that may not be asked": [
+      { account: { kind: "silent", message: "forbidden" } },
+      "injected",
+      true,
+      /^Nothing is to be done/,
+    ],
     "a Pod that was created while nobody was there": [missed, "not-injected", false, /^Delete the Pod/],
     "a Pod that names nothing": [
       { annotations: { "openfeature.dev/enabled": "true" }, spec: bare },
@@ -211,7 +246,8 @@ describe("explainFacts", () => {
   }
 
   it("shows only the annotations that decide, and every sentence of the conditions", () => {
-    const lines = explanationLines(explainFacts(facts()));
+    const account = sidecarAccount("ready\nsource 0 proxy:8015: connected for 3 s\n");
+    const lines = explanationLines(explainFacts(facts({ account })));
     expect(lines[0]).to.equal("shop/web has flags, by the policy, entry abc");
     expect(lines.filter((line) => line.includes("annotation"))).to.deep.equal([
       "  annotation openfeature.dev/enabled: true",
@@ -223,6 +259,8 @@ describe("explainFacts", () => {
       "    Accepted is True (Some): A sentence.",
       "  webhook: none is installed",
       "  sidecar: registry.example/agent:1, running, ready",
+      "    ready",
+      "    source 0 proxy:8015: connected for 3 s",
     ]);
     expect(lines.at(-1)).to.equal("Nothing is to be done.");
   });

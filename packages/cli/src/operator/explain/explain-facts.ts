@@ -1,4 +1,5 @@
 import { quoted } from "@bunting/protocol";
+import type { SidecarAccount } from "../ask-sidecar.js";
 import type { ClusterAnswer } from "../cluster-reader.js";
 import { objectNames, podAnnotations } from "../operator-names.js";
 import { sidecarOf, sidecarState } from "../shown-pod.js";
@@ -32,11 +33,16 @@ export function explainFacts(facts: PodFacts): PodExplanation {
           sidecar: {
             image: sidecar.image ?? "",
             ...(state === undefined ? {} : { state: state.words }),
+            ...(facts.account === undefined ? {} : { account: accountLines(facts.account) }),
           },
         }),
     flags: facts.flags.map((each) => objectState(each, address.namespace)),
   };
   return { ...of, ...adviceOf(of, facts) };
+}
+
+function accountLines(account: SidecarAccount): readonly string[] {
+  return account.kind === "told" ? account.lines : [account.message];
 }
 
 function verdictOf(

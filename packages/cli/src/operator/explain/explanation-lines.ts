@@ -23,7 +23,10 @@ export function explanationLines(explanation: PodExplanation): readonly string[]
     `  webhook: ${admission.webhook}`,
     ...(sidecar === undefined
       ? []
-      : [`  sidecar: ${sidecar.image}${sidecar.state === undefined ? "" : `, ${sidecar.state}`}`]),
+      : [
+          `  sidecar: ${sidecar.image}${sidecar.state === undefined ? "" : `, ${sidecar.state}`}`,
+          ...(sidecar.account ?? []).map((line) => `    ${line}`),
+        ]),
     ...explanation.flags.flatMap(objectLines),
     explanation.advice,
   ];

@@ -24,7 +24,12 @@ export interface PodExplanation {
   readonly compiled: CompiledState;
   readonly objects: readonly ObjectState[];
   readonly admission: { readonly policy: string; readonly webhook: string };
-  readonly sidecar?: { readonly image: string; readonly state?: string };
+  readonly sidecar?: {
+    readonly image: string;
+    readonly state?: string;
+    /** What it says of its sources itself. */
+    readonly account?: readonly string[];
+  };
   readonly flags: readonly ObjectState[];
   readonly isWell: boolean;
   readonly advice: string;

@@ -2,6 +2,7 @@ import type { KubeObject } from "@bunting/kube";
 import type { ClusterAnswer } from "../cluster-reader.js";
 import type { NamedAddress } from "../object-address.js";
 import type { PodRequest } from "@bunting/featureflags/resources";
+import type { SidecarAccount } from "../ask-sidecar.js";
 import type { ShownContainer, ShownPod } from "../shown-pod.js";
 
 /** What a cluster knows about a Pod and its flags: all that an explanation is made from. */
@@ -19,6 +20,8 @@ export interface PodFacts {
   /** Names of policies that inject. */
   readonly policies: ClusterAnswer<readonly string[]>;
   readonly webhook: ClusterAnswer<KubeObject>;
+  /** Of a sidecar of ours that runs. */
+  readonly account?: SidecarAccount;
 }
 
 /** The entry that is compiled for the text of a Pod's annotation. */

@@ -1,5 +1,5 @@
 import { expect } from "chai";
-import { sidecarFlags } from "./sidecar-flags.js";
+import { proxiedFlags, sidecarFlags } from "./sidecar-flags.js";
 
 const flagsOf = (sources: unknown): string[] =>
   sidecarFlags({ name: "flagd", args: ["start", "--sources", JSON.stringify(sources)] }).map(
@@ -17,6 +17,15 @@ describe("sidecarFlags", () => {
         { uri: "/etc/flagd/shop_on-disk/shop_on-disk.flagd.json", provider: "file" },
       ]),
     ).to.deep.equal(["shop/checkout", "shop/banner", "shop/on-disk"]);
+  });
+
+  it("tells apart those that come through the proxy", () => {
+    const sources = [
+      { uri: "proxy:8015", provider: "grpc", selector: "core.openfeature.dev/shop/checkout" },
+      { uri: "shop/banner", provider: "kubernetes" },
+    ];
+    const sidecar = { name: "flagd", args: ["--sources", JSON.stringify(sources)] };
+    expect(proxiedFlags(sidecar).map(({ name }) => name)).to.deep.equal(["checkout"]);
   });
 
   it("names none for what is elsewhere", () => {

@@ -5,11 +5,23 @@ import type { ShownContainer } from "../shown-pod.js";
 const topicPrefix = "core.openfeature.dev/";
 
 /** The FeatureFlags that a sidecar is told to read by --sources, each once. Sources elsewhere, such as http, are none. */
-export function sidecarFlags({ args = [] }: ShownContainer): readonly NamedAddress[] {
+export function sidecarFlags(sidecar: ShownContainer): readonly NamedAddress[] {
+  return flagsOf(sidecar, flagOf);
+}
+
+/** Those among them that it reads through a proxy. */
+export function proxiedFlags(sidecar: ShownContainer): readonly NamedAddress[] {
+  return flagsOf(sidecar, proxiedFlag);
+}
+
+function flagsOf(
+  { args = [] }: ShownContainer,
+  ofSource: (source: JsonObject) => readonly NamedAddress[],
+): readonly NamedAddress[] {
   const place = args.indexOf("--sources");
   const found = new Map<string, NamedAddress>();
   for (const source of sourcesIn(place < 0 ? "[]" : (args[place + 1] ?? "[]"))) {
-    for (const address of flagOf(source)) found.set(`${address.namespace}/${address.name}`, address);
+    for (const address of ofSource(source)) found.set(`${address.namespace}/${address.name}`, address);
   }
   return [...found.values()];
 }
@@ -24,9 +36,15 @@ function sourcesIn(text: string): readonly JsonObject[] {
   }
 }
 
-function flagOf({ provider, uri, selector }: JsonObject): readonly NamedAddress[] {
-  if (typeof selector === "string" && selector.startsWith(topicPrefix))
-    return addressesIn(selector.slice(topicPrefix.length), "");
+function proxiedFlag({ selector }: JsonObject): readonly NamedAddress[] {
+  const isTopic = typeof selector === "string" && selector.startsWith(topicPrefix);
+  return isTopic ? addressesIn(selector.slice(topicPrefix.length), "") : [];
+}
+
+function flagOf(source: JsonObject): readonly NamedAddress[] {
+  const proxied = proxiedFlag(source);
+  if (proxied.length > 0) return proxied;
+  const { provider, uri } = source;
   if (typeof uri !== "string") return [];
   if (provider === "kubernetes") return addressesIn(uri, "");
   const [, namespace = "", name = ""] = /^\/etc\/flagd\/([^/_]+)_([^/]+)\//.exec(uri) ?? [];

@@ -1,0 +1,38 @@
+import { askSidecar } from "../operator/ask-sidecar.js";
+import { sidecarOf, type ShownPod } from "../operator/shown-pod.js";
+import type { ClusterSurvey } from "./cluster-survey.js";
+import type { UnservedFacts, UnservedPod } from "./judge/judge-unserved.js";
+
+/**
+ * Compares, for each FeatureFlag, the sidecars that are to have it from a proxy with the subscribers that proxies have. Only where some are missing
+ * are sidecars asked, since each takes a port-forward: a rollout explains what they deny. Without the status of every proxy nothing is known,
+ * which is a finding of another check.
+ */
+export async function readUnserved(survey: ClusterSurvey): Promise<UnservedFacts> {
+  const proxies = await survey.proxies();
+  const subscribers = new Map<string, number>();
+  for (const { answer } of proxies) {
+    if (answer.kind !== "status") return { topics: [] };
+    for (const { topic = "", subscribers: count = 0 } of answer.status.topics)
+      subscribers.set(topic, (subscribers.get(topic) ?? 0) + count);
+  }
+  const { readers } = await survey.pods();
+  const topics = [...readers].flatMap(([topic, { count, pods }]) => {
+    const served = subscribers.get(topic) ?? 0;
+    return served < count ? [{ topic, wanted: count, served, pods }] : [];
+  });
+  return {
+    topics: await Promise.all(
+      topics.map(async ({ pods, ...topic }) => ({
+        ...topic,
+        asked: await Promise.all(pods.map((pod) => askedPod(pod, survey))),
+      })),
+    ),
+  };
+}
+
+async function askedPod(pod: ShownPod, { reader }: ClusterSurvey): Promise<UnservedPod> {
+  const { namespace = "", name = "" } = pod.metadata ?? {};
+  const sidecar = sidecarOf(pod) ?? { name: "" };
+  return { namespace, name, account: await askSidecar({ namespace, name }, sidecar, reader) };
+}

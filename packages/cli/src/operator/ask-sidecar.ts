@@ -1,0 +1,73 @@
+import { KubeError } from "@bunting/kube";
+import { errorCode } from "@bunting/runtime/options";
+import { CliError } from "../cli-error.js";
+import { requestText } from "../sync/request-text.js";
+import { withTimeLimit } from "../sync/with-time-limit.js";
+import { printableLine } from "../terminal/escaped-controls.js";
+import type { ClusterReader } from "./cluster-reader.js";
+import type { NamedAddress } from "./object-address.js";
+import type { ShownContainer } from "./shown-pod.js";
+
+const usualManagementPort = 8014;
+const timeoutMs = 5_000;
+
+/**
+ * What a sidecar says of its sources. Only the sidecar knows: one that reaches no proxy is nobody's subscriber, and stays ready.
+ *
+ * - told: lines of its own, the first of them whether it is current.
+ * - silent: it was not asked, or did not answer, or is a flagd, which tells nothing.
+ */
+export type SidecarAccount =
+  | { readonly kind: "told"; readonly isCurrent: boolean; readonly lines: readonly string[] }
+  | { readonly kind: "silent"; readonly message: string };
+
+/** Asks the sidecar of a Pod through a port-forward, for which its user may lack the right. */
+export async function askSidecar(
+  { namespace, name }: NamedAddress,
+  sidecar: ShownContainer,
+  reader: ClusterReader,
+): Promise<SidecarAccount> {
+  const port = managementPort(sidecar);
+  try {
+    return await withTimeLimit(reader.signal, timeoutMs, async (limit) => {
+      const connection = await reader.dialPod({ namespace, pod: name, port }, limit);
+      try {
+        const server = { address: { host: "localhost", port } };
+        const { body } = await requestText(server, { path: "/readyz", connection }, limit);
+        return sidecarAccount(body);
+      } finally {
+        connection.destroy();
+      }
+    });
+  } catch (error) {
+    reader.signal.throwIfAborted();
+    const isExplained = error instanceof KubeError || error instanceof CliError;
+    if (!isExplained && errorCode(error) === undefined && (error as Error).name !== "AbortError") throw error;
+    return {
+      kind: "silent",
+      message: `what it knows of its sources can't be asked: ${printableLine(reasonOf(error as Error))}`,
+    };
+  }
+}
+
+/** The body of an agent's `/readyz`; that of a flagd is empty. */
+export function sidecarAccount(body: string): SidecarAccount {
+  const lines = body
+    .split("\n")
+    .map((line) => printableLine(line.trim()))
+    .filter((line) => line !== "");
+  const [first] = lines;
+  if (first === undefined) return { kind: "silent", message: "it tells nothing of its sources" };
+  return { kind: "told", isCurrent: first === "ready", lines };
+}
+
+/** As the operator writes it into arguments. */
+export function managementPort({ args = [] }: ShownContainer): number {
+  const place = args.indexOf("--management-port");
+  const port = Number(place < 0 ? undefined : args[place + 1]);
+  return Number.isInteger(port) ? port : usualManagementPort;
+}
+
+function reasonOf({ name, message }: Error): string {
+  return name === "AbortError" ? `no answer came within ${timeoutMs / 1_000} s` : message;
+}
