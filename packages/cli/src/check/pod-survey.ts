@@ -22,7 +22,7 @@ export interface PodGroup {
 }
 
 /** Pods whose sidecar runs, and is to have a FeatureFlag from a proxy. */
-export interface TopicReaders {
+export interface SidecarsOfTopic {
   readonly count: number;
   /** Some of them. */
   readonly pods: readonly ShownPod[];
@@ -41,7 +41,7 @@ export class PodSurvey {
   readonly #without = new Map<string, PodGroup>();
   readonly #unwell = new Map<string, PodGroup>();
   readonly #images = new Map<string, number>();
-  readonly #readers = new Map<string, TopicReaders>();
+  readonly #readers = new Map<string, SidecarsOfTopic>();
 
   /** Groups of Pods that ask for flags, and have neither a sidecar nor a mark of ours. */
   get without(): readonly PodGroup[] {
@@ -59,7 +59,7 @@ export class PodSurvey {
   }
 
   /** By `namespace/name` of a FeatureFlag. */
-  get readers(): ReadonlyMap<string, TopicReaders> {
+  get readers(): ReadonlyMap<string, SidecarsOfTopic> {
     return this.#readers;
   }
 
