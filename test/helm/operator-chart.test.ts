@@ -385,6 +385,22 @@ describe("the operator's Helm chart", () => {
     ]);
   });
 
+  it("is introduced by notes that name its namespace, say what comes first, and warn of an image that nobody has", async () => {
+    const notes = async (values: object, namespace: string): Promise<string> => {
+      const args = ["install", "flags", operatorChartFolder, "--namespace", namespace, "--dry-run=client"];
+      const { code, stdout, stderr } = await helm(args, { values });
+      if (code !== 0) throw new Error(stderr);
+      return stdout.slice(stdout.indexOf("\nNOTES:\n"));
+    };
+    const usual = await notes({}, "flags");
+    expect(usual).to.contain("bunting check --namespace flags\n").and.to.contain("ImagePullBackOff");
+    expect(usual).to.contain("`helm uninstall` leaves the resource types");
+    const image = { repository: "registry.example/bunting-operator" };
+    const own = await notes({ image, defaultNamespace: "system", crds: { keep: false } }, "default");
+    expect(own).to.contain("installed in system.").and.not.to.contain("ImagePullBackOff");
+    expect(own).to.contain("deletes the resource types and all FeatureFlags");
+  });
+
   it("keeps the resource types when it is uninstalled, unless told otherwise", async () => {
     const policiesOf = async (values: object): Promise<(string | undefined)[]> =>
       (await rendered(values))
