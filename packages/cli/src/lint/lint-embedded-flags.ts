@@ -31,12 +31,16 @@ export async function lintEmbeddedFlags(
   const read = await readText(path, Buffer.from(text));
   if (read.kind === "error") return sum;
   for (const document of read.documents) {
-    for (const { at, key, content } of textsIn(document.value, [])) {
+    for (const { at, key, content, isAnnotation } of textsIn(document.value, [])) {
       const linted = await lint({ key, bytes: Buffer.from(content) });
       const place = placeIn(document, at, text);
       sum.documents += linted.documents;
       sum.flags += linted.flags;
-      for (const finding of linted.findings) sum.findings.push({ ...finding, ...place(finding) });
+      for (const finding of linted.findings) {
+        // The operator reads them, which knows no YAML 1.1; to kubectl an annotation is a text.
+        if (isAnnotation && finding.kind === "yaml-1.1") continue;
+        sum.findings.push({ ...finding, ...place(finding) });
+      }
     }
   }
   return sum;
@@ -46,6 +50,7 @@ interface FoundText {
   readonly at: readonly string[];
   readonly key: string;
   readonly content: string;
+  readonly isAnnotation: boolean;
 }
 
 /** Of each object, also of those in a List. */
@@ -62,7 +67,9 @@ function textsIn(value: JsonValue, path: readonly string[]): readonly FoundText[
 
 function filesIn({ data = null }: JsonObject, path: readonly string[]): readonly FoundText[] {
   return Object.entries(isJsonObject(data) ? data : {}).flatMap(([key, content]) =>
-    typeof content === "string" && isFlagFileName(key) ? [{ at: [...path, "data", key], key, content }] : [],
+    typeof content === "string" && isFlagFileName(key)
+      ? [{ at: [...path, "data", key], key, content, isAnnotation: false }]
+      : [],
   );
 }
 
@@ -78,6 +85,7 @@ function inlineIn({ metadata = null }: JsonObject, path: readonly string[]): rea
     // As the operator reads it.
     key: content.trimStart().startsWith("{") ? "inline.json" : "inline.yaml",
     content,
+    isAnnotation: true,
   }));
 }
 

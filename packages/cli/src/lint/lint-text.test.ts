@@ -319,7 +319,7 @@ describe("lintText", () => {
       "        flags:",
       "          f:",
       "            state: ENABLED",
-      "            variants: { a: 1 }",
+      "            variants: { on: 1 }",
       "            defaultVariant: b",
       "- kind: Deployment",
       "  metadata: { name: a, annotations: { openfeature.io/inline-flags: '{' } }",
