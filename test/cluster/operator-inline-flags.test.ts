@@ -163,7 +163,7 @@ describe("flags that a workload has of its own", function () {
       await eventually(
         async () =>
           (await remarks(kind, name)) ===
-          `inline, 1 flags in FeatureFlag inline-${kind.toLowerCase()}-${name}`,
+          `inline, 1 flag in FeatureFlag inline-${kind.toLowerCase()}-${name}`,
         "the remarks say so",
       );
       const { spec } = await cluster().api.get(`${pathOf(kind)}/${name}`);

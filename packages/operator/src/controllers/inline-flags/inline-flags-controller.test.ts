@@ -240,7 +240,7 @@ describe("InlineFlagsController", () => {
     world.refusal = undefined;
     await until(() => expect(clock.hasTimerIn(60_000)).to.equal(true));
     clock.advance(60_000);
-    await until(() => expect(world.remarks("cronjobs/nightly")).to.match(/^inline, 1 flags/));
+    await until(() => expect(world.remarks("cronjobs/nightly")).to.match(/^inline, 1 flag/));
   });
 
   it("keeps what was stored while the text is no flags, and says the place", async () => {

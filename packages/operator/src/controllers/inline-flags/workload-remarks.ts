@@ -35,7 +35,10 @@ export function workloadRemarks(kind: InlineKind, workload: KubeObject, outcome:
       const missing = isNamed
         ? ""
         : `; its Pods do not read it: ${requestAnnotations.flag} of the Pod template lacks the name`;
-      return cut(`inline, ${outcome.flags} flags in FeatureFlag ${flag}${rest}${missing}`, maxCharacters);
+      return cut(
+        `inline, ${outcome.flags} ${outcome.flags === 1 ? "flag" : "flags"} in FeatureFlag ${flag}${rest}${missing}`,
+        maxCharacters,
+      );
     }
     case "refused":
       return cut(`refused, and the last flags stay: ${outcome.problem}`, maxCharacters);
