@@ -10,6 +10,7 @@ import {
 } from "./authority.js";
 import type { CertificateMetrics } from "./certificate-metrics.js";
 import { createAuthority } from "./issue-certificate.js";
+import type { SecretContent } from "./secret-content.js";
 import { SecretKeeper } from "./secret-keeper.js";
 
 export interface AuthorityKeeperOptions {
@@ -17,26 +18,32 @@ export interface AuthorityKeeperOptions {
   /** The operator's namespace. */
   readonly namespace: string;
   readonly context: Context<Pick<CertificateMetrics, "notAfter" | "issued">>;
+  /** Which authorities these are; absent: those of the webhooks. */
+  readonly of?: { readonly content: SecretContent<Authority>; readonly certificate: "proxy-authority" };
 }
 
 /** Makes the operator's authorities, renews them, and stores them in a Secret. Only the leader may run it. */
 export class AuthorityKeeper implements Runnable {
-  readonly name = "authority";
+  readonly name: string;
   readonly #options: AuthorityKeeperOptions;
+  readonly #certificate: "authority" | "proxy-authority";
   readonly #keeper: SecretKeeper<Authority>;
   #appliedBundle: string | undefined;
 
   constructor(options: AuthorityKeeperOptions) {
     const { metrics } = options.context;
+    const { content = authoritySecret, certificate = "authority" } = options.of ?? {};
+    this.name = options.of === undefined ? "authority" : content.what;
     this.#options = options;
+    this.#certificate = certificate;
     this.#keeper = new SecretKeeper({
       ...options,
-      content: authoritySecret,
+      content,
       rules: {
         next: (stored, known) => this.#next(stored, known),
         dueMs: authoritiesDueMs,
         describe: describeAuthority,
-        kept: (authorities) => metrics.notAfter("authority", authorities.at(-1)?.validToMs ?? 0),
+        kept: (authorities) => metrics.notAfter(certificate, authorities.at(-1)?.validToMs ?? 0),
       },
     });
   }
@@ -63,7 +70,7 @@ export class AuthorityKeeper implements Runnable {
       nowMs,
       appliedBundle: this.#appliedBundle,
       create: (validity) => {
-        metrics.issued("authority");
+        metrics.issued(this.#certificate);
         return createAuthority(validity);
       },
     });

@@ -33,30 +33,33 @@ export type IssueLeaf = (authority: IssuedPair, validity: Validity) => IssuedPai
  * | no | of a known authority, due, and it may issue | a new one of it |
  * | no | of a known authority that issues no more, and valid | held |
  * | no | nothing, or of no use | a new one of the oldest that can issue: those who verify know it first |
+ *
+ * @param lifeMs for how long a new one is valid, unless its authority expires before
  */
 export function nextLeaf(
   authorities: Authorities,
   held: Leaf | undefined,
   nowMs: number,
   issue: IssueLeaf,
+  lifeMs = leafLifeMs,
 ): Leaf | undefined {
   const settled = settledIssuer(authorities, nowMs);
   if (settled !== undefined) {
-    const isGood = held?.issuer === settled.cert && !isLeafDue(held, nowMs);
-    return isGood ? held : newLeaf(settled, nowMs, issue);
+    const isGood = held?.issuer === settled.cert && !isLeafDue(held, nowMs, lifeMs);
+    return isGood ? held : newLeaf(settled, nowMs, issue, lifeMs);
   }
   const issuer = authorities.find(({ cert }) => cert === held?.issuer);
   if (held !== undefined && issuer !== undefined && nowMs < held.validToMs) {
-    const isDue = isLeafDue(held, nowMs) && issuer.key !== undefined;
-    return isDue ? newLeaf(issuer, nowMs, issue) : held;
+    const isDue = isLeafDue(held, nowMs, lifeMs) && issuer.key !== undefined;
+    return isDue ? newLeaf(issuer, nowMs, issue, lifeMs) : held;
   }
   const first = authorities.find(({ key, validToMs }) => key !== undefined && nowMs < validToMs);
-  return first === undefined ? held : newLeaf(first, nowMs, issue);
+  return first === undefined ? held : newLeaf(first, nowMs, issue, lifeMs);
 }
 
 /** Also if it was issued in the future: then the clock was wrong, and nobody accepts the certificate yet. */
-function isLeafDue({ renewMs }: Leaf, nowMs: number): boolean {
-  return nowMs >= renewMs || renewMs - nowMs > leafLifeMs * renewalShare + clockSkewMs;
+function isLeafDue({ renewMs }: Leaf, nowMs: number, lifeMs: number): boolean {
+  return nowMs >= renewMs || renewMs - nowMs > lifeMs * renewalShare + clockSkewMs;
 }
 
 /** The next time at which another certificate may be due; Infinity: only when the authorities change. */
@@ -67,9 +70,14 @@ export function leafDueMs(authorities: Authorities, held: Leaf | undefined, nowM
 }
 
 /** @param authority one that has its key */
-function newLeaf({ cert, key = "", validToMs }: Authority, nowMs: number, issue: IssueLeaf): Leaf {
+function newLeaf(
+  { cert, key = "", validToMs }: Authority,
+  nowMs: number,
+  issue: IssueLeaf,
+  lifeMs: number,
+): Leaf {
   const fromMs = nowMs - clockSkewMs;
-  const toMs = Math.min(nowMs + leafLifeMs, validToMs);
+  const toMs = Math.min(nowMs + lifeMs, validToMs);
   const pair = issue({ cert, key }, { fromMs, toMs });
   return { ...pair, issuer: cert, validToMs: toMs, renewMs: nowMs + (toMs - nowMs) * renewalShare };
 }
