@@ -83,7 +83,7 @@ describe("what sidecars need that ask no proxy, on a real API server", function 
         imagePullSecrets: [],
         applicationEnv: "connection",
         hostNetworkPods: "skip",
-        proxySecurity: "off",
+        proxyAccess: "plain",
       },
     });
     const context = { clock: systemClock, logger, metrics: operatorMetrics(createRegistry(false)) };
@@ -117,7 +117,7 @@ describe("what sidecars need that ask no proxy, on a real API server", function 
 
   it("a file follows each edit of its FeatureFlag, and is put back", async () => {
     await cluster().putFeatureFlag(namespace, "limits", flags("first"));
-    controller.needs(namespace, { files: [{ namespace, name: "limits" }], watched: [] });
+    controller.needs(namespace, { files: [{ namespace, name: "limits" }], watched: [], asksProxy: false });
     await untilData("first", "the file");
     await cluster().putFeatureFlag(namespace, "limits", flags("second"));
     await untilData("second", "the edit");
@@ -130,7 +130,7 @@ describe("what sidecars need that ask no proxy, on a real API server", function 
   });
 
   it("a file comes when its FeatureFlag does", async () => {
-    controller.needs(namespace, { files: [{ namespace, name: "limits" }], watched: [] });
+    controller.needs(namespace, { files: [{ namespace, name: "limits" }], watched: [], asksProxy: false });
     await cluster().putFeatureFlag(namespace, "limits", flags("late"));
     await untilData("late", "the file");
   });
@@ -140,7 +140,11 @@ describe("what sidecars need that ask no proxy, on a real API server", function 
     await cluster().putFeatureFlag(owner, "limits", flags("theirs"));
     await cluster().putFeatureFlag(namespace, "limits", flags("own"));
     const own = { namespace, name: "limits" };
-    controller.needs(namespace, { files: [own, { namespace: owner, name: "limits" }], watched: [] });
+    controller.needs(namespace, {
+      files: [own, { namespace: owner, name: "limits" }],
+      watched: [],
+      asksProxy: false,
+    });
     const foreign = async (): Promise<readonly ApiObject[]> => {
       const { items } = await cluster().api.list(
         `/api/v1/namespaces/${namespace}/configmaps?labelSelector=bunting.dev/access`,
@@ -149,7 +153,7 @@ describe("what sidecars need that ask no proxy, on a real API server", function 
     };
     await eventually(async () => (await foreign()).length === 1, "the other's file");
     await untilData("own", "the own file");
-    controller.needs(namespace, { files: [], watched: [] });
+    controller.needs(namespace, { files: [], watched: [], asksProxy: false });
     await eventually(async () => (await foreign()).length === 0, "it is gone");
     expect((await data("limits"))[file()]).to.contain("own");
   });
@@ -159,7 +163,7 @@ describe("what sidecars need that ask no proxy, on a real API server", function 
     await cluster().putFeatureFlag(namespace, "large", large);
     await cluster().putFeatureFlag(namespace, "limits", flags("small"));
     const files = ["large", "limits"].map((name) => ({ namespace, name }));
-    controller.needs(namespace, { files, watched: [] });
+    controller.needs(namespace, { files, watched: [], asksProxy: false });
     await untilData("small", "the other file");
   });
 
@@ -234,16 +238,16 @@ describe("what sidecars need that ask no proxy, on a real API server", function 
 
   it("one that is labelled for another namespace is none of ours, and gives that no work", async () => {
     const other = await cluster().createNamespace();
-    controller.needs(other, { files: [], watched: [] });
+    controller.needs(other, { files: [], watched: [], asksProxy: false });
     const labels = { "bunting.dev/access": other };
     const annotations = { "openfeature.dev/featureflag": "team/limits" };
     const path = `/api/v1/namespaces/${namespace}/configmaps`;
     await cluster().api.create(path, { metadata: { name: "spoofed", labels, annotations }, data: {} });
     await cluster().putFeatureFlag(namespace, "limits", flags("later"));
-    controller.needs(namespace, { files: [{ namespace, name: "limits" }], watched: [] });
+    controller.needs(namespace, { files: [{ namespace, name: "limits" }], watched: [], asksProxy: false });
     await untilData("later", "the file");
-    controller.needs(other, { files: [{ namespace: other, name: "none" }], watched: [] });
-    controller.needs(other, { files: [], watched: [] });
+    controller.needs(other, { files: [{ namespace: other, name: "none" }], watched: [], asksProxy: false });
+    controller.needs(other, { files: [], watched: [], asksProxy: false });
     await cluster().putFeatureFlag(namespace, "limits", flags("last"));
     await untilData("last", "the file");
     expect((await cluster().api.get(configMapPath("spoofed"))).metadata.name).to.equal("spoofed");
@@ -258,7 +262,7 @@ describe("what sidecars need that ask no proxy, on a real API server", function 
     const users = { metadata: { name: "taken" }, data: { mine: "yes" } };
     await cluster().api.create(`/api/v1/namespaces/${namespace}/configmaps`, users);
     const files = ["limits", "taken"].map((name) => ({ namespace, name }));
-    controller.needs(namespace, { files, watched: [] });
+    controller.needs(namespace, { files, watched: [], asksProxy: false });
     await untilData("new", "it is taken over");
     const { msg } = await lines.nextMatching(
       ({ reason }) => reason === "NameTaken",
@@ -286,9 +290,9 @@ describe("what sidecars need that ask no proxy, on a real API server", function 
     const status = async (): Promise<number> =>
       (await cluster().api.request("GET", featureFlagPath(namespace, "limits"), { token })).status;
     expect(await status()).to.equal(403);
-    controller.needs(namespace, { files: [], watched: [{ namespace, name: "limits" }] });
+    controller.needs(namespace, { files: [], watched: [{ namespace, name: "limits" }], asksProxy: false });
     await eventually(async () => (await status()) === 200, "it may");
-    controller.needs(namespace, { files: [], watched: [] });
+    controller.needs(namespace, { files: [], watched: [], asksProxy: false });
     await eventually(async () => (await bindings()).length === 0, "the binding is gone");
     await eventually(async () => (await status()) === 403, "it may no longer");
   });

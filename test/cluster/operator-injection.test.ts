@@ -97,7 +97,7 @@ describe("Injections on a real API server", function () {
         imagePullSecrets: [],
         applicationEnv: "connection",
         hostNetworkPods: "skip",
-        proxySecurity: "off",
+        proxyAccess: "plain",
       },
     });
     const seen = new SeenTexts();

@@ -71,7 +71,7 @@ function sidecarOf(spec: FeatureFlagSourceSpec) {
       imagePullSecrets: [],
       applicationEnv: "connection",
       hostNetworkPods: "skip",
-      proxySecurity: "on",
+      proxyAccess: "secured",
     },
   };
   const { entry, problems } = compileSources("a", inputs);

@@ -135,6 +135,7 @@ const rows: { readonly [Name in keyof OperatorOptions]: Row | "read before" | "i
   proxyLinger: { value: 4711, reaches: (made) => proxy(made).lingerMs },
   proxyServiceAccount: toProxy("p", ({ pod }) => pod.serviceAccountName),
   proxyNetworkPolicy: toProxy(false, ({ hasNetworkPolicy }) => hasNetworkPolicy),
+  proxySecurity: { value: "mixed", reaches: (made) => made.one("SecurityController").given[0].target },
   clusterDomain: {
     value: "example.org",
     reaches: (made) => sources(made).rules.proxyAddress,
@@ -383,11 +384,32 @@ describe("createOperator", () => {
       "watch of poddisruptionbudgets",
       "watch of networkpolicies",
       "proxy controller",
+      "proxy security controller",
       "the token for the status of the proxy",
       "watch of the token for the status of the proxy",
       "proxy's Pods",
       "agents of FeatureFlags",
     ]);
+  });
+
+  it("has the leader make an authority and a certificate for the proxy only where that is to be secured", async () => {
+    const { made } = await useOperator({ takeover: true, proxySecurity: "on" });
+    await made.one("LeaderElection").given[0].lead(new AbortController().signal);
+    const names = namesOf(made.all("runComponents")[1]?.given[0] ?? []);
+    const from = names.indexOf("the proxy's authority");
+    expect(names.slice(from, from + 5)).to.deep.equal([
+      "the proxy's authority",
+      "the proxy's certificate",
+      "watch of the proxy's authority",
+      "authority ConfigMaps",
+      "proxy security controller",
+    ]);
+  });
+
+  it("deploys no proxy, and compiles nothing, before it is read how far the proxy's security is", async () => {
+    const { made } = await useOperator();
+    expect(proxy(made).cluster.access?.()).to.equal(undefined);
+    expect(sources(made).security?.podAccess).to.equal(undefined);
   });
 
   it("has the leader tell whoever asks for a Flagd that it serves none, unless it is to serve them", async () => {

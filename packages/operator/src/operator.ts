@@ -31,6 +31,7 @@ import { leadership } from "./wiring/leadership.js";
 import { managementPorts } from "./wiring/management-ports.js";
 import { operatorParts, type OperatorWiring } from "./wiring/operator-parts.js";
 import { ownDeploymentOf } from "./wiring/own-deployment.js";
+import { proxySecurity } from "./wiring/proxy-security.js";
 import { rollouts } from "./wiring/rollouts.js";
 import { watchedPods } from "./wiring/watched-pods.js";
 import { webhookCalls } from "./wiring/webhook-calls.js";
@@ -73,7 +74,8 @@ export async function createOperator(
   const owner = ownDeploymentOf(wiring);
   const certificates = certificatesOf(wiring);
   const use = new parts.ProxyUse(options.proxy);
-  const injections = compiledInjections(wiring, use);
+  const security = proxySecurity(wiring, events);
+  const injections = compiledInjections(wiring, { use, security });
   const calls = webhookCalls(wiring, certificates);
   const { sources, lookup } = injections;
   const levelOfNamespace = (namespace: string): string | undefined => sources.validationOf(namespace);
@@ -84,7 +86,7 @@ export async function createOperator(
   const upgrades = agentRollouts(wiring, { events });
   const inline = inlineFlags(wiring, { events });
   const agents = flagds(wiring, { events, sources });
-  const proxy = deployedProxy(wiring, { events, use, owner, onState: injections.proxyEntered });
+  const proxy = deployedProxy(wiring, { events, use, security, owner, onState: injections.proxyEntered });
   const webhooks = admissionPort(wiring, { lookup, levelOfNamespace, certificates, keys: calls.keys });
   const readiness = new OperatorReadiness([
     { what: () => "the certificate of the webhooks", isMet: webhooks.hasCertificate },
@@ -118,6 +120,7 @@ export async function createOperator(
               checks,
               agents,
               proxy,
+              security.leading,
               counted.leading,
             ].flatMap((make) => make()),
         },

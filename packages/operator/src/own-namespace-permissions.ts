@@ -1,8 +1,15 @@
 import { leaseName, otherLeaseName } from "./api/leases.js";
-import { authoritySecret } from "./certificates/authority-secret.js";
+import { authoritySecret, proxyAuthoritySecret } from "./certificates/authority-secret.js";
+import { proxyLeafSecret } from "./certificates/proxy-leaf-keeper.js";
 import { statusTokenSecret } from "./certificates/status-token-secret.js";
 import { webhookKeySecret } from "./certificates/webhook-key-secret.js";
-import { onlyWithElection, withAgents, withOwnAuthority, type Permission } from "./permission.js";
+import {
+  onlyWithElection,
+  withAgents,
+  withOwnAuthority,
+  withProxySecurity,
+  type Permission,
+} from "./permission.js";
 
 /** What the operator may do in its own namespace. */
 export const ownNamespacePermissions: readonly Permission[] = Object.freeze([
@@ -92,6 +99,24 @@ export const ownNamespacePermissions: readonly Permission[] = Object.freeze([
     verbs: ["get", "list", "watch", "update"],
     onlyIf: withAgents,
     why: "keeps the token by which it reads of the proxy how many agents there are",
+  },
+  {
+    scope: "namespace",
+    apiGroup: "",
+    resources: ["secrets"],
+    names: [proxyAuthoritySecret.name],
+    verbs: ["get", "list", "watch", "update"],
+    onlyIf: withProxySecurity,
+    why: "keeps the authority of the proxy, with its key",
+  },
+  {
+    scope: "namespace",
+    apiGroup: "",
+    resources: ["secrets"],
+    names: [proxyLeafSecret.name],
+    verbs: ["get", "update"],
+    onlyIf: withProxySecurity,
+    why: "keeps the certificate of the proxy, with its key",
   },
   {
     scope: "namespace",

@@ -28,3 +28,4 @@ export const ofInlineFlags = {
   onlyIf: { option: "inline-flags", is: ["true"] },
 } as const;
 export const withOwnAuthority = { option: "certificates", is: ["own"] } as const;
+export const withProxySecurity = { option: "proxy-security", is: ["mixed", "on"] } as const;

@@ -102,6 +102,14 @@ export const deployedProxyOptionTable = {
     group: proxy,
     env: ["BUNTING_PROXY_NETWORK_POLICY"],
   }),
+  proxySecurity: option({
+    type: choice("off", "mixed", "on"),
+    default: "off",
+    describe:
+      "Whether the proxy and its sidecars speak TLS with an authority of the operator's own, and sidecars prove who they are by tokens of their Pods: mixed also serves all who do neither, such as stock sidecars and applications that evaluate in process; on refuses these, once no Pod is left that it would refuse.",
+    group: proxy,
+    env: ["BUNTING_PROXY_SECURITY"],
+  }),
   statusAgents: option({
     type: toggle,
     default: true,

@@ -25,6 +25,7 @@ describe("the settings of the operator's parts", () => {
       },
       tellsAgents: true,
       hasNetworkPolicy: true,
+      authorizesAll: false,
     });
     expect(sidecarSettings(options, "1.2.3")).to.deep.equal({
       image: "ghcr.io/bunting/bunting-agent:1.2.3",
@@ -32,7 +33,7 @@ describe("the settings of the operator's parts", () => {
       imagePullSecrets: [],
       applicationEnv: "connection",
       hostNetworkPods: "skip",
-      proxySecurity: "off",
+      proxyAccess: "plain",
     });
     expect(sourceSettings(options)).to.deep.equal({
       crossNamespace: "consent",
@@ -127,6 +128,24 @@ describe("the settings of the operator's parts", () => {
   it("refuse keys of that Secret that the proxy has no use for", async () => {
     const error = await read("--redis-secret=r", "--redis-secret-files=pasword").catch(String);
     expect(error).to.include("expected some of user, password,").and.include('got "pasword"');
+  });
+
+  it("refuse security for a proxy that others deploy, and an option of it that would replace what the security says", async () => {
+    const settle = async (...argv: string[]): Promise<unknown> =>
+      proxySettings(await read("--proxy-security=mixed", ...argv), "1.2.3");
+    for (const argv of ["--proxy=never", "--proxy-option=tls=off", "--proxy-option=auth=pod-ip"]) {
+      const error: unknown = await settle(argv).catch((thrown: unknown) => thrown);
+      expect(error, argv).to.have.property("code", "OPTION_INVALID");
+      expect(String(error)).to.include("--proxy-security=mixed");
+    }
+    expect(await settle("--proxy-option=authorize=rbac")).to.deep.include({ options: { authorize: "rbac" } });
+    const legacy = await settle("--cross-namespace=legacy");
+    expect(legacy).to.have.property("authorizesAll", true);
+    expect(
+      proxySettings(await read("--proxy=never", "--proxy-option=tls=off"), "1.2.3").options,
+    ).to.deep.equal({
+      tls: "off",
+    });
   });
 
   it("refuse an option of the proxy that would replace what the Secret says", async () => {

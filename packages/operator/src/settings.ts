@@ -5,6 +5,7 @@ import type {
 } from "@bunting/featureflags/resources";
 import type { FlagdSettings } from "./desired/flagd/flagd-settings.js";
 import { imageReference } from "./desired/image-reference.js";
+import { proxySecurityOptions } from "./desired/proxy-security/proxy-tls.js";
 import { redisOptions, type RedisSecret } from "./desired/proxy/proxy-redis.js";
 import type { ProxySettings } from "./desired/proxy/proxy-settings.js";
 import type { SidecarSettings } from "./desired/sidecar-settings.js";
@@ -30,7 +31,7 @@ export function proxySettings(options: OperatorOptions, version: string): ProxyS
     replicas: options.proxyReplicaCount,
     ports: { sync: options.proxyPort, management: options.proxyManagementPort },
     debugLogging: options.proxyDebugLogging,
-    options: options.proxyOption,
+    options: usableOptions(options),
     pod: {
       serviceAccountName: options.proxyServiceAccount,
       labels: options.labels,
@@ -39,8 +40,26 @@ export function proxySettings(options: OperatorOptions, version: string): ProxyS
     },
     tellsAgents: options.statusAgents,
     hasNetworkPolicy: options.proxyNetworkPolicy,
+    authorizesAll: options.crossNamespace === "legacy",
     ...redisOf(options),
   };
+}
+
+/** The further options of the proxy. Its security is either theirs, or the operator's. */
+function usableOptions({ proxyOption, proxySecurity, proxy }: OperatorOptions): ProxySettings["options"] {
+  if (proxySecurity === "off") return proxyOption;
+  if (proxy === "never")
+    throw new OperatorError(
+      "OPTION_INVALID",
+      `--proxy-security=${proxySecurity} is about the proxy that the operator deploys, and --proxy=never deploys none: secure the other one by its own options`,
+    );
+  const twice = proxySecurityOptions.find((each) => Object.hasOwn(proxyOption, each));
+  if (twice !== undefined)
+    throw new OperatorError(
+      "OPTION_INVALID",
+      `--proxy-option ${twice}=… would replace what --proxy-security=${proxySecurity} says: leave one of them out`,
+    );
+  return proxyOption;
 }
 
 function redisOf(options: OperatorOptions): { readonly redis?: RedisSecret } {
@@ -64,7 +83,7 @@ export function sidecarSettings(options: OperatorOptions, version: string): Side
     imagePullSecrets: options.imagePullSecrets,
     applicationEnv: options.applicationEnv,
     hostNetworkPods: options.hostNetworkPods,
-    proxySecurity: "off",
+    proxyAccess: "plain",
   };
 }
 

@@ -23,8 +23,12 @@ describe("accessNeeds", () => {
       plan(source("file"), source("proxy", foreign)),
       plan(source("file"), source("direct", foreign), source("file", foreign)),
     ];
-    expect(accessNeeds(plans)).to.deep.equal({ files: [own, foreign], watched: [foreign] });
-    expect(accessNeeds([])).to.deep.equal({ files: [], watched: [] });
+    expect(accessNeeds(plans)).to.deep.equal({
+      files: [own, foreign],
+      watched: [foreign],
+      asksProxy: true,
+    });
+    expect(accessNeeds([])).to.deep.equal({ files: [], watched: [], asksProxy: false });
   });
 });
 

@@ -15,6 +15,8 @@ export interface AccessNeeds {
   readonly files: readonly ObjectAddress[];
   /** FeatureFlags that they watch with their own ServiceAccounts. */
   readonly watched: readonly ObjectAddress[];
+  /** Whether they ask the proxy, and so have to verify it. */
+  readonly asksProxy: boolean;
 }
 
 /** On what is made for the Pods of a namespace: which namespace that is. */
@@ -30,7 +32,8 @@ export function accessNeeds(plans: Iterable<SourcePlan>): AccessNeeds {
     );
     return [...new Map(flags.map((flag) => [addressKey(flag), flag])).values()];
   };
-  return { files: flagsOf("file"), watched: flagsOf("direct") };
+  const asksProxy = sources.some(({ way }) => way === "proxy");
+  return { files: flagsOf("file"), watched: flagsOf("direct"), asksProxy };
 }
 
 /** A FeatureFlag as the API server has it. */

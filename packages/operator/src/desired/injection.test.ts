@@ -18,7 +18,7 @@ const settings: SidecarSettings = {
   imagePullSecrets: ["pull"],
   applicationEnv: "connection",
   hostNetworkPods: "skip",
-  proxySecurity: "off",
+  proxyAccess: "plain",
 };
 const rules: SourceRules & InjectionInputs["rules"] = {
   namespace: "shop",
@@ -190,7 +190,7 @@ describe("compileInjection", () => {
   });
 
   it("gives the sidecar an identity where the proxy wants one, and only if it is asked", () => {
-    const secured = { settings: { proxySecurity: "mixed" } } as const;
+    const secured = { settings: { proxyAccess: "secured" } } as const;
     const volumes = (entry: InjectionEntry): unknown => entry.volumes.map(({ name }) => name);
     expect(volumes(entryOf({}, secured))).to.deep.equal(["bunting-cache", "bunting-identity"]);
     expect(containerOf({}, secured).env?.map(({ name }) => name)).to.include("BUNTING_TOKEN_FILE");

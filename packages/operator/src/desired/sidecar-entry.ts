@@ -37,7 +37,7 @@ export function sidecarEntry(
   if (portProblem !== undefined) return { kind: "refused", problems: [...plan.problems, portProblem] };
   const { spec, problems: socketProblems } = withUsableSocket(plan.spec);
   const { socketPath = "" } = spec;
-  const hasIdentity = settings.proxySecurity !== "off" && plan.sources.some(({ way }) => way === "proxy");
+  const hasIdentity = settings.proxyAccess === "secured" && plan.sources.some(({ way }) => way === "proxy");
   const {
     resources,
     guaranteed,

@@ -1,4 +1,5 @@
 import type { ResourceRequirements } from "@bunting/featureflags/resources";
+import type { PodAccess } from "./proxy-security/security-state.js";
 
 /** What the operator decides about all sidecars. */
 export interface SidecarSettings {
@@ -12,6 +13,6 @@ export interface SidecarSettings {
   readonly applicationEnv: "connection" | "stock";
   /** Whether Pods that use the network of their node get a sidecar. */
   readonly hostNetworkPods: "skip" | "inject";
-  /** Whether sidecars prove to the proxy who they are, and speak TLS with it; `mixed` is for the time in which others do not. */
-  readonly proxySecurity: "off" | "mixed" | "on";
+  /** Whether sidecars prove to the proxy who they are, and speak TLS with it. */
+  readonly proxyAccess: PodAccess;
 }

@@ -9,6 +9,7 @@ import type { ProxyUse } from "../controllers/proxy/proxy-use.js";
 import { sidecarSettings, sourceSettings } from "../settings.js";
 import { version } from "../version.js";
 import type { OperatorWiring } from "./operator-parts.js";
+import type { ProxySecurity } from "./proxy-security.js";
 
 export interface CompiledInjections {
   readonly sources: ClusterSources;
@@ -25,12 +26,16 @@ export interface CompiledInjections {
 }
 
 /** FeatureFlagSources and InProcessConfigurations: what Pods get of them, and what has to be there for that. */
-export function compiledInjections(wiring: OperatorWiring, use: ProxyUse): CompiledInjections {
+export function compiledInjections(
+  wiring: OperatorWiring,
+  { use, security }: { readonly use: ProxyUse; readonly security: ProxySecurity },
+): CompiledInjections {
   const { options, parts, context, cluster, watches } = wiring;
   const { client } = cluster;
   const sources = new parts.ClusterSources(watches, {
     rules: sourceSettings(options),
     sidecar: sidecarSettings(options, version),
+    security: new parts.SecurityWatch({ watches, namespace: options.namespace, context }),
   });
   const seen = new parts.SeenTexts();
   const usage = new parts.SourceUsage();
@@ -48,8 +53,14 @@ export function compiledInjections(wiring: OperatorWiring, use: ProxyUse): Compi
       if (list === "sources") proxyReady.compiled(key, outcome.plan);
     },
     usesProxy: use.set.bind(use),
-    needs: access.needs.bind(access),
-    complete: use.complete.bind(use),
+    needs: (namespace, needs) => {
+      access.needs(namespace, needs);
+      security.maps.asks(namespace, needs.asksProxy);
+    },
+    complete: () => {
+      use.complete();
+      security.maps.complete();
+    },
   };
   const controller = new parts.InjectionController({ client, watches, sources, seen, context, news });
   return {

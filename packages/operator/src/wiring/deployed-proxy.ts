@@ -5,10 +5,12 @@ import type { ProxyUse } from "../controllers/proxy/proxy-use.js";
 import { proxySettings } from "../settings.js";
 import { version } from "../version.js";
 import type { OperatorWiring } from "./operator-parts.js";
+import type { ProxySecurity } from "./proxy-security.js";
 
 export interface DeployedProxyParts {
   readonly events: EventRecorder;
   readonly use: ProxyUse;
+  readonly security: Pick<ProxySecurity, "access" | "onAccess">;
   /** The operator's own Deployment; undefined if there is none. */
   readonly owner: (signal: AbortSignal) => Promise<OwnerReference | undefined>;
   /** Called when the state of the proxy has changed. */
@@ -22,18 +24,19 @@ export function deployedProxy(
 ): () => readonly Component[] {
   const { options, parts, context, cluster, watches } = wiring;
   const { client } = cluster;
-  const { events, owner, use, onState } = deployed;
+  const { events, owner, use, security, onState } = deployed;
   const settings = proxySettings(options, version);
   const applier = new parts.Applier({ client, drift: options.drift, metrics: context.metrics });
   const subscribers = new parts.ProxySubscribers(client, settings, context);
   const controller = new parts.ProxyController({
     settings,
     use,
-    cluster: { client, applier, events, owner, subscribers },
+    cluster: { client, applier, events, owner, subscribers, access: security.access },
     context,
     lingerMs: options.proxyLinger,
     onState,
   });
+  security.onAccess(() => controller.changed());
   return () => [
     ...parts
       .proxyWatches(watches, options.namespace, () => controller.changed())

@@ -12,6 +12,8 @@ import { AdmissionServer } from "../admission/admission-server.js";
 import { podWebhook } from "../admission/mutate-pod.js";
 import { featureFlagWebhook } from "../admission/validate-feature-flag.js";
 import { workloadWebhook } from "../admission/workload-webhook.js";
+import { AuthorityKeeper } from "../certificates/authority-keeper.js";
+import { proxyLeafKeeper } from "../certificates/proxy-leaf-keeper.js";
 import { SecretWatch } from "../certificates/secret-watch.js";
 import { servingCertificates } from "../certificates/serving-certificates.js";
 import { WebhookKeyKeeper } from "../certificates/webhook-key-keeper.js";
@@ -41,6 +43,9 @@ import { ProxySubscribers } from "../controllers/proxy/proxy-subscribers.js";
 import { ProxyUse } from "../controllers/proxy/proxy-use.js";
 import { proxyWatches } from "../controllers/proxy/proxy-watches.js";
 import { RolloutOnChange } from "../controllers/rollout/rollout-on-change.js";
+import { AuthorityMaps } from "../controllers/security/authority-maps.js";
+import { SecurityController } from "../controllers/security/security-controller.js";
+import { SecurityWatch } from "../controllers/security/security-watch.js";
 import { WebhookConfigurations } from "../controllers/webhook-configurations.js";
 import type { OperatorMetrics } from "../operator-metrics.js";
 import type { OperatorOptions } from "../options.js";
@@ -54,6 +59,11 @@ export const operatorParts = {
   OtherOperator,
   servingCertificates,
   SecretWatch,
+  AuthorityKeeper,
+  proxyLeafKeeper,
+  AuthorityMaps,
+  SecurityWatch,
+  SecurityController,
   WebhookKeyKeeper,
   ClusterSources,
   SeenTexts,

@@ -729,6 +729,52 @@ export const operatorPermissions = [
     "resources": [
       "secrets"
     ],
+    "names": [
+      "bunting-proxy-ca"
+    ],
+    "verbs": [
+      "get",
+      "list",
+      "watch",
+      "update"
+    ],
+    "onlyIf": {
+      "option": "proxy-security",
+      "is": [
+        "mixed",
+        "on"
+      ]
+    },
+    "why": "keeps the authority of the proxy, with its key"
+  },
+  {
+    "scope": "namespace",
+    "apiGroup": "",
+    "resources": [
+      "secrets"
+    ],
+    "names": [
+      "flagd-proxy-tls"
+    ],
+    "verbs": [
+      "get",
+      "update"
+    ],
+    "onlyIf": {
+      "option": "proxy-security",
+      "is": [
+        "mixed",
+        "on"
+      ]
+    },
+    "why": "keeps the certificate of the proxy, with its key"
+  },
+  {
+    "scope": "namespace",
+    "apiGroup": "",
+    "resources": [
+      "secrets"
+    ],
     "verbs": [
       "create"
     ],
@@ -759,6 +805,12 @@ export const permissionOptions = {
       "BUNTING_FLAG_READER_ROLE"
     ],
     "default": "bunting-operator-flagd-proxy"
+  },
+  "proxy-security": {
+    "env": [
+      "BUNTING_PROXY_SECURITY"
+    ],
+    "default": "off"
   },
   "status-agents": {
     "env": [

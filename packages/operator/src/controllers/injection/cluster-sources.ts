@@ -5,6 +5,7 @@ import { aborted, Signal, type Runnable } from "@bunting/runtime";
 import { namespaceType } from "../../api/core-types.js";
 import { buntingAnnotations } from "../../api/names.js";
 import type { InjectionInputs } from "../../desired/injection.js";
+import type { SecurityWatch } from "../security/security-watch.js";
 import { Dependents } from "./dependents.js";
 import { KeptSpecs } from "./kept-specs.js";
 import type { TextOrigins } from "./namespace-texts.js";
@@ -25,6 +26,11 @@ import {
 export interface CompileSettings {
   readonly rules: Omit<InjectionInputs["rules"], "namespace">;
   readonly sidecar: InjectionInputs["settings"];
+  /** What sidecars are given to ask the proxy with, as it changes; absent: always what `sidecar` says. */
+  readonly security?: Pick<
+    SecurityWatch,
+    "name" | "podAccess" | "whenSynced" | "readAgain" | "onChange" | "run"
+  >;
 }
 
 /** The Injection of a namespace may have to change, because of an object there or elsewhere. */
@@ -109,7 +115,8 @@ export class ClusterSources implements Runnable {
 
   /** Resolves when everything has been read once. */
   get whenSynced(): Promise<void> {
-    return Promise.all(this.#informers.map(({ informer }) => informer.whenSynced)).then(() => undefined);
+    const all = this.#informers.map(({ informer }) => informer.whenSynced);
+    return Promise.all([...all, this.#settings.security?.whenSynced]).then(() => undefined);
   }
 
   get hasSynced(): boolean {
@@ -118,7 +125,9 @@ export class ClusterSources implements Runnable {
 
   /** The names of watches that have not read their objects yet: the cluster may lack the type. */
   get unread(): readonly string[] {
-    return this.#informers.filter(({ informer }) => !informer.hasSynced).map(({ name }) => name);
+    const names = this.#informers.filter(({ informer }) => !informer.hasSynced).map(({ name }) => name);
+    const { security } = this.#settings;
+    return security === undefined || security.podAccess !== undefined ? names : [...names, security.name];
   }
 
   /**
@@ -127,11 +136,15 @@ export class ClusterSources implements Runnable {
    */
   async readAgain(signal: AbortSignal): Promise<void> {
     if (!this.hasSynced) return;
-    await Promise.race([Promise.all(this.#informers.map((each) => each.readAgain())), aborted(signal)]);
+    const all = this.#informers.map((each) => each.readAgain());
+    await Promise.race([Promise.all([...all, this.#settings.security?.readAgain()]), aborted(signal)]);
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    await Promise.all(this.#informers.map((each) => each.run(signal)));
+    const { security } = this.#settings;
+    const stop = security?.onChange(() => this.#emit(this.namespaces()));
+    const all = this.#informers.map((each) => each.run(signal));
+    await Promise.all([...all, security?.run(signal)]).finally(stop);
   }
 
   /**
@@ -212,8 +225,14 @@ export class ClusterSources implements Runnable {
         flagReaders: noted((key) => readersOf(this.#flags.informer.store.get(key))),
       },
       rules: { ...this.#settings.rules, namespace },
-      settings: this.#settings.sidecar,
+      settings: this.#sidecar(),
     };
+  }
+
+  #sidecar(): InjectionInputs["settings"] {
+    const { sidecar, security } = this.#settings;
+    const proxyAccess = security?.podAccess ?? sidecar.proxyAccess;
+    return proxyAccess === sidecar.proxyAccess ? sidecar : { ...sidecar, proxyAccess };
   }
 
   /** The reader asks for everything anew: it hears no more of what it asked for before. */

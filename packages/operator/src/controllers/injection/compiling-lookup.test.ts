@@ -38,7 +38,7 @@ const inputs = (name: string): InjectionInputs => ({
     imagePullSecrets: [],
     applicationEnv: "connection",
     hostNetworkPods: "skip",
-    proxySecurity: "off",
+    proxyAccess: "plain",
   },
 });
 

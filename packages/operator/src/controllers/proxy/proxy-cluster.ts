@@ -5,6 +5,7 @@ import {
   type RestClient,
   unlessNotFound,
 } from "@bunting/kube";
+import type { ProxyAccess } from "../../desired/proxy-security/security-state.js";
 import type { LiveDeployment } from "../../desired/proxy/proxy-rollout.js";
 import { proxyNames } from "../../desired/proxy/proxy-settings.js";
 import type { Applier } from "../apply/applier.js";
@@ -19,6 +20,8 @@ export interface ProxyCluster {
   /** The operator's own Deployment, to which the objects belong; undefined if there is none. */
   readonly owner: (signal: AbortSignal) => Promise<OwnerReference | undefined>;
   readonly subscribers: Pick<ProxySubscribers, "count">;
+  /** Whom the proxy is to serve; undefined while it is not known: then nothing is deployed. Absent: everybody, in plaintext. */
+  readonly access?: () => ProxyAccess | undefined;
 }
 
 /** The Deployment of the proxy as it is; undefined if there is none. */

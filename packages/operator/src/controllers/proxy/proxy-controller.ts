@@ -76,7 +76,11 @@ export class ProxyController implements Runnable {
     if (isWanted === undefined) return undefined;
     if (!isWanted) return this.#removeAfterLinger(signal);
     this.#unusedSinceMs = undefined;
-    const { settings, cluster } = this.#options;
+    const { settings: given, cluster } = this.#options;
+    const access = cluster.access === undefined ? "plain" : cluster.access();
+    // `changed` is called when it is known.
+    if (access === undefined) return undefined;
+    const settings = { ...given, access };
     try {
       this.#enter(await deployProxy(settings, cluster, this.#news, signal));
     } catch (error) {

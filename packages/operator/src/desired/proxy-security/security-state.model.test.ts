@@ -3,7 +3,7 @@ import fc from "fast-check";
 import {
   nextSecurityState,
   securityAccess,
-  settleMs,
+  podSettleMs,
   type PodAccess,
   type ProxyAccess,
   type Security,
@@ -45,7 +45,7 @@ const command: fc.Arbitrary<Command> = fc.oneof(
     weight: 4,
     arbitrary: fc.record({
       kind: fc.constant("time" as const),
-      ms: fc.constantFrom(1_000, settleMs / 2, settleMs),
+      ms: fc.constantFrom(1_000, podSettleMs / 2, podSettleMs),
     }),
   },
 );
@@ -64,7 +64,7 @@ class World {
   stored: Security = { state: "off", sinceMs: 0 };
   hasAuthority = true;
   version = 0;
-  /** The state before, by which Pods may still be let in until `settleMs` later. */
+  /** The state before, by which Pods may still be let in until `podSettleMs` later. */
   before: Security["state"] = "off";
   view: (SecurityView & { readonly version: number }) | undefined;
   /** Replicas, and old ones that still end. */
@@ -137,7 +137,7 @@ class World {
   }
 
   #create(isLate: boolean): void {
-    const maySee = isLate && this.nowMs < this.stored.sinceMs + settleMs;
+    const maySee = isLate && this.nowMs < this.stored.sinceMs + podSettleMs;
     this.pods.push(securityAccess[maySee ? this.before : this.stored.state].pods);
   }
 
@@ -191,7 +191,7 @@ describe("the transition of the proxy's security", () => {
           for (let round = 0; round < 20; round++) {
             for (const which of [0, 1]) world.run({ kind: "replaces", which });
             world.ending = [];
-            world.nowMs += settleMs;
+            world.nowMs += podSettleMs;
             world.pods = [];
             world.run({ kind: "created", isLate: false });
             world.run({ kind: "looks" });

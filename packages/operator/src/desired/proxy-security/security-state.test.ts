@@ -2,7 +2,7 @@ import { expect } from "chai";
 import {
   nextSecurityState,
   securityWait,
-  settleMs,
+  podSettleMs,
   type SecurityState,
   type SecurityTarget,
   type SecurityView,
@@ -10,7 +10,7 @@ import {
 
 /** Nothing is missing, and nothing is in the way. */
 const ready: SecurityView = {
-  nowMs: settleMs,
+  nowMs: podSettleMs,
   otherProxies: 0,
   hasAuthority: true,
   plainPods: 0,
@@ -71,8 +71,8 @@ describe("nextSecurityState", () => {
   it("lets no proxy refuse plaintext while a Pod speaks it, or may have been let in with it", () => {
     expect(next("mixed", "on", { plainPods: 1 })).to.equal("mixed");
     expect(next("mixed", "on", { plainPods: undefined })).to.equal("mixed");
-    expect(next("mixed", "on", { nowMs: settleMs - 1 })).to.equal("mixed");
-    expect(wait("mixed", "on", { nowMs: settleMs - 1 })).to.equal("settling");
+    expect(next("mixed", "on", { nowMs: podSettleMs - 1 })).to.equal("mixed");
+    expect(wait("mixed", "on", { nowMs: podSettleMs - 1 })).to.equal("settling");
     expect(wait("mixed", "on", { plainPods: 1 })).to.equal("plainPods");
     expect(wait("mixed", "mixed")).to.equal("nothing");
   });
@@ -80,7 +80,7 @@ describe("nextSecurityState", () => {
   it("lets no proxy stop TLS while a Pod speaks it, or may have been let in with it", () => {
     expect(next("leaving", "off", { securedPods: 1 })).to.equal("leaving");
     expect(next("leaving", "off", { securedPods: undefined })).to.equal("leaving");
-    expect(next("leaving", "off", { nowMs: settleMs - 1 })).to.equal("leaving");
+    expect(next("leaving", "off", { nowMs: podSettleMs - 1 })).to.equal("leaving");
     expect(wait("leaving", "off", { securedPods: 1 })).to.equal("securedPods");
   });
 

@@ -54,7 +54,7 @@ export interface SecurityView {
 }
 
 /** By then all API servers and all replicas of the operator have heard of what new Pods are given, and Pods that they let in before can be seen. */
-export const settleMs = 60_000;
+export const podSettleMs = 60_000;
 
 /**
  * The state that follows; the same one if it has to wait. Call it again whenever something may have changed.
@@ -65,12 +65,12 @@ export const settleMs = 60_000;
  * | opening | off | | ending |
  * | opening | mixed, on | all replicas of the proxy serve both, and the authority is there | mixed |
  * | mixed | off | | leaving |
- * | mixed | on | `settleMs` later, and no Pod is plain | closing |
+ * | mixed | on | `podSettleMs` later, and no Pod is plain | closing |
  * | closing | on | all replicas of the proxy are secured | on |
  * | closing, on | off, mixed | | reopening |
  * | reopening | any | all replicas of the proxy serve both | mixed |
  * | leaving | mixed, on | | mixed |
- * | leaving | off | `settleMs` later, and no Pod is secured | ending |
+ * | leaving | off | `podSettleMs` later, and no Pod is secured | ending |
  * | ending | off | all replicas of the proxy are plain | off |
  * | ending | mixed, on | | opening |
  *
@@ -82,7 +82,7 @@ export function nextSecurityState(
   { nowMs, otherProxies, hasAuthority, plainPods, securedPods }: SecurityView,
 ): SecurityState {
   // Who looks at another clock waits once more.
-  const isSettled = nowMs >= sinceMs + settleMs;
+  const isSettled = nowMs >= sinceMs + podSettleMs;
   const isRolledOut = otherProxies === 0;
   switch (state) {
     case "off":
@@ -117,7 +117,7 @@ export function securityWait(
   target: SecurityTarget,
   { nowMs, hasAuthority, otherProxies }: SecurityView,
 ): SecurityWait {
-  const isSettled = nowMs >= sinceMs + settleMs;
+  const isSettled = nowMs >= sinceMs + podSettleMs;
   switch (state) {
     case "off":
       return target === "off" ? "nothing" : "authority";

@@ -2,6 +2,7 @@ import { duration, longestMs } from "@bunting/runtime";
 import type { DesiredObject } from "../desired-object.js";
 import { managedLabels } from "../managed-labels.js";
 import { imageRevision } from "../image-reference.js";
+import { proxyAccessAnnotation, proxySecurityArguments, proxyTlsParts } from "../proxy-security/proxy-tls.js";
 import { unlessEmpty } from "../unless-empty.js";
 import { proxyRedis, type SecretParts } from "./proxy-redis.js";
 import {
@@ -34,7 +35,8 @@ export function proxyDeployment(
   image: string,
   annotations: Readonly<Record<string, string>>,
 ): DesiredObject {
-  const { namespace, replicas, pod } = settings;
+  const { namespace, replicas, pod, access = "plain" } = settings;
+  const ofPods = { ...pod.annotations, ...(access === "plain" ? {} : { [proxyAccessAnnotation]: access }) };
   const labels = { ...deploymentSelector, ...managedLabels, [versionLabel]: imageRevision(image) };
   return {
     apiVersion: "apps/v1",
@@ -49,7 +51,7 @@ export function proxyDeployment(
         metadata: {
           // Those of the operator's options can't take the Pods away from their Deployment and Service.
           labels: { ...pod.labels, ...labels, ...podSelector },
-          ...unlessEmpty({ annotations: pod.annotations }),
+          ...unlessEmpty({ annotations: ofPods }),
         },
         spec: podSpec(settings, image),
       },
@@ -113,12 +115,17 @@ function container(settings: Omit<ProxySettings, "pod">, image: string): object 
 }
 
 /** What the proxy has of Secrets, in variables and files, which no list of processes shows. */
-function secretsOf({ tellsAgents, redis }: Pick<ProxySettings, "tellsAgents" | "redis">): SecretParts {
+function secretsOf({
+  tellsAgents,
+  redis,
+  access = "plain",
+}: Pick<ProxySettings, "tellsAgents" | "redis" | "access">): SecretParts {
   const { env, mounts, volumes } = proxyRedis(redis);
+  const tls = proxyTlsParts(access);
   return {
     env: [...(tellsAgents ? [statusVariable] : []), ...env],
-    mounts: [...(tellsAgents ? [statusMount] : []), ...mounts],
-    volumes: [...(tellsAgents ? [statusVolume] : []), ...volumes],
+    mounts: [...(tellsAgents ? [statusMount] : []), ...mounts, ...tls.mounts],
+    volumes: [...(tellsAgents ? [statusVolume] : []), ...volumes, ...tls.volumes],
   };
 }
 
@@ -127,12 +134,18 @@ function proxyArguments({
   ports,
   debugLogging,
   options,
-}: Pick<ProxySettings, "ports" | "debugLogging" | "options">): readonly string[] {
+  access = "plain",
+  authorizesAll = false,
+}: Pick<
+  ProxySettings,
+  "ports" | "debugLogging" | "options" | "access" | "authorizesAll"
+>): readonly string[] {
   const further = Object.entries(options).sort(([a], [b]) => (a < b ? -1 : 1));
   return [
     ...["start", "--management-port", String(ports.management)],
     ...(ports.sync === defaultSyncPort ? [] : ["--port", String(ports.sync)]),
     ...(debugLogging ? ["--debug"] : []),
+    ...proxySecurityArguments(access, authorizesAll && options["authorize"] === undefined),
     ...further.map(([name, value]) => `--${name}=${value}`),
   ];
 }

@@ -104,6 +104,46 @@ describe("the objects of the proxy", () => {
     expect(container["args"]).to.deep.equal(argumentsOf({}));
   });
 
+  it("serve plaintext as before unless they are told whom to serve", () => {
+    expect(podOf({ access: "plain", authorizesAll: true })).to.deep.equal(podOf());
+  });
+
+  it("serve TLS and tokens beside all others, or alone, and say on each Pod which", () => {
+    const files = ["--tls-cert-path=/etc/bunting/tls/tls.crt", "--tls-key-path=/etc/bunting/tls/tls.key"];
+    const plain = argumentsOf({}) as string[];
+    const both = podOf({ access: "both" });
+    expect(both.metadata.annotations).to.deep.equal({ "bunting.dev/proxy-access": "both" });
+    expect(argumentsOf({ access: "both" })).to.deep.equal([
+      ...plain,
+      "--tls=both",
+      ...files,
+      "--auth=optional",
+    ]);
+    const secured = podOf({ access: "secured" });
+    expect(secured.metadata.annotations).to.deep.equal({ "bunting.dev/proxy-access": "secured" });
+    expect(argumentsOf({ access: "secured" })).to.deep.equal([
+      ...plain,
+      "--tls=on",
+      ...files,
+      "--auth=token",
+    ]);
+    const items = ["tls.crt", "tls.key"].map((key) => ({ key, path: key }));
+    expect(both.spec["volumes"]).to.deep.equal([
+      { name: "tls", secret: { secretName: "flagd-proxy-tls", items } },
+    ]);
+    expect(both.spec.containers[0]["volumeMounts"]).to.deep.equal([
+      { name: "tls", mountPath: "/etc/bunting/tls", readOnly: true },
+    ]);
+  });
+
+  it("let callers with a token read all where sidecars are given FeatureFlags that nobody has shared", () => {
+    const lastOf = (change: Partial<ProxySettings>): unknown => (argumentsOf(change) as string[]).at(-1);
+    expect(lastOf({ access: "both", authorizesAll: true })).to.equal("--authorize=all");
+    const options = { authorize: "rbac" };
+    expect(lastOf({ access: "both", authorizesAll: true, options })).to.equal("--authorize=rbac");
+    expect(argumentsOf({ access: "both", authorizesAll: true, options })).to.not.include("--authorize=all");
+  });
+
   it("have no volume for a Redis that wants no more than its address", () => {
     const { spec } = podOf({ redis: { name: "redis", files: [] } });
     expect(spec).to.not.have.property("volumes");

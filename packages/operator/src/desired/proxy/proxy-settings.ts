@@ -1,4 +1,5 @@
 import { managedLabels } from "../managed-labels.js";
+import type { ProxyAccess } from "../proxy-security/security-state.js";
 import type { RedisSecret } from "./proxy-redis.js";
 
 /** What the operator decides about the proxy. */
@@ -20,6 +21,10 @@ export interface ProxySettings {
   readonly hasNetworkPolicy: boolean;
   /** What its replicas share; absent if each watches for itself, or `options` say what. */
   readonly redis?: RedisSecret;
+  /** Whom it serves; absent: everybody, in plaintext. */
+  readonly access?: ProxyAccess;
+  /** Whether callers with a token may read all FeatureFlags, as the operator's rules of other namespaces have it. */
+  readonly authorizesAll?: boolean;
 }
 
 export interface ProxyPorts {

@@ -1,0 +1,116 @@
+import type { ClusterWatches, KubeObject, RestClient } from "@bunting/kube";
+import type { Context, Runnable, WorkResult } from "@bunting/runtime";
+import { accessLabel } from "../../desired/access.js";
+import { managedLabels } from "../../desired/managed-labels.js";
+import { authorityConfigMap } from "../../desired/sidecar-volumes.js";
+import { fieldManager } from "../apply/managed-object.js";
+import { Controller } from "../controller.js";
+import type { ControllerMetrics } from "../controller-metrics.js";
+import { configMapType } from "./stored-security.js";
+
+export interface AuthorityMapsOptions {
+  readonly client: Pick<RestClient, "apply">;
+  readonly watches: Pick<ClusterWatches, "inform">;
+  /** The certificates by which the proxy is verified, in PEM; undefined while there are none. */
+  readonly bundle: () => string | undefined;
+  /** Called when all namespaces that ask for flags have this bundle. */
+  readonly onComplete: (bundle: string) => void;
+  readonly context: Context<ControllerMetrics>;
+}
+
+/** Told from the ConfigMaps of FeatureFlags, which have the namespace there. */
+const authorityLabels = { ...managedLabels, "bunting.dev/authority": "proxy" };
+const labelSelector = `bunting.dev/authority=proxy,!${accessLabel}`;
+
+/** Keeps, in each namespace whose sidecars ask the proxy, the ConfigMap by which they verify it. */
+export class AuthorityMaps implements Runnable {
+  readonly name = "authority ConfigMaps";
+  readonly #options: AuthorityMapsOptions;
+  readonly #controller: Controller;
+  readonly #asking = new Set<string>();
+  /** By namespace: the bundle that was applied there last. */
+  readonly #applied = new Map<string, string>();
+  #hasHeardOfAll = false;
+  #completed: string | undefined;
+
+  constructor(options: AuthorityMapsOptions) {
+    this.#options = options;
+    this.#controller = new Controller({
+      name: "authority-maps",
+      concurrency: 4,
+      reconcile: (namespace, signal) => this.#reconcile(namespace, signal),
+      context: options.context,
+    });
+  }
+
+  /** Namespaces that lack the bundle; undefined until all have been heard of, or while there is no bundle. */
+  get lacking(): readonly string[] | undefined {
+    const bundle = this.#options.bundle();
+    if (bundle === undefined || !this.#hasHeardOfAll) return undefined;
+    return [...this.#asking].filter((namespace) => this.#applied.get(namespace) !== bundle);
+  }
+
+  /** Whether sidecars of the namespace ask the proxy. */
+  asks(namespace: string, isAsking: boolean): void {
+    if (this.#asking.has(namespace) === isAsking) return;
+    if (isAsking) this.#asking.add(namespace);
+    else this.#asking.delete(namespace);
+    this.#controller.add(namespace);
+  }
+
+  /** All namespaces that there were at the start have been heard of. */
+  complete(): void {
+    this.#hasHeardOfAll = true;
+    this.#tell();
+  }
+
+  bundleChanged(): void {
+    for (const namespace of this.#asking) this.#controller.add(namespace);
+    this.#tell();
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    this.#applied.clear();
+    for (const namespace of this.#asking) this.#controller.add(namespace);
+    const watch = this.#options.watches.inform(
+      { type: configMapType, labelSelector, isMetadataOnly: true },
+      {
+        transform: ({ metadata: { namespace = "", name, uid = "", resourceVersion = "" } }: KubeObject) => ({
+          metadata: { namespace, name, uid, resourceVersion },
+        }),
+        handler: {
+          changed: (_key, object, before) => {
+            const { name, namespace = "" } = (object ?? before)?.metadata ?? { name: "" };
+            if (name === authorityConfigMap) this.#controller.add(namespace);
+          },
+        },
+      },
+    );
+    await Promise.all([watch.run(signal), this.#controller.run(signal)]);
+  }
+
+  async #reconcile(namespace: string, signal: AbortSignal): Promise<WorkResult | undefined> {
+    const { client, bundle } = this.#options;
+    const pem = bundle();
+    const scope = { type: configMapType, namespace, name: authorityConfigMap };
+    // Those of namespaces that do not ask any more stay: Pods may still mount them.
+    if (pem === undefined || !this.#asking.has(namespace)) return undefined;
+    const object = {
+      apiVersion: "v1",
+      kind: "ConfigMap",
+      metadata: { name: authorityConfigMap, namespace, labels: authorityLabels },
+      data: { "ca.crt": pem },
+    };
+    await client.apply(scope, object, { fieldManager, force: true }, signal);
+    this.#applied.set(namespace, pem);
+    this.#tell();
+    return undefined;
+  }
+
+  #tell(): void {
+    const bundle = this.#options.bundle();
+    if (bundle === undefined || bundle === this.#completed || this.lacking?.length !== 0) return;
+    this.#completed = bundle;
+    this.#options.onComplete(bundle);
+  }
+}

@@ -1,0 +1,82 @@
+import { keyOf, type KubeObject, type ResourceScope, type RestClient } from "@bunting/kube";
+import { podType } from "../../api/core-types.js";
+import { injectionType, type Injection } from "../../api/injection.js";
+import type { PodManifest } from "../../api/pod-manifest.js";
+import { podNeeds, type PodNeeds } from "../../desired/proxy-security/pod-needs.js";
+
+/** Objects that ask the proxy in one way. */
+export interface Askers {
+  readonly count: number;
+  /** `namespace/name` of the first of them. */
+  readonly first: readonly string[];
+}
+
+/** How the Pods of the cluster ask the proxy, or Injections have new ones ask it. */
+export interface PodSight {
+  readonly plain: Askers;
+  readonly secured: Askers;
+}
+
+/** Objects of a page: whole Pods have some 10 KB each, and none is kept. */
+const pageSize = 250;
+const maxNamed = 5;
+
+/**
+ * Reads all Pods of the cluster, page by page, as they were at one time.
+ *
+ * @throws KubeError
+ */
+export function lookAtPods(client: Pick<RestClient, "readPage">, signal: AbortSignal): Promise<PodSight> {
+  return lookAt(client, { type: podType }, (pod) => podNeeds(pod as KubeObject & PodManifest), signal);
+}
+
+/**
+ * Likewise for Injections: what the policy gives to Pods that are created now. Applications that evaluate in process are as they are whatever is
+ * written there, so their Pods alone count.
+ *
+ * @throws KubeError
+ */
+export function lookAtInjections(
+  client: Pick<RestClient, "readPage">,
+  signal: AbortSignal,
+): Promise<PodSight> {
+  const needsOf = (object: KubeObject): PodNeeds => {
+    const { spec } = object as KubeObject & Partial<Injection>;
+    const all = Object.values(spec?.sources ?? {}).map(({ container, volumes }) =>
+      podNeeds({ spec: { containers: container === undefined ? [] : [container], volumes } }),
+    );
+    return { isPlain: all.some(({ isPlain }) => isPlain), isSecured: all.some(({ isSecured }) => isSecured) };
+  };
+  return lookAt(client, { type: injectionType }, needsOf, signal);
+}
+
+async function lookAt(
+  client: Pick<RestClient, "readPage">,
+  scope: ResourceScope,
+  needsOf: (object: KubeObject) => PodNeeds,
+  signal: AbortSignal,
+): Promise<PodSight> {
+  const plain = new AskerCount();
+  const secured = new AskerCount();
+  const onObject = (object: KubeObject): void => {
+    const { isPlain, isSecured } = needsOf(object);
+    if (isPlain) plain.add(keyOf(object));
+    if (isSecured) secured.add(keyOf(object));
+  };
+  let continueToken: string | undefined;
+  do {
+    const query = { limit: pageSize, ...(continueToken === undefined ? {} : { continue: continueToken }) };
+    ({ continueToken } = await client.readPage(scope, query, onObject, signal));
+  } while (continueToken !== undefined);
+  return { plain, secured };
+}
+
+class AskerCount implements Askers {
+  count = 0;
+  readonly first: string[] = [];
+
+  add(key: string): void {
+    this.count++;
+    if (this.first.length < maxNamed) this.first.push(key);
+  }
+}

@@ -1,0 +1,212 @@
+import { KubeError, type EventDetails, type KubeObject, type ResourceScope } from "@bunting/kube";
+import { eventually, recordingLogger } from "@bunting/test/support/grpc-port.js";
+import { ManualClock } from "@bunting/test/support/manual-clock.js";
+import { expect } from "chai";
+import type { SecurityTarget } from "../../desired/proxy-security/security-state.js";
+import { operatorMetrics } from "../../operator-metrics.js";
+import { createRegistry } from "@bunting/runtime";
+import { SecurityController } from "./security-controller.js";
+import { readSecurity, securityConfigMapName } from "./stored-security.js";
+
+const minute = 60_000;
+const uri = "flagd-proxy-svc.flags.svc.cluster.local:8015";
+const plain = { name: "flagd", args: ["start", `--sources=[{"uri":"${uri}"}]`] };
+const secured = {
+  ...plain,
+  env: ["BUNTING_CA_FILE", "BUNTING_TOKEN_FILE"].map((name) => ({ name, value: "/run/it" })),
+  volumeMounts: [{ name: "identity", mountPath: "/run" }],
+};
+const volumes = [{ name: "identity", projected: { sources: [{ serviceAccountToken: { path: "token" } }] } }];
+
+/** What the controller reads of a cluster: a Deployment that is rolled out as soon as it changes, unless it is held. */
+class ScriptedCluster {
+  configMap: KubeObject | undefined;
+  deployed = "plain";
+  proxies: string[] = ["plain"];
+  injections: object[] = [];
+  pods: object[] = [];
+  pages = 0;
+  #version = 0;
+
+  get({ name }: ResourceScope): Promise<KubeObject> {
+    const found = name === securityConfigMapName ? this.configMap : this.#deployment();
+    return found === undefined ? Promise.reject(new KubeError("NOT_FOUND", "none")) : Promise.resolve(found);
+  }
+
+  list() {
+    const items = this.proxies.map((access, i) => ({
+      metadata: { name: `flagd-proxy-${i}`, annotations: { "bunting.dev/proxy-access": access } },
+    }));
+    return Promise.resolve({ resourceVersion: "1", continueToken: undefined, items });
+  }
+
+  /** One object a page. */
+  readPage(scope: ResourceScope, query: { readonly continue?: unknown }, onObject: (of: KubeObject) => void) {
+    const all = scope.type.plural === "pods" ? this.pods : this.injections;
+    const index = Number(query.continue ?? 0);
+    const object = all[index];
+    if (object !== undefined) onObject(object as KubeObject);
+    this.pages++;
+    const continueToken = index + 1 < all.length ? String(index + 1) : undefined;
+    return Promise.resolve({ resourceVersion: "1", continueToken, items: 1, bytes: 1 });
+  }
+
+  create(_scope: unknown, object: object): Promise<KubeObject> {
+    return this.#put(object as KubeObject, undefined);
+  }
+
+  patch(_scope: unknown, _type: unknown, object: object): Promise<KubeObject> {
+    return this.#put(object as KubeObject, (object as KubeObject).metadata.resourceVersion);
+  }
+
+  #put(object: KubeObject, expected: string | undefined): Promise<KubeObject> {
+    if (this.configMap?.metadata.resourceVersion !== expected)
+      return Promise.reject(new KubeError("CONFLICT", "it has changed"));
+    const metadata = { ...object.metadata, resourceVersion: String(++this.#version) };
+    return Promise.resolve((this.configMap = { ...object, metadata }));
+  }
+
+  #deployment(): KubeObject {
+    const metadata = { name: "flagd-proxy", namespace: "flags", uid: "u", generation: 1 };
+    const annotations = { "bunting.dev/proxy-access": this.deployed };
+    const status = { observedGeneration: 1, replicas: 1, updatedReplicas: 1 };
+    return { metadata, spec: { template: { metadata: { annotations } } }, status };
+  }
+}
+
+describe("SecurityController", () => {
+  let cluster: ScriptedCluster;
+  let clock: ManualClock;
+  let abort: AbortController;
+  let running: Promise<void>;
+  let controller: SecurityController;
+  let events: EventDetails[];
+  let lacking: readonly string[] | undefined;
+
+  beforeEach(() => {
+    cluster = new ScriptedCluster();
+    clock = new ManualClock();
+    events = [];
+    lacking = [];
+  });
+
+  afterEach(async () => {
+    abort.abort();
+    await running;
+    expect(clock.pendingTimers).to.equal(0);
+  });
+
+  function start(target: SecurityTarget): void {
+    abort = new AbortController();
+    controller = new SecurityController({
+      cluster: { client: cluster, events: { record: (event) => void events.push(event) } },
+      namespace: "flags",
+      target,
+      lacking: () => lacking,
+      onAccess: () => {
+        const { access = "none" } = controller;
+        cluster.deployed = access;
+        cluster.proxies = [access];
+      },
+      context: { clock, logger: recordingLogger(), metrics: operatorMetrics(createRegistry(false)) },
+    });
+    running = controller.run(abort.signal);
+  }
+
+  async function restart(target: SecurityTarget): Promise<void> {
+    abort.abort();
+    await running;
+    start(target);
+  }
+
+  const security = () => (cluster.configMap === undefined ? undefined : readSecurity(cluster.configMap));
+
+  /** Time goes on, a look at a time. */
+  async function until(state: string, isMet = (): boolean => security()?.state === state): Promise<void> {
+    await eventually(() => {
+      if (!isMet()) clock.advance(2_000);
+      return isMet();
+    }, `the state is ${state}, not ${security()?.state} (${security()?.waitsFor})`);
+  }
+
+  const waits = (text: string): Promise<void> =>
+    until(text, () => security()?.waitsFor.includes(text) === true);
+
+  const podOf = (name: string, container: object): object => ({
+    metadata: { namespace: "shop", name },
+    spec: { containers: [{ name: "app" }], initContainers: [container], volumes },
+  });
+  const injectionOf = (container: object): object => ({
+    metadata: { namespace: "shop", name: "bunting" },
+    spec: { format: 1, sources: { flags: { container, volumes } } },
+  });
+
+  it("writes nothing where nothing was ever secured, and has the proxy serve plaintext", async () => {
+    start("off");
+    await eventually(() => controller.access === "plain");
+    expect([cluster.configMap, cluster.pages]).to.deep.equal([undefined, 0]);
+  });
+
+  it("goes to on when Pods have been replaced, and names those that hold it up", async () => {
+    cluster.injections = [injectionOf(secured)];
+    cluster.pods = ["a", "b"].map((name) => podOf(name, plain));
+    start("on");
+    await waits("2 Pods ask the proxy");
+    expect(security()).to.include({ state: "mixed" });
+    expect(security()?.waitsFor).to.include("shop/a, shop/b");
+    expect(events.map(({ note }) => note).join(" ")).to.include("shop/a, shop/b");
+    expect(cluster.proxies).to.deep.equal(["both"]);
+    cluster.pods = [podOf("a", secured), podOf("b", secured)];
+    await until("on");
+    await eventually(() => security()?.waitsFor === "");
+    expect(cluster.proxies).to.deep.equal(["secured"]);
+  });
+
+  it("looks at no Pods while an Injection gives new ones what they had before, nor a minute after that", async () => {
+    cluster.injections = [injectionOf(secured), injectionOf(plain)];
+    start("on");
+    await until("mixed");
+    for (let waited = 0; waited < 3; waited++) {
+      const { pages } = cluster;
+      await until("another look at Injections", () => cluster.pages >= pages + 2);
+    }
+    expect(security()?.state).to.equal("mixed");
+    cluster.injections = [injectionOf(secured)];
+    const fromMs = clock.now();
+    await until("closing", () => security()?.state !== "mixed");
+    expect(clock.now() - fromMs).to.be.at.least(minute);
+  });
+
+  it("waits for the authority in each namespace, and says where it is not", async () => {
+    lacking = ["shop"];
+    start("mixed");
+    await waits("bunting-ca is not yet in 1 namespaces: shop");
+    expect(security()?.state).to.equal("off");
+    lacking = [];
+    await until("mixed");
+  });
+
+  it("goes back to off when no Pod speaks TLS any more, whoever leads by then", async () => {
+    cluster.pods = [podOf("a", secured)];
+    start("on");
+    await until("on");
+    await restart("off");
+    await waits("1 Pods speak TLS");
+    expect(cluster.proxies).to.deep.equal(["both"]);
+    await restart("off");
+    cluster.pods = [podOf("a", plain)];
+    await until("off");
+    await eventually(() => cluster.proxies[0] === "plain");
+  });
+
+  it("has the proxy serve both when the state was lost, and begins again from there", async () => {
+    cluster.pods = [podOf("a", secured)];
+    start("on");
+    await until("on");
+    cluster.configMap = undefined;
+    await restart("on");
+    await until("mixed");
+    expect(cluster.proxies).to.deep.equal(["both"]);
+    await until("on");
+  });
+});

@@ -1,0 +1,131 @@
+import { X509Certificate } from "node:crypto";
+import type { KubeObject, RestClient } from "@bunting/kube";
+import { injectionType } from "@bunting/operator/internal/api/injection.js";
+import { operatorOptionTable } from "@bunting/operator/internal/options.js";
+import type { SecurityTarget } from "@bunting/operator/internal/desired/proxy-security/security-state.js";
+import { readSecurity } from "@bunting/operator/internal/controllers/security/stored-security.js";
+import { operatorParts, type OperatorWiring } from "@bunting/operator/internal/wiring/operator-parts.js";
+import { proxySecurity, type ProxySecurity } from "@bunting/operator/internal/wiring/proxy-security.js";
+import { readOptions, runComponents } from "@bunting/runtime";
+import { expect } from "chai";
+import { ManualClock } from "../support/manual-clock.js";
+import { OperatorWorld } from "./support/operator-world.js";
+import { sharedCluster } from "./support/use-cluster.js";
+
+const configMaps = { group: "", version: "v1", plural: "configmaps" };
+const secrets = { group: "", version: "v1", plural: "secrets" };
+const pods = { group: "", version: "v1", plural: "pods" };
+
+const dataOf = (object: KubeObject): Readonly<Record<string, string>> =>
+  (object as { readonly data?: Readonly<Record<string, string>> }).data ?? {};
+
+describe("the security of the operator's proxy on a real API server", function () {
+  this.timeout(240_000);
+  const cluster = sharedCluster();
+  let world: OperatorWorld;
+  let clock: ManualClock;
+  let security: ProxySecurity;
+  let stop: AbortController;
+  let running: Promise<unknown>;
+
+  beforeEach(async () => {
+    world = await OperatorWorld.start(cluster());
+    clock = new ManualClock();
+  });
+
+  afterEach(async () => {
+    stop.abort();
+    await running;
+    await world.stop();
+  });
+
+  /** Pods and Injections of other tests are not looked at. */
+  function ofThisTest({ client }: OperatorWorld["connected"]): RestClient {
+    const readPage: RestClient["readPage"] = (scope, ...rest) =>
+      client.readPage({ ...scope, namespace: world.namespace }, ...rest);
+    const get = (target: RestClient, name: keyof RestClient): unknown =>
+      name === "readPage" ? readPage : target[name].bind(target);
+    return new Proxy(client, { get: (target, name) => get(target, name as keyof RestClient) });
+  }
+
+  async function lead(target: SecurityTarget): Promise<void> {
+    const { namespace, connected, watches, logger, metrics } = world;
+    const argv = [`--namespace=${namespace}`, `--proxy-security=${target}`];
+    const { options } = await readOptions(operatorOptionTable, { argv, env: {}, readsConfig: false });
+    const context = { clock, logger, metrics };
+    const wiring: OperatorWiring = {
+      ...{ options, parts: operatorParts, context, watches, instance: "operator-1" },
+      cluster: { ...connected, client: ofThisTest(connected) },
+    };
+    security = proxySecurity(wiring, world.events);
+    security.maps.asks(namespace, true);
+    security.maps.complete();
+    stop = new AbortController();
+    const { signal } = stop;
+    running = runComponents(security.leading(), signal, { stopTimeoutMs: 5_000 });
+  }
+
+  /** Time goes on until the state is so. */
+  async function until(
+    isSo: (data: ReturnType<typeof readSecurity>) => boolean,
+    what: string,
+  ): Promise<void> {
+    const isMet = (object: KubeObject): boolean => isSo(readSecurity(object));
+    await world.until(configMaps, "bunting-proxy-security", isMet, what, () => clock.advance(2_000));
+  }
+
+  function createPod(name: string, container: object): Promise<KubeObject> {
+    const { namespace, connected, signal } = world;
+    const pod = {
+      apiVersion: "v1",
+      kind: "Pod",
+      metadata: { name, namespace },
+      spec: { containers: [{ name: "flagd", image: "agent:1", ...container }] },
+    };
+    return connected.client.create({ type: pods, namespace }, pod, signal);
+  }
+
+  it("makes what sidecars verify the proxy by, has it serve both, and serve them alone when the last plain Pod is gone", async () => {
+    const { namespace, connected, signal } = world;
+    const args = ["start", `--uri=flagd-proxy-svc.${namespace}.svc.cluster.local:8015`];
+    await createPod("old", { args });
+    await lead("on");
+    await until((of) => of?.waitsFor.includes(`${namespace}/old`) === true, "the plain Pod is named");
+    expect(security.access()).to.equal("both");
+    const secret = await world.until(secrets, "flagd-proxy-tls", () => true, "there is a certificate");
+    const authority = await world.until(configMaps, "bunting-ca", () => true, "there is an authority");
+    const leaf = new X509Certificate(Buffer.from(dataOf(secret)["tls.crt"] ?? "", "base64"));
+    const issuer = new X509Certificate(dataOf(authority)["ca.crt"] ?? "");
+    expect(leaf.verify(issuer.publicKey)).to.equal(true);
+    expect(leaf.checkHost(`flagd-proxy-svc.${namespace}.svc.cluster.local`)).to.be.a("string");
+    await connected.client.delete({ type: pods, namespace, name: "old" }, signal, {
+      query: { gracePeriodSeconds: 0 },
+    });
+    await until((of) => of?.state === "closing" || of?.state === "on", "the proxy is closed");
+    await until((of) => of?.state === "on" && security.access() === "secured", "the proxy is secured");
+  });
+
+  it("waits for an Injection that gives new Pods what they had before, and puts the authority back where others delete it", async () => {
+    const { namespace, connected, signal } = world;
+    const args = ["start", "--uri=flagd-proxy-svc.flags:8015"];
+    const entry = { digest: "a", revision: "1", volumes: [], env: [], mounts: [], imagePullSecrets: [] };
+    const injection = {
+      apiVersion: "bunting.dev/v1alpha1",
+      kind: "Injection",
+      metadata: { name: "bunting", namespace },
+      spec: {
+        format: 1,
+        sources: { flags: { ...entry, annotations: {}, container: { name: "flagd", args } } },
+      },
+    };
+    await connected.client.create({ type: injectionType, namespace }, injection, signal);
+    await lead("on");
+    await until((of) => of?.waitsFor.includes("Injections") === true, "it waits for Injections");
+    const { metadata } = await world.until(configMaps, "bunting-ca", () => true, "there is an authority");
+    await connected.client.delete({ type: configMaps, namespace, name: "bunting-ca" }, signal);
+    const isAnother = (of: KubeObject): boolean => of.metadata.uid !== metadata.uid;
+    await world.until(configMaps, "bunting-ca", isAnother, "there is another one");
+    await connected.client.delete({ type: injectionType, namespace, name: "bunting" }, signal);
+    await until((of) => of?.state === "on", "the proxy is secured");
+  });
+});
