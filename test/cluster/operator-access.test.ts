@@ -170,7 +170,7 @@ describe("what sidecars need that ask no proxy, on a real API server", function 
   it("an edit of one of many costs no request about the others", async () => {
     const files = Array.from({ length: 40 }, (_, index) => ({ namespace, name: `limits-${index}` }));
     await inParallel(files, ({ name }) => cluster().putFeatureFlag(namespace, name, flags("first")));
-    controller.needs(namespace, { files, watched: [] });
+    controller.needs(namespace, { files, watched: [], asksProxy: false });
     const last = async (): Promise<string> =>
       (await data("limits-39"))[`${namespace}_limits-39.flagd.json`] ?? "";
     await eventually(async () => (await last()) !== "", "all files");
@@ -187,7 +187,7 @@ describe("what sidecars need that ask no proxy, on a real API server", function 
     await cluster().putFeatureFlag(owner, "limits", flags("theirs"));
     await cluster().putFeatureFlag(namespace, name, flags("own"));
     const theirs = { namespace: owner, name: "limits" };
-    controller.needs(namespace, { files: [{ namespace, name }, theirs], watched: [] });
+    controller.needs(namespace, { files: [{ namespace, name }, theirs], watched: [], asksProxy: false });
     const untilTheirs = (text: string): Promise<void> =>
       eventually(
         async () => (await data(name))[`${owner}_limits.flagd.json`]?.includes(text) === true,
@@ -216,11 +216,11 @@ describe("what sidecars need that ask no proxy, on a real API server", function 
       );
       return items.find(({ metadata }) => metadata.name !== "limits");
     };
-    controller.needs(namespace, { files: [own, theirs], watched: [] });
+    controller.needs(namespace, { files: [own, theirs], watched: [], asksProxy: false });
     await eventually(async () => (await held()) !== undefined, "the file");
     const { name = "", uid } = (await held())?.metadata ?? {};
     await cluster().api.patch(configMapPath(name), { metadata: { finalizers: ["tenant.example/held"] } });
-    controller.needs(namespace, { files: [own], watched: [] });
+    controller.needs(namespace, { files: [own], watched: [], asksProxy: false });
     await eventually(async () => (await held())?.metadata["deletionTimestamp"] !== undefined, "it ends");
     for (const text of ["first", "second"]) {
       await cluster().api.patch(configMapPath(name), { metadata: { labels: { text } } });
@@ -228,7 +228,7 @@ describe("what sidecars need that ask no proxy, on a real API server", function 
       await untilData(text, "the edit of another one");
     }
     expect(asked.filter((what) => what === "delete configmaps")).to.have.length(1);
-    controller.needs(namespace, { files: [own, theirs], watched: [] });
+    controller.needs(namespace, { files: [own, theirs], watched: [], asksProxy: false });
     await cluster().api.patch(configMapPath(name), { metadata: { finalizers: null } });
     await eventually(async () => {
       const { metadata } = (await held()) ?? {};

@@ -142,7 +142,10 @@ export class ClusterSources implements Runnable {
 
   async run(signal: AbortSignal): Promise<void> {
     const { security } = this.#settings;
-    const stop = security?.onChange(() => this.#emit(this.namespaces()));
+    const stop = security?.onChange(() => {
+      // Nobody else has to wait for it: each is worked on in its own turn.
+      for (const namespace of this.namespaces()) this.#emit(namespace, [namespace]);
+    });
     const all = this.#informers.map((each) => each.run(signal));
     await Promise.all([...all, security?.run(signal)]).finally(stop);
   }
