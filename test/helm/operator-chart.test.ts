@@ -82,6 +82,7 @@ const changedOptions: Readonly<Record<string, unknown>> = {
   "proxy-option": "deletion-policy=empty",
   "proxy-network-policy": false,
   "redis-secret": "redis",
+  "proxy-security": "mixed",
   "redis-secret-files": "user,password,ca.crt",
   "status-agents": false,
   "cluster-domain": "example.org",

@@ -149,7 +149,11 @@ describe("compileInjection", () => {
         failureThreshold: 30,
       },
       readinessProbe: { httpGet: { path: "/readyz", port: 8014, scheme: "HTTP" }, periodSeconds: 2 },
-      livenessProbe: { httpGet: { path: "/healthz", port: 8014, scheme: "HTTP" } },
+      livenessProbe: {
+        httpGet: { path: "/healthz", port: 8014, scheme: "HTTP" },
+        timeoutSeconds: 5,
+        failureThreshold: 6,
+      },
       volumeMounts: [{ name: "bunting-cache", mountPath: "/var/cache/bunting" }],
     });
     expect(container?.args?.[0]).to.equal("start");

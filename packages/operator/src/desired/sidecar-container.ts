@@ -61,6 +61,7 @@ function probes(port: number): Readonly<Record<string, unknown>> {
   return {
     startupProbe: { ...get("/healthz"), periodSeconds: 1, failureThreshold: 30 },
     readinessProbe: { ...get("/readyz"), periodSeconds: 2 },
-    livenessProbe: get("/healthz"),
+    // On a node without time to spare an answer may take longer than a second, and a restart would take of it what is left.
+    livenessProbe: { ...get("/healthz"), timeoutSeconds: 5, failureThreshold: 6 },
   };
 }
