@@ -3,12 +3,19 @@ import type { KubeObject, RestClient } from "@bunting/kube";
 import { injectionType } from "@bunting/operator/internal/api/injection.js";
 import { operatorOptionTable } from "@bunting/operator/internal/options.js";
 import type { SecurityTarget } from "@bunting/operator/internal/desired/proxy-security/security-state.js";
+import { proxySecurityArguments } from "@bunting/operator/internal/desired/proxy-security/proxy-tls.js";
 import { readSecurity } from "@bunting/operator/internal/controllers/security/stored-security.js";
 import { operatorParts, type OperatorWiring } from "@bunting/operator/internal/wiring/operator-parts.js";
 import { proxySecurity, type ProxySecurity } from "@bunting/operator/internal/wiring/proxy-security.js";
 import { readOptions, runComponents } from "@bunting/runtime";
 import { expect } from "chai";
+import { proxySources, startAgent, type AgentProcess } from "../support/agent-process.js";
+import { eventually } from "../support/event-queue.js";
+import { freePort } from "../support/free-port.js";
 import { ManualClock } from "../support/manual-clock.js";
+import { startProxyInPod, type ProxyProcess } from "../support/proxy-process.js";
+import type { ServiceProcess } from "../support/service-process.js";
+import { TempDirectory } from "../support/temp-directory.js";
 import { OperatorWorld } from "./support/operator-world.js";
 import { sharedCluster } from "./support/use-cluster.js";
 
@@ -18,6 +25,15 @@ const pods = { group: "", version: "v1", plural: "pods" };
 
 const dataOf = (object: KubeObject): Readonly<Record<string, string>> =>
   (object as { readonly data?: Readonly<Record<string, string>> }).data ?? {};
+
+/** Others read the certificates, by their own clocks. */
+class ClockOfToday extends ManualClock {
+  readonly #sinceMs = Date.now() - super.now();
+
+  override now(): number {
+    return super.now() + this.#sinceMs;
+  }
+}
 
 describe("the security of the operator's proxy on a real API server", function () {
   this.timeout(240_000);
@@ -30,7 +46,7 @@ describe("the security of the operator's proxy on a real API server", function (
 
   beforeEach(async () => {
     world = await OperatorWorld.start(cluster());
-    clock = new ManualClock();
+    clock = new ClockOfToday();
   });
 
   afterEach(async () => {
@@ -128,4 +144,77 @@ describe("the security of the operator's proxy on a real API server", function (
     await connected.client.delete({ type: injectionType, namespace, name: "bunting" }, signal);
     await until((of) => of?.state === "on", "the proxy is secured");
   });
+
+  it("lets sidecars read before, during and after the change by what it makes, and plain ones until it is closed", async () => {
+    const { namespace } = world;
+    const files = new TempDirectory();
+    const started: { readonly process: ServiceProcess }[] = [];
+    try {
+      const old = await createPod("old", { args: ["start", `--uri=flagd-proxy-svc.${namespace}:8015`] });
+      await lead("on");
+      const secret = await world.until(secrets, "flagd-proxy-tls", () => true, "there is a certificate");
+      const authority = await world.until(configMaps, "bunting-ca", () => true, "there is an authority");
+      for (const name of ["tls.crt", "tls.key"])
+        files.replace(name, Buffer.from(dataOf(secret)[name] ?? "", "base64").toString());
+      files.replace("ca.crt", dataOf(authority)["ca.crt"] ?? "");
+      const workload = await cluster().createServiceAccountToken(namespace, "workload");
+      files.replace("token", await workload.requestToken({ audiences: ["bunting"] }));
+      await cluster().putFeatureFlag(namespace, "flags", versioned(1));
+
+      const account = await cluster().createServiceAccountToken(namespace, "proxy");
+      await cluster().grantStockRole(account);
+      const port = await freePort();
+      const proxyWith = async (access: "both" | "secured"): Promise<ProxyProcess> => {
+        const args = proxySecurityArguments(access, false).map((arg) =>
+          arg.replace("/etc/bunting/tls", files.path),
+        );
+        const proxy = await startProxyInPod(account, [`--port=${port}`, ...args]);
+        started.push(proxy);
+        return proxy;
+      };
+      /** A sidecar, which knows the proxy by its Service's name. */
+      const sidecar = async (env: Record<string, string>): Promise<AgentProcess> => {
+        const uri = `envoy://127.0.0.1:${port}/flagd-proxy-svc.${namespace}.svc.cluster.local`;
+        const agent = await startAgent(proxySources(uri, `core.openfeature.dev/${namespace}/flags`), { env });
+        started.push(agent);
+        return agent;
+      };
+
+      const both = await proxyWith("both");
+      const plain = await sidecar({});
+      const secured = await sidecar({
+        BUNTING_CA_FILE: files.file("ca.crt"),
+        BUNTING_TOKEN_FILE: files.file("token"),
+      });
+      for (const agent of [plain, secured])
+        await eventually(async () => (await versionAt(agent)) === 1, "both are served", 60_000);
+      const { connected, signal } = world;
+      await connected.client.delete({ type: pods, namespace, name: old.metadata.name }, signal, {
+        query: { gracePeriodSeconds: 0 },
+      });
+      await until((of) => of?.state === "closing" || of?.state === "on", "the proxy is to be closed");
+      await both.process.stop();
+      await proxyWith("secured");
+      await cluster().putFeatureFlag(namespace, "flags", versioned(2));
+      await eventually(async () => (await versionAt(secured)) === 2, "the sidecar has the edit", 60_000);
+      // It is asked after the other has the edit, and still answers from what it had.
+      expect(await versionAt(plain)).to.equal(1);
+    } finally {
+      await Promise.all(started.map(({ process }) => process.stop("SIGKILL")));
+      files.remove();
+    }
+  });
 });
+
+function versioned(value: number): { flags: Record<string, unknown> } {
+  return { flags: { version: { state: "ENABLED", variants: { v: value }, defaultVariant: "v" } } };
+}
+
+async function versionAt({ ofrep }: AgentProcess): Promise<unknown> {
+  const response = await fetch(`${ofrep}/ofrep/v1/evaluate/flags/version`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: "{}",
+  });
+  return ((await response.json()) as { readonly value?: unknown }).value;
+}
