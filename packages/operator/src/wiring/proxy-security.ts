@@ -18,15 +18,11 @@ export interface ProxySecurity {
   readonly leading: () => readonly Component[];
 }
 
-/** kubelets bring a ConfigMap that has changed to running Pods within a minute or two: by then no certificate may need the new authority. */
-const deliveryMs = 180_000;
-
 /** What takes the proxy's security where the options want it: an authority, a certificate of it, and what verifies that beside each sidecar. */
 export function proxySecurity(wiring: OperatorWiring, events: EventRecorder): ProxySecurity {
   const { options, parts, context, cluster, watches } = wiring;
   const { namespace, clusterDomain, proxySecurity: target } = options;
   const { client } = cluster;
-  const { clock } = context;
   const listeners: (() => void)[] = [];
   const authorities = new parts.SecretWatch(proxyAuthoritySecret, { watches, namespace, context });
   const of = { content: proxyAuthoritySecret, certificate: "proxy-authority" } as const;
@@ -36,10 +32,8 @@ export function proxySecurity(wiring: OperatorWiring, events: EventRecorder): Pr
     client,
     watches,
     bundle: () => (authorities.items.length === 0 ? undefined : bundleOf(authorities.items)),
-    onComplete: (bundle) => {
-      controller.changed();
-      clock.after(deliveryMs, () => keeper.bundleApplied(bundle));
-    },
+    onComplete: () => controller.changed(),
+    onDelivered: (bundle) => keeper.bundleApplied(bundle),
     context,
   });
   const controller = new parts.SecurityController({

@@ -13,14 +13,21 @@ export interface AuthorityMapsOptions {
   readonly watches: Pick<ClusterWatches, "inform">;
   /** The certificates by which the proxy is verified, in PEM; undefined while there are none. */
   readonly bundle: () => string | undefined;
-  /** Called when all namespaces that ask for flags have this bundle. */
-  readonly onComplete: (bundle: string) => void;
+  /** Called when all namespaces that ask for flags have the bundle. */
+  readonly onComplete: () => void;
+  /** Called when kubelets have had the time to bring it to the Pods there. */
+  readonly onDelivered: (bundle: string) => void;
   readonly context: Context<ControllerMetrics>;
 }
 
 /** Told from the ConfigMaps of FeatureFlags, which have the namespace there. */
 const authorityLabels = { ...managedLabels, "bunting.dev/authority": "proxy" };
 const labelSelector = `bunting.dev/authority=proxy,!${accessLabel}`;
+
+/** Kubelets bring a ConfigMap that has changed to running Pods within a minute or two: by then no certificate may need the new authority. */
+const deliveryMs = 180_000;
+/** Key of the work that tells of a delivery. No namespace has this name. */
+const delivery = "";
 
 /** Keeps, in each namespace whose sidecars ask the proxy, the ConfigMap by which they verify it. */
 export class AuthorityMaps implements Runnable {
@@ -31,14 +38,15 @@ export class AuthorityMaps implements Runnable {
   /** By namespace: the bundle that was applied there last. */
   readonly #applied = new Map<string, string>();
   #hasHeardOfAll = false;
-  #completed: string | undefined;
+  /** The bundle that all namespaces had last, and since when, in this term. */
+  #completed: { readonly bundle: string; readonly sinceMs: number } | undefined;
 
   constructor(options: AuthorityMapsOptions) {
     this.#options = options;
     this.#controller = new Controller({
       name: "authority-maps",
       concurrency: 4,
-      reconcile: (namespace, signal) => this.#reconcile(namespace, signal),
+      reconcile: async (key, signal) => (key === delivery ? this.#deliver() : this.#reconcile(key, signal)),
       context: options.context,
     });
   }
@@ -71,6 +79,7 @@ export class AuthorityMaps implements Runnable {
 
   async run(signal: AbortSignal): Promise<void> {
     this.#applied.clear();
+    this.#completed = undefined;
     for (const namespace of this.#asking) this.#controller.add(namespace);
     const watch = this.#options.watches.inform(
       { type: configMapType, labelSelector, isMetadataOnly: true },
@@ -94,23 +103,35 @@ export class AuthorityMaps implements Runnable {
     const pem = bundle();
     const scope = { type: configMapType, namespace, name: authorityConfigMap };
     // Those of namespaces that do not ask any more stay: Pods may still mount them.
-    if (pem === undefined || !this.#asking.has(namespace)) return undefined;
-    const object = {
-      apiVersion: "v1",
-      kind: "ConfigMap",
-      metadata: { name: authorityConfigMap, namespace, labels: authorityLabels },
-      data: { "ca.crt": pem },
-    };
-    await client.apply(scope, object, { fieldManager, force: true }, signal);
-    this.#applied.set(namespace, pem);
+    if (pem !== undefined && this.#asking.has(namespace)) {
+      const object = {
+        apiVersion: "v1",
+        kind: "ConfigMap",
+        metadata: { name: authorityConfigMap, namespace, labels: authorityLabels },
+        data: { "ca.crt": pem },
+      };
+      await client.apply(scope, object, { fieldManager, force: true }, signal);
+      this.#applied.set(namespace, pem);
+    }
     this.#tell();
+    return undefined;
+  }
+
+  /** Another bundle may have been applied since the work was asked for: that one has its own time. */
+  #deliver(): WorkResult | undefined {
+    if (this.#completed === undefined) return undefined;
+    const { bundle, sinceMs } = this.#completed;
+    const leftMs = sinceMs + deliveryMs - this.#options.context.clock.monotonicMs();
+    if (leftMs > 0) return { requeueAfterMs: leftMs };
+    this.#options.onDelivered(bundle);
     return undefined;
   }
 
   #tell(): void {
     const bundle = this.#options.bundle();
-    if (bundle === undefined || bundle === this.#completed || this.lacking?.length !== 0) return;
-    this.#completed = bundle;
-    this.#options.onComplete(bundle);
+    if (bundle === undefined || bundle === this.#completed?.bundle || this.lacking?.length !== 0) return;
+    this.#completed = { bundle, sinceMs: this.#options.context.clock.monotonicMs() };
+    this.#controller.after(delivery, deliveryMs);
+    this.#options.onComplete();
   }
 }

@@ -1,0 +1,129 @@
+import { Informer, type InformerOptions, type KubeObject, type ObjectScope } from "@bunting/kube";
+import type { ResourceScope, RunningInformer } from "@bunting/kube";
+import { aborted, createRegistry } from "@bunting/runtime";
+import { eventually, recordingLogger } from "@bunting/test/support/grpc-port.js";
+import { ManualClock } from "@bunting/test/support/manual-clock.js";
+import { expect } from "chai";
+import { operatorMetrics } from "../../operator-metrics.js";
+import { AuthorityMaps } from "./authority-maps.js";
+
+const deliveryMs = 180_000;
+
+/** An API server that stores what is applied, by namespace, and whose watch says nothing by itself. */
+class AppliedMaps {
+  readonly stored = new Map<string, string | undefined>();
+  fault: Error | undefined;
+
+  apply({ namespace = "" }: ObjectScope, object: object): Promise<KubeObject> {
+    if (this.fault !== undefined) return Promise.reject(this.fault);
+    const { data } = object as { readonly data: Readonly<Record<string, string>> };
+    this.stored.set(namespace, data["ca.crt"]);
+    return Promise.resolve(object as KubeObject);
+  }
+
+  inform<Object extends KubeObject = KubeObject, Index extends string = never>(
+    _scope: ResourceScope,
+    options: InformerOptions<Object, Index>,
+  ): RunningInformer<Object, Index> {
+    const informer = new Informer<Object, Index>(options);
+    return { name: "maps", informer, readAgain: () => Promise.resolve(), run: aborted };
+  }
+}
+
+describe("AuthorityMaps", () => {
+  let cluster: AppliedMaps;
+  let clock: ManualClock;
+  let bundle: string | undefined;
+  let completed: number;
+  let delivered: string[];
+  let maps: AuthorityMaps;
+  let abort: AbortController;
+  let running: Promise<void>;
+
+  beforeEach(() => {
+    cluster = new AppliedMaps();
+    clock = new ManualClock();
+    bundle = "first";
+    completed = 0;
+    delivered = [];
+    maps = new AuthorityMaps({
+      client: cluster,
+      watches: cluster,
+      bundle: () => bundle,
+      onComplete: () => completed++,
+      onDelivered: (which) => delivered.push(which),
+      context: { clock, logger: recordingLogger(), metrics: operatorMetrics(createRegistry(false)) },
+    });
+    lead();
+  });
+
+  afterEach(stop);
+
+  function lead(): void {
+    abort = new AbortController();
+    running = maps.run(abort.signal);
+  }
+
+  async function stop(): Promise<void> {
+    abort.abort();
+    await running;
+    expect(clock.pendingTimers).to.equal(0);
+  }
+
+  const isDelivered = (which: string): Promise<void> =>
+    eventually(() => delivered.at(-1) === which, `the last delivered is ${delivered.at(-1)}`);
+
+  it("gives the bundle to each namespace that asks, and names those that lack it", async () => {
+    maps.asks("shop", true);
+    maps.asks("bank", true);
+    expect(maps.lacking, "before all have been heard of").to.equal(undefined);
+    maps.complete();
+    expect(maps.lacking).to.have.members(["shop", "bank"]);
+    await eventually(() => completed === 1);
+    expect([...cluster.stored]).to.have.deep.members([
+      ["shop", "first"],
+      ["bank", "first"],
+    ]);
+    expect(maps.lacking).to.deep.equal([]);
+  });
+
+  it("does not wait for a namespace that asks no more, and leaves what it has", async () => {
+    cluster.fault = new Error("no");
+    maps.asks("shop", true);
+    maps.complete();
+    expect(maps.lacking).to.deep.equal(["shop"]);
+    maps.asks("shop", false);
+    expect(maps.lacking).to.deep.equal([]);
+    await eventually(() => completed === 1);
+    expect([...cluster.stored]).to.deep.equal([]);
+  });
+
+  it("tells that the bundle is delivered when kubelets have had the time", async () => {
+    maps.asks("shop", true);
+    maps.complete();
+    await eventually(() => completed === 1);
+    clock.advance(deliveryMs - 1);
+    bundle = "second";
+    maps.bundleChanged();
+    await eventually(() => completed === 2);
+    clock.advance(1);
+    await eventually(() => clock.hasTimerIn(deliveryMs - 1), "the second has a time of its own");
+    expect(delivered).to.deep.equal([]);
+    clock.advance(deliveryMs - 1);
+    await isDelivered("second");
+    expect(delivered).to.deep.equal(["second"]);
+  });
+
+  it("tells nothing when it does not lead, and tells it again in its next term", async () => {
+    maps.asks("shop", true);
+    maps.complete();
+    await eventually(() => completed === 1);
+    await stop();
+    clock.advance(deliveryMs);
+    expect(delivered).to.deep.equal([]);
+    lead();
+    await eventually(() => completed === 2);
+    clock.advance(deliveryMs);
+    await isDelivered("first");
+  });
+});
