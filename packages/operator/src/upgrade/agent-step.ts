@@ -1,3 +1,4 @@
+import { hasEnded } from "../api/has-ended.js";
 import { isInFlight, withoutFuture, type AgentRecord, type AgentState } from "./agent-record.js";
 import type { FleetAgent, FleetPod } from "./fleet.js";
 import { imageToRestore } from "./replaced-image.js";
@@ -59,7 +60,7 @@ const leaving: Partial<Record<AgentState, AgentState>> = {
 function isOver({ pod, agent, record }: StepInputs): boolean {
   const isBack = record.state === "failing" || record.state === "reverting";
   const expected = isBack ? agent.previous : record.image;
-  return agent.image !== expected || pod.phase === "Succeeded" || pod.phase === "Failed";
+  return agent.image !== expected || hasEnded(pod);
 }
 
 /** The transitions of what is under way. */

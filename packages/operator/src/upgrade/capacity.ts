@@ -1,3 +1,4 @@
+import { hasEnded } from "../api/has-ended.js";
 import type { ClaimedPod } from "./claims.js";
 import type { FleetBudget, FleetPod, FleetRollout } from "./fleet.js";
 import { workloadLimit } from "./rollout-settings.js";
@@ -44,7 +45,7 @@ export class Capacity {
     }
     const underWay = new Set(inFlight.map(({ pod }) => pod));
     for (const pod of pods) {
-      if (pod.phase === "Succeeded" || pod.phase === "Failed") continue;
+      if (hasEnded(pod)) continue;
       add(this.#sizes, pod.workload);
       if (underWay.has(pod) || (pod.isReady && !pod.isEnding)) continue;
       const unready = this.#unready.get(pod.workload);

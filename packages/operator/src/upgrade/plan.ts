@@ -1,3 +1,4 @@
+import { hasEnded } from "../api/has-ended.js";
 import { isInFlight, type AgentRecord } from "./agent-record.js";
 import { dueMs, nextStep, type PodChange } from "./agent-step.js";
 import { Capacity, type WaitReason } from "./capacity.js";
@@ -99,7 +100,7 @@ function planRollout(inputs: RolloutInputs): RolloutPart {
     verdict: {
       rollout,
       phase: phaseOf(settings, halted, isDone),
-      desired: own.filter(({ pod }) => !isEnded(pod)).length,
+      desired: own.filter(({ pod }) => !isOver(pod)).length,
       updated: updated.length,
       ready: updated.filter(({ pod }) => pod.isReady).length,
       inFlight,
@@ -160,19 +161,19 @@ function isSameEra(known: RolloutProgress | undefined, next: RolloutProgress): b
   return known?.image === next.image && known.sinceMs === next.sinceMs;
 }
 
-function isEnded({ phase, isEnding }: FleetPod): boolean {
-  return isEnding || phase === "Succeeded" || phase === "Failed";
+function isOver(pod: FleetPod): boolean {
+  return pod.isEnding || hasEnded(pod);
 }
 
 /** True if it has the image, and nothing more is to be seen of it. */
 function isUpdated({ pod, agent, rollout }: ClaimedPod): boolean {
-  return !isEnded(pod) && agent.image === rollout.settings.image && !isInFlight(agent.record);
+  return !isOver(pod) && agent.image === rollout.settings.image && !isInFlight(agent.record);
 }
 
 /** True for a Pod that is to get the image, now or later. */
 function isPending({ pod, agent, rollout }: ClaimedPod, { sinceMs }: RolloutProgress): boolean {
   const { record } = agent;
-  if (isEnded(pod) || isInFlight(record) || agent.image === rollout.settings.image) return false;
+  if (isOver(pod) || isInFlight(record) || agent.image === rollout.settings.image) return false;
   const wasTried =
     record?.rollout === rollout.uid && record.image === rollout.settings.image && record.sinceMs === sinceMs;
   return !wasTried;
@@ -180,7 +181,7 @@ function isPending({ pod, agent, rollout }: ClaimedPod, { sinceMs }: RolloutProg
 
 function mayRevert({ uid, settings }: FleetRollout): (claim: ClaimedPod) => boolean {
   return ({ pod, agent, agent: { record, image } }) =>
-    !isEnded(pod) &&
+    !isOver(pod) &&
     record?.state === "updated" &&
     record.rollout === uid &&
     record.image === settings.image &&
@@ -209,7 +210,7 @@ function beginUpdates(
     record.sinceMs === sinceMs;
   const ended = own.filter((each) => (isUpdated(each) && each.pod.isReady) || isFailed(each)).length;
   const inFlight = own.filter(({ agent }) => isInFlight(agent.record)).length;
-  let left = waveLimit(own.filter(({ pod }) => !isEnded(pod)).length, ended) - ended - inFlight;
+  let left = waveLimit(own.filter(({ pod }) => !isOver(pod)).length, ended) - ended - inFlight;
   const obstacle = ({ pod }: ClaimedPod): WaitReason | undefined => {
     if (pod.phase !== "Running" || !pod.isReady || pod.node === "") return "NotReady";
     if (nowMs < pod.createdMs + settings.minAgeMs) return "Young";

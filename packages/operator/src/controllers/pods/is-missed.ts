@@ -1,4 +1,5 @@
 import type { KubeObject, ObjectMeta } from "@bunting/kube";
+import { hasEnded } from "../../api/has-ended.js";
 import { buntingAnnotations, sidecarName } from "../../api/names.js";
 import type { Container, PodManifest } from "../../api/pod-manifest.js";
 import { injectionRequest } from "../../pod/injection-request.js";
@@ -36,8 +37,7 @@ export function mayBeMissed(metadata: ObjectMeta): boolean {
 export function isMissed(pod: KubeObject): boolean {
   const { metadata, spec, status } = pod as KubeObject &
     PodManifest & { readonly status?: { readonly phase?: string } };
-  const isOver = status?.phase === "Succeeded" || status?.phase === "Failed";
-  if (isOver || !mayBeMissed(metadata)) return false;
+  if (hasEnded(status ?? {}) || !mayBeMissed(metadata)) return false;
   const all = [...spec.containers, ...(spec.initContainers ?? [])];
   if (all.some(({ name }) => name === sidecarName)) return false;
   return injectionRequest(metadata)?.list !== "inProcess" || !all.some(evaluatesInProcess);

@@ -1,5 +1,6 @@
 import { formatLabelSelector, type KubeObject, type ResourceScope } from "@bunting/kube";
 import { podType } from "../../api/core-types.js";
+import { hasEnded } from "../../api/has-ended.js";
 import { podSelector } from "../../desired/proxy/proxy-settings.js";
 import { hasReadyCondition, type PodConditions } from "../pods/pod-conditions.js";
 
@@ -18,7 +19,7 @@ export function proxyPods(namespace: string): ResourceScope {
 }
 
 export function proxyPod({ metadata, status }: KubeObject): ProxyPod {
-  const { phase, podIP, conditions } = (status ?? {}) as {
+  const current = (status ?? {}) as {
     readonly phase?: string;
     readonly podIP?: string;
     readonly conditions?: PodConditions;
@@ -26,7 +27,7 @@ export function proxyPod({ metadata, status }: KubeObject): ProxyPod {
   const { namespace = "", name, resourceVersion = "", uid = "" } = metadata;
   return {
     metadata: { namespace, name, resourceVersion, uid },
-    podIp: phase === "Succeeded" || phase === "Failed" ? undefined : podIP,
-    isReady: hasReadyCondition(conditions),
+    podIp: hasEnded(current) ? undefined : current.podIP,
+    isReady: hasReadyCondition(current.conditions),
   };
 }

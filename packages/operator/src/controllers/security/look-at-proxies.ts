@@ -1,4 +1,5 @@
 import type { KubeObject, RestClient } from "@bunting/kube";
+import { hasEnded } from "../../api/has-ended.js";
 import { proxyAccessAnnotation } from "../../desired/proxy-security/proxy-tls.js";
 import type { ProxyAccess } from "../../desired/proxy-security/security-state.js";
 import type { DeploymentStatus } from "../../desired/proxy/proxy-rollout.js";
@@ -39,7 +40,7 @@ export async function lookAtProxies(
   // The Deployment first: a Pod that it makes later is as its template is by now.
   const live = (await liveProxy(client, namespace, signal)) as LiveProxy | undefined;
   const { items } = await client.list(proxyPods(namespace), {}, signal);
-  const others = items.filter((pod) => !isOver(pod) && accessOf(pod) !== access);
+  const others = items.filter((pod) => !hasEnded(pod["status"] ?? {}) && accessOf(pod) !== access);
   const deployed = live === undefined ? undefined : accessOf(live.spec?.template ?? {});
   return {
     others: others.map(({ metadata }) => metadata.name),
@@ -59,9 +60,4 @@ function hasOnlyUpdated({ metadata, status = {} }: LiveProxy): boolean {
 function accessOf({ metadata }: Annotated): ProxyAccess {
   const text = metadata?.annotations?.[proxyAccessAnnotation];
   return text === "both" || text === "secured" ? text : "plain";
-}
-
-function isOver(pod: KubeObject): boolean {
-  const { phase } = (pod as { readonly status?: { readonly phase?: string } }).status ?? {};
-  return phase === "Succeeded" || phase === "Failed";
 }

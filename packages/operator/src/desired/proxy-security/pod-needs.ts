@@ -1,3 +1,4 @@
+import { hasEnded } from "../../api/has-ended.js";
 import type { Container, PodManifest, PodSpec, Volume } from "../../api/pod-manifest.js";
 import { proxyNames } from "../proxy/proxy-settings.js";
 
@@ -20,9 +21,8 @@ const [authorityVariable, tokenVariable] = ["BUNTING_CA_FILE", "BUNTING_TOKEN_FI
 export function podNeeds({
   spec,
   status,
-}: Pick<PodManifest, "spec"> & { readonly status?: unknown }): PodNeeds {
-  const { phase } = (status ?? {}) as { readonly phase?: string };
-  if (phase === "Succeeded" || phase === "Failed") return none;
+}: Pick<PodManifest, "spec"> & { readonly status?: { readonly phase?: string } }): PodNeeds {
+  if (hasEnded(status ?? {})) return none;
   const asking = [...(spec.initContainers ?? []), ...spec.containers].filter(asksProxy);
   return {
     isSecured: asking.some((container) => has(container, authorityVariable)),
