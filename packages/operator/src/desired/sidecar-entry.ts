@@ -10,7 +10,7 @@ import { sidecarContainer, type ContainerParts } from "./sidecar-container.js";
 import { sidecarEnvironment } from "./sidecar-environment.js";
 import { sidecarResources } from "./sidecar-resources.js";
 import type { SidecarSettings } from "./sidecar-settings.js";
-import { sidecarVolumes, socketProblem } from "./sidecar-volumes.js";
+import { mountedSources, sidecarVolumes, socketProblem } from "./sidecar-volumes.js";
 
 /** A namespace, of which admission may depend on annotations. */
 export interface PodNamespace {
@@ -44,9 +44,8 @@ export function sidecarEntry(
     problems: resourceProblems,
   } = sidecarResources(spec.resources, settings.resources);
   const environment = sidecarEnvironment(spec, settings.applicationEnv, hasIdentity);
-  const files = plan.sources.flatMap(({ way, flag }) => (way === "file" && flag !== undefined ? [flag] : []));
-  const secrets = plan.sources.flatMap(({ secret }) => (secret === undefined ? [] : [secret]));
-  const volumes = sidecarVolumes({ hasIdentity, socketPath, files, secrets, namespace: namespace.name });
+  const mounted = mountedSources(plan);
+  const volumes = sidecarVolumes({ hasIdentity, socketPath, ...mounted, namespace: namespace.name });
   const parts = {
     image: settings.image,
     args: sidecarArguments(

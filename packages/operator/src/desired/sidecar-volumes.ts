@@ -4,6 +4,7 @@ import type { Volume, VolumeMount } from "../api/pod-manifest.js";
 import { flagFilePath } from "../sources/source-element.js";
 import { credentialsDirectory, hostsKey, type CredentialsSecret } from "../sources/credentials-secret.js";
 import { addressKey, type ObjectAddress } from "../sources/object-names.js";
+import type { SourcePlan } from "../sources/source-plan.js";
 import type { SourceProblem } from "../sources/source-problem.js";
 
 /** The flags of a sidecar outlive its container, so that it starts again with flags whatever the proxy does. */
@@ -48,6 +49,14 @@ export interface VolumeNeeds {
   readonly secrets: readonly CredentialsSecret[];
   /** Where the Pod is. */
   readonly namespace: string;
+}
+
+/** What a plan's sources need: files are mounted, and tokens are too. */
+export function mountedSources({ sources }: SourcePlan): Pick<VolumeNeeds, "files" | "secrets"> {
+  return {
+    files: sources.flatMap(({ way, flag }) => (way === "file" && flag !== undefined ? [flag] : [])),
+    secrets: sources.flatMap(({ secret }) => (secret === undefined ? [] : [secret])),
+  };
 }
 
 export function sidecarVolumes({

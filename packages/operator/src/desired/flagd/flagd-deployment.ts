@@ -13,7 +13,7 @@ import { sidecarArguments } from "../sidecar-arguments.js";
 import { sidecarContainer } from "../sidecar-container.js";
 import { sidecarEnvironment } from "../sidecar-environment.js";
 import { sidecarResources } from "../sidecar-resources.js";
-import { cacheVolume, sidecarVolumes } from "../sidecar-volumes.js";
+import { cacheVolume, mountedSources, sidecarVolumes } from "../sidecar-volumes.js";
 import { unlessEmpty } from "../unless-empty.js";
 import { flagdLabels, flagdMetadata, flagdSelector, type FlagdSettings } from "./flagd-settings.js";
 
@@ -99,10 +99,8 @@ function flagdContainer({ plan, settings, choosesUser, flagd }: FlagdPods): {
     flagd.spec.podTemplate?.resources ?? spec.resources,
     settings.resources,
   );
-  const files = plan.sources.flatMap(({ way, flag }) => (way === "file" && flag !== undefined ? [flag] : []));
   const { namespace } = flagd.metadata;
-  const secrets = plan.sources.flatMap(({ secret }) => (secret === undefined ? [] : [secret]));
-  const volumes = sidecarVolumes({ hasIdentity: false, socketPath: "", files, secrets, namespace });
+  const volumes = sidecarVolumes({ hasIdentity: false, socketPath: "", ...mountedSources(plan), namespace });
   const isFile = ({ name }: { readonly name: string }): boolean => name !== cacheVolume.name;
   const atPorts = {
     ...spec,
