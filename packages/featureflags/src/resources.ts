@@ -55,6 +55,7 @@ export { mergeFeatureFlagSources } from "./resource/merge-feature-flag-sources.j
 export { resourceFields } from "./resource/resource-fields.js";
 export {
   inlineAnnotations,
+  inlineFileName,
   inlineFlagName,
   inlineFlagsOf,
   inlineKinds,

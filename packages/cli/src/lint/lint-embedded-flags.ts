@@ -1,5 +1,5 @@
 import { isFlagFileName } from "@bunting/featureflags/manifests";
-import { inlineAnnotations, isInlineKind } from "@bunting/featureflags/resources";
+import { inlineAnnotations, inlineFileName, isInlineKind } from "@bunting/featureflags/resources";
 import { readText, type TextDocument } from "@bunting/files/text";
 import { isJsonObject, type JsonObject, type JsonValue } from "@bunting/protocol";
 import type { FileFinding } from "./file-finding.js";
@@ -82,8 +82,7 @@ function inlineIn({ metadata = null }: JsonObject, path: readonly string[]): rea
   });
   return named.slice(0, 1).map(({ name, content }) => ({
     at: [...path, "metadata", "annotations", name],
-    // As the operator reads it.
-    key: content.trimStart().startsWith("{") ? "inline.json" : "inline.yaml",
+    key: inlineFileName(content),
     content,
     isAnnotation: true,
   }));

@@ -34,6 +34,11 @@ export function inlineFlagsOf(
   return annotation === undefined ? undefined : { annotation, text: annotations[annotation] ?? "" };
 }
 
+/** Name of the file that the flags of a workload are read as: it decides between JSON and YAML. */
+export function inlineFileName(text: string): string {
+  return text.trimStart().startsWith("{") ? "inline.json" : "inline.yaml";
+}
+
 export function isInlineKind(kind: string): kind is InlineKind {
   return Object.hasOwn(inlineKinds, kind);
 }

@@ -1,6 +1,6 @@
 import { checkingFeatureFlag, type Finding } from "@bunting/featureflags/checks";
 import { readManifest } from "@bunting/featureflags/manifests";
-import { openFeatureApiVersion } from "@bunting/featureflags/resources";
+import { inlineFileName, openFeatureApiVersion } from "@bunting/featureflags/resources";
 import { isJsonObject, type DocumentWork, type JsonObject } from "@bunting/protocol";
 import { hasHugeRule } from "./rule-size.js";
 
@@ -26,8 +26,7 @@ export async function readInlineFlags(text: string): Promise<InlineFlags | { rea
     return {
       problem: `they take ${bytes.length} bytes, and ${maxInlineBytes} are taken: write a FeatureFlag, and name it in openfeature.dev/featureflag of the Pod template`,
     };
-  const name = text.trimStart().startsWith("{") ? "inline.json" : "inline.yaml";
-  const { flags, errors } = await readManifest(name, bytes, { topic });
+  const { flags, errors } = await readManifest(inlineFileName(text), bytes, { topic });
   const error = errors.find(({ flag }) => flag === undefined);
   if (error !== undefined) return { problem: `${placeOf(error)}: ${error.message}` };
   const [document, ...more] = flags;

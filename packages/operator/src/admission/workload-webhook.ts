@@ -4,9 +4,9 @@ import {
   inlineKinds,
   maxInlineNameLength,
 } from "@bunting/featureflags/resources";
-import { isJsonObject, type JsonObject } from "@bunting/protocol";
+import type { JsonObject } from "@bunting/protocol";
 import type { Clock } from "@bunting/runtime";
-import { withInlineTemplate } from "../pod/inline-template.js";
+import { withInlineTemplate, workloadMetadata } from "../pod/inline-template.js";
 import { objectPatch } from "../pod/patch.js";
 import { admitted, type AdmissionAnswer } from "./admission-answer.js";
 import type { Webhook } from "./admission-handler.js";
@@ -48,8 +48,8 @@ async function reviewWorkload(
   const { operation, subResource, kind, object, oldObject } = request;
   const isWrite = operation === "CREATE" || operation === "UPDATE";
   if (!isWrite || subResource !== "" || object === undefined || !isInlineKind(kind.kind)) return admitted;
-  const given = inlineFlagsOf(annotationsOf(object));
-  const before = oldObject === undefined ? undefined : inlineFlagsOf(annotationsOf(oldObject));
+  const given = inlineFlagsOf(workloadMetadata(object).annotations);
+  const before = oldObject === undefined ? undefined : inlineFlagsOf(workloadMetadata(oldObject).annotations);
   const answer =
     given === undefined || given.text === before?.text
       ? admitted
@@ -96,18 +96,13 @@ async function judge(
   return { isAllowed: false, warnings, refusal: { message: `${field}: ${first.message}${more}`, causes } };
 }
 
-function nameWarnings({ metadata = null }: JsonObject): readonly string[] {
-  const { name } = isJsonObject(metadata) ? metadata : {};
-  if (typeof name !== "string" || name === "")
+function nameWarnings(workload: JsonObject): readonly string[] {
+  const { name } = workloadMetadata(workload);
+  if (name === "")
     return [
       "a workload without a name of its own, by generateName, gets no flags of its own: give it a name",
     ];
   return name.length <= maxInlineNameLength
     ? []
     : [`a workload whose name has more than ${maxInlineNameLength} characters gets no flags of its own`];
-}
-
-function annotationsOf({ metadata = null }: JsonObject): Readonly<Record<string, string>> {
-  const { annotations = null } = isJsonObject(metadata) ? metadata : {};
-  return isJsonObject(annotations) ? (annotations as Readonly<Record<string, string>>) : {};
 }

@@ -74,6 +74,12 @@ describe("withInlineTemplate", () => {
     });
   });
 
+  it("takes annotations that are null for none", () => {
+    const metadata = { name: "checkout", annotations: null };
+    const before: JsonObject = { metadata, spec: { template: { metadata: { annotations: null } } } };
+    expect(withInlineTemplate("Deployment", before)).to.equal(before);
+  });
+
   for (const kind of Object.keys(inlineKinds) as InlineKind[])
     it(`finds the template of a ${kind}`, () => {
       const inner = { template: { spec } };

@@ -17,14 +17,14 @@ import { annotations } from "../api/names.js";
  * @returns the same object if nothing is to be changed
  */
 export function withInlineTemplate(kind: InlineKind, workload: JsonObject): JsonObject {
-  const { name, annotations: given = {} } = metadataOf(workload);
-  if (name === undefined || name === "" || name.length > maxInlineNameLength) return workload;
+  const { name, annotations: given } = workloadMetadata(workload);
+  if (name === "" || name.length > maxInlineNameLength) return workload;
   const wants = inlineFlagsOf(given) !== undefined;
   const own = inlineFlagName(kind, name);
   const { template: path } = inlineKinds[kind];
   const template = valueAt(workload, path);
   if (!isJsonObject(template)) return workload;
-  const ofTemplate = metadataOf(template).annotations ?? {};
+  const ofTemplate = workloadMetadata(template).annotations;
   const { [requestAnnotations.flag]: named = "" } = ofTemplate;
   const names = named.split(",").map((each) => each.trim());
   if (names.includes(own) === wants) return workload;
@@ -40,13 +40,19 @@ export function withInlineTemplate(kind: InlineKind, workload: JsonObject): Json
   return withValue(workload, path, { ...template, metadata: { ...metadata, annotations: next } });
 }
 
-interface Metadata {
-  readonly name?: string;
-  readonly annotations?: Readonly<Record<string, string>>;
+interface WorkloadMetadata {
+  /** Empty while it is to be generated. */
+  readonly name: string;
+  readonly annotations: Readonly<Record<string, string>>;
 }
 
-function metadataOf({ metadata = null }: JsonObject): Metadata {
-  return isJsonObject(metadata) ? metadata : {};
+/** Metadata of a workload, or of its Pod template, as far as they are what they should be. */
+export function workloadMetadata({ metadata = null }: JsonObject): WorkloadMetadata {
+  const { name, annotations = null } = isJsonObject(metadata) ? metadata : {};
+  return {
+    name: typeof name === "string" ? name : "",
+    annotations: isJsonObject(annotations) ? (annotations as Readonly<Record<string, string>>) : {},
+  };
 }
 
 function valueAt(object: JsonObject, path: readonly string[]): JsonValue {
