@@ -22,6 +22,7 @@ import { addressKey, type ObjectAddress } from "../../sources/object-names.js";
 import { fieldManager } from "../apply/managed-object.js";
 import { Controller } from "../controller.js";
 import type { ControllerMetrics } from "../controller-metrics.js";
+import { namedObject } from "../named-object.js";
 import type { ClusterSources } from "../injection/cluster-sources.js";
 import { Attempts } from "./attempts.js";
 import { Turns } from "./turns.js";
@@ -223,15 +224,13 @@ export class AccessController implements Runnable {
 }
 
 /** The part of an object that is kept. Whoever writes the label on theirs, with a quarter of a megabyte of annotations, must not fill the memory of the leader. */
-function storedAccess({ metadata }: KubeObject): KubeObject {
-  const { name, namespace = "", uid = "", resourceVersion = "" } = metadata;
-  const { deletionTimestamp } = metadata;
-  const { labels, annotations } = metadata;
+function storedAccess(object: KubeObject): KubeObject {
+  const { deletionTimestamp, labels, annotations } = object.metadata;
   const flag = annotations?.[flagAnnotation];
   const isFlag = flag !== undefined && flag.length <= maxFlagLength;
   return {
     metadata: {
-      ...{ name, namespace, uid, resourceVersion },
+      ...namedObject(object).metadata,
       labels: { [accessLabel]: labels?.[accessLabel] ?? "" },
       annotations: isFlag ? { [flagAnnotation]: flag } : {},
       ...(deletionTimestamp === undefined ? {} : { deletionTimestamp }),

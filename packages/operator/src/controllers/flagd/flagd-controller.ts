@@ -5,9 +5,10 @@ import type { FlagdSettings } from "../../desired/flagd/flagd-settings.js";
 import { AppliedEvents } from "../apply/applied-events.js";
 import { Controller } from "../controller.js";
 import type { ControllerMetrics } from "../controller-metrics.js";
+import type { NamedObject } from "../named-object.js";
 import { deployFlagd, type FlagdCluster, type FlagdInputs } from "./deploy-flagd.js";
 import type { FlagdOutcome, FlagdProblem } from "./flagd-outcome.js";
-import { FlagdStatus, type NamedFlagd, type StoredFlagd } from "./flagd-status.js";
+import { FlagdStatus, type StoredFlagd } from "./flagd-status.js";
 import { readFlagd, watchFlagds, watchMadeObjects } from "./flagd-watches.js";
 
 /** FeatureFlagSources, merged as for Pods. */
@@ -44,7 +45,7 @@ export class FlagdController implements Runnable {
   readonly #controller: Controller;
   readonly #news: AppliedEvents;
   readonly #status: FlagdStatus;
-  #flagds: RunningInformer<NamedFlagd, "namespace"> | undefined;
+  #flagds: RunningInformer<NamedObject, "namespace"> | undefined;
 
   constructor(options: FlagdControllerOptions) {
     const { cluster, context } = options;

@@ -1,14 +1,9 @@
 import { flagdType, type Flagd } from "@bunting/featureflags/resources";
-import type { Condition, KubeObject, ObjectMeta, RestClient } from "@bunting/kube";
+import type { Condition, KubeObject, RestClient } from "@bunting/kube";
 import type { Context } from "@bunting/runtime";
 import { outdatedMs, StatusWriter } from "../status-writer.js";
 import { flagdConditions } from "./flagd-conditions.js";
 import type { FlagdNews } from "./flagd-outcome.js";
-
-/** A Flagd as watches by metadata keep it. */
-export interface NamedFlagd extends KubeObject {
-  readonly metadata: ObjectMeta & { readonly namespace: string };
-}
 
 /** A Flagd with its status. */
 export type StoredFlagd = Flagd &

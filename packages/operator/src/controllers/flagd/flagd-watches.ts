@@ -11,7 +11,8 @@ import {
 import { isAborted, sleep, type Context, type Runnable } from "@bunting/runtime";
 import { managedLabels } from "../../desired/managed-labels.js";
 import { resourceTypes, type AppliedKind } from "../apply/resource-types.js";
-import type { NamedFlagd, StoredFlagd } from "./flagd-status.js";
+import { namedObject, type NamedObject } from "../named-object.js";
+import type { StoredFlagd } from "./flagd-status.js";
 
 /** Interval of looks whether a type has been installed. */
 const lookMs = 60_000;
@@ -32,14 +33,12 @@ export interface FlagdWatchOptions {
 export function watchFlagds({
   watches,
   onChange,
-}: Pick<FlagdWatchOptions, "watches" | "onChange">): RunningInformer<NamedFlagd, "namespace"> {
-  return watches.inform<NamedFlagd, "namespace">(
+}: Pick<FlagdWatchOptions, "watches" | "onChange">): RunningInformer<NamedObject, "namespace"> {
+  return watches.inform<NamedObject, "namespace">(
     { type: flagdType, isMetadataOnly: true },
     {
       indexes: { namespace: ({ metadata }) => [metadata.namespace] },
-      transform: ({ metadata: { namespace = "", name, resourceVersion = "", uid = "" } }) => ({
-        metadata: { namespace, name, resourceVersion, uid },
-      }),
+      transform: namedObject,
       handler: { changed: (key) => onChange(key) },
     },
   );
@@ -79,9 +78,7 @@ function madeObjects(kind: AppliedKind, { watches, onChange }: FlagdWatchOptions
   return watches.inform(
     { type: resourceTypes[kind], labelSelector, isMetadataOnly: true },
     {
-      transform: ({ metadata: { namespace = "", name, resourceVersion = "", uid = "" } }) => ({
-        metadata: { namespace, name, resourceVersion, uid },
-      }),
+      transform: namedObject,
       handler: { changed: (key) => onChange(key) },
     },
   );

@@ -5,10 +5,11 @@ import {
   workloadOfInlineFlag,
   type InlineKind,
 } from "@bunting/featureflags/resources";
-import { controllerOf, type ClusterWatches, type KubeObject, type ObjectMeta } from "@bunting/kube";
+import { controllerOf, type ClusterWatches, type KubeObject } from "@bunting/kube";
 import { featureFlagType } from "@bunting/protocol";
 import type { Runnable } from "@bunting/runtime";
 import { inlineLabel } from "../../desired/inline-flag.js";
+import { namedObject, type NamedObject } from "../named-object.js";
 
 /** A workload with flags of its own, or of which the FeatureFlag is still there. */
 export interface WorkloadKey {
@@ -18,8 +19,7 @@ export interface WorkloadKey {
 }
 
 /** Of a workload with flags of its own, or of the FeatureFlag of such flags, what says that there is something to do. */
-interface SeenObject extends KubeObject {
-  readonly metadata: ObjectMeta & { readonly namespace: string };
+interface SeenObject extends NamedObject {
   readonly digest: string;
 }
 
@@ -91,8 +91,6 @@ function seenFlag(object: KubeObject): SeenObject {
   return seen(object, JSON.stringify([uid, generation, labels, annotations, controllerOf(object)?.uid]));
 }
 
-function seen({ metadata }: KubeObject, text: string): SeenObject {
-  const { namespace = "", name, uid = "", resourceVersion = "" } = metadata;
-  const digest = createHash("sha256").update(text).digest("base64");
-  return { metadata: { namespace, name, uid, resourceVersion }, digest };
+function seen(object: KubeObject, text: string): SeenObject {
+  return { ...namedObject(object), digest: createHash("sha256").update(text).digest("base64") };
 }

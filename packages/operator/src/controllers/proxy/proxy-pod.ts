@@ -2,6 +2,7 @@ import { formatLabelSelector, type KubeObject, type ResourceScope } from "@bunti
 import { podType } from "../../api/core-types.js";
 import { hasEnded } from "../../api/has-ended.js";
 import { podSelector } from "../../desired/proxy/proxy-settings.js";
+import { namedObject } from "../named-object.js";
 import { hasReadyCondition, type PodConditions } from "../pods/pod-conditions.js";
 
 /** A Pod of the proxy, as far as it says where it answers. */
@@ -18,15 +19,14 @@ export function proxyPods(namespace: string): ResourceScope {
   return { type: podType, namespace, labelSelector };
 }
 
-export function proxyPod({ metadata, status }: KubeObject): ProxyPod {
-  const current = (status ?? {}) as {
+export function proxyPod(object: KubeObject): ProxyPod {
+  const current = (object["status"] ?? {}) as {
     readonly phase?: string;
     readonly podIP?: string;
     readonly conditions?: PodConditions;
   };
-  const { namespace = "", name, resourceVersion = "", uid = "" } = metadata;
   return {
-    metadata: { namespace, name, resourceVersion, uid },
+    ...namedObject(object),
     podIp: hasEnded(current) ? undefined : current.podIP,
     isReady: hasReadyCondition(current.conditions),
   };

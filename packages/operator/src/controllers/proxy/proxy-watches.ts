@@ -3,6 +3,7 @@ import type { Runnable } from "@bunting/runtime";
 import { managedLabels } from "../../desired/managed-labels.js";
 import { proxyNames } from "../../desired/proxy/proxy-settings.js";
 import { resourceTypes } from "../apply/resource-types.js";
+import { namedObject } from "../named-object.js";
 
 const kinds = ["Deployment", "Service", "PodDisruptionBudget", "NetworkPolicy"] as const;
 const names: ReadonlySet<string> = new Set(Object.values(proxyNames));
@@ -18,9 +19,7 @@ export function proxyWatches(
     watches.inform(
       { type: resourceTypes[kind], namespace, labelSelector, isMetadataOnly: true },
       {
-        transform: ({ metadata: { name, resourceVersion = "", uid = "" } }) => ({
-          metadata: { namespace, name, resourceVersion, uid },
-        }),
+        transform: namedObject,
         handler: {
           changed: (_key, object, before) => {
             if (names.has((object ?? before)?.metadata.name ?? "")) onChange();

@@ -1,4 +1,4 @@
-import type { ClusterWatches, KubeObject, RestClient } from "@bunting/kube";
+import type { ClusterWatches, RestClient } from "@bunting/kube";
 import type { Context, Runnable, WorkResult } from "@bunting/runtime";
 import { accessLabel } from "../../desired/access.js";
 import { managedLabels } from "../../desired/managed-labels.js";
@@ -6,6 +6,7 @@ import { authorityConfigMap } from "../../desired/sidecar-volumes.js";
 import { fieldManager } from "../apply/managed-object.js";
 import { Controller } from "../controller.js";
 import type { ControllerMetrics } from "../controller-metrics.js";
+import { namedObject } from "../named-object.js";
 import { configMapType } from "./stored-security.js";
 
 export interface AuthorityMapsOptions {
@@ -84,13 +85,11 @@ export class AuthorityMaps implements Runnable {
     const watch = this.#options.watches.inform(
       { type: configMapType, labelSelector, isMetadataOnly: true },
       {
-        transform: ({ metadata: { namespace = "", name, uid = "", resourceVersion = "" } }: KubeObject) => ({
-          metadata: { namespace, name, uid, resourceVersion },
-        }),
+        transform: namedObject,
         handler: {
           changed: (_key, object, before) => {
-            const { name, namespace = "" } = (object ?? before)?.metadata ?? { name: "" };
-            if (name === authorityConfigMap) this.#controller.add(namespace);
+            const metadata = (object ?? before)?.metadata;
+            if (metadata?.name === authorityConfigMap) this.#controller.add(metadata.namespace);
           },
         },
       },
