@@ -4,6 +4,7 @@ import {
   Http2Transport,
   KubeError,
   loadClusterConfig,
+  readPages,
   RestClient,
   type ClusterConfig,
   type KubeObject,
@@ -82,11 +83,7 @@ export class ClusterReader {
       const picked = pick(object);
       if (picked !== undefined) found.push(picked);
     };
-    let page: string | undefined;
-    do {
-      const query = { limit: pageLength, fieldSelector, continue: page };
-      page = (await this.client.readPage(scope, query, take, this.signal)).continueToken;
-    } while (page !== undefined);
+    await readPages(this.client, scope, { limit: pageLength, fieldSelector }, take, this.signal);
     return found;
   }
 }

@@ -9,6 +9,7 @@ import {
   unlessNotFound,
 } from "@bunting/kube";
 import { aborted, isAborted, SetMultimap, type Context, type Runnable } from "@bunting/runtime";
+import { configMapType } from "../../api/core-types.js";
 import {
   accessLabel,
   flagAnnotation,
@@ -38,7 +39,7 @@ export interface AccessControllerOptions {
 }
 
 const types = {
-  ConfigMap: { group: "", version: "v1", plural: "configmaps" },
+  ConfigMap: configMapType,
   RoleBinding: { group: "rbac.authorization.k8s.io", version: "v1", plural: "rolebindings" },
 } as const satisfies Readonly<Record<string, ResourceType>>;
 

@@ -1,4 +1,4 @@
-import { KubeError, type KubeObject, type ResourceType, type RestClient } from "@bunting/kube";
+import { KubeError, readPages, type KubeObject, type ResourceType, type RestClient } from "@bunting/kube";
 import type { PodMetadata } from "../../api/pod-manifest.js";
 import { injectionRequest, wantsFlags } from "../../pod/injection-request.js";
 
@@ -70,11 +70,7 @@ async function named(
     const { name, uid = "" } = workload.metadata;
     if (text !== undefined && texts.has(text)) found.push({ name, uid, text });
   };
-  let next: string | undefined;
-  do {
-    const query = { limit: pageSize, ...(next === undefined ? {} : { continue: next }) };
-    ({ continueToken: next } = await client.readPage({ type, namespace }, query, look, signal));
-  } while (next !== undefined);
+  await readPages(client, { type, namespace }, { limit: pageSize }, look, signal);
   return found;
 }
 

@@ -1,5 +1,6 @@
 import type { ClusterWatches, RestClient } from "@bunting/kube";
 import type { Context, Runnable, WorkResult } from "@bunting/runtime";
+import { configMapType } from "../../api/core-types.js";
 import { accessLabel } from "../../desired/access.js";
 import { managedLabels } from "../../desired/managed-labels.js";
 import { authorityConfigMap } from "../../desired/sidecar-volumes.js";
@@ -7,7 +8,6 @@ import { fieldManager } from "../apply/managed-object.js";
 import { Controller } from "../controller.js";
 import type { ControllerMetrics } from "../controller-metrics.js";
 import { namedObject } from "../named-object.js";
-import { configMapType } from "./stored-security.js";
 
 export interface AuthorityMapsOptions {
   readonly client: Pick<RestClient, "apply">;

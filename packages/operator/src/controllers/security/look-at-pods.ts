@@ -1,4 +1,4 @@
-import { keyOf, type KubeObject, type ResourceScope, type RestClient } from "@bunting/kube";
+import { keyOf, readPages, type KubeObject, type ResourceScope, type RestClient } from "@bunting/kube";
 import { podType } from "../../api/core-types.js";
 import { injectionType, type Injection } from "../../api/injection.js";
 import type { PodManifest } from "../../api/pod-manifest.js";
@@ -19,7 +19,8 @@ export interface PodSight {
 
 /** Objects of a page: whole Pods have some 10 KB each, and none is kept. */
 const pageSize = 250;
-const maxNamed = 5;
+/** Objects that sentences for people name. */
+export const maxNamed = 5;
 
 /**
  * Reads all Pods of the cluster, page by page, as they were at one time.
@@ -63,11 +64,7 @@ async function lookAt(
     if (isPlain) plain.add(keyOf(object));
     if (isSecured) secured.add(keyOf(object));
   };
-  let continueToken: string | undefined;
-  do {
-    const query = { limit: pageSize, ...(continueToken === undefined ? {} : { continue: continueToken }) };
-    ({ continueToken } = await client.readPage(scope, query, onObject, signal));
-  } while (continueToken !== undefined);
+  await readPages(client, scope, { limit: pageSize }, onObject, signal);
   return { plain, secured };
 }
 

@@ -1,5 +1,6 @@
 import { type EventRecorder, type KubeObject, type RestClient, unlessNotFound } from "@bunting/kube";
 import type { Context, Runnable, WorkResult } from "@bunting/runtime";
+import { configMapType } from "../../api/core-types.js";
 import {
   nextSecurityState,
   securityAccess,
@@ -16,7 +17,6 @@ import { lookAtInjections, lookAtPods, type PodSight } from "./look-at-pods.js";
 import { lookAtProxies, type ProxySight } from "./look-at-proxies.js";
 import { waitSentence } from "./wait-sentence.js";
 import {
-  configMapType,
   readSecurity,
   securityConfigMap,
   securityConfigMapName,

@@ -1,11 +1,12 @@
 import type { ClusterWatches, KubeObject, RunningInformer } from "@bunting/kube";
 import { Signal, type Context, type Runnable } from "@bunting/runtime";
+import { configMapType } from "../../api/core-types.js";
 import {
   securityAccess,
   type PodAccess,
   type Security,
 } from "../../desired/proxy-security/security-state.js";
-import { configMapType, readSecurity, securityConfigMapName } from "./stored-security.js";
+import { readSecurity, securityConfigMapName } from "./stored-security.js";
 
 export interface SecurityWatchOptions {
   readonly watches: Pick<ClusterWatches, "inform">;

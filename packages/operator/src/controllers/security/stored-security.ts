@@ -1,8 +1,6 @@
-import type { KubeObject, ResourceType } from "@bunting/kube";
+import type { KubeObject } from "@bunting/kube";
 import { securityStates, type Security } from "../../desired/proxy-security/security-state.js";
 import { managedLabels } from "../../desired/managed-labels.js";
-
-export const configMapType: ResourceType = { group: "", version: "v1", plural: "configmaps" };
 
 /** The ConfigMap of the operator's namespace that says how far the proxy's security is: for its replicas, and for people. */
 export const securityConfigMapName = "bunting-proxy-security";

@@ -1,5 +1,5 @@
 import type { SecurityWait } from "../../desired/proxy-security/security-state.js";
-import type { Askers, PodSight } from "./look-at-pods.js";
+import { maxNamed, type Askers, type PodSight } from "./look-at-pods.js";
 import type { ProxySight } from "./look-at-proxies.js";
 
 export interface WaitSight {
@@ -7,8 +7,6 @@ export interface WaitSight {
   readonly pods: PodSight | undefined;
   readonly lacking: readonly string[] | undefined;
 }
-
-const maxNamed = 5;
 
 /** What the transition waits for, and what is to be done about it; empty if for nothing. */
 export function waitSentence(wait: SecurityWait, { proxies, pods, lacking }: WaitSight): string {
