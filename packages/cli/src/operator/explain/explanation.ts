@@ -27,7 +27,7 @@ export interface PodExplanation {
   readonly sidecar?: {
     readonly image: string;
     readonly state?: string;
-    /** What it says of its sources itself. */
+    /** Lines about its sources, as the running sidecar reports them. */
     readonly account?: readonly string[];
   };
   readonly flags: readonly ObjectState[];

@@ -9,7 +9,7 @@ export function sidecarFlags(sidecar: ShownContainer): readonly NamedAddress[] {
   return flagsOf(sidecar, flagOf);
 }
 
-/** Those among them that it reads through a proxy. */
+/** FeatureFlags that the sidecar reads through a proxy. */
 export function proxiedFlags(sidecar: ShownContainer): readonly NamedAddress[] {
   return flagsOf(sidecar, proxiedFlag);
 }

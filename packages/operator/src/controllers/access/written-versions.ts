@@ -20,7 +20,7 @@ export class WrittenVersions {
   wrote(key: string, input: string, resourceVersion: string | undefined): void {
     this.#written.set(key, { input, resourceVersion });
     if (!this.#sweepSize.isOver(this.#written.size)) return;
-    // Nobody tells of those that others have deleted.
+    // Deletions by others are not reported to this class: each object is looked up.
     for (const each of this.#written.keys())
       if (each !== key && this.#versionOf(each) === undefined) this.#written.delete(each);
     this.#sweepSize.swept(this.#written.size);

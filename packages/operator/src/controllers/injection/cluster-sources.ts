@@ -143,7 +143,7 @@ export class ClusterSources implements Runnable {
   async run(signal: AbortSignal): Promise<void> {
     const { security } = this.#settings;
     const stop = security?.onChange(() => {
-      // Nobody else has to wait for it: each is worked on in its own turn.
+      // Each namespace is queued in its own turn, so that other work is not delayed behind all of them.
       for (const namespace of this.namespaces()) this.#emit(namespace, [namespace]);
     });
     const all = this.#informers.map((each) => each.run(signal));

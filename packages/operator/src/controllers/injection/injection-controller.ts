@@ -55,7 +55,7 @@ interface Written {
 const pauseMs = 1_000;
 /** Namespaces that are compiled at a time. */
 const concurrency = 4;
-/** Whose turn it is to put Injections back. No namespace has this name. */
+/** Turn, on the work queue, of Injections that are to be put back. No namespace has this name. */
 const ofInjections = "";
 /** When this process began to lead: the API server's copies of objects are pruned by what it knew of their type when it read them. */
 const touchedAnnotation = "bunting.dev/touched";

@@ -108,7 +108,7 @@ export class InlineFlagsController implements Runnable {
     return this.#say(key, workload, { kind: "refused", problem }, signal);
   }
 
-  /** What is to be stored, or why it can't be. The namespace's level is for whoever writes: what is stored here is held to `errors`. */
+  /** The FeatureFlag that is to be stored, or the reason why it can't be. It is checked at the level `errors`, whatever level the namespace has set: that one is for people who write FeatureFlags themselves. */
   async #desired(
     { kind, namespace, name }: WorkloadKey,
     { metadata: { uid = "" } }: Workload,
@@ -237,7 +237,7 @@ function workloadScope({ namespace, kind, name }: WorkloadKey): ObjectScope {
   return { type: { group, version, plural }, namespace, name };
 }
 
-/** Whose the FeatureFlag of a workload's name is. */
+/** Owner of the FeatureFlag that has the name of a workload's own. */
 type FlagHolder =
   | "workload"
   /** Nobody's any more: its workload was deleted without it, as to make a StatefulSet anew, or somebody has taken the owner away. */

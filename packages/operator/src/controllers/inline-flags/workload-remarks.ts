@@ -18,7 +18,7 @@ export type InlineOutcome =
 
 const maxCharacters = 1_024;
 
-/** What is said on the workload: whose flags its Pods read, in the order in which later ones win. */
+/** Text of the annotation on the workload: the flags that its Pods read, in the order in which later ones win. */
 export function workloadRemarks(kind: InlineKind, workload: KubeObject, outcome: InlineOutcome): string {
   const flag = inlineFlagName(kind, workload.metadata.name);
   switch (outcome.kind) {
