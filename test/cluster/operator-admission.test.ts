@@ -1,3 +1,5 @@
+import { authoritySecret } from "@bunting/operator/internal/certificates/authority-secret.js";
+import { webhookKeySecret } from "@bunting/operator/internal/certificates/webhook-key-secret.js";
 import { fullEntry } from "@bunting/operator/internal/pod/injection-entry.fixture.js";
 import { expect } from "chai";
 import { Authority } from "../support/certificates.js";
@@ -354,6 +356,10 @@ describe("admission by the operator, as a real API server asks for it", function
       async () => {
         if (admitted >= 50 && !isShifted) {
           isShifted = true;
+          await eventually(async () => {
+            const newest = (await world.stored(webhookKeySecret)).at(-1);
+            return newest !== undefined && newest.usedMs === undefined;
+          }, "there is a new key");
           world.clock.shiftMs += 61_000;
           world.keep();
         }
@@ -364,6 +370,9 @@ describe("admission by the operator, as a real API server asks for it", function
     await eventually(async () => (await world.configuration()).url !== url, "the path is another");
     expect(hasSidecar(podOf(await world.createPod({})))).to.equal(true);
     expect((await world.post(url)).status).to.equal(200);
+    const isTold = async (): Promise<boolean> =>
+      (await world.stored(webhookKeySecret)).at(-1)?.toldMs !== undefined;
+    await eventually(isTold, "it is noted when API servers were told of the new path");
     world.clock.shiftMs += 660_000;
     await eventually(async () => {
       world.keep();
@@ -386,6 +395,9 @@ describe("admission by the operator, as a real API server asks for it", function
       async () => {
         if (admitted >= 300 && !isShifted) {
           isShifted = true;
+          const isTrusted = async (): Promise<boolean> =>
+            (await world.stored(authoritySecret)).at(-1)?.trustedMs !== undefined;
+          await eventually(isTrusted, "it is noted when API servers were told of the new authority");
           world.clock.shiftMs += 61_000;
           world.keep();
         }

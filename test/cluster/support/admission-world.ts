@@ -23,6 +23,7 @@ import { webhookConfigurationNames, webhookPaths } from "@bunting/operator/inter
 import { createAuthority } from "@bunting/operator/internal/certificates/issue-certificate.js";
 import { authoritySecret } from "@bunting/operator/internal/certificates/authority-secret.js";
 import { callSource } from "@bunting/operator/internal/certificates/call-source.js";
+import type { SecretContent, SecretObject } from "@bunting/operator/internal/certificates/secret-content.js";
 import { SecretWatch } from "@bunting/operator/internal/certificates/secret-watch.js";
 import { WebhookKeyKeeper } from "@bunting/operator/internal/certificates/webhook-key-keeper.js";
 import { webhookKeySecret } from "@bunting/operator/internal/certificates/webhook-key-secret.js";
@@ -359,8 +360,7 @@ export class AdmissionWorld {
       validToMs: validity.toMs,
       trustedMs: validity.fromMs,
     };
-    const path = `/api/v1/namespaces/${this.ownNamespace}/secrets/${authoritySecret.name}`;
-    await this.cluster.api.patch(path, { data: authoritySecret.dataOf([old]) });
+    await this.cluster.api.patch(this.#pathOf(authoritySecret), { data: authoritySecret.dataOf([old]) });
   }
 
   /** The authorities that the API server verifies our webhooks by, the URL of the one for Pods, and who wrote the configuration. */
@@ -411,7 +411,17 @@ export class AdmissionWorld {
 
   /** Replaces the key of the webhooks' paths, as who fears that it is known does. */
   async deleteKeys(): Promise<void> {
-    await this.cluster.api.delete(`/api/v1/namespaces/${this.ownNamespace}/secrets/${webhookKeySecret.name}`);
+    await this.cluster.api.delete(this.#pathOf(webhookKeySecret));
+  }
+
+  /** What a Secret of the operator's holds: a fence for tests that move the clock, by which it notes when each step was done. */
+  async stored<Item>(content: SecretContent<Item>): Promise<readonly Item[]> {
+    const { status, text } = await this.cluster.api.request("GET", this.#pathOf(content));
+    return status === 404 ? [] : content.read(JSON.parse(text) as SecretObject);
+  }
+
+  #pathOf({ name }: Pick<SecretContent<unknown>, "name">): string {
+    return `/api/v1/namespaces/${this.ownNamespace}/secrets/${name}`;
   }
 
   /** Sends a review of a Pod as somebody who reaches the port. */
