@@ -1,16 +1,14 @@
-import { once } from "node:events";
 import { readdirSync } from "node:fs";
-import { request } from "node:http";
-import { createConnection, type Socket } from "node:net";
+import type { Socket } from "node:net";
 import { expect } from "chai";
-import { frame, frameFlag, frameType } from "../../bench/load/http2-frames.js";
 import { isReady, startAgent } from "../support/agent-process.js";
 import { eventually } from "../support/event-queue.js";
 import { manifest } from "../support/manifests.js";
 import { startProxy } from "../support/proxy-process.js";
 import type { ServiceProcess } from "../support/service-process.js";
 import { TempDirectory } from "../support/temp-directory.js";
-import { HostilePeer, literalHeader } from "./support/hostile-peer.js";
+import { HostilePeer } from "./support/hostile-peer.js";
+import { managementAttacks, metricsRequest, probe } from "./support/management-attacks.js";
 import { mebibyte, Vitals } from "./support/vitals.js";
 
 const attackers = 1_000;
@@ -33,58 +31,6 @@ const services: Readonly<Record<string, (directory: TempDirectory) => Promise<Se
   agent: async (directory) => {
     const args = ["--uri", `file:${directory.file("flags.json")}`];
     return startAgent(args);
-  },
-};
-
-interface Attack {
-  /** Default: a thousand. */
-  readonly attackers?: number;
-  /** How many answers with metrics the service would hold of each. What others leave unread, the kernel has room for: there, connections are counted. */
-  readonly answersEach?: number;
-  readonly connect: (port: number) => Promise<Socket>;
-}
-
-const attacks: Readonly<Record<string, Attack>> = {
-  "hold idle HTTP/2 connections": { connect: async (port) => (await HostilePeer.connect(port)).socket },
-  "watch the health over HTTP/2": {
-    connect: async (port) => {
-      const peer = await HostilePeer.connect(port);
-      await peer.request("/grpc.health.v1.Health/Watch", { message: Buffer.alloc(0) });
-      return peer.socket;
-    },
-  },
-  "hold idle HTTP/1.1 connections": {
-    connect: async (port) => {
-      const socket = await connect(port);
-      socket.write("GET /healthz HTTP/1.1\r\nhost: a\r\n\r\n");
-      await once(socket.resume(), "data");
-      return socket;
-    },
-  },
-  "begin requests that do not end": {
-    connect: async (port) => {
-      const socket = await connect(port);
-      socket.write("GET /healthz HTTP/1.1\r\nhost: ");
-      return socket;
-    },
-  },
-  // To make metrics takes time, to the service and so to the test.
-  "read no metrics over HTTP/1.1": {
-    attackers: 400,
-    connect: async (port) => {
-      const socket = await connect(port);
-      socket.write("GET /metrics HTTP/1.1\r\nhost: a\r\n\r\n".repeat(10));
-      return socket;
-    },
-  },
-  "read no metrics over HTTP/2": {
-    attackers: 600,
-    answersEach: 16,
-    connect: async (port) => {
-      const peer = await HostilePeer.connect(port, { windowBytes: 0 });
-      for (let index = 0; index < 16; index++) await peer.send(metricsRequest(peer.takeStreamId()));
-      return peer.socket;
-    },
   },
 };
 
@@ -115,7 +61,7 @@ for (const [name, start] of Object.entries(services)) {
       expect(exitCode, service.process.output).to.equal(0);
     });
 
-    for (const [what, attack] of Object.entries(attacks)) {
+    for (const [what, attack] of Object.entries(managementAttacks)) {
       it(what, async () => {
         vitals.markWarm();
         const port = Number(new URL(service.management).port);
@@ -166,32 +112,4 @@ for (const [name, start] of Object.entries(services)) {
 
 function descriptorsOf(pid: number): number {
   return readdirSync(`/proc/${pid}/fd`).length;
-}
-
-/** The status of one request on a connection of its own, as kubelet and Prometheus send it; 0 if there is no answer. */
-function probe(url: string): Promise<number> {
-  return new Promise((resolve) => {
-    const sent = request(url, { agent: false }, (response) => {
-      response.resume().once("close", () => resolve(response.complete ? (response.statusCode ?? 0) : 0));
-    });
-    sent.on("error", () => resolve(0)).end();
-  });
-}
-
-function metricsRequest(streamId: number, encoding = "identity"): Buffer {
-  const get = Buffer.of(0x82, 0x86);
-  const block = Buffer.concat([
-    get,
-    literalHeader(":path", "/metrics"),
-    literalHeader(":authority", "a"),
-    literalHeader("accept-encoding", encoding),
-  ]);
-  return frame(frameType.headers, frameFlag.endHeaders | frameFlag.endStream, streamId, block);
-}
-
-async function connect(port: number): Promise<Socket> {
-  const socket = createConnection(port, "127.0.0.1");
-  socket.on("error", () => undefined);
-  await once(socket, "connect");
-  return socket;
 }

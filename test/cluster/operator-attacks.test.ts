@@ -8,6 +8,7 @@ import { expect } from "chai";
 import { deepJson, reviewOf } from "@bunting/operator/internal/admission/admission-review.fixture.js";
 import { secretPath, webhookPaths } from "@bunting/operator/internal/api/webhooks.js";
 import { webhookKeySecret } from "@bunting/operator/internal/certificates/webhook-key-secret.js";
+import { managementAttacks, probe } from "../abuse/support/management-attacks.js";
 import { clientHello } from "../support/client-hello.js";
 import { eventually } from "../support/event-queue.js";
 import { scaled } from "../support/scale.js";
@@ -270,6 +271,48 @@ describe("an operator whose webhook port is attacked", function () {
       ]);
     }
   });
+});
+
+/** By its chart, an operator has one port for probes and one for metrics, which anybody in the cluster reaches. */
+describe("an operator whose ports of probes and metrics are attacked answers both, and leads on, while hundreds of peers", function () {
+  this.timeout(120_000);
+  const cluster = freshCluster();
+  const attackers = scaled(1_000, 200);
+  let home: OperatorHome;
+  let operator: OperatorProcess;
+  let sockets: Socket[];
+
+  before(async () => {
+    home = await OperatorHome.create(cluster(), ["--metrics-bind-address=127.0.0.1:0"]);
+    operator = home.start("operator-1");
+    await operator.leads(60_000);
+  });
+  after(() => home.stop());
+  beforeEach(() => (sockets = []));
+  afterEach(() => {
+    for (const socket of sockets) socket.destroy();
+  });
+
+  for (const [number, [what, attack]] of Object.entries(managementAttacks).entries())
+    it(what, async () => {
+      const addresses = [await operator.management(), await operator.metrics()];
+      const count = Math.min(attackers, attack.attackers ?? attackers);
+      let peakBytes = 0;
+      for (let index = 1; index <= count; index++) {
+        for (const address of addresses) sockets.push(await attack.connect(Number(new URL(address).port)));
+        if (index % (count / 4) > 0) continue;
+        for (const address of addresses)
+          for (const path of ["/healthz", "/readyz", "/metrics"])
+            expect(await probe(address + path), `${path} after ${index} attackers`).to.equal(200);
+        peakBytes = Math.max(peakBytes, anonymousBytes(operator.process.pid));
+      }
+      expect(peakBytes / mebibyte, "MiB").to.be.below(usualMiB);
+      const name = `app-${number}`;
+      await home.put("FeatureFlagSource", name, {
+        sources: [{ source: "flags", provider: "flagd-proxy" }],
+      });
+      await home.untilCompiled(name);
+    });
 });
 
 /** Resolves when the event comes, or when the peer is refused. */

@@ -155,13 +155,15 @@ describe(`a tenant with ${sources} FeatureFlagSources, who edits one all the tim
       metadata: { name, namespace },
       spec: { sources: [{ source: "flags", provider: "flagd-proxy" }], envVars: [{ name: "V", value }] },
     });
-    const numbers = Array.from({ length: sources }, (_, index) => index);
+    const numbers = Array.from({ length: sources - 1 }, (_, index) => index);
+    // What came last is not kept, and of the others an Injection has room for the first.
+    await cluster().api.create(path, source("edited", "first"));
     await inParallel(numbers, (index) => cluster().api.create(path, source(`s-${index}`, "first")));
     const editing = new AbortController();
     const edit = async (): Promise<void> => {
       for (let edits = 0; !editing.signal.aborted; edits++)
-        await cluster().api.request("PATCH", `${path}/s-0?fieldManager=test&force=true`, {
-          body: source("s-0", `edit-${edits}`),
+        await cluster().api.request("PATCH", `${path}/edited?fieldManager=test&force=true`, {
+          body: source("edited", `edit-${edits}`),
           contentType: "application/apply-patch+yaml",
         });
     };
@@ -181,7 +183,7 @@ describe(`a tenant with ${sources} FeatureFlagSources, who edits one all the tim
       );
       editing.abort();
       await edited;
-      await cluster().api.apply(`${path}/s-0`, source("s-0", "the-last"));
+      await cluster().api.apply(`${path}/edited`, source("edited", "the-last"));
       await eventually(async () => {
         const injection = `/apis/bunting.dev/v1alpha1/namespaces/${namespace}/injections/bunting`;
         return (await cluster().api.request("GET", injection)).text.includes("the-last");

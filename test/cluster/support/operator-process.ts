@@ -46,6 +46,11 @@ export class OperatorProcess {
     return `http://127.0.0.1:${await this.#portOf("management")}`;
   }
 
+  /** Where the metrics are, of an operator that was told to have them at a port of their own. */
+  async metrics(): Promise<string> {
+    return `http://127.0.0.1:${await this.#portOf("metrics")}`;
+  }
+
   /** The port of the webhooks, once it is open. */
   webhookPort(): Promise<number> {
     return this.#portOf("webhook");

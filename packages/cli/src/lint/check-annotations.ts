@@ -1,7 +1,8 @@
 import type { Finding } from "@bunting/featureflags/checks";
-import { inlineAnnotations, isInlineKind } from "@bunting/featureflags/resources";
-import { isNamespaceName, isObjectName, type JsonObject } from "@bunting/protocol";
+import { inlineAnnotations, inlineFlagsOf, isInlineKind } from "@bunting/featureflags/resources";
+import { isNamespaceName, type JsonObject } from "@bunting/protocol";
 import { nearestWord, quoted } from "@bunting/runtime/options";
+import { addressIn } from "../operator/object-address.js";
 import { podAnnotations } from "../operator/operator-names.js";
 
 const { enabled, source, flag, inProcess, allowKubernetesSync, injection } = podAnnotations;
@@ -25,7 +26,7 @@ export function checkAnnotations(annotations: JsonObject, isNamed = false): read
 
 /** True for a workload that has flags of its own. */
 export function hasInlineFlags(annotations: JsonObject, kind: string): boolean {
-  return isInlineKind(kind) && inlineNames.some((name) => annotations[name] !== undefined);
+  return isInlineKind(kind) && inlineFlagsOf(annotations) !== undefined;
 }
 
 /** Findings about the annotations of a workload, of which nobody reads any but its own flags: those of its template count. */
@@ -105,8 +106,7 @@ function checkTogether(annotations: JsonObject): readonly Finding[] {
 }
 
 function isName(text: string): boolean {
-  const [first = "", ...rest] = text.split("/");
-  return rest.length === 0 ? isObjectName(first) : isNamespaceName(first) && isObjectName(rest.join("/"));
+  return addressIn(text, "default") !== undefined;
 }
 
 function isSwitch(value: string): boolean {

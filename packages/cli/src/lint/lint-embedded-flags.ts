@@ -1,7 +1,8 @@
 import { isFlagFileName } from "@bunting/featureflags/manifests";
-import { inlineAnnotations, inlineFileName, isInlineKind } from "@bunting/featureflags/resources";
+import { inlineFileName, inlineFlagsOf, isInlineKind } from "@bunting/featureflags/resources";
 import { readText, type TextDocument } from "@bunting/files/text";
-import { isJsonObject, type JsonObject, type JsonValue } from "@bunting/protocol";
+import type { JsonObject } from "@bunting/protocol";
+import { objectAt, objectsIn, type PlacedObject } from "../input/objects-in.js";
 import type { FileFinding } from "./file-finding.js";
 
 /** Flags that are a text within an object, called as a file would be. */
@@ -31,7 +32,7 @@ export async function lintEmbeddedFlags(
   const read = await readText(path, Buffer.from(text));
   if (read.kind === "error") return sum;
   for (const document of read.documents) {
-    for (const { at, key, content, isAnnotation } of textsIn(document.value, [])) {
+    for (const { at, key, content, isAnnotation } of objectsIn(document.value).flatMap(textsIn)) {
       const linted = await lint({ key, bytes: Buffer.from(content) });
       const place = placeIn(document, at, text);
       sum.documents += linted.documents;
@@ -53,39 +54,25 @@ interface FoundText {
   readonly isAnnotation: boolean;
 }
 
-/** Of each object, also of those in a List. */
-function textsIn(value: JsonValue, path: readonly string[]): readonly FoundText[] {
-  if (!isJsonObject(value)) return [];
-  const { kind, items } = value;
-  if (kind === "ConfigMap") return filesIn(value, path);
-  if (typeof kind === "string" && isInlineKind(kind)) return inlineIn(value, path);
-  if (!Array.isArray(items)) return [];
-  return (items as readonly JsonValue[]).flatMap((item, index) =>
-    textsIn(item, [...path, "items", String(index)]),
-  );
+function textsIn({ at, value }: PlacedObject): readonly FoundText[] {
+  const { kind } = value;
+  if (kind === "ConfigMap") return filesIn(value, at);
+  return typeof kind === "string" && isInlineKind(kind) ? inlineIn(value, at) : [];
 }
 
-function filesIn({ data = null }: JsonObject, path: readonly string[]): readonly FoundText[] {
-  return Object.entries(isJsonObject(data) ? data : {}).flatMap(([key, content]) =>
+function filesIn(value: JsonObject, path: readonly string[]): readonly FoundText[] {
+  return Object.entries(objectAt(value, "data") ?? {}).flatMap(([key, content]) =>
     typeof content === "string" && isFlagFileName(key)
       ? [{ at: [...path, "data", key], key, content, isAnnotation: false }]
       : [],
   );
 }
 
-function inlineIn({ metadata = null }: JsonObject, path: readonly string[]): readonly FoundText[] {
-  const { annotations = null } = isJsonObject(metadata) ? metadata : {};
-  const { flags, older } = inlineAnnotations;
-  const named = [flags, older].flatMap((name) => {
-    const content = isJsonObject(annotations) ? annotations[name] : undefined;
-    return typeof content === "string" ? [{ name, content }] : [];
-  });
-  return named.slice(0, 1).map(({ name, content }) => ({
-    at: [...path, "metadata", "annotations", name],
-    key: inlineFileName(content),
-    content,
-    isAnnotation: true,
-  }));
+function inlineIn(value: JsonObject, path: readonly string[]): readonly FoundText[] {
+  const { annotation = "", text: content } = inlineFlagsOf(objectAt(value, "metadata", "annotations")) ?? {};
+  if (typeof content !== "string") return [];
+  const at = [...path, "metadata", "annotations", annotation];
+  return [{ at, key: inlineFileName(content), content, isAnnotation: true }];
 }
 
 type Place = Pick<FileFinding, "line" | "column">;

@@ -4,9 +4,10 @@ import {
   flagsOfSource,
   type Finding,
 } from "@bunting/featureflags/checks";
-import { openFeatureApiVersion } from "@bunting/featureflags/resources";
+import { inlineKinds, openFeatureApiVersion } from "@bunting/featureflags/resources";
 import { readText } from "@bunting/files/text";
-import { isJsonObject, type JsonObject, type JsonValue } from "@bunting/protocol";
+import type { JsonObject } from "@bunting/protocol";
+import { objectAt, objectsIn } from "../input/objects-in.js";
 import { checkAnnotations, checkWorkloadAnnotations, hasInlineFlags } from "./check-annotations.js";
 import type { FileFinding } from "./file-finding.js";
 
@@ -28,20 +29,11 @@ interface LintedObjects {
 
 type Path = readonly string[];
 
-interface FoundObject {
-  readonly at: Path;
-  readonly value: JsonObject;
-}
-
 /** Path to the template of Pods, by the kind of their workload. */
 const templates: Readonly<Record<string, Path>> = {
-  Deployment: ["spec", "template"],
-  StatefulSet: ["spec", "template"],
-  DaemonSet: ["spec", "template"],
+  ...Object.fromEntries(Object.entries(inlineKinds).map(([kind, { template }]) => [kind, template])),
   ReplicaSet: ["spec", "template"],
   ReplicationController: ["spec", "template"],
-  Job: ["spec", "template"],
-  CronJob: ["spec", "jobTemplate", "spec", "template"],
   Pod: [],
 };
 
@@ -56,7 +48,7 @@ export async function lintObjects(path: string, text: string): Promise<LintedObj
   // The reader of flags says of a text that is no YAML that it is none.
   if (read.kind === "error") return found;
   for (const document of read.documents) {
-    for (const { at, value } of objectsIn(document.value, [])) {
+    for (const { at, value } of objectsIn(document.value)) {
       const placeOf = (inner: Path) => document.positionOf([...at, ...inner]);
       const findings = findingsOf(value);
       if (findings === undefined) continue;
@@ -70,32 +62,22 @@ export async function lintObjects(path: string, text: string): Promise<LintedObj
   return found;
 }
 
-/** Those of a List, too. */
-function objectsIn(value: JsonValue, at: Path): readonly FoundObject[] {
-  if (!isJsonObject(value)) return [];
-  const { items } = value;
-  if (typeof value["kind"] !== "string" || !Array.isArray(items)) return [{ at, value }];
-  return (items as readonly JsonValue[]).flatMap((item, index) =>
-    objectsIn(item, [...at, "items", String(index)]),
-  );
-}
-
 /** Undefined for an object that has nothing to do with flags. */
 function findingsOf(object: JsonObject): readonly Finding[] | undefined {
   const { kind, apiVersion } = object;
   if (typeof kind !== "string") return undefined;
   if (apiVersion === openFeatureApiVersion) {
-    const spec = objectAt(object, ["spec"]) ?? {};
+    const spec = objectAt(object, "spec") ?? {};
     if (kind === "FeatureFlagSource") return below(["spec"], checkSourceSpec(spec));
     return kind === "InProcessConfiguration" ? below(["spec"], checkInProcessSpec(spec)) : undefined;
   }
   const template = Object.hasOwn(templates, kind) ? templates[kind] : undefined;
   if (template === undefined) return undefined;
   const path = [...template, "metadata", "annotations"];
-  const ofPod = objectAt(object, path) ?? {};
+  const ofPod = objectAt(object, ...path) ?? {};
   if (template.length === 0) return below(path, checkAnnotations(ofPod));
   const own = ["metadata", "annotations"];
-  const ofWorkload = objectAt(object, own) ?? {};
+  const ofWorkload = objectAt(object, ...own) ?? {};
   return [
     ...below(own, checkWorkloadAnnotations(ofWorkload, kind)),
     ...below(path, checkAnnotations(ofPod, hasInlineFlags(ofWorkload, kind))),
@@ -106,8 +88,8 @@ function namedFlags(
   object: JsonObject,
 ): readonly (Omit<NamedFlag, "line" | "column"> & { readonly path: Path })[] {
   if (object["kind"] !== "FeatureFlagSource" || object["apiVersion"] !== openFeatureApiVersion) return [];
-  const spec = objectAt(object, ["spec"]) ?? {};
-  const given = objectAt(object, ["metadata"])?.["namespace"];
+  const spec = objectAt(object, "spec") ?? {};
+  const given = objectAt(object, "metadata")?.["namespace"];
   const own = typeof given === "string" ? given : "default";
   return flagsOfSource(spec, own).map(({ namespace, name, path }) => ({
     topic: `${namespace}/${name}`,
@@ -118,10 +100,4 @@ function namedFlags(
 
 function below(path: Path, findings: readonly Finding[]): readonly Finding[] {
   return findings.map((finding) => ({ ...finding, path: [...path, ...finding.path] }));
-}
-
-function objectAt(object: JsonObject, path: Path): JsonObject | undefined {
-  let value: JsonValue | undefined = object;
-  for (const step of path) value = isJsonObject(value) ? value[step] : undefined;
-  return isJsonObject(value) ? value : undefined;
 }

@@ -27,7 +27,8 @@ export function namedAddressText({ namespace, name }: NamedAddress): string {
   return `${namespace}/${name}`;
 }
 
-function addressIn(text: string, namespace: string): NamedAddress | undefined {
+/** Undefined for what can be no name in Kubernetes. */
+export function addressIn(text: string, namespace: string): NamedAddress | undefined {
   const slash = text.indexOf("/");
   const address =
     slash < 0 ? { namespace, name: text } : { namespace: text.slice(0, slash), name: text.slice(slash + 1) };

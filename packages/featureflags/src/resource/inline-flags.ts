@@ -25,13 +25,14 @@ export const inlineAnnotations = Object.freeze({
 });
 
 /** The flags of a workload, and the annotation that has them; undefined if it has none. */
-export function inlineFlagsOf(
-  annotations: Readonly<Record<string, string>> = {},
-): { readonly annotation: string; readonly text: string } | undefined {
-  const annotation = [inlineAnnotations.flags, inlineAnnotations.older].find(
-    (name) => annotations[name] !== undefined,
-  );
-  return annotation === undefined ? undefined : { annotation, text: annotations[annotation] ?? "" };
+export function inlineFlagsOf<Text>(
+  annotations: Readonly<Record<string, Text>> = {},
+): { readonly annotation: string; readonly text: Text } | undefined {
+  for (const annotation of [inlineAnnotations.flags, inlineAnnotations.older]) {
+    const text = annotations[annotation];
+    if (text !== undefined) return { annotation, text };
+  }
+  return undefined;
 }
 
 /** Name of the file that the flags of a workload are read as: it decides between JSON and YAML. */

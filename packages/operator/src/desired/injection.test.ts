@@ -39,7 +39,7 @@ interface Given {
   readonly texts?: readonly string[];
   readonly inProcessTexts?: readonly string[];
   readonly offered?: readonly string[];
-  /** Of all sources. */
+  /** Of sources whose name begins with s. */
   readonly unkept?: SourceProblem;
 }
 
@@ -50,7 +50,7 @@ function compile(given: Given): CompiledInjection {
     const spec = given.sources?.[key.replace("shop/", "")];
     const { unkept } = given;
     const source = spec && ({ apiVersion, kind: "FeatureFlagSource", metadata, spec } as const);
-    return source && unkept !== undefined ? { ...source, unkept } : source;
+    return source && unkept !== undefined && key.startsWith("shop/s") ? { ...source, unkept } : source;
   };
   const inProcess = (key: string): InProcessConfiguration | undefined => {
     const spec = given.inProcess?.[key.replace("shop/", "")];
@@ -369,12 +369,13 @@ describe("compileInjection", () => {
       }
     });
 
-    it("says of a source that is not kept in memory why, tried or not", () => {
+    it("says of a source that is not kept in memory why, and has turns for the others", () => {
       const unkept = { reason: "TooLarge", message: "no room" } as const;
       const names = Array.from({ length: 402 }, (_, i) => `s${i}`);
       const of = Object.fromEntries(names.map((name) => [name, proxied]));
-      const { sources } = compile({ sources: of, unkept });
+      const { injection, sources } = compile({ sources: { ...of, z: proxied }, unkept });
       for (const name of ["s0", "s401"]) expect(sources.get(name)?.problems).to.deep.equal([unkept]);
+      expect(Object.keys(injection?.spec.sources ?? {}), "what is kept").to.deep.equal(["z"]);
     });
 
     it("tries no more than 400, refused ones included", () => {

@@ -70,14 +70,15 @@ export function compileInjection(inputs: InjectionInputs, texts: InjectionTexts)
   const compile = (list: "sources" | "inProcess", outcomeOf: (text: string) => TextOutcome) => {
     const roomsOf = (text: string): readonly Room[] =>
       texts.offered?.[list].has(text) === true ? [room, offeredRoom] : [room];
-    return new Map(
-      [...new Set(texts[list])].map((text) => [
-        text,
-        work.tries-- > 0 && work.bytes > 0
-          ? fitted(text, outcomeOf(text), roomsOf(text), work)
-          : untried(list, text, inputs),
-      ]),
-    );
+    const tried = (text: string): TextOutcome => {
+      // Nothing is known of it, so that it takes no other's turn.
+      const unkept = unkeptProblem(list, text, inputs);
+      if (unkept !== undefined) return refused([unkept]);
+      return work.tries-- > 0 && work.bytes > 0
+        ? fitted(text, outcomeOf(text), roomsOf(text), work)
+        : refused([tooLarge]);
+    };
+    return new Map([...new Set(texts[list])].map((text) => [text, tried(text)]));
   };
   const sources = compile("sources", (text) => compileSources(text, inputs));
   const inProcess = compile("inProcess", (text) => compileInProcess(text, inputs));
@@ -145,15 +146,14 @@ const tooLarge: SourceProblem = {
   message: `the namespace has more than ${maxTexts} texts of annotations, or ${maxBytes / 1_000} KB of what they stand for: Pods with this one get their sidecar from the webhook only`,
 };
 
-/** The webhook has nothing for an object either that is not kept. */
-function untried(
+/** Why the namespace's object of this name is not kept in memory. */
+function unkeptProblem(
   list: "sources" | "inProcess",
   text: string,
   { namespace, catalogue }: InjectionInputs,
-): TextOutcome {
+): SourceProblem | undefined {
   const find = list === "sources" ? catalogue.featureFlagSource : catalogue.inProcessConfiguration;
-  const { unkept = tooLarge } = find(`${namespace.name}/${text}`) ?? {};
-  return { entry: undefined, plan: undefined, problems: [unkept] };
+  return find(`${namespace.name}/${text}`)?.unkept;
 }
 
 function entriesOf(outcomes: ReadonlyMap<string, TextOutcome>): Readonly<Record<string, InjectionEntry>> {

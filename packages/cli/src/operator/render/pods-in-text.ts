@@ -1,6 +1,7 @@
 import { readText } from "@bunting/files/text";
-import { isJsonObject, type JsonObject, type JsonValue } from "@bunting/protocol";
+import type { JsonObject } from "@bunting/protocol";
 import { CliError } from "../../cli-error.js";
+import { objectAt, objectsIn } from "../../input/objects-in.js";
 
 /** A Pod as a manifest would make it, and the object that it is of. */
 export interface PodOfManifest {
@@ -26,18 +27,12 @@ export async function podsInText(
     throw new CliError("INPUT_INVALID", `${file}:${text.line}:${text.column}: ${text.message}`);
   const pods = text.documents
     .flatMap(({ value }) => objectsIn(value))
-    .flatMap((one) => podOf(one, namespace));
+    .flatMap(({ value }) => podOf(value, namespace));
   if (pods.length > 0) return pods;
   throw new CliError(
     "INPUT_INVALID",
     `${file} holds no Pod and no workload: name a manifest of a Pod, a Deployment, a Job or the like`,
   );
-}
-
-function objectsIn(value: JsonValue): readonly JsonObject[] {
-  if (!isJsonObject(value)) return [];
-  const { items } = value;
-  return Array.isArray(items) ? (items as readonly JsonValue[]).flatMap(objectsIn) : [value];
 }
 
 function podOf(object: JsonObject, namespace: string): readonly PodOfManifest[] {
@@ -66,13 +61,10 @@ function podOf(object: JsonObject, namespace: string): readonly PodOfManifest[] 
 /** Of a Pod the Pod, of a CronJob the template of its Jobs, of all others that have one their template. */
 function templateOf(object: JsonObject): JsonObject {
   if (object["kind"] === "Pod") return object;
-  const spec = inner(object, "spec");
-  return object["kind"] === "CronJob"
-    ? inner(inner(inner(spec, "jobTemplate"), "spec"), "template")
-    : inner(spec, "template");
+  const ofJobs = object["kind"] === "CronJob" ? ["jobTemplate", "spec"] : [];
+  return inner(object, "spec", ...ofJobs, "template");
 }
 
-function inner(object: JsonObject, field: string): JsonObject {
-  const value = object[field] ?? null;
-  return isJsonObject(value) ? value : {};
+function inner(object: JsonObject, ...path: readonly string[]): JsonObject {
+  return objectAt(object, ...path) ?? {};
 }

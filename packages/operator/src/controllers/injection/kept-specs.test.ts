@@ -38,6 +38,14 @@ describe("KeptSpecs", () => {
     expect(keeps("a", 200, 200)).to.equal(10);
   });
 
+  it("lets what it keeps grow by an eighth where there is no room for more objects", () => {
+    expect(keeps("a", 11, 200)).to.equal(10);
+    expect(kept.admit("a", "9", spec(201)), "an edit that adds something").to.equal(undefined);
+    expect(kept.admit("a", "new", spec(200))?.reason).to.equal("TooLarge");
+    const grown = Array.from({ length: 10 }, (_, i) => kept.admit("a", `${i}`, spec(250)));
+    expect(grown.filter((each) => each === undefined), "of 250 KB each").to.have.lengthOf(9);
+  });
+
   it("forgets an object that has grown too large", () => {
     expect(keeps("a", 10, 200)).to.equal(10);
     expect(kept.admit("a", "0", spec(300))?.reason).to.equal("TooLarge");

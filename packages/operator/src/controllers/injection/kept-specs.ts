@@ -7,6 +7,8 @@ const maxBytesOfNamespace = 8 * 1024 * 1024;
 const maxBytes = 32 * 1024 * 1024;
 /** What a namespace has room for even then: some twenty sources as people write them. Whoever has rights in a few namespaces must not take it from all others. */
 const reservedBytes = 64 * 1024;
+/** Share of these limits that objects have that are kept already: an edit that adds a few characters must not end what Pods are served. */
+const growthShare = 9 / 8;
 /** What an object takes beside its spec, with its place in the indexes. */
 const objectBytes = 1_024;
 /** Memory of an object, relative to its JSON: small fields take the most. */
@@ -29,14 +31,15 @@ export class KeptSpecs {
    * @returns why its spec is not to be kept; undefined if it is
    */
   admit(namespace: string, key: string, spec: object): SourceProblem | undefined {
+    const share = this.#byNamespace.get(namespace)?.has(key) === true ? growthShare : 1;
     this.release(namespace, key);
     const characters = charactersOf(spec);
     // No text that names it can be served.
     if (characters > maxCharacters) return tooLarge;
     const bytes = objectBytes + bytesPerCharacter * characters;
     const ofNamespace = this.#bytes.get(namespace) ?? 0;
-    const isFull = this.#allBytes + bytes > maxBytes && ofNamespace + bytes > reservedBytes;
-    if (isFull || ofNamespace + bytes > maxBytesOfNamespace) return noRoom;
+    const isFull = this.#allBytes + bytes > share * maxBytes && ofNamespace + bytes > reservedBytes;
+    if (isFull || ofNamespace + bytes > share * maxBytesOfNamespace) return noRoom;
     const known = this.#byNamespace.get(namespace) ?? new Map<string, number>();
     this.#byNamespace.set(namespace, known.set(key, bytes));
     this.#bytes.set(namespace, ofNamespace + bytes);
