@@ -16,6 +16,7 @@ const outcome = (digest: string): TextOutcome => ({
 });
 
 describe("SourceStatusController", () => {
+  const metrics = operatorMetrics();
   let clock: ManualClock;
   /** The object as it is in the store. */
   let object: StoredSource | undefined;
@@ -55,7 +56,7 @@ describe("SourceStatusController", () => {
       },
       sources: { object: (_list, key) => objectOf(key) },
       usage,
-      context: { clock, logger: recordingLogger(), metrics: operatorMetrics() },
+      context: { clock, logger: recordingLogger(), metrics },
     });
     abort = new AbortController();
     running = controller.run(abort.signal);
@@ -96,6 +97,19 @@ describe("SourceStatusController", () => {
     await compiled("d1");
     await advance(60_000);
     expect(digests()).to.deep.equal(["d1"]);
+  });
+
+  it("does not even look at an object that was compiled again, if it says the same already", async () => {
+    await compiled("d1");
+    await advance(60_000);
+    const runs = (): number => metrics.reconciled.read("source-status", "succeeded");
+    const before = runs();
+    await compiled("d1");
+    expect(runs()).to.equal(before);
+    object = object && { ...object, status: {} };
+    await compiled("d1");
+    expect(runs(), "somebody has taken its status away").to.equal(before + 1);
+    expect(digests()).to.deep.equal(["d1", "d1"]);
   });
 
   it("writes an object's status at most once in 10 s, and the last one then", async () => {

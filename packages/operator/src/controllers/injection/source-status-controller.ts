@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import { featureFlagSourceType, inProcessConfigurationType } from "@bunting/featureflags/resources";
 import type { Condition, RestClient } from "@bunting/kube";
 import type { Context, Runnable, WorkResult } from "@bunting/runtime";
@@ -70,9 +71,12 @@ export class SourceStatusController implements Runnable {
   /** The text that names an object was compiled for the Pods of its own namespace. */
   compiled(list: TextList, key: string, outcome: TextOutcome): void {
     const known = `${list}/${key}`;
-    const { entry, problems } = outcome;
-    this.#outcomes.set(known, { digest: entry?.digest, problems });
+    const now = { digest: outcome.entry?.digest, problems: outcome.problems };
+    const before = this.#outcomes.get(known);
+    this.#outcomes.set(known, now);
     if (this.#sweepSize.isOver(this.#outcomes.size)) this.#sweep();
+    // An edit of one source compiles thousands of others again, of which nothing is new. What a write under way says is still so.
+    if (isDeepStrictEqual(before, now) && this.#due(known) === undefined) return;
     this.#controller.add(known);
   }
 

@@ -19,6 +19,7 @@ const available = { kind: "available" } as const;
 const degraded = { kind: "degraded", message: "it hangs" } as const;
 
 describe("ProxyReadyController", () => {
+  const metrics = operatorMetrics();
   let clock: ManualClock;
   let objects: Map<string, SourceWithStatus>;
   let written: string[];
@@ -51,7 +52,7 @@ describe("ProxyReadyController", () => {
     expect(clock.pendingTimers).to.equal(0);
   });
 
-  const context = () => ({ clock, logger: recordingLogger(), metrics: operatorMetrics() });
+  const context = () => ({ clock, logger: recordingLogger(), metrics });
 
   /** The API server, whose objects come back by the watch at once. */
   function apply(
@@ -106,6 +107,21 @@ describe("ProxyReadyController", () => {
       observedGeneration: 1,
       status: "True",
     });
+  });
+
+  it("does not even look at a source that was compiled again, if it says the same already", async () => {
+    put("a");
+    controller.entered(available);
+    await compiled("a", "proxy");
+    await settle(60_000);
+    const runs = (): number => metrics.reconciled.read("proxy-ready", "succeeded");
+    const before = runs();
+    await compiled("a", "proxy");
+    expect(runs()).to.equal(before);
+    put("a", 2);
+    await compiled("a", "proxy");
+    expect(runs(), "it is another version").to.equal(before + 1);
+    expect(objects.get("shop/a")?.status?.conditions?.[1]).to.include({ observedGeneration: 2 });
   });
 
   it("says nothing until the state of the proxy is known", async () => {

@@ -60,9 +60,13 @@ export class ProxyReadyController implements Runnable {
    * @param plan undefined if Pods get nothing of it
    */
   compiled(key: string, plan: SourcePlan | undefined): void {
-    if (plan?.sources.some(({ way }) => way === "proxy") === true) this.#users.add(key);
+    const isUser = plan?.sources.some(({ way }) => way === "proxy") === true;
+    const isAsBefore = this.#users.has(key) === isUser;
+    if (isUser) this.#users.add(key);
     else this.#users.delete(key);
     if (this.#sweepSize.isOver(this.#users.size)) this.#sweep();
+    // An edit of one source compiles thousands of others again, of which nothing is new. What a write under way says is still so.
+    if (isAsBefore && !this.#isDue(key)) return;
     this.#controller.add(key);
   }
 
@@ -93,6 +97,12 @@ export class ProxyReadyController implements Runnable {
     const ours = conditions.filter(({ type }) => type === "ProxyReady");
     const outcome = await this.#writer.write(target, { conditions: ours }, signal);
     return outcome === "outdated" ? { requeueAfterMs: outdatedMs } : undefined;
+  }
+
+  #isDue(key: string): boolean {
+    const object = this.#options.source(key);
+    const before = object?.status?.conditions ?? [];
+    return object !== undefined && this.#conditions(key, object, before) !== before;
   }
 
   /** The same array if nothing has changed. */
