@@ -230,7 +230,13 @@ describe("the operator's Helm chart", () => {
       webhooks: { name: string; failurePolicy: string; objectSelector: object }[];
     };
     expect(webhooks[0]).to.include({ name: "mutate.openfeature.dev", failurePolicy: "Fail" });
-    for (const webhook of webhooks) expect(webhook.objectSelector).to.deep.equal(objectSelector);
+    const ofPolicy = { key: "bunting.dev/injected-by", operator: "NotIn", values: ["policy"] };
+    for (const [index, webhook] of webhooks.entries())
+      expect(webhook.objectSelector).to.deep.equal(
+        index > 0
+          ? objectSelector
+          : { ...objectSelector, matchExpressions: [...objectSelector.matchExpressions, ofPolicy] },
+      );
     const constraints = [
       "MutatingAdmissionPolicy inject.bunting.dev",
       "ValidatingAdmissionPolicy notice.bunting.dev",

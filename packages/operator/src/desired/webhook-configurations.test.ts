@@ -19,6 +19,7 @@ interface Entry {
     readonly matchExpressions: readonly object[];
     readonly matchLabels?: object;
   };
+  readonly objectSelector?: { readonly matchExpressions: readonly object[] };
   readonly rules: readonly object[];
 }
 
@@ -73,8 +74,17 @@ describe("webhookConfigurations", () => {
   });
 
   it("show only Pods of the labels that are asked for", () => {
-    const objectSelector = { matchLabels: { team: "shop" } };
-    for (const each of entriesOf({ objectSelector, validatesFlags: false }))
-      expect(each).to.deep.include({ objectSelector });
+    const old = { key: "old", operator: "DoesNotExist" };
+    const objectSelector = { matchLabels: { team: "shop" }, matchExpressions: [old] };
+    const [mutating, ...refusing] = entriesOf({ objectSelector, validatesFlags: false });
+    const ofPolicy = { key: "bunting.dev/injected-by", operator: "NotIn", values: ["policy"] };
+    expect(mutating?.objectSelector).to.deep.equal({ ...objectSelector, matchExpressions: [old, ofPolicy] });
+    for (const each of refusing) expect(each).to.deep.include({ objectSelector });
+  });
+
+  it("show the one that injects no Pod that a policy has injected, and those that refuse all", () => {
+    const [mutating, ...refusing] = entriesOf({ validatesFlags: false });
+    expect(mutating?.objectSelector?.matchExpressions).to.have.lengthOf(1);
+    for (const each of refusing) expect(each).to.not.have.property("objectSelector");
   });
 });

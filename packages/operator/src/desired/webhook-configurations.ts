@@ -1,5 +1,5 @@
 import { inlineAnnotations, requestAnnotations } from "@bunting/featureflags/resources";
-import { annotations, buntingAnnotations, sidecarName } from "../api/names.js";
+import { annotations, buntingAnnotations, injectedByLabel, sidecarName } from "../api/names.js";
 import { exemptNamespaces, webhookConfigurationNames } from "../api/webhooks.js";
 import type { DesiredObject } from "./desired-object.js";
 
@@ -16,7 +16,12 @@ export interface WebhookSettings {
   /** Workloads may have flags of their own. Default: they may not. */
   readonly takesInlineFlags?: boolean;
   /** Only Pods of these labels are shown; absent: all that want flags. */
-  readonly objectSelector?: object;
+  readonly objectSelector?: LabelSelector;
+}
+
+interface LabelSelector {
+  readonly matchLabels?: Readonly<Record<string, string>>;
+  readonly matchExpressions?: readonly object[];
 }
 
 /** The API server gives up on a webhook after this time: nobody waits longer for a Pod. */
@@ -62,6 +67,10 @@ function podWebhooks(settings: WebhookSettings): readonly object[] {
     {
       ...entry("mutate.openfeature.dev", settings),
       ...common,
+      objectSelector: {
+        ...objectSelector,
+        matchExpressions: [...(objectSelector?.matchExpressions ?? []), notLabelledByPolicy],
+      },
       failurePolicy: "Ignore",
       matchConditions: [isEnabled, isNotOfPolicy],
     },
@@ -164,7 +173,12 @@ const isRequired = {
   name: "required",
   expression: `${annotation(buntingAnnotations.injection)} == 'required'`,
 };
-/** The policy completes the Pods that it has injected. What the webhook has injected it sees again, to complete them. */
+/**
+ * Whoever labels his Pod so has the policy alone inject it. The webhooks that refuse Pods look at the Pod itself instead, whose label may have been
+ * copied.
+ */
+const notLabelledByPolicy = { key: injectedByLabel, operator: "NotIn", values: ["policy"] };
+/** The policy completes the Pods that it has injected; those without a sidecar have no label. What the webhook has injected it sees again, to complete them. */
 const isNotOfPolicy = {
   name: "not-injected-by-policy",
   expression: `!(${annotation(buntingAnnotations.injected)}.startsWith('policy ') && (${hasSidecar} || (${isInProcess})))`,

@@ -32,7 +32,7 @@ describe("inject", () => {
     expect(injected(before)).to.deep.equal({
       metadata: {
         name: "shop",
-        labels: { app: "shop", "bunting.dev/agent": "1.0.0" },
+        labels: { app: "shop", "bunting.dev/agent": "1.0.0", "bunting.dev/injected-by": "webhook" },
         annotations: {
           ...annotations,
           [evictable]: "bunting-cache,bunting-socket",

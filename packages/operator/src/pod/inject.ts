@@ -1,5 +1,11 @@
 import type { InjectionEntry } from "../api/injection.js";
-import { agentLabel, buntingAnnotations, evictableVolumesAnnotation, sidecarName } from "../api/names.js";
+import {
+  agentLabel,
+  buntingAnnotations,
+  evictableVolumesAnnotation,
+  injectedByLabel,
+  sidecarName,
+} from "../api/names.js";
 import type { Container, PodManifest, PodMetadata, PodSpec } from "../api/pod-manifest.js";
 import { addsTooMuch } from "./added-size.js";
 import { sidecarPlace } from "./place.js";
@@ -93,7 +99,9 @@ function marked(metadata: PodMetadata, entry: InjectionEntry, way: InjectionWay)
   const kept = Object.entries(annotations).filter(([name]) => name !== buntingAnnotations.notInjected);
   return {
     ...metadata,
-    ...(entry.container === undefined ? {} : { labels: { ...labels, [agentLabel]: entry.revision } }),
+    ...(entry.container === undefined
+      ? {}
+      : { labels: { ...labels, [agentLabel]: entry.revision, [injectedByLabel]: way } }),
     annotations: {
       ...Object.fromEntries(kept),
       ...entry.annotations,

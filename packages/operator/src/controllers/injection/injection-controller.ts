@@ -153,8 +153,10 @@ export class InjectionController implements Runnable {
     const nowMs = context.clock.monotonicMs();
     const sinceMs = nowMs - (this.#compiledMs.get(namespace) ?? -Infinity);
     if (sinceMs < pauseMs) return { requeueAfterMs: pauseMs - sinceMs };
-    this.#compiledMs.set(namespace, nowMs);
     const texts = this.#texts(namespace);
+    // The first object of a namespace is not kept waiting because there was none a moment ago.
+    if (texts.sources.length + texts.inProcess.length > 0) this.#compiledMs.set(namespace, nowMs);
+    else this.#compiledMs.delete(namespace);
     sources.beginInputs(namespace, "injection");
     const compiled = compileInjection(sources.inputs(namespace, "injection"), texts);
     const { injection } = compiled;
