@@ -14,6 +14,11 @@ export interface PolledPorts {
   readonly evaluation: string;
 }
 
+export interface PolledWays {
+  readonly own: Way;
+  readonly all: readonly Way[];
+}
+
 interface VersionAnswer {
   readonly value: number;
   readonly reason: string;
@@ -25,7 +30,7 @@ export class AnswerPoller {
   /** Polls that failed while the agent was away. */
   failures = 0;
   readonly #judge: VersionJudge;
-  readonly #agentWay: Way;
+  readonly #ways: PolledWays;
   readonly #report: (problem: string) => void;
   readonly #connections = new Agent({ keepAlive: true, maxSockets: 1 });
   #ports: PolledPorts;
@@ -33,12 +38,20 @@ export class AnswerPoller {
   #running: Promise<void> | undefined;
   #hasEnded = false;
 
-  /** @param report is called for an answer that is wrong, and for a poll that fails while the agent is there. */
-  constructor(ports: PolledPorts, judge: VersionJudge, agentWay: Way, report: (problem: string) => void) {
+  /**
+   * @param ways what may be away: the agent itself, and all on the way to it, itself among them
+   * @param report is called for an answer that is wrong, and for a poll that fails while the agent is there
+   */
+  constructor(
+    ports: PolledPorts,
+    judge: VersionJudge,
+    ways: PolledWays,
+    report: (problem: string) => void,
+  ) {
+    this.#ways = ways;
     this.#ports = ports;
     this.#client = clientOf(ports);
     this.#judge = judge;
-    this.#agentWay = agentWay;
     this.#report = report;
   }
 
@@ -81,7 +94,9 @@ export class AnswerPoller {
   }
 
   #fail(message: string): void {
-    if (performance.now() < this.#agentWay.awayUntilMs + graceMs) this.failures++;
+    // A restarted agent knows no flags while its proxy is frozen.
+    const ways = message.includes("has not answered yet") ? this.#ways.all : [this.#ways.own];
+    if (ways.some(({ awayUntilMs }) => performance.now() < awayUntilMs + graceMs)) this.failures++;
     else this.#report(`no answer: ${message}`);
   }
 

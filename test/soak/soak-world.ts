@@ -148,7 +148,7 @@ export class SoakWorld {
     const report = (problem: string): void => this.#note(`${name}: ${problem}`);
     const judge = new VersionJudge(this.documents, document, ways, report);
     const agent = await startAgent(args, { wrapper: group.wrapper, env: collecting });
-    const poller = new AnswerPoller(agent, judge, way, report);
+    const poller = new AnswerPoller(agent, judge, { own: way, all: ways }, report);
     const member: AgentMember = {
       ...{ name, group, samples: [], floor: [], way, args, document, ways, judge, poller, agent },
       provider: undefined,
