@@ -42,12 +42,7 @@ export class AnswerPoller {
    * @param ways what may be away: the agent itself, and all on the way to it, itself among them
    * @param report is called for an answer that is wrong, and for a poll that fails while the agent is there
    */
-  constructor(
-    ports: PolledPorts,
-    judge: VersionJudge,
-    ways: PolledWays,
-    report: (problem: string) => void,
-  ) {
+  constructor(ports: PolledPorts, judge: VersionJudge, ways: PolledWays, report: (problem: string) => void) {
     this.#ways = ways;
     this.#ports = ports;
     this.#client = clientOf(ports);
