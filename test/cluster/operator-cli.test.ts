@@ -1,9 +1,18 @@
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import { knownReasons } from "@bunting/cli/internal/operator/explain/not-injected-advice.js";
-import { objectNames, podAnnotations } from "@bunting/cli/internal/operator/operator-names.js";
+import {
+  injectedByLabel,
+  objectNames,
+  podAnnotations,
+} from "@bunting/cli/internal/operator/operator-names.js";
 import { injectionName } from "@bunting/operator/internal/api/injection.js";
-import { annotations, buntingAnnotations, sidecarName } from "@bunting/operator/internal/api/names.js";
+import {
+  annotations,
+  buntingAnnotations,
+  injectedByLabel as labelOfOperator,
+  sidecarName,
+} from "@bunting/operator/internal/api/names.js";
 import { webhookConfigurationNames } from "@bunting/operator/internal/api/webhooks.js";
 import { notInjectedReasons } from "@bunting/operator/internal/pod/reasons.js";
 import { expect } from "chai";
@@ -74,6 +83,7 @@ describe("bunting operator on a real API server", function () {
     expect({ enabled, source, flag, inProcess, allowKubernetesSync }).to.deep.equal(annotations);
     const { injected, notInjected, injection } = podAnnotations;
     expect(buntingAnnotations).to.include({ injected, notInjected, injection });
+    expect(injectedByLabel).to.equal(labelOfOperator);
     expect([objectNames.sidecar, objectNames.injection]).to.deep.equal([sidecarName, injectionName]);
     expect(objectNames.mutatingWebhook).to.equal(webhookConfigurationNames.mutating);
     expect([...knownReasons].sort()).to.deep.equal(Object.keys(notInjectedReasons).sort());

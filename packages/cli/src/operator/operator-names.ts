@@ -13,6 +13,9 @@ export const podAnnotations = Object.freeze({
   injection: "bunting.dev/injection",
 });
 
+/** A label of Pods: `policy` or `webhook`. */
+export const injectedByLabel = "bunting.dev/injected-by";
+
 export const objectNames = Object.freeze({
   /** The container in Pods. */
   sidecar: "flagd",

@@ -37,15 +37,22 @@ const flag: ObjectFacts = { ...good, kind: "FeatureFlag" };
 
 interface Given extends Partial<Omit<PodFacts, "pod">> {
   readonly annotations?: Readonly<Record<string, string>>;
+  readonly labels?: Readonly<Record<string, string>>;
   readonly spec?: ShownPod["spec"];
   readonly status?: NonNullable<ShownPod["status"]>;
 }
 
 /** A Pod that has what it asks for, but for what a test says. */
-function facts({ annotations = injected, spec = withSidecar, status, ...given }: Given = {}): PodFacts {
+function facts({
+  annotations = injected,
+  labels = {},
+  spec = withSidecar,
+  status,
+  ...given
+}: Given = {}): PodFacts {
   return {
     address: { namespace: "shop", name: "web" },
-    pod: { metadata: { annotations }, spec, status: status ?? running },
+    pod: { metadata: { annotations, labels }, spec, status: status ?? running },
     isTemplate: false,
     asked: podRequest(annotations),
     injection: { kind: "found", found: { texts: ["checkout"], entry: { digest: "abc" } } },
@@ -122,6 +129,12 @@ describe("explainFacts", () => {
       "not-injected",
       false,
       /^Delete the Pod/,
+    ],
+    "a label that was copied from another Pod": [
+      { ...missed, labels: { "bunting.dev/injected-by": "policy" } },
+      "not-injected",
+      false,
+      /^Remove the label bunting\.dev\/injected-by/,
     ],
     "a sidecar of the open-feature-operator": [
       { annotations: asking },
