@@ -103,6 +103,10 @@ export class ClientAuthorities {
   async #read(): Promise<readonly X509Certificate[]> {
     const { caPath, caOption } = this.#options;
     const pem = await readPem(caPath, "file of clients' authorities", caOption);
+    if (pem.includes("-----BEGIN X509 CRL-----"))
+      throw new Error(
+        `${caPath} has a revocation list, which nobody would look at: take it out of the file that ${caOption} names, and use certificates that are valid for hours or days`,
+      );
     let certificates: X509Certificate[];
     try {
       certificates = certificatesInPem(pem);

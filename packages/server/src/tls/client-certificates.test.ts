@@ -424,6 +424,16 @@ describe("client certificates", () => {
     expect(results).to.deep.equal(["done"]);
   });
 
+  it("refuses a file with a revocation list, rather than let in what that has revoked", async () => {
+    mount.swap(files(root.cert, "-----BEGIN X509 CRL-----\nAAAA\n-----END X509 CRL-----\n"));
+
+    const message = await authoritiesOf()
+      .start()
+      .then(String, (error: unknown) => (error as Error).message);
+
+    expect(message).to.contain("has a revocation list, which nobody would look at");
+  });
+
   it("refuses to start without the file", async () => {
     mount.swap({});
 
