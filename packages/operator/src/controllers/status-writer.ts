@@ -1,5 +1,5 @@
 import { KubeError, type KubeObject, type ResourceType, type RestClient } from "@bunting/kube";
-import { isAborted, sleep, TokenBucket, type Context, type Rate } from "@bunting/runtime";
+import { TokenBucket, type Context, type Rate } from "@bunting/runtime";
 import { SweepSize } from "./sweep-size.js";
 
 /** After this time it is tried again whether the type has the fields: its definition may have been replaced by now. */
@@ -84,7 +84,8 @@ export class StatusWriter {
     const served = this.#served(target.type, status);
     const isPart = served !== status;
     if (isPart && Object.keys(served).length === 0) return "outdated";
-    await this.#turn(signal);
+    // There is one worker mostly: the others wait behind it, instead of each coming back again and again.
+    await this.#writes.takeNext(signal);
     let lacking: readonly string[];
     try {
       lacking = droppedOf(served, await this.#apply(target, served, signal));
@@ -117,14 +118,6 @@ export class StatusWriter {
       { type: `${plural}.${group}`, fields },
       "this cluster's definition of the type lacks fields of the status (CrdOutdated), which are not written: install the CRDs of this version",
     );
-  }
-
-  async #turn(signal: AbortSignal): Promise<void> {
-    // There is one worker mostly: the others wait behind it, instead of each coming back again and again.
-    while (!isAborted(signal) && this.#writes.waitMs > 0)
-      await sleep(this.#writes.waitMs, signal, this.#options.context.clock);
-    signal.throwIfAborted();
-    this.#writes.take();
   }
 
   #apply({ type, kind, metadata }: StatusTarget, status: Fields, signal: AbortSignal): Promise<KubeObject> {

@@ -1,4 +1,5 @@
-import type { Clock } from "../clock.js";
+import { isAborted } from "../aborted.js";
+import { sleep, type Clock } from "../clock.js";
 
 export interface Rate {
   /** Tokens at once after a quiet time. */
@@ -29,6 +30,13 @@ export class TokenBucket {
   /** Takes a token. To be called only while there is one. */
   take(): void {
     this.#tokens--;
+  }
+
+  /** Takes a token as soon as there is one. Rejects with the signal's reason. */
+  async takeNext(signal: AbortSignal): Promise<void> {
+    while (!isAborted(signal) && this.waitMs > 0) await sleep(this.waitMs, signal, this.#clock);
+    signal.throwIfAborted();
+    this.take();
   }
 
   giveBack(): void {

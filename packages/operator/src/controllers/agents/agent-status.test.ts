@@ -22,6 +22,7 @@ class World {
   told: readonly TopicAgents[] | undefined = [];
   readonly writes: string[] = [];
   reads = 0;
+  gets = 0;
 
   read(): Promise<readonly (readonly TopicAgents[])[] | undefined> {
     this.reads++;
@@ -29,6 +30,7 @@ class World {
   }
 
   get(): Promise<CountedFeatureFlag> {
+    this.gets++;
     return this.object === undefined
       ? Promise.reject(new KubeError("NOT_FOUND", "gone"))
       : Promise.resolve(this.object);
@@ -200,5 +202,36 @@ describe("AgentStatus", () => {
     await lookFor(60_000);
     expect(world.writes).to.have.length(1);
     expect(world.reads).to.be.greaterThan(3);
+  });
+
+  it("reads only so many FeatureFlags, however many agents let their acknowledgements come and go", async () => {
+    const toggle = (current: number): void => {
+      const ofAll = { uid: "u", generation: 1, subscribers: 1, current, refusing: 0 };
+      world.told = Array.from({ length: 600 }, (_, index) => ({ ...ofAll, topic: `shop/f${index}` }));
+    };
+    world.object = undefined;
+    toggle(0);
+    await start();
+    for (let round = 1; round <= 6; round++) {
+      toggle(round % 2);
+      await look();
+    }
+    // A burst, and then 20 a second.
+    expect(world.gets).to.be.within(201, 200 + 30 * 20);
+  });
+
+  it("writes once a minute what changes all the time, whoever makes proxies tell it, and an edit at once", async () => {
+    world.tell();
+    await start();
+    const minutes = 10;
+    for (let round = 0; round < minutes * 12; round++) {
+      world.tell({ current: round % 2 === 0 ? 2 : 3 });
+      await look();
+    }
+    expect(world.writes.length).to.be.within(6, 7 + minutes);
+    world.edit();
+    world.tell({ generation: 2, current: 3 });
+    await lookFor(15_000);
+    expect(world.writes.at(-1)).to.equal("checkout 3 3 0 AllCurrent 2");
   });
 });

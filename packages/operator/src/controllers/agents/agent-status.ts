@@ -6,7 +6,7 @@ import {
   type RestClient,
 } from "@bunting/kube";
 import { featureFlagType } from "@bunting/protocol";
-import { sleep, type Context, type Runnable, type WorkResult } from "@bunting/runtime";
+import { sleep, TokenBucket, type Context, type Runnable, type WorkResult } from "@bunting/runtime";
 import type { ControllerMetrics } from "../controller-metrics.js";
 import { Controller } from "../controller.js";
 import { StatusWriter } from "../status-writer.js";
@@ -34,6 +34,10 @@ const lookEveryMs = 5_000;
 /** Agents come and go in groups, and all of them for a moment when a proxy is replaced. */
 const settleMs = 30_000;
 const writesOfAll = { burst: 5, perSecond: 5 };
+/** Of one generation, so many writes come as soon as they may: those after them are of agents that come and go, or only say so. */
+const newsOfGeneration = 6;
+/** What proxies tell, anybody may make them tell: of each change the FeatureFlag is read, and written only if it says something else. */
+const readsOfAll = { burst: 200, perSecond: 20 };
 const noAgents: readonly TopicAgents[] = [];
 
 /**
@@ -45,9 +49,12 @@ export class AgentStatus implements Runnable {
   readonly #options: AgentStatusOptions;
   readonly #controller: Controller;
   readonly #writer: StatusWriter;
+  readonly #reads: TokenBucket;
   /** What the proxies said last, by key; undefined until they have been asked. */
   #told: ReadonlyMap<string, readonly TopicAgents[]> | undefined;
   readonly #stamps = new Map<string, ToldStamp>();
+  /** By key: how often the status was written of one version of the FeatureFlag. */
+  readonly #written = new Map<string, { readonly version: string; readonly times: number }>();
   /** FeatureFlags whose status speaks of agents, seen before the proxies had been asked. */
   readonly #early = new Set<string>();
 
@@ -55,6 +62,7 @@ export class AgentStatus implements Runnable {
     const { context } = options;
     this.#options = options;
     this.#writer = new StatusWriter({ ...options, fieldManager: statusManager, rate: writesOfAll });
+    this.#reads = new TokenBucket(context.clock, readsOfAll);
     this.#controller = new Controller({
       name: "agents",
       reconcile: (key, signal) => this.#reconcile(key, signal),
@@ -71,7 +79,7 @@ export class AgentStatus implements Runnable {
   async run(signal: AbortSignal): Promise<void> {
     await Promise.all([this.#controller.run(signal), this.#look(signal)]);
     this.#told = undefined;
-    for (const each of [this.#stamps, this.#early]) each.clear();
+    for (const each of [this.#stamps, this.#written, this.#early]) each.clear();
   }
 
   async #look(signal: AbortSignal): Promise<void> {
@@ -95,6 +103,7 @@ export class AgentStatus implements Runnable {
     for (const key of [...this.#stamps.keys(), ...this.#early]) {
       if (told.has(key)) continue;
       this.#stamps.delete(key);
+      this.#written.delete(key);
       this.#controller.after(key, settleMs);
     }
     this.#early.clear();
@@ -103,6 +112,8 @@ export class AgentStatus implements Runnable {
   async #reconcile(key: string, signal: AbortSignal): Promise<WorkResult | undefined> {
     const { client } = this.#options;
     if (this.#told === undefined) return undefined;
+    // The others wait behind it, and namespaces take turns: who keeps one busy delays each of them by a read.
+    await this.#reads.takeNext(signal);
     const [namespace = "", name = ""] = key.split("/");
     const scope = { type: featureFlagType, namespace, name };
     const object: CountedFeatureFlag | undefined = await unlessNotFound(client.get(scope, signal));
@@ -113,9 +124,13 @@ export class AgentStatus implements Runnable {
     if (!isNews && isSame(object.status?.agents, agents.counts)) return undefined;
     const metadata = { namespace, name, ...(uid === "" ? {} : { uid }) };
     const target = { type: featureFlagType, kind: "FeatureFlag", metadata };
-    const leftMs = this.#writer.pauseLeftMs(target, isNews ? "news" : "counts");
+    const version = `${uid} ${generation}`;
+    const known = this.#written.get(key);
+    const times = known?.version === version ? known.times : 0;
+    const leftMs = this.#writer.pauseLeftMs(target, isNews && times < newsOfGeneration ? "news" : "counts");
     if (leftMs > 0) return { requeueAfterMs: leftMs };
     await this.#writer.write(target, { agents: agents.counts, conditions }, signal);
+    if (this.#stamps.has(key)) this.#written.set(key, { version, times: times + 1 });
     return undefined;
   }
 
