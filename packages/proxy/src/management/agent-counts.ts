@@ -1,12 +1,17 @@
 import type { Topic } from "../topic/topic.js";
+import { isAbsent } from "../topic/topic-state.js";
 import { refusedDocument } from "./status/topic-rows.js";
 
 /**
  * The content of `/status?agents`: of each topic, which version of its FeatureFlag is served, and how many subscribers have it. The operator of any
  * version reads it, so fields are added and never changed.
+ *
+ * Topics whose FeatureFlag does not exist are left out: anybody may make those up, and there is no status to write.
  */
 export interface AgentCounts {
   readonly topics: readonly AgentsOfTopic[];
+  /** Position of the next page; absent on the last one. */
+  readonly next?: number;
 }
 
 export interface AgentsOfTopic {
@@ -25,8 +30,23 @@ export interface AgentsOfTopic {
   readonly refusing: number;
 }
 
-export function agentCounts(topics: Iterable<Topic>): AgentCounts {
-  return { topics: Array.from(topics, agentsOf) };
+/** Topics of a page: what is said of one has 2.5 KB at most, and the operator reads answers of up to 4 MB. */
+export const countsPerPage = 1_000;
+
+/** @param from position of the page, 0 or a `next`; undefined: all topics at once, for operators that know no pages */
+export function agentCounts(topics: Iterable<Topic>, from?: number): AgentCounts {
+  const [begin, most] = from === undefined ? [0, Infinity] : [from, countsPerPage];
+  const page: AgentsOfTopic[] = [];
+  let position = 0;
+  for (const topic of topics) {
+    // Topics begin and end between two pages: one that is passed over by that is on the next reading.
+    if (position >= begin && !isAbsent(topic.state)) {
+      if (page.length === most) return { topics: page, next: position };
+      page.push(agentsOf(topic));
+    }
+    position++;
+  }
+  return { topics: page };
 }
 
 function agentsOf(topic: Topic): AgentsOfTopic {

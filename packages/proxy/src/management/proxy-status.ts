@@ -21,7 +21,7 @@ export class ProxyStatus implements Runnable {
     this.page = statusPage(
       {
         report: (seesReaders) => statusReport(parts, seesReaders),
-        agents: () => agentCounts(parts.topics()),
+        agents: (from) => agentCounts(parts.topics(), from),
         feed,
         search: (query, seesSubscribers) => searchTopics(parts, query, seesSubscribers),
       },

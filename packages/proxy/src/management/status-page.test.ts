@@ -53,6 +53,7 @@ describe("statusPage", () => {
   const servers: Server[] = [];
   let asked: TopicQuery[] = [];
   let opened: boolean[] = [];
+  let pages: (number | undefined)[] = [];
   afterEach(() => {
     for (const server of servers.splice(0)) server.close();
   });
@@ -66,11 +67,13 @@ describe("statusPage", () => {
   ): Promise<Response> {
     asked = [];
     opened = [];
+    pages = [];
     const answers = {
       report: () => report,
-      agents: () => ({
-        topics: [{ topic: "default/b", generation: 4, subscribers: 3, current: 2, refusing: 1 }],
-      }),
+      agents: (from: number | undefined) => {
+        pages.push(from);
+        return { topics: [{ topic: "default/b", generation: 4, subscribers: 3, current: 2, refusing: 1 }] };
+      },
       feed: {
         open: (_: unknown, response: ServerResponse, seesAddresses: boolean) => {
           opened.push(seesAddresses);
@@ -141,10 +144,24 @@ describe("statusPage", () => {
     expect(await response.json()).to.deep.equal({
       topics: [{ topic: "default/b", generation: 4, subscribers: 3, current: 2, refusing: 1 }],
     });
+    expect(pages).to.deep.equal([undefined]);
     expect(await (await ask("loopback", "127.0.0.1", "*/*", "/status?agentsx")).json()).to.have.property(
       "uptimeSeconds",
     );
   });
+
+  for (const [query, from] of [
+    ["agents&from=0", 0],
+    ["agents&from=2000", 2_000],
+    ["agents=&from=7&more=1", 7],
+    ["agents&from=-1", undefined],
+    ["agents&from=1e3", undefined],
+  ] as const) {
+    it(`is ${from === undefined ? "all of these" : `a page of these, from ${from}`}, where it asks for ${query}`, async () => {
+      await ask("loopback", "127.0.0.1", "*/*", `/status?${query}`);
+      expect(pages).to.deep.equal([from]);
+    });
+  }
 
   const outside = Object.values(networkInterfaces())
     .flat()

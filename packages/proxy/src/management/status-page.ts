@@ -13,7 +13,8 @@ import type { StatusReport } from "./status-report.js";
 
 export interface StatusAnswers {
   readonly report: (seesSubscribers: boolean) => StatusReport;
-  readonly agents: () => AgentCounts;
+  /** @param from position of a page; undefined: all */
+  readonly agents: (from: number | undefined) => AgentCounts;
   readonly feed: Pick<StatusFeed, "open">;
   readonly search: (query: TopicQuery, seesSubscribers: boolean) => TopicsSection;
 }
@@ -26,7 +27,7 @@ export interface StatusReaders {
 
 /**
  * /status, in the form that the request accepts: a page for browsers, events for that page, else JSON: the whole report, or with
- * `?search=…&only=…&offset=…` one page of topics, or with `?agents` what the operator reads.
+ * `?search=…&only=…&offset=…` one page of topics, or with `?agents` what the operator reads, with `&from=…` a page of it.
  *
  * @param readers.pages given where callers have an identity: then everyone who does not ask on loopback needs one. What subscribers are called is shown
  * on loopback, and to those whom RBAC lets read it.
@@ -57,21 +58,26 @@ function inForm({ report, agents, feed, search }: StatusAnswers, seesSubscribers
   return (request, response) => {
     const accepts = request.headers.accept ?? "";
     const query = queryOf(request.url ?? "");
+    const counts = countsQueryOf(request.url ?? "");
     if (accepts.includes("text/event-stream")) feed.open(request, response, seesSubscribers);
     else if (accepts.includes("text/html")) {
       response.setHeader("content-security-policy", statusPagePolicy);
       response.setHeader("referrer-policy", "no-referrer");
       answer(response, 200, "text/html; charset=utf-8", statusPageHtml);
-    } else if (isForOperator(request.url ?? ""))
-      answer(response, 200, "application/json", `${JSON.stringify(agents())}\n`);
+    } else if (counts !== undefined)
+      answer(response, 200, "application/json", `${JSON.stringify(agents(counts.from))}\n`);
     else if (query !== undefined)
       answer(response, 200, "application/json", `${JSON.stringify(search(query, seesSubscribers))}\n`);
     else answer(response, 200, "application/json", `${JSON.stringify(report(seesSubscribers), null, 1)}\n`);
   };
 }
 
-function isForOperator(url: string): boolean {
-  return /\?agents(?:=|&|$)/.test(url);
+/** Undefined unless the operator asks for agents. */
+function countsQueryOf(url: string): { readonly from: number | undefined } | undefined {
+  const found = /\?agents(?:=[^&]*)?(?:&from=(?<from>\d{1,9}))?(?:&|$)/.exec(url);
+  if (found === null) return undefined;
+  const from = found.groups?.["from"];
+  return { from: from === undefined ? undefined : Number(from) };
 }
 
 const maxSearchCharacters = 200;

@@ -34,8 +34,19 @@ describe("readAgents", () => {
       asked = [url, headers.authorization];
       response.end(JSON.stringify({ topics: [one] }));
     });
-    expect(asked).to.deep.equal(["/status?agents", "Bearer secret"]);
+    expect(asked).to.deep.equal(["/status?agents&from=0", "Bearer secret"]);
     expect(told).to.deep.equal([one]);
+  });
+
+  it("reads page after page, and takes of a topic that is on two of them what came last", async () => {
+    const two = { ...one, topic: "shop/payment" };
+    const pages: Readonly<Record<string, object>> = {
+      "/status?agents&from=0": { topics: [one, two], next: 7 },
+      "/status?agents&from=7": { topics: [{ ...one, current: 3 }], next: 9 },
+      "/status?agents&from=9": { topics: [] },
+    };
+    const told = await read(({ url = "" }, response) => void response.end(JSON.stringify(pages[url])));
+    expect(told).to.deep.equal([{ ...one, current: 3 }, two]);
   });
 
   for (const [what, answer] of [
@@ -53,6 +64,7 @@ describe("readAgents", () => {
     ["answers something else than JSON", answering("<html>")],
     ["breaks off", (_request, response) => void response.socket?.destroy()],
     ["answers without end", (_request, response) => pourInto(response)],
+    ["has pages without end", answering(JSON.stringify({ topics: [one], next: 1 }))],
   ] as const satisfies readonly (readonly [string, RequestListener])[]) {
     it(`is an error if the proxy ${what}`, async () => {
       expect(await read(answer).catch((error: unknown) => error)).to.be.instanceOf(Error);

@@ -1,7 +1,7 @@
 import { request } from "node:http";
 
 const withinMs = 5_000;
-/** The longest answer that is read: more than all metrics of a proxy, or the agents of 20,000 topics. */
+/** The longest answer that is read: more than all metrics of a proxy, or a page of its agents. */
 const maxBytes = 4 * 1024 * 1024;
 
 /** A page of a proxy's management port. */

@@ -13,7 +13,7 @@ import type { BackplaneReport } from "../../source/backplane/backplane-metrics.j
 import type { Subscription } from "../../topic/subscription.js";
 import { TopicRegistry } from "../../topic/topic-registry.js";
 import type { LeftSubscriber } from "../../subscriber/left-behind.js";
-import { agentCounts } from "../agent-counts.js";
+import { agentCounts, countsPerPage } from "../agent-counts.js";
 import { statusReport, type StatusReport } from "../status-report.js";
 import { readStatus, searchTopics, type StatusParts } from "./read-status.js";
 import { StatusObservations, steadyNow } from "./status-observations.js";
@@ -102,6 +102,23 @@ describe("readStatus", () => {
     expect(agents()).to.deep.equal({
       topics: [{ ...served, current: 3, stale: true, refused: "flag f has no variants" }],
     });
+  });
+
+  it("tells the operator of many topics page by page, and of none whose FeatureFlag does not exist", () => {
+    const { source, parts, subscribe } = useStatus();
+    const keys = Array.from({ length: countsPerPage + 3 }, (_, index) => `demo/f${index}` as TopicKey);
+    for (const key of keys) subscribe(key);
+    for (const key of keys.slice(0, 2)) source.missing(key);
+    const topicsOf = ({ topics }: ReturnType<typeof agentCounts>): readonly string[] =>
+      topics.map(({ topic }) => topic);
+    expect(topicsOf(agentCounts(parts.topics()))).to.deep.equal(keys.slice(2));
+    const first = agentCounts(parts.topics(), 0);
+    expect(topicsOf(first)).to.deep.equal(keys.slice(2, -1));
+    expect(first.next).to.equal(countsPerPage + 2);
+    expect(agentCounts(parts.topics(), first.next)).to.deep.equal({
+      topics: [{ topic: keys.at(-1), subscribers: 1, current: 0, refusing: 0 }],
+    });
+    expect(agentCounts(parts.topics(), 1_000_000)).to.deep.equal({ topics: [] });
   });
 
   it("tells what is shared with other replicas, and nothing of that for a proxy alone", () => {
