@@ -10,7 +10,7 @@ import { injectionName } from "@bunting/operator/internal/api/injection.js";
 import {
   annotations,
   buntingAnnotations,
-  injectedByLabel as labelOfOperator,
+  injectedByLabel,
   sidecarName,
 } from "@bunting/operator/internal/api/names.js";
 import { webhookConfigurationNames } from "@bunting/operator/internal/api/webhooks.js";
@@ -83,7 +83,7 @@ describe("bunting operator on a real API server", function () {
     expect({ enabled, source, flag, inProcess, allowKubernetesSync }).to.deep.equal(annotations);
     const { injected, notInjected, injection } = podAnnotations;
     expect(buntingAnnotations).to.include({ injected, notInjected, injection });
-    expect(injectedByLabel).to.equal(labelOfOperator);
+    expect(objectNames.injectedBy).to.equal(injectedByLabel);
     expect([objectNames.sidecar, objectNames.injection]).to.deep.equal([sidecarName, injectionName]);
     expect(objectNames.mutatingWebhook).to.equal(webhookConfigurationNames.mutating);
     expect([...knownReasons].sort()).to.deep.equal(Object.keys(notInjectedReasons).sort());

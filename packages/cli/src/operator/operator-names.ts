@@ -13,14 +13,13 @@ export const podAnnotations = Object.freeze({
   injection: "bunting.dev/injection",
 });
 
-/** A label of Pods: `policy` or `webhook`. */
-export const injectedByLabel = "bunting.dev/injected-by";
-
 export const objectNames = Object.freeze({
   /** The container in Pods. */
   sidecar: "flagd",
   /** The object of a namespace with what its Pods get. */
   injection: "bunting",
+  /** A label of Pods: `policy` or `webhook`. */
+  injectedBy: "bunting.dev/injected-by",
   /** How the name of the policy begins that injects. */
   policy: "inject.bunting.dev",
   mutatingWebhook: "open-feature-operator-mutating-webhook-configuration",

@@ -1,4 +1,4 @@
-import { injectedByLabel, podAnnotations } from "../operator-names.js";
+import { objectNames, podAnnotations } from "../operator-names.js";
 import { sidecarState } from "../shown-pod.js";
 import type { PodExplanation, ObjectState } from "./explanation.js";
 import { adviceForReason } from "./not-injected-advice.js";
@@ -80,9 +80,9 @@ function missedAdvice(of: Unadvised, facts: PodFacts): Advice {
   if (objects !== undefined) return unwell(objects);
   const admission = admissionAdvice(facts);
   if (admission !== undefined) return unwell(admission);
-  if (facts.pod.metadata?.labels?.[injectedByLabel] === "policy")
+  if (facts.pod.metadata?.labels?.[objectNames.injectedBy] === "policy")
     return unwell(
-      `Remove the label ${injectedByLabel} from the Pod's template, and restart the workload: it was copied from another Pod, and API servers do not ask the operator about Pods that have it.`,
+      `Remove the label ${objectNames.injectedBy} from the Pod's template, and restart the workload: it was copied from another Pod, and API servers do not ask the operator about Pods that have it.`,
     );
   if (of.compiled.state === "compiled")
     return unwell(
