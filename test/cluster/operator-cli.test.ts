@@ -1,11 +1,7 @@
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import { knownReasons } from "@bunting/cli/internal/operator/explain/not-injected-advice.js";
-import {
-  injectedByLabel,
-  objectNames,
-  podAnnotations,
-} from "@bunting/cli/internal/operator/operator-names.js";
+import { objectNames, podAnnotations } from "@bunting/cli/internal/operator/operator-names.js";
 import { injectionName } from "@bunting/operator/internal/api/injection.js";
 import {
   annotations,
