@@ -3,7 +3,6 @@ import { Client, credentials } from "@grpc/grpc-js";
 import { evaluationV1 } from "@bunting/protocol";
 import type { VersionJudge, Way } from "./version-judge.js";
 
-const everyMs = 200;
 const patienceMs = 2_000;
 /** How long a poll may fail after the agent is back: connections of before are reset then. */
 const graceMs = 5_000;
@@ -29,6 +28,8 @@ interface VersionAnswer {
 export class AnswerPoller {
   /** Polls that failed while the agent was away. */
   failures = 0;
+  /** Pause between polls, in ms. */
+  everyMs = 200;
   readonly #judge: VersionJudge;
   readonly #ways: PolledWays;
   readonly #report: (problem: string) => void;
@@ -79,7 +80,7 @@ export class AnswerPoller {
       } catch (error) {
         this.#fail((error as Error).message);
       }
-      await new Promise((resolve) => setTimeout(resolve, everyMs));
+      await new Promise((resolve) => setTimeout(resolve, this.everyMs));
     }
   }
 
