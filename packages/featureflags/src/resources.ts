@@ -1,3 +1,4 @@
+export { podNeeds, proxyService, type AskingPod, type PodNeeds } from "./resource/pod-needs.js";
 export {
   podRequest,
   requestAnnotations,

@@ -1,8 +1,7 @@
+import { podNeeds, type AskingPod, type PodNeeds } from "@bunting/featureflags/resources";
 import { keyOf, readPages, type KubeObject, type ResourceScope, type RestClient } from "@bunting/kube";
 import { podType } from "../../api/core-types.js";
 import { injectionType, type Injection } from "../../api/injection.js";
-import type { PodManifest } from "../../api/pod-manifest.js";
-import { podNeeds, type PodNeeds } from "../../desired/proxy-security/pod-needs.js";
 
 /** Objects that ask the proxy in one way. */
 export interface Askers {
@@ -28,7 +27,7 @@ export const maxNamed = 5;
  * @throws KubeError
  */
 export function lookAtPods(client: Pick<RestClient, "readPage">, signal: AbortSignal): Promise<PodSight> {
-  return lookAt(client, { type: podType }, (pod) => podNeeds(pod as KubeObject & PodManifest), signal);
+  return lookAt(client, { type: podType }, (pod) => podNeeds(pod as KubeObject & AskingPod), signal);
 }
 
 /**

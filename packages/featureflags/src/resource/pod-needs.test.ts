@@ -1,6 +1,5 @@
 import { expect } from "chai";
-import type { Container, PodSpec } from "../../api/pod-manifest.js";
-import { podNeeds } from "./pod-needs.js";
+import { podNeeds, type AskingPod, type PodNeeds } from "./pod-needs.js";
 
 const uri = "flagd-proxy-svc.flags.svc.cluster.local:8015";
 const mount = { name: "bunting-identity", mountPath: "/var/run/secrets/bunting", readOnly: true };
@@ -8,8 +7,8 @@ const identity = {
   name: mount.name,
   projected: { sources: [{ serviceAccountToken: { audience: "bunting", path: "token" } }] },
 };
-const sidecar: Container = { name: "flagd", args: ["start", "--sources", `[{"uri":"${uri}"}]`] };
-const secured: Container = {
+const sidecar = { name: "flagd", args: ["start", "--sources", `[{"uri":"${uri}"}]`] };
+const secured = {
   ...sidecar,
   env: [
     { name: "BUNTING_TOKEN_FILE", value: `${mount.mountPath}/token` },
@@ -17,9 +16,9 @@ const secured: Container = {
   ],
   volumeMounts: [mount],
 };
-const application: Container = { name: "app" };
+const application = { name: "app" };
 
-const needs = (spec: Partial<PodSpec>, status?: object) =>
+const needs = (spec: Partial<AskingPod["spec"]>, status?: object): PodNeeds =>
   podNeeds({ spec: { containers: [application], ...spec }, ...(status === undefined ? {} : { status }) });
 
 describe("podNeeds", () => {
@@ -53,7 +52,7 @@ describe("podNeeds", () => {
   });
 
   it("takes variables with the prefix of their source for the same", () => {
-    const env = secured.env?.map(({ name, value = "" }) => ({ name: `FLAGD_${name}`, value })) ?? [];
+    const env = secured.env.map(({ name, value }) => ({ name: `FLAGD_${name}`, value }));
     const found = needs({ initContainers: [{ ...secured, env }], volumes: [identity] });
     expect(found).to.deep.equal({ isSecured: true, isPlain: false });
   });
@@ -67,5 +66,15 @@ describe("podNeeds", () => {
     for (const phase of ["Succeeded", "Failed"])
       expect(needs({ initContainers: [sidecar] }, { phase })).to.deep.equal(none);
     expect(needs({ initContainers: [sidecar] }, { phase: "Running" }).isPlain).to.equal(true);
+  });
+
+  it("leaves out a Pod that was deleted before it had a node: what keeps it can keep nothing else waiting", () => {
+    const deleted = { metadata: { deletionTimestamp: "2026-01-01T00:00:00Z" } };
+    const spec = { containers: [application], initContainers: [sidecar] };
+    expect(podNeeds({ ...deleted, spec })).to.deep.equal({ isSecured: false, isPlain: false });
+    expect(podNeeds({ ...deleted, spec: { ...spec, nodeName: "node" } }).isPlain, "it may run yet").to.equal(
+      true,
+    );
+    expect(podNeeds({ metadata: {}, spec }).isPlain, "it may be given a node").to.equal(true);
   });
 });
