@@ -10,9 +10,9 @@ import { proxySecurity, type ProxySecurity } from "@bunting/operator/internal/wi
 import { readOptions, runComponents } from "@bunting/runtime";
 import { expect } from "chai";
 import { proxySources, startAgent, type AgentProcess } from "../support/agent-process.js";
+import { ClockOfToday } from "../support/clock-of-today.js";
 import { eventually } from "../support/event-queue.js";
 import { freePort } from "../support/free-port.js";
-import { ManualClock } from "../support/manual-clock.js";
 import { startProxyInPod, type ProxyProcess } from "../support/proxy-process.js";
 import type { ServiceProcess } from "../support/service-process.js";
 import { TempDirectory } from "../support/temp-directory.js";
@@ -26,20 +26,11 @@ const pods = { group: "", version: "v1", plural: "pods" };
 const dataOf = (object: KubeObject): Readonly<Record<string, string>> =>
   (object as { readonly data?: Readonly<Record<string, string>> }).data ?? {};
 
-/** Others read the certificates, by their own clocks. */
-class ClockOfToday extends ManualClock {
-  readonly #sinceMs = Date.now() - super.now();
-
-  override now(): number {
-    return super.now() + this.#sinceMs;
-  }
-}
-
 describe("the security of the operator's proxy on a real API server", function () {
   this.timeout(240_000);
   const cluster = sharedCluster();
   let world: OperatorWorld;
-  let clock: ManualClock;
+  let clock: ClockOfToday;
   let security: ProxySecurity;
   let stop: AbortController;
   let running: Promise<unknown>;
@@ -64,9 +55,9 @@ describe("the security of the operator's proxy on a real API server", function (
     return new Proxy(client, { get: (target, name) => get(target, name as keyof RestClient) });
   }
 
-  async function lead(target: SecurityTarget): Promise<void> {
+  async function lead(target: SecurityTarget, ...further: readonly string[]): Promise<void> {
     const { namespace, connected, watches, logger, metrics } = world;
-    const argv = [`--namespace=${namespace}`, `--proxy-security=${target}`];
+    const argv = [`--namespace=${namespace}`, `--proxy-security=${target}`, ...further];
     const { options } = await readOptions(operatorOptionTable, { argv, env: {}, readsConfig: false });
     const context = { clock, logger, metrics };
     const wiring: OperatorWiring = {
@@ -90,12 +81,12 @@ describe("the security of the operator's proxy on a real API server", function (
     await world.until(configMaps, "bunting-proxy-security", isMet, what, () => clock.advance(2_000));
   }
 
-  function createPod(name: string, container: object): Promise<KubeObject> {
+  function createPod(name: string, container: object, metadata: object = {}): Promise<KubeObject> {
     const { namespace, connected, signal } = world;
     const pod = {
       apiVersion: "v1",
       kind: "Pod",
-      metadata: { name, namespace },
+      metadata: { ...metadata, name, namespace },
       spec: { containers: [{ name: "flagd", image: "agent:1", ...container }] },
     };
     return connected.client.create({ type: pods, namespace }, pod, signal);
@@ -143,6 +134,70 @@ describe("the security of the operator's proxy on a real API server", function (
     await world.until(configMaps, "bunting-ca", isAnother, "there is another one");
     await connected.client.delete({ type: injectionType, namespace, name: "bunting" }, signal);
     await until((of) => of?.state === "on", "the proxy is secured");
+  });
+
+  it("goes on without a tenant who keeps a plain Pod for ever, once its namespace is excepted", async () => {
+    const { namespace } = world;
+    await createPod("for-ever", { args: ["start", `--uri=flagd-proxy-svc.${namespace}:8015`] });
+    await lead("on");
+    await until((of) => of?.waitsFor.includes(`${namespace}/for-ever`) === true, "the Pod is named");
+    stop.abort();
+    await running;
+    await lead("on", `--proxy-security-except=${namespace}`);
+    await until((of) => of?.state === "on", "the proxy is secured");
+  });
+
+  it("waits for no Pod that was deleted before it had a node, though a tenant's finalizer keeps it", async () => {
+    const { namespace, connected, signal } = world;
+    const args = ["start", `--uri=flagd-proxy-svc.${namespace}:8015`];
+    await createPod("kept", { args }, { finalizers: ["tenant.example/never"] });
+    await connected.client.delete({ type: pods, namespace, name: "kept" }, signal);
+    expect((await world.find(pods, "kept"))?.metadata["deletionTimestamp"]).to.be.a("string");
+    try {
+      await lead("on");
+      await until((of) => of?.state === "on", "the proxy is secured");
+    } finally {
+      await world.edit(pods, "kept", { metadata: { finalizers: null } });
+    }
+  });
+
+  it("puts right what a tenant forges, also what can't be changed, and takes nothing from it for others", async () => {
+    const { connected, signal } = world;
+    const { client } = connected;
+    const tenant = await cluster().createNamespace();
+    const inTenant = async (name: string): Promise<KubeObject | undefined> =>
+      client.get({ type: configMaps, namespace: tenant, name }, signal).catch(() => undefined);
+    const forged = { "ca.crt": "-----BEGIN CERTIFICATE-----\nforged\n-----END CERTIFICATE-----\n" };
+    await client.create(
+      { type: configMaps, namespace: tenant },
+      { metadata: { name: "bunting-ca" }, data: forged, immutable: true },
+      signal,
+    );
+    for (const name of ["bunting-proxy-ca", "flagd-proxy-tls"])
+      await client.create(
+        { type: secrets, namespace: tenant },
+        { metadata: { name }, data: { "tls.crt": "eA==", authorities: "eA==" } },
+        signal,
+      );
+    await lead("mixed");
+    security.maps.asks(tenant, true);
+    await until((of) => of?.state === "mixed", "nobody waits for the tenant");
+    const ours = await world.until(configMaps, "bunting-ca", () => true, "there is an authority");
+    const isRight = async (): Promise<boolean> => {
+      clock.advance(1_000);
+      const found = await inTenant("bunting-ca");
+      return found !== undefined && dataOf(found)["ca.crt"] === dataOf(ours)["ca.crt"];
+    };
+    await eventually(isRight, "the tenant's is right");
+    for (const patch of [
+      { data: forged },
+      { metadata: { labels: null }, data: forged },
+      { data: forged, immutable: true },
+    ]) {
+      await client.patch({ type: configMaps, namespace: tenant, name: "bunting-ca" }, "merge", patch, signal);
+      await eventually(isRight, `${JSON.stringify(patch)} is put right`);
+    }
+    expect(dataOf((await world.find(configMaps, "bunting-ca")) ?? ours)).to.deep.equal(dataOf(ours));
   });
 
   it("lets sidecars read before, during and after the change by what it makes, and plain ones until it is closed", async () => {

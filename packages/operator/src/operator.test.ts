@@ -136,6 +136,14 @@ const rows: { readonly [Name in keyof OperatorOptions]: Row | "read before" | "i
   proxyServiceAccount: toProxy("p", ({ pod }) => pod.serviceAccountName),
   proxyNetworkPolicy: toProxy(false, ({ hasNetworkPolicy }) => hasNetworkPolicy),
   proxySecurity: { value: "mixed", reaches: (made) => made.one("SecurityController").given[0].target },
+  proxySecurityExcept: {
+    value: ["shop"],
+    reaches: (made) => [
+      [...made.one("SecurityController").given[0].except],
+      [...made.one("AuthorityMaps").given[0].except],
+    ],
+    as: [["shop"], ["shop"]],
+  },
   clusterDomain: {
     value: "example.org",
     reaches: (made) => sources(made).rules.proxyAddress,

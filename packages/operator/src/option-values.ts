@@ -1,3 +1,4 @@
+import { isNamespaceName } from "@bunting/protocol";
 import { list, quoted, text, type ValueType } from "@bunting/runtime";
 import { redisFileOptions, type RedisFile } from "./desired/proxy/proxy-redis.js";
 
@@ -64,6 +65,21 @@ export const colonMapping: ValueType<Readonly<Record<string, string>>> = {
     return pairs.length === 0 ? "none" : pairs.join(",");
   },
 };
+
+/** Names of namespaces; empty: none. */
+export const namespaces: ValueType<readonly string[]> = {
+  ...list,
+  placeholder: "namespace,…",
+  fromTexts: (texts) => readNamespaces(list.fromTexts(texts)),
+  fromVariable: (value) => readNamespaces(list.fromVariable?.(value) ?? [value]),
+  fromConfig: (value) => readNamespaces(list.fromConfig(value)),
+};
+
+function readNamespaces(names: readonly string[]): readonly string[] {
+  const wrong = names.find((name) => !isNamespaceName(name));
+  if (wrong !== undefined) throw new Error(`expected names of namespaces, got ${quoted(wrong)}`);
+  return Object.freeze([...new Set(names)]);
+}
 
 /** Keys of the Secret about Redis that are files; empty: none. */
 export const redisFiles: ValueType<readonly RedisFile[]> = {

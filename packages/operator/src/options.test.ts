@@ -177,4 +177,17 @@ describe("the options of the operator", () => {
     expect(operatorOptionTable.sidecarCpuLimit.type.show("")).to.equal("none");
     expect(operatorOptionTable.labels.type.show({ a: "b", c: "d" })).to.equal("a:b,c:d");
   });
+
+  it("take names of namespaces, each once, and refuse what can be none", async () => {
+    const except = "BUNTING_PROXY_SECURITY_EXCEPT";
+    for (const [argv, env] of [
+      [["--proxy-security-except=shop,bank", "--proxy-security-except", "shop"], {}],
+      [[], { [except]: "shop bank,shop" }],
+    ] as const)
+      expect((await read(argv, env)).options.proxySecurityExcept).to.deep.equal(["shop", "bank"]);
+    expect(await refusal(["--proxy-security-except=shop,Bank"])).to.contain(
+      'expected names of namespaces, got "Bank"',
+    );
+    expect(await refusal([], { [except]: "shop/*" })).to.contain('got "shop/*"');
+  });
 });

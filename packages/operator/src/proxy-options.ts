@@ -1,5 +1,5 @@
 import { choice, duration, integer, mapping, option, port, text, toggle } from "@bunting/runtime";
-import { redisFiles } from "./option-values.js";
+import { namespaces, redisFiles } from "./option-values.js";
 
 const proxy = "The proxy";
 
@@ -109,6 +109,14 @@ export const deployedProxyOptionTable = {
       "Whether the proxy and its sidecars speak TLS with an authority of the operator's own, and sidecars prove who they are by tokens of their Pods: mixed also serves all who do neither, such as stock sidecars and applications that evaluate in process; on refuses these, once no Pod is left that it would refuse.",
     group: proxy,
     env: ["BUNTING_PROXY_SECURITY"],
+  }),
+  proxySecurityExcept: option({
+    type: namespaces,
+    default: [],
+    describe:
+      "Namespaces that a change of proxy-security does not wait for, such as one whose owner holds it up: a Pod there that can't ask the proxy any more, once it has changed, keeps the flags that it has until it is created again.",
+    group: proxy,
+    env: ["BUNTING_PROXY_SECURITY_EXCEPT"],
   }),
   statusAgents: option({
     type: toggle,

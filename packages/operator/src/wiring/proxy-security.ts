@@ -23,14 +23,14 @@ export function proxySecurity(wiring: OperatorWiring, events: EventRecorder): Pr
   const { options, parts, context, cluster, watches } = wiring;
   const { namespace, clusterDomain, proxySecurity: target } = options;
   const { client } = cluster;
+  const except = new Set(options.proxySecurityExcept);
   const listeners: (() => void)[] = [];
   const authorities = new parts.SecretWatch(proxyAuthoritySecret, { watches, namespace, context });
   const of = { content: proxyAuthoritySecret, certificate: "proxy-authority" } as const;
   const keeper = new parts.AuthorityKeeper({ client, namespace, context, of });
   let hasCertificate = false;
   const maps = new parts.AuthorityMaps({
-    client,
-    watches,
+    ...{ client, watches, except },
     bundle: () => (authorities.items.length === 0 ? undefined : bundleOf(authorities.items)),
     onComplete: () => controller.changed(),
     onDelivered: (bundle) => keeper.bundleApplied(bundle),
@@ -38,8 +38,7 @@ export function proxySecurity(wiring: OperatorWiring, events: EventRecorder): Pr
   });
   const controller = new parts.SecurityController({
     cluster: { client, events },
-    namespace,
-    target,
+    ...{ namespace, target, except },
     lacking: () => (hasCertificate ? maps.lacking : undefined),
     onAccess: () => {
       for (const listener of listeners) listener();

@@ -25,8 +25,8 @@ import { Controller } from "../controller.js";
 import type { ControllerMetrics } from "../controller-metrics.js";
 import { namedObject } from "../named-object.js";
 import type { ClusterSources } from "../injection/cluster-sources.js";
+import { Turns } from "../turns.js";
 import { Attempts } from "./attempts.js";
-import { Turns } from "./turns.js";
 import { WrittenVersions } from "./written-versions.js";
 
 export interface AccessControllerOptions {

@@ -1,4 +1,4 @@
-import { Informer, type InformerOptions, type KubeObject, type ObjectScope } from "@bunting/kube";
+import { Informer, KubeError, type InformerOptions, type KubeObject, type ObjectScope } from "@bunting/kube";
 import type { ResourceScope, RunningInformer } from "@bunting/kube";
 import { aborted, createRegistry } from "@bunting/runtime";
 import { eventually, recordingLogger } from "@bunting/test/support/grpc-port.js";
@@ -12,13 +12,36 @@ const deliveryMs = 180_000;
 /** An API server that stores what is applied, by namespace, and whose watch says nothing by itself. */
 class AppliedMaps {
   readonly stored = new Map<string, string | undefined>();
+  /** Namespaces whose ConfigMap is there, and can't be changed. */
+  readonly immutable = new Set<string>();
   fault: Error | undefined;
+  applies = 0;
+  /** Of the ConfigMaps; what its handler is told are edits of others. */
+  informer: Informer<KubeObject> | undefined;
 
   apply({ namespace = "" }: ObjectScope, object: object): Promise<KubeObject> {
+    this.applies++;
     if (this.fault !== undefined) return Promise.reject(this.fault);
+    if (this.immutable.has(namespace))
+      return Promise.reject(
+        new KubeError("INVALID", "data: Forbidden: field is immutable when `immutable` is set"),
+      );
     const { data } = object as { readonly data: Readonly<Record<string, string>> };
     this.stored.set(namespace, data["ca.crt"]);
     return Promise.resolve(object as KubeObject);
+  }
+
+  delete({ namespace = "" }: ObjectScope): Promise<unknown> {
+    this.immutable.delete(namespace);
+    return Promise.resolve({});
+  }
+
+  edit(namespace: string, resourceVersion: number): void {
+    const metadata = { name: "bunting-ca", namespace, resourceVersion: String(resourceVersion) };
+    this.informer?.event(
+      { type: "MODIFIED", object: { metadata }, resourceVersion: String(resourceVersion) },
+      1,
+    );
   }
 
   inform<Object extends KubeObject = KubeObject, Index extends string = never>(
@@ -26,6 +49,7 @@ class AppliedMaps {
     options: InformerOptions<Object, Index>,
   ): RunningInformer<Object, Index> {
     const informer = new Informer<Object, Index>(options);
+    this.informer = informer as unknown as Informer<KubeObject>;
     return { name: "maps", informer, readAgain: () => Promise.resolve(), run: aborted };
   }
 }
@@ -37,6 +61,7 @@ describe("AuthorityMaps", () => {
   let completed: number;
   let delivered: string[];
   let maps: AuthorityMaps;
+  let except: Set<string>;
   let abort: AbortController;
   let running: Promise<void>;
 
@@ -46,9 +71,11 @@ describe("AuthorityMaps", () => {
     bundle = "first";
     completed = 0;
     delivered = [];
+    except = new Set();
     maps = new AuthorityMaps({
       client: cluster,
       watches: cluster,
+      except,
       bundle: () => bundle,
       onComplete: () => completed++,
       onDelivered: (which) => delivered.push(which),
@@ -125,5 +152,42 @@ describe("AuthorityMaps", () => {
     await eventually(() => completed === 2);
     clock.advance(deliveryMs);
     await isDelivered("first");
+  });
+
+  it("replaces a ConfigMap that somebody has made immutable, so that nobody waits for it", async () => {
+    cluster.immutable.add("shop");
+    maps.asks("shop", true);
+    maps.complete();
+    await eventually(() => completed === 1);
+    expect(cluster.stored.get("shop")).to.equal("first");
+  });
+
+  it("waits for no namespace that is excepted, and gives it the bundle all the same", async () => {
+    except.add("shop");
+    cluster.fault = new KubeError("FORBIDDEN", "exceeded quota");
+    maps.asks("shop", true);
+    maps.complete();
+    await eventually(() => completed === 1, "it is complete without");
+    expect(maps.lacking).to.deep.equal([]);
+    cluster.fault = undefined;
+    await eventually(() => {
+      clock.advance(1_000);
+      return cluster.stored.get("shop") === "first";
+    }, "it is tried again");
+  });
+
+  it("puts right once in a second what somebody edits all the time", async () => {
+    maps.asks("shop", true);
+    maps.complete();
+    await eventually(() => completed === 1);
+    const applied = cluster.applies;
+    for (let edit = 1; edit <= 50; edit++) {
+      cluster.edit("shop", edit);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    expect(cluster.applies).to.equal(applied);
+    clock.advance(1_000);
+    await eventually(() => cluster.applies > applied, "it is put right");
+    expect(cluster.applies).to.equal(applied + 1);
   });
 });

@@ -1,4 +1,4 @@
-import type { ClusterWatches, RestClient } from "@bunting/kube";
+import { KubeError, unlessNotFound, type ClusterWatches, type RestClient } from "@bunting/kube";
 import type { Context, Runnable, WorkResult } from "@bunting/runtime";
 import { configMapType } from "../../api/core-types.js";
 import { accessLabel } from "../../desired/access.js";
@@ -8,10 +8,13 @@ import { fieldManager } from "../apply/managed-object.js";
 import { Controller } from "../controller.js";
 import type { ControllerMetrics } from "../controller-metrics.js";
 import { namedObject } from "../named-object.js";
+import { Turns } from "../turns.js";
 
 export interface AuthorityMapsOptions {
-  readonly client: Pick<RestClient, "apply">;
+  readonly client: Pick<RestClient, "apply" | "delete">;
   readonly watches: Pick<ClusterWatches, "inform">;
+  /** Namespaces that get the bundle, and are not waited for. */
+  readonly except: ReadonlySet<string>;
   /** The certificates by which the proxy is verified, in PEM; undefined while there are none. */
   readonly bundle: () => string | undefined;
   /** Called when all namespaces that ask for flags have the bundle. */
@@ -35,6 +38,7 @@ export class AuthorityMaps implements Runnable {
   readonly name = "authority ConfigMaps";
   readonly #options: AuthorityMapsOptions;
   readonly #controller: Controller;
+  readonly #turns: Turns;
   readonly #asking = new Set<string>();
   /** By namespace: the bundle that was applied there last. */
   readonly #applied = new Map<string, string>();
@@ -50,13 +54,17 @@ export class AuthorityMaps implements Runnable {
       reconcile: async (key, signal) => (key === delivery ? this.#deliver() : this.#reconcile(key, signal)),
       context: options.context,
     });
+    this.#turns = new Turns(options.context.clock);
   }
 
-  /** Namespaces that lack the bundle; undefined until all have been heard of, or while there is no bundle. */
+  /** Namespaces that lack the bundle, and are waited for; undefined until all have been heard of, or while there is no bundle. */
   get lacking(): readonly string[] | undefined {
-    const bundle = this.#options.bundle();
-    if (bundle === undefined || !this.#hasHeardOfAll) return undefined;
-    return [...this.#asking].filter((namespace) => this.#applied.get(namespace) !== bundle);
+    const { bundle, except } = this.#options;
+    const pem = bundle();
+    if (pem === undefined || !this.#hasHeardOfAll) return undefined;
+    return [...this.#asking].filter(
+      (namespace) => this.#applied.get(namespace) !== pem && !except.has(namespace),
+    );
   }
 
   /** Whether sidecars of the namespace ask the proxy. */
@@ -98,22 +106,39 @@ export class AuthorityMaps implements Runnable {
   }
 
   async #reconcile(namespace: string, signal: AbortSignal): Promise<WorkResult | undefined> {
-    const { client, bundle } = this.#options;
-    const pem = bundle();
-    const scope = { type: configMapType, namespace, name: authorityConfigMap };
+    const pem = this.#options.bundle();
     // Those of namespaces that do not ask any more stay: Pods may still mount them.
-    if (pem !== undefined && this.#asking.has(namespace)) {
-      const object = {
-        apiVersion: "v1",
-        kind: "ConfigMap",
-        metadata: { name: authorityConfigMap, namespace, labels: authorityLabels },
-        data: { "ca.crt": pem },
-      };
-      await client.apply(scope, object, { fieldManager, force: true }, signal);
-      this.#applied.set(namespace, pem);
+    if (pem === undefined || !this.#asking.has(namespace)) {
+      this.#tell();
+      return undefined;
     }
-    this.#tell();
-    return undefined;
+    // Who edits it all the time has it put right once in a second.
+    return this.#turns.take(namespace, async () => {
+      await this.#apply(namespace, pem, signal);
+      this.#applied.set(namespace, pem);
+      this.#tell();
+      return true;
+    });
+  }
+
+  async #apply(namespace: string, pem: string, signal: AbortSignal): Promise<void> {
+    const { client } = this.#options;
+    const scope = { type: configMapType, namespace, name: authorityConfigMap };
+    const object = {
+      apiVersion: "v1",
+      kind: "ConfigMap",
+      metadata: { name: authorityConfigMap, namespace, labels: authorityLabels },
+      data: { "ca.crt": pem },
+    };
+    const apply = () => client.apply(scope, object, { fieldManager, force: true }, signal);
+    try {
+      await apply();
+    } catch (error) {
+      // Somebody has made it immutable, so that all who are to verify the proxy would wait for this namespace.
+      if (!(error instanceof KubeError) || error.code !== "INVALID") throw error;
+      await unlessNotFound(client.delete(scope, signal));
+      await apply();
+    }
   }
 
   /** Another bundle may have been applied since the work was asked for: that one has its own time. */

@@ -21,13 +21,20 @@ const pageSize = 250;
 /** Objects that sentences for people name. */
 export const maxNamed = 5;
 
+/** Where to look. */
+export interface LookedAt {
+  readonly client: Pick<RestClient, "readPage">;
+  /** Namespaces that are passed over. */
+  readonly except: ReadonlySet<string>;
+}
+
 /**
  * Reads all Pods of the cluster, page by page, as they were at one time.
  *
  * @throws KubeError
  */
-export function lookAtPods(client: Pick<RestClient, "readPage">, signal: AbortSignal): Promise<PodSight> {
-  return lookAt(client, { type: podType }, (pod) => podNeeds(pod as KubeObject & AskingPod), signal);
+export function lookAtPods(cluster: LookedAt, signal: AbortSignal): Promise<PodSight> {
+  return lookAt(cluster, { type: podType }, (pod) => podNeeds(pod as KubeObject & AskingPod), signal);
 }
 
 /**
@@ -36,10 +43,7 @@ export function lookAtPods(client: Pick<RestClient, "readPage">, signal: AbortSi
  *
  * @throws KubeError
  */
-export function lookAtInjections(
-  client: Pick<RestClient, "readPage">,
-  signal: AbortSignal,
-): Promise<PodSight> {
+export function lookAtInjections(cluster: LookedAt, signal: AbortSignal): Promise<PodSight> {
   const needsOf = (object: KubeObject): PodNeeds => {
     const { spec } = object as KubeObject & Partial<Injection>;
     const all = Object.values(spec?.sources ?? {}).map(({ container, volumes }) =>
@@ -47,11 +51,11 @@ export function lookAtInjections(
     );
     return { isPlain: all.some(({ isPlain }) => isPlain), isSecured: all.some(({ isSecured }) => isSecured) };
   };
-  return lookAt(client, { type: injectionType }, needsOf, signal);
+  return lookAt(cluster, { type: injectionType }, needsOf, signal);
 }
 
 async function lookAt(
-  client: Pick<RestClient, "readPage">,
+  { client, except }: LookedAt,
   scope: ResourceScope,
   needsOf: (object: KubeObject) => PodNeeds,
   signal: AbortSignal,
@@ -59,6 +63,7 @@ async function lookAt(
   const plain = new AskerCount();
   const secured = new AskerCount();
   const onObject = (object: KubeObject): void => {
+    if (except.has(object.metadata.namespace ?? "")) return;
     const { isPlain, isSecured } = needsOf(object);
     if (isPlain) plain.add(keyOf(object));
     if (isSecured) secured.add(keyOf(object));

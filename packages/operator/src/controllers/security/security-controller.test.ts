@@ -82,12 +82,14 @@ describe("SecurityController", () => {
   let controller: SecurityController;
   let events: EventDetails[];
   let lacking: readonly string[] | undefined;
+  let except: Set<string>;
 
   beforeEach(() => {
     cluster = new ScriptedCluster();
     clock = new ManualClock();
     events = [];
     lacking = [];
+    except = new Set();
   });
 
   afterEach(async () => {
@@ -102,6 +104,7 @@ describe("SecurityController", () => {
       cluster: { client: cluster, events: { record: (event) => void events.push(event) } },
       namespace: "flags",
       target,
+      except,
       lacking: () => lacking,
       onAccess: () => {
         const { access = "none" } = controller;
@@ -132,12 +135,12 @@ describe("SecurityController", () => {
   const waits = (text: string): Promise<void> =>
     until(text, () => security()?.waitsFor.includes(text) === true);
 
-  const podOf = (name: string, container: object): object => ({
-    metadata: { namespace: "shop", name },
+  const podOf = (name: string, container: object, namespace = "shop"): object => ({
+    metadata: { namespace, name },
     spec: { containers: [{ name: "app" }], initContainers: [container], volumes },
   });
-  const injectionOf = (container: object): object => ({
-    metadata: { namespace: "shop", name: "bunting" },
+  const injectionOf = (container: object, namespace = "shop"): object => ({
+    metadata: { namespace, name: "bunting" },
     spec: { format: 1, sources: { flags: { container, volumes } } },
   });
 
@@ -208,5 +211,29 @@ describe("SecurityController", () => {
     await until("mixed");
     expect(cluster.proxies).to.deep.equal(["both"]);
     await until("on");
+  });
+
+  it("waits for nobody in namespaces that are excepted, on the way there and back", async () => {
+    except.add("hostile");
+    cluster.injections = [injectionOf(secured), injectionOf(plain, "hostile")];
+    cluster.pods = [podOf("a", secured), podOf("b", plain, "hostile")];
+    start("on");
+    await until("on");
+    cluster.injections = [injectionOf(plain), injectionOf(secured, "hostile")];
+    cluster.pods = [podOf("a", plain), podOf("b", secured, "hostile")];
+    await restart("off");
+    await until("off");
+  });
+
+  it("names five of 10,000 Pods that hold it up, and looks at them no more often than they take time", async () => {
+    cluster.injections = [injectionOf(secured)];
+    cluster.pods = Array.from({ length: 10_000 }, (_, index) => podOf(`p${index}`, plain));
+    start("on");
+    await waits("10000 Pods ask the proxy");
+    expect(security()?.waitsFor).to.match(/: shop\/p0, shop\/p1, shop\/p2, shop\/p3, shop\/p4, …$/);
+    const { pages } = cluster;
+    clock.advance(20_000);
+    for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve));
+    expect(cluster.pages, "not within half a minute").to.equal(pages);
   });
 });

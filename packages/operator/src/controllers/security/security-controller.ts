@@ -31,6 +31,8 @@ export interface SecurityControllerOptions {
   /** The operator's namespace. */
   readonly namespace: string;
   readonly target: SecurityTarget;
+  /** Namespaces whose Pods are not waited for. */
+  readonly except: ReadonlySet<string>;
   /** Namespaces that lack the authority of the proxy; undefined while it is not known, or there is none, or no certificate of it. */
   readonly lacking: () => readonly string[] | undefined;
   /** Called when the leader knows, or when it has changed, whom the proxy is to serve. */
@@ -172,21 +174,21 @@ export class SecurityController implements Runnable {
 
   /** Undefined as long as Pods may be created that are not as the state has them: Injections first have to be, and then everybody has to hear of that. */
   async #lookAtPods(read: Read, signal: AbortSignal): Promise<PodSight | undefined> {
-    const { target, context } = this.#options;
-    const { client } = this.#options.cluster;
+    const { target, context, except } = this.#options;
+    const looked = { client: this.#options.cluster.client, except };
     const { state } = read;
     const isAsked = (state === "mixed" && target === "on") || (state === "leaving" && target === "off");
     if (!isAsked) return undefined;
     const { clock } = context;
     if (this.#injected?.state !== state) {
-      const injections = await lookAtInjections(client, signal);
+      const injections = await lookAtInjections(looked, signal);
       const former = state === "mixed" ? injections.plain : injections.secured;
       if (former.count > 0) return undefined;
       this.#injected = { state, sinceMs: clock.now() };
     }
     if (clock.now() < this.#injected.sinceMs + podSettleMs) return undefined;
     const beganMs = clock.monotonicMs();
-    const pods = await lookAtPods(client, signal);
+    const pods = await lookAtPods(looked, signal);
     this.#podsMs = Math.max(lookAtPodsMs, (clock.monotonicMs() - beganMs) * looksShare);
     return pods;
   }
