@@ -1,8 +1,9 @@
 import { expect } from "chai";
+import { AckingAgent } from "../support/acking-agent.js";
 import { proxySources, startAgent, type AgentProcess } from "../support/agent-process.js";
 import { eventually } from "../support/event-queue.js";
 import { freePort } from "../support/free-port.js";
-import { startProxyInPod, type ProxyProcess } from "../support/proxy-process.js";
+import { portOf, startProxyInPod, type ProxyProcess } from "../support/proxy-process.js";
 import { TempDirectory } from "../support/temp-directory.js";
 import type { ApiObject } from "./support/api-client.js";
 import { featureFlagPath } from "./support/cluster.js";
@@ -115,6 +116,29 @@ describe("the agents in the status of a FeatureFlag", function () {
       expect(status?.agents).to.deep.equal({ total: 2, current: 1, refusing: 0 });
       expect(status?.conditions?.at(-1)?.observedGeneration).to.equal(metadata.generation);
     } finally {
+      agents[0]?.process.child.kill("SIGCONT");
+    }
+    await wait("Converged");
+  });
+
+  it("are behind though somebody whom nobody knows acknowledges all that comes, and is counted as one more", async () => {
+    agents[0]?.process.child.kill("SIGSTOP");
+    const forger = await AckingAgent.start(portOf(proxy), [`${home.shop}/flags`], {
+      program: "bunting-agent/1.0.0",
+    });
+    try {
+      await edit({ first: good, third: good });
+      const isCounted = async (): Promise<boolean> => {
+        const { metadata, status } = await flag();
+        const isOfEdit = status?.conditions?.every(
+          ({ observedGeneration }) => observedGeneration === metadata.generation,
+        );
+        return isOfEdit === true && status?.agents?.total === 3 && status.agents.current === 2;
+      };
+      await eventually(isCounted, "two of three have the edit", 90_000);
+      expect(reasonOf(await flag(), "Converged")).to.equal("AgentsBehind");
+    } finally {
+      forger.close();
       agents[0]?.process.child.kill("SIGCONT");
     }
     await wait("Converged");
