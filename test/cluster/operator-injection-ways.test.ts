@@ -1,5 +1,4 @@
 import { expect } from "chai";
-import type { InjectionEntry } from "@bunting/operator/internal/api/injection.js";
 import { evictableVolumesAnnotation } from "@bunting/operator/internal/api/names.js";
 import type {
   Container,
@@ -7,17 +6,16 @@ import type {
   PodMetadata,
   PodSpec,
 } from "@bunting/operator/internal/api/pod-manifest.js";
-import { inject, markNotInjected } from "@bunting/operator/internal/pod/inject.js";
 import {
   bareEntry,
   fullEntry,
   inProcessEntry,
   portEntry,
 } from "@bunting/operator/internal/pod/injection-entry.fixture.js";
-import { entryOf, injectionRequest } from "@bunting/operator/internal/pod/injection-request.js";
 import { eventually } from "../support/event-queue.js";
 import { modelSeeds } from "../support/seed.js";
 import { seededRandom } from "../support/seeded-random.js";
+import { admitted as admittedBy, expectEqualWays as equalWays } from "./support/equal-ways.js";
 import { randomPod } from "./support/random-pod.js";
 import { InjectionWorlds, restrictedSpec, type InjectionWorld } from "./support/injection-world.js";
 import type { PolicyObject } from "./support/test-policies.js";
@@ -272,25 +270,10 @@ describe("injection by the API server's policy and by inject()", function () {
     };
   }
 
-  /** The Pod that our webhook would make. */
-  function admitted(pod: PodManifest): PodManifest {
-    const request = injectionRequest(pod.metadata);
-    const entry: InjectionEntry | undefined = request && entryOf(entries, request);
-    if (entry === undefined) return pod;
-    const result = inject(pod, entry, "policy");
-    return result.kind === "injected" ? result.pod : markNotInjected(pod, result.reason);
-  }
-
+  const admitted = (pod: PodManifest): PodManifest => admittedBy(pod, entries);
   /** Both ways make the same Pod, which is returned. */
-  async function expectEqualWays(pod: PodManifest, { injecting, plain } = world): Promise<PodManifest> {
-    const [byPolicy, defaulted] = await Promise.all([
-      worlds.create(injecting, pod),
-      worlds.create(plain, pod),
-    ]);
-    const byWebhook = await worlds.create(plain, admitted(defaulted));
-    expect(byPolicy).to.deep.equal(byWebhook);
-    return byPolicy;
-  }
+  const expectEqualWays = (pod: PodManifest, where = world): Promise<PodManifest> =>
+    equalWays(pod, entries, worlds, where);
 
   for (const [what, each] of Object.entries(cases)) {
     it(`makes the same of ${what}, and nothing more of the result`, async () => {
