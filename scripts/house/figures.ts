@@ -9,6 +9,7 @@ import { nodeParts } from "./node-parts.js";
 import { optionBags } from "./option-bags.js";
 import type { ProductFile } from "./product-file.js";
 import { repeatedNames } from "./repeated-names.js";
+import { v8Parts } from "./v8-parts.js";
 
 /** All that is counted. A new figure gets its line here, its bound in bounds.json, and a test with a tiny source. */
 export function houseFigures(files: readonly ProductFile[], graph: ImportGraph): Figure[] {
@@ -23,6 +24,7 @@ export function houseFigures(files: readonly ProductFile[], graph: ImportGraph):
     ...repeatedNames(files),
     eventLoopTurns(files),
     nodeParts(files),
+    v8Parts(files),
     mutableFields(files),
   ];
 }

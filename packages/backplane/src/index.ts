@@ -11,7 +11,6 @@ export { Keys } from "./keys.js";
 export { LeaseKeeper, type LeaseKeeperOptions } from "./lease/lease-keeper.js";
 export { OwnerLease, type Lease, type OwnerLeaseOptions } from "./lease/owner-lease.js";
 export { Membership, type MembershipOptions } from "./membership/membership.js";
-export { unlimitedRoom, type DocumentRoom } from "./record/document-room.js";
 export { comparePositions, epochsAfterFence, type RecordPosition } from "./record/position.js";
 export { RecordCodec } from "./record/record-codec.js";
 export { RecordKeys } from "./record/record-keys.js";

@@ -2,7 +2,7 @@
 import { systemClock } from "@bunting/runtime";
 import type { BackplaneError } from "./backplane-error.js";
 import { OwnerLease } from "./lease/owner-lease.js";
-import { unlimitedRoom } from "./record/document-room.js";
+import { unlimitedRoom } from "./record/unlimited-room.fixture.js";
 import { RecordCodec } from "./record/record-codec.js";
 import { RecordKeys } from "./record/record-keys.js";
 import { Records } from "./record/records.js";

@@ -7,7 +7,7 @@ import { AnnouncementReader } from "./announcement/announcement-reader.js";
 import { Interest } from "./interest/interest.js";
 import { OwnerLease } from "./lease/owner-lease.js";
 import { Membership } from "./membership/membership.js";
-import { unlimitedRoom } from "./record/document-room.js";
+import { unlimitedRoom } from "./record/unlimited-room.fixture.js";
 import { RecordCodec } from "./record/record-codec.js";
 import { RecordKeys } from "./record/record-keys.js";
 import { Records } from "./record/records.js";

@@ -14,7 +14,7 @@ import { Follower } from "./announcement/follower.js";
 import type { BackplaneError } from "./backplane-error.js";
 import { OwnerLease, type Lease } from "./lease/owner-lease.js";
 import { comparePositions, type RecordPosition } from "./record/position.js";
-import { unlimitedRoom } from "./record/document-room.js";
+import { unlimitedRoom } from "./record/unlimited-room.fixture.js";
 import { RecordCodec } from "./record/record-codec.js";
 import { RecordKeys } from "./record/record-keys.js";
 import { Records } from "./record/records.js";

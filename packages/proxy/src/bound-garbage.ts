@@ -1,5 +1,5 @@
 import { constants, PerformanceObserver, type PerformanceEntry } from "node:perf_hooks";
-import { getHeapStatistics, setFlagsFromString } from "node:v8";
+import { canCollect, collectAtPercent, collectGarbage, setV8Flags, usedHeapBytes } from "@bunting/runtime";
 import { GarbageBound } from "./garbage-bound.js";
 
 /** Interval of checks. A busy process also checks after each partial collection, some 25 a second. */
@@ -16,28 +16,21 @@ const garbageLength = 128 * 1024;
  */
 export function boundGarbage(discardedBytes: () => number): void {
   const bound = new GarbageBound();
-  const { gc } = globalThis;
   let isCollecting = false;
-  const collected = (): void =>
-    bound.collected(getHeapStatistics().used_heap_size, discardedBytes(), performance.now());
+  const collected = (): void => bound.collected(usedHeapBytes(), discardedBytes(), performance.now());
   const check = (): void => {
-    if (gc !== undefined && bound.isOutrun(getHeapStatistics().used_heap_size, performance.now())) {
-      gc();
+    if (canCollect() && bound.isOutrun(usedHeapBytes(), performance.now())) {
+      collectGarbage("all");
       collected();
     }
-    const isExceeded = bound.isExceeded(
-      getHeapStatistics().used_heap_size,
-      discardedBytes(),
-      performance.now(),
-    );
+    const isExceeded = bound.isExceeded(usedHeapBytes(), discardedBytes(), performance.now());
     // V8 begins only after a partial collection, which an idle process has every few minutes.
     if (isExceeded) new Array<number>(garbageLength).fill(0);
     if (isExceeded === isCollecting) return;
     isCollecting = isExceeded;
-    // Percentage of the garbage allowed by V8 at which it collects; 0 leaves the decision to V8.
-    setFlagsFromString(`--incremental-marking-hard-trigger=${isExceeded ? 1 : 0}`);
+    collectAtPercent(isExceeded ? 1 : 0);
     // Pages with a fifth of free space are emptied and given back; by default, only those with two thirds.
-    setFlagsFromString(isExceeded ? "--optimize-for-size" : "--no-optimize-for-size");
+    setV8Flags([isExceeded ? "--optimize-for-size" : "--no-optimize-for-size"]);
   };
   new PerformanceObserver((list) => {
     if (list.getEntries().some(isFull)) collected();

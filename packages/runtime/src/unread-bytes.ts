@@ -1,4 +1,4 @@
-import { getHeapStatistics } from "node:v8";
+import { heapLimitBytes } from "./memory/heap.js";
 
 const heapShare = 1 / 4;
 /** In any case: with a small heap, too, messages of the usual size come whole. */
@@ -8,6 +8,6 @@ const leastBytes = 32 * 1024 * 1024;
  * What messages may take together that have come, in part or whole, and are not read yet. They are outside of the heap; that a process with
  * a larger heap may hold more of them is because its container is larger.
  */
-export function mostUnreadBytes(heapLimitBytes = getHeapStatistics().heap_size_limit): number {
-  return Math.max(leastBytes, heapLimitBytes * heapShare);
+export function mostUnreadBytes(limitBytes = heapLimitBytes()): number {
+  return Math.max(leastBytes, limitBytes * heapShare);
 }

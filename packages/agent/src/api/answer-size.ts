@@ -1,8 +1,8 @@
-import { getHeapStatistics } from "node:v8";
 import { RpcError } from "@bunting/rpc";
+import { largestDocumentBytes } from "../store/heap-budget.js";
 
 /** The bytes that one answer may have: as many as a document. A connection with much more unread would be ended to free memory. */
-const maxAnswerBytes = Math.max(1024 * 1024, Math.floor(getHeapStatistics().heap_size_limit / 8));
+const maxAnswerBytes = largestDocumentBytes();
 
 /** The size of an answer with many flags, while it is made: each flag repeats the metadata of its set, and may repeat a value. */
 export class AnswerSize {

@@ -1,4 +1,4 @@
-import { getHeapStatistics } from "node:v8";
+import { heapLimitBytes } from "@bunting/runtime";
 import { AgentError } from "../agent-error.js";
 
 const megabyte = 1024 * 1024;
@@ -9,13 +9,16 @@ const reserveBytes = 10 * megabyte;
 /** Part of the heap above the reserve that flags may take. The rest is for large answers, as in bulk evaluation. */
 const flagShare = 0.8;
 
-/**
- * The size that one document may have in bytes, as a part of the heap limit. A document is held outside of the heap, up to three times
- * while one replaces another, and the container must have room for that beside the heap.
- */
 const documentShare = 1 / 8;
-
 const minDocumentBytes = megabyte;
+
+/**
+ * The size that one document may have in bytes, as a part of the heap limit, and so one answer that is made of it. A document is
+ * held outside of the heap, up to three times while one replaces another, and the container must have room for that beside the heap.
+ */
+export function largestDocumentBytes(limitBytes = heapLimitBytes()): number {
+  return Math.max(minDocumentBytes, Math.floor(limitBytes * documentShare));
+}
 
 /** Memory that flags may take. A full heap kills the process, so a document that does not fit is refused unparsed. */
 export class HeapBudget {
@@ -25,10 +28,10 @@ export class HeapBudget {
   readonly maxDocumentBytes: number;
   readonly #heapLimitBytes: number;
 
-  constructor(heapLimitBytes: number = getHeapStatistics().heap_size_limit) {
-    this.#heapLimitBytes = heapLimitBytes;
-    this.flagBytes = Math.max(0, heapLimitBytes - reserveBytes) * flagShare;
-    this.maxDocumentBytes = Math.max(minDocumentBytes, Math.floor(heapLimitBytes * documentShare));
+  constructor(limitBytes: number = heapLimitBytes()) {
+    this.#heapLimitBytes = limitBytes;
+    this.flagBytes = Math.max(0, limitBytes - reserveBytes) * flagShare;
+    this.maxDocumentBytes = largestDocumentBytes(limitBytes);
   }
 
   /** @throws AgentError DOCUMENT_TOO_LARGE */

@@ -24,7 +24,15 @@ describe("collectEarly", () => {
         for (let i = 0; i < 1_000_000; i++) kept[i % kept.length] = { i, text: "text " + i };`;
       const { stdout, status } = spawnSync(
         process.execPath,
-        ["--import=tsx", "--trace-gc", "--max-semi-space-size=1", "--input-type=module", "-e", script],
+        [
+          "--conditions=@bunting/source",
+          "--import=tsx",
+          "--trace-gc",
+          "--max-semi-space-size=1",
+          "--input-type=module",
+          "-e",
+          script,
+        ],
         { encoding: "utf8" },
       );
       expect(status).to.equal(0);

@@ -1,4 +1,4 @@
-import { getHeapStatistics, setFlagsFromString } from "node:v8";
+import { collectAtPercent, usedHeapBytes } from "@bunting/runtime";
 
 const megabyte = 1024 * 1024;
 const everyMs = 10_000;
@@ -17,8 +17,8 @@ const percentPerMegabyte = 1.25;
 export function collectEarly(): void {
   let current: number | undefined;
   const tune = (): void => {
-    const percent = collectionPercent(getHeapStatistics().used_heap_size);
-    if (percent !== current) setFlagsFromString(`--incremental-marking-hard-trigger=${percent}`);
+    const percent = collectionPercent(usedHeapBytes());
+    if (percent !== current) collectAtPercent(percent);
     current = percent;
   };
   tune();

@@ -1,4 +1,4 @@
-import { onNextTurn } from "@bunting/runtime";
+import { collectGarbage, onNextTurn } from "@bunting/runtime";
 
 /** What may have been released since the last collection: a part of what a container of 64 MiB has beside the heap. */
 const everyBytes = 6 * 1024 * 1024;
@@ -27,5 +27,5 @@ export function countReleased(bytes: number): void {
 
 function collect(): void {
   releasedBytes = 0;
-  globalThis.gc?.();
+  collectGarbage("all");
 }

@@ -1,4 +1,4 @@
-import { setFlagsFromString } from "node:v8";
+import { setV8Flags } from "@bunting/runtime";
 import { v8Tuning } from "./v8-tuning.js";
 
 /**
@@ -11,8 +11,6 @@ import { v8Tuning } from "./v8-tuning.js";
 export function delayOptimisation(): () => void {
   const tuning = v8Tuning(process.versions.v8);
   if (tuning === undefined) return () => undefined;
-  for (const flag of tuning.delayOptimisation) setFlagsFromString(flag);
-  return () => {
-    for (const flag of tuning.optimise) setFlagsFromString(flag);
-  };
+  setV8Flags(tuning.delayOptimisation);
+  return () => setV8Flags(tuning.optimise);
 }

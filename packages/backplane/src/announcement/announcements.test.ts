@@ -5,7 +5,7 @@ import { FaultProxy } from "@bunting/test/support/fault-proxy.js";
 import { expect } from "chai";
 import { checkOptions, type BackplaneOptions } from "../backplane-options.js";
 import { OwnerLease, type Lease } from "../lease/owner-lease.js";
-import { unlimitedRoom } from "../record/document-room.js";
+import { unlimitedRoom } from "../record/unlimited-room.fixture.js";
 import { RecordCodec } from "../record/record-codec.js";
 import { RecordKeys } from "../record/record-keys.js";
 import { Records } from "../record/records.js";

@@ -2,7 +2,7 @@ import { setImmediate } from "node:timers/promises";
 import { systemClock } from "@bunting/runtime";
 import { expect } from "chai";
 import { BackplaneError } from "../backplane-error.js";
-import { unlimitedRoom } from "../record/document-room.js";
+import { unlimitedRoom } from "../record/unlimited-room.fixture.js";
 import { Follower, type FollowerSink } from "./follower.js";
 
 describe("Follower", () => {

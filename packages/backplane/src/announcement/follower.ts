@@ -1,10 +1,9 @@
 import type { TopicKey } from "@bunting/protocol";
-import { isAborted, WorkQueue, type Clock, type Runnable } from "@bunting/runtime";
+import { isAborted, WorkQueue, type Clock, type Runnable, type DocumentRoom } from "@bunting/runtime";
 import type { BackplaneError } from "../backplane-error.js";
 import { fromRedisError } from "../connection/redis-error.js";
 import { comparePositions, type RecordPosition } from "../record/position.js";
 import type { Records } from "../record/records.js";
-import type { DocumentRoom } from "../record/document-room.js";
 import type { StoredRecord } from "../record/topic-record.js";
 import { RefusedRecord } from "./refused-record.js";
 

@@ -1,6 +1,6 @@
 import { expect } from "chai";
 import { BackplaneError } from "../backplane-error.js";
-import { unlimitedRoom } from "../record/document-room.js";
+import { unlimitedRoom } from "../record/unlimited-room.fixture.js";
 import { RefusedRecord } from "./refused-record.js";
 
 const malformed = new BackplaneError("RECORD_MALFORMED", "it is no JSON");

@@ -1,5 +1,5 @@
+import type { DocumentRoom } from "@bunting/runtime";
 import type { BackplaneError } from "../backplane-error.js";
-import type { DocumentRoom } from "../record/document-room.js";
 import { comparePositions, type RecordPosition } from "../record/position.js";
 
 /** The most comparisons between two attempts: ten minutes if they are 15 s apart. */

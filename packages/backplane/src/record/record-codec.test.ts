@@ -4,7 +4,7 @@ import { historyLength, type PastVersion } from "@bunting/protocol";
 import { TempDirectory } from "@bunting/test/support/temp-directory.js";
 import { expect } from "chai";
 import type { BackplaneError } from "../backplane-error.js";
-import { unlimitedRoom } from "./document-room.js";
+import { unlimitedRoom } from "./unlimited-room.fixture.js";
 import { RecordCodec, type EncodedRecord } from "./record-codec.js";
 import { RecordKeys } from "./record-keys.js";
 import type { TopicRecord } from "./topic-record.js";

@@ -12,9 +12,8 @@ import {
   type PastVersion,
   type TopicKey,
 } from "@bunting/protocol";
-import { runInSlices, Semaphore } from "@bunting/runtime";
+import { runInSlices, Semaphore, type DocumentRoom } from "@bunting/runtime";
 import { BackplaneError } from "../backplane-error.js";
-import type { DocumentRoom } from "./document-room.js";
 import { isPosition, requirePosition } from "./position.js";
 import type { RecordKeys } from "./record-keys.js";
 import type { TopicRecord } from "./topic-record.js";

@@ -5,7 +5,7 @@ import { expect } from "chai";
 import { OwnerLease, type Lease } from "../lease/owner-lease.js";
 import { needsRedisServer, RedisServer } from "../redis-server.fixture.js";
 import { codeOf, Stops, TestReplica } from "../replica.fixture.js";
-import { unlimitedRoom } from "./document-room.js";
+import { unlimitedRoom } from "./unlimited-room.fixture.js";
 import { RecordCodec } from "./record-codec.js";
 import { RecordKeys } from "./record-keys.js";
 import { Records } from "./records.js";

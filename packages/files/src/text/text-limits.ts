@@ -1,5 +1,5 @@
-import { getHeapStatistics } from "node:v8";
 import { maxDocumentDepth } from "@bunting/protocol";
+import { freeHeapBytes } from "@bunting/runtime/heap";
 
 /** What a text may contain. All of it is checked before any value is made. */
 export interface TextLimits {
@@ -19,9 +19,3 @@ export const defaultTextLimits: TextLimits = {
   maxJsonBytes: 16 * 1024 * 1024,
   heapBytes: freeHeapBytes,
 };
-
-/** What the heap has left; garbage does not count as free. */
-export function freeHeapBytes(): number {
-  const { heap_size_limit, used_heap_size } = getHeapStatistics();
-  return Math.max(0, heap_size_limit - used_heap_size);
-}

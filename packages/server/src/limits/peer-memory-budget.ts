@@ -1,4 +1,4 @@
-import { getHeapStatistics } from "node:v8";
+import { heapLimitBytes } from "@bunting/runtime";
 
 const mebibyte = 1024 * 1024;
 /** Enough for 30,000 clients with a connection each. */
@@ -31,7 +31,7 @@ function memoryLimits(): MemoryLimits {
   // 0 or an astronomical number if there is none.
   const containerLimitBytes = process.constrainedMemory();
   return {
-    heapLimitBytes: getHeapStatistics().heap_size_limit,
+    heapLimitBytes: heapLimitBytes(),
     residentBytes: process.memoryUsage.rss(),
     containerLimitBytes: containerLimitBytes > 0 ? containerLimitBytes : undefined,
   };

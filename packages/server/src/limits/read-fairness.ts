@@ -1,5 +1,4 @@
-import { getHeapStatistics } from "node:v8";
-import { FairQueue, onNextTurn, systemClock, type Clock } from "@bunting/runtime";
+import { FairQueue, heapLimitBytes, onNextTurn, systemClock, type Clock } from "@bunting/runtime";
 import type { TurnReader, SharedTurns, TurnShare } from "@bunting/http2";
 import { countRead } from "./read-garbage.js";
 
@@ -298,6 +297,6 @@ class Member implements TurnShare {
 }
 
 function defaultPerTurn(): number {
-  const byHeap = Math.floor(getHeapStatistics().heap_size_limit / heapBytesPerRequest);
+  const byHeap = Math.floor(heapLimitBytes() / heapBytesPerRequest);
   return Math.min(maxPerTurn, Math.max(minPerTurn, byHeap));
 }

@@ -1,3 +1,5 @@
+import { collectGarbage } from "@bunting/runtime";
+
 /** About what a container of 64 MiB has to spare. */
 const everyBytes = 4 * 1024 * 1024;
 
@@ -12,5 +14,5 @@ export function countRead(bytes: number): void {
   readBytes += bytes;
   if (readBytes < everyBytes) return;
   readBytes = 0;
-  globalThis.gc?.({ type: "minor" });
+  collectGarbage("young");
 }

@@ -1,6 +1,5 @@
-import { getHeapStatistics } from "node:v8";
 import type { PeerMemory } from "@bunting/server";
-import type { Clock, Readiness } from "@bunting/runtime";
+import { usedHeapBytes, type Clock, type Readiness } from "@bunting/runtime";
 import type { Grant } from "../../access/grants.js";
 import type { BackplaneReport } from "../../source/backplane/backplane-metrics.js";
 import type { WatchCounts } from "../../source/kubernetes/watch-metrics.js";
@@ -130,7 +129,7 @@ function overview(
     invalidReason,
     refused,
     residentBytes: process.memoryUsage.rss(),
-    heapBytes: getHeapStatistics().used_heap_size,
+    heapBytes: usedHeapBytes(),
     peerBytes: replica.memory.bytes,
     peerBudgetBytes: replica.memory.budgetBytes,
     viewers,

@@ -16,9 +16,8 @@ import {
   type BackplaneError,
 } from "@bunting/backplane";
 import type { TopicKey } from "@bunting/protocol";
-import { aborted, errorCode, RateLimitedLog, sleep, within } from "@bunting/runtime";
+import { aborted, errorCode, HeapRoom, RateLimitedLog, sleep, within } from "@bunting/runtime";
 import type { SourceSink } from "../flag-source.js";
-import { HeapRoom } from "../heap-room.js";
 import type { BackplaneReport } from "./backplane-metrics.js";
 import { countTopics, lateReasonOf, ownLease } from "./backplane-report.js";
 import type { BackplaneSourceOptions } from "./backplane-source-options.js";

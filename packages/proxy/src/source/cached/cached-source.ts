@@ -1,7 +1,6 @@
 import type { Readers, TopicKey } from "@bunting/protocol";
-import { RateLimitedLog, type Context } from "@bunting/runtime";
+import { RateLimitedLog, type Context, type DocumentRoom } from "@bunting/runtime";
 import type { FlagSource, SourceSink } from "../flag-source.js";
-import type { HeapRoom } from "../heap-room.js";
 import type { SourceMetrics } from "../source-metrics.js";
 import { Synced } from "../synced.js";
 import { CachedTopic } from "./cached-topic.js";
@@ -16,7 +15,7 @@ export interface CachedSourceOptions {
   readonly maxBytes: number;
   readonly context: Context<SourceMetrics>;
   /** Free heap; that of this process but in tests. */
-  readonly room?: Pick<HeapRoom, "has">;
+  readonly room?: Pick<DocumentRoom, "has">;
 }
 
 /** Limit of log lines about topics. */

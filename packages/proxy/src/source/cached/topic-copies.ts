@@ -1,8 +1,7 @@
 import { checkCopies, CopyFile } from "@bunting/files/copies";
 import { documentHeapBytes, type FlagDocument, type PastVersion, type TopicKey } from "@bunting/protocol";
-import { RateLimitedLog, Semaphore, type Context } from "@bunting/runtime";
+import { HeapRoom, RateLimitedLog, Semaphore, type Context, type DocumentRoom } from "@bunting/runtime";
 import type { SourceVersion } from "../flag-source.js";
-import { HeapRoom } from "../heap-room.js";
 import type { SourceMetrics } from "../source-metrics.js";
 import { decodeCopy, type CopiedDocument } from "./copied-document.js";
 import { CopyBudget } from "./copy-budget.js";
@@ -17,7 +16,7 @@ export interface TopicCopiesOptions {
   readonly maxBytes: number;
   readonly context: Context<Pick<SourceMetrics, "copyFailed">>;
   /** Free heap; that of this process but in tests. */
-  readonly room?: Pick<HeapRoom, "has">;
+  readonly room?: Pick<DocumentRoom, "has">;
 }
 
 interface Entry {
@@ -36,7 +35,7 @@ export class TopicCopies {
   readonly #log: RateLimitedLog;
   readonly #budget: CopyBudget;
   readonly #reads = new Semaphore(maxReads);
-  readonly #room: Pick<HeapRoom, "has">;
+  readonly #room: Pick<DocumentRoom, "has">;
   /** Topics that are watched, or whose last write is under way. */
   readonly #entries = new Map<TopicKey, Entry>();
 

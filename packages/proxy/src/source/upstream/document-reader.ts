@@ -1,6 +1,6 @@
 import { historyHeapBytes, ReplicaDocument, type FlagDocument, type PastVersion } from "@bunting/protocol";
+import type { DocumentRoom } from "@bunting/runtime";
 import type { Delta, DocumentVersion, History, SnapshotMessage } from "@bunting/sync-client/messages";
-import type { HeapRoom } from "../heap-room.js";
 import type { LargeDocuments } from "../large-documents.js";
 import { heapToRead, messageBytes, PreparedMessage } from "./prepared-message.js";
 
@@ -9,14 +9,14 @@ import { heapToRead, messageBytes, PreparedMessage } from "./prepared-message.js
  * read before an answer is taken, its history and a large document, is kept for that answer only.
  */
 export class DocumentReader {
-  readonly #room: Pick<HeapRoom, "has" | "freeBytes">;
+  readonly #room: DocumentRoom;
   readonly #large: LargeDocuments;
   #prepared: PreparedMessage | undefined;
   #history: History | undefined;
   /** The heap that the last document needs; set only if it was refused for want of room. */
   #missingHeapBytes: number | undefined;
 
-  constructor(room: Pick<HeapRoom, "has" | "freeBytes">, large: LargeDocuments) {
+  constructor(room: DocumentRoom, large: LargeDocuments) {
     this.#room = room;
     this.#large = large;
   }

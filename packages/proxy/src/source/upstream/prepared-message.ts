@@ -6,8 +6,7 @@ import {
   type FlagDocument,
 } from "@bunting/protocol";
 import type { Delta, SnapshotMessage } from "@bunting/sync-client/messages";
-import { runInSlices } from "@bunting/runtime";
-import type { HeapRoom } from "../heap-room.js";
+import { runInSlices, type DocumentRoom } from "@bunting/runtime";
 
 /** Heap needed to re-encode the current document, per byte; most of it is already allocated. */
 const heapPerCurrentByte = 4;
@@ -39,7 +38,7 @@ export class PreparedMessage {
   static async read(
     message: SnapshotMessage | Delta,
     current: ReplicaDocument | undefined,
-    room: Pick<HeapRoom, "has">,
+    room: Pick<DocumentRoom, "has">,
   ): Promise<PreparedMessage | undefined> {
     if (message.kind === "delta" && current?.digest().equals(message.fromDigest) !== true) return undefined;
     const document = await outcomeOf(readDocument(message, current, room));
@@ -91,7 +90,7 @@ export function messageBytes(message: SnapshotMessage | Delta): number {
 async function readDocument(
   message: SnapshotMessage | Delta,
   current: ReplicaDocument | undefined,
-  room: Pick<HeapRoom, "has">,
+  room: Pick<DocumentRoom, "has">,
 ): Promise<ReplicaDocument | undefined> {
   if (!room.has(heapToRead(message, current))) return undefined;
   if (message.kind === "snapshot") return runInSlices(ReplicaDocument.parsing(message.document));

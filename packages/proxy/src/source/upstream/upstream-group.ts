@@ -1,8 +1,7 @@
 import type { TopicKey } from "@bunting/protocol";
-import { aborted, type Clock } from "@bunting/runtime";
+import { aborted, type Clock, type DocumentRoom } from "@bunting/runtime";
 import { ClaimedReads } from "../claimed-reads.js";
 import type { SourceSink } from "../flag-source.js";
-import type { HeapRoom } from "../heap-room.js";
 import type { LargeDocuments } from "../large-documents.js";
 import type { UpstreamConfig } from "./upstream-config.js";
 import type { UpstreamLink } from "./upstream-link.js";
@@ -31,7 +30,7 @@ export class UpstreamGroup {
   readonly prefix: string;
   readonly #targets: readonly string[];
   readonly #clock: Clock;
-  readonly #room: HeapRoom;
+  readonly #room: DocumentRoom;
   readonly #large: LargeDocuments;
   readonly #onOpened: () => void;
   readonly #topics = new Map<TopicKey, Watched>();
@@ -43,7 +42,7 @@ export class UpstreamGroup {
   constructor(
     { prefix, targets }: UpstreamConfig,
     clock: Clock,
-    { room, large }: { readonly room: HeapRoom; readonly large: LargeDocuments },
+    { room, large }: { readonly room: DocumentRoom; readonly large: LargeDocuments },
     onOpened: () => void,
   ) {
     this.prefix = prefix;

@@ -1,10 +1,9 @@
 import type { FlagDocument, TopicKey } from "@bunting/protocol";
-import { RateLimitedLog, type Context } from "@bunting/runtime";
+import { HeapRoom, RateLimitedLog, type Context } from "@bunting/runtime";
 import { ProxyError } from "../../proxy-error.js";
 import type { FlagSource, SourceSink } from "../flag-source.js";
 import type { SourceMetrics } from "../source-metrics.js";
 import { Synced } from "../synced.js";
-import { HeapRoom } from "../heap-room.js";
 import { LargeDocuments } from "../large-documents.js";
 import type { TierPath } from "./tier-path.js";
 import type { UpstreamConfig, UpstreamCredentials } from "./upstream-config.js";

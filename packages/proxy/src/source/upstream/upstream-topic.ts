@@ -9,10 +9,9 @@ import {
   type SnapshotMessage,
   type Unchanged,
 } from "@bunting/sync-client/messages";
-import { cut, cutToBytes, singleLine, type Clock } from "@bunting/runtime";
+import { cut, cutToBytes, singleLine, type Clock, type DocumentRoom } from "@bunting/runtime";
 import { ProxyError } from "../../proxy-error.js";
 import type { SourceSink } from "../flag-source.js";
-import type { HeapRoom } from "../heap-room.js";
 import type { LargeDocuments } from "../large-documents.js";
 import { DocumentReader } from "./document-reader.js";
 import { codeOfCause, codeOfStatus, type SourceErrorCode } from "./source-error-code.js";
@@ -46,13 +45,7 @@ export class UpstreamTopic {
   /** Called after each answer. */
   readonly #awaiting = new Set<() => void>();
 
-  constructor(
-    name: string,
-    sink: SourceSink,
-    clock: Clock,
-    room: Pick<HeapRoom, "has" | "freeBytes">,
-    large: LargeDocuments,
-  ) {
+  constructor(name: string, sink: SourceSink, clock: Clock, room: DocumentRoom, large: LargeDocuments) {
     this.name = name;
     this.#reports = new TopicReports(sink, clock);
     this.#reader = new DocumentReader(room, large);

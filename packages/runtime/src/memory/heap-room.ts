@@ -1,5 +1,6 @@
-import { getHeapStatistics } from "node:v8";
-import type { Clock } from "@bunting/runtime";
+import type { Clock } from "../clock.js";
+import { heapLimitBytes, usedHeapBytes } from "./heap.js";
+import { canCollect, collectGarbage } from "./v8-control.js";
 
 /** Share of the heap that documents leave to connections, requests and responses. */
 const reservedShare = 1 / 10;
@@ -15,8 +16,16 @@ export interface Heap {
   readonly collect: (() => void) | undefined;
 }
 
+/** Whether there is heap for a document, as readers of documents see it. */
+export interface DocumentRoom {
+  /** May collect garbage, if that might help. */
+  has(bytes: number): boolean;
+  /** Garbage does not count as free. */
+  readonly freeBytes: number;
+}
+
 /** Free heap of this process for documents of upstreams and records. V8 ends a process whose heap is full. */
-export class HeapRoom {
+export class HeapRoom implements DocumentRoom {
   readonly #clock: Clock;
   readonly #heap: Heap;
   #collectsFromMs = -Infinity;
@@ -50,15 +59,9 @@ export class HeapRoom {
 }
 
 function heapOfThisProcess(): Heap {
-  const { gc } = globalThis;
   return {
-    limitBytes: getHeapStatistics().heap_size_limit,
-    usedBytes: () => getHeapStatistics().used_heap_size,
-    collect:
-      gc === undefined
-        ? undefined
-        : (): void => {
-            gc();
-          },
+    limitBytes: heapLimitBytes(),
+    usedBytes: usedHeapBytes,
+    collect: canCollect() ? () => collectGarbage("all") : undefined,
   };
 }

@@ -1,0 +1,33 @@
+import { getHeapStatistics } from "node:v8";
+
+/**
+ * V8's heap. V8 ends a process whose heap is full, so whatever comes from outside is measured by `heapLimitBytes`, which
+ * `--max-old-space-size` of node sets. These are the shares:
+ *
+ * | what                                          | share of the limit                           | where                              |
+ * | --------------------------------------------- | -------------------------------------------- | ---------------------------------- |
+ * | flags of an agent                             | 4/5 of what is left without 10 MiB           | agent, store/heap-budget.ts        |
+ * | a document, or an answer, of an agent         | 1/8, at least 1 MiB                          | agent, store/heap-budget.ts        |
+ * | documents that a proxy reads                  | what is free of 9/10 without 32 MiB          | runtime, memory/heap-room.ts       |
+ * | messages that have come and are not read yet  | 1/4, at least 32 MiB                         | runtime, unread-bytes.ts           |
+ * | JSON and YAML while they are parsed           | what is free                                 | files, text/text-limits.ts         |
+ * | what peers hold                               | all for a proxy, 1/4 for an agent, ≤ 1 GiB   | server, limits/peer-memory-budget.ts |
+ * | requests of one turn of the event loop        | one for each 128 KiB                         | server, limits/read-fairness.ts    |
+ *
+ * The shares are limits and not reservations: together they are more than the heap, and each is for what one kind of peer could
+ * do alone. Messages, documents and answers lie outside of the heap, as Buffers; a larger heap stands for a larger container.
+ */
+export function heapLimitBytes(): number {
+  return getHeapStatistics().heap_size_limit;
+}
+
+/** Bytes in use, garbage included. */
+export function usedHeapBytes(): number {
+  return getHeapStatistics().used_heap_size;
+}
+
+/** What the heap has left; garbage does not count as free. */
+export function freeHeapBytes(): number {
+  const { heap_size_limit, used_heap_size } = getHeapStatistics();
+  return Math.max(0, heap_size_limit - used_heap_size);
+}
