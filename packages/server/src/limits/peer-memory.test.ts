@@ -1,7 +1,8 @@
 import { expect } from "chai";
 import { connectionBytes } from "./peer-account.js";
 import { streamBytes, type OpenAccount } from "@bunting/http2";
-import { PeerMemory, type Replaceable } from "./peer-memory.js";
+import type { Replaceable } from "./eviction-order.js";
+import { PeerMemory } from "./peer-memory.js";
 
 const kibibyte = 1024;
 const mebibyte = 1024 * kibibyte;

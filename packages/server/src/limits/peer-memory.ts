@@ -1,5 +1,13 @@
 import { streamBytes, type AccountBook, type OpenAccount } from "@bunting/http2";
 import {
+  bytesOrder,
+  endsInstead,
+  nextReplaced,
+  quietOrder,
+  type Evictables,
+  type Replaceable,
+} from "./eviction-order.js";
+import {
   Account,
   connectionBytes,
   ordinaryBytes,
@@ -10,19 +18,9 @@ import {
   type Ledger,
 } from "./peer-account.js";
 
-/**
- * Connections that may be evicted to make room for a new one. `idle`: those without a request, and those that have
- * only streams of events. `any`: those with other open requests too, if none of the former is left.
- */
-export type Replaceable = "none" | "idle" | "any";
-
-/** Bytes beyond its base that a connection with one stream takes. With no more, it is never evicted for the budgets. */
-const idleBytes = 12 * 1024;
 const mebibyte = 1024 * 1024;
 /** Size from which released memory counts for `onReleased`. V8 collects smaller pieces soon enough by itself. */
 const largeBytes = 16 * 1024;
-/** The newest 1/16 of all connections, at most 32, are protected, so they go last: room may just have been made for them. */
-const maxProtectedNewest = 32;
 /** Part of a budget down to which an eviction goes, so that the next charge does not start another one. */
 const enoughShare = 7 / 8;
 /** For how long a refusal is reported: clients try again within seconds. */
@@ -32,7 +30,8 @@ const endingShare = 1 / 8;
 /**
  * The ledger of the memory that peers make this process hold: an account for each connection, and two budgets. _Total_ bounds
  * all bytes. _Excess_ bounds the bytes beyond 64 KiB a connection, by 40 MiB, but 1/25 to 1/2 of total: a few greedy
- * connections end long before they use up what thousands of ordinary ones may. Connections end in this order:
+ * connections end long before they use up what thousands of ordinary ones may. Connections end in this order, which
+ * eviction-order.ts computes:
  *
  * | Case                | `replaceable` | Order                                                                              |
  * | ------------------- | ------------- | ---------------------------------------------------------------------------------- |
@@ -58,7 +57,6 @@ const endingShare = 1 / 8;
 export class PeerMemory implements AccountBook {
   readonly budgetBytes: number;
   readonly #maxExcessBytes: number;
-  readonly #replaceable: Replaceable;
   readonly #ledger: Ledger = {
     changed: (before, after) => this.#changed(before, after),
     turned: (account, before) => this.#turned(account, before),
@@ -71,6 +69,8 @@ export class PeerMemory implements AccountBook {
   readonly #accounts = new Set<Account>();
   /** Replaceable accounts; in each set, the one that became so first comes first. */
   readonly #replaceableSets: Readonly<Record<Activity, Set<Account> | undefined>>;
+  /** The same, as the order of evictions sees them. */
+  readonly #evictables: Evictables<Account>;
   /** Sums by the address of the peer. */
   readonly #shares = new Map<string, AddressShare>();
   #opened = 0;
@@ -94,13 +94,20 @@ export class PeerMemory implements AccountBook {
   ) {
     this.#nowMs = nowMs;
     this.budgetBytes = budgetBytes;
-    this.#replaceable = replaceable;
     this.#replaceableSets = {
       idle: replaceable === "none" ? undefined : new Set(),
       streaming: replaceable === "none" ? undefined : new Set(),
       busy: replaceable === "any" ? new Set() : undefined,
     };
     this.#maxExcessBytes = maxExcessBytes;
+    this.#evictables = {
+      budgetBytes,
+      replaceable,
+      all: this.#accounts,
+      byActivity: this.#replaceableSets,
+      shares: this.#shares,
+      newest: () => this.#opened,
+    };
   }
 
   /** Number of streams that one connection may have open: together they take half of the excess budget. */
@@ -141,7 +148,7 @@ export class PeerMemory implements AccountBook {
   makeRoom(address = "", bytes = connectionBytes): boolean {
     if (!this.#hasRoom(bytes) && this.#isExceeded) this.#evictToBudgets();
     while (!this.#hasRoom(bytes)) {
-      const replaced = this.#nextReplaceable(address);
+      const replaced = nextReplaced(this.#evictables, this.#shares.get(address)?.bytes ?? 0);
       if (replaced === undefined) {
         this.#refusedMs = this.#nowMs();
         return false;
@@ -207,66 +214,15 @@ export class PeerMemory implements AccountBook {
     return share;
   }
 
-  /** The connection to evict for a new one of the address: the first one of the address with the most bytes, and none of one with less than its own. */
-  #nextReplaceable(address: string): Account | undefined {
-    const ownBytes = this.#shares.get(address)?.bytes ?? 0;
-    const crowding = this.#crowdingShare(ownBytes);
-    // Of few addresses or many, but not of ten thousand connections: an attacker makes room be looked for all the time.
-    const greediest = crowding ?? this.#greediestShare(({ replaceable }) => replaceable > 0);
-    if (greediest === undefined || greediest.bytes < ownBytes) return undefined;
-    for (const account of this.#replaceableAccounts("idle", "streaming"))
-      if (account.share === greediest) return account;
-    if (crowding !== undefined) return this.#newestOf(crowding);
-    let next: Account | undefined;
-    for (const account of this.#replaceableAccounts("idle", "streaming")) {
-      const { bytes } = account.share;
-      if (bytes >= ownBytes && (next === undefined || bytes > next.share.bytes)) next = account;
-    }
-    if (next !== undefined) return next;
-    const { idle = [], streaming = [], busy = [] } = this.#replaceableSets;
-    const [oldestBusy] = busy;
-    if (oldestBusy !== undefined) return oldestBusy;
-    return [...idle, ...streaming].find(({ share }) => share === greediest);
-  }
-
-  /**
-   * The address that holds over half of the budget, if that is over twice as much as that of a new connection. All of its connections give way to
-   * that one: those that only hold their places may count as busy, as what TLS takes does while the connection is open.
-   */
-  #crowdingShare(ownBytes: number): AddressShare | undefined {
-    if (this.#replaceable !== "idle") return undefined;
-    const most = this.#greediestShare(() => true);
-    return most !== undefined && most.bytes > Math.max(this.budgetBytes / 2, 2 * ownBytes) ? most : undefined;
-  }
-
-  #newestOf(wanted: AddressShare | undefined): Account | undefined {
-    return wanted && [...this.#accounts].findLast(({ share }) => share === wanted);
-  }
-
-  #greediestShare(isEligible: (share: AddressShare) => boolean): AddressShare | undefined {
-    let greediest: AddressShare | undefined;
-    for (const share of this.#shares.values())
-      if (isEligible(share) && share.bytes > (greediest?.bytes ?? 0)) greediest = share;
-    return greediest;
-  }
-
   /** Evicts quiet connections while they hold most of the budget: then it is they who have used it up. */
   #evictQuiet(enoughBytes: number): void {
-    const quiet = [...this.#replaceableAccounts("idle", "streaming")];
+    const quiet = quietOrder(this.#evictables);
     let quietBytes = quiet.reduce((sum, { bytes }) => sum + bytes, 0);
-    // The sort is stable: within an address, the one that became quiet first goes first.
-    for (const account of quiet.sort((one, other) => other.share.bytes - one.share.bytes)) {
+    for (const account of quiet) {
       if (this.#bytes <= enoughBytes || quietBytes <= this.budgetBytes / 2) return;
       quietBytes -= account.bytes;
       this.#evict(account);
     }
-  }
-
-  *#replaceableAccounts(...activities: readonly Activity[]): Generator<Account> {
-    const protectedNewest = Math.min(maxProtectedNewest, Math.floor(this.#accounts.size / 16));
-    for (const activity of activities)
-      for (const account of this.#replaceableSets[activity] ?? [])
-        if (account.number <= this.#opened - protectedNewest) yield account;
   }
 
   get #isExceeded(): boolean {
@@ -282,13 +238,12 @@ export class PeerMemory implements AccountBook {
     const enoughBytes = this.budgetBytes * enoughShare;
     if (this.#bytes > this.budgetBytes) this.#evictQuiet(enoughBytes);
     const enoughExcessBytes = this.#maxExcessBytes * enoughShare;
-    for (const account of this.#evictable()) {
+    for (const account of bytesOrder(this.#evictables)) {
       if (this.#bytes <= enoughBytes && this.#excessBytes <= enoughExcessBytes) return;
       const isOverTotal = this.#bytes > this.budgetBytes;
       if (!account.isCounted || (account.bytes <= ordinaryBytes && !isOverTotal)) continue;
-      this.#evict(
-        (isOverTotal ? this.#newestOf(this.#crowdingShare(account.share.bytes)) : undefined) ?? account,
-      );
+      const instead = isOverTotal ? endsInstead(this.#evictables, account.share.bytes) : undefined;
+      this.#evict(instead ?? account);
     }
     if (this.#bytes > this.budgetBytes) this.#unevictableBytes = this.#bytes + this.budgetBytes / 64;
   }
@@ -296,21 +251,6 @@ export class PeerMemory implements AccountBook {
   #evict(account: Account): void {
     const endingBytes = this.#endingBytes + account.bytes;
     account.evict(this.#endingBytes === 0 || endingBytes <= this.budgetBytes * endingShare);
-  }
-
-  /** Connections that may be evicted because of their bytes, in the order of the table. */
-  #evictable(): Account[] {
-    const isEvictable = ({ bytes, baseBytes }: Account): boolean => bytes > baseBytes + idleBytes;
-    if (this.#replaceable === "any") {
-      const { idle = [], streaming = [], busy = [] } = this.#replaceableSets;
-      return [...idle, ...streaming, ...busy].filter(isEvictable);
-    }
-    // The sort is stable: the newest stays first among equals. All ordinary connections are equals: an application that
-    // connected long ago and has two requests must not end because a thousand newer connections hold less each.
-    return [...this.#accounts]
-      .filter(isEvictable)
-      .reverse()
-      .sort((one, other) => excessBytes(other.bytes) - excessBytes(one.bytes));
   }
 
   #forget(account: Account): void {
