@@ -1,22 +1,9 @@
 import { isAscii } from "node:buffer";
 import { maxDocumentDepth } from "./document-depth.js";
+import { heapWeights } from "./heap-weights.js";
 import { ProtocolError } from "./protocol-error.js";
 
-/**
- * What reading a document and encoding it for subscribers takes of the heap, as documents of eight shapes needed it at the least (4 MB each, with the flags of
- * the image). Of ordinary ones half of that stays.
- */
-const heapPerByte = 4;
-/** Of a text that has a character beyond Latin-1. */
-const heapPerWideByte = 6;
-const heapPerObject = 48;
-const heapPerList = 24;
-/** For each comma, and for each text beside its characters. */
-const heapPerItem = 12;
-/** In an object of many keys, a key takes three words, twice where it has grown. */
-const heapPerKey = 26;
-/** A flag has a hash and a text of its own, which is most of a small one. */
-export const heapPerFlag = 320;
+const weights = heapWeights.encoding;
 
 /** A document is an object, with "flags" or "$evaluators" in it, which are nested in turn. */
 const levelsAround = 2;
@@ -29,9 +16,9 @@ const [quote, backslash, comma, colon] = [0x22, 0x5c, 0x2c, 0x3a];
 const [openBracket, closeBracket, openBrace, closeBrace] = [0x5b, 0x5d, 0x7b, 0x7d];
 
 /**
- * How many bytes of the heap it takes to read a flag document and to encode it, about, computed without making anything of it: JSON.parse makes
- * 20 bytes of one byte, and V8 ends a process whose heap is full. Nor does JSON.parse mind how deep values are nested, for which it takes memory
- * beside the heap.
+ * Heap that it takes to read a flag document and to encode it, in bytes, by the weights of `encoding`. Computed without making anything of it:
+ * JSON.parse makes 20 bytes of one byte, and V8 ends a process whose heap is full. Nor does JSON.parse mind how deep values are nested, for which
+ * it takes memory beside the heap.
  *
  * @param levels how many levels deep objects and lists may be nested; default: those of a document
  * @throws ProtocolError DOCUMENT_INVALID if they are nested deeper
@@ -64,9 +51,9 @@ export function documentHeapBytes(json: Uint8Array, levels = maxDocumentDepth + 
         items++;
     }
   }
-  const perByte = isWide(json) ? heapPerWideByte : heapPerByte;
-  const parts = objects * heapPerObject + lists * heapPerList + items * heapPerItem;
-  return json.length * perByte + parts + keys * heapPerKey + flags * heapPerFlag;
+  const perByte = isWide(json) ? weights.wideByte : weights.byte;
+  const parts = objects * weights.object + lists * weights.list + items * weights.item;
+  return json.length * perByte + parts + keys * weights.property + flags * weights.flag;
 }
 
 function tooDeep(levels: number): ProtocolError {

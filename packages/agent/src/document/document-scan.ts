@@ -1,7 +1,6 @@
-import { isJsonObject, type JsonValue } from "@bunting/protocol";
+import { heapWeights, isJsonObject, type JsonValue } from "@bunting/protocol";
 import type { DocumentIndex } from "./document-index.js";
 import { EntryTable } from "./entry-table.js";
-import { heapWeights } from "./heap-weights.js";
 import { JsonScanner, ScanError } from "./json-scanner.js";
 import { isSameSlice, parseSlice, type Slice } from "./slice.js";
 
@@ -203,7 +202,7 @@ export class DocumentScan {
   #add(id: string, start: number): void {
     const scanner = this.#scanner;
     const weightBefore = scanner.weight;
-    const value = this.#readValue(heapWeights.flag);
+    const value = this.#readValue(heapWeights.serving.flag);
     const entry = {
       start,
       valueStart: value.start,

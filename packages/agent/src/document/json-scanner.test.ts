@@ -1,9 +1,9 @@
-import type { JsonValue } from "@bunting/protocol";
+import { heapWeights, type JsonValue } from "@bunting/protocol";
 import { expect } from "chai";
 import fc from "fast-check";
-import { heapWeights } from "./heap-weights.js";
 import { JsonScanner } from "./json-scanner.js";
 
+const weights = heapWeights.serving;
 const odd = fc.constantFrom('"', "\\", '\\"', "{", "}", "é", "日", "\u{1f600}", "$ref", "\n");
 const text = fc.oneof(
   { weight: 4, arbitrary: fc.string({ maxLength: 12 }) },
@@ -61,8 +61,8 @@ function expectSkipped(scanner: JsonScanner, value: JsonValue, json: string): vo
   expect(scanner.position - start).to.equal(Buffer.byteLength(json));
   expect(scanner.depth).to.equal(depthOf(value));
   // What stands alone in a list or object is charged with the commas around it.
-  const scalar = typeof value !== "object" && typeof value !== "string" ? heapWeights.item : 0;
-  expect(scanner.weight).to.equal(value === null ? heapWeights.item : weightOf(value) + scalar);
+  const scalar = typeof value !== "object" && typeof value !== "string" ? weights.item : 0;
+  expect(scanner.weight).to.equal(value === null ? weights.item : weightOf(value) + scalar);
 }
 
 function depthOf(value: JsonValue): number {
@@ -76,11 +76,11 @@ function weightOf(value: JsonValue): number {
   if (typeof value !== "object" || value === null) return 0;
   const isList = Array.isArray(value);
   const members = Object.entries(value as object) as [string, JsonValue][];
-  const commas = Math.max(0, members.length - 1) * heapWeights.item;
+  const commas = Math.max(0, members.length - 1) * weights.item;
   const inner = members.map(
-    ([key, member]) => (isList ? 0 : heapWeights.property + weightOfText(key)) + weightOf(member),
+    ([key, member]) => (isList ? 0 : weights.property + weightOfText(key)) + weightOf(member),
   );
-  const own = isList ? heapWeights.list : heapWeights.object;
+  const own = isList ? weights.list : weights.object;
   return own + commas + inner.reduce((sum, each) => sum + each, 0);
 }
 
@@ -88,5 +88,5 @@ function weightOfText(text: string): number {
   const json = JSON.stringify(text);
   const size = Buffer.byteLength(json) - 1;
   const isTwoByte = json.includes("\\") || Buffer.byteLength(json) !== json.length;
-  return heapWeights.string + (isTwoByte ? 2 * size : size);
+  return weights.string + (isTwoByte ? 2 * size : size);
 }

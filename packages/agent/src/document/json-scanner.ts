@@ -1,5 +1,5 @@
 import { isAscii } from "node:buffer";
-import { heapWeights, wideTextWeight } from "./heap-weights.js";
+import { heapWeights } from "@bunting/protocol";
 
 /** Thrown by the scanner: expected X, at which byte. Callers turn it into an AgentError with line and column. */
 export class ScanError extends Error {
@@ -25,12 +25,14 @@ const closeBracket = 0x5d;
 const openBrace = 0x7b;
 const closeBrace = 0x7d;
 
+const weights = heapWeights.serving;
+
 /** What a byte outside of strings adds to the weight, and to the depth. */
 const weightOfByte = new Uint16Array(256);
-weightOfByte[openBrace] = heapWeights.object;
-weightOfByte[openBracket] = heapWeights.list;
-weightOfByte[comma] = heapWeights.item;
-weightOfByte[colon] = heapWeights.property;
+weightOfByte[openBrace] = weights.object;
+weightOfByte[openBracket] = weights.list;
+weightOfByte[comma] = weights.item;
+weightOfByte[colon] = weights.property;
 const levelsOfByte = new Int8Array(256);
 levelsOfByte[openBrace] = levelsOfByte[openBracket] = 1;
 levelsOfByte[closeBrace] = levelsOfByte[closeBracket] = -1;
@@ -55,7 +57,7 @@ export class JsonScanner {
   depth = 0;
   /** True if a string `$ref` may occur in the value skipped last (false positives possible). */
   mentionsReference = false;
-  /** The heap that the values skipped since this was last set to 0 would take, in bytes; see heap-weights.ts. */
+  /** The heap that the values skipped since this was last set to 0 would take while it is served, in bytes. */
   weight = 0;
   /** The block examined last, and whether all its bytes are ASCII without escapes. */
   #plainFrom = 0;
@@ -165,7 +167,7 @@ export class JsonScanner {
     const end = indexOf(bytes, quote, position + 1);
     if (end < 0 || end >= this.#plainUntil) return this.#skipOddString();
     const size = end - position;
-    this.weight += heapWeights.string + size;
+    this.weight += weights.string + size * weights.textByte;
     this.mentionsReference ||= size === 5 && isReference(bytes, position + 1);
     this.position = end + 1;
     return false;
@@ -190,7 +192,8 @@ export class JsonScanner {
       const byte = bytes[at] ?? 0;
       if (byte === quote) {
         const size = at - position;
-        this.weight += heapWeights.string + (seen >= 0x80 || hasEscape ? wideTextWeight(size) : size);
+        this.weight +=
+          weights.string + size * (seen >= 0x80 || hasEscape ? perWideByte(size) : weights.textByte);
         this.mentionsReference ||= hasEscape || (size === 5 && isReference(bytes, position + 1));
         this.position = at + 1;
         return hasEscape;
@@ -215,8 +218,12 @@ export class JsonScanner {
     }
     if (at === position) throw this.unexpected("expected a value");
     this.position = at;
-    this.weight += heapWeights.item;
+    this.weight += weights.item;
   }
+}
+
+function perWideByte(textBytes: number): number {
+  return textBytes > weights.longTextBytes ? weights.longWideByte : weights.wideByte;
 }
 
 /** Buffer's own indexOf does the same through more layers. */

@@ -8,7 +8,7 @@ import { TempDirectory } from "@bunting/test/support/temp-directory.js";
 import { scaled } from "@bunting/test/support/scale.js";
 import { AgentError } from "../agent-error.js";
 import type { ChildReport } from "./heap-budget.child.js";
-import { shapes, type Shape } from "./heap-budget-shapes.fixture.js";
+import { shapes, type Shape } from "@bunting/protocol/internal/document-shapes.fixture.js";
 import { FlagStore } from "./flag-store.js";
 import { HeapBudget } from "./heap-budget.js";
 import { noStoreMetrics } from "./store-metrics.fixture.js";

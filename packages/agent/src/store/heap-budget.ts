@@ -22,7 +22,7 @@ export function largestDocumentBytes(limitBytes = heapLimitBytes()): number {
 
 /** Memory that flags may take. A full heap kills the process, so a document that does not fit is refused unparsed. */
 export class HeapBudget {
-  /** The heap that the flags of all sources may take together, in bytes, as heap-weights.ts counts. */
+  /** The heap that the flags of all sources may take together, in bytes, by the weights of `serving`. */
   readonly flagBytes: number;
   /** Size of the largest document that is read, in bytes. */
   readonly maxDocumentBytes: number;

@@ -1,6 +1,11 @@
-import { isJsonObject, maxDocumentDepth, type JsonObject, type JsonValue } from "@bunting/protocol";
+import {
+  heapWeights,
+  isJsonObject,
+  maxDocumentDepth,
+  type JsonObject,
+  type JsonValue,
+} from "@bunting/protocol";
 import type { DocumentIndex } from "../document/document-index.js";
-import { heapWeights } from "../document/heap-weights.js";
 import { indexDocument, type IndexedDocument } from "../document/index-document.js";
 import { ScanError } from "../document/json-scanner.js";
 import {
@@ -17,9 +22,6 @@ import {
   type InvalidFlag,
 } from "@bunting/evaluation";
 import { isSameSlice, parseSlice, parseText, type Slice } from "../document/slice.js";
-
-/** A rule that flags share is compiled, and written to in-process providers, once for each; see docs/memory.md. */
-const heapPerReferencedByte = 2;
 
 /** The document of one source, and the flags parsed from it. Immutable: an update creates a new one. */
 export interface SourceDocument {
@@ -111,7 +113,7 @@ function deriveFlags(
 ): ReadonlyMap<number, Flag | InvalidFlag> {
   const { entries } = indexed.index;
   // A flag with metadata of its own has a copy of the set's.
-  const copiedWeight = Object.keys(set.metadata).length * heapWeights.property;
+  const copiedWeight = Object.keys(set.metadata).length * heapWeights.serving.property;
   // In-process providers get the set's metadata in each flag.
   const writtenWeight = JSON.stringify(set.metadata).length;
   let weight = weightOf(rows, indexed);
@@ -121,7 +123,7 @@ function deriveFlags(
     entries.setReferenced(row, 0);
     const result = deriveFlag(indexed.index, row, {
       ...set,
-      onReferences: (bytes) => entries.setReferenced(row, bytes * heapPerReferencedByte),
+      onReferences: (bytes) => entries.setReferenced(row, bytes * heapWeights.serving.referencedByte),
     });
     if ("metadata" in result) {
       const copied = result.metadata === set.metadata ? 0 : copiedWeight;
@@ -196,7 +198,9 @@ function rowsToDerive(
 function weightOf(rows: readonly number[], { index, changedRows }: IndexedDocument): number {
   const changed = new Set(changedRows);
   const weights = rows.map((row) =>
-    changed.has(row) || index.entries.mentionsReference(row) ? index.entries.weight(row) : heapWeights.flag,
+    changed.has(row) || index.entries.mentionsReference(row)
+      ? index.entries.weight(row)
+      : heapWeights.serving.flag,
   );
   return weights.reduce((sum, weight) => sum + weight, 0);
 }

@@ -1,15 +1,12 @@
 import {
   documentHeapBytes,
-  heapPerFlag,
+  heapWeights,
   maxDocumentDepth,
   ReplicaDocument,
   type FlagDocument,
 } from "@bunting/protocol";
 import type { Delta, SnapshotMessage } from "@bunting/sync-client/messages";
 import { runInSlices, type DocumentRoom } from "@bunting/runtime";
-
-/** Heap needed to re-encode the current document, per byte; most of it is already allocated. */
-const heapPerCurrentByte = 4;
 
 /** A value, or why there is none: what was done before its result is asked for. */
 type Outcome<Value> = { readonly value: Value } | { readonly cause: unknown };
@@ -72,7 +69,7 @@ export function heapToRead(message: SnapshotMessage | Delta, current: ReplicaDoc
   const changes = [...flags.map(({ flag }) => flag), metadata, evaluators];
   return changes.reduce<number>(
     (sum, change) => sum + (change === undefined ? 0 : documentHeapBytes(change, maxDocumentDepth + 1)),
-    (current?.bytes ?? 0) * heapPerCurrentByte + flags.length * heapPerFlag,
+    (current?.bytes ?? 0) * heapWeights.encoding.heldByte + flags.length * heapWeights.encoding.flag,
   );
 }
 

@@ -1,5 +1,5 @@
-import { encodeDocument } from "@bunting/protocol";
-import { makeFlagSet } from "../../../../bench/fixtures/flag-set.js";
+import { makeFlagSet } from "../../../bench/fixtures/flag-set.js";
+import { encodeDocument } from "./flag-document.js";
 
 /** A flag document of about so many bytes; no two seeds have a flag in common. */
 export type Shape = (bytes: number, seed: number) => string;
