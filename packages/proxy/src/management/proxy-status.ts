@@ -1,6 +1,7 @@
 import type { RequestListener } from "node:http";
 import { sleep, type Runnable } from "@bunting/runtime";
 import { agentCounts } from "./agent-counts.js";
+import { agentsOfAddresses } from "./agents-of-addresses.js";
 import { lateSubscribers } from "./status/late-subscribers.js";
 import { readStatus, searchTopics, timesOf, type StatusParts } from "./status/read-status.js";
 import type { StatusAudience } from "./status/status-access.js";
@@ -22,6 +23,7 @@ export class ProxyStatus implements Runnable {
       {
         report: (seesReaders) => statusReport(parts, seesReaders),
         agents: (from) => agentCounts(parts.topics(), from),
+        agentsOf: (addresses) => agentsOfAddresses(parts.topics(), addresses, timesOf(parts)),
         feed,
         search: (query, seesSubscribers) => searchTopics(parts, query, seesSubscribers),
       },

@@ -74,6 +74,9 @@ describe("statusPage", () => {
         pages.push(from);
         return { topics: [{ topic: "default/b", generation: 4, subscribers: 3, current: 2, refusing: 1 }] };
       },
+      agentsOf: (addresses: readonly string[]) => ({
+        addresses: addresses.map((address) => ({ address, subscriptions: 1, current: 0 })),
+      }),
       feed: {
         open: (_: unknown, response: ServerResponse, seesAddresses: boolean) => {
           opened.push(seesAddresses);
@@ -162,6 +165,24 @@ describe("statusPage", () => {
       expect(pages).to.deep.equal([from]);
     });
   }
+
+  it("is what there is from some addresses, for who asks on loopback or with a token, and no more of them than a limit", async () => {
+    const of = async (addresses: string, token?: string, audience: StatusAudience = "loopback") => {
+      const path = `/status?agents&addresses=${addresses}`;
+      const response = await ask(audience, token === undefined ? "127.0.0.1" : outside, "*/*", path, token);
+      return (await response.json()) as { readonly addresses?: readonly { readonly address: string }[] };
+    };
+    const answer = { address: "10.0.0.1", subscriptions: 1, current: 0 };
+    expect(await of("10.0.0.1")).to.deep.equal({ addresses: [answer] });
+    expect((await of("10.0.0.1,fd00::1,")).addresses?.map(({ address }) => address)).to.deep.equal([
+      ...["10.0.0.1", "fd00::1"],
+    ]);
+    expect((await of(Array.from({ length: 500 }, () => "10.0.0.1").join())).addresses).to.have.lengthOf(128);
+    expect((await of("")).addresses).to.deep.equal([]);
+    if (outside === undefined) return;
+    expect(await of("10.0.0.1", "Bearer token")).to.deep.equal({ addresses: [answer] });
+    expect(await of("10.0.0.1", "", "all"), "anybody").to.have.all.keys("topics");
+  });
 
   const outside = Object.values(networkInterfaces())
     .flat()

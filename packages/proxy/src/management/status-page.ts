@@ -2,6 +2,7 @@ import type { IncomingMessage, RequestListener, ServerResponse } from "node:http
 import { authorizationOf, type CallerTokens } from "@bunting/server";
 import type { PageAccess } from "../access/page-access.js";
 import type { AgentCounts } from "./agent-counts.js";
+import { maxAskedAddresses, type AgentsOfAddresses } from "./agents-of-addresses.js";
 import { answerPage } from "./answer-page.js";
 import { statusPageHtml, statusPagePolicy } from "./gen/status-page-asset.js";
 import { guardPage } from "./page-guard.js";
@@ -15,6 +16,7 @@ export interface StatusAnswers {
   readonly report: (seesSubscribers: boolean) => StatusReport;
   /** @param from position of a page; undefined: all */
   readonly agents: (from: number | undefined) => AgentCounts;
+  readonly agentsOf: (addresses: readonly string[]) => AgentsOfAddresses;
   readonly feed: Pick<StatusFeed, "open">;
   readonly search: (query: TopicQuery, seesSubscribers: boolean) => TopicsSection;
 }
@@ -27,7 +29,7 @@ export interface StatusReaders {
 
 /**
  * /status, in the form that the request accepts: a page for browsers, events for that page, else JSON: the whole report, or with
- * `?search=…&only=…&offset=…` one page of topics, or with `?agents` what the operator reads, with `&from=…` a page of it.
+ * `?search=…&only=…&offset=…` one page of topics, or with `?agents` what the operator reads: with `&from=…` a page of it, with `&addresses=…` of some.
  *
  * @param readers.pages given where callers have an identity: then everyone who does not ask on loopback needs one. What subscribers are called is shown
  * on loopback, and to those whom RBAC lets read it.
@@ -40,31 +42,42 @@ export function statusPage(
 ): RequestListener {
   const local = inForm(answers, true);
   const nameless = inForm(answers, false);
+  const forOperator = inForm(answers, false, true);
   const remote =
     pages === undefined ? nameless : guardPage(pages, "/status", inForm(answers, pages.isByPermission));
   const hasToken = (request: IncomingMessage): boolean => tokens?.has(authorizationOf(request)) === true;
   return (request, response) => {
     const access = statusAccess(request, audience);
     const isLocal = access.isGranted && access.isLocal;
-    if (!isLocal && audience !== "off" && hasToken(request)) nameless(request, response);
+    if (!isLocal && audience !== "off" && hasToken(request)) forOperator(request, response);
     else if (!access.isGranted) answer(response, 403, "text/plain; charset=utf-8", `${access.refusal}.\n`);
     else if (access.isLocal) local(request, response);
     else remote(request, response);
   };
 }
 
-/** @param seesSubscribers whether addresses and ServiceAccounts of subscribers are shown */
-function inForm({ report, agents, feed, search }: StatusAnswers, seesSubscribers: boolean): RequestListener {
+/**
+ * @param seesSubscribers whether addresses and ServiceAccounts of subscribers are shown
+ * @param knowsAddresses whether who asks about an address is told what there is from it
+ */
+function inForm(
+  { report, agents, agentsOf, feed, search }: StatusAnswers,
+  seesSubscribers: boolean,
+  knowsAddresses = seesSubscribers,
+): RequestListener {
   return (request, response) => {
     const accepts = request.headers.accept ?? "";
     const query = queryOf(request.url ?? "");
     const counts = countsQueryOf(request.url ?? "");
+    const addresses = addressesOf(request.url ?? "");
     if (accepts.includes("text/event-stream")) feed.open(request, response, seesSubscribers);
     else if (accepts.includes("text/html")) {
       response.setHeader("content-security-policy", statusPagePolicy);
       response.setHeader("referrer-policy", "no-referrer");
       answer(response, 200, "text/html; charset=utf-8", statusPageHtml);
-    } else if (counts !== undefined)
+    } else if (addresses !== undefined && knowsAddresses)
+      answer(response, 200, "application/json", `${JSON.stringify(agentsOf(addresses))}\n`);
+    else if (counts !== undefined)
       answer(response, 200, "application/json", `${JSON.stringify(agents(counts.from))}\n`);
     else if (query !== undefined)
       answer(response, 200, "application/json", `${JSON.stringify(search(query, seesSubscribers))}\n`);
@@ -78,6 +91,13 @@ function countsQueryOf(url: string): { readonly from: number | undefined } | und
   if (found === null) return undefined;
   const from = found.groups?.["from"];
   return { from: from === undefined ? undefined : Number(from) };
+}
+
+/** Undefined unless it is asked what there is from some addresses. */
+function addressesOf(url: string): readonly string[] | undefined {
+  if (countsQueryOf(url) === undefined) return undefined;
+  const asked = new URLSearchParams(url.slice(url.indexOf("?") + 1)).get("addresses");
+  return asked === null ? undefined : asked.split(",", maxAskedAddresses).filter((each) => each !== "");
 }
 
 const maxSearchCharacters = 200;

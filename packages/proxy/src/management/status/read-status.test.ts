@@ -10,12 +10,13 @@ import type { Grant } from "../../access/grants.js";
 import { ProxyError } from "../../proxy-error.js";
 import { proxyMetrics } from "../../proxy-metrics.js";
 import type { BackplaneReport } from "../../source/backplane/backplane-metrics.js";
-import type { Subscription } from "../../topic/subscription.js";
+import type { Subscriber, Subscription } from "../../topic/subscription.js";
 import { TopicRegistry } from "../../topic/topic-registry.js";
 import type { LeftSubscriber } from "../../subscriber/left-behind.js";
 import { agentCounts, countsPerPage } from "../agent-counts.js";
+import { agentsOfAddresses } from "../agents-of-addresses.js";
 import { statusReport, type StatusReport } from "../status-report.js";
-import { readStatus, searchTopics, type StatusParts } from "./read-status.js";
+import { readStatus, searchTopics, timesOf, type StatusParts } from "./read-status.js";
 import { StatusObservations, steadyNow } from "./status-observations.js";
 
 describe("readStatus", () => {
@@ -64,12 +65,19 @@ describe("readStatus", () => {
       topics: () => topics.topics(),
       subscribers: { programs: () => [], leftBehind: () => new Set() },
     };
-    const subscribe = (key: TopicKey, remoteAddress = "10.0.0.1"): Subscription =>
-      topics.subscribe(key, {
-        connection: { remoteAddress } as TransportSession,
-        wake: () => undefined,
-        refuse: () => undefined,
-      });
+    const subscribe = (
+      key: TopicKey,
+      remoteAddress = "10.0.0.1",
+      rest: Pick<Subscriber, "lastDigest"> = {},
+    ): Subscription =>
+      topics.subscribe(
+        key,
+        Object.assign(rest, {
+          connection: { remoteAddress } as TransportSession,
+          wake: () => undefined,
+          refuse: () => undefined,
+        }),
+      );
     return { clock, source, parts, subscribe };
   }
 
@@ -119,6 +127,44 @@ describe("readStatus", () => {
       topics: [{ topic: keys.at(-1), subscribers: 1, current: 0, refusing: 0 }],
     });
     expect(agentCounts(parts.topics(), 1_000_000)).to.deep.equal({ topics: [] });
+  });
+
+  it("tells the operator of an address whether all that is subscribed from there has what is served", async () => {
+    const { clock, source, parts, subscribe } = useStatus();
+    const [a, b] = ["demo/a", "demo/b"] as TopicKey[];
+    if (a === undefined || b === undefined) throw new Error("there are two");
+    const acknowledging = { lastDigest: "" };
+    const of = (address: string): readonly number[] => {
+      const [found] = agentsOfAddresses(parts.topics(), [address], timesOf(parts)).addresses;
+      return [found?.subscriptions ?? -1, found?.current ?? -1];
+    };
+    const written = subscribe(a);
+    subscribe(a, "10.0.0.2", acknowledging);
+    expect(of("10.0.0.1"), "nothing was read yet").to.deep.equal([1, 0]);
+    expect(of("10.0.0.9")).to.deep.equal([0, 0]);
+    source.publish(a, version(1), { uid: "u", generation: 1 });
+    await turn();
+    expect([of("10.0.0.1"), of("10.0.0.2")]).to.deep.equal([
+      [1, 0],
+      [1, 0],
+    ]);
+    takeAll([written]);
+    expect(of("10.0.0.1"), "its protocol has no acks").to.deep.equal([1, 1]);
+    expect(of("10.0.0.2"), "it was sent, and not acknowledged").to.deep.equal([1, 0]);
+    const [topic] = parts.topics();
+    acknowledging.lastDigest = topic?.newest?.digest ?? "";
+    expect(of("10.0.0.2")).to.deep.equal([1, 1]);
+    source.publish(a, version(2), { uid: "u", generation: 2 });
+    await turn();
+    expect(of("10.0.0.2"), "an edit that is just being sent").to.deep.equal([1, 1]);
+    clock.advance(1_000);
+    expect(of("10.0.0.2")).to.deep.equal([1, 0]);
+    subscribe(b, "10.0.0.1");
+    takeAll([written]);
+    expect(of("10.0.0.1"), "of one of two").to.deep.equal([2, 1]);
+    source.missing(b);
+    await turn();
+    expect(of("10.0.0.1"), "there is nothing to have").to.deep.equal([2, 2]);
   });
 
   it("tells what is shared with other replicas, and nothing of that for a proxy alone", () => {
