@@ -1,9 +1,8 @@
 import type { Context } from "@bunting/runtime";
 import type { ProxyError } from "../proxy-error.js";
 import type { ProxyMetrics } from "../proxy-metrics.js";
-import { Broadcast } from "./broadcast.js";
 import { Convergence, type ConvergenceState } from "./convergence.js";
-import type { FanOut } from "./fan-out.js";
+import type { FanOut, Pass } from "./fan-out.js";
 import type { TopicCharge } from "./topic-charge.js";
 import { SubscriptionList } from "./subscription-list.js";
 import type { Subscriber, Subscription } from "./subscription.js";
@@ -16,18 +15,24 @@ export interface TopicSubscribersOptions {
   readonly onConverged: (state: ConvergenceState) => void;
 }
 
-/** All subscriptions of a topic. They are woken and refused through the fan-out, and counted as waiting while there is no snapshot. */
-export class TopicSubscribers {
+/**
+ * All subscriptions of a topic. They are woken and refused through the fan-out, and counted as waiting while there is no snapshot.
+ *
+ * A wake while a pass is under way begins no second one: those not passed yet find the newest anyway, and once the pass is at its end it
+ * starts over for those already passed. So all end at the newest however often it changes, and a stream of publishes can't keep the pass
+ * from reaching the last subscriber.
+ */
+export class TopicSubscribers implements Pass {
   readonly #options: TopicSubscribersOptions;
   readonly #subscriptions = new SubscriptionList();
-  readonly #broadcast: Broadcast;
   readonly #convergence: Convergence;
+  #isUnderWay = false;
+  #startOver = false;
   #isWaiting = true;
   #waiting = 0;
 
   constructor(options: TopicSubscribersOptions) {
     this.#options = options;
-    this.#broadcast = new Broadcast(this.#subscriptions, options.fanOut);
     this.#convergence = new Convergence(options.context.clock, options.context.metrics, options.onConverged);
   }
 
@@ -62,7 +67,26 @@ export class TopicSubscribers {
 
   /** Wakes all, also those added while it is under way. */
   wake(): void {
-    this.#broadcast.publish();
+    if (this.#isUnderWay) {
+      this.#startOver = true;
+      return;
+    }
+    this.#isUnderWay = true;
+    this.#subscriptions.rewind();
+    this.#options.fanOut.begin(this);
+  }
+
+  /** Called by the fan-out only. */
+  step(): boolean {
+    let subscription = this.#subscriptions.step();
+    if (subscription === undefined && this.#startOver) {
+      this.#startOver = false;
+      this.#subscriptions.rewind();
+      subscription = this.#subscriptions.step();
+    }
+    this.#isUnderWay = subscription !== undefined;
+    subscription?.subscriber.wake();
+    return this.#isUnderWay;
   }
 
   /** Wakes those who are told of it, because the source has become stale or fresh. */
