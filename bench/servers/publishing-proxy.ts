@@ -41,7 +41,7 @@ class HandedSource implements FlagSource {
     const document = sequencedDocument(input);
     const publishedMs = monotonicMs();
     for (const sink of this.#sinks.values())
-      sink.document(document, { noticedMs: systemClock.monotonicMs() });
+      sink.report({ kind: "document", document, version: { noticedMs: systemClock.monotonicMs() } });
     return { publishedMs };
   }
 }

@@ -85,21 +85,21 @@ export class ScriptedSource implements FlagSource {
 
   delete(topic: TopicKey): void {
     this.#existing.delete(topic);
-    this.#watches.get(topic)?.sink.deleted();
+    this.#watches.get(topic)?.sink.report({ kind: "deleted" });
   }
 
   missing(topic: TopicKey): void {
-    this.#watches.get(topic)?.sink.missing();
+    this.#watches.get(topic)?.sink.report({ kind: "missing" });
   }
 
   stale(topic: TopicKey, reason: Error): void {
-    this.#watches.get(topic)?.sink.stale(reason);
+    this.#watches.get(topic)?.sink.report({ kind: "stale", reason });
   }
 
   #answer(topic: TopicKey, watch: Watch): void {
     if (watch.signal.aborted) return;
     const document = this.#existing.get(topic);
-    if (document === undefined) watch.sink.missing();
+    if (document === undefined) watch.sink.report({ kind: "missing" });
     else this.#tellDocument(watch, document, this.#versions.get(topic));
   }
 
@@ -112,6 +112,7 @@ export class ScriptedSource implements FlagSource {
     this.#resourceVersion++;
     const resourceVersion = String(this.#resourceVersion);
     const noticedMs = this.#clock.monotonicMs();
-    watch?.sink.document(document, { noticedMs, resourceVersion, ...version }, history);
+    const told = { noticedMs, resourceVersion, ...version };
+    watch?.sink.report({ kind: "document", document, version: told, history });
   }
 }

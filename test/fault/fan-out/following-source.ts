@@ -108,12 +108,14 @@ export class FollowingSource implements FlagSource {
 
   #tell(watch: Watch | undefined, entry: HistoryEntry | undefined): void {
     if (watch === undefined) return;
-    if (entry === undefined) watch.sink.missing();
-    else if (entry.document === undefined) {
+    if (entry?.document === undefined) {
       // To a watch that is told of nothing else before, there is none.
-      if (this.#told.has(watch)) watch.sink.deleted();
-      else watch.sink.missing();
-    } else watch.sink.document(entry.document, { noticedMs: this.#clock.monotonicMs(), ...entry.version });
+      const isDeleted = entry !== undefined && this.#told.has(watch);
+      watch.sink.report({ kind: isDeleted ? "deleted" : "missing" });
+    } else {
+      const version = { noticedMs: this.#clock.monotonicMs(), ...entry.version };
+      watch.sink.report({ kind: "document", document: entry.document, version });
+    }
     this.#told.add(watch);
   }
 }

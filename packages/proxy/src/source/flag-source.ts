@@ -43,28 +43,36 @@ export interface SourceSink {
   readonly history?: readonly PastVersion[] | undefined;
   /** The flags of the last document, for those that a later one has in a form that can't be served. Absent if the sink keeps none. */
   flags?(): JsonObject | undefined;
-  /**
-   * The newest document. If it equals the last one, the topic drops it.
-   *
-   * @param history the versions before it, as far as the source knows them. It may be wrong: only the size of deltas may
-   *   depend on it
-   * @throws if the document can't be encoded; the topic is then unchanged, and the source calls `stale` with the reason
-   */
-  document(document: FlagDocument, version: SourceVersion, history?: readonly PastVersion[]): void;
-  /** The object has a new version with the same document: an edit of metadata or status. */
-  sameDocument(version: SourceVersion): void;
-  /** A consistent read found no such document, and this source never had one. */
-  missing(): void;
-  /**
-   * The document is gone. The last one stays in force until the topic's deletion policy says otherwise.
-   *
-   * @param applied the deletion policy to apply at once, because the source has waited for the grace already; absent: the
-   *   topic applies its own policy after its own grace
-   */
-  deleted(applied?: "keep" | "empty" | "close"): void;
-  /** The source can't follow changes for now, or the document is invalid. The last document stays in force. */
-  stale(reason: Error): void;
+  /** @throws if a document can't be encoded; the topic is then unchanged, and the source reports it as stale for that reason */
+  report(report: SourceReport): void;
 }
+
+/** The newest document. If it equals the last one, the topic drops it. */
+export interface DocumentReport {
+  readonly kind: "document";
+  readonly document: FlagDocument;
+  readonly version: SourceVersion;
+  /** The versions before it, as far as the source knows them. They may be wrong: only the size of deltas may depend on them. */
+  readonly history?: readonly PastVersion[] | undefined;
+}
+
+/** There is no document. The last one stays in force until the deletion policy says otherwise. */
+export interface AbsenceReport {
+  /** `missing`: a consistent read found none, and this source never had one. */
+  readonly kind: "missing" | "deleted";
+  /** The policy to apply at once, because the source has waited for the grace already; absent: the topic applies its own after its grace. */
+  readonly applied?: "keep" | "empty" | "close";
+}
+
+/**
+ * The state of a topic. `sameDocument`: the object has a new version with the same document, by an edit of metadata or status. `stale`: the
+ * source can't follow changes for now, or the document is invalid; the last state stays in force.
+ */
+export type SourceReport =
+  | DocumentReport
+  | { readonly kind: "sameDocument"; readonly version: SourceVersion }
+  | AbsenceReport
+  | { readonly kind: "stale"; readonly reason: Error };
 
 /** Which version of its object a document is. Fields that the kind of source does not know are absent. */
 export interface SourceVersion {

@@ -13,7 +13,7 @@ import { patienceMs } from "@bunting/test/support/event-queue.js";
 import { createLogger, systemClock, type Clock } from "@bunting/runtime";
 import { expect } from "chai";
 import { DirectorySource } from "./directory/directory-source.js";
-import type { FlagSource, SourceSink, SourceVersion } from "./flag-source.js";
+import type { FlagSource, SourceSink, SourceVersion, SourceReport } from "./flag-source.js";
 import type { WatchCounts } from "./kubernetes/watch-metrics.js";
 import type { SourceMetrics } from "./source-metrics.js";
 
@@ -39,26 +39,25 @@ export class RecordingSink implements SourceSink {
     return text === undefined ? undefined : (JSON.parse(text) as FlagDocument).flags;
   }
 
-  document(document: FlagDocument, version: SourceVersion, history?: readonly PastVersion[]): void {
-    this.histories.push(history);
-    this.#add({ kind: "document", text: encodeDocument(document), version });
-  }
-
-  sameDocument(version: SourceVersion): void {
-    this.sameDocuments++;
-    this.#add({ kind: "document", text: this.lastText ?? "", version });
-  }
-
-  missing(): void {
-    this.#add({ kind: "missing" });
-  }
-
-  deleted(): void {
-    this.#add({ kind: "deleted" });
-  }
-
-  stale(reason: Error): void {
-    this.#add({ kind: "stale", reason });
+  report(report: SourceReport): void {
+    switch (report.kind) {
+      case "document": {
+        const { kind, document, version, history } = report;
+        this.histories.push(history);
+        this.#add({ kind, text: encodeDocument(document), version });
+        return;
+      }
+      case "sameDocument":
+        this.sameDocuments++;
+        this.#add({ kind: "document", text: this.lastText ?? "", version: report.version });
+        return;
+      case "missing":
+      case "deleted":
+        this.#add({ kind: report.kind });
+        return;
+      case "stale":
+        this.#add(report);
+    }
   }
 
   get last(): SinkEvent | undefined {

@@ -54,7 +54,11 @@ function useTopic(policies: Partial<TopicPolicies> = {}, stepsPerTurn = 256) {
       return idle;
     },
     tell: (number: number | "empty") =>
-      topic.document(version(number), { noticedMs: clock.monotonicMs(), resourceVersion: String(number) }),
+      topic.report({
+        kind: "document",
+        document: version(number),
+        version: { noticedMs: clock.monotonicMs(), resourceVersion: String(number) },
+      }),
     turn: () => {
       const callback = turns.shift();
       callback?.();
@@ -98,7 +102,7 @@ describe("a topic", () => {
     const { topic, tell, counts } = useTopic();
     const early = new Reader(topic);
     expect(topic.state.kind).to.equal("starting");
-    topic.missing();
+    topic.report({ kind: "missing" });
     const later = new Reader(topic);
     expect(topic.state.kind).to.equal("missing");
     expect(counts.held).to.equal(2);
@@ -115,10 +119,10 @@ describe("a topic", () => {
   it("warns once that a document does not exist, and names it", () => {
     const { topic, logged } = useTopic();
     new Reader(topic);
-    topic.missing();
-    topic.missing();
-    topic.stale(new Error("away"));
-    topic.missing();
+    topic.report({ kind: "missing" });
+    topic.report({ kind: "missing" });
+    topic.report({ kind: "stale", reason: new Error("away") });
+    topic.report({ kind: "missing" });
     const warnings = logged("warn").filter((line) => line.includes("does not exist"));
     expect(warnings).to.have.length(1);
     expect(warnings[0]).to.include('"topic":"demo/flags"');
@@ -128,7 +132,7 @@ describe("a topic", () => {
     const { topic, tell, turn } = useTopic({ missingPolicy: "fail" });
     const early = new Reader(topic);
     expect(early.refusal).to.be.undefined;
-    topic.missing();
+    topic.report({ kind: "missing" });
     while (turn());
     expect(early.refusal).to.have.property("code", "TOPIC_MISSING");
     expect(topic.size).to.equal(0);
@@ -140,8 +144,15 @@ describe("a topic", () => {
   it("does not send an equal document again, but keeps the new version of its object", () => {
     const { topic, counts } = useTopic();
     const reader = new Reader(topic);
-    topic.document(version(1), { noticedMs: 0, uid: "a", resourceVersion: "1" });
-    topic.document(version(1), { noticedMs: 0, uid: "b", resourceVersion: "2" });
+    for (const [uid, resourceVersion] of [
+      ["a", "1"],
+      ["b", "2"],
+    ] as const)
+      topic.report({
+        kind: "document",
+        document: version(1),
+        version: { noticedMs: 0, uid, resourceVersion },
+      });
     expect(reader.got).to.deep.equal(["v1"]);
     expect(topic.sequence).to.equal(1);
     expect(topic.newest?.version).to.deep.equal({ noticedMs: 0, uid: "b", resourceVersion: "2" });
@@ -150,7 +161,8 @@ describe("a topic", () => {
 
   it("serves a document of more than the 4 MiB that most clients accept, and warns of it", () => {
     const { topic, logged } = useTopic();
-    topic.document({ flags: { f: { state: "x".repeat(4 * 1024 * 1024) } } }, { noticedMs: 0 });
+    const document = { flags: { f: { state: "x".repeat(4 * 1024 * 1024) } } };
+    topic.report({ kind: "document", document, version: { noticedMs: 0 } });
     expect(logged("warn")).to.have.length(1);
     expect(logged("warn")[0]).to.include("4 MiB").and.include("demo/flags");
     expect(new Reader(topic).got).to.have.length(1);
@@ -159,8 +171,8 @@ describe("a topic", () => {
   it("keeps serving while the source is stale, and is live again with its next document", () => {
     const { topic, tell, counts } = useTopic();
     tell(1);
-    topic.stale(new Error("away"));
-    topic.stale(new Error("still away"));
+    topic.report({ kind: "stale", reason: new Error("away") });
+    topic.report({ kind: "stale", reason: new Error("still away") });
     expect(topic.state.kind).to.equal("stale");
     expect(new Reader(topic).got).to.deep.equal(["v1"]);
     tell(1);
@@ -170,23 +182,23 @@ describe("a topic", () => {
 
   it("takes over the version of an object whose document is the same, and sends nothing", () => {
     const { topic, tell } = useTopic();
-    topic.sameDocument({ noticedMs: 0, resourceVersion: "1" });
+    topic.report({ kind: "sameDocument", version: { noticedMs: 0, resourceVersion: "1" } });
     expect(topic.state.kind, "without a document").to.equal("starting");
     tell(1);
     const reader = new Reader(topic);
-    topic.stale(new Error("away"));
-    topic.sameDocument({ noticedMs: 0, resourceVersion: "2" });
+    topic.report({ kind: "stale", reason: new Error("away") });
+    topic.report({ kind: "sameDocument", version: { noticedMs: 0, resourceVersion: "2" } });
     expect(topic.state.kind).to.equal("live");
     expect(topic.newest?.version.resourceVersion).to.equal("2");
     expect(reader.got).to.deep.equal(["v1"]);
-    topic.deleted();
-    topic.sameDocument({ noticedMs: 0, resourceVersion: "3" });
+    topic.report({ kind: "deleted" });
+    topic.report({ kind: "sameDocument", version: { noticedMs: 0, resourceVersion: "3" } });
     expect(topic.state.kind).to.equal("deleted");
   });
 
   it("holds subscribers while the source has reported nothing but that it is stale", () => {
     const { topic, tell } = useTopic({ missingPolicy: "fail" });
-    topic.stale(new Error("away"));
+    topic.report({ kind: "stale", reason: new Error("away") });
     const reader = new Reader(topic);
     expect(reader.refusal).to.be.undefined;
     tell(1);
@@ -260,7 +272,7 @@ describe("a topic", () => {
     slow.isSlow = true;
     tell(1);
     expect(topic.convergence.behind).to.equal(1);
-    topic.deleted();
+    topic.report({ kind: "deleted" });
     clock.advance(graceMs);
     while (turn());
     expect(topic.convergence.behind).to.equal(0);
@@ -278,8 +290,8 @@ describe("a topic", () => {
     });
     topic.subscribe({ wake: () => woken.push("an agent"), refuse });
     const away = new Error("away");
-    topic.stale(away);
-    topic.stale(away);
+    topic.report({ kind: "stale", reason: away });
+    topic.report({ kind: "stale", reason: away });
     tell(1);
     expect(woken).to.deep.equal(["away", "fresh"]);
   });
@@ -289,7 +301,7 @@ describe("a topic", () => {
     tell(1);
     let woken = 0;
     topic.subscribe({ readsTombstones: true, wake: () => woken++, refuse: () => undefined });
-    topic.deleted();
+    topic.report({ kind: "deleted" });
     while (turn());
     expect(woken, "in the grace").to.equal(0);
     clock.advance(graceMs);
@@ -399,7 +411,7 @@ describe("a topic whose document is deleted", () => {
       const { topic, clock, tell } = useTopic({ deletionPolicy });
       const before = new Reader(topic);
       tell(1);
-      topic.deleted();
+      topic.report({ kind: "deleted" });
       clock.advance(graceMs - 1);
       const during = new Reader(topic);
       expect(topic.isInGrace).to.be.true;
@@ -413,7 +425,7 @@ describe("a topic whose document is deleted", () => {
       const { topic, clock, tell, turn } = useTopic({ deletionPolicy });
       const same = new Reader(topic);
       tell(1);
-      topic.deleted();
+      topic.report({ kind: "deleted" });
       clock.advance(graceMs / 2);
       tell(1);
       expect(clock.pendingTimers).to.equal(0);
@@ -421,7 +433,7 @@ describe("a topic whose document is deleted", () => {
       while (turn());
       expect(topic.state.kind).to.equal("live");
       expect(same.got).to.deep.equal(["v1"]);
-      topic.deleted();
+      topic.report({ kind: "deleted" });
       tell(2);
       expect(same.got).to.deep.equal(["v1", "v2"]);
       expect(same.refusal).to.be.undefined;
@@ -430,7 +442,7 @@ describe("a topic whose document is deleted", () => {
     it(`settles the deletion although the document that came back can't be encoded (${deletionPolicy})`, () => {
       const { topic, tell, clock } = useTopic({ deletionPolicy });
       tell(1);
-      topic.deleted();
+      topic.report({ kind: "deleted" });
       const broken = {
         flags: {
           get f(): never {
@@ -438,8 +450,9 @@ describe("a topic whose document is deleted", () => {
           },
         },
       };
-      expect(() => topic.document(broken, { noticedMs: 0 })).to.throw(RangeError);
-      topic.stale(new Error("too deep"));
+      const report = { kind: "document", document: broken, version: { noticedMs: 0 } } as const;
+      expect(() => topic.report(report)).to.throw(RangeError);
+      topic.report({ kind: "stale", reason: new Error("too deep") });
       clock.advance(graceMs);
       expect(standing(topic.state)).to.include({ kind: "deleted", phase: "settled" });
     });
@@ -447,8 +460,8 @@ describe("a topic whose document is deleted", () => {
     it(`continues the grace, and applies the policy, while the source is stale (${deletionPolicy})`, () => {
       const { topic, clock, tell, turn } = useTopic({ deletionPolicy });
       tell(1);
-      topic.deleted();
-      topic.stale(new Error("away"));
+      topic.report({ kind: "deleted" });
+      topic.report({ kind: "stale", reason: new Error("away") });
       clock.advance(graceMs);
       while (turn());
       expect(topic.state.kind).to.equal("stale");
@@ -460,14 +473,14 @@ describe("a topic whose document is deleted", () => {
     it(`sends a document re-created after the policy was applied (${deletionPolicy})`, () => {
       const { topic, clock, tell, turn } = useTopic({ deletionPolicy });
       tell(1);
-      topic.deleted();
+      topic.report({ kind: "deleted" });
       clock.advance(graceMs);
       const after = new Reader(topic);
       tell(2);
       while (turn());
       expect(after.got.at(-1)).to.equal("v2");
       expect(after.refusal).to.be.undefined;
-      topic.deleted();
+      topic.report({ kind: "deleted" });
       expect(topic.isInGrace).to.be.true;
     });
   }
@@ -476,7 +489,7 @@ describe("a topic whose document is deleted", () => {
     const { topic, clock, tell } = useTopic({ deletionPolicy: "keep" });
     const before = new Reader(topic);
     tell(1);
-    topic.deleted();
+    topic.report({ kind: "deleted" });
     clock.advance(graceMs);
     expect(before.got).to.deep.equal(["v1"]);
     expect(new Reader(topic).got).to.deep.equal(["v1"]);
@@ -487,7 +500,7 @@ describe("a topic whose document is deleted", () => {
     const { topic, clock, tell } = useTopic({ deletionPolicy: "empty" });
     const before = new Reader(topic);
     tell(1);
-    topic.deleted();
+    topic.report({ kind: "deleted" });
     clock.advance(graceMs);
     expect(before.got).to.deep.equal(["v1", "empty"]);
     expect(new Reader(topic).got).to.deep.equal(["empty"]);
@@ -500,7 +513,7 @@ describe("a topic whose document is deleted", () => {
     const { topic, clock, tell, turn, counts, logged } = useTopic({ deletionPolicy: "close" }, 3);
     tell(1);
     const before = Array.from({ length: 10 }, () => new Reader(topic));
-    topic.deleted();
+    topic.report({ kind: "deleted" });
     clock.advance(graceMs);
     const after = new Reader(topic);
     while (turn());
@@ -516,12 +529,12 @@ describe("a topic whose document is deleted", () => {
   it("does not end subscribers that a re-created document reached first, by the policy close", () => {
     const { topic, clock, tell, turn } = useTopic({ deletionPolicy: "close" }, 3);
     tell(1);
-    topic.deleted();
+    topic.report({ kind: "deleted" });
     clock.advance(graceMs);
     const held = new Reader(topic);
     tell(2);
     while (turn());
-    topic.deleted();
+    topic.report({ kind: "deleted" });
     clock.advance(graceMs - 1);
     expect(held.refusal).to.be.undefined;
   });
@@ -529,10 +542,10 @@ describe("a topic whose document is deleted", () => {
   it("treats as deleted what the source reports missing after it was served", () => {
     const { topic, clock, tell } = useTopic({ deletionPolicy: "empty" });
     tell(1);
-    topic.missing();
+    topic.report({ kind: "missing" });
     expect(topic.state).to.include({ kind: "deleted", phase: "grace" });
-    topic.deleted();
-    topic.missing();
+    topic.report({ kind: "deleted" });
+    topic.report({ kind: "missing" });
     clock.advance(graceMs);
     expect(new Reader(topic).got).to.deep.equal(["empty"]);
   });
@@ -540,7 +553,7 @@ describe("a topic whose document is deleted", () => {
   it("holds subscribers if the document was deleted before the topic began", () => {
     const { topic, clock, tell, counts, logged } = useTopic({ deletionPolicy: "keep" });
     const reader = new Reader(topic);
-    topic.deleted();
+    topic.report({ kind: "deleted" });
     clock.advance(graceMs);
     expect(logged("warn")).to.have.length(1);
     expect(logged("warn")[0]).to.include("does not exist");
@@ -552,10 +565,10 @@ describe("a topic whose document is deleted", () => {
 
   it("applies the policy after the grace where it was missing until another replica's deletion was learnt: agents may hold its flags", () => {
     const { topic, clock } = useTopic({ deletionPolicy: "empty" });
-    topic.missing();
+    topic.report({ kind: "missing" });
     const reader = new Reader(topic);
-    topic.deleted();
-    topic.missing();
+    topic.report({ kind: "deleted" });
+    topic.report({ kind: "missing" });
     clock.advance(graceMs - 1);
     expect(reader.got).to.deep.equal([]);
     clock.advance(1);
@@ -570,9 +583,9 @@ describe("a topic whose document is deleted", () => {
     while (turn());
     expect(reader.refusal).to.have.property("code", "SHUTTING_DOWN");
     tell(1);
-    topic.deleted();
-    topic.missing();
-    topic.stale(new Error("away"));
+    topic.report({ kind: "deleted" });
+    topic.report({ kind: "missing" });
+    topic.report({ kind: "stale", reason: new Error("away") });
     topic.close();
     expect(reader.got).to.deep.equal([]);
     expect(clock.pendingTimers).to.equal(0);

@@ -9,7 +9,13 @@ import {
 import { ProxyError } from "../proxy-error.js";
 import { encodeSnapshot } from "../snapshot/encode-snapshot.js";
 import { Snapshot } from "../snapshot/snapshot.js";
-import type { SourceSink, SourceVersion } from "../source/flag-source.js";
+import type {
+  AbsenceReport,
+  DocumentReport,
+  SourceSink,
+  SourceVersion,
+  SourceReport,
+} from "../source/flag-source.js";
 import type { ConvergenceState } from "./convergence.js";
 import { FreshnessNotice } from "./freshness-notice.js";
 import { Subscription, type MissedVersions, type SubscribedTopic, type Subscriber } from "./subscription.js";
@@ -36,8 +42,8 @@ import { startingView, viewOf, type TopicView } from "./topic-view.js";
 import { VersionHistory } from "./version-history.js";
 
 /**
- * One document with its subscribers: its state, its newest snapshot, and their list. The source drives it through the
- * methods of SourceSink. An older snapshot is dropped as soon as there is a newer one, even if some subscribers have not
+ * One document with its subscribers: its state, its newest snapshot, and their list. The source reports its state
+ * to it. An older snapshot is dropped as soon as there is a newer one, even if some subscribers have not
  * taken it: memory is bounded by the documents, not by the subscribers.
  */
 export class Topic implements SourceSink, SubscribedTopic {
@@ -154,64 +160,28 @@ export class Topic implements SourceSink, SubscribedTopic {
     return subscription;
   }
 
-  // Called by the source.
-
-  document(document: FlagDocument, version: SourceVersion, history?: readonly PastVersion[]): void {
-    if (this.#isClosed) return;
-    const { newest } = this;
-    const bytes = encodeSnapshot(document, newest?.bytes, history);
-    // Not before: if the document can't be encoded, an earlier deletion must still settle.
-    this.#endGrace();
-    // An equal document is not published again, but its object may have a new version.
-    const isNew = newest?.digest !== bytes.digest;
-    const next = live(isNew ? this.#nextSnapshot(bytes, version) : newest.at(version, history));
-    this.#endLost(version);
-    this.#setState(next);
-  }
-
-  sameDocument(version: SourceVersion): void {
-    if (this.#isClosed) return;
-    const reported = standing(this.#state);
-    if (reported.kind !== "live") return;
-    this.#endLost(version);
-    this.#setState(live(reported.snapshot.at(version)));
-  }
-
-  missing(): void {
-    if (this.#isClosed) return;
-    this.#readers = undefined;
-    if (standing(this.#state).kind === "starting") this.#setState(missing());
-    // The source has forgotten that the document existed; this topic has not.
-    else this.deleted();
-  }
-
-  deleted(applied?: DeletionPolicy): void {
+  report(report: SourceReport): void {
     if (this.#isClosed) return;
     const before = standing(this.#state);
-    this.#readers = undefined;
-    if (applied !== undefined) {
-      this.#deletedBySource(before, applied);
-      return;
+    switch (report.kind) {
+      case "document":
+        this.#take(report);
+        return;
+      case "sameDocument":
+        if (before.kind === "live") this.#serve(before.snapshot.at(report.version));
+        return;
+      case "missing":
+      case "deleted":
+        this.#end(before, report);
+        return;
+      case "stale":
+        // Debug only: the source has logged the error once for all of its topics.
+        this.#options.context.logger.debug(
+          { topic: this.key, error: report.reason },
+          "the source is stale; the last state stays",
+        );
+        this.#setState(stale(this.#state, report.reason));
     }
-    if (before.kind === "deleted") {
-      this.#setState(before);
-      return;
-    }
-    const { context, deletionGraceMs, deletionPolicy } = this.#options;
-    this.#deletionPolicy = deletionPolicy;
-    context.logger.info({ topic: this.key, deletionGraceMs, deletionPolicy }, "the FeatureFlag was deleted");
-    this.#cancelGrace = context.clock.after(deletionGraceMs, () => this.#settleDeletion());
-    this.#setState(deletedInGrace(this.newest));
-  }
-
-  stale(reason: Error): void {
-    if (this.#isClosed) return;
-    // Debug only: the source has logged the error once for all of its topics.
-    this.#options.context.logger.debug(
-      { topic: this.key, error: reason },
-      "the source is stale; the last state stays",
-    );
-    this.#setState(stale(this.#state, reason));
   }
 
   // Called by the registry.
@@ -246,6 +216,41 @@ export class Topic implements SourceSink, SubscribedTopic {
 
   conflated(snapshots: number): void {
     this.#options.context.metrics.conflated(snapshots);
+  }
+
+  #take({ document, version, history }: DocumentReport): void {
+    const { newest } = this;
+    const bytes = encodeSnapshot(document, newest?.bytes, history);
+    // Not before: if the document can't be encoded, an earlier deletion must still settle.
+    this.#endGrace();
+    // An equal document is not published again, but its object may have a new version.
+    const isNew = newest?.digest !== bytes.digest;
+    this.#serve(isNew ? this.#nextSnapshot(bytes, version) : newest.at(version, history));
+  }
+
+  #serve(snapshot: Snapshot): void {
+    // Before this version can be taken by anyone: what an edit says counts for the flags of the same edit.
+    this.#readers = snapshot.version.readers;
+    for (const { error, subscribers } of this.#options.lost?.(this.key) ?? [])
+      this.#refuse(error, (subscriber) => !subscribers.has(subscriber));
+    this.#setState(live(snapshot));
+  }
+
+  /** A source that has forgotten that the document existed reports it as missing; this topic has not forgotten. */
+  #end(before: StandingState, { kind, applied }: AbsenceReport): void {
+    this.#readers = undefined;
+    if (kind === "missing" && before.kind === "starting") this.#setState(missing());
+    else if (applied !== undefined) this.#deletedBySource(before, applied);
+    else if (before.kind === "deleted") this.#setState(before);
+    else this.#beginGrace();
+  }
+
+  #beginGrace(): void {
+    const { context, deletionGraceMs, deletionPolicy } = this.#options;
+    this.#deletionPolicy = deletionPolicy;
+    context.logger.info({ topic: this.key, deletionGraceMs, deletionPolicy }, "the FeatureFlag was deleted");
+    this.#cancelGrace = context.clock.after(deletionGraceMs, () => this.#settleDeletion());
+    this.#setState(deletedInGrace(this.newest));
   }
 
   /** The only place where the state changes, and with it what subscribers see. */
@@ -331,13 +336,6 @@ export class Topic implements SourceSink, SubscribedTopic {
     this.#sequence++;
     const publishedMs = this.#options.context.clock.monotonicMs();
     return new Snapshot({ topic: this.key, sequence: this.#sequence, version, publishedMs, bytes });
-  }
-
-  /** Before this version can be taken by anyone: what an edit says counts for the flags of the same edit. */
-  #endLost({ readers }: SourceVersion): void {
-    this.#readers = readers;
-    for (const { error, subscribers } of this.#options.lost?.(this.key) ?? [])
-      this.#refuse(error, (subscriber) => !subscribers.has(subscriber));
   }
 
   #refuse(error: ProxyError, isSpared?: (subscriber: Subscriber) => boolean): void {

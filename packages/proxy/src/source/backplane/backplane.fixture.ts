@@ -4,7 +4,7 @@ import type { RedisServer } from "@bunting/backplane/internal/redis-server.fixtu
 import type { FlagDocument, TopicKey } from "@bunting/protocol";
 import { aborted, createLogger, systemClock, type Clock } from "@bunting/runtime";
 import { ScriptedSource } from "@bunting/test/support/scripted-source.js";
-import type { SourceSink } from "../flag-source.js";
+import type { SourceSink, SourceReport } from "../flag-source.js";
 import { RecordingSink } from "../source.fixture.js";
 import type { BackplaneMetrics, BackplaneReport } from "./backplane-metrics.js";
 import { BackplaneSource } from "./backplane-source.js";
@@ -161,22 +161,11 @@ class CuttableSink implements SourceSink {
     this.#sink = sink;
   }
 
-  document(...args: Parameters<SourceSink["document"]>): void {
-    if (!this.#source.isCut) this.#sink.document(...args);
-    else this.#sink.stale(new Error("the API server is away"));
-  }
-  sameDocument(...args: Parameters<SourceSink["sameDocument"]>): void {
-    this.#sink.sameDocument(...args);
-  }
-  missing(): void {
-    if (!this.#source.isCut) this.#sink.missing();
-    else this.#sink.stale(new Error("the API server is away"));
-  }
-  deleted(): void {
-    this.#sink.deleted();
-  }
-  stale(reason: Error): void {
-    this.#sink.stale(reason);
+  report(report: SourceReport): void {
+    const isRead = report.kind === "document" || report.kind === "missing";
+    if (isRead && this.#source.isCut)
+      this.#sink.report({ kind: "stale", reason: new Error("the API server is away") });
+    else this.#sink.report(report);
   }
 }
 

@@ -1,5 +1,5 @@
-import type { FlagDocument, JsonObject, TopicKey } from "@bunting/protocol";
-import type { FlagSource, SourceSink, SourceVersion } from "../flag-source.js";
+import type { JsonObject, TopicKey } from "@bunting/protocol";
+import type { FlagSource, SourceSink, SourceReport } from "../flag-source.js";
 import type { WatchReport } from "./known.js";
 
 export interface InnerWatchOptions {
@@ -7,12 +7,12 @@ export interface InnerWatchOptions {
   readonly topic: TopicKey;
   readonly peer: unknown;
   readonly nowMs: () => number;
-  /** Receives each report. An error that it throws goes to the source, which then calls `stale`. */
+  /** Receives each report. An error that it throws goes to the source, which then reports the topic as stale. */
   readonly onReport: (report: WatchReport) => void;
   readonly onStale: (reason: Error) => void;
 }
 
-/** A watch of this replica on a topic, from `open` to `close`. It turns the calls of a source into the last report. */
+/** A watch of this replica on a topic, from `open` to `close`. It keeps the last report of the source. */
 export class InnerWatch implements SourceSink {
   readonly #options: InnerWatchOptions;
   readonly #closing = new AbortController();
@@ -51,39 +51,37 @@ export class InnerWatch implements SourceSink {
     return this.#lastReport?.document?.flags;
   }
 
-  document(document: FlagDocument, version: SourceVersion): void {
-    this.#report({ kind: "document", document, version });
-  }
-
-  sameDocument(version: SourceVersion): void {
-    const document = this.#lastReport?.document;
-    if (document !== undefined) this.#report({ kind: "document", document, version });
-  }
-
-  missing(): void {
-    this.#report({ kind: "missing", version: { noticedMs: this.#options.nowMs() } });
-  }
-
-  deleted(): void {
-    this.#report({ kind: "deleted", version: { noticedMs: this.#options.nowMs() } });
-  }
-
-  stale(reason: Error): void {
+  report(report: SourceReport): void {
     if (this.#closing.signal.aborted) return;
-    this.#staleReason = reason;
-    this.#options.onStale(reason);
-  }
-
-  #report(report: WatchReport): void {
-    if (this.#closing.signal.aborted) return;
+    if (report.kind === "stale") {
+      this.#staleReason = report.reason;
+      this.#options.onStale(report.reason);
+      return;
+    }
+    const watched = this.#watchReportOf(report);
+    if (watched === undefined) return;
     const before = [this.#lastReport, this.#staleReason] as const;
-    [this.#lastReport, this.#staleReason] = [report, undefined];
+    [this.#lastReport, this.#staleReason] = [watched, undefined];
     try {
-      this.#options.onReport(report);
+      this.#options.onReport(watched);
     } catch (error) {
       // The report was not taken: the last one stays.
       [this.#lastReport, this.#staleReason] = before;
       throw error;
+    }
+  }
+
+  /** Undefined for what is the same as a document that there was none of. */
+  #watchReportOf(report: Exclude<SourceReport, { readonly kind: "stale" }>): WatchReport | undefined {
+    switch (report.kind) {
+      case "document":
+        return { kind: report.kind, document: report.document, version: report.version };
+      case "sameDocument": {
+        const document = this.#lastReport?.document;
+        return document && { kind: "document", document, version: report.version };
+      }
+      default:
+        return { kind: report.kind, version: { noticedMs: this.#options.nowMs() } };
     }
   }
 }

@@ -32,15 +32,11 @@ export class LocalSink {
    */
   report(known: Known, isUnconfirmed: boolean): readonly PastVersion[] | undefined {
     if (this.#reported !== undefined && comparePositions(known, this.#reported) < 0) return undefined;
-    const { kind, version } = known;
-    if (kind === "document")
-      this.#sink.document(
-        known.document,
-        isUnconfirmed ? { ...version, isUnconfirmed } : version,
-        known.history,
-      );
-    else if (kind === "deleted") this.#sink.deleted();
-    else this.#sink.missing();
+    if (known.kind === "document") {
+      const { kind, document, history } = known;
+      const version = isUnconfirmed ? { ...known.version, isUnconfirmed } : known.version;
+      this.#sink.report({ kind, document, version, history });
+    } else this.#sink.report({ kind: known.kind });
     this.#reported = known;
     this.#isStale = false;
     if (isUnconfirmed) {
@@ -57,6 +53,6 @@ export class LocalSink {
 
   stale(reason: Error): void {
     this.#isStale = true;
-    this.#sink.stale(reason);
+    this.#sink.report({ kind: "stale", reason });
   }
 }

@@ -1,13 +1,7 @@
-import {
-  historyLength,
-  type FlagDocument,
-  type JsonObject,
-  type PastVersion,
-  type TopicKey,
-} from "@bunting/protocol";
+import { historyLength, type JsonObject, type PastVersion, type TopicKey } from "@bunting/protocol";
 import type { Clock } from "@bunting/runtime";
 import { ProxyError } from "../../proxy-error.js";
-import type { SourceSink, SourceVersion } from "../flag-source.js";
+import type { DocumentReport, SourceSink, SourceVersion, SourceReport } from "../flag-source.js";
 import { historyAfter } from "../history-after.js";
 import type { CopiedDocument } from "./copied-document.js";
 import type { TopicCopies } from "./topic-copies.js";
@@ -39,7 +33,7 @@ export class CachedTopic implements SourceSink {
   readonly #answered = new AbortController();
   readonly #closing = new AbortController();
   /** The source's document while the copy is read only for its history. */
-  #newest: { readonly document: FlagDocument; readonly version: SourceVersion } | undefined;
+  #newest: DocumentReport | undefined;
   readonly #awaiting = new Set<() => void>();
   #cancelTimeout = (): void => undefined;
   /** The source's reason for staleness, if it gave one. */
@@ -83,35 +77,32 @@ export class CachedTopic implements SourceSink {
     return () => void this.#awaiting.delete(done);
   }
 
-  document(document: FlagDocument, version: SourceVersion, history?: readonly PastVersion[]): void {
+  report(report: SourceReport): void {
+    this.#options.sink.report(report);
+    switch (report.kind) {
+      case "document":
+        this.#keep(report);
+        return;
+      case "sameDocument":
+        if (this.#newest !== undefined) this.#newest = { ...this.#newest, version: report.version };
+        return;
+      case "missing":
+      case "deleted":
+        this.#forget();
+        return;
+      case "stale":
+        this.#newest = undefined;
+        this.#reason = report.reason;
+        this.#load();
+    }
+  }
+
+  #keep(report: DocumentReport): void {
     const { sink, copies, topic } = this.#options;
-    sink.document(document, version, history);
-    if (this.isUnconfirmed && !this.#isLoading) this.#readHistory({ document, version });
-    else if (this.#newest !== undefined) this.#newest = { document, version };
-    copies.keep(topic, document, version, sink.history);
+    if (this.isUnconfirmed && !this.#isLoading) this.#readHistory(report);
+    else if (this.#newest !== undefined) this.#newest = report;
+    copies.keep(topic, report.document, report.version, sink.history);
     this.#settle();
-  }
-
-  sameDocument(version: SourceVersion): void {
-    if (this.#newest !== undefined) this.#newest = { ...this.#newest, version };
-    this.#options.sink.sameDocument(version);
-  }
-
-  missing(): void {
-    this.#options.sink.missing();
-    this.#forget();
-  }
-
-  deleted(applied?: "keep" | "empty" | "close"): void {
-    this.#options.sink.deleted(applied);
-    this.#forget();
-  }
-
-  stale(reason: Error): void {
-    this.#newest = undefined;
-    this.#reason = reason;
-    this.#options.sink.stale(reason);
-    this.#load();
   }
 
   #forget(): void {
@@ -122,7 +113,7 @@ export class CachedTopic implements SourceSink {
   }
 
   /** The source answered before the copy was read. Agents may hold the version of the copy or an earlier one: its history is kept. */
-  #readHistory(newest: { readonly document: FlagDocument; readonly version: SourceVersion }): void {
+  #readHistory(newest: DocumentReport): void {
     const { copies, topic } = this.#options;
     this.#newest = newest;
     const take = (copied: CopiedDocument): void => this.#takeHistory(copied);
@@ -139,9 +130,8 @@ export class CachedTopic implements SourceSink {
     if (newest === undefined || own.length > (copied.history?.length ?? 0)) return;
     const through = historyAfter(copied, newest.document) ?? [];
     if (through.length === 0) return;
-    const { document, version } = newest;
-    sink.document(document, version, [...through, ...own].slice(-historyLength));
-    copies.keep(topic, document, version, sink.history);
+    sink.report({ ...newest, history: [...through, ...own].slice(-historyLength) });
+    copies.keep(topic, newest.document, newest.version, sink.history);
   }
 
   #load(): void {
@@ -155,8 +145,8 @@ export class CachedTopic implements SourceSink {
 
   #serve({ document, history }: CopiedDocument, version: SourceVersion): void {
     const { sink, topic, onServed } = this.#options;
-    sink.document(document, version, history);
-    sink.stale(this.#reason);
+    sink.report({ kind: "document", document, version, history });
+    sink.report({ kind: "stale", reason: this.#reason });
     this.#isCopyServed = true;
     onServed(topic, this.#reason);
   }

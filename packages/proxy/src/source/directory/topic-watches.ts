@@ -85,7 +85,7 @@ export class TopicWatches {
       watch.missingOrDeleted = undefined;
       if (document !== before.document || isRecovered) {
         try {
-          watch.sink.document(document, { noticedMs });
+          watch.sink.report({ kind: "document", document, version: { noticedMs } });
         } catch (error) {
           this.#onFailed(claim.path, error);
           watch.error = new ProxyError("DOCUMENT_INVALID", `${claim.path}: ${String(error)}`, {
@@ -96,9 +96,11 @@ export class TopicWatches {
     } else if (missingOrDeleted !== undefined) {
       watch.document = undefined;
       watch.missingOrDeleted = missingOrDeleted;
-      if (missingOrDeleted !== before.missingOrDeleted || isRecovered) watch.sink[missingOrDeleted]();
+      if (missingOrDeleted !== before.missingOrDeleted || isRecovered)
+        watch.sink.report({ kind: missingOrDeleted });
     }
-    if (watch.error !== undefined && watch.error !== before.error) watch.sink.stale(watch.error);
+    if (watch.error !== undefined && watch.error !== before.error)
+      watch.sink.report({ kind: "stale", reason: watch.error });
   }
 
   /** State of a topic without a claim; undefined if unknown. */

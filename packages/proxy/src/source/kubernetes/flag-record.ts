@@ -120,8 +120,8 @@ export class FlagRecord implements WatchRequest {
     }
     if (verdict === "deleted") {
       this.#reported = undefined;
-      sink.deleted();
-    } else if (before === "unknown" || this.#isStale) sink.missing();
+      sink.report({ kind: "deleted" });
+    } else if (before === "unknown" || this.#isStale) sink.report({ kind: "missing" });
     this.#isStale = false;
     if (before !== "absent") onChange(this);
   }
@@ -152,7 +152,7 @@ export class FlagRecord implements WatchRequest {
   stale(reason: Error): void {
     if (this.#isStale) return;
     this.#isStale = true;
-    this.#options.sink.stale(reason);
+    this.#options.sink.report({ kind: "stale", reason });
   }
 
   #report(object: KubeObject, resourceVersion: string, isSameSpec: boolean): void {
@@ -169,7 +169,7 @@ export class FlagRecord implements WatchRequest {
       const { isRefused } = this.#reported;
       this.#reported = { resourceVersion, isRefused };
       if (isRefused) return;
-      sink.sameDocument(version);
+      sink.report({ kind: "sameDocument", version });
     } else this.#reported = { resourceVersion, isRefused: !this.#take(object, version) };
     this.#isStale = false;
   }
@@ -183,14 +183,15 @@ export class FlagRecord implements WatchRequest {
       log.warnings(topic, resourceVersion, warnings);
       log.refusedFlags(topic, resourceVersion, refused);
       const earlier = refused.length === 0 ? undefined : sink.flags?.();
-      sink.document(withEarlierFlags(document, refused, earlier), version);
+      const served = withEarlierFlags(document, refused, earlier);
+      sink.report({ kind: "document", document: served, version });
       return true;
     } catch (error) {
       // A refused version is offered again after each outage.
       const isNew = this.#reported?.isRefused !== true || this.#reported.resourceVersion !== resourceVersion;
       if (isNew) log.refused(topic, resourceVersion, error);
       const message = `the FeatureFlag is refused: ${error instanceof Error ? error.message : String(error)}`;
-      sink.stale(new ProxyError("DOCUMENT_INVALID", message, { cause: error }));
+      sink.report({ kind: "stale", reason: new ProxyError("DOCUMENT_INVALID", message, { cause: error }) });
       return false;
     }
   }

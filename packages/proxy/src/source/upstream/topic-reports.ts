@@ -1,20 +1,17 @@
 import type { FlagDocument, PastVersion } from "@bunting/protocol";
-import type { Deleted, DocumentVersion } from "@bunting/sync-client/messages";
+import type { DocumentVersion } from "@bunting/sync-client/messages";
 import type { Clock } from "@bunting/runtime";
-import type { SourceSink, SourceVersion } from "../flag-source.js";
+import type { AbsenceReport, SourceSink, SourceVersion } from "../flag-source.js";
 import { versionFields } from "./version-fields.js";
 
 /** The last report of what a topic is. Staleness comes beside it, and ends when it is repeated. */
-type Report =
-  | { readonly kind: "none" | "missing" }
-  | { readonly kind: "document"; readonly version: DocumentVersion }
-  | { readonly kind: "deleted"; readonly policy: Deleted["policy"] };
+type LastReport = AbsenceReport | { readonly kind: "sameDocument"; readonly version: DocumentVersion };
 
 /**
  * The reports of an upstream's topic to its sink.
  *
  *     what has happened                     last report   what the sink receives
- *     a document, or the same one again     document      document, or sameDocument
+ *     a document, or the same one again     sameDocument  document, or sameDocument
  *     missing, or gone                      missing       missing
  *     deleted                               deleted       deleted
  *     refused by the upstream or by us      as before     stale
@@ -26,7 +23,7 @@ type Report =
 export class TopicReports {
   readonly #sink: SourceSink;
   readonly #clock: Clock;
-  #last: Report = { kind: "none" };
+  #last: LastReport | undefined;
   #refused: Error | undefined;
   #upstreamIsStale: Error | undefined;
 
@@ -37,7 +34,7 @@ export class TopicReports {
 
   /** The sink's last report is a document, which is in force. */
   get isDocument(): boolean {
-    return this.#last.kind === "document";
+    return this.#last?.kind === "sameDocument";
   }
 
   get refused(): Error | undefined {
@@ -50,30 +47,23 @@ export class TopicReports {
 
   /** @throws if the document can't be encoded; the last report then stays as it was */
   document(document: FlagDocument, version: DocumentVersion, history?: readonly PastVersion[]): void {
-    this.#sink.document(document, this.#sourceVersion(version), history);
-    this.#last = { kind: "document", version };
+    this.#sink.report({ kind: "document", document, version: this.#sourceVersion(version), history });
+    this.#last = { kind: "sameDocument", version };
   }
 
-  sameDocument(version: DocumentVersion): void {
-    this.#report({ kind: "document", version });
-  }
-
-  missing(): void {
-    this.#report({ kind: "missing" });
-  }
-
-  deleted(policy: Deleted["policy"]): void {
-    this.#report({ kind: "deleted", policy });
+  report(report: LastReport): void {
+    this.#last = report;
+    this.#repeat();
   }
 
   /** For now the topic can't be followed; the next report ends that. */
   stale(reason: Error): void {
-    this.#sink.stale(reason);
+    this.#sink.report({ kind: "stale", reason });
   }
 
   refuse(reason: Error): void {
     this.#refused = reason;
-    this.#sink.stale(reason);
+    this.#sink.report({ kind: "stale", reason });
   }
 
   /** A new answer comes, which replaces the one that was refused. */
@@ -94,20 +84,15 @@ export class TopicReports {
   /** Reports staleness again, if there is any. Returns whether there was. */
   repeatStale(): boolean {
     const reason = this.#upstreamIsStale ?? this.#refused;
-    if (reason !== undefined) this.#sink.stale(reason);
+    if (reason !== undefined) this.#sink.report({ kind: "stale", reason });
     return reason !== undefined;
-  }
-
-  #report(report: Report): void {
-    this.#last = report;
-    this.#repeat();
   }
 
   #repeat(): void {
     const last = this.#last;
-    if (last.kind === "document") this.#sink.sameDocument(this.#sourceVersion(last.version));
-    else if (last.kind === "deleted") this.#sink.deleted(last.policy);
-    else if (last.kind === "missing") this.#sink.missing();
+    if (last?.kind === "sameDocument")
+      this.#sink.report({ kind: last.kind, version: this.#sourceVersion(last.version) });
+    else if (last !== undefined) this.#sink.report(last);
   }
 
   #sourceVersion(version: DocumentVersion): SourceVersion {

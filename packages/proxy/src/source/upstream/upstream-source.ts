@@ -58,8 +58,9 @@ export class UpstreamSource implements FlagSource {
     const group = this.#groupOf(topic);
     if (group === undefined) {
       const message = `${topic} is in no upstream: the prefixes are those of --topic-prefix`;
+      const reason = new ProxyError("SOURCE_UNREADABLE", message);
       queueMicrotask(() => {
-        if (!signal.aborted) sink.stale(new ProxyError("SOURCE_UNREADABLE", message));
+        if (!signal.aborted) sink.report({ kind: "stale", reason });
       });
     } else group.watch(topic, sink, signal);
   }

@@ -12,7 +12,7 @@ import { setImmediate as turn } from "node:timers/promises";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { expect } from "chai";
-import type { FlagSource } from "../flag-source.js";
+import type { FlagSource, SourceReport } from "../flag-source.js";
 import { RecordingSink } from "../source.fixture.js";
 import { LargeDocuments } from "../large-documents.js";
 import type { TopicMessage } from "./topic-message.js";
@@ -390,7 +390,9 @@ describe("UpstreamTopic", () => {
         return Promise.resolve();
       });
       const recording = Object.assign(new RecordingSink(), {
-        document: (document: FlagDocument) => void told.push(document),
+        report: (report: SourceReport) => {
+          if (report.kind === "document") told.push(report.document);
+        },
       });
       const room = { has: () => true, freeBytes: 0 };
       held = new UpstreamTopic(topic, recording, new ManualClock(), room, encoding);

@@ -169,14 +169,14 @@ export class UpstreamTopic {
       case "delta":
         return this.#change(message, number);
       case "missing":
-        this.#reports.missing();
+        this.#reports.report({ kind: "missing" });
         return undefined;
       case "deleted":
         if (message.policy === "empty") this.#current = undefined;
-        this.#reports.deleted(message.policy);
+        this.#reports.report({ kind: "deleted", applied: message.policy });
         return undefined;
       case "topic_error":
-        if (message.code === notFound) this.#reports.missing();
+        if (message.code === notFound) this.#reports.report({ kind: "missing" });
         else {
           const refusal = `the upstream refuses ${this.name}: ${message.message}`;
           this.#reports.forgetUpstreamStale();
@@ -198,7 +198,7 @@ export class UpstreamTopic {
   /** The reported document has this version. */
   #confirm(version: DocumentVersion): void {
     if (this.#current !== undefined) this.#current = { ...this.#current, version };
-    this.#reports.sameDocument(version);
+    this.#reports.report({ kind: "sameDocument", version });
   }
 
   #change(delta: Delta, number: number): Buffer {
