@@ -1,6 +1,6 @@
 /** What commands need to read their options. The package's main entry also loads the logger and the metrics, which take longer than a short command runs. */
 export { CodedError } from "./coded-error.js";
-export { cut } from "./cut.js";
+export { cut, cutToBytes } from "./cut.js";
 export { errorCode } from "./error-code.js";
 export { completeOptions } from "./options/complete-options.js";
 export { kubeconfigOptions, serviceAccountOption } from "./options/kubeconfig-options.js";

@@ -36,6 +36,9 @@ export interface Delta extends DocumentDelta {
   readonly version: DocumentVersion;
 }
 
+/** A message that makes a version the current one. It is answered by an ack or a nack. */
+export type VersionMessage = Unchanged | SnapshotMessage | Delta;
+
 export interface Missing {
   readonly kind: "missing";
   readonly topic: string;

@@ -1,10 +1,9 @@
+export { callSync, type SendMessage, type SyncCall } from "./call-sync.js";
 export { connectionAdvice } from "./connection-advice.js";
 export { grpcTls, type TlsFileNames, type TlsFiles } from "./grpc-tls.js";
 export { MessageBuffer } from "./message-buffer.js";
-export { openSyncStream } from "./open-sync-stream.js";
 export { runRenewing, type RenewalOptions, type StreamTurn } from "./renew-stream.js";
 export { SentSecrets } from "./sent-secrets.js";
-export { silenceMs, SilenceWatch } from "./silence-watch.js";
 export {
   callEnd,
   runCall,

@@ -1,6 +1,5 @@
 // The messages of bunting.sync.v1 without a connection: nothing here loads grpc-js.
 export {
-  type AnsweredMessage,
   type Deleted,
   type Delta,
   type DeltaFlag,
@@ -15,15 +14,18 @@ export {
   type TierMessage,
   type TopicError,
   type Unchanged,
+  type VersionMessage,
+  syncPath,
 } from "./bunting-messages.js";
 export { decodeSyncResponse, decodeVersion } from "./decode-sync-response.js";
-export {
-  encodeAck,
-  encodeHello,
-  encodeNack,
-  encodeSubscribe,
-  encodeUnsubscribe,
-  versionOfDigest,
-} from "./encode-sync-request.js";
+export { encodeHello, encodeSubscribe, encodeUnsubscribe, versionOfDigest } from "./encode-sync-request.js";
 export { causeOf } from "./failure-cause.js";
 export { asBuffer, MalformedMessageError, readFields } from "./message-fields.js";
+export {
+  TopicReplica,
+  type MergedDraft,
+  type ReplicaHolder,
+  type ReplicaVersion,
+  type VersionOutcome,
+} from "./topic-replica.js";
+export { versionFields, type VersionFields } from "./version-fields.js";

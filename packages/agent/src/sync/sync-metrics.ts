@@ -11,23 +11,14 @@ import {
   type MetricsOf,
   type Registry,
 } from "@bunting/runtime";
+import type { SyncResponse } from "@bunting/sync-client/messages";
 import { featureFlagWatchMetrics, type FeatureFlagWatchMetrics } from "./watch-metrics.js";
 import { shownUri } from "./shown-uri.js";
 import type { SourceConfig } from "./source-config.js";
 import { syncProtocols } from "./sync-protocol.js";
 
-/** The kinds of messages; `document` is the only one of flagd.sync.v1. */
-export type MessageKind =
-  | "document"
-  | "unchanged"
-  | "snapshot"
-  | "delta"
-  | "missing"
-  | "deleted"
-  | "topic_error"
-  | "heartbeat"
-  | "freshness"
-  | "unknown";
+/** The kinds of messages, of which those for proxies are unknown to agents; `document` is the only one of flagd.sync.v1. */
+export type MessageKind = "document" | Exclude<SyncResponse["kind"], "tier" | "history">;
 
 /** Sources are identified by their place in the list. */
 const source = label<number>("source");

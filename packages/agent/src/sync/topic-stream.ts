@@ -1,11 +1,32 @@
-import { type CallEnd, callEnd, statusName, type StreamParts, type SyncChannel } from "@bunting/sync-client";
-import type { Deleted, FreshnessMessage, SyncResponse, TopicError } from "@bunting/sync-client/messages";
-import { cut } from "@bunting/runtime";
-import { callBuntingSync } from "./bunting-call.js";
-import type { SyncSourceOptions } from "./sync-source.js";
+import {
+  type CallEnd,
+  callEnd,
+  callSync,
+  statusName,
+  type StreamParts,
+  type SyncCall,
+  type SyncChannel,
+} from "@bunting/sync-client";
+import {
+  type Deleted,
+  encodeHello,
+  type FreshnessMessage,
+  type SyncResponse,
+  type TopicError,
+  TopicReplica,
+  type VersionMessage,
+} from "@bunting/sync-client/messages";
+import { cut, cutToBytes } from "@bunting/runtime";
+import { version } from "../version.js";
+import type { SyncSourceParts } from "./on-demand-source.js";
+import { OutgoingMessages } from "./outgoing-messages.js";
 import type { GrpcSourceConfig } from "./source-config.js";
-import type { SourceState } from "./source-state.js";
-import { TopicDocument } from "./topic-document.js";
+import { TopicDocument, type NamedDocument } from "./topic-document.js";
+
+/** More than any proxy sends on a stream of one topic: after each version it waits for the ack. */
+const maxMessagesPerSecond = 1_000;
+/** The proxy's limit; it ends the stream of an agent that exceeds it. */
+const maxProviderIdBytes = 256;
 
 /** One stream. */
 export interface TopicStreamParts extends StreamParts {
@@ -29,118 +50,135 @@ export interface StreamListener {
 
 /** Syncs the topic of one source over bunting.sync.v1, over any number of streams. */
 export class TopicStream {
-  readonly #topic: string;
-  readonly #config: GrpcSourceConfig;
-  readonly #options: SyncSourceOptions;
-  readonly #state: SourceState;
+  readonly #source: SyncSourceParts<GrpcSourceConfig>;
   readonly #listener: StreamListener;
   readonly #document: TopicDocument;
+  readonly #replica: TopicReplica<NamedDocument>;
 
-  constructor(
-    topic: string,
-    source: {
-      readonly config: GrpcSourceConfig;
-      readonly options: SyncSourceOptions;
-      readonly state: SourceState;
-    },
-    listener: StreamListener,
-  ) {
-    this.#topic = topic;
-    this.#config = source.config;
-    this.#options = source.options;
-    this.#state = source.state;
+  constructor(topic: string, source: SyncSourceParts<GrpcSourceConfig>, listener: StreamListener) {
+    this.#source = source;
     this.#listener = listener;
-    const { receiver, context } = this.#options;
-    this.#document = new TopicDocument(topic, this.#config.sourceIndex, {
-      receiver: {
-        ...receiver,
-        // Counted here and not on receipt, because a delta may turn out not to fit.
-        deliver: (delivery) => {
-          const result = receiver.deliver(delivery);
-          if (delivery.isDeletion !== true) this.#state.delivered(result);
-          return result;
-        },
+    const { config, options, state } = source;
+    this.#document = new TopicDocument(config.sourceIndex, {
+      ...options.receiver,
+      // Counted here and not on receipt, because a delta may turn out not to fit.
+      deliver: (delivery) => {
+        const result = options.receiver.deliver(delivery);
+        if (delivery.isDeletion !== true) state.delivered(result);
+        return result;
       },
-      context,
     });
+    this.#replica = new TopicReplica(topic, this.#document);
   }
 
-  /** One stream; see runCall. */
+  /** One stream; see callSync. */
   run(channel: SyncChannel, parts: TopicStreamParts, signal: AbortSignal): Promise<CallEnd> {
-    const { providerId, sourceIndex } = this.#config;
-    const { redact } = parts;
+    const { clock, redact } = parts;
+    let outgoing: OutgoingMessages | undefined;
+    let cancelRetry: () => void = () => undefined;
     let isTakingOver = parts.isRenewal;
     let saysFreshness = false;
-    const { metrics } = this.#options.context;
-    return callBuntingSync(
-      channel,
-      {
-        ...parts,
-        topic: this.#topic,
-        document: this.#document,
-        providerId,
-        opened: () => {
-          if (!isTakingOver) this.#listener.opened();
-        },
-        received: (response, messageBytes) => {
-          // Messages for proxies are not sent to agents.
-          const isForProxies = response.kind === "tier" || response.kind === "history";
-          metrics.messageReceived(sourceIndex, isForProxies ? "unknown" : response.kind, messageBytes);
-          parts.heard();
-          if (response.kind === "freshness") {
-            saysFreshness = true;
-            this.#noteFreshness(response, redact);
-          }
-          if (isForProxies || !isAnswer(response)) return;
-          // Fresh until this stream says otherwise.
-          if (!saysFreshness) this.#state.proxyFollows();
-          saysFreshness = true;
-          isTakingOver = false;
-          parts.answered();
-          this.#note(response);
-        },
-        refused: (error) => {
-          const { reason, message } = this.#refusal(error, redact);
-          if (isTakingOver) return callEnd(reason, message);
-          this.#state.failed(reason, message, this.#listener.advice(reason));
-          return this.#listener.waitMs(error.retryAfterMs === 0 ? undefined : error.retryAfterMs);
-        },
-        deleted: (policy) => this.#deleted(policy),
+    const subscribe = (): void => outgoing?.send(this.#replica.subscribeMessage());
+    const take = (response: SyncResponse, number: number): CallEnd | undefined => {
+      if (isAnswer(response)) {
+        // Fresh until this stream says otherwise.
+        if (!saysFreshness) this.#source.state.proxyFollows();
+        saysFreshness = true;
+        isTakingOver = false;
+        parts.answered();
+      }
+      if ("version" in response) outgoing?.send(this.#take(response, number));
+      else if (response.kind === "missing") this.#missing();
+      else if (response.kind === "deleted") this.#deleted(response.policy);
+      else if (response.kind === "freshness") {
+        saysFreshness = true;
+        this.#noteFreshness(response, redact);
+      } else if (response.kind === "topic_error") {
+        cancelRetry();
+        const refusal = this.#refusal(response, redact);
+        if (isTakingOver) return refusal;
+        cancelRetry = clock.after(this.#refused(refusal), subscribe);
+      }
+      return undefined;
+    };
+    const call: SyncCall = {
+      ...parts,
+      hello: encodeHello({
+        agent: `bunting-agent/${version}`,
+        providerId: cutToBytes(this.#source.config.providerId, maxProviderIdBytes),
+        readsFreshness: true,
+      }),
+      maxMessagesPerSecond,
+      opened: () => {
+        if (!isTakingOver) this.#listener.opened();
       },
-      signal,
+      started: (send) => {
+        outgoing = new OutgoingMessages(send, clock);
+        subscribe();
+      },
+      received: (response, number, bytes) => {
+        if (outgoing?.isStuck === true)
+          return callEnd("answers_unread", "the proxy goes on sending without reading the answers");
+        // This stream has subscribed to one topic only.
+        if ("topic" in response && response.topic !== this.#replica.topic) return undefined;
+        this.#count(response, bytes);
+        parts.heard();
+        return take(response, number);
+      },
+    };
+    return callSync(channel, call, signal).finally(() => cancelRetry());
+  }
+
+  /** Messages for proxies are not sent to agents. */
+  #count({ kind }: SyncResponse, bytes: number): void {
+    const known = kind === "tier" || kind === "history" ? "unknown" : kind;
+    this.#source.options.context.metrics.messageReceived(this.#source.config.sourceIndex, known, bytes);
+  }
+
+  /** Returns the answer. */
+  #take(message: VersionMessage, number: number): Buffer {
+    const { answer, outcome } = this.#replica.take(message, number);
+    if (!("rejectedFlags" in outcome)) {
+      const reason = "mismatch" in outcome ? "mismatch" : "refused";
+      this.#source.options.context.metrics.nacked(this.#source.config.sourceIndex, reason);
+    } else if (message.kind === "unchanged") this.#source.state.documentConfirmed();
+    return answer;
+  }
+
+  #missing(): void {
+    this.#source.state.warned(
+      `there is no FeatureFlag ${this.#replica.topic}; the previous flags, if any, are still served`,
     );
   }
 
-  #note({ kind }: SyncResponse): void {
-    if (kind === "unchanged") this.#state.documentConfirmed();
-    else if (kind === "missing")
-      this.#state.warned(
-        `there is no FeatureFlag ${this.#topic}; the previous flags, if any, are still served`,
-      );
-  }
-
   #noteFreshness({ isStale, cause, reason }: FreshnessMessage, redact: StreamParts["redact"]): void {
-    if (isStale) this.#state.proxyLost(cause ?? "unreachable", redact(reason));
-    else this.#state.proxyFollows();
+    if (isStale) this.#source.state.proxyLost(cause ?? "unreachable", redact(reason));
+    else this.#source.state.proxyFollows();
   }
 
   #deleted(policy: Deleted["policy"]): void {
     if (policy === "empty") this.#document.empty();
     const then = policy === "empty" ? "no flags are served any more" : "its flags are still served";
-    this.#state.warned(`the FeatureFlag ${this.#topic} was deleted; ${then}`);
+    this.#source.state.warned(`the FeatureFlag ${this.#replica.topic} was deleted; ${then}`);
   }
 
-  #refusal(
-    { code, message }: TopicError,
-    redact: StreamParts["redact"],
-  ): { reason: string; message: string } {
+  #refusal({ code, message, retryAfterMs }: TopicError, redact: StreamParts["redact"]): CallEnd {
     const name = statusName(code);
-    const reason = name.toLowerCase();
-    return { reason, message: `the proxy refused ${this.#topic}: ${name}: ${cut(redact(message))}` };
+    return {
+      reason: name.toLowerCase(),
+      message: `the proxy refused ${this.#replica.topic}: ${name}: ${cut(redact(message))}`,
+      pushbackMs: retryAfterMs === 0 ? undefined : retryAfterMs,
+    };
+  }
+
+  /** Returns when to subscribe again, in ms. */
+  #refused({ reason, message, pushbackMs }: CallEnd): number {
+    this.#source.state.failed(reason, message, this.#listener.advice(reason));
+    return this.#listener.waitMs(pushbackMs);
   }
 }
 
 /** True if the message brings the state of the topic. */
-function isAnswer({ kind }: SyncResponse): boolean {
-  return kind !== "heartbeat" && kind !== "freshness" && kind !== "unknown" && kind !== "topic_error";
+function isAnswer(response: SyncResponse): boolean {
+  return "version" in response || response.kind === "missing" || response.kind === "deleted";
 }

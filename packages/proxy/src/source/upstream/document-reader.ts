@@ -4,6 +4,12 @@ import type { Delta, DocumentVersion, History, SnapshotMessage } from "@bunting/
 import type { LargeDocuments } from "../large-documents.js";
 import { heapToRead, messageBytes, PreparedMessage } from "./prepared-message.js";
 
+/** What the documents of all topics share: the heap, and the backlog of large ones. */
+export interface DocumentCapacity {
+  readonly room: DocumentRoom;
+  readonly large: LargeDocuments;
+}
+
 /**
  * Reads the documents of one topic as far as the heap, and the backlog of large documents, have room for them. What is
  * read before an answer is taken, its history and a large document, is kept for that answer only.
@@ -16,7 +22,7 @@ export class DocumentReader {
   /** The heap that the last document needs; set only if it was refused for want of room. */
   #missingHeapBytes: number | undefined;
 
-  constructor(room: DocumentRoom, large: LargeDocuments) {
+  constructor({ room, large }: DocumentCapacity) {
     this.#room = room;
     this.#large = large;
   }

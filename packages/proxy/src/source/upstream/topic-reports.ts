@@ -1,8 +1,7 @@
 import type { FlagDocument, PastVersion } from "@bunting/protocol";
-import type { DocumentVersion } from "@bunting/sync-client/messages";
+import { versionFields, type DocumentVersion } from "@bunting/sync-client/messages";
 import type { Clock } from "@bunting/runtime";
 import type { AbsenceReport, SourceSink, SourceVersion } from "../flag-source.js";
-import { versionFields } from "./version-fields.js";
 
 /** The last report of what a topic is. Staleness comes beside it, and ends when it is repeated. */
 type LastReport = AbsenceReport | { readonly kind: "sameDocument"; readonly version: DocumentVersion };

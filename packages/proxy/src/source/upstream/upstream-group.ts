@@ -1,8 +1,8 @@
 import type { TopicKey } from "@bunting/protocol";
-import { aborted, type Clock, type DocumentRoom } from "@bunting/runtime";
+import { aborted, type Clock } from "@bunting/runtime";
 import { ClaimedReads } from "../claimed-reads.js";
 import type { SourceSink } from "../flag-source.js";
-import type { LargeDocuments } from "../large-documents.js";
+import type { DocumentCapacity } from "./document-reader.js";
 import type { UpstreamConfig } from "./upstream-config.js";
 import type { UpstreamLink } from "./upstream-link.js";
 import { UpstreamTopic } from "./upstream-topic.js";
@@ -30,8 +30,7 @@ export class UpstreamGroup {
   readonly prefix: string;
   readonly #targets: readonly string[];
   readonly #clock: Clock;
-  readonly #room: DocumentRoom;
-  readonly #large: LargeDocuments;
+  readonly #documents: DocumentCapacity;
   readonly #onOpened: () => void;
   readonly #topics = new Map<TopicKey, Watched>();
   readonly #links: RunningLink[] = [];
@@ -42,14 +41,13 @@ export class UpstreamGroup {
   constructor(
     { prefix, targets }: UpstreamConfig,
     clock: Clock,
-    { room, large }: { readonly room: DocumentRoom; readonly large: LargeDocuments },
+    documents: DocumentCapacity,
     onOpened: () => void,
   ) {
     this.prefix = prefix;
     this.#targets = targets;
     this.#clock = clock;
-    this.#room = room;
-    this.#large = large;
+    this.#documents = documents;
     this.#onOpened = onOpened;
     this.#refreshes = new ClaimedReads({
       clock,
@@ -89,13 +87,7 @@ export class UpstreamGroup {
   }
 
   watch(key: TopicKey, sink: SourceSink, signal: AbortSignal): void {
-    const topic = new UpstreamTopic(
-      key.slice(this.prefix.length),
-      sink,
-      this.#clock,
-      this.#room,
-      this.#large,
-    );
+    const topic = new UpstreamTopic(key.slice(this.prefix.length), sink, this.#clock, this.#documents);
     const watched: Watched = { topic, link: undefined };
     this.#topics.set(key, watched);
     this.#place(watched);

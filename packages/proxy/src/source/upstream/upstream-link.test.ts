@@ -64,7 +64,7 @@ describe("UpstreamLink", () => {
       random: () => 0,
     });
     const sink = new RecordingSink();
-    link.add(new UpstreamTopic(name, sink, clock, room, new LargeDocuments()));
+    link.add(new UpstreamTopic(name, sink, clock, { room, large: new LargeDocuments() }));
     const abort = new AbortController();
     const ended = link.run(abort.signal);
     cleanUps.push(() => {

@@ -75,7 +75,10 @@ describe("UpstreamTopic", () => {
     sink = new RecordingSink();
     freeBytes = 1_000_000_000;
     const room = { has: (bytes: number): boolean => bytes <= freeBytes, freeBytes };
-    held = new UpstreamTopic(topic, sink satisfies Sink, new ManualClock(), room, new LargeDocuments());
+    held = new UpstreamTopic(topic, sink satisfies Sink, new ManualClock(), {
+      room,
+      large: new LargeDocuments(),
+    });
     number = 0;
   });
 
@@ -395,7 +398,7 @@ describe("UpstreamTopic", () => {
         },
       });
       const room = { has: () => true, freeBytes: 0 };
-      held = new UpstreamTopic(topic, recording, new ManualClock(), room, encoding);
+      held = new UpstreamTopic(topic, recording, new ManualClock(), { room, large: encoding });
       for (const step of [whole("ENABLED"), edit("ENABLED", "DISABLED")]) {
         await held.prepare(step);
         take(step);
@@ -430,7 +433,7 @@ describe("UpstreamTopic", () => {
       const message = whole("ENABLED") as Extract<TopicMessage, { readonly kind: "snapshot" }>;
       const large = new LargeDocuments(undefined, message.document.length * 1.5);
       const room = { has: () => true, freeBytes: 0 };
-      held = new UpstreamTopic(topic, sink, new ManualClock(), room, large);
+      held = new UpstreamTopic(topic, sink, new ManualClock(), { room, large });
       let finish: () => void = () => undefined;
       const first = large.read(message.document.length, async () => {
         await new Promise<void>((resolve) => (finish = resolve));
@@ -457,7 +460,7 @@ describe("UpstreamTopic", () => {
       };
       const large = new LargeDocuments(undefined, 3_000_000);
       const room = { has: () => true, freeBytes: 0 };
-      held = new UpstreamTopic(topic, sink, new ManualClock(), room, large);
+      held = new UpstreamTopic(topic, sink, new ManualClock(), { room, large });
       take(snapshot("ENABLED"));
       let finish: () => void = () => undefined;
       const first = large.read(1_500_000, async () => {

@@ -1,54 +1,62 @@
 import { maxManifestBytes } from "@bunting/featureflags/manifests";
 import { buntingSyncV1, type ReplicaDocument } from "@bunting/protocol";
 import {
-  encodeAck,
-  encodeNack,
   encodeSubscribe,
+  TopicReplica,
+  versionFields,
   type Delta,
   type DocumentVersion,
+  type MergedDraft,
+  type ReplicaHolder,
   type SnapshotMessage,
-  type Unchanged,
+  type VersionMessage,
+  type VersionOutcome,
 } from "@bunting/sync-client/messages";
-import { cut, cutToBytes, singleLine, type Clock, type DocumentRoom } from "@bunting/runtime";
+import { cut, singleLine, type Clock } from "@bunting/runtime";
 import { ProxyError } from "../../proxy-error.js";
 import type { SourceSink } from "../flag-source.js";
-import type { LargeDocuments } from "../large-documents.js";
-import { DocumentReader } from "./document-reader.js";
+import { DocumentReader, type DocumentCapacity } from "./document-reader.js";
 import { codeOfCause, codeOfStatus, type SourceErrorCode } from "./source-error-code.js";
 import type { TopicMessage } from "./topic-message.js";
 import { TopicReports } from "./topic-reports.js";
-import { latestResourceVersion, versionFields } from "./version-fields.js";
-
-/** Limit of a nack's reason, as upstreams enforce it. */
-const maxReasonBytes = 1_024;
 
 /** A status code of gRPC. */
 const notFound = 5;
 
+/** A resourceVersion later than that of any object. */
+const latestResourceVersion = String(2n ** 64n - 1n);
+
 /** Limit of mismatches in a row. An upstream answers each with the whole document, so more than two mean that it is faulty. */
 const mostMismatches = 3;
 
+/** A document that the sink has accepted. */
+interface AcceptedDocument {
+  readonly document: ReplicaDocument;
+  readonly version: DocumentVersion;
+}
+
 /**
- * One topic of an upstream. It outlives connections: each new one resumes from `#current`. What the topic is goes to
+ * One topic of an upstream. It outlives connections: each new one resumes from `current`. What the topic is goes to
  * `#reports`; what documents need before they can be read is with `#reader`.
  */
-export class UpstreamTopic {
+export class UpstreamTopic implements ReplicaHolder<AcceptedDocument> {
   /** As the upstream names it. */
   readonly name: string;
+  readonly #replica: TopicReplica<AcceptedDocument>;
   readonly #reports: TopicReports;
   readonly #reader: DocumentReader;
   #isAnswered = false;
-  /** The last document that the sink accepted, also while the topic is missing or deleted; undefined if there is none. */
-  #current: { readonly document: ReplicaDocument; readonly version: DocumentVersion } | undefined;
+  #current: AcceptedDocument | undefined;
   /** Deltas and confirmations in a row that did not fit `#current`. To try a delta costs as much as the whole document. */
   #mismatches = 0;
   /** Called after each answer. */
   readonly #awaiting = new Set<() => void>();
 
-  constructor(name: string, sink: SourceSink, clock: Clock, room: DocumentRoom, large: LargeDocuments) {
+  constructor(name: string, sink: SourceSink, clock: Clock, documents: DocumentCapacity) {
     this.name = name;
+    this.#replica = new TopicReplica(name, this);
     this.#reports = new TopicReports(sink, clock);
-    this.#reader = new DocumentReader(room, large);
+    this.#reader = new DocumentReader(documents);
   }
 
   /** The stream has brought neither an answer nor a reason for staleness. */
@@ -76,13 +84,18 @@ export class UpstreamTopic {
     return this.#mismatches > mostMismatches;
   }
 
-  /** The digest of `#current`. */
+  /** The last document that the sink accepted, also while the topic is missing or deleted; undefined if there is none. */
+  get current(): AcceptedDocument | undefined {
+    return this.#current;
+  }
+
+  /** The digest of `current`. */
   get digest(): Buffer | undefined {
     return this.#current?.version.digest;
   }
 
   subscribeMessage(): Buffer {
-    return encodeSubscribe(this.name, this.#current?.version);
+    return this.#replica.subscribeMessage();
   }
 
   /**
@@ -103,7 +116,9 @@ export class UpstreamTopic {
 
   /** Takes the answer to `refreshMessage`, a version read just now: it confirms the current document if the digests agree. */
   refreshed(version: DocumentVersion): void {
-    if (this.#reports.isDocument && this.digest?.equals(version.digest) === true) this.#confirm(version);
+    const current = this.#current;
+    if (this.#reports.isDocument && current?.version.digest.equals(version.digest) === true)
+      this.confirm(current, version);
   }
 
   /** Calls back after each answer. Returns a function that ends this. */
@@ -163,11 +178,9 @@ export class UpstreamTopic {
   ): Buffer | undefined {
     switch (message.kind) {
       case "unchanged":
-        return this.#unchanged(message, number);
       case "snapshot":
-        return this.#replace(() => this.#reader.snapshot(message), message, number);
       case "delta":
-        return this.#change(message, number);
+        return this.#takeVersion(message, number);
       case "missing":
         this.#reports.report({ kind: "missing" });
         return undefined;
@@ -186,78 +199,66 @@ export class UpstreamTopic {
     }
   }
 
-  #unchanged({ version }: Unchanged, number: number): Buffer {
-    const current = this.#current;
-    if (current?.version.digest.equals(version.digest) !== true)
-      return this.#mismatch(number, "this version is not held");
-    if (this.#reports.isDocument) this.#confirm(version);
-    else this.#serve(current.document, version);
-    return encodeAck({ topic: this.name, number }, version.digest, []);
+  #takeVersion(message: VersionMessage, number: number): Buffer {
+    const { answer, outcome } = this.#replica.take(message, number);
+    if ("mismatch" in outcome) this.#mismatches++;
+    return answer;
   }
 
-  /** The reported document has this version. */
-  #confirm(version: DocumentVersion): void {
-    if (this.#current !== undefined) this.#current = { ...this.#current, version };
+  confirm({ document }: AcceptedDocument, version: DocumentVersion): VersionOutcome {
+    if (!this.#reports.isDocument) return this.#serve(() => document, version);
+    this.#current = { document, version };
     this.#reports.report({ kind: "sameDocument", version });
+    return accepted;
   }
 
-  #change(delta: Delta, number: number): Buffer {
-    const current = this.#current;
-    if (current?.version.digest.equals(delta.fromDigest) !== true)
-      return this.#mismatch(number, "the version that the delta starts from is not held");
-    let document: ReplicaDocument;
-    let digest: Buffer;
+  replace(snapshot: SnapshotMessage): VersionOutcome {
+    return this.#serve(() => this.#reader.snapshot(snapshot), snapshot.version);
+  }
+
+  merge(current: AcceptedDocument, delta: Delta): MergedDraft | VersionOutcome {
     try {
-      document = this.#reader.delta(delta, current.document);
-      digest = document.digest();
+      const document = this.#reader.delta(delta, current.document);
+      return { digest: document.digest(), take: () => this.#takeMerged(document, delta.version) };
     } catch (cause) {
-      if (this.#reader.isBlocked) return this.#refuseDocument(cause, number);
-      return this.#mismatch(number, "the delta is no JSON, or nested too deeply");
+      if (this.#reader.isBlocked) return this.#refuseDocument(cause);
+      return { mismatch: "the delta is no JSON, or nested too deeply" };
     }
-    if (!digest.equals(delta.version.digest))
-      return this.#mismatch(number, "the delta led to another digest");
-    if (document.bytes > maxManifestBytes)
-      return this.#mismatch(number, "with the deltas so far it may be larger than a document may be");
-    return this.#replace(() => document, delta, number);
   }
 
-  #replace(read: () => ReplicaDocument, { version }: SnapshotMessage | Delta, number: number): Buffer {
+  #takeMerged(document: ReplicaDocument, version: DocumentVersion): VersionOutcome {
+    return document.bytes > maxManifestBytes
+      ? { mismatch: "with the deltas so far it may be larger than a document may be" }
+      : this.#serve(() => document, version);
+  }
+
+  #serve(read: () => ReplicaDocument, version: DocumentVersion): VersionOutcome {
     try {
-      this.#serve(read(), version);
+      const document = read();
+      this.#reports.document(this.#reader.normalised(document), version, this.#reader.historyOf(version));
+      this.#current = { document, version };
+      this.#mismatches = 0;
+      return accepted;
     } catch (cause) {
-      return this.#refuseDocument(cause, number);
+      return this.#refuseDocument(cause);
     }
-    return encodeAck({ topic: this.name, number }, version.digest, []);
   }
 
-  #refuseDocument(cause: unknown, number: number): Buffer {
+  #refuseDocument(cause: unknown): VersionOutcome {
     // The message of a parse error may contain a part of the document.
-    const reason = singleLine(cut(cause instanceof Error ? cause.message : String(cause)));
-    const message = `the document that the upstream sends of ${this.name} is refused: ${reason}`;
+    const refusal = singleLine(cut(cause instanceof Error ? cause.message : String(cause)));
+    const message = `the document that the upstream sends of ${this.name} is refused: ${refusal}`;
     const refused = new ProxyError("DOCUMENT_INVALID", message, { cause });
     // An unread stack keeps its frames alive, and so the message: 15 MB per refused topic. Reading it frees them.
     for (const error of [cause, refused]) if (error instanceof Error) String(error.stack);
     this.#reports.refuse(refused);
     this.#mismatches = 0;
-    return this.#nack(number, reason, false);
-  }
-
-  #serve(document: ReplicaDocument, version: DocumentVersion): void {
-    this.#reports.document(this.#reader.normalised(document), version, this.#reader.historyOf(version));
-    this.#current = { document, version };
-    this.#mismatches = 0;
-  }
-
-  #mismatch(number: number, reason: string): Buffer {
-    this.#mismatches++;
-    return this.#nack(number, reason, true);
-  }
-
-  #nack(number: number, reason: string, isDeltaMismatch: boolean): Buffer {
-    const nack = { currentDigest: this.digest, reason: cutToBytes(reason, maxReasonBytes), isDeltaMismatch };
-    return encodeNack({ topic: this.name, number }, nack);
+    return { refusal };
   }
 }
+
+/** A tier serves documents whole. */
+const accepted: VersionOutcome = { rejectedFlags: [] };
 
 /** @param message contains a text of the upstream: it is cut, and made one line */
 function unreadable(message: string, code: SourceErrorCode): ProxyError {
