@@ -1,5 +1,5 @@
 import type { RpcStatus } from "./status.js";
-import type { CloseListener, StreamReceiver, TransportStream } from "./transport.js";
+import type { CloseListener, StreamReceiver, TransportStream, WriteListener } from "./transport.js";
 import { addCloseListener, callCloseListeners, type CloseListeners } from "./close-listeners.js";
 import { encodeHeaders, sharedHeaderBlock } from "./hpack/header-encoder.js";
 import { Http2Stream, type StreamOwner } from "./http2-stream.js";
@@ -41,12 +41,12 @@ export class GrpcStream extends Http2Stream implements TransportStream {
     this.sendHeaders(this.#responseBlock(headers));
   }
 
-  write(frame: Uint8Array, onWritten?: (error?: Error) => void): void {
+  write(frame: Uint8Array, onWritten?: WriteListener): void {
     this.respond();
     this.send(frame, "stream", onWritten);
   }
 
-  writeShared(frame: Uint8Array, onWritten?: (error?: Error) => void): void {
+  writeShared(frame: Uint8Array, onWritten?: WriteListener): void {
     this.respond();
     this.sendShared(frame, onWritten);
   }

@@ -1,9 +1,9 @@
 import type { Socket } from "node:net";
 import type { WatchedStream } from "./stallable.js";
-import type { GrpcHeaderRules, ResetCode, TransportSession } from "./transport.js";
+import type { GrpcHeaderRules, ResetCode, TransportSession, WriteListener } from "./transport.js";
 import { batch } from "./frame-batch.js";
 import { h2Error, type ErrorName } from "./frames.js";
-import { streamEnded, type Charge } from "./outgoing.js";
+import { callWriteListener, streamEnded, type Charge } from "./outgoing.js";
 import { OutgoingContent } from "./outgoing-content.js";
 import { RequestContent, type ContentReceiver } from "./request-content.js";
 import type { RequestHead } from "./request-head.js";
@@ -104,9 +104,9 @@ export abstract class Http2Stream implements WatchedStream, ContentReceiver {
   }
 
   /** Sends content. Callers must not modify it afterwards. Calls back once, never before it returns. */
-  protected send(bytes: Uint8Array, charge: Charge, onWritten?: (error?: Error) => void): void {
+  protected send(bytes: Uint8Array, charge: Charge, onWritten?: WriteListener): void {
     if (this.#isEnding || !this.isOpen) {
-      if (onWritten !== undefined) process.nextTick(onWritten, streamEnded());
+      if (onWritten !== undefined) process.nextTick(callWriteListener, onWritten, streamEnded());
       return;
     }
     this.#outgoing.add(bytes, charge, onWritten);
@@ -114,7 +114,7 @@ export abstract class Http2Stream implements WatchedStream, ContentReceiver {
   }
 
   /** Sends content that other streams send as well: at once, in a segment that they share, if nothing else is to be sent before it. */
-  protected sendShared(content: Uint8Array, onWritten?: (error?: Error) => void): void {
+  protected sendShared(content: Uint8Array, onWritten?: WriteListener): void {
     if (this.#mayPass(content) && this.session.sendNow(this, content))
       this.#outgoing.pass(content.length, onWritten);
     else this.send(content, "none", onWritten);

@@ -4,6 +4,7 @@ export { HeldFrame, smallFrameBytes, type FrameHolder } from "./held-frame.js";
 export { httpDate } from "./http-date.js";
 export { defaultGrpcHeaders } from "./http2-request-routing.js";
 export { Http2ServerTransport } from "./http2-transport.js";
+export { callWriteListener } from "./outgoing.js";
 export { peerAddress } from "./peer-address.js";
 export { accountOf, chargeAnswer, setAccount } from "./request-account.js";
 export type { AdmissionReason } from "./session-admission.js";
@@ -24,5 +25,6 @@ export {
   type TransportLimits,
   type TransportSession,
   type TransportStream,
+  type WriteListener,
 } from "./transport.js";
 export type { TurnReader, SharedTurns, TurnShare } from "./turn-share.js";

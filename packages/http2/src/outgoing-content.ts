@@ -1,8 +1,9 @@
 import { batch } from "./frame-batch.js";
 import { maxFrameBytes, maxWindowBytes } from "./frames.js";
-import { releaseUnframed, streamEnded, type Charge, type Outgoing } from "./outgoing.js";
+import { callWriteListener, releaseUnframed, streamEnded, type Charge, type Outgoing } from "./outgoing.js";
 import { sharedSegments } from "./shared-segments.js";
 import type { PeerAccount } from "./account.js";
+import type { WriteListener } from "./transport.js";
 
 /** Bytes that a stream sends before another stream has its turn. */
 const bytesPerTurn = 64 * 1024;
@@ -35,8 +36,8 @@ export class OutgoingContent {
   #unsent: Outgoing | undefined;
   #newest: Outgoing | undefined;
   #inBatch = 0;
-  /** The callback of content that is being written although it was never in the list; undefined if there is none. */
-  #onPassed: ((error?: Error) => void) | undefined;
+  /** Listens for content that is being written although it was never in the list; undefined if there is none. */
+  #onPassed: WriteListener | undefined;
   #pendingSince = -1;
 
   constructor(session: ContentSession, windowBytes: number) {
@@ -63,7 +64,7 @@ export class OutgoingContent {
     return this.#pendingSince >= 0 && this.#pendingSince <= tick;
   }
 
-  add(bytes: Uint8Array, charge: Charge, onWritten: ((error?: Error) => void) | undefined): void {
+  add(bytes: Uint8Array, charge: Charge, onWritten: WriteListener | undefined): void {
     if (charge === "stream") this.session.account.charge(bytes.length);
     const added: Outgoing = { bytes, charge, onWritten, framedBytes: 0, next: undefined };
     if (this.#newest !== undefined) this.#newest.next = added;
@@ -79,7 +80,7 @@ export class OutgoingContent {
   }
 
   /** Content of this length is being written at once, and `sent` is called after it. */
-  pass(bytes: number, onWritten: ((error?: Error) => void) | undefined): void {
+  pass(bytes: number, onWritten: WriteListener | undefined): void {
     this.#window -= bytes;
     this.#onPassed = onWritten ?? ignore;
     this.markPending();
@@ -163,8 +164,8 @@ export class OutgoingContent {
       const isPending = rest !== undefined || isEndPending;
       this.#pendingSince = isPending ? stallClock.tick : -1;
     }
-    onPassed?.();
-    for (; done !== undefined && done !== rest; done = done.next) done.onWritten?.();
+    callWriteListener(onPassed);
+    for (; done !== undefined && done !== rest; done = done.next) callWriteListener(done.onWritten);
   }
 
   /**
@@ -181,8 +182,9 @@ export class OutgoingContent {
     const onPassed = this.#onPassed;
     this.#onPassed = undefined;
     let error: Error | undefined;
-    onPassed?.((error ??= streamEnded()));
-    for (; pending !== undefined; pending = pending.next) pending.onWritten?.((error ??= streamEnded()));
+    if (onPassed !== undefined) callWriteListener(onPassed, (error ??= streamEnded()));
+    for (; pending !== undefined; pending = pending.next)
+      if (pending.onWritten !== undefined) callWriteListener(pending.onWritten, (error ??= streamEnded()));
   }
 }
 

@@ -1,5 +1,6 @@
 import type { PeerAccount } from "./account.js";
 import { RpcError } from "./status.js";
+import type { WriteListener } from "./transport.js";
 
 /** Account that content is charged to: the stream, elsewhere the whole answer until its stream has closed, or none: it is shared. */
 export type Charge = "stream" | "answer" | "none";
@@ -8,7 +9,7 @@ export type Charge = "stream" | "answer" | "none";
 export interface Outgoing {
   readonly bytes: Uint8Array;
   readonly charge: Charge;
-  readonly onWritten: ((error?: Error) => void) | undefined;
+  readonly onWritten: WriteListener | undefined;
   framedBytes: number;
   next: Outgoing | undefined;
 }
@@ -26,6 +27,11 @@ export function releaseUnframed(oldest: Outgoing | undefined, account: PeerAccou
     } else if (charge === "stream") account.release(bytes.length);
   }
   return framedBytes;
+}
+
+export function callWriteListener(listener: WriteListener | undefined, error?: Error): void {
+  if (typeof listener === "function") listener(error);
+  else listener?.onWritten(error);
 }
 
 /** The error of content that was not sent. */

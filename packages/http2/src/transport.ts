@@ -47,12 +47,12 @@ export interface TransportStream {
    * `onWritten` is called exactly once: without an error when flow control has let the last byte pass, with an error if the stream ended
    * first. A stream whose peer takes nothing of what is queued is reset after the stall timeout.
    */
-  write(frame: Uint8Array, onWritten?: (error?: Error) => void): void;
+  write(frame: Uint8Array, onWritten?: WriteListener): void;
   /**
    * Queues a frame that others hold as well, and that is therefore not charged. The engine keeps a reference and never modifies the frame,
    * so any number of streams may share it. Callers that fan out keep one frame in flight and take the newest in `onWritten`.
    */
-  writeShared(frame: Uint8Array, onWritten?: (error?: Error) => void): void;
+  writeShared(frame: Uint8Array, onWritten?: WriteListener): void;
   /**
    * Ends the stream with trailers (trailers-only if nothing was sent yet). Trailers queue behind frames that flow control holds
    * back: a stalled stream ends only when its peer reads on, or by `reset`.
@@ -75,6 +75,9 @@ export interface TransportStream {
 
 /** Is told of an end. Who listens to tens of thousands has no function for each, but is an object that is there anyway. */
 export type CloseListener = (() => void) | { onClosed(): void };
+
+/** Is told once that what it has written is on its way, or why it is not. As with CloseListener, an object spares a function for each stream. */
+export type WriteListener = ((error?: Error) => void) | { onWritten(error?: Error): void };
 
 /** Receives the content of a request; the same object for all of it, so that a call needs no functions of its own. */
 export interface StreamReceiver {

@@ -25,5 +25,6 @@ export {
   type CloseListener,
   type TransportSession,
   type TransportStream,
+  type WriteListener,
 } from "@bunting/http2";
 export { RpcError, statusCode, type RpcStatus, type StatusName } from "@bunting/http2/status";

@@ -1,12 +1,14 @@
 import { expect } from "chai";
 import fc from "fast-check";
 import { encodeDocument, syncV1, type FlagDocument, type TopicKey } from "@bunting/protocol";
+import { callWriteListener } from "@bunting/http2";
 import type {
   CloseListener,
   ResponseStream,
   RpcStatus,
   TransportSession,
   TransportStream,
+  WriteListener,
 } from "@bunting/rpc";
 import { createLogger } from "@bunting/runtime";
 import { expectSubsequence } from "@bunting/test/support/expect-subsequence.js";
@@ -54,7 +56,7 @@ class Peer implements ResponseStream {
   isStalled = false;
   readonly #tasks: Tasks;
   #isWriteDue = false;
-  #onWritten: ((error?: Error) => void) | undefined;
+  #onWritten: WriteListener | undefined;
   #onAck: (() => void) | undefined;
   readonly #onClose: CloseListener[] = [];
 
@@ -80,9 +82,9 @@ class Peer implements ResponseStream {
     throw new Error("a frame of its own");
   }
 
-  writeShared(frame: Uint8Array, onWritten?: (error?: Error) => void): void {
+  writeShared(frame: Uint8Array, onWritten?: WriteListener): void {
     if (!this.isOpen || this.status !== undefined) {
-      this.#tasks.add(() => onWritten?.(new Error("the stream has ended")));
+      this.#tasks.add(() => callWriteListener(onWritten, new Error("the stream has ended")));
       return;
     }
     if (this.#onWritten !== undefined) throw new Error("a second frame was written while one was in flight");
@@ -114,7 +116,7 @@ class Peer implements ResponseStream {
     this.isOpen = false;
     const onWritten = this.#onWritten;
     this.#onWritten = undefined;
-    onWritten?.(new Error("the stream has ended"));
+    callWriteListener(onWritten, new Error("the stream has ended"));
     for (const one of this.#onClose)
       if (typeof one === "function") one();
       else one.onClosed();
@@ -129,7 +131,7 @@ class Peer implements ResponseStream {
       const onWritten = this.#onWritten;
       if (this.isStalled || onWritten === undefined) return;
       this.#onWritten = undefined;
-      onWritten();
+      callWriteListener(onWritten);
     });
   }
 

@@ -4,6 +4,7 @@ import type { Admission } from "../access/access.js";
 import { ProxyError } from "../proxy-error.js";
 import { abuse } from "./agent-request.js";
 import type { AgentStreamContext } from "./agent-stream-context.js";
+import { DueTopics } from "./due-topics.js";
 import { TopicSubscriber, type SubscriberOwner } from "./topic-subscriber.js";
 
 /** The version that an agent resumes from. */
@@ -20,13 +21,18 @@ export interface TopicsOwner extends SubscriberOwner {
   fail(error: unknown): void;
 }
 
-/** The topics that a stream of bunting.sync.v1 is subscribed to. */
+/**
+ * The topics that a stream of bunting.sync.v1 is subscribed to. Nearly every stream has one, and there may be 10,000 streams: so a
+ * Map is made with the second topic, and those that are due are a list through the subscribers.
+ */
 export class StreamTopics {
   readonly #context: AgentStreamContext;
   readonly #owner: TopicsOwner;
-  readonly #subscribers = new Map<string, TopicSubscriber>();
-  /** Those that may have something to send, in the order of their wakes. */
-  readonly #due = new Set<TopicSubscriber>();
+  /** The only subscriber; undefined if there is none, or there is a Map. */
+  #sole: TopicSubscriber | undefined;
+  /** All subscribers, once there were two. */
+  #subscribers: Map<string, TopicSubscriber> | undefined;
+  readonly #due = new DueTopics<TopicSubscriber>();
   /** Authorizations that wait for a decision. */
   #authorizing = 0;
 
@@ -40,12 +46,13 @@ export class StreamTopics {
   }
 
   of(topic: string): TopicSubscriber | undefined {
-    return this.#subscribers.get(topic);
+    if (this.#subscribers !== undefined) return this.#subscribers.get(topic);
+    return this.#sole?.topic === topic ? this.#sole : undefined;
   }
 
   /** False also after another subscription of the same topic has taken its place. */
   has(subscriber: TopicSubscriber): boolean {
-    return this.#subscribers.get(subscriber.topic) === subscriber;
+    return this.of(subscriber.topic) === subscriber;
   }
 
   /** @throws RpcError if the stream is subscribed already. */
@@ -55,7 +62,7 @@ export class StreamTopics {
     try {
       const topic = parseTopic(selector);
       if (this.of(topic) !== undefined) throw abuse(`this stream is subscribed to ${topic} already`);
-      if (this.#subscribers.size < maxTopics) {
+      if (this.#size < maxTopics) {
         this.#authorize(new TopicSubscriber(this.#context, this.#owner, topic), admission, held);
         return;
       }
@@ -75,7 +82,7 @@ export class StreamTopics {
       return;
     }
     // Until the decision the topic counts as subscribed, but receives nothing.
-    this.#subscribers.set(topic, subscriber);
+    this.#add(subscriber);
     this.#authorizing++;
     refusal
       .finally(() => {
@@ -99,12 +106,12 @@ export class StreamTopics {
     try {
       if (refusal !== undefined) throw refusal;
       const subscription = subscribe(topic, subscriber);
-      this.#subscribers.set(topic, subscriber);
+      this.#add(subscriber);
       access.watchTopic(admission, topic, subscriber);
       subscriber.open(subscription, held);
       leftBehind.subscribed(topic, subscriber, held?.digest.toString("hex"));
     } catch (error) {
-      this.#subscribers.delete(topic);
+      this.#delete(subscriber);
       if (!(error instanceof ProxyError)) throw error;
       this.#owner.refuseTopic(topic, statusOf(error));
     }
@@ -118,24 +125,22 @@ export class StreamTopics {
   }
 
   get hasDue(): boolean {
-    return this.#due.size > 0;
+    return !this.#due.isEmpty;
   }
 
   /** The next one that is due. */
   takeDue(): TopicSubscriber | undefined {
-    const [subscriber] = this.#due;
-    if (subscriber !== undefined) this.#due.delete(subscriber);
-    return subscriber;
+    return this.#due.take();
   }
 
   /** True while one has something newer than what its agent has not answered yet. */
   get isBehind(): boolean {
-    for (const { isBehind } of this.#subscribers.values()) if (isBehind) return true;
+    for (const { isBehind } of this.#all) if (isBehind) return true;
     return false;
   }
 
   drop(subscriber: TopicSubscriber): void {
-    this.#subscribers.delete(subscriber.topic);
+    this.#delete(subscriber);
     this.#due.delete(subscriber);
     this.#context.access.forgetTopic(subscriber);
     subscriber.close();
@@ -143,8 +148,35 @@ export class StreamTopics {
 
   /** Ends all. */
   close(): void {
-    const all = [...this.#subscribers.values()];
+    const all = this.#all;
     this.#context.leftBehind.leaves(all.flatMap(({ subscription }) => subscription ?? []));
+    this.#due.clear();
     for (const subscriber of all) this.drop(subscriber);
+  }
+
+  get #size(): number {
+    return this.#subscribers?.size ?? (this.#sole === undefined ? 0 : 1);
+  }
+
+  get #all(): readonly TopicSubscriber[] {
+    if (this.#subscribers !== undefined) return [...this.#subscribers.values()];
+    return this.#sole === undefined ? [] : [this.#sole];
+  }
+
+  #add(subscriber: TopicSubscriber): void {
+    const sole = this.#sole;
+    if (this.#subscribers === undefined && (sole === undefined || sole.topic === subscriber.topic)) {
+      this.#sole = subscriber;
+      return;
+    }
+    this.#subscribers ??= new Map(sole === undefined ? [] : [[sole.topic, sole]]);
+    this.#sole = undefined;
+    this.#subscribers.set(subscriber.topic, subscriber);
+  }
+
+  /** Removes whoever is subscribed to the topic. */
+  #delete({ topic }: TopicSubscriber): void {
+    if (this.#sole?.topic === topic) this.#sole = undefined;
+    this.#subscribers?.delete(topic);
   }
 }

@@ -21,7 +21,6 @@ export class StreamWriter {
   /** Undefined until there is one. */
   #errors: AgentMessage[] | undefined;
   readonly #inFlight: FrameInFlight;
-  readonly #onWritten = (error?: Error): void => this.#finish(error);
   #state: WriterState = "idle";
   /** The tiers above this proxy have not been sent yet to the proxy at the other end. */
   #owesTier = false;
@@ -126,14 +125,15 @@ export class StreamWriter {
     this.#state = "writing";
     this.#context.metrics.agentMessage(kind, frame.length);
     this.#context.silent.start(this);
-    if (kind === "topic_error") this.#out.write(frame, this.#onWritten);
+    if (kind === "topic_error") this.#out.write(frame, this);
     else {
       this.#inFlight.begin(frame);
-      this.#out.writeShared(frame, this.#onWritten);
+      this.#out.writeShared(frame, this);
     }
   }
 
-  #finish(error: Error | undefined): void {
+  /** Called by its stream only. */
+  onWritten(error?: Error): void {
     this.#inFlight.end();
     const speaking = this.#speaking;
     this.#speaking = undefined;

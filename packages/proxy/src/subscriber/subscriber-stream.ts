@@ -51,13 +51,11 @@ export class SubscriberStream implements Subscriber, Gated, FrameWaiter, Starter
   #inFlight: Snapshot | undefined;
   #isQueued = false;
   #lastStatus: RpcStatus | undefined;
-  readonly #onWritten: (error?: Error) => void;
 
   constructor(protocol: SubscriberProtocol, out: ResponseStream, identity?: Identity) {
     this.identity = identity;
     this.#protocol = protocol;
     this.#out = out;
-    this.#onWritten = (error) => this.#finishWrite(error);
   }
 
   /** Starts to serve a subscription, which was made for this stream. */
@@ -130,10 +128,11 @@ export class SubscriberStream implements Subscriber, Gated, FrameWaiter, Starter
   #write(snapshot: Snapshot): void {
     const frame = this.#protocol.frameOf(snapshot, this);
     if (frame === undefined) return;
-    this.#out.writeShared(frame, this.#onWritten);
+    this.#out.writeShared(frame, this);
   }
 
-  #finishWrite(error: Error | undefined): void {
+  /** Called by its stream only. */
+  onWritten(error?: Error): void {
     const snapshot = this.#inFlight;
     if (error !== undefined || snapshot === undefined) {
       // The stream has ended and will be closed.

@@ -11,6 +11,7 @@ import type { Tombstone } from "../topic/tombstone.js";
 import { documentOf, type TopicView } from "../topic/topic-view.js";
 import type { VersionAnswer } from "./agent-request.js";
 import { AcknowledgedVersion, namedRefusals } from "./acknowledged-version.js";
+import type { DueTopic } from "./due-topics.js";
 import { ResumeGuard, type HeldBack } from "./resume-guard.js";
 import type { AgentMessageKind } from "./subscriber-metrics.js";
 import { eventOf, next, nextDelivery, type TopicDelivery, type DeliveryEvent } from "./topic-delivery.js";
@@ -60,13 +61,10 @@ const maxHistories = 3;
  * - `#held` is concluded from the agent's answers only, never from what was sent.
  * - While `#resumeGuard` is set, the agent may have a newer version than this proxy: it must not be sent backwards.
  */
-export class TopicSubscriber implements Subscriber, Starter {
-  readonly readsTombstones = true;
+export class TopicSubscriber implements Subscriber, Starter, DueTopic<TopicSubscriber> {
   readonly topic: TopicKey;
-  readonly connection: TransportSession;
-  readonly program: string | undefined;
-  readonly identity: Identity | undefined;
-  readonly readsFreshness: boolean;
+  isDue = false;
+  nextDue: TopicSubscriber | undefined;
   readonly #context: TopicSubscriberContext;
   readonly #owner: SubscriberOwner;
   readonly #held: AcknowledgedVersion;
@@ -91,11 +89,27 @@ export class TopicSubscriber implements Subscriber, Starter {
     this.#context = context;
     this.#owner = owner;
     this.topic = topic;
-    this.connection = owner.connection;
-    this.program = owner.program;
-    this.identity = owner.identity;
-    this.readsFreshness = owner.readsFreshness;
     this.#held = new AcknowledgedVersion(context.metrics, owner.connection);
+  }
+
+  get readsTombstones(): boolean {
+    return true;
+  }
+
+  get connection(): TransportSession {
+    return this.#owner.connection;
+  }
+
+  get program(): string | undefined {
+    return this.#owner.program;
+  }
+
+  get identity(): Identity | undefined {
+    return this.#owner.identity;
+  }
+
+  get readsFreshness(): boolean {
+    return this.#owner.readsFreshness;
   }
 
   /** Starts to serve a subscription. `held` is the version that the agent resumes from. */

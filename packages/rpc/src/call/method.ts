@@ -1,6 +1,6 @@
 import { frameMessage } from "./framing.js";
 import { RpcError, type RpcStatus } from "@bunting/http2/status";
-import type { CloseListener, TransportStream } from "@bunting/http2";
+import type { CloseListener, TransportStream, WriteListener } from "@bunting/http2";
 
 /** The call, as its handler sees it. */
 export interface Call {
@@ -65,9 +65,9 @@ export interface ResponseStream extends Call {
   /** Sends response headers now (Rust clients give up after 5 s without them); otherwise the first `write` does. */
   sendHeaders(headers?: Readonly<Record<string, string>>): void;
   /** Sends one frame made by `frameMessage`; see TransportStream.write. */
-  write(frame: Uint8Array, onWritten?: (error?: Error) => void): void;
+  write(frame: Uint8Array, onWritten?: WriteListener): void;
   /** Sends a frame that other streams send as well; see TransportStream.writeShared. */
-  writeShared(frame: Uint8Array, onWritten?: (error?: Error) => void): void;
+  writeShared(frame: Uint8Array, onWritten?: WriteListener): void;
   end(status: RpcStatus): void;
   /** Ends the call as if its handler had thrown this error. */
   fail(error: unknown): void;

@@ -58,7 +58,7 @@ const decompressedBytesPerWork = 16 * 1024;
  *   deadline, or the close of the stream (CANCELLED). Afterwards, request bytes are read and dropped.
  * - `#isUnfinished` is true, and the call in `unfinished`, until its first message has arrived, and while a later one has
  *   arrived in part. Between messages a client may be silent as long as it likes.
- * - Most calls have one message in one chunk: they need no deframer. Once there is one, all chunks go through it.
+ * - Most chunks are one message: they need no deframer. There is one while a message has arrived in part, and in a chunk of several.
  * - The signal and the deframer are created when first needed: most unary calls have neither.
  */
 export abstract class ServerCall implements Call, StreamReceiver {
@@ -199,7 +199,8 @@ export abstract class ServerCall implements Call, StreamReceiver {
       const deframer = (this.#deframer ??= new MessageDeframer(maxMessageBytes, account, malformed));
       if (malformed === "connect-go") this.#readOne(deframer, chunk);
       else deframer.push(chunk, (message, isCompressed) => this.#receive(message, isCompressed));
-      if (!deframer.isAtBoundary) this.#awaitMessage();
+      if (deframer.isAtBoundary) this.#deframer = undefined;
+      else this.#awaitMessage();
     } catch (error) {
       this.fail(error);
     }

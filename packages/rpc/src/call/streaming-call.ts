@@ -1,7 +1,7 @@
 import type { Method, RequestListener, ResponseStream } from "./method.js";
 import { ServerCall, type CallContext } from "./server-call.js";
 import { RpcError } from "@bunting/http2/status";
-import type { CloseListener, TransportStream } from "@bunting/http2";
+import type { CloseListener, TransportStream, WriteListener } from "@bunting/http2";
 
 /** The sending half of a streaming call, which the handler uses until it ends the call or the client goes away. */
 abstract class StreamingCall extends ServerCall implements ResponseStream {
@@ -9,12 +9,12 @@ abstract class StreamingCall extends ServerCall implements ResponseStream {
     this.stream.respond(headers);
   }
 
-  write(frame: Uint8Array, onWritten?: (error?: Error) => void): void {
+  write(frame: Uint8Array, onWritten?: WriteListener): void {
     this.sent(frame);
     this.stream.write(frame, onWritten);
   }
 
-  writeShared(frame: Uint8Array, onWritten?: (error?: Error) => void): void {
+  writeShared(frame: Uint8Array, onWritten?: WriteListener): void {
     this.sent(frame);
     this.stream.writeShared(frame, onWritten);
   }

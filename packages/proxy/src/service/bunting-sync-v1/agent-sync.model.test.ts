@@ -7,7 +7,15 @@ import {
   type JsonObject,
   type TopicKey,
 } from "@bunting/protocol";
-import type { CloseListener, Method, ResponseStream, RpcStatus, TransportSession } from "@bunting/rpc";
+import { callWriteListener } from "@bunting/http2";
+import type {
+  CloseListener,
+  Method,
+  ResponseStream,
+  RpcStatus,
+  TransportSession,
+  WriteListener,
+} from "@bunting/rpc";
 import type { RequestListener } from "@bunting/rpc/internal/call/method.js";
 import { createLogger, RateLimitedLog } from "@bunting/runtime";
 import { HeldFlags } from "@bunting/test/support/held-flags.js";
@@ -120,7 +128,7 @@ class ScriptedCall implements ResponseStream {
   readonly stream: ResponseStream["stream"];
   readonly deadlineMs = undefined;
   readonly signal = new AbortController().signal;
-  readonly unwritten: { readonly response: Response; readonly onWritten: (error?: Error) => void }[] = [];
+  readonly unwritten: { readonly response: Response; readonly onWritten: WriteListener | undefined }[] = [];
   readonly #onWrite: (response: Response, number: number) => void;
   #written = 0;
   readonly #closeListeners: CloseListener[] = [];
@@ -139,11 +147,11 @@ class ScriptedCall implements ResponseStream {
     // Nothing waits for them here.
   }
 
-  writeShared(frame: Uint8Array, onWritten?: (error?: Error) => void): void {
+  writeShared(frame: Uint8Array, onWritten?: WriteListener): void {
     this.write(frame, onWritten);
   }
 
-  write(frame: Uint8Array, onWritten: (error?: Error) => void = () => undefined): void {
+  write(frame: Uint8Array, onWritten?: WriteListener): void {
     const { message } = buntingSyncV1.SyncResponse.decode(frame.subarray(5));
     if (message === undefined) throw new Error("an empty message was written");
     expect(this.unwritten, "a second write under way").to.have.length(0);
@@ -164,7 +172,7 @@ class ScriptedCall implements ResponseStream {
   }
 
   close(): void {
-    for (const { onWritten } of this.unwritten.splice(0)) onWritten(new Error("closed"));
+    for (const { onWritten } of this.unwritten.splice(0)) callWriteListener(onWritten, new Error("closed"));
     for (const one of this.#closeListeners.splice(0))
       if (typeof one === "function") one();
       else one.onClosed();
@@ -382,7 +390,7 @@ class Model {
     const written = one.call?.unwritten.shift();
     if (written === undefined) return;
     one.inbox.push({ number: ++one.received, response: written.response });
-    written.onWritten();
+    callWriteListener(written.onWritten);
   }
 
   /** The agent looks at the oldest message there is. What it does not answer at once it may answer late, or never. */
