@@ -17,7 +17,7 @@ class AppliedMaps {
   fault: Error | undefined;
   applies = 0;
   /** Of the ConfigMaps; what its handler is told are edits of others. */
-  informer: Informer<KubeObject> | undefined;
+  informer: Informer | undefined;
 
   apply({ namespace = "" }: ObjectScope, object: object): Promise<KubeObject> {
     this.applies++;
@@ -49,7 +49,7 @@ class AppliedMaps {
     options: InformerOptions<Object, Index>,
   ): RunningInformer<Object, Index> {
     const informer = new Informer<Object, Index>(options);
-    this.informer = informer as unknown as Informer<KubeObject>;
+    this.informer = informer as unknown as Informer;
     return { name: "maps", informer, readAgain: () => Promise.resolve(), run: aborted };
   }
 }

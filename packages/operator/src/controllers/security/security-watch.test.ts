@@ -17,7 +17,7 @@ const epoch = 1;
 class ScriptedWatch {
   scope: ResourceScope | undefined;
   reads = 0;
-  #informer: Informer<KubeObject> | undefined;
+  #informer: Informer | undefined;
   #version = 0;
 
   inform<Object extends KubeObject = KubeObject, Index extends string = never>(
@@ -26,7 +26,7 @@ class ScriptedWatch {
   ): RunningInformer<Object, Index> {
     const informer = new Informer<Object, Index>(options);
     this.scope = scope;
-    this.#informer = informer as unknown as Informer<KubeObject>;
+    this.#informer = informer as unknown as Informer;
     const readAgain = (): Promise<void> => {
       this.reads++;
       return Promise.resolve();
