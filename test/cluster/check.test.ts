@@ -1,6 +1,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { expect } from "chai";
+import { Authority } from "../support/certificates.js";
 import { freePort } from "../support/free-port.js";
 import { eventually } from "../support/event-queue.js";
 import { runBunting } from "../support/cli-process.js";
@@ -236,6 +237,9 @@ describe("bunting check of an installation on a real API server", function () {
       "operator ok",
       "proxy ok",
       "proxy ok",
+      "security ok",
+      "security ok",
+      "security ok",
       "sources ok",
       "pods ok",
       "pods ok",
@@ -380,5 +384,64 @@ describe("bunting check of an installation on a real API server", function () {
     expect(out).to.match(
       /\n {13}To do: Create the FeatureFlagSource .*See docs\/reference\/checks\.md#pod-not-injected\n/,
     );
+  });
+
+  it("finds what is amiss with the proxy's security, and what it waits for", async () => {
+    const { api } = cluster();
+    const ofSystem = `/api/v1/namespaces/${system}`;
+    await cluster().kubectl([
+      ...["set", "env", "deployment/bunting-operator", "--namespace", system, "BUNTING_PROXY_SECURITY=on"],
+    ]);
+    const securityWith = (state: string, waitsFor = ""): Promise<unknown> =>
+      api.apply(`${ofSystem}/configmaps/bunting-proxy-security`, {
+        ...{ apiVersion: "v1", kind: "ConfigMap", metadata: { name: "bunting-proxy-security" } },
+        data: { state, waitsFor, since: "2026-01-01T00:00:00Z" },
+      });
+    const found = async (): Promise<Checked> => check(cluster().kubeconfig, "--only", "security");
+
+    await securityWith("mixed", "1 Pods ask the proxy without a token");
+    const waiting = await found();
+    expect(waiting.findings).to.include(`security-waits ConfigMap ${system}/bunting-proxy-security`);
+    expect(waiting.checks[0]?.findings.map(({ what }) => what).join()).to.contain("1 Pods ask the proxy");
+
+    await securityWith("on");
+    const authority = await Authority.create();
+    const ended = await authority.issue({ validToMs: Date.now() - 3_600_000 });
+    const encoded = (text: string): string => Buffer.from(text).toString("base64");
+    await api.create(`${ofSystem}/secrets`, {
+      metadata: { name: "flagd-proxy-tls" },
+      data: { "tls.crt": encoded(ended.cert), "tls.key": encoded(ended.key) },
+    });
+    const uri = `flagd-proxy-svc.${system}.svc.cluster.local:8015`;
+    await api.create(`/api/v1/namespaces/${shop}/pods`, {
+      metadata: { name: "secured", annotations: { "openfeature.dev/enabled": "true" } },
+      spec: {
+        containers: [
+          {
+            name: "flagd",
+            image: "registry.example/agent",
+            args: ["start", "--uri", uri],
+            env: [{ name: "BUNTING_CA_FILE", value: "/var/run/secrets/bunting/ca.crt" }],
+          },
+        ],
+      },
+    });
+    const { findings, code } = await found();
+    expect(findings).to.include.members([
+      `proxy-security Deployment ${system}/flagd-proxy`,
+      `certificate-ended Secret ${system}/flagd-proxy-tls`,
+      `pod-refused Pod ${shop}/web`,
+      `authority-missing ConfigMap ${shop}/bunting-ca`,
+    ]);
+    expect(code).to.equal(1);
+
+    await api.create(`/api/v1/namespaces/${shop}/configmaps`, {
+      metadata: { name: "bunting-ca" },
+      data: { "ca.crt": authority.cert },
+    });
+    const after = (await found()).findings;
+    expect(after.filter((finding) => finding.startsWith("authority-missing"))).to.deep.equal([]);
+    // It lasts for as long as tests need it.
+    expect(after).to.include(`certificate-ends ConfigMap ${shop}/bunting-ca`);
   });
 });

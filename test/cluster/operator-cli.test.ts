@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import { knownReasons } from "@bunting/cli/internal/operator/explain/not-injected-advice.js";
+import { servedInState } from "@bunting/cli/internal/check/judge/judge-security.js";
 import { objectNames, podAnnotations } from "@bunting/cli/internal/operator/operator-names.js";
 import { injectionName } from "@bunting/operator/internal/api/injection.js";
 import {
@@ -10,6 +11,13 @@ import {
   sidecarName,
 } from "@bunting/operator/internal/api/names.js";
 import { webhookConfigurationNames } from "@bunting/operator/internal/api/webhooks.js";
+import { securityConfigMapName } from "@bunting/operator/internal/controllers/security/stored-security.js";
+import { proxyTlsSecret } from "@bunting/operator/internal/desired/proxy-security/proxy-tls.js";
+import {
+  securityAccess,
+  securityStates,
+} from "@bunting/operator/internal/desired/proxy-security/security-state.js";
+import { authorityConfigMap } from "@bunting/operator/internal/desired/sidecar-volumes.js";
 import { notInjectedReasons } from "@bunting/operator/internal/pod/reasons.js";
 import { expect } from "chai";
 import { fullEntry } from "@bunting/operator/internal/pod/injection-entry.fixture.js";
@@ -82,6 +90,13 @@ describe("bunting operator on a real API server", function () {
     expect(objectNames.injectedBy).to.equal(injectedByLabel);
     expect([objectNames.sidecar, objectNames.injection]).to.deep.equal([sidecarName, injectionName]);
     expect(objectNames.mutatingWebhook).to.equal(webhookConfigurationNames.mutating);
+    expect([
+      objectNames.proxySecurity,
+      objectNames.proxyCertificate,
+      objectNames.proxyAuthority,
+    ]).to.deep.equal([securityConfigMapName, proxyTlsSecret, authorityConfigMap]);
+    const served = securityStates.map((state) => [state, securityAccess[state].proxy]);
+    expect([...servedInState]).to.deep.equal(served);
     expect([...knownReasons].sort()).to.deep.equal(Object.keys(notInjectedReasons).sort());
   });
 

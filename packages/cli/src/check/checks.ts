@@ -12,6 +12,7 @@ import { judgeOperators, judgeVersions } from "./judge/judge-operators.js";
 import { judgePods, type PodsFacts } from "./judge/judge-pods.js";
 import { judgeProxies, judgeSync, type SyncFacts } from "./judge/judge-proxies.js";
 import { judgeRights } from "./judge/judge-rights.js";
+import { judgeCertificates, judgeSecuredPods, judgeSecurity } from "./judge/judge-security.js";
 import { judgeSources } from "./judge/judge-sources.js";
 import { judgeTopics } from "./judge/judge-topics.js";
 import { judgeUnserved } from "./judge/judge-unserved.js";
@@ -19,6 +20,7 @@ import { judgeVersion } from "./judge/judge-version.js";
 import { probeSync } from "./proxy/probe-sync.js";
 import { readAdmission } from "./read-admission.js";
 import { readInstallerRights, readServiceRights } from "./read-rights.js";
+import { readCertificates, readSecuredPods } from "./read-security.js";
 import { readUnserved } from "./read-unserved.js";
 
 /** Limit of groups of Pods that are explained: each takes some questions to the API server. */
@@ -120,6 +122,27 @@ export const checks: readonly Check[] = [
     phases: ["installed"],
     read: probeAll,
     judge: judgeSync,
+  }),
+  check({
+    group: "security",
+    title: "the proxy is secured as the operator is to have it",
+    phases: ["installed"],
+    read: (survey) => survey.security(),
+    judge: judgeSecurity,
+  }),
+  check({
+    group: "security",
+    title: "the proxy's certificate, and the authority that it is from, last",
+    phases: ["installed"],
+    read: readCertificates,
+    judge: (certificates) => judgeCertificates(certificates, Date.now()),
+  }),
+  check({
+    group: "security",
+    title: "Pods ask the proxy as it serves, and can verify it",
+    phases: ["installed"],
+    read: readSecuredPods,
+    judge: judgeSecuredPods,
   }),
   check({
     group: "sources",

@@ -6,10 +6,12 @@ import { conditionsOf } from "../operator/explain/object-state.js";
 import { clusterTypes, objectNames } from "../operator/operator-names.js";
 import type { Io } from "../terminal/io.js";
 import type { ClusterCheckOptions } from "./check-options.js";
+import type { SecurityFacts } from "./judge/judge-security.js";
 import { foundOr } from "./not-checked-error.js";
 import { installedOperator, type InstalledOperator } from "./installed-operator.js";
 import { PodSurvey } from "./pod-survey.js";
 import { askProxies, type AskedProxies } from "./proxy/ask-proxies.js";
+import { readAuthorities, readSecurity } from "./proxy-security.js";
 
 /** Reason for which a FeatureFlag is refused, by its conditions, if it is. */
 export interface FlagVerdict {
@@ -78,6 +80,19 @@ export class ClusterSurvey {
   /** The status of each proxy, by its own account. */
   proxies(): Promise<AskedProxies> {
     return this.#once("proxies", () => askProxies(this.options, this.io));
+  }
+
+  /** The security of the operator's proxy; undefined where there is no operator of ours. */
+  security(): Promise<SecurityFacts | undefined> {
+    return this.#once("security", async () => {
+      const operator = (await this.operators()).find(({ isStock }) => !isStock);
+      return operator && readSecurity(operator, this.reader);
+    });
+  }
+
+  /** By namespace: what its sidecars verify the proxy by. */
+  authorities(): Promise<ReadonlyMap<string, string>> {
+    return this.#once("authorities", () => readAuthorities(this.reader));
   }
 
   /** The version of the API server, such as `v1.36.1`. @throws KubeError */

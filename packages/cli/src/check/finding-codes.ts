@@ -6,6 +6,7 @@ export const checkGroups = [
   "admission",
   "operator",
   "proxy",
+  "security",
   "sources",
   "pods",
   "topics",
@@ -84,6 +85,22 @@ export const findingCodes = {
   "proxy-tls": failed("There is no TLS with the sync port of a proxy."),
   "proxy-token": failed("A proxy does not accept the token."),
   "proxy-refuses": failed("A proxy serves no flags on its sync port."),
+  "proxy-security": failed(
+    "The proxy of the operator does not serve as the security that the operator has stored wants it.",
+  ),
+  "security-waits": warning(
+    "The security of the proxy is on its way to what the operator's option wants, and waits for something.",
+  ),
+  "certificate-ended": failed("The certificate of the proxy, or the authority that it is from, has ended."),
+  "certificate-ends": warning(
+    "The certificate of the proxy, or the authority that it is from, ends within two weeks. The operator renews both long before.",
+  ),
+  "pod-refused": failed(
+    "A Pod asks the proxy in a way that the proxy does not serve, such as in plaintext where it serves TLS with tokens alone: it keeps the flags that it has.",
+  ),
+  "authority-missing": failed(
+    "Sidecars of a namespace verify the proxy by the ConfigMap bunting-ca, and there is no certificate in it.",
+  ),
   "flag-missing": failed("A FeatureFlagSource names a FeatureFlag that does not exist."),
   "provider-unknown": failed("A FeatureFlagSource names a provider that does not exist."),
   "field-unknown": warning("A FeatureFlagSource was written with a field that the API server has dropped."),

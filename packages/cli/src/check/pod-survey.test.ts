@@ -92,4 +92,27 @@ describe("PodSurvey", () => {
       ["agent:2", 1],
     ]);
   });
+
+  it("groups Pods by how they ask the operator's proxy, those of the open-feature-operator included", () => {
+    const args = ["start", '--sources=[{"uri":"flagd-proxy-svc.flags:8015"}]'];
+    const env = ["BUNTING_CA_FILE", "BUNTING_TOKEN_FILE"].map((name) => ({ name, value: "/run/it" }));
+    const token = { name: "identity", projected: { sources: [{ serviceAccountToken: { path: "token" } }] } };
+    const volumeMounts = [{ name: "identity", mountPath: "/run" }];
+    const asks = (name: string, owner: string, container: object): KubeObject => ({
+      ...pod(name, asking, { owner }),
+      spec: {
+        containers: [{ name: "app" }],
+        initContainers: [{ name: "flagd", args, ...container }],
+        volumes: [token],
+      },
+    });
+    const { askers } = surveyed(
+      asks("old-1", "old", {}),
+      asks("old-2", "old", {}),
+      asks("new-1", "new", { env, volumeMounts }),
+      pod("other", asking, { image: "agent:1" }),
+    );
+    expect(names(askers.plain)).to.deep.equal(["old-1 2"]);
+    expect(names(askers.secured)).to.deep.equal(["new-1 1"]);
+  });
 });

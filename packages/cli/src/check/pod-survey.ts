@@ -1,4 +1,4 @@
-import { podRequest } from "@bunting/featureflags/resources";
+import { podNeeds, podRequest } from "@bunting/featureflags/resources";
 import type { KubeObject } from "@bunting/kube";
 import { proxiedFlags } from "../operator/explain/sidecar-flags.js";
 import { namedAddressText } from "../operator/object-address.js";
@@ -42,6 +42,8 @@ export class PodSurvey {
   readonly #unwell = new Map<string, PodGroup>();
   readonly #images = new Map<string, number>();
   readonly #readers = new Map<string, SidecarsOfTopic>();
+  readonly #plain = new Map<string, PodGroup>();
+  readonly #secured = new Map<string, PodGroup>();
 
   /** Groups of Pods that ask for flags, and have neither a sidecar nor a mark of ours. */
   get without(): readonly PodGroup[] {
@@ -63,6 +65,11 @@ export class PodSurvey {
     return this.#readers;
   }
 
+  /** Groups of Pods that ask the operator's proxy, by the way in which they do. */
+  get askers(): { readonly plain: readonly PodGroup[]; readonly secured: readonly PodGroup[] } {
+    return { plain: [...this.#plain.values()], secured: [...this.#secured.values()] };
+  }
+
   add(object: KubeObject): void {
     const pod = asShownPod(object);
     const { annotations = {}, namespace = "", name } = object.metadata;
@@ -73,6 +80,9 @@ export class PodSurvey {
       const known = by.get(key);
       by.set(key, { ...(known ?? { namespace, pod, ...further }), count: (known?.count ?? 0) + 1 });
     };
+    const { isPlain, isSecured } = podNeeds(pod);
+    if (isPlain) group(this.#plain, {});
+    if (isSecured) group(this.#secured, {});
     const sidecar = sidecarOf(pod);
     const isMarked = annotations[podAnnotations.injected] !== undefined;
     const reason = annotations[podAnnotations.notInjected];

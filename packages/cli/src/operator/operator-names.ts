@@ -26,6 +26,12 @@ export const objectNames = Object.freeze({
   /** The Deployment of the open-feature-operator. */
   stockOperator: "open-feature-operator-controller-manager",
   proxy: "flagd-proxy",
+  /** The ConfigMap that says how far the proxy's security is. */
+  proxySecurity: "bunting-proxy-security",
+  /** The Secret with the proxy's certificate. */
+  proxyCertificate: "flagd-proxy-tls",
+  /** The ConfigMap by which the sidecars of a namespace verify the proxy. */
+  proxyAuthority: "bunting-ca",
 });
 
 /** How the open-feature-operator marks what it made. */
@@ -39,6 +45,8 @@ const admissionGroup = "admissionregistration.k8s.io";
 /** What kinds are called in URLs of the API server. */
 export const clusterTypes = {
   pod: { group: "", version: "v1", plural: "pods" },
+  configMap: { group: "", version: "v1", plural: "configmaps" },
+  secret: { group: "", version: "v1", plural: "secrets" },
   deployment: { group: "apps", version: "v1", plural: "deployments" },
   injection: { group: "bunting.dev", version: "v1alpha1", plural: "injections" },
   mutatingWebhook: { group: admissionGroup, version: "v1", plural: "mutatingwebhookconfigurations" },
