@@ -1,4 +1,4 @@
-export { podNeeds, proxyService, type AskingPod, type PodNeeds } from "./resource/pod-needs.js";
+export { podNeeds, proxyServiceName, type AskingPod, type PodNeeds } from "./resource/pod-needs.js";
 export {
   podRequest,
   requestAnnotations,

@@ -135,11 +135,11 @@ const rows: { readonly [Name in keyof OperatorOptions]: Row | "read before" | "i
   proxyLinger: { value: 4711, reaches: (made) => proxy(made).lingerMs },
   proxyServiceAccount: toProxy("p", ({ pod }) => pod.serviceAccountName),
   proxyNetworkPolicy: toProxy(false, ({ hasNetworkPolicy }) => hasNetworkPolicy),
-  proxySecurity: { value: "mixed", reaches: (made) => made.one("SecurityController").given[0].target },
+  proxySecurity: { value: "mixed", reaches: (made) => made.one("SecurityController").given[0].wanted.target },
   proxySecurityExcept: {
     value: ["shop"],
     reaches: (made) => [
-      [...made.one("SecurityController").given[0].except],
+      [...made.one("SecurityController").given[0].wanted.except],
       [...made.one("AuthorityMaps").given[0].except],
     ],
     as: [["shop"], ["shop"]],

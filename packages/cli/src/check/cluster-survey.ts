@@ -11,7 +11,7 @@ import { foundOr } from "./not-checked-error.js";
 import { installedOperator, type InstalledOperator } from "./installed-operator.js";
 import { PodSurvey } from "./pod-survey.js";
 import { askProxies, type AskedProxies } from "./proxy/ask-proxies.js";
-import { readAuthorities, readSecurity } from "./proxy-security.js";
+import { readAuthorities, readProxySecurity } from "./proxy-security.js";
 
 /** Reason for which a FeatureFlag is refused, by its conditions, if it is. */
 export interface FlagVerdict {
@@ -86,7 +86,7 @@ export class ClusterSurvey {
   security(): Promise<SecurityFacts | undefined> {
     return this.#once("security", async () => {
       const operator = (await this.operators()).find(({ isStock }) => !isStock);
-      return operator && readSecurity(operator, this.reader);
+      return operator && readProxySecurity(operator, this.reader);
     });
   }
 

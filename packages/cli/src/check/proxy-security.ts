@@ -6,7 +6,7 @@ import type { SecurityFacts, ServedAccess } from "./judge/judge-security.js";
 import { foundOr } from "./not-checked-error.js";
 
 /** How far the security of the proxy is that this operator deploys. */
-export async function readSecurity(
+export async function readProxySecurity(
   { namespace, settings }: InstalledOperator,
   reader: ClusterReader,
 ): Promise<SecurityFacts> {

@@ -1,5 +1,5 @@
 /** Name of the Service of the proxy that the operator deploys, which is the open-feature-operator's. */
-export const proxyService = "flagd-proxy-svc";
+export const proxyServiceName = "flagd-proxy-svc";
 
 /** How a Pod asks the proxy. */
 export interface PodNeeds {
@@ -58,7 +58,7 @@ function willAskNothing({ metadata = {}, spec: { nodeName = "" }, status = {} }:
 function asksProxy({ command, args = [], env = [] }: AskingContainer): boolean {
   const words = Array.isArray(command) ? command.map(String) : [];
   const texts = [...words, ...args, ...env.map(({ value = "" }) => value)];
-  return texts.some((text) => text.includes(proxyService));
+  return texts.some((text) => text.includes(proxyServiceName));
 }
 
 function has({ env = [] }: AskingContainer, variable: string): boolean {

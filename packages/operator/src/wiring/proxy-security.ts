@@ -30,7 +30,8 @@ export function proxySecurity(wiring: OperatorWiring, events: EventRecorder): Pr
   const keeper = new parts.AuthorityKeeper({ client, namespace, context, of });
   let hasCertificate = false;
   const maps = new parts.AuthorityMaps({
-    ...{ client, watches, except },
+    cluster: { client, watches },
+    except,
     bundle: () => (authorities.items.length === 0 ? undefined : bundleOf(authorities.items)),
     onComplete: () => controller.changed(),
     onDelivered: (bundle) => keeper.bundleApplied(bundle),
@@ -38,7 +39,8 @@ export function proxySecurity(wiring: OperatorWiring, events: EventRecorder): Pr
   });
   const controller = new parts.SecurityController({
     cluster: { client, events },
-    ...{ namespace, target, except },
+    namespace,
+    wanted: { target, except },
     lacking: () => (hasCertificate ? maps.lacking : undefined),
     onAccess: () => {
       for (const listener of listeners) listener();

@@ -73,8 +73,7 @@ describe("AuthorityMaps", () => {
     delivered = [];
     except = new Set();
     maps = new AuthorityMaps({
-      client: cluster,
-      watches: cluster,
+      cluster: { client: cluster, watches: cluster },
       except,
       bundle: () => bundle,
       onComplete: () => completed++,

@@ -11,8 +11,10 @@ import { namedObject } from "../named-object.js";
 import { Turns } from "../turns.js";
 
 export interface AuthorityMapsOptions {
-  readonly client: Pick<RestClient, "apply" | "delete">;
-  readonly watches: Pick<ClusterWatches, "inform">;
+  readonly cluster: {
+    readonly client: Pick<RestClient, "apply" | "delete">;
+    readonly watches: Pick<ClusterWatches, "inform">;
+  };
   /** Namespaces that get the bundle, and are not waited for. */
   readonly except: ReadonlySet<string>;
   /** The certificates by which the proxy is verified, in PEM; undefined while there are none. */
@@ -90,7 +92,7 @@ export class AuthorityMaps implements Runnable {
     this.#applied.clear();
     this.#completed = undefined;
     for (const namespace of this.#asking) this.#controller.add(namespace);
-    const watch = this.#options.watches.inform(
+    const watch = this.#options.cluster.watches.inform(
       { type: configMapType, labelSelector, isMetadataOnly: true },
       {
         transform: namedObject,
@@ -122,7 +124,7 @@ export class AuthorityMaps implements Runnable {
   }
 
   async #apply(namespace: string, pem: string, signal: AbortSignal): Promise<void> {
-    const { client } = this.#options;
+    const { client } = this.#options.cluster;
     const scope = { type: configMapType, namespace, name: authorityConfigMap };
     const object = {
       apiVersion: "v1",

@@ -103,8 +103,7 @@ describe("SecurityController", () => {
     controller = new SecurityController({
       cluster: { client: cluster, events: { record: (event) => void events.push(event) } },
       namespace: "flags",
-      target,
-      except,
+      wanted: { target, except },
       lacking: () => lacking,
       onAccess: () => {
         const { access = "none" } = controller;

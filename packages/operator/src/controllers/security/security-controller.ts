@@ -30,9 +30,11 @@ export interface SecurityControllerOptions {
   };
   /** The operator's namespace. */
   readonly namespace: string;
-  readonly target: SecurityTarget;
-  /** Namespaces whose Pods are not waited for. */
-  readonly except: ReadonlySet<string>;
+  readonly wanted: {
+    readonly target: SecurityTarget;
+    /** Namespaces whose Pods are not waited for. */
+    readonly except: ReadonlySet<string>;
+  };
   /** Namespaces that lack the authority of the proxy; undefined while it is not known, or there is none, or no certificate of it. */
   readonly lacking: () => readonly string[] | undefined;
   /** Called when the leader knows, or when it has changed, whom the proxy is to serve. */
@@ -97,7 +99,8 @@ export class SecurityController implements Runnable {
   }
 
   async #reconcile(signal: AbortSignal): Promise<WorkResult | undefined> {
-    const { target, context } = this.#options;
+    const { wanted, context } = this.#options;
+    const { target } = wanted;
     const read = await this.#read(signal);
     if (read.state === "off" && target === "off") {
       this.#enter("plain");
@@ -174,7 +177,8 @@ export class SecurityController implements Runnable {
 
   /** Undefined as long as Pods may be created that are not as the state has them: Injections first have to be, and then everybody has to hear of that. */
   async #lookAtPods(read: Read, signal: AbortSignal): Promise<PodSight | undefined> {
-    const { target, context, except } = this.#options;
+    const { wanted, context } = this.#options;
+    const { target, except } = wanted;
     const looked = { client: this.#options.cluster.client, except };
     const { state } = read;
     const isAsked = (state === "mixed" && target === "on") || (state === "leaving" && target === "off");

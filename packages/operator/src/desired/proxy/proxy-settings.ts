@@ -1,4 +1,4 @@
-import { proxyService } from "@bunting/featureflags/resources";
+import { proxyServiceName } from "@bunting/featureflags/resources";
 import { managedLabels } from "../managed-labels.js";
 import type { ProxyAccess } from "../proxy-security/security-state.js";
 import type { RedisSecret } from "./proxy-redis.js";
@@ -46,7 +46,7 @@ export interface ProxyPodSettings {
 export const proxyNames = Object.freeze({
   deployment: "flagd-proxy",
   container: "flagd-proxy",
-  service: proxyService,
+  service: proxyServiceName,
   disruptionBudget: "flagd-proxy-pdb",
   networkPolicy: "flagd-proxy",
   statusTokens: "flagd-proxy-status",
