@@ -54,6 +54,8 @@ export const nightFiles: Readonly<Record<string, readonly string[]>> = {
   ],
   // The same with a kubelet that the test plays.
   "test/node/agent-rollout.test.ts": ["test/cluster/agent-rollout.test.ts"],
+  // Likewise; it waits for two minutes until everybody has heard what new Pods get.
+  "test/node/operator-security.test.ts": ["test/cluster/operator-security-rollout.test.ts"],
   // Most of it waits for the kubelet to bring a Secret to a running Pod.
   "test/node/source-credentials.test.ts": ["packages/agent/src/sync/http/poll-document.test.ts"],
   "test/node/migration.test.ts": ["test/cluster/operator-cli.test.ts", "test/helm/operator-install.test.ts"],

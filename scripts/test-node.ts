@@ -7,6 +7,7 @@
 import path from "node:path";
 import { buildImages } from "./images/build-images.js";
 import { missingForImages } from "./images/buildah.js";
+import { scaled } from "../test/support/scale.js";
 import { buildHelm } from "./helm-machinery.js";
 import { buildNodeMachinery } from "./node-machinery.js";
 import { nodeSpecs } from "./node-specs.js";
@@ -16,7 +17,7 @@ import { skipTests } from "./skip-tests.js";
 import { fetchUpstreamSuite } from "./upstream-suite.js";
 
 /** Longer than all tests take on a busy machine. */
-const deadlineMs = 900_000;
+const deadlineMs = scaled(1_800_000, 900_000);
 
 const specs = nodeSpecs(process.argv.slice(2));
 const prepared = await prepare();
