@@ -107,11 +107,14 @@ async function metricsOf(register: (registry: Registry) => unknown, further: str
 function checkReference(): string {
   const head =
     "[`bunting check`](../cli.md#check) makes these checks, with `--pre` those before an installation. The title of a check is what holds where nothing is found.";
-  const rows = checks.map(
-    ({ group, title, phases }) => `| ${group} | ${title} | ${phases.length === 2 ? "both" : phases.join()} |`,
-  );
+  const operators = { bunting: "ours", stock: "the open-feature-operator", nobody: "none" };
+  const rows = checks.map(({ group, title, phases, operatedBy }) => {
+    const when = phases.length === 2 ? "both" : phases.join();
+    const of = phases[0] === "pre" && phases.length === 1 ? undefined : operatedBy;
+    return `| ${group} | ${title} | ${when} | ${of?.map((one) => operators[one]).join(", ") ?? "any"} |`;
+  });
   const form = [
-    "With `--json` a report is an object with `format` (1), `phase` (`pre` or `installed`), `result`, and `checks`. A check has `group`, `title`, `result` and `findings`;",
+    "With `--json` a report is an object with `format` (1), `phase` (`pre` or `installed`), `operatedBy` (of what is installed: `bunting`, `stock` for the open-feature-operator, or `nobody`), `result`, and `checks`. A check has `group`, `title`, `result` and `findings`;",
     "a finding has `code`, `severity`, `where`, `what`, `todo` and `docs`. A `result` is `ok`, `warning`, `unknown` or `failed`: of a check the worst of its findings, and of the report the worst of its checks,",
     "where `failed` is worse than `unknown`, and that is worse than `warning`. While `format` is the same, fields and codes are added, and none is changed or removed.",
   ].join("\n");
@@ -120,7 +123,7 @@ function checkReference(): string {
   );
   return [
     head,
-    ["| group | check | when |", "| --- | --- | --- |", ...rows].join("\n"),
+    ["| group | check | when | operator |", "| --- | --- | --- | --- |", ...rows].join("\n"),
     `Groups, for \`--only\`: ${checkGroups.join(", ")}.`,
     "## JSON",
     form,

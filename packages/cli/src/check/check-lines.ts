@@ -1,19 +1,27 @@
 import type { Colours } from "../terminal/colours.js";
 import { plural } from "../terminal/plural.js";
+import type { OperatedBy } from "./operated-by.js";
 import type { CheckReport, CheckResult, ReportedCheck } from "./check-report.js";
 
 /** Most findings of one check that are shown; JSON has all of them. */
 const mostShown = 20;
 
+/** What was checked, where it is no installation with our operator. */
+const kinds: Readonly<Record<OperatedBy, string>> = {
+  bunting: "",
+  stock: " of an installation with the open-feature-operator",
+  nobody: " of an installation without an operator",
+};
+
 /** A report for people: groups, with a line for each check, and what is wrong, where, and what to do below it. */
-export function checkLines({ checks }: CheckReport, colours: Colours): readonly string[] {
+export function checkLines({ checks, operatedBy }: CheckReport, colours: Colours): readonly string[] {
   const groups = [...new Set(checks.map(({ group }) => group))];
   const lines = groups.flatMap((group) => [
     colours.bold(group),
     ...checks.filter((one) => one.group === group).flatMap((one) => linesOf(one, colours)),
     "",
   ]);
-  return [...lines, sumOf(checks)];
+  return [...lines, `${plural(checks.length, "check")}${kinds[operatedBy ?? "bunting"]}: ${sumOf(checks)}`];
 }
 
 function linesOf({ title, result, findings }: ReportedCheck, colours: Colours): readonly string[] {
@@ -43,5 +51,5 @@ function sumOf(checks: readonly ReportedCheck[]): string {
     [count("warning"), "with warnings"],
   ] as const;
   const unwell = parts.filter(([number]) => number > 0).map(([number, words]) => `${number} ${words}`);
-  return `${plural(checks.length, "check")}: ${unwell.length === 0 ? "all is well" : unwell.join(", ")}`;
+  return unwell.length === 0 ? "all is well" : unwell.join(", ");
 }

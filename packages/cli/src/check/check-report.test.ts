@@ -45,6 +45,10 @@ describe("a report of bunting check", () => {
       "",
       "2 checks: 1 failed",
     ]);
+    const last = (operatedBy: "stock" | "nobody"): string | undefined =>
+      checkLines({ ...report([]), operatedBy }, coloursFor(false, {})).at(-1);
+    expect(last("stock")).to.equal("1 check of an installation with the open-feature-operator: all is well");
+    expect(last("nobody")).to.equal("1 check of an installation without an operator: all is well");
     const many = checkLines(report(Array<FindingCode>(25).fill("flag-missing")), coloursFor(false, {}));
     expect(many.filter((line) => line.includes("[flag-missing]"))).to.have.length(20);
     expect(many).to.include("           and 5 more findings; --json has all");

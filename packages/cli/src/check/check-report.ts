@@ -6,6 +6,7 @@ import {
   type CheckGroup,
   type CheckSeverity,
 } from "./finding-codes.js";
+import type { OperatedBy } from "./operated-by.js";
 
 /** Result of a check: the worst of its findings. */
 export type CheckResult = "ok" | CheckSeverity;
@@ -14,6 +15,8 @@ export type CheckResult = "ok" | CheckSeverity;
 export interface CheckReport {
   readonly format: 1;
   readonly phase: CheckPhase;
+  /** Of an installation, if the API server answers. */
+  readonly operatedBy?: OperatedBy;
   readonly result: CheckResult;
   readonly checks: readonly ReportedCheck[];
 }
@@ -44,8 +47,13 @@ export function reportedCheck(
   return { group, title, result: resultOf(findings.map(({ severity }) => severity)), findings };
 }
 
-export function checkReport(phase: CheckPhase, checks: readonly ReportedCheck[]): CheckReport {
-  return { format: 1, phase, result: resultOf(checks.map(({ result }) => result)), checks };
+export function checkReport(
+  phase: CheckPhase,
+  checks: readonly ReportedCheck[],
+  operatedBy?: OperatedBy,
+): CheckReport {
+  const result = resultOf(checks.map((one) => one.result));
+  return { format: 1, phase, ...(operatedBy === undefined ? {} : { operatedBy }), result, checks };
 }
 
 /** 0: all is well, or has warnings only; 1: a check failed; 2: a check could not be made, and none failed. */

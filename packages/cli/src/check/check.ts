@@ -3,6 +3,7 @@ import { CliError } from "../cli-error.js";
 import type { ClusterSurvey } from "./cluster-survey.js";
 import type { CheckFinding, CheckGroup } from "./finding-codes.js";
 import { NotCheckedError } from "./not-checked-error.js";
+import type { OperatedBy } from "./operated-by.js";
 
 /** Before an installation, or of one. */
 export type CheckPhase = "pre" | "installed";
@@ -13,12 +14,14 @@ export interface CheckDefinition<Facts> {
   /** The statement that holds where nothing is found. */
   readonly title: string;
   readonly phases: readonly CheckPhase[];
+  /** Installations that are checked in this way; absent: all. Before an installation it does not matter. */
+  readonly operatedBy?: readonly OperatedBy[];
   /** @throws NotCheckedError, CliError, KubeError */
   readonly read: (survey: ClusterSurvey) => Promise<Facts>;
   readonly judge: (facts: Facts) => readonly CheckFinding[];
 }
 
-export interface Check extends Pick<CheckDefinition<unknown>, "group" | "title" | "phases"> {
+export interface Check extends Pick<CheckDefinition<unknown>, "group" | "title" | "phases" | "operatedBy"> {
   /** Findings of the check; facts that can't be read are one, too. */
   run(survey: ClusterSurvey): Promise<readonly CheckFinding[]>;
 }

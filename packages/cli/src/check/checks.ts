@@ -5,13 +5,15 @@ import { explainFacts } from "../operator/explain/explain-facts.js";
 import { readPodFacts } from "../operator/explain/read-pod-facts.js";
 import { check, type Check, type CheckPhase } from "./check.js";
 import { foundOr } from "./not-checked-error.js";
+import type { OperatedBy } from "./operated-by.js";
 import type { ClusterSurvey } from "./cluster-survey.js";
 import { judgeAdmission } from "./judge/judge-admission.js";
-import { definitions, judgeDefinitions, type DefinitionsFacts } from "./judge/judge-definitions.js";
+import { judgeDefinitions, usedDefinitions, type DefinitionsFacts } from "./judge/judge-definitions.js";
 import { judgeOperators, judgeVersions } from "./judge/judge-operators.js";
+import { judgeProxyImages } from "./judge/judge-proxy-images.js";
 import { judgePods, type PodsFacts } from "./judge/judge-pods.js";
-import { judgeProxies, judgeSync, type SyncFacts } from "./judge/judge-proxies.js";
-import { judgeRights } from "./judge/judge-rights.js";
+import { judgeProxies, judgeSync, type ProxiesFacts, type SyncFacts } from "./judge/judge-proxies.js";
+import { judgeRights, ofStockChart } from "./judge/judge-rights.js";
 import { judgeCertificates, judgeSecuredPods, judgeSecurity } from "./judge/judge-security.js";
 import { judgeSources } from "./judge/judge-sources.js";
 import { judgeTopics } from "./judge/judge-topics.js";
@@ -19,8 +21,9 @@ import { judgeUnserved } from "./judge/judge-unserved.js";
 import { judgeVersion } from "./judge/judge-version.js";
 import { probeSync } from "./proxy/probe-sync.js";
 import { readAdmission } from "./read-admission.js";
-import { readInstallerRights, readServiceRights } from "./read-rights.js";
+import { readInstallerRights, readProxyRights, readServiceRights } from "./read-rights.js";
 import { readCertificates, readSecuredPods } from "./read-security.js";
+import { readProxyImages } from "./read-proxy-images.js";
 import { readUnserved } from "./read-unserved.js";
 
 /** Limit of groups of Pods that are explained: each takes some questions to the API server. */
@@ -32,6 +35,7 @@ export const checks: readonly Check[] = [
     group: "cluster",
     title: "the version of the API server is supported",
     phases: ["pre", "installed"],
+    operatedBy: ["bunting", "stock"],
     read: (survey) => survey.version(),
     judge: judgeVersion,
   }),
@@ -46,6 +50,15 @@ export const checks: readonly Check[] = [
     group: "definitions",
     title: "the resource types are installed, and are of this version",
     phases: ["installed"],
+    operatedBy: ["bunting"],
+    read: (survey) => readDefinitions(survey, "installed"),
+    judge: judgeDefinitions,
+  }),
+  check({
+    group: "definitions",
+    title: "the resource types are installed that proxies and sidecars use",
+    phases: ["installed"],
+    operatedBy: ["stock", "nobody"],
     read: (survey) => readDefinitions(survey, "installed"),
     judge: judgeDefinitions,
   }),
@@ -60,8 +73,17 @@ export const checks: readonly Check[] = [
     group: "rights",
     title: "the operator and the proxy may do what they do",
     phases: ["installed"],
+    operatedBy: ["bunting"],
     read: readServiceRights,
     judge: judgeRights,
+  }),
+  check({
+    group: "rights",
+    title: "the proxy of the open-feature-operator may read FeatureFlags",
+    phases: ["installed"],
+    operatedBy: ["stock"],
+    read: readProxyRights,
+    judge: (rights) => judgeRights(rights, ofStockChart),
   }),
   check({
     group: "admission",
@@ -74,6 +96,7 @@ export const checks: readonly Check[] = [
     group: "admission",
     title: "Pods are given their sidecars",
     phases: ["installed"],
+    operatedBy: ["bunting", "stock"],
     read: (survey) => readAdmission(survey, "installed"),
     judge: judgeAdmission,
   }),
@@ -88,6 +111,7 @@ export const checks: readonly Check[] = [
     group: "operator",
     title: "one operator runs, and is ready",
     phases: ["installed"],
+    operatedBy: ["bunting", "stock"],
     read: async (survey) => ({ phase: "installed" as const, operators: await survey.operators() }),
     judge: judgeOperators,
   }),
@@ -95,6 +119,7 @@ export const checks: readonly Check[] = [
     group: "operator",
     title: "operator, proxies and sidecars are of one version",
     phases: ["installed"],
+    operatedBy: ["bunting"],
     read: async (survey) => ({
       operators: await survey.operators(),
       proxies: (await statuses(survey)).map(({ name, status }) => ({ name, version: status.version })),
@@ -103,17 +128,18 @@ export const checks: readonly Check[] = [
     judge: judgeVersions,
   }),
   check({
+    group: "operator",
+    title: "the proxy of the open-feature-operator has the image that the operator names",
+    phases: ["installed"],
+    operatedBy: ["stock"],
+    read: readProxyImages,
+    judge: judgeProxyImages,
+  }),
+  check({
     group: "proxy",
     title: "proxies run, and are ready",
     phases: ["installed"],
-    read: async (survey) => ({
-      proxies: await survey.proxies(),
-      neededBy: needy(await survey.sources()),
-      namespace: survey.options.namespace,
-      operators: (await survey.operators())
-        .filter(({ isStock }) => !isStock)
-        .map(({ namespace }) => namespace),
-    }),
+    read: readProxies,
     judge: judgeProxies,
   }),
   check({
@@ -174,10 +200,12 @@ export const checks: readonly Check[] = [
   }),
 ];
 
-async function readDefinitions({ reader }: ClusterSurvey, phase: CheckPhase): Promise<DefinitionsFacts> {
+async function readDefinitions(survey: ClusterSurvey, phase: CheckPhase): Promise<DefinitionsFacts> {
+  const { reader } = survey;
+  const operatedBy = phase === "pre" ? "bunting" : await survey.operatedBy();
   const type = { group: "apiextensions.k8s.io", version: "v1", plural: "customresourcedefinitions" };
   const found = await Promise.all(
-    Object.keys(definitions).map(async (name) => {
+    usedDefinitions[operatedBy].map(async (name) => {
       const answer = await reader.find({ type, name });
       return {
         name,
@@ -185,7 +213,21 @@ async function readDefinitions({ reader }: ClusterSurvey, phase: CheckPhase): Pr
       };
     }),
   );
-  return { phase, found };
+  return { phase, operatedBy, found };
+}
+
+async function readProxies(survey: ClusterSurvey): Promise<ProxiesFacts> {
+  const { namespace, proxy } = survey.options;
+  const operatedBy = await survey.operatedBy();
+  return {
+    proxies: await survey.proxies(),
+    neededBy: needy(await survey.sources(), operatedBy),
+    namespace: proxy === "" ? namespace : undefined,
+    operatedBy,
+    operators: (await survey.operators())
+      .filter(({ isStock }) => operatedBy === "stock" || !isStock)
+      .map((one) => one.namespace),
+  };
 }
 
 /** Of the proxies that answer; why others do not is a finding of its own. */
@@ -212,6 +254,9 @@ async function probeAll(survey: ClusterSurvey): Promise<readonly SyncFacts[]> {
 
 async function readPods(survey: ClusterSurvey): Promise<PodsFacts> {
   const { without, unwell } = await survey.pods();
+  // Only our operator marks Pods with the reason, and keeps what it has compiled for them.
+  if ((await survey.operatedBy()) === "stock")
+    return { explained: without.map((group) => ({ group })), unwell };
   const explained = without.slice(0, mostExplained).map(async (group) => {
     const { namespace, pod } = group;
     const address = { namespace, name: pod.metadata?.name ?? "" };
@@ -221,11 +266,13 @@ async function readPods(survey: ClusterSurvey): Promise<PodsFacts> {
   return { explained: await Promise.all(explained), unwell };
 }
 
-/** A FeatureFlagSource whose flags come from the proxy. */
-function needy(sources: readonly KubeObject[]): string | undefined {
+/** A FeatureFlagSource whose flags come from the proxy. Sidecars of the open-feature-operator read those of the provider kubernetes themselves. */
+function needy(sources: readonly KubeObject[], operatedBy: OperatedBy): string | undefined {
   const found = sources.find(({ spec, metadata }) => {
     const given = spec as JsonValue;
-    return isJsonObject(given) && flagsOfSource(given, metadata.namespace ?? "").length > 0;
+    if (!isJsonObject(given)) return false;
+    const flags = flagsOfSource(given, metadata.namespace ?? "");
+    return flags.some(({ provider }) => operatedBy !== "stock" || provider === "flagd-proxy");
   });
   return found && `FeatureFlagSource ${found.metadata.namespace ?? ""}/${found.metadata.name}`;
 }

@@ -1,14 +1,16 @@
 import { featureFlagSourceType } from "@bunting/featureflags/resources";
 import { KubeError, type KubeObject, type ResourceScope } from "@bunting/kube";
 import { featureFlagType } from "@bunting/protocol";
+import { CliError } from "../cli-error.js";
 import type { ClusterReader } from "../operator/cluster-reader.js";
 import { conditionsOf } from "../operator/explain/object-state.js";
 import { clusterTypes, objectNames } from "../operator/operator-names.js";
 import type { Io } from "../terminal/io.js";
 import type { ClusterCheckOptions } from "./check-options.js";
 import type { SecurityFacts } from "./judge/judge-security.js";
-import { foundOr } from "./not-checked-error.js";
+import { foundOr, NotCheckedError } from "./not-checked-error.js";
 import { installedOperator, type InstalledOperator } from "./installed-operator.js";
+import { operatedBy, type OperatedBy } from "./operated-by.js";
 import { PodSurvey } from "./pod-survey.js";
 import { askProxies, type AskedProxies } from "./proxy/ask-proxies.js";
 import { readAuthorities, readProxySecurity } from "./proxy-security.js";
@@ -47,6 +49,22 @@ export class ClusterSurvey {
     });
   }
 
+  /** Where that can't be read, our operator is expected: checks that read the same say why it can't. */
+  operatedBy(): Promise<OperatedBy> {
+    return this.#once("operatedBy", async () => {
+      try {
+        const operators = await this.operators();
+        if (operators.length > 0) return operatedBy({ operators, hasProxies: false, isAskedFor: false });
+        const [sources, pods, proxies] = await Promise.all([this.sources(), this.pods(), this.proxies()]);
+        const isAskedFor = sources.length > 0 || pods.isAsking;
+        return operatedBy({ operators, hasProxies: proxies.length > 0, isAskedFor });
+      } catch (error) {
+        if (error instanceof NotCheckedError || error instanceof CliError) return "bunting";
+        throw error;
+      }
+    });
+  }
+
   sources(): Promise<readonly KubeObject[]> {
     return this.#once("sources", () => this.#collect({ type: featureFlagSourceType }, (object) => object));
   }
@@ -68,7 +86,10 @@ export class ClusterSurvey {
   /** The Pods that ask for flags. */
   pods(): Promise<PodSurvey> {
     return this.#once("pods", async () => {
-      const survey = new PodSurvey();
+      const isStock = await this.#isStockAlone();
+      // A proxy at an address may be that of any namespace.
+      const namespace = this.options.proxy === "" ? this.options.namespace : undefined;
+      const survey = new PodSurvey(namespace, isStock);
       await this.#collect({ type: clusterTypes.pod }, (object) => {
         survey.add(object);
         return undefined;
@@ -114,6 +135,16 @@ export class ClusterSurvey {
       if (resources.some(({ name }) => name === plural)) return version;
     }
     return undefined;
+  }
+
+  async #isStockAlone(): Promise<boolean> {
+    try {
+      const operators = await this.operators();
+      return operators.length > 0 && operators.every(({ isStock }) => isStock);
+    } catch (error) {
+      if (error instanceof NotCheckedError) return false;
+      throw error;
+    }
   }
 
   async #collect<Found>(

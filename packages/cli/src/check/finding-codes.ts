@@ -71,8 +71,11 @@ export const findingCodes = {
   ),
   "admission-missing": failed("Neither the policy nor the webhook is installed, so no Pod gets flags."),
   "policy-unbound": failed("The policy that injects has no binding, so the API server does not apply it."),
+  "policy-left": failed(
+    "The policy that injects is there, and our operator is not, but the open-feature-operator. Pods get sidecars by objects that nobody keeps.",
+  ),
   "webhook-authority": failed(
-    "The webhook has no authority by which the API server could verify the operator. The leader of the operator writes it.",
+    "The webhook has no authority by which the API server could verify the operator. The leader of the operator writes it; for the open-feature-operator, cert-manager does.",
   ),
   "other-operator": warning("The open-feature-operator is installed. An installation has to take it over."),
   "two-operators": failed("Two operators run. They undo each other's writes."),
@@ -80,6 +83,10 @@ export const findingCodes = {
   "operator-unready": failed("The operator has no ready replica."),
   "version-skew": warning("A proxy or sidecars have another minor version than the operator."),
   "proxy-missing": failed("FeatureFlagSources need a proxy, and none runs."),
+  "proxy-elsewhere": warning(
+    "The proxies that were checked are not those of the operator, and sidecars of a FeatureFlagSource ask the operator's.",
+  ),
+  "proxy-image": warning("The open-feature-operator names another image for its proxy than the proxy has."),
   "proxy-unreachable": failed("The management port of a proxy can't be reached."),
   "proxy-unready": failed("A proxy says of itself that it is not ready."),
   "proxy-tls": failed("There is no TLS with the sync port of a proxy."),

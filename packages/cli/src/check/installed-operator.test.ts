@@ -36,6 +36,19 @@ describe("installedOperator", () => {
     });
   });
 
+  it("reads of the open-feature-operator which image its proxy is to have", () => {
+    const name = "open-feature-operator-controller-manager";
+    const env = [
+      { name: "FLAGD_PROXY_IMAGE", value: "registry.example/bunting-proxy" },
+      { name: "FLAGD_PROXY_TAG", value: "0.1.0" },
+    ];
+    const imageOf = (given: object, labels: Record<string, string>): string | undefined =>
+      installedOperator({ ...deployment(given, labels), metadata: { name, labels } })?.proxyImage;
+    expect(imageOf({ env }, {})).to.equal("registry.example/bunting-proxy:0.1.0");
+    expect(imageOf({ env: env.slice(1) }, {})).to.equal(undefined);
+    expect(imageOf({ env }, { "app.kubernetes.io/part-of": "bunting" })).to.equal(undefined);
+  });
+
   it("knows the open-feature-operator by its name, and passes over all other Deployments", () => {
     const name = "open-feature-operator-controller-manager";
     const stock = deployment({}, {});

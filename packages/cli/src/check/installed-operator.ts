@@ -13,6 +13,8 @@ export interface InstalledOperator {
   readonly readyReplicas: number;
   /** The value of each option that decides what the operator needs. */
   readonly settings: ReadonlyMap<string, string>;
+  /** Of the open-feature-operator: the image that it is told to run as its proxy. */
+  readonly proxyImage?: string;
 }
 
 interface DeploymentParts {
@@ -51,7 +53,15 @@ export function installedOperator(deployment: KubeObject): InstalledOperator | u
     serviceAccount: pod?.serviceAccountName ?? "default",
     readyReplicas: status?.readyReplicas ?? 0,
     settings: settingsOf(manager),
+    ...(isOurs ? {} : proxyImageOf(manager)),
   };
+}
+
+function proxyImageOf({ env = [] }: Manager): Pick<InstalledOperator, "proxyImage"> {
+  const valueOf = (variable: string): string | undefined =>
+    env.findLast(({ name }) => name === variable)?.value;
+  const [image, tag] = [valueOf("FLAGD_PROXY_IMAGE"), valueOf("FLAGD_PROXY_TAG")];
+  return image === undefined || tag === undefined ? {} : { proxyImage: `${image}:${tag}` };
 }
 
 /** As the operator reads them: an argument, else a variable, else the default. */

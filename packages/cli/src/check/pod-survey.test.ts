@@ -78,6 +78,30 @@ describe("PodSurvey", () => {
     expect(readers.get("shop/a")?.pods).to.have.length(50);
   });
 
+  it("counts sidecars of the open-feature-operator where that makes them, and those of the checked proxies alone", () => {
+    const reader = (name: string, proxy: string): KubeObject => {
+      const selector = "core.openfeature.dev/shop/a";
+      const uri = `flagd-proxy-svc.${proxy}.svc.cluster.local:8015`;
+      const args = ["--sources", JSON.stringify([{ uri, provider: "grpc", selector }])];
+      const status = { initContainerStatuses: [{ name: "flagd", ready: true, state: { running: {} } }] };
+      const containers = { containers: [{ name: "app" }], initContainers: [{ name: "flagd", args }] };
+      return { ...pod(name, asking, { status }), spec: containers };
+    };
+    const pods = [reader("web-1", "flags"), reader("web-2", "other")];
+    const count = (survey: PodSurvey): number => {
+      for (const each of pods) survey.add(each);
+      return survey.readers.get("shop/a")?.count ?? 0;
+    };
+    expect(count(new PodSurvey("flags", true))).to.equal(1);
+    expect(count(new PodSurvey(undefined, true))).to.equal(2);
+    expect(count(new PodSurvey("flags"))).to.equal(0);
+    const inProcess = { "openfeature.dev/enabled": "true", "openfeature.dev/inprocessconfiguration": "a" };
+    const survey = new PodSurvey("flags", true);
+    survey.add(pod("in-process", inProcess));
+    expect(survey.without).to.deep.equal([]);
+    expect(survey.isAsking).to.equal(true);
+  });
+
   it("groups sidecars that do not run by what they do", () => {
     const status = (state: object): object => ({ initContainerStatuses: [{ name: "flagd", state }] });
     const waiting = status({ waiting: { reason: "ErrImagePull" } });

@@ -44,6 +44,23 @@ export class PodSurvey {
   readonly #readers = new Map<string, SidecarsOfTopic>();
   readonly #plain = new Map<string, PodGroup>();
   readonly #secured = new Map<string, PodGroup>();
+  readonly #namespace: string | undefined;
+  readonly #isStock: boolean;
+  #isAsking = false;
+
+  /**
+   * @param namespace of the proxies whose subscribers are counted; absent: of all proxies
+   * @param isStock true where the open-feature-operator makes sidecars, which have no mark
+   */
+  constructor(namespace?: string, isStock = false) {
+    this.#namespace = namespace;
+    this.#isStock = isStock;
+  }
+
+  /** True if a Pod asks for flags. */
+  get isAsking(): boolean {
+    return this.#isAsking;
+  }
 
   /** Groups of Pods that ask for flags, and have neither a sidecar nor a mark of ours. */
   get without(): readonly PodGroup[] {
@@ -74,6 +91,7 @@ export class PodSurvey {
     const pod = asShownPod(object);
     const { annotations = {}, namespace = "", name } = object.metadata;
     if (pod === undefined || annotations[podAnnotations.enabled] !== "true" || isOver(object)) return;
+    this.#isAsking = true;
     const owner = (object.metadata as OwnedMeta).ownerReferences?.[0]?.name ?? name;
     const group = (by: Map<string, PodGroup>, further: Pick<PodGroup, "state">, ...keys: string[]): void => {
       const key = [namespace, owner, ...keys].join(" ");
@@ -84,7 +102,7 @@ export class PodSurvey {
     if (isPlain) group(this.#plain, {});
     if (isSecured) group(this.#secured, {});
     const sidecar = sidecarOf(pod);
-    const isMarked = annotations[podAnnotations.injected] !== undefined;
+    const isMarked = this.#isStock || annotations[podAnnotations.injected] !== undefined;
     const reason = annotations[podAnnotations.notInjected];
     const asked = podRequest(annotations);
     if (sidecar === undefined ? !(isMarked && asked?.list === "inProcess") : reason !== undefined)
@@ -99,7 +117,7 @@ export class PodSurvey {
   }
 
   #addReader(pod: ShownPod, sidecar: ShownContainer): void {
-    for (const address of proxiedFlags(sidecar)) {
+    for (const address of proxiedFlags(sidecar, this.#namespace)) {
       const topic = namedAddressText(address);
       const { count, pods } = this.#readers.get(topic) ?? { count: 0, pods: [] };
       this.#readers.set(topic, {

@@ -25,7 +25,15 @@ export async function readAdmission(survey: ClusterSurvey, phase: CheckPhase): P
     namesOf("mutatingadmissionpolicybindings"),
     phase === "pre" ? undefined : readWebhook(survey),
   ]);
-  return { phase, servesPolicies: version !== undefined, policies, bound: new Set(bound), webhook };
+  const operatedBy = phase === "pre" ? "bunting" : await survey.operatedBy();
+  return {
+    phase,
+    operatedBy,
+    servesPolicies: version !== undefined,
+    policies,
+    bound: new Set(bound),
+    webhook,
+  };
 }
 
 async function readWebhook({ reader }: ClusterSurvey): Promise<AdmissionFacts["webhook"]> {

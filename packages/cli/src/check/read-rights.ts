@@ -1,4 +1,5 @@
 import type { ClusterReader } from "../operator/cluster-reader.js";
+import { clusterTypes, objectNames } from "../operator/operator-names.js";
 import { foundOr, NotCheckedError } from "./not-checked-error.js";
 import type { ClusterSurvey } from "./cluster-survey.js";
 import { operatorPermissions, permissionOptions } from "./gen/operator-permissions.js";
@@ -123,15 +124,24 @@ async function rightsOfOperator(
     accountOf(namespace, serviceAccount),
     operatorRights(namespace, settings),
   );
-  const type = { group: "apps", version: "v1", plural: "deployments" };
-  const answer = await reader.find({ type, namespace, name: "flagd-proxy" });
-  const deployment = foundOr(answer, `Deployment ${namespace}/flagd-proxy`, undefined);
-  if (deployment === undefined) return operator;
+  return [...operator, ...(await rightsOfProxy(reader, namespace))];
+}
+
+/** Rights that the ServiceAccounts of proxies lack that the open-feature-operator has deployed. */
+export async function readProxyRights(survey: ClusterSurvey): Promise<readonly AskedRight[]> {
+  const operators = await survey.operators();
+  const asked = operators.map(({ namespace }) => rightsOfProxy(survey.reader, namespace));
+  return (await Promise.all(asked)).flat();
+}
+
+async function rightsOfProxy(reader: ClusterReader, namespace: string): Promise<readonly AskedRight[]> {
+  const answer = await reader.find({ type: clusterTypes.deployment, namespace, name: objectNames.proxy });
+  const deployment = foundOr(answer, `Deployment ${namespace}/${objectNames.proxy}`, undefined);
+  if (deployment === undefined) return [];
   const { template } = deployment["spec"] as {
     readonly template: { readonly spec: { readonly serviceAccountName?: string } };
   };
-  const account = accountOf(namespace, template.spec.serviceAccountName ?? "default");
-  return [...operator, ...(await ask(reader, account, proxyRights))];
+  return ask(reader, accountOf(namespace, template.spec.serviceAccountName ?? "default"), proxyRights);
 }
 
 function accountOf(namespace: string, name: string): Subject {

@@ -48,10 +48,19 @@ async function reportOf(phase: CheckPhase, options: Call["options"], io: Call["i
       const survey = new ClusterSurvey(reader, options, io);
       // Without an API server no check means anything.
       await survey.version();
-      const done = await Promise.all(
-        asked.map(async (one): Promise<ReportedCheck> => reportedCheck(one, await one.run(survey))),
+      const operatedBy = phase === "pre" ? undefined : await survey.operatedBy();
+      const made = asked.filter(
+        (one) => operatedBy === undefined || (one.operatedBy ?? [operatedBy]).includes(operatedBy),
       );
-      return checkReport(phase, done);
+      if (made.length === 0)
+        throw new CliError(
+          "USAGE_INVALID",
+          `there is nothing to check of the group ${options.only}: a proxy runs here without an operator`,
+        );
+      const done = await Promise.all(
+        made.map(async (one): Promise<ReportedCheck> => reportedCheck(one, await one.run(survey))),
+      );
+      return checkReport(phase, done, operatedBy);
     });
   } catch (error) {
     if (!(error instanceof KubeError) || io.signal.aborted) throw error;

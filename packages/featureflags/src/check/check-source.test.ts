@@ -109,8 +109,8 @@ describe("flagsOfSource", () => {
       { source: 1 },
     ];
     expect(flagsOfSource({ sources }, "shop")).to.deep.equal([
-      { namespace: "shop", name: "checkout", path: ["sources", "0", "source"] },
-      { namespace: "platform", name: "shared", path: ["sources", "1", "source"] },
+      { namespace: "shop", name: "checkout", provider: "kubernetes", path: ["sources", "0", "source"] },
+      { namespace: "platform", name: "shared", provider: "file", path: ["sources", "1", "source"] },
     ]);
     expect(flagsOfSource({ sources: [{ source: "a" }], defaultSyncProvider: "http" }, "shop")).to.deep.equal(
       [],

@@ -46,6 +46,7 @@ export function checkInProcessSpec(spec: JsonObject): readonly Finding[] {
 export interface SourcedFlag {
   readonly namespace: string;
   readonly name: string;
+  readonly provider: string;
   readonly path: Path;
 }
 
@@ -55,13 +56,14 @@ export function flagsOfSource(spec: JsonObject, namespace: string): readonly Sou
   if (!Array.isArray(sources)) return [];
   return sources.flatMap((entry: unknown, index) => {
     if (!isObject(entry) || !isText(entry["source"])) return [];
-    if (!flagProviders.has(providerOf(entry, defaultSyncProvider))) return [];
+    const provider = providerOf(entry, defaultSyncProvider);
+    if (!flagProviders.has(provider)) return [];
     const { source } = entry;
     const slash = source.indexOf("/");
     const at = slash < 0 ? namespace : source.slice(0, slash);
     const name = source.slice(slash + 1);
     if (!isNamespaceName(at) || !isObjectName(name)) return [];
-    return [{ namespace: at, name, path: ["sources", String(index), "source"] }];
+    return [{ namespace: at, name, provider, path: ["sources", String(index), "source"] }];
   });
 }
 

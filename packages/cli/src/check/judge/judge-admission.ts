@@ -1,8 +1,10 @@
 import type { CheckPhase } from "../check.js";
 import type { CheckFinding } from "../finding-codes.js";
+import type { OperatedBy } from "../operated-by.js";
 
 export interface AdmissionFacts {
   readonly phase: CheckPhase;
+  readonly operatedBy: OperatedBy;
   /** True if the API server has MutatingAdmissionPolicies. */
   readonly servesPolicies: boolean;
   /** Names of policies that inject, and of those that have a binding. */
@@ -13,7 +15,8 @@ export interface AdmissionFacts {
 }
 
 export function judgeAdmission(facts: AdmissionFacts): readonly CheckFinding[] {
-  return facts.phase === "pre" ? judgeServed(facts) : judgeInstalled(facts);
+  if (facts.phase === "pre") return judgeServed(facts);
+  return facts.operatedBy === "stock" ? judgeStock(facts) : judgeInstalled(facts);
 }
 
 function judgeServed({ servesPolicies }: AdmissionFacts): readonly CheckFinding[] {
@@ -24,6 +27,36 @@ function judgeServed({ servesPolicies }: AdmissionFacts): readonly CheckFinding[
       where: "API server",
       what: "it has no MutatingAdmissionPolicies, so Pods get no sidecar while no replica of the operator answers",
       todo: "upgrade to Kubernetes 1.36, or go on with the webhook",
+    },
+  ];
+}
+
+/** Of the open-feature-operator, which has a webhook alone. */
+function judgeStock({ policies, webhook }: AdmissionFacts): readonly CheckFinding[] {
+  const left = policies.map((name): CheckFinding => ({
+    code: "policy-left",
+    where: `MutatingAdmissionPolicy ${name}`,
+    what: "it is there, and the operator of Bunting is not: Pods get what that one has compiled last",
+    todo: "delete the policies: kubectl delete -k deploy/policies (docs/operate/migrate.md)",
+  }));
+  if (webhook === undefined)
+    return [
+      ...left,
+      {
+        code: "admission-missing",
+        where: "cluster",
+        what: "the webhook of the open-feature-operator is not installed, so nobody gives Pods their flags",
+        todo: "upgrade the release of the open-feature-operator: its chart has the webhook",
+      },
+    ];
+  if (webhook.hasAuthority) return left;
+  return [
+    ...left,
+    {
+      code: "webhook-authority",
+      where: `MutatingWebhookConfiguration ${webhook.name}`,
+      what: "it has no caBundle, so calls of it fail",
+      todo: "see whether cert-manager runs, and what its cainjector logs: it writes the bundle for the open-feature-operator",
     },
   ];
 }

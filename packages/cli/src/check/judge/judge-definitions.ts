@@ -3,6 +3,7 @@ import type { KubeObject } from "@bunting/kube";
 import { isJsonObject, type JsonObject, type JsonValue } from "@bunting/protocol";
 import type { CheckPhase } from "../check.js";
 import type { CheckFinding } from "../finding-codes.js";
+import type { OperatedBy } from "../operated-by.js";
 
 interface DefinitionTable {
   readonly version: string;
@@ -50,6 +51,13 @@ export const definitions: Readonly<Record<string, DefinitionTable>> = {
   "injections.bunting.dev": { version: "v1alpha1", fields: [[[], ["spec"]]] },
 };
 
+/** Names of those that an installation uses; the open-feature-operator looks after its others itself. */
+export const usedDefinitions: Readonly<Record<OperatedBy, readonly string[]>> = {
+  bunting: Object.keys(definitions),
+  stock: ["featureflags.core.openfeature.dev", "featureflagsources.core.openfeature.dev"],
+  nobody: ["featureflags.core.openfeature.dev"],
+};
+
 /** A definition of the cluster by its name; undefined if there is none. */
 export interface FoundDefinition {
   readonly name: string;
@@ -61,15 +69,19 @@ const stockAnnotation = "controller-gen.kubebuilder.io/version";
 
 export interface DefinitionsFacts {
   readonly phase: CheckPhase;
+  readonly operatedBy: OperatedBy;
   readonly found: readonly FoundDefinition[];
 }
 
-export function judgeDefinitions({ phase, found }: DefinitionsFacts): readonly CheckFinding[] {
+export function judgeDefinitions({ phase, operatedBy, found }: DefinitionsFacts): readonly CheckFinding[] {
   return found.flatMap(({ name, object }) => {
     const table = definitions[name];
     if (table === undefined) return [];
     const where = `CustomResourceDefinition ${name}`;
-    const todo = "apply deploy/crds, or upgrade the chart with crds.install";
+    const todo =
+      operatedBy === "stock"
+        ? "upgrade the release of the open-feature-operator: its chart has the resource types"
+        : "apply deploy/crds, or upgrade the chart with crds.install";
     const missing: CheckFinding = { code: "definition-missing", where, what: "it is not installed", todo };
     // An installation makes it.
     if (object === undefined) return phase === "pre" ? [] : [missing];
@@ -78,7 +90,8 @@ export function judgeDefinitions({ phase, found }: DefinitionsFacts): readonly C
     const schema = servedSchema(object, table.version);
     if (schema === undefined)
       return [{ ...missing, what: `it does not serve ${table.version}, which we use` }];
-    if (object.metadata.annotations?.[stockAnnotation] !== undefined) return [stockFinding(phase, where)];
+    const isStock = object.metadata.annotations?.[stockAnnotation] !== undefined;
+    if (isStock) return operatedBy === "bunting" ? [stockFinding(phase, where)] : [];
     const lacking = table.fields.flatMap(([path, names]) => lackingFields(schema, path, names));
     if (lacking.length === 0) return [];
     const what = `it lacks ${lacking.join(", ")}, so the API server drops them`;

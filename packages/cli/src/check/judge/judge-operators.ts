@@ -18,7 +18,7 @@ export function judgeOperators({ phase, operators }: OperatorsFacts): readonly C
       todo: "take it over: bunting operator migrate check says how",
     }));
   const ours = operators.filter(({ isStock }) => !isStock);
-  if (ours.length === 0)
+  if (operators.length === 0)
     return [
       {
         code: "operator-missing",
@@ -27,13 +27,15 @@ export function judgeOperators({ phase, operators }: OperatorsFacts): readonly C
         todo: "install the chart bunting-operator (docs/operate/operator.md)",
       },
     ];
-  const several = [...stock, ...ours.slice(1)].map((each): CheckFinding => ({
+  // The open-feature-operator may be the only one: its proxy or its sidecars are ours then.
+  const [kept, ...others] = ours.length === 0 ? stock : [...ours.slice(0, 1), ...stock, ...ours.slice(1)];
+  const several = others.map((each): CheckFinding => ({
     code: "two-operators",
     where: placeOf(each),
-    what: `it is there beside ${placeOf(ours[0] ?? each)}`,
+    what: `it is there beside ${placeOf(kept ?? each)}`,
     todo: "leave one of them (docs/operate/migrate.md)",
   }));
-  const unready = ours
+  const unready = (ours.length === 0 ? stock : ours)
     .filter(({ readyReplicas }) => readyReplicas === 0)
     .map((each): CheckFinding => ({
       code: "operator-unready",

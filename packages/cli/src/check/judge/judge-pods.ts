@@ -3,8 +3,8 @@ import type { CheckFinding } from "../finding-codes.js";
 import type { PodGroup } from "../pod-survey.js";
 
 export interface PodsFacts {
-  /** Of each group of Pods without flags: why the first of them has none. */
-  readonly explained: readonly { readonly group: PodGroup; readonly explanation: PodExplanation }[];
+  /** Of each group of Pods without flags: why the first of them has none, if our operator is to tell. */
+  readonly explained: readonly { readonly group: PodGroup; readonly explanation?: PodExplanation }[];
   readonly unwell: readonly PodGroup[];
 }
 
@@ -12,13 +12,8 @@ export function judgePods({ explained, unwell }: PodsFacts): readonly CheckFindi
   return [
     ...explained
       // Somebody else may have made its sidecar.
-      .filter(({ explanation }) => explanation.verdict === "not-injected")
-      .map(({ group, explanation }): CheckFinding => ({
-        code: "pod-not-injected",
-        where: placeOf(group),
-        what: `it asks for flags, and has none: ${explanation.reason ?? "Missed"}`,
-        todo: `${withoutStop(explanation.advice)} (bunting operator explain pod ${group.namespace}/${nameOf(group)} says more)`,
-      })),
+      .filter(({ explanation: { verdict } = { verdict: "not-injected" } }) => verdict === "not-injected")
+      .map(({ group, explanation }) => notInjected(group, explanation)),
     ...unwell.map((group): CheckFinding => ({
       code: "sidecar-not-running",
       where: placeOf(group),
@@ -26,6 +21,21 @@ export function judgePods({ explained, unwell }: PodsFacts): readonly CheckFindi
       todo: `see why: kubectl -n ${group.namespace} logs ${nameOf(group)} -c flagd, or kubectl describe`,
     })),
   ];
+}
+
+function notInjected(group: PodGroup, explanation: PodExplanation | undefined): CheckFinding {
+  const found = { code: "pod-not-injected", where: placeOf(group) } as const;
+  if (explanation === undefined)
+    return {
+      ...found,
+      what: "it asks for flags, and has no container flagd",
+      todo: "restart its workload: the webhook of the open-feature-operator did not answer when it was created, or the template got its annotations later",
+    };
+  return {
+    ...found,
+    what: `it asks for flags, and has none: ${explanation.reason ?? "Missed"}`,
+    todo: `${withoutStop(explanation.advice)} (bunting operator explain pod ${group.namespace}/${nameOf(group)} says more)`,
+  };
 }
 
 function placeOf(group: PodGroup): string {

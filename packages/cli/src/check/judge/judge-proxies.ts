@@ -1,4 +1,5 @@
 import type { CheckFinding } from "../finding-codes.js";
+import type { OperatedBy } from "../operated-by.js";
 import type { AskedProxies, AskedProxy } from "../proxy/ask-proxies.js";
 import type { SyncOutcome } from "../proxy/probe-sync.js";
 
@@ -6,8 +7,10 @@ export interface ProxiesFacts {
   readonly proxies: AskedProxies;
   /** A FeatureFlagSource that needs a proxy, if there is one. */
   readonly neededBy: string | undefined;
-  readonly namespace: string;
-  /** Namespaces in which operators of ours are. */
+  /** Of the proxies; undefined if one was asked by its address. */
+  readonly namespace: string | undefined;
+  readonly operatedBy: OperatedBy;
+  /** Namespaces in which operators are, and the proxies that they make. */
   readonly operators: readonly string[];
 }
 
@@ -15,25 +18,38 @@ export function judgeProxies({
   proxies,
   neededBy,
   namespace,
+  operatedBy,
   operators,
 }: ProxiesFacts): readonly CheckFinding[] {
-  if (proxies.length > 0) return proxies.flatMap(judgeProxy);
-  if (neededBy === undefined) return [];
-  const elsewhere = operators.find((one) => one !== namespace);
-  const isElsewhere = elsewhere !== undefined && !operators.includes(namespace);
+  const elsewhere = namespace === undefined || operators.includes(namespace) ? undefined : operators[0];
+  const found = proxies.flatMap((one) => judgeProxy(one, operatedBy));
+  if (neededBy === undefined || namespace === undefined) return found;
+  if (proxies.length > 0)
+    return elsewhere === undefined ? found : [...found, otherProxy(neededBy, namespace, elsewhere)];
   return [
     {
       code: "proxy-missing",
       where: `namespace ${namespace}`,
       what: `no Pod of a proxy runs, and ${neededBy} needs one`,
-      todo: isElsewhere
-        ? `check the namespace of the operator: bunting check -n ${elsewhere}`
-        : `see what the operator logs, or name another namespace: kubectl -n ${namespace} get deployment,pods`,
+      todo:
+        elsewhere !== undefined
+          ? `check the namespace of the operator: bunting check -n ${elsewhere}`
+          : `see what the operator logs, or name another namespace: kubectl -n ${namespace} get deployment,pods`,
     },
   ];
 }
 
-function judgeProxy({ name, answer }: AskedProxy): readonly CheckFinding[] {
+/** Sidecars of this source are sent to the proxy of the operator, and the one that was checked is another. */
+function otherProxy(neededBy: string, namespace: string, elsewhere: string): CheckFinding {
+  return {
+    code: "proxy-elsewhere",
+    where: neededBy,
+    what: `its provider flagd-proxy is the proxy in ${elsewhere}, and those that were checked are in ${namespace}`,
+    todo: `check that one, too: bunting check -n ${elsewhere}; or have the source name the proxy of ${namespace} (docs/operate/proxy.md#in-place-of-flagd-proxy)`,
+  };
+}
+
+function judgeProxy({ name, answer }: AskedProxy, operatedBy: OperatedBy): readonly CheckFinding[] {
   const where = `proxy ${name}`;
   switch (answer.kind) {
     case "unreachable":
@@ -46,7 +62,17 @@ function judgeProxy({ name, answer }: AskedProxy): readonly CheckFinding[] {
         },
       ];
     case "unreadable":
-      return [{ code: "not-checked", where, what: answer.message, todo: "ask where its status may be read" }];
+      return [
+        {
+          code: "not-checked",
+          where,
+          what: answer.message,
+          todo:
+            operatedBy === "stock"
+              ? "ask where its status may be read; if this is flagd-proxy, it has none, and no more can be checked of it"
+              : "ask where its status may be read",
+        },
+      ];
     case "status":
       if (answer.status.isReady) return [];
       return [

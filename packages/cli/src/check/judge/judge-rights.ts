@@ -13,16 +13,18 @@ export interface AskedRight {
   readonly why: string;
 }
 
-export function judgeRights(rights: readonly AskedRight[]): readonly CheckFinding[] {
+const ofChart = "apply the roles of the chart again (docs/reference/operator-permissions.md)";
+export const ofStockChart =
+  "upgrade the release of the open-feature-operator: its chart binds the ClusterRole open-feature-operator-flagd-kubernetes-sync";
+
+/** @param remedy where a ServiceAccount lacks a right */
+export function judgeRights(rights: readonly AskedRight[], remedy = ofChart): readonly CheckFinding[] {
   return rights
     .filter(({ lacking }) => lacking.length > 0)
     .map(({ subject, resource, namespace, lacking, why }) => ({
       code: "right-missing",
       where: namespace === undefined ? subject : `${subject} in ${namespace}`,
       what: `${lacking.join(", ")} of ${resource} is not allowed (${why})`,
-      todo:
-        subject === "you"
-          ? "install with a user who may, such as a cluster-admin"
-          : "apply the roles of the chart again (docs/reference/operator-permissions.md)",
+      todo: subject === "you" ? "install with a user who may, such as a cluster-admin" : remedy,
     }));
 }

@@ -9,11 +9,17 @@ import type { InstalledOperator } from "../installed-operator.js";
 import { sidecarAccount, type SidecarAccount } from "../../operator/ask-sidecar.js";
 import type { PodExplanation } from "../../operator/explain/explanation.js";
 import { judgeAdmission, type AdmissionFacts } from "./judge-admission.js";
-import { definitions, judgeDefinitions } from "./judge-definitions.js";
+import {
+  definitions,
+  judgeDefinitions,
+  usedDefinitions,
+  type DefinitionsFacts,
+} from "./judge-definitions.js";
 import { judgeOperators, judgeVersions } from "./judge-operators.js";
 import { judgePods } from "./judge-pods.js";
+import { judgeProxyImages } from "./judge-proxy-images.js";
 import { judgeProxies, judgeSync, type SyncFacts } from "./judge-proxies.js";
-import { judgeRights } from "./judge-rights.js";
+import { judgeRights, ofStockChart } from "./judge-rights.js";
 import { judgeSources } from "./judge-sources.js";
 import { judgeTopics } from "./judge-topics.js";
 import { judgeUnserved, type UnservedFacts, type UnservedPod } from "./judge-unserved.js";
@@ -61,24 +67,33 @@ describe("judgeDefinitions", () => {
   function judged(
     change: (text: string) => string,
     phase: "pre" | "installed" = "installed",
+    operatedBy: DefinitionsFacts["operatedBy"] = "bunting",
   ): readonly CheckFinding[] {
     const object = JSON.parse(change(JSON.stringify(ours[sources]))) as KubeObject;
-    return judgeDefinitions({ phase, found: [{ name: sources, object }] });
+    return judgeDefinitions({ phase, operatedBy, found: [{ name: sources, object }] });
   }
 
   it("finds nothing in ours", () => {
     const found = Object.entries(ours).map(([name, object]) => ({ name, object }));
     expect(found).to.have.length(6);
-    expect(judgeDefinitions({ phase: "installed", found })).to.deep.equal([]);
-    expect(judgeDefinitions({ phase: "pre", found })).to.deep.equal([]);
+    for (const operatedBy of ["bunting", "stock", "nobody"] as const)
+      expect(judgeDefinitions({ phase: "installed", operatedBy, found })).to.deep.equal([]);
+    expect(judgeDefinitions({ phase: "pre", operatedBy: "bunting", found })).to.deep.equal([]);
+    for (const names of Object.values(usedDefinitions)) {
+      expect(names).to.not.have.length(0);
+      expect(Object.keys(definitions)).to.include.members([...names]);
+    }
   });
 
   it("misses what is not installed only where it has to be", () => {
     const found = [{ name: sources, object: undefined }];
-    expect(briefly(judgeDefinitions({ phase: "installed", found }))).to.deep.equal([
-      `definition-missing CustomResourceDefinition ${sources}`,
-    ]);
-    expect(judgeDefinitions({ phase: "pre", found })).to.deep.equal([]);
+    const missing = judgeDefinitions({ phase: "installed", operatedBy: "bunting", found });
+    expect(briefly(missing)).to.deep.equal([`definition-missing CustomResourceDefinition ${sources}`]);
+    expect(missing[0]?.todo).to.contain("deploy/crds");
+    const stock = judgeDefinitions({ phase: "installed", operatedBy: "stock", found });
+    expect(briefly(stock)).to.deep.equal(briefly(missing));
+    expect(stock[0]?.todo).to.contain("the release of the open-feature-operator");
+    expect(judgeDefinitions({ phase: "pre", operatedBy: "bunting", found })).to.deep.equal([]);
     expect(briefly(judged((text) => text.replace('"served":true', '"served":false')))[0]).to.match(
       /^definition-missing/,
     );
@@ -106,6 +121,8 @@ describe("judgeDefinitions", () => {
       );
     expect(briefly(judged(annotated))[0]).to.match(/^definition-stock /);
     expect(judged(annotated, "pre")[0]?.todo).to.contain("never uninstall it");
+    // Where that operator stays, they are as they should be.
+    expect(judged(annotated, "installed", "stock")).to.deep.equal([]);
     const stored = judged(
       (text) => text.replace(/\}$/, ',"status":{"storedVersions":["v1alpha1","v1beta1"]}}'),
       "pre",
@@ -133,12 +150,25 @@ describe("judgeRights", () => {
       "ServiceAccount a/b: list of pods is not allowed (reads them)",
     ]);
     expectSentences(found);
+    expect(found[1]?.todo).to.contain("apply the roles of the chart");
+  });
+
+  it("sends to the chart of the open-feature-operator for the rights of its proxy", () => {
+    const right = {
+      subject: "ServiceAccount a/b",
+      resource: "featureflags.core.openfeature.dev",
+      why: "serves them",
+    };
+    const found = judgeRights([{ ...right, lacking: ["watch"] }], ofStockChart);
+    expect(found[0]?.todo).to.contain("open-feature-operator-flagd-kubernetes-sync");
+    expectSentences(found);
   });
 });
 
 describe("judgeAdmission", () => {
   const good: AdmissionFacts = {
     phase: "installed",
+    operatedBy: "bunting",
     servesPolicies: true,
     policies: ["inject.bunting.dev"],
     bound: new Set(["inject.bunting.dev"]),
@@ -157,6 +187,19 @@ describe("judgeAdmission", () => {
       { webhook: { name: "hook", hasAuthority: false } },
       ["webhook-authority MutatingWebhookConfiguration hook"],
     ],
+    "the webhook of the open-feature-operator": [{ operatedBy: "stock", policies: [], bound: new Set() }, []],
+    "its webhook, and a policy that was left": [
+      { operatedBy: "stock" },
+      ["policy-left MutatingAdmissionPolicy inject.bunting.dev"],
+    ],
+    "nothing of the open-feature-operator": [
+      { operatedBy: "stock", policies: [], webhook: undefined },
+      ["admission-missing cluster"],
+    ],
+    "its webhook without an authority": [
+      { operatedBy: "stock", policies: [], webhook: { name: "hook", hasAuthority: false } },
+      ["webhook-authority MutatingWebhookConfiguration hook"],
+    ],
     "an API server without policies, before": [
       { phase: "pre", servesPolicies: false },
       ["policies-not-served API server"],
@@ -168,6 +211,8 @@ describe("judgeAdmission", () => {
       const found = judgeAdmission({ ...good, ...given });
       expect(briefly(found)).to.deep.equal(expected);
       expectSentences(found);
+      if (given.operatedBy === "stock")
+        expect(JSON.stringify(found)).to.not.match(/chart bunting-operator|leader of the operator/);
     });
   }
 });
@@ -189,7 +234,6 @@ describe("judgeOperators and judgeVersions", () => {
   it("wants one operator of ours that is ready", () => {
     expect(judged(operator("a"))).to.deep.equal([]);
     expect(judged()).to.deep.equal(["operator-missing cluster"]);
-    expect(judged(operator("a", { isStock: true }))).to.deep.equal(["operator-missing cluster"]);
     expect(judged(operator("a", { readyReplicas: 0 }))).to.deep.equal([
       "operator-unready Deployment flags/a",
     ]);
@@ -197,6 +241,14 @@ describe("judgeOperators and judgeVersions", () => {
       "two-operators Deployment flags/c",
       "two-operators Deployment flags/b",
     ]);
+  });
+
+  it("takes the open-feature-operator where it is alone, and wants one of it that is ready", () => {
+    const stock = (name: string, readyReplicas = 1): InstalledOperator =>
+      operator(name, { isStock: true, readyReplicas });
+    expect(judged(stock("a"))).to.deep.equal([]);
+    expect(judged(stock("a", 0))).to.deep.equal(["operator-unready Deployment flags/a"]);
+    expect(judged(stock("a"), stock("b"))).to.deep.equal(["two-operators Deployment flags/b"]);
   });
 
   it("tells before an installation that another one is there", () => {
@@ -233,11 +285,41 @@ describe("judgeOperators and judgeVersions", () => {
 describe("judgeProxies", () => {
   const sync = undefined;
   const status = asProxyStatus({ isReady: true, topics: [] });
-  const facts = { neededBy: "FeatureFlagSource a/b", namespace: "flags", operators: ["flags"] };
+  const facts = {
+    neededBy: "FeatureFlagSource a/b",
+    namespace: "flags",
+    operatedBy: "bunting",
+    operators: ["flags"],
+  } as const;
+  const well = { name: "good", answer: { kind: "status", status }, sync } as const;
 
   it("wants a proxy only if a source needs one", () => {
     expect(briefly(judgeProxies({ ...facts, proxies: [] }))).to.deep.equal(["proxy-missing namespace flags"]);
     expect(judgeProxies({ ...facts, neededBy: undefined, proxies: [] })).to.deep.equal([]);
+  });
+
+  it("says that sidecars ask the proxy of the operator where the one of another namespace was checked", () => {
+    const judged = (further: Partial<Parameters<typeof judgeProxies>[0]>): readonly CheckFinding[] =>
+      judgeProxies({ ...facts, proxies: [well], operators: ["system"], ...further });
+    const found = judged({});
+    expect(briefly(found)).to.deep.equal(["proxy-elsewhere FeatureFlagSource a/b"]);
+    expect(found[0]?.todo).to.contain("bunting check -n system");
+    expectSentences(found);
+    for (const other of [
+      { neededBy: undefined },
+      { operators: ["flags"] },
+      { operators: [] },
+      { namespace: undefined },
+    ])
+      expect(judged(other)).to.deep.equal([]);
+  });
+
+  it("says of a flagd-proxy of the open-feature-operator that it has no status", () => {
+    const silent = { name: "silent", answer: { kind: "unreadable", message: "404" }, sync } as const;
+    const todo = (operatedBy: "bunting" | "stock"): string | undefined =>
+      judgeProxies({ ...facts, operatedBy, proxies: [silent] })[0]?.todo;
+    expect(todo("stock")).to.contain("if this is flagd-proxy, it has none");
+    expect(todo("bunting")).to.equal("ask where its status may be read");
   });
 
   it("sends whoever checks another namespace than the operator's to that one", () => {
@@ -250,7 +332,7 @@ describe("judgeProxies", () => {
 
   it("says of each what it says of itself, or why it can't be asked", () => {
     const proxies = [
-      { name: "good", answer: { kind: "status", status }, sync },
+      well,
       {
         name: "unready",
         answer: { kind: "status", status: { ...status, isReady: false, reason: "no source" } },
@@ -266,6 +348,16 @@ describe("judgeProxies", () => {
       "not-checked proxy silent",
     ]);
     expect(found[0]?.what).to.equal("no source");
+  });
+});
+
+describe("judgeProxyImages", () => {
+  it("finds a proxy that the open-feature-operator has not brought to the image that it names", () => {
+    const proxy = { namespace: "flags", named: "registry.example/bunting-proxy:0.1.0" };
+    expect(judgeProxyImages([{ ...proxy, present: proxy.named }])).to.deep.equal([]);
+    const found = judgeProxyImages([{ ...proxy, present: "ghcr.io/open-feature/flagd-proxy:v0.9.4" }]);
+    expect(briefly(found)).to.deep.equal(["proxy-image Deployment flags/flagd-proxy"]);
+    expectSentences(found);
   });
 });
 
@@ -347,6 +439,13 @@ describe("judgePods", () => {
     });
     const foreign = { ...explanation, verdict: "foreign" as const };
     expect(judgePods({ explained: [{ group, explanation: foreign }], unwell: [] })).to.deep.equal([]);
+  });
+
+  it("says of a Pod of the open-feature-operator what it lacks, without words of ours", () => {
+    const [found] = judgePods({ explained: [{ group: { namespace: "shop", pod, count: 1 } }], unwell: [] });
+    expect(found).to.include({ code: "pod-not-injected", where: "Pod shop/web-1" });
+    expect(found?.todo).to.match(/^restart its workload: the webhook of the open-feature-operator/);
+    expect(found?.todo).to.not.contain("explain");
   });
 
   it("names a sidecar that does not run", () => {

@@ -28,6 +28,25 @@ describe("sidecarFlags", () => {
     expect(proxiedFlags(sidecar).map(({ name }) => name)).to.deep.equal(["checkout"]);
   });
 
+  it("leaves out what comes from the proxy of another namespace, where the address tells", () => {
+    const source = (uri: string, name: string): object => ({
+      uri,
+      provider: "grpc",
+      selector: `core.openfeature.dev/shop/${name}`,
+    });
+    const sources = [
+      source("flagd-proxy-svc.flags.svc.cluster.local:8015", "here"),
+      source("dns:///proxy.flags.svc:8015", "here-too"),
+      source("flagd-proxy-svc.other.svc.cluster.local:8015", "elsewhere"),
+      source("10.0.0.7:8015", "anywhere"),
+    ];
+    const sidecar = { name: "flagd", args: ["--sources", JSON.stringify(sources)] };
+    const names = (namespace?: string): readonly string[] =>
+      proxiedFlags(sidecar, namespace).map(({ name }) => name);
+    expect(names("flags")).to.deep.equal(["here", "here-too", "anywhere"]);
+    expect(names()).to.have.length(4);
+  });
+
   it("names none for what is elsewhere", () => {
     expect(
       flagsOf([

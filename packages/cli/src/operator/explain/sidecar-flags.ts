@@ -2,6 +2,8 @@ import type { JsonObject } from "@bunting/protocol";
 import { addressesIn, type NamedAddress } from "../object-address.js";
 import type { ShownContainer } from "../shown-pod.js";
 
+/** Such as `flagd-proxy-svc.bunting-system.svc.cluster.local:8015`. */
+const serviceAddress = /^(?:\w+:\/*)?[^./]+\.([^.]+)\.svc\b/;
 const topicPrefix = "core.openfeature.dev/";
 
 /** The FeatureFlags that a sidecar is told to read by --sources, each once. Sources elsewhere, such as http, are none. */
@@ -9,9 +11,13 @@ export function sidecarFlags(sidecar: ShownContainer): readonly NamedAddress[] {
   return flagsOf(sidecar, flagOf);
 }
 
-/** FeatureFlags that the sidecar reads through a proxy. */
-export function proxiedFlags(sidecar: ShownContainer): readonly NamedAddress[] {
-  return flagsOf(sidecar, proxiedFlag);
+/** FeatureFlags that the sidecar reads through a proxy; with `namespace` without those of proxies that are in another one by their address. */
+export function proxiedFlags(sidecar: ShownContainer, namespace?: string): readonly NamedAddress[] {
+  return flagsOf(sidecar, (source) => {
+    const { uri } = source;
+    const [, named = namespace] = (typeof uri === "string" ? serviceAddress.exec(uri) : null) ?? [];
+    return namespace === undefined || named === namespace ? proxiedFlag(source) : [];
+  });
 }
 
 function flagsOf(
