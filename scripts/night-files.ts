@@ -60,6 +60,8 @@ export const nightFiles: Readonly<Record<string, readonly string[]>> = {
   "test/node/source-credentials.test.ts": ["packages/agent/src/sync/http/poll-document.test.ts"],
   "test/node/migration.test.ts": ["test/cluster/operator-cli.test.ts", "test/helm/operator-install.test.ts"],
   "test/node/proxy-updates.test.ts": ["test/fault/rolling-restart.test.ts", "test/node/helm.test.ts"],
+  // The gate builds the same site, and looks for its faults (npm run docs).
+  "test/release/docs.test.ts": ["scripts/site/site-faults.test.ts", "test/browser/playground.test.ts"],
   // The night makes a release, too.
   "test/release/release-command.test.ts": [
     "scripts/release/checksums.test.ts",

@@ -9,7 +9,7 @@ describe("the options of npm run release", () => {
 
   it("make everything in ./release of a clean tree", () => {
     expect(releaseOptions(["--dry-run"])).to.deep.equal({
-      parts: ["packages", "charts", "images"],
+      parts: ["packages", "charts", "docs", "examples", "images"],
       directory: path.resolve("release"),
       allowDirty: false,
       tag: undefined,
@@ -22,7 +22,7 @@ describe("the options of npm run release", () => {
       "charts",
     ]);
     expect(() => releaseOptions(["--dry-run", "--only", "chart"])).to.throw(
-      '--only names "chart", which is none of packages, charts, images',
+      '--only names "chart", which is none of packages, charts, docs, examples, images',
     );
   });
 

@@ -1,7 +1,7 @@
 import path from "node:path";
 import { parseArgs } from "node:util";
 
-export const releaseParts = ["packages", "charts", "images"] as const;
+export const releaseParts = ["packages", "charts", "docs", "examples", "images"] as const;
 export type ReleasePart = (typeof releaseParts)[number];
 
 export interface ReleaseOptions {

@@ -1,6 +1,6 @@
 /**
  * `npm run release -- --dry-run`: makes all that a release publishes, without a registry, in ./release or `--out DIRECTORY`: notes, packages of npm,
- * charts, images for both architectures, and checksums. `--only packages,charts` leaves out what takes minutes. It takes the sources of the last
+ * charts, the site of the documentation, examples, images for both architectures, and checksums. `--only packages,charts` leaves out what takes minutes. It takes the sources of the last
  * commit, so it refuses a tree with changes unless `--allow-dirty` says that this does not matter. docs/releases.md has more.
  */
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -17,6 +17,9 @@ const root = path.resolve(import.meta.dirname, "../..");
 const makers: Readonly<Record<ReleasePart, (directory: string, version: string) => Promise<unknown>>> = {
   packages: async (directory) => (await import("./pack-packages.js")).packPackages(directory),
   charts: async (directory) => (await import("./package-charts.js")).packageCharts(directory),
+  docs: async (directory, version) => (await import("./package-docs.js")).packageDocs(directory, version),
+  examples: async (directory, version) =>
+    (await import("./package-examples.js")).packageExamples(directory, version),
   images: async (directory, version) => (await import("./write-images.js")).writeImages(directory, version),
 };
 

@@ -7,7 +7,9 @@ import { readOciImage } from "../../scripts/images/oci-image.js";
 import { Registry } from "../node/support/registry.js";
 import { TempDirectory } from "../support/temp-directory.js";
 import { chartFolder, helm, one, operatorChartFolder, render, root } from "./support/chart.js";
+import { documentedBlocks } from "./support/readme.js";
 import { skipWithout } from "./support/tool.js";
+import { WritableRegistry } from "./support/writable-registry.js";
 
 interface Chart {
   readonly version: string;
@@ -32,6 +34,34 @@ describe("the packaged charts", function () {
       "bunting-operator",
       `bunting-operator-${version}.tgz`,
     ]);
+  });
+
+  it("are pushed to a registry by the lines of docs/releases.md, as what their layouts hold", async () => {
+    const registry = await WritableRegistry.listen();
+    try {
+      const [block = ""] = documentedBlocks("docs/releases.md", "Bringing it into your registry", "sh");
+      const lines = block.split("\n").filter((line) => line.startsWith("helm push "));
+      expect(lines).to.have.length(2);
+      for (const line of lines) {
+        const args = line
+          .replace("helm ", "")
+          .replace("release/charts/", `${directory.path}/`)
+          .replaceAll("0.1.0", version)
+          .replace("registry.example", registry.host)
+          .split(" ");
+        const { code, stderr } = await helm([...args, "--plain-http"]);
+        expect(code, stderr).to.equal(0);
+      }
+      for (const name of ["bunting", "bunting-operator"]) {
+        const pushed = registry.manifest(`charts/${name}:${version}`) as
+          { readonly layers: object } | undefined;
+        const { manifest } = readOciImage(directory.file(name), version);
+        const { layers } = JSON.parse(readFileSync(manifest.file, "utf8")) as { readonly layers: object };
+        expect(pushed?.layers).to.deep.equal(layers);
+      }
+    } finally {
+      registry.close();
+    }
   });
 
   for (const [name, folder] of Object.entries({

@@ -4,6 +4,7 @@ import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, readSync } f
 import path from "node:path";
 import { expect } from "chai";
 import { hostArchitecture } from "../../scripts/images/base-images.js";
+import { buildah, whileNoOtherBuilds } from "../../scripts/images/buildah.js";
 import { readOciImage } from "../../scripts/images/oci-image.js";
 import { writeImages } from "../../scripts/release/write-images.js";
 import { manifest, versionOf } from "../support/manifests.js";
@@ -12,6 +13,7 @@ import { StockSyncClient } from "../support/stock-sync-client.js";
 import { TempDirectory } from "../support/temp-directory.js";
 import { Container, RootFileSystem } from "./support/container.js";
 
+const root = path.resolve(import.meta.dirname, "../..");
 /** `e_machine` of an ELF file. */
 const elfMachines = { amd64: 62, arm64: 183 };
 /** Gates look at the one with a library of its own. */
@@ -87,7 +89,40 @@ describe("the images of a release", function () {
     });
   }
 
-  it("of this machine's architecture run from the layout", async () => {
+  for (const service of services)
+    it(`of the ${service} run from the layout on this machine's architecture, and say which version they are`, async () => {
+      const layout = directory.file(`images/${service}`);
+      const files = new RootFileSystem(readOciImage(layout, version, hostArchitecture));
+      const container = new Container(files, { args: ["--version"] });
+      try {
+        expect(await container.exit, container.output.join("\n")).to.equal(0);
+        const manifest = readFileSync(path.join(root, `packages/${service}/package.json`), "utf8");
+        const { version: released } = JSON.parse(manifest) as { readonly version: string };
+        expect(container.output[0]).to.contain(`bunting-${service}`).and.contain(released);
+      } finally {
+        await container.remove();
+        files.remove();
+      }
+    });
+
+  for (const architecture of ["amd64", "arm64"] as const)
+    it(`of the proxy is taken for ${architecture} by another reader of layouts`, () => {
+      const layout = `oci:${directory.file("images/proxy")}:${version}`;
+      const id = whileNoOtherBuilds(() => buildah("pull", "--quiet", "--arch", architecture, layout)).trim();
+      try {
+        const said = buildah(
+          "inspect",
+          "--type=image",
+          "--format={{.OCIv1.Architecture}} {{.OCIv1.Config.User}}",
+          id,
+        );
+        expect(said.trim()).to.equal(`${architecture} 65532:65532`);
+      } finally {
+        whileNoOtherBuilds(() => buildah("rmi", "--force", id));
+      }
+    });
+
+  it("of the proxy serves flags from the layout", async () => {
     directory.replace("demo.yaml", manifest("demo", 7, "shop"));
     execFileSync("chmod", ["755", directory.path]);
     const files = new RootFileSystem(readOciImage(directory.file("images/proxy"), version, hostArchitecture));

@@ -133,20 +133,23 @@ describe("the packages that are published", function () {
 
   describe("in a project that has only their archives", () => {
     let consumer: Consumer;
-    before("installs them without a network", async () => {
-      consumer = new Consumer(directory.file("consumer"));
-      const others = [
-        "packages/protocol/node_modules/@bufbuild/protobuf",
-        "packages/files/node_modules/yaml",
-        "node_modules/@types/node",
-        "node_modules/.pnpm/node_modules/undici-types",
-      ];
-      const archives = others.map((each) => packInstalled(each, directory.path));
-      await consumer.install([
-        ...packed.map(({ filename }) => directory.file(filename)),
-        ...(await Promise.all(archives)),
-      ]);
-    });
+    before(
+      "installs them without a network, as docs/start/application.md installs those of a release",
+      async () => {
+        consumer = new Consumer(directory.file("consumer"));
+        const others = [
+          "packages/protocol/node_modules/@bufbuild/protobuf",
+          "packages/files/node_modules/yaml",
+          "node_modules/@types/node",
+          "node_modules/.pnpm/node_modules/undici-types",
+        ];
+        const archives = others.map((each) => packInstalled(each, directory.path));
+        await consumer.install([
+          ...packed.map(({ filename }) => directory.file(filename)),
+          ...(await Promise.all(archives)),
+        ]);
+      },
+    );
 
     it("the command says its version, and evaluates a flag as its page shows", async () => {
       const version = packed.find(({ name }) => name === "bunting")?.version;
