@@ -49,6 +49,7 @@ const programs: readonly Program[] = [
   },
 ];
 
+/** docs/start/sdk.md shows them, and docs/start/node.md runs the one for Node. */
 describe("the examples of SDKs", () => {
   const directory = new TempDirectory();
   const flags = readFileSync(path.join(repository, "examples/flags/storefront.yaml"), "utf8");

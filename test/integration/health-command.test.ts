@@ -47,6 +47,7 @@ function portOf(address: string): string {
   return address.slice(address.lastIndexOf(":") + 1);
 }
 
+/** deploy/docker/README.md shows the command for each image. */
 describe("the command health", function () {
   this.timeout(60_000);
   const directory = new TempDirectory();

@@ -18,6 +18,7 @@ const clientSpan = "b7ad6b7169203331";
 
 type Agent = Awaited<ReturnType<typeof startAgent>>;
 
+/** With the options that docs/telemetry.md has. */
 describe("telemetry to an OpenTelemetry collector", () => {
   let directory: TempDirectory;
   let agent: Agent | undefined;

@@ -1,7 +1,10 @@
+import { spawn } from "node:child_process";
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import path from "node:path";
 import { expect } from "chai";
 import { runBunting } from "../support/cli-process.js";
 import { eventually } from "../support/event-queue.js";
+import { freePort } from "../support/free-port.js";
 import { installedProxy, proxyNamespace, proxyPods } from "./support/proxy.js";
 import { sharedNode } from "./support/use-node.js";
 
@@ -57,6 +60,31 @@ describe("bunting status on a real node", () => {
     const pods = (await proxyPods(node())).sort();
     expect(proxies.map(({ proxy }) => proxy)).to.deep.equal(pods.map((pod) => `${proxyNamespace}/${pod}`));
     expect(proxies.every(({ status }) => status.isReady)).to.equal(true);
+  });
+
+  it("is what curl gets through kubectl port-forward, as docs/operate/monitoring.md has it", async () => {
+    const port = await freePort();
+    const kubectl = path.join(process.env["BUNTING_CLUSTER_BIN"] ?? "", "kubectl");
+    const forwarding = spawn(
+      kubectl,
+      ["-n", proxyNamespace, "port-forward", "deployment/bunting-proxy", `${port}:8016`],
+      {
+        env: { ...process.env, KUBECONFIG: node().cluster.kubeconfig },
+        stdio: ["ignore", "pipe", "inherit"],
+      },
+    );
+    try {
+      let said = "";
+      forwarding.stdout.setEncoding("utf8").on("data", (text: string) => (said += text));
+      await eventually(() => said.includes(`127.0.0.1:${port} -> 8016`), "kubectl forwards the port");
+      const answer = await fetch(`http://localhost:${port}/status`);
+      expect(answer.status).to.equal(200);
+      expect(await answer.json())
+        .to.have.property("topics")
+        .that.is.an("array");
+    } finally {
+      forwarding.kill();
+    }
   });
 
   it("says which permission is missing, and why a port can't be reached", async () => {

@@ -122,7 +122,7 @@ describe("the operator on a real node", function () {
     ]);
   });
 
-  it("gives the application of docs/start its flags in one go, though kubectl creates its Deployment before the source", async () => {
+  it("gives the application of docs/start/cluster.md its flags in one go, though kubectl creates its Deployment before the source", async () => {
     const rendered = await node().kubectl(["kustomize", path.join(root, "examples/application")]);
     const here = rendered.replaceAll(/image: .*/g, `image: ${registryName}/application:1`);
     expect(here.indexOf("kind: Deployment")).to.be.lessThan(here.indexOf("kind: FeatureFlagSource"));

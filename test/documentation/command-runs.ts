@@ -1,0 +1,121 @@
+/**
+ * Which test runs the commands of the pages: as printed, or with the ports, names, registries and limits of time of the test. Commands `$ bunting …`
+ * whose output is shown are not here: test/documentation/commands.test.ts runs every one of them.
+ */
+export const commandRuns: Readonly<Record<string, readonly RegExp[]>> = {
+  "test/integration/demonstration.test.ts": [/^npm start$/],
+  "test/documentation/local-commands.test.ts": [
+    /\| jq /,
+    /^git show main:.*\| bunting diff/,
+    /^bunting (lint|eval|diff|tail) /,
+    /^bunting status --(watch|address localhost:8016)$/,
+    /^source <\(bunting completion (bash|zsh)\)$/,
+    /^bunting completion fish \| source$/,
+    /^curl (-X POST )?(http:\/\/)?localhost:\d+\//,
+    /^curl -X POST http:\/\/127\.0\.0\.1:8026\//,
+    /^bunting-proxy start --source dir:examples\/flags &$/,
+    /^bunting-agent start --sync-port /,
+  ],
+  "test/helm/page-commands.test.ts": [
+    /patch featureflag shop .*new-checkout/,
+    /edit featureflag NAME$/,
+    /^kubectl -n NAMESPACE rollout restart deployment$/,
+    /^kubectl (get|wait) featureflag/,
+    /create secret generic (flags-redis|bunting-proxy-backplane) /,
+    /^kubectl apply -k (my-replicas|deploy\/crds|deploy\/kustomize\/secure)$/,
+    /^kubectl -n \S+ set env /,
+    /options\.agent-rollouts=true$/,
+    /^kubectl (patch|wait) agentrollout agents /,
+    /get configmap bunting-proxy-security/,
+    /^kubectl get events --all-namespaces --field-selector reason=Missed$/,
+    /^kubectl auth can-i get featureflags/,
+    /create token checkout --audience bunting > token$/,
+    /describe pod POD$/,
+    /^bunting operator (explain|render) /,
+    /^bunting operator migrate check$/,
+    /^bunting check/,
+    /^bunting status (-n|--namespace) /,
+    /^kubectl get featureflags -o yaml \| bunting lint -$/,
+    /^kubectl create namespace bunting-system --save-config/,
+  ],
+  "test/helm/gitops.test.ts": [/^kubectl apply -f examples\/gitops\//],
+  "test/helm/start-pages.test.ts": [
+    /^helm upgrade --install bunting(-operator)? deploy\/helm\/\S+ --namespace bunting-system --create-namespace /,
+    /^kubectl apply -k examples\/application$/,
+    /patch featureflag (shop|checkout) .*(new-welcome|one-click)/,
+    /^kubectl create namespace shop$/,
+    /^kubectl -n shop apply -f examples\/without-an-operator\//,
+    /^examples\/kind\/up\.sh$/,
+  ],
+  "test/helm/readme.test.ts": [
+    /^helm repo add openfeature /,
+    /^helm upgrade (--install )?open-feature-operator openfeature\//,
+  ],
+  "test/helm/tls-and-auth.test.ts": [
+    /create secret generic bunting-proxy-tls /,
+    /^helm upgrade (--install )?bunting deploy\/helm\/bunting --namespace bunting-system .*(tls|auth)\./,
+    /^kubectl create clusterrole(binding)? /,
+  ],
+  "test/helm/upgrade-page.test.ts": [
+    /^helm upgrade bunting .*--set image\.tag=0\.2\.0$/,
+    /^helm rollback bunting --namespace bunting-system$/,
+  ],
+  "test/helm/operator-install.test.ts": [
+    /^helm template open-feature-operator /,
+    /^kubectl apply --server-side --force-conflicts -f (rendered|stock)\.yaml$/,
+    /^kubectl delete -k deploy\/policies$/,
+  ],
+  "test/node/migration.test.ts": [
+    /^helm history openfeature /,
+    /^helm upgrade openfeature /,
+    /^kubectl -n open-feature-operator-system (rollout status|wait|delete) /,
+    /^bunting operator migrate check --back$/,
+    /^helm rollback openfeature /,
+    /^kubectl delete injections\.bunting\.dev /,
+  ],
+  "test/node/helm.test.ts": [
+    /^kubectl -n bunting-system rollout status deployment\/bunting-(proxy|operator)$/,
+  ],
+  "test/node/operator.test.ts": [/^kubectl -n shop (rollout status|logs) deployment\/shop/],
+  "test/node/cli-status.test.ts": [/port-forward/],
+  "test/integration/service-example.test.ts": [
+    /^npx bunting-agent start --uri dir:flags$/,
+    /^node (service\.mjs|--test)$/,
+    /^for i in \$\(seq 100\)/,
+    /^sed -i\.before /,
+    /^npx bunting lint flags$/,
+  ],
+  "test/release/packages.test.ts": [
+    /^npx bunting-agent start --uri file:flags\.yaml$/,
+    /^npm install \.\.\/bunting\/release\/packages\/\*\.tgz$/,
+  ],
+  "test/release/release-command.test.ts": [/^npm run release -- --dry-run/],
+  "test/conformance/sdk-examples.test.ts": [
+    /^cd examples\/sdk && node welcome\.mjs$/,
+    /^pip install openfeature-sdk/,
+  ],
+  "test/integration/health-command.test.ts": [/^\/nodejs\/bin\/node \/app\/\S+ health$/],
+  "test/integration/telemetry.test.ts": [/^bunting-agent start … --otel-collector-uri /],
+  "test/helm/packaged.test.ts": [/^helm push release\/charts\//],
+};
+
+/** Commands that no test runs, and why. Their pages say so where it is not plain. */
+export const neverRun: readonly (readonly [command: RegExp, why: string])[] = [
+  [/^npm test$/, "the tests would run themselves"],
+  [/^npm init --yes$/, "it writes a package.json, as the tests do by themselves"],
+  [/^npm install @openfeature\//, "a test compares the names with those that examples/package.json installs"],
+  [
+    /^(go get|dotnet add|composer require) /,
+    "the page says that the examples of these languages are not run",
+  ],
+  [/^docker compose /, "Docker is not there where the tests run; a test runs the services as processes"],
+  [/^docker (build|buildx|push) /, "Docker is not there; buildah builds the same Dockerfiles in test/images"],
+  [/^skopeo copy/, "skopeo is not there; buildah reads the layouts in test/images/release.test.ts"],
+  [/^for (name|image) in agent proxy operator; do$|^done$/, "the loops of docker and of skopeo"],
+  [
+    /^(cd test\/machinery|sed -i 's\/v0|go get k8s\.io)/,
+    "it raises the version of Kubernetes, and so changes what all tests run on",
+  ],
+  [/^(cosign verify|npm audit signatures)/, "it takes a release that is published"],
+  [/events --field-selector reason=SecurityWaits$/, "the same as reason=Missed, with another word"],
+];
