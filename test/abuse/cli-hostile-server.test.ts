@@ -1,3 +1,4 @@
+import { hash } from "node:crypto";
 import { once } from "node:events";
 import { createServer as createHttpServer, type Server as HttpServer, type ServerResponse } from "node:http";
 import { createServer, type Http2Server, type ServerHttp2Session, type ServerHttp2Stream } from "node:http2";
@@ -163,10 +164,8 @@ describe("the command bunting and a hostile server", () => {
         streams++;
         stream.respond({ ":status": 200, "content-type": "application/grpc" });
         stream.pause();
-        const refused = {
-          $case: "unchanged",
-          value: { topic: "default/flags", version: undefined },
-        } as const;
+        const version = { uid: "", generation: "0", resourceVersion: "", digest: Buffer.alloc(32) };
+        const refused = { $case: "unchanged", value: { topic: "default/flags", version } } as const;
         const message = prefixed(buntingSyncV1.SyncResponse.encode({ message: refused }).finish());
         const batch = Buffer.concat(Array.from({ length: 1_000 }, () => message));
         const more = (): void => {
@@ -215,7 +214,8 @@ describe("the command bunting and a hostile server", () => {
       const send = (resourceVersion: string, variants: object): void => {
         const flag = { state: "ENABLED", variants, defaultVariant: evil };
         const document = Buffer.from(JSON.stringify({ flags: { [evil]: flag } }));
-        const version = { uid: evil, generation: "1", resourceVersion, digest: Buffer.from(resourceVersion) };
+        const digest = hash("sha256", resourceVersion, "buffer");
+        const version = { uid: evil, generation: "1", resourceVersion, digest };
         const message = {
           $case: "snapshot",
           value: { topic: "default/flags", number: "1", version, document },

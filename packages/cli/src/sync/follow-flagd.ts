@@ -29,15 +29,10 @@ export function followFlagd(
           try {
             ({ document } = normaliseDocument(JSON.parse(flagConfiguration) as JsonValue));
           } catch (error) {
-            listener.refused(noDocument(error));
+            listener.refused(noDocument((error as Error).message));
             return;
           }
-          listener.version({
-            document,
-            resourceVersion: undefined,
-            generation: undefined,
-            digest: undefined,
-          });
+          listener.version({ document });
         },
         ended: (end) => {
           if (end.status === grpcStatus.notFound) listener.missing();

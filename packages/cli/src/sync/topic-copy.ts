@@ -1,50 +1,55 @@
-import { ReplicaDocument, type buntingSyncV1, type FlagDocument } from "@bunting/protocol";
+import { ReplicaDocument, type FlagDocument } from "@bunting/protocol";
+import type {
+  Delta,
+  DocumentVersion,
+  MergedDraft,
+  ReplicaHolder,
+  SnapshotMessage,
+  VersionOutcome,
+} from "@bunting/sync-client/messages";
 
-interface Current {
+interface CopiedDocument {
   readonly document: ReplicaDocument;
   readonly served: FlagDocument;
-  readonly version: buntingSyncV1.Version | undefined;
+  readonly version: DocumentVersion;
 }
 
 /** The document of a topic as messages of bunting.sync.v1 leave it. It outlives streams: each resumes from its version. */
-export class TopicCopy {
-  #current: Current | undefined;
+export class TopicCopy implements ReplicaHolder<CopiedDocument> {
+  #current: CopiedDocument | undefined;
 
-  /** The version that is held; undefined while there is none. */
-  get version(): buntingSyncV1.Version | undefined {
-    return this.#current?.version;
+  get current(): CopiedDocument | undefined {
+    return this.#current;
   }
 
-  /** Undefined while there is none. */
-  get document(): FlagDocument | undefined {
-    return this.#current?.served;
+  confirm(current: CopiedDocument, version: DocumentVersion): VersionOutcome {
+    this.#current = { ...current, version };
+    return held;
   }
 
-  /** @throws SyntaxError, Error or ProtocolError if the bytes are no flag document; then nothing has changed */
-  replace(bytes: Buffer, version: buntingSyncV1.Version | undefined): void {
-    const document = ReplicaDocument.parse(bytes);
-    this.#current = { document, served: document.normalised(), version };
+  replace({ document, version }: SnapshotMessage): VersionOutcome {
+    return this.#take(() => ReplicaDocument.parse(document), version);
   }
 
-  /** False if the delta does not lead from what is held to the digest that it promises; then nothing has changed. */
-  apply({ fromDigest, version, ...delta }: buntingSyncV1.Delta): boolean {
-    const current = this.#current;
-    if (version === undefined || current?.version?.digest.equals(fromDigest) !== true) return false;
+  merge({ document: before }: CopiedDocument, delta: Delta): MergedDraft | VersionOutcome {
     try {
-      const document = current.document.with(delta);
-      if (!document.digest().equals(version.digest)) return false;
-      this.#current = { document, served: document.normalised(), version };
-      return true;
+      const document = before.with(delta);
+      return { digest: document.digest(), take: () => this.#take(() => document, delta.version) };
     } catch {
-      // A part is no JSON, or nested too deeply.
-      return false;
+      return { mismatch: "a part of the delta is no JSON, or nested too deeply" };
     }
   }
 
-  /** The same document under another version. */
-  confirm(version: buntingSyncV1.Version): boolean {
-    if (this.#current?.version?.digest.equals(version.digest) !== true) return false;
-    this.#current = { ...this.#current, version };
-    return true;
+  #take(read: () => ReplicaDocument, version: DocumentVersion): VersionOutcome {
+    try {
+      const document = read();
+      this.#current = { document, served: document.normalised(), version };
+      return held;
+    } catch (error) {
+      return { refusal: (error as Error).message };
+    }
   }
 }
+
+/** A command has no flags to refuse: it evaluates none. */
+const held: VersionOutcome = { rejectedFlags: [] };

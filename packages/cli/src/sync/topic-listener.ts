@@ -1,15 +1,13 @@
 import type { FlagDocument } from "@bunting/protocol";
 import { cut } from "@bunting/runtime/options";
+import type { VersionFields } from "@bunting/sync-client/messages";
 import { printableLine } from "../terminal/escaped-controls.js";
 
-/** A version of a document, as far as the protocol says. */
-export interface TopicVersion {
+/** A version of a document, as far as the protocol says: flagd.sync.v1 says nothing of it. */
+export interface TopicVersion extends VersionFields {
   readonly document: FlagDocument;
-  /** Absent in flagd.sync.v1, and where the proxy's source has none. */
-  readonly resourceVersion: string | undefined;
-  readonly generation: number | undefined;
-  /** In hex; absent in flagd.sync.v1. */
-  readonly digest: string | undefined;
+  /** In hex. */
+  readonly digest?: string;
 }
 
 /** What a server says about a topic. */
@@ -25,7 +23,7 @@ export interface TopicListener {
   refused(message: string): void;
 }
 
-/** Why a document was not taken; the error may quote it. */
-export function noDocument(error: unknown): string {
-  return `the server sent a document that is none: ${printableLine(cut((error as Error).message))}`;
+/** Why a document was not taken; the reason may quote it. */
+export function noDocument(reason: string): string {
+  return `the server sent a document that is none: ${printableLine(cut(reason))}`;
 }

@@ -25,7 +25,7 @@ describe("What bunting tail prints", () => {
     const flag = { state: "ENABLED", variants: { a: 1, b: 2 }, defaultVariant: "a" };
     const version = (defaultVariant: string): void => {
       const document = { flags: { f: { ...flag, defaultVariant } } };
-      printer.version({ document, resourceVersion: undefined, generation: undefined, digest: undefined });
+      printer.version({ document });
     };
     version("a");
     version("a");
