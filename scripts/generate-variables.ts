@@ -2,17 +2,23 @@
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { agentOptionTable } from "@bunting/agent/internal/options.js";
+import { commands } from "@bunting/cli/internal/commands.js";
 import { operatorOptionTable } from "@bunting/operator/internal/options.js";
 import { proxyOptionTable } from "@bunting/proxy/internal/options.js";
 import type { OptionTable } from "@bunting/runtime";
 
 const root = path.dirname(import.meta.dirname);
-/** Of the command, and of what tests and scripts take; those of the services are in their tables. */
+/** Of what tests and scripts take; those of the programs are in their tables. */
 const named = /\bBUNTING_[A-Z\d_]*[A-Z\d]\b/g;
 /** Tests make up names as well. */
 const readByTest = /(?<=\benv(?:\.|\["))BUNTING_[A-Z\d_]+/g;
 
-const tables: readonly OptionTable[] = [agentOptionTable, operatorOptionTable, proxyOptionTable];
+const tables: readonly OptionTable[] = [
+  agentOptionTable,
+  operatorOptionTable,
+  proxyOptionTable,
+  ...commands.map(({ table }) => table),
+];
 const variables = new Set(tables.flatMap((table) => Object.values(table).flatMap(({ env }) => env)));
 for (const folder of [".ci", "packages", "test", "scripts", "bench", "examples"])
   for (const file of sourcesIn(path.join(root, folder)))

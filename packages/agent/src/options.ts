@@ -6,6 +6,7 @@ import {
   longestMs,
   mapping,
   option,
+  optionGroup,
   port,
   serviceOptions,
   text,
@@ -16,12 +17,6 @@ import { fileMode } from "./file-mode.js";
 import { sourceGroup, sourceOptions } from "./source-options.js";
 import { telemetryOptions } from "./telemetry-options.js";
 
-const listening = "Listening";
-const evaluating = "Evaluation";
-const limits = "Limits";
-const security = "TLS and browsers";
-const general = "General";
-
 /** What flagd accepts, but for negative durations. */
 const anyDuration = duration({ minMs: 0, maxMs: longestMs, zero: "off" });
 const keepAliveIgnored = "clients may ping at any pace that is not a flood, with and without streams";
@@ -31,247 +26,222 @@ const bytes = integer({ min: 0, max: 1_000_000_000 });
 
 /** Every option of `bunting-agent start`: those of `flagd start` and our own. docs/reference/agent-options.md is generated from this. */
 export const agentOptionTable = {
-  port: option({
-    type: port,
-    default: 8013,
-    short: "p",
-    describe: "Port of the evaluation services: gRPC, and JSON over HTTP/1.1; 0 takes a free one.",
-    group: listening,
-    env: ["FLAGD_PORT"],
-  }),
-  managementPort: option({
-    type: port,
-    default: 8014,
-    short: "m",
-    formerNames: ["metrics-port"],
-    describe: "Port of /healthz, /readyz, /metrics and gRPC health; 0 takes a free one.",
-    group: listening,
-    env: ["FLAGD_MANAGEMENT_PORT"],
-  }),
-  syncPort: option({
-    type: port,
-    default: 8015,
-    short: "g",
-    describe: "Port of flagd.sync.v1, for providers that evaluate in process; 0 takes a free one.",
-    group: listening,
-    env: ["FLAGD_SYNC_PORT"],
-  }),
-  ofrepPort: option({
-    type: port,
-    default: 8016,
-    short: "r",
-    describe: "Port of the OpenFeature Remote Evaluation Protocol (OFREP); 0 takes a free one.",
-    group: listening,
-    env: ["FLAGD_OFREP_PORT"],
-  }),
-  socketPath: option({
-    type: text,
-    default: "",
-    short: "d",
-    describe: "A unix socket to listen on instead of --port.",
-    group: listening,
-    env: ["FLAGD_SOCKET_PATH"],
-  }),
-  syncSocketPath: option({
-    type: text,
-    default: "",
-    short: "e",
-    describe: "A unix socket to listen on instead of --sync-port.",
-    group: listening,
-    env: ["FLAGD_SYNC_SOCKET_PATH"],
-  }),
-  socketMode: option({
-    type: fileMode,
-    default: 0o666,
-    describe:
-      "Permissions of both sockets; the shared volume is the boundary, so every container of the Pod may connect.",
-    group: listening,
-    env: ["BUNTING_SOCKET_MODE"],
-  }),
-  socketUid: option({
-    type: integer({ min: -1, max: maxId }),
-    default: -1,
-    describe:
-      "The user that both sockets are given to; -1 leaves them to the agent's. Needs the right to do so.",
-    group: listening,
-    env: ["BUNTING_SOCKET_UID"],
-  }),
-  socketGid: option({
-    type: integer({ min: -1, max: maxId }),
-    default: -1,
-    describe:
-      "The group that both sockets are given to, which must be one of the agent's, such as the Pod's fsGroup; -1 leaves them to its first. With --socket-mode=0660, only this group may connect.",
-    group: listening,
-    env: ["BUNTING_SOCKET_GID"],
-  }),
-  host: option({
-    type: text,
-    default: "",
-    describe: "Address that all ports listen on; if empty, all addresses of the machine, IPv6 and IPv4.",
-    group: listening,
-    env: ["BUNTING_HOST"],
+  ...optionGroup("Listening", {
+    port: option({
+      type: port,
+      default: 8013,
+      short: "p",
+      describe: "Port of the evaluation services: gRPC, and JSON over HTTP/1.1; 0 takes a free one.",
+      env: ["FLAGD_PORT"],
+    }),
+    managementPort: option({
+      type: port,
+      default: 8014,
+      short: "m",
+      formerNames: ["metrics-port"],
+      describe: "Port of /healthz, /readyz, /metrics and gRPC health; 0 takes a free one.",
+      env: ["FLAGD_MANAGEMENT_PORT"],
+    }),
+    syncPort: option({
+      type: port,
+      default: 8015,
+      short: "g",
+      describe: "Port of flagd.sync.v1, for providers that evaluate in process; 0 takes a free one.",
+      env: ["FLAGD_SYNC_PORT"],
+    }),
+    ofrepPort: option({
+      type: port,
+      default: 8016,
+      short: "r",
+      describe: "Port of the OpenFeature Remote Evaluation Protocol (OFREP); 0 takes a free one.",
+      env: ["FLAGD_OFREP_PORT"],
+    }),
+    socketPath: option({
+      type: text,
+      default: "",
+      short: "d",
+      describe: "A unix socket to listen on instead of --port.",
+      env: ["FLAGD_SOCKET_PATH"],
+    }),
+    syncSocketPath: option({
+      type: text,
+      default: "",
+      short: "e",
+      describe: "A unix socket to listen on instead of --sync-port.",
+      env: ["FLAGD_SYNC_SOCKET_PATH"],
+    }),
+    socketMode: option({
+      type: fileMode,
+      default: 0o666,
+      describe:
+        "Permissions of both sockets; the shared volume is the boundary, so every container of the Pod may connect.",
+    }),
+    socketUid: option({
+      type: integer({ min: -1, max: maxId }),
+      default: -1,
+      describe:
+        "The user that both sockets are given to; -1 leaves them to the agent's. Needs the right to do so.",
+    }),
+    socketGid: option({
+      type: integer({ min: -1, max: maxId }),
+      default: -1,
+      describe:
+        "The group that both sockets are given to, which must be one of the agent's, such as the Pod's fsGroup; -1 leaves them to its first. With --socket-mode=0660, only this group may connect.",
+    }),
+    host: option({
+      type: text,
+      default: "",
+      describe: "Address that all ports listen on; if empty, all addresses of the machine, IPv6 and IPv4.",
+    }),
   }),
   ...sourceOptions,
-  syncProviderArgs: option({
-    type: list,
-    default: [],
-    short: "a",
-    describe: "The operator passes it if a FeatureFlagSource has syncProviderArgs.",
-    group: sourceGroup,
-    env: ["FLAGD_SYNC_PROVIDER_ARGS"],
-    ignoredBecause: "flagd has dropped it in 0.8",
+  ...optionGroup(sourceGroup, {
+    syncProviderArgs: option({
+      type: list,
+      default: [],
+      short: "a",
+      describe: "The operator passes it if a FeatureFlagSource has syncProviderArgs.",
+      env: ["FLAGD_SYNC_PROVIDER_ARGS"],
+      ignoredBecause: "flagd has dropped it in 0.8",
+    }),
+    syncHttpEnabled: option({
+      type: toggle,
+      default: false,
+      describe:
+        "Serves GET /v1/flags on the sync port, over HTTP/1.1 and HTTP/2: the flags as a document, for clients that poll, such as an http source of another agent.",
+      env: ["FLAGD_SYNC_HTTP_ENABLED"],
+    }),
+    disableSyncMetadata: option({
+      type: toggle,
+      default: false,
+      describe: "Answers GetMetadata of flagd.sync.v1 with UNIMPLEMENTED.",
+      env: ["FLAGD_DISABLE_SYNC_METADATA"],
+    }),
   }),
-  contextValue: option({
-    type: mapping,
-    default: {},
-    short: "X",
-    describe: "Values added to every evaluation context; they override those of the request.",
-    group: evaluating,
-    env: ["FLAGD_CONTEXT_VALUE"],
+  ...optionGroup("Evaluation", {
+    contextValue: option({
+      type: mapping,
+      default: {},
+      short: "X",
+      describe: "Values added to every evaluation context; they override those of the request.",
+      env: ["FLAGD_CONTEXT_VALUE"],
+    }),
+    contextFromHeader: option({
+      type: mapping,
+      default: {},
+      short: "H",
+      describe: "Request headers added to the evaluation context, as Header=contextKey.",
+      env: ["FLAGD_CONTEXT_FROM_HEADER"],
+    }),
+    ofrepSseEnabled: option({
+      type: toggle,
+      default: false,
+      describe:
+        "Serves GET /ofrep/v1/sse on the OFREP port, a stream that tells clients to ask for their flags again, and names it as eventStreams in the answers for all flags.",
+      env: ["FLAGD_OFREP_SSE_ENABLED"],
+    }),
+    ofrepSseInactivityDelay: option({
+      type: integer({ min: 1, max: 86_400 }),
+      default: 120,
+      describe:
+        "After how many seconds in the background a client should close its stream of --ofrep-sse-enabled.",
+      env: ["FLAGD_OFREP_SSE_INACTIVITY_DELAY"],
+    }),
+    ofrepSsePublicUrl: option({
+      type: text,
+      default: "",
+      describe:
+        "The origin under which clients reach the OFREP port, such as https://flags.example.com, for the URL in eventStreams; if empty, they connect where they ask for their flags.",
+      env: ["FLAGD_OFREP_SSE_PUBLIC_URL"],
+    }),
   }),
-  contextFromHeader: option({
-    type: mapping,
-    default: {},
-    short: "H",
-    describe: "Request headers added to the evaluation context, as Header=contextKey.",
-    group: evaluating,
-    env: ["FLAGD_CONTEXT_FROM_HEADER"],
+  ...optionGroup("Limits", {
+    streamDeadline: option({
+      type: anyDuration,
+      default: 0,
+      describe: "How long an event or sync stream may last; 0 means without limit.",
+      env: ["FLAGD_STREAM_DEADLINE"],
+    }),
+    recentChanges: option({
+      type: duration({ minMs: 0, maxMs: 3_600_000, zero: "off" }),
+      default: 300_000,
+      describe:
+        "How long a change is announced to new streams of events, whose clients may have missed it while they had none: longer than any client waits between two. gRPC's own back-off ends at two minutes. With 0, nothing is.",
+      isInternal: true,
+      env: [],
+    }),
+    peerMemory: option({
+      type: byteSizeOrAuto({ min: 1024 * 1024, max: 1024 ** 4 }),
+      default: "auto",
+      describe:
+        "How much memory applications may make the agent hold: connections, streams, headers, requests that have not arrived whole, and responses not read. Beyond it, the connections that hold most are ended, and new ones refused. auto is a quarter of the limit of V8's heap, or three quarters of what the container's memory limit leaves at the start, whichever is less.",
+    }),
+    maxRequestBody: option({
+      type: bytes,
+      default: 1_000_000,
+      short: "B",
+      describe: "Largest request body in bytes; 0 means no limit.",
+      env: ["FLAGD_MAX_REQUEST_BODY"],
+    }),
+    maxRequestHeader: option({
+      type: bytes,
+      default: 1_000_000,
+      short: "R",
+      describe:
+        "Largest total size of request headers in bytes, over HTTP/1.1 with 4 KiB more as in flagd; 0 means 1 MiB: there is always a limit.",
+      env: ["FLAGD_MAX_REQUEST_HEADER"],
+    }),
+    keepAliveMinTime: option({
+      type: anyDuration,
+      default: 30_000,
+      describe:
+        "How often a sync client may ping in flagd, which ends the connections of others; 0 means as often as it likes.",
+      env: ["FLAGD_KEEP_ALIVE_MIN_TIME"],
+      ignoredBecause: keepAliveIgnored,
+    }),
+    keepAlivePermitWithoutStream: option({
+      type: toggle,
+      default: true,
+      describe:
+        "Whether a sync client may ping without a stream in flagd, which ends the connections of others.",
+      env: ["FLAGD_KEEP_ALIVE_PERMIT_WITHOUT_STREAM"],
+      ignoredBecause: keepAliveIgnored,
+    }),
   }),
-  ofrepSseEnabled: option({
-    type: toggle,
-    default: false,
-    describe:
-      "Serves GET /ofrep/v1/sse on the OFREP port, a stream that tells clients to ask for their flags again, and names it as eventStreams in the answers for all flags.",
-    group: evaluating,
-    env: ["FLAGD_OFREP_SSE_ENABLED"],
-  }),
-  ofrepSseInactivityDelay: option({
-    type: integer({ min: 1, max: 86_400 }),
-    default: 120,
-    describe:
-      "After how many seconds in the background a client should close its stream of --ofrep-sse-enabled.",
-    group: evaluating,
-    env: ["FLAGD_OFREP_SSE_INACTIVITY_DELAY"],
-  }),
-  ofrepSsePublicUrl: option({
-    type: text,
-    default: "",
-    describe:
-      "The origin under which clients reach the OFREP port, such as https://flags.example.com, for the URL in eventStreams; if empty, they connect where they ask for their flags.",
-    group: evaluating,
-    env: ["FLAGD_OFREP_SSE_PUBLIC_URL"],
-  }),
-  streamDeadline: option({
-    type: anyDuration,
-    default: 0,
-    describe: "How long an event or sync stream may last; 0 means without limit.",
-    group: limits,
-    env: ["FLAGD_STREAM_DEADLINE"],
-  }),
-  recentChanges: option({
-    type: duration({ minMs: 0, maxMs: 3_600_000, zero: "off" }),
-    default: 300_000,
-    describe:
-      "How long a change is announced to new streams of events, whose clients may have missed it while they had none: longer than any client waits between two. gRPC's own back-off ends at two minutes. With 0, nothing is.",
-    group: limits,
-    isInternal: true,
-    env: [],
-  }),
-  syncHttpEnabled: option({
-    type: toggle,
-    default: false,
-    describe:
-      "Serves GET /v1/flags on the sync port, over HTTP/1.1 and HTTP/2: the flags as a document, for clients that poll, such as an http source of another agent.",
-    group: sourceGroup,
-    env: ["FLAGD_SYNC_HTTP_ENABLED"],
-  }),
-  disableSyncMetadata: option({
-    type: toggle,
-    default: false,
-    describe: "Answers GetMetadata of flagd.sync.v1 with UNIMPLEMENTED.",
-    group: sourceGroup,
-    env: ["FLAGD_DISABLE_SYNC_METADATA"],
-  }),
-  peerMemory: option({
-    type: byteSizeOrAuto({ min: 1024 * 1024, max: 1024 ** 4 }),
-    default: "auto",
-    describe:
-      "How much memory applications may make the agent hold: connections, streams, headers, requests that have not arrived whole, and responses not read. Beyond it, the connections that hold most are ended, and new ones refused. auto is a quarter of the limit of V8's heap, or three quarters of what the container's memory limit leaves at the start, whichever is less.",
-    group: limits,
-    env: ["BUNTING_PEER_MEMORY"],
-  }),
-  maxRequestBody: option({
-    type: bytes,
-    default: 1_000_000,
-    short: "B",
-    describe: "Largest request body in bytes; 0 means no limit.",
-    group: limits,
-    env: ["FLAGD_MAX_REQUEST_BODY"],
-  }),
-  maxRequestHeader: option({
-    type: bytes,
-    default: 1_000_000,
-    short: "R",
-    describe:
-      "Largest total size of request headers in bytes, over HTTP/1.1 with 4 KiB more as in flagd; 0 means 1 MiB: there is always a limit.",
-    group: limits,
-    env: ["FLAGD_MAX_REQUEST_HEADER"],
-  }),
-  keepAliveMinTime: option({
-    type: anyDuration,
-    default: 30_000,
-    describe:
-      "How often a sync client may ping in flagd, which ends the connections of others; 0 means as often as it likes.",
-    group: limits,
-    env: ["FLAGD_KEEP_ALIVE_MIN_TIME"],
-    ignoredBecause: keepAliveIgnored,
-  }),
-  keepAlivePermitWithoutStream: option({
-    type: toggle,
-    default: true,
-    describe:
-      "Whether a sync client may ping without a stream in flagd, which ends the connections of others.",
-    group: limits,
-    env: ["FLAGD_KEEP_ALIVE_PERMIT_WITHOUT_STREAM"],
-    ignoredBecause: keepAliveIgnored,
-  }),
-  serverCertPath: option({
-    type: text,
-    default: "",
-    short: "c",
-    describe:
-      "A file with the certificate, in PEM and with those of intermediate authorities after it, for TLS on the evaluation and sync ports; unix sockets have none. It is read again when it changes.",
-    group: security,
-    env: ["FLAGD_SERVER_CERT_PATH"],
-  }),
-  serverKeyPath: option({
-    type: text,
-    default: "",
-    short: "k",
-    describe: "A file with the private key of that certificate, in PEM and without a password.",
-    group: security,
-    env: ["FLAGD_SERVER_KEY_PATH"],
-  }),
-  authTokenFile: option({
-    type: text,
-    default: "",
-    describe:
-      "A file with tokens, one a line. With it, calls of the evaluation, sync and OFREP ports and sockets are answered only with one of them, as Authorization: Bearer; the management port needs none. It is read again when it changes.",
-    group: security,
-    env: ["BUNTING_AUTH_TOKEN_FILE"],
-  }),
-  corsOrigin: option({
-    type: list,
-    default: [],
-    short: "C",
-    describe:
-      "Origins from which browsers may call, of the evaluation and OFREP ports; each may have one * for any text; if empty, all.",
-    group: security,
-    env: ["FLAGD_CORS_ORIGIN"],
+  ...optionGroup("TLS and browsers", {
+    serverCertPath: option({
+      type: text,
+      default: "",
+      short: "c",
+      describe:
+        "A file with the certificate, in PEM and with those of intermediate authorities after it, for TLS on the evaluation and sync ports; unix sockets have none. It is read again when it changes.",
+      env: ["FLAGD_SERVER_CERT_PATH"],
+    }),
+    serverKeyPath: option({
+      type: text,
+      default: "",
+      short: "k",
+      describe: "A file with the private key of that certificate, in PEM and without a password.",
+      env: ["FLAGD_SERVER_KEY_PATH"],
+    }),
+    authTokenFile: option({
+      type: text,
+      default: "",
+      describe:
+        "A file with tokens, one a line. With it, calls of the evaluation, sync and OFREP ports and sockets are answered only with one of them, as Authorization: Bearer; the management port needs none. It is read again when it changes.",
+    }),
+    corsOrigin: option({
+      type: list,
+      default: [],
+      short: "C",
+      describe:
+        "Origins from which browsers may call, of the evaluation and OFREP ports; each may have one * for any text; if empty, all.",
+      env: ["FLAGD_CORS_ORIGIN"],
+    }),
   }),
   ...telemetryOptions,
   ...serviceOptions(
-    general,
+    "General",
     { default: "console", short: "z", env: ["FLAGD_LOG_FORMAT"] },
     { env: ["FLAGD_DEBUG"] },
   ),

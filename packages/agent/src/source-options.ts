@@ -5,6 +5,7 @@ import {
   list,
   longestMs,
   option,
+  optionGroup,
   serviceAccountOption,
   text,
   toggle,
@@ -13,14 +14,13 @@ import {
 export const sourceGroup = "Where flags come from";
 
 /** The options of where flags come from, and of what becomes of them. */
-export const sourceOptions = {
+export const sourceOptions = optionGroup(sourceGroup, {
   uri: option({
     type: list,
     default: [],
     short: "f",
     describe:
       "Sources of flags: file:PATH, dir:PATH, grpc://HOST:PORT, grpcs://HOST:PORT, https://HOST/PATH, or core.openfeature.dev/NAMESPACE/NAME for a FeatureFlag; a later source wins over an earlier one.",
-    group: sourceGroup,
     env: ["FLAGD_URI"],
   }),
   sources: option({
@@ -29,7 +29,6 @@ export const sourceOptions = {
     short: "s",
     formerNames: ["sync-provider", "bearer-token"],
     describe: 'Sources as a JSON list: [{"uri":"proxy:8015","provider":"grpc","selector":"namespace/name"}].',
-    group: sourceGroup,
     env: ["FLAGD_SOURCES"],
   }),
   tokenFile: option({
@@ -37,7 +36,6 @@ export const sourceOptions = {
     default: "",
     describe:
       "A file with the token that proves to a proxy who the agent is, such as a projected ServiceAccount token; it is read again when it changes. This and the next three options apply to sources of provider grpc whose selector names a FeatureFlag, unless the source has its own. Over TLS the token is sent only to servers that --ca-file verifies.",
-    group: sourceGroup,
     env: ["BUNTING_TOKEN_FILE", "FLAGD_BUNTING_TOKEN_FILE"],
   }),
   caFile: option({
@@ -45,7 +43,6 @@ export const sourceOptions = {
     default: "",
     describe:
       "A file with the certificates of the authorities that the proxy's certificate must come from, in PEM. With it, or a client certificate, these sources use TLS. It is read for each connection.",
-    group: sourceGroup,
     env: ["BUNTING_CA_FILE", "FLAGD_BUNTING_CA_FILE"],
   }),
   clientCertFile: option({
@@ -53,14 +50,12 @@ export const sourceOptions = {
     default: "",
     describe:
       "A file with the certificate that the agent presents to the proxy, in PEM. It is read for each connection.",
-    group: sourceGroup,
     env: ["BUNTING_CLIENT_CERT_FILE", "FLAGD_BUNTING_CLIENT_CERT_FILE"],
   }),
   clientKeyFile: option({
     type: text,
     default: "",
     describe: "A file with the private key of that certificate, in PEM and without a password.",
-    group: sourceGroup,
     env: ["BUNTING_CLIENT_KEY_FILE", "FLAGD_BUNTING_CLIENT_KEY_FILE"],
   }),
   tokenOverPlaintext: option({
@@ -68,7 +63,6 @@ export const sourceOptions = {
     default: false,
     describe:
       "Sends tokens of grpc sources over connections in plaintext too, where whoever can read the traffic can use them; for networks that encrypt it.",
-    group: sourceGroup,
     env: ["BUNTING_TOKEN_OVER_PLAINTEXT", "FLAGD_BUNTING_TOKEN_OVER_PLAINTEXT"],
   }),
   cacheDir: option({
@@ -76,32 +70,24 @@ export const sourceOptions = {
     default: "",
     describe:
       "A directory for the last-known-good copies of each source's flags, to start from while the source is unreachable; if empty, no copies are kept.",
-    group: sourceGroup,
-    env: ["BUNTING_CACHE_DIR"],
   }),
   staleAfter: option({
     type: duration({ minMs: 1, maxMs: longestMs, zero: "off" }),
     default: 0,
     describe:
       "After how long without contact to a source, or with its newest document refused, the values of its flags are answered with reason STALE, until it confirms or replaces them; 0 never does so.",
-    group: sourceGroup,
-    env: ["BUNTING_STALE_AFTER"],
   }),
   startWait: option({
     type: duration({ minMs: 1, maxMs: longestMs, zero: "off" }),
     default: 0,
     describe:
       "How long /healthz answers 412 while sources have not answered. As the startup probe of a sidecar it has applications start with flags; a source that is away delays them by this time, and no longer. With 0, /healthz answers 200 from the start.",
-    group: sourceGroup,
-    env: ["BUNTING_START_WAIT"],
   }),
   readyAfter: option({
     type: duration({ minMs: 1, maxMs: longestMs, zero: "off" }),
     default: 0,
     describe:
       "After how long /readyz answers 200 although sources have not answered, and says so, so that an outage blocks no rollout. With 0, the agent is not ready before every source has answered.",
-    group: sourceGroup,
-    env: ["BUNTING_READY_AFTER"],
   }),
   ...serviceAccountOption(sourceGroup, ", for sources of provider kubernetes"),
   deletionPolicy: option({
@@ -109,15 +95,11 @@ export const sourceOptions = {
     default: "keep",
     describe:
       "What becomes of the flags of a FeatureFlag that is deleted, with provider kubernetes: keep still serves them, empty serves none. With provider grpc, the proxy decides.",
-    group: sourceGroup,
-    env: ["BUNTING_DELETION_POLICY"],
   }),
   deletionGrace: option({
     type: duration({ minMs: 0, maxMs: longestMs, zero: "off" }),
     default: 60_000,
     describe:
       "How long the flags of a deleted FeatureFlag are served before the deletion policy applies; 0 applies it at once.",
-    group: sourceGroup,
-    env: ["BUNTING_DELETION_GRACE"],
   }),
-} as const;
+});

@@ -1,17 +1,15 @@
-import { choice, duration, longestMs, option, text } from "@bunting/runtime";
+import { choice, duration, longestMs, option, optionGroup, text } from "@bunting/runtime";
 
-const group = "Telemetry";
 const protocol = choice("grpc", "http/protobuf");
 
 /** The options about traces, and about metrics that are sent; a part of `agentOptionTable`. */
-export const telemetryOptions = {
+export const telemetryOptions = optionGroup("Telemetry", {
   metricsExporter: option({
     type: text,
     default: "",
     short: "t",
     describe:
       "otel also sends the metrics to --otel-collector-uri every 2 s; Prometheus reads them on the management port in any case.",
-    group,
     env: ["FLAGD_METRICS_EXPORTER"],
   }),
   otelCollectorUri: option({
@@ -20,7 +18,6 @@ export const telemetryOptions = {
     short: "o",
     describe:
       "An OpenTelemetry collector to send traces to: HOST:PORT, or a URL. The OTEL_ variables for headers, compression, timeouts, intervals, the sampler and resource attributes apply as well. What it has not taken within 2 s when the agent ends is dropped.",
-    group,
     env: ["FLAGD_OTEL_COLLECTOR_URI"],
   }),
   otelProtocol: option({
@@ -32,7 +29,6 @@ export const telemetryOptions = {
     default: "grpc",
     describe:
       "How the collector is spoken to. Its usual ports are 4317 for gRPC and 4318 for HTTP. http/json in the variable is taken for http/protobuf.",
-    group,
     env: ["OTEL_EXPORTER_OTLP_PROTOCOL"],
   }),
   otelCertPath: option({
@@ -40,7 +36,6 @@ export const telemetryOptions = {
     default: "",
     short: "D",
     describe: "Client certificate for the collector, a PEM file.",
-    group,
     env: ["FLAGD_OTEL_CERT_PATH"],
   }),
   otelKeyPath: option({
@@ -48,7 +43,6 @@ export const telemetryOptions = {
     default: "",
     short: "K",
     describe: "Client key for the collector, a PEM file.",
-    group,
     env: ["FLAGD_OTEL_KEY_PATH"],
   }),
   otelCaPath: option({
@@ -57,7 +51,6 @@ export const telemetryOptions = {
     short: "A",
     describe:
       "Certificate authority of the collector, a PEM file; with this or a client certificate, or a URL of https, the connection is encrypted.",
-    group,
     env: ["FLAGD_OTEL_CA_PATH"],
   }),
   otelReloadInterval: option({
@@ -65,7 +58,6 @@ export const telemetryOptions = {
     default: 3_600_000,
     short: "I",
     describe: "How often the certificates for the collector are read again; 0 means never.",
-    group,
     env: ["FLAGD_OTEL_RELOAD_INTERVAL"],
   }),
-} as const;
+});

@@ -1,7 +1,5 @@
 import { byteSize, option, text } from "@bunting/runtime";
 
-const flags = "Where flags come from";
-
 /** Options of the copies on disk. */
 export const cacheOptionTable = {
   cacheDir: option({
@@ -9,15 +7,11 @@ export const cacheOptionTable = {
     default: "",
     describe:
       "A directory for last-known-good copies of the flags, which are served, as stale, until the source answers: after a restart while the API server is away. One directory for each proxy; if empty, no copies are kept.",
-    group: flags,
-    env: ["BUNTING_CACHE_DIR"],
   }),
   cacheSize: option({
     type: byteSize({ min: 1024 * 1024, max: 1024 ** 4 }),
     default: 256 * 1024 * 1024,
     describe:
       "How many bytes the copies in --cache-dir may take. Beyond it, those written longest ago are removed.",
-    group: flags,
-    env: ["BUNTING_CACHE_SIZE"],
   }),
 } as const;

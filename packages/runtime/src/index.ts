@@ -43,6 +43,7 @@ export { serviceOptions } from "./options/service-options.js";
 export {
   flagName,
   option,
+  optionGroup,
   publicOptions,
   type OptionSpec,
   type OptionsOf,

@@ -4,6 +4,7 @@ import {
   integer,
   kubeconfigOptions,
   option,
+  optionGroup,
   text,
   toggle,
   type OptionsOf,
@@ -12,87 +13,75 @@ import { jsonOption } from "../shared-options.js";
 import { connectionOptions } from "../sync/connection-options.js";
 import { checkGroups } from "./finding-codes.js";
 
-const what = "What is checked";
 const cluster = "Cluster";
-const proxy = "Proxy";
 
 export const checkOptionTable = {
-  pre: option({
-    type: toggle,
-    default: false,
-    describe: "Check what an installation needs, before it is made.",
-    group: what,
-    env: ["BUNTING_CHECK_PRE"],
+  ...optionGroup("What is checked", {
+    pre: option({
+      type: toggle,
+      default: false,
+      describe: "Check what an installation needs, before it is made.",
+      env: ["BUNTING_CHECK_PRE"],
+    }),
+    only: option({
+      type: choice("all", ...checkGroups),
+      default: "all",
+      describe: "Group of checks to make.",
+      env: ["BUNTING_CHECK_ONLY"],
+    }),
   }),
-  only: option({
-    type: choice("all", ...checkGroups),
-    default: "all",
-    describe: "Group of checks to make.",
-    group: what,
-    env: ["BUNTING_CHECK_ONLY"],
+  ...optionGroup(cluster, {
+    namespace: option({
+      type: text,
+      default: "bunting-system",
+      short: "n",
+      describe: "Namespace of the operator and of the proxy.",
+    }),
+    ...kubeconfigOptions(cluster),
   }),
-  namespace: option({
-    type: text,
-    default: "bunting-system",
-    short: "n",
-    describe: "Namespace of the operator and of the proxy.",
-    group: cluster,
-    env: ["BUNTING_NAMESPACE"],
-  }),
-  ...kubeconfigOptions(cluster),
-  proxy: option({
-    type: text,
-    default: "",
-    short: "a",
-    describe:
-      "HOST:PORT or unix:PATH of a proxy's management port. Without it, each Pod of the proxy is asked through a port-forward, which needs the verb list on pods, and get and create on pods/portforward.",
-    group: proxy,
-    env: ["BUNTING_MANAGEMENT_ADDRESS"],
-  }),
-  sync: option({
-    type: text,
-    default: "",
-    describe:
-      "HOST:PORT or unix:PATH of the sync port beside --proxy. The default is port 8015 of the same host.",
-    group: proxy,
-    env: ["BUNTING_SYNC_ADDRESS"],
-  }),
-  selector: option({
-    type: text,
-    default: "app.kubernetes.io/name in (bunting-proxy,flagd-proxy)",
-    short: "l",
-    describe: "Label selector of the proxy's Pods.",
-    group: proxy,
-    env: ["BUNTING_SELECTOR"],
-  }),
-  podPort: option({
-    type: integer({ min: 1, max: 65_535 }),
-    default: 8016,
-    describe: "Management port in the Pods.",
-    group: proxy,
-    env: ["BUNTING_POD_PORT"],
-  }),
-  syncPodPort: option({
-    type: integer({ min: 1, max: 65_535 }),
-    default: 8015,
-    describe: "Sync port in the Pods.",
-    group: proxy,
-    env: ["BUNTING_SYNC_POD_PORT"],
-  }),
-  ...connectionOptions(proxy),
-  managementTls: option({
-    type: toggle,
-    default: false,
-    describe: "Use TLS and the token for the management port as well, as for the sync port.",
-    group: proxy,
-    env: ["BUNTING_MANAGEMENT_TLS"],
-  }),
-  timeout: option({
-    type: duration({ minMs: 100, maxMs: 3_600_000, zero: "use a long time instead" }),
-    default: 10_000,
-    describe: "Maximum wait for each answer of a proxy.",
-    group: proxy,
-    env: ["BUNTING_TIMEOUT"],
+  ...optionGroup("Proxy", {
+    proxy: option({
+      type: text,
+      default: "",
+      short: "a",
+      describe:
+        "HOST:PORT or unix:PATH of a proxy's management port. Without it, each Pod of the proxy is asked through a port-forward, which needs the verb list on pods, and get and create on pods/portforward.",
+      env: ["BUNTING_MANAGEMENT_ADDRESS"],
+    }),
+    sync: option({
+      type: text,
+      default: "",
+      describe:
+        "HOST:PORT or unix:PATH of the sync port beside --proxy. The default is port 8015 of the same host.",
+      env: ["BUNTING_SYNC_ADDRESS"],
+    }),
+    selector: option({
+      type: text,
+      default: "app.kubernetes.io/name in (bunting-proxy,flagd-proxy)",
+      short: "l",
+      describe: "Label selector of the proxy's Pods.",
+    }),
+    podPort: option({
+      type: integer({ min: 1, max: 65_535 }),
+      default: 8016,
+      describe: "Management port in the Pods.",
+    }),
+    syncPodPort: option({
+      type: integer({ min: 1, max: 65_535 }),
+      default: 8015,
+      describe: "Sync port in the Pods.",
+    }),
+    ...connectionOptions,
+    managementTls: option({
+      type: toggle,
+      default: false,
+      describe: "Use TLS and the token for the management port as well, as for the sync port.",
+    }),
+    timeout: option({
+      type: duration({ minMs: 100, maxMs: 3_600_000, zero: "use a long time instead" }),
+      default: 10_000,
+      describe: "Maximum wait for each answer of a proxy.",
+    }),
   }),
   json: jsonOption,
 } as const;

@@ -1,65 +1,61 @@
-import { choice, duration, integer, option, text, type OptionsOf } from "@bunting/runtime/options";
+import {
+  choice,
+  duration,
+  integer,
+  option,
+  optionGroup,
+  text,
+  type OptionsOf,
+} from "@bunting/runtime/options";
 import { jsonOption } from "../shared-options.js";
 import { connectionOptions } from "../sync/connection-options.js";
 
-const evaluation = "Evaluation";
-const server = "Proxy or agent";
-
 export const evalOptionTable = {
-  context: option({
-    type: text,
-    default: "{}",
-    short: "c",
-    describe: "Evaluation context: a JSON object, @FILE for a file with one, or - for the standard input.",
-    group: evaluation,
-    env: ["BUNTING_CONTEXT"],
+  ...optionGroup("Evaluation", {
+    context: option({
+      type: text,
+      default: "{}",
+      short: "c",
+      describe: "Evaluation context: a JSON object, @FILE for a file with one, or - for the standard input.",
+    }),
+    type: option({
+      type: choice("any", "boolean", "string", "integer", "float", "object"),
+      default: "any",
+      short: "t",
+      describe: "Type that the application asks for. A value of another type is an error, as in the agent.",
+    }),
+    topic: option({
+      type: text,
+      default: "",
+      describe: "NAMESPACE/NAME of the FeatureFlag, if several in the file have the flag.",
+    }),
+    at: option({
+      type: text,
+      default: "",
+      describe: "Time that rules read as $flagd.timestamp, such as 2026-11-22T12:00:00Z. If not given: now.",
+    }),
+    users: option({
+      type: integer({ min: 0, max: 100_000 }),
+      default: 0,
+      describe:
+        "Evaluate for so many users instead, and count what they get. Their targetingKey is user-0, user-1 and so on; the rest of the context is the same for all.",
+    }),
   }),
-  type: option({
-    type: choice("any", "boolean", "string", "integer", "float", "object"),
-    default: "any",
-    short: "t",
-    describe: "Type that the application asks for. A value of another type is an error, as in the agent.",
-    group: evaluation,
-    env: ["BUNTING_TYPE"],
+  ...optionGroup("Proxy or agent", {
+    timeout: option({
+      type: duration({ minMs: 100, maxMs: 3_600_000, zero: "use a long time instead" }),
+      default: 10_000,
+      describe: "Maximum wait for each answer of a proxy or an agent.",
+    }),
+    sync: option({
+      type: text,
+      default: "",
+      describe:
+        "HOST:PORT or unix:PATH of an agent's sync port, from which its flags come for the way through the rule. The default is port 8015 of the same host.",
+      env: ["BUNTING_SYNC_ADDRESS"],
+    }),
+    ...connectionOptions,
   }),
-  topic: option({
-    type: text,
-    default: "",
-    describe: "NAMESPACE/NAME of the FeatureFlag, if several in the file have the flag.",
-    group: evaluation,
-    env: ["BUNTING_TOPIC"],
-  }),
-  at: option({
-    type: text,
-    default: "",
-    describe: "Time that rules read as $flagd.timestamp, such as 2026-11-22T12:00:00Z. If not given: now.",
-    group: evaluation,
-    env: ["BUNTING_AT"],
-  }),
-  users: option({
-    type: integer({ min: 0, max: 100_000 }),
-    default: 0,
-    describe:
-      "Evaluate for so many users instead, and count what they get. Their targetingKey is user-0, user-1 and so on; the rest of the context is the same for all.",
-    group: evaluation,
-    env: ["BUNTING_USERS"],
-  }),
-  timeout: option({
-    type: duration({ minMs: 100, maxMs: 3_600_000, zero: "use a long time instead" }),
-    default: 10_000,
-    describe: "Maximum wait for each answer of a proxy or an agent.",
-    group: server,
-    env: ["BUNTING_TIMEOUT"],
-  }),
-  sync: option({
-    type: text,
-    default: "",
-    describe:
-      "HOST:PORT or unix:PATH of an agent's sync port, from which its flags come for the way through the rule. The default is port 8015 of the same host.",
-    group: server,
-    env: ["BUNTING_SYNC_ADDRESS"],
-  }),
-  ...connectionOptions(server),
   json: jsonOption,
 } as const;
 

@@ -1,92 +1,87 @@
-import { choice, duration, integer, kubeconfigOptions, option, text, toggle } from "@bunting/runtime/options";
+import {
+  choice,
+  duration,
+  integer,
+  kubeconfigOptions,
+  option,
+  optionGroup,
+  text,
+  toggle,
+} from "@bunting/runtime/options";
 import { jsonOption } from "../shared-options.js";
 import { connectionOptions } from "../sync/connection-options.js";
 import { onlyChoices } from "./status-query.js";
 
-const proxy = "Proxy";
 const cluster = "Proxies in a cluster";
-const output = "Output";
 
 export const statusOptionTable = {
-  address: option({
-    type: text,
-    default: "localhost:8016",
-    short: "a",
-    describe:
-      "HOST:PORT or unix:PATH of a proxy's management port. Without --status=all of the proxy, the port answers on loopback only.",
-    group: proxy,
-    env: ["BUNTING_MANAGEMENT_ADDRESS"],
+  ...optionGroup("Proxy", {
+    address: option({
+      type: text,
+      default: "localhost:8016",
+      short: "a",
+      describe:
+        "HOST:PORT or unix:PATH of a proxy's management port. Without --status=all of the proxy, the port answers on loopback only.",
+      env: ["BUNTING_MANAGEMENT_ADDRESS"],
+    }),
+    ...connectionOptions,
+    timeout: option({
+      type: duration({ minMs: 100, maxMs: 3_600_000, zero: "use a long time instead" }),
+      default: 10_000,
+      describe: "Maximum wait for the answer of a proxy.",
+    }),
   }),
-  ...connectionOptions(proxy),
-  timeout: option({
-    type: duration({ minMs: 100, maxMs: 3_600_000, zero: "use a long time instead" }),
-    default: 10_000,
-    describe: "Maximum wait for the answer of a proxy.",
-    group: proxy,
-    env: ["BUNTING_TIMEOUT"],
+  ...optionGroup(cluster, {
+    namespace: option({
+      type: text,
+      default: "",
+      short: "n",
+      describe:
+        "Namespace of the proxy's Pods. Each Pod is asked through a port-forward, which needs the verb list on pods, and get and create on pods/portforward.",
+    }),
+    selector: option({
+      type: text,
+      default: "app.kubernetes.io/name in (bunting-proxy,flagd-proxy)",
+      short: "l",
+      describe:
+        "Label selector of the proxy's Pods. The default selects those of our manifests and of the open-feature-operator.",
+    }),
+    podPort: option({
+      type: integer({ min: 1, max: 65_535 }),
+      default: 8016,
+      describe: "Management port in the Pods.",
+    }),
+    ...kubeconfigOptions(cluster),
   }),
-  namespace: option({
-    type: text,
-    default: "",
-    short: "n",
-    describe:
-      "Namespace of the proxy's Pods. Each Pod is asked through a port-forward, which needs the verb list on pods, and get and create on pods/portforward.",
-    group: cluster,
-    env: ["BUNTING_NAMESPACE"],
-  }),
-  selector: option({
-    type: text,
-    default: "app.kubernetes.io/name in (bunting-proxy,flagd-proxy)",
-    short: "l",
-    describe:
-      "Label selector of the proxy's Pods. The default selects those of our manifests and of the open-feature-operator.",
-    group: cluster,
-    env: ["BUNTING_SELECTOR"],
-  }),
-  podPort: option({
-    type: integer({ min: 1, max: 65_535 }),
-    default: 8016,
-    describe: "Management port in the Pods.",
-    group: cluster,
-    env: ["BUNTING_POD_PORT"],
-  }),
-  ...kubeconfigOptions(cluster),
-  only: option({
-    type: choice(...onlyChoices),
-    default: "all",
-    describe:
-      "Topics in this state, those with late subscribers or refusals, or only the subscribers that are late or have left without the newest flags.",
-    group: output,
-    env: ["BUNTING_ONLY"],
-  }),
-  search: option({
-    type: text,
-    default: "",
-    describe: "Part of the name of a topic, or of a subscriber's address, Pod or program.",
-    group: output,
-    env: ["BUNTING_SEARCH"],
-  }),
-  limit: option({
-    type: integer({ min: 0, max: 1_000_000 }),
-    default: 50,
-    describe: "Rows of each table, those that need a look first; 0 for all.",
-    group: output,
-    env: ["BUNTING_LIMIT"],
-  }),
-  watch: option({
-    type: toggle,
-    default: false,
-    short: "w",
-    describe: "Repeat until Ctrl-C.",
-    group: output,
-    env: ["BUNTING_WATCH"],
-  }),
-  interval: option({
-    type: duration({ minMs: 100, maxMs: 3_600_000, zero: "use a short time, such as 100ms" }),
-    default: 2_000,
-    describe: "Time between two repetitions of --watch.",
-    group: output,
-    env: ["BUNTING_WATCH_INTERVAL"],
+  ...optionGroup("Output", {
+    only: option({
+      type: choice(...onlyChoices),
+      default: "all",
+      describe:
+        "Topics in this state, those with late subscribers or refusals, or only the subscribers that are late or have left without the newest flags.",
+    }),
+    search: option({
+      type: text,
+      default: "",
+      describe: "Part of the name of a topic, or of a subscriber's address, Pod or program.",
+    }),
+    limit: option({
+      type: integer({ min: 0, max: 1_000_000 }),
+      default: 50,
+      describe: "Rows of each table, those that need a look first; 0 for all.",
+    }),
+    watch: option({
+      type: toggle,
+      default: false,
+      short: "w",
+      describe: "Repeat until Ctrl-C.",
+    }),
+    interval: option({
+      type: duration({ minMs: 100, maxMs: 3_600_000, zero: "use a short time, such as 100ms" }),
+      default: 2_000,
+      describe: "Time between two repetitions of --watch.",
+      env: ["BUNTING_WATCH_INTERVAL"],
+    }),
   }),
   json: jsonOption,
 } as const;

@@ -1,20 +1,18 @@
-import { integer, option, text } from "@bunting/runtime/options";
+import { integer, option, optionGroup, text } from "@bunting/runtime/options";
 import { jsonOption } from "../shared-options.js";
 import { connectionOptions } from "../sync/connection-options.js";
 
-const proxy = "Proxy";
-
 export const tailOptionTable = {
-  address: option({
-    type: text,
-    default: "localhost:8015",
-    short: "a",
-    describe:
-      "HOST:PORT or unix:PATH of the sync port of a proxy, or of another server of flagd.sync.v1. In a cluster, forward it first: kubectl port-forward deploy/bunting-proxy 8015.",
-    group: proxy,
-    env: ["BUNTING_ADDRESS"],
+  ...optionGroup("Proxy", {
+    address: option({
+      type: text,
+      default: "localhost:8015",
+      short: "a",
+      describe:
+        "HOST:PORT or unix:PATH of the sync port of a proxy, or of another server of flagd.sync.v1. In a cluster, forward it first: kubectl port-forward deploy/bunting-proxy 8015.",
+    }),
+    ...connectionOptions,
   }),
-  ...connectionOptions(proxy),
   limit: option({
     type: integer({ min: 0, max: 1_000_000 }),
     default: 0,

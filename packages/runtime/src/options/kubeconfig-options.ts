@@ -1,4 +1,4 @@
-import { option, type OptionSpec } from "./option.js";
+import { option, optionGroup, type OptionSpec } from "./option.js";
 import { text } from "./value-types.js";
 
 /** The options that say which cluster a command works with, and as what user, under this heading. */
@@ -6,23 +6,19 @@ export function kubeconfigOptions(group: string): {
   readonly kubeconfig: OptionSpec<string>;
   readonly kubeContext: OptionSpec<string>;
 } {
-  return {
+  return optionGroup(group, {
     kubeconfig: option({
       type: text,
       default: "",
       describe:
         "Kubeconfig file for the cluster; if not given, the Pod's ServiceAccount, else KUBECONFIG, else ~/.kube/config.",
-      group,
-      env: ["BUNTING_KUBECONFIG"],
     }),
     kubeContext: option({
       type: text,
       default: "",
       describe: "Context of the kubeconfig; if not given, its current-context.",
-      group,
-      env: ["BUNTING_KUBE_CONTEXT"],
     }),
-  };
+  });
 }
 
 /** The option that says where a Pod's ServiceAccount is found, under this heading. `purpose` says what it is used for, if not for all. */
@@ -31,6 +27,5 @@ export function serviceAccountOption(
   purpose = "",
 ): { readonly serviceAccountDirectory: OptionSpec<string> } {
   const describe = `Directory with token, ca.crt and namespace of the Pod's ServiceAccount${purpose}; if not given, /var/run/secrets/kubernetes.io/serviceaccount.`;
-  const env = ["BUNTING_SERVICE_ACCOUNT_DIRECTORY"];
-  return { serviceAccountDirectory: option({ type: text, default: "", describe, group, env }) };
+  return optionGroup(group, { serviceAccountDirectory: option({ type: text, default: "", describe }) });
 }

@@ -1,13 +1,11 @@
 import type { ValueType } from "./value-types.js";
 
-/** One option of a command: the single definition for the reader, `--help` and docs/reference. */
-export interface OptionSpec<T> {
+/** An option as a group of them declares it. */
+export interface GroupedOption<T> {
   readonly type: ValueType<T>;
   readonly default: NoInfer<T>;
   /** Meaning, in a sentence or two. */
   readonly describe: string;
-  /** Its heading in `--help` and docs/reference. */
-  readonly group: string;
   /** The flag's name without dashes, if it is not the kebab-case of its key. */
   readonly flag?: string;
   /** Other names of the flag, without dashes. */
@@ -16,8 +14,8 @@ export interface OptionSpec<T> {
   readonly formerNames?: readonly string[];
   /** One letter. */
   readonly short?: string;
-  /** Environment variables; the first that is set wins. */
-  readonly env: readonly string[];
+  /** Environment variables; the first that is set wins. If not given: BUNTING_ and the key, as in BUNTING_MANAGEMENT_PORT. */
+  readonly env?: readonly string[];
   /** The reason why the option has no effect, as a part of a sentence: using it logs a warning. */
   readonly ignoredBecause?: string;
   /**
@@ -27,16 +25,41 @@ export interface OptionSpec<T> {
   readonly isInternal?: boolean;
 }
 
+/** One option of a command: the single definition for the reader, `--help` and docs/reference. */
+export interface OptionSpec<T> extends GroupedOption<T> {
+  /** Its heading in `--help` and docs/reference. */
+  readonly group: string;
+  readonly env: readonly string[];
+}
+
 // The type parameter occurs in parameters and results of functions, so options of different types have no common type but this union.
 export type OptionTable = Readonly<Record<string, OptionSpec<never> | OptionSpec<unknown>>>;
 
 export type OptionsOf<Table> = {
-  readonly [Key in keyof Table]: Table[Key] extends OptionSpec<infer T> ? T : never;
+  readonly [Key in keyof Table]: Table[Key] extends GroupedOption<infer T> ? T : never;
 };
 
 /** Names an option's type once; the identity function otherwise. */
-export function option<T>(spec: OptionSpec<T>): OptionSpec<T> {
+export function option<T>(spec: OptionSpec<T>): OptionSpec<T>;
+export function option<T>(spec: GroupedOption<T>): GroupedOption<T>;
+export function option<T>(spec: GroupedOption<T>): GroupedOption<T> {
   return spec;
+}
+
+type Grouped<Table> = {
+  readonly [Key in keyof Table]: Table[Key] extends GroupedOption<infer T> ? OptionSpec<T> : never;
+};
+
+/** The options under one heading, in the order of `--help`. Those that have a heading of their own keep it. */
+export function optionGroup<
+  Table extends Readonly<Record<string, GroupedOption<never> | GroupedOption<unknown>>>,
+>(group: string, table: Table): Grouped<Table> {
+  const specs = Object.entries(table).map(([key, spec]) => [key, { group, env: [variableOf(key)], ...spec }]);
+  return Object.fromEntries(specs) as Grouped<Table>;
+}
+
+function variableOf(key: string): string {
+  return `BUNTING_${key.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase()}`;
 }
 
 /** The documented options. */

@@ -1,4 +1,4 @@
-import { option, type OptionSpec } from "./option.js";
+import { option, optionGroup, type OptionSpec } from "./option.js";
 import { choice, text, toggle } from "./value-types.js";
 
 type LogFormat = "console" | "json";
@@ -16,11 +16,10 @@ export function serviceOptions(
   logFormat: Pick<OptionSpec<LogFormat>, "default" | "short" | "env">,
   debug: Pick<OptionSpec<boolean>, "env">,
 ): ServiceOptionTable {
-  return {
+  return optionGroup(group, {
     logFormat: option({
       type: choice("console", "json"),
       describe: "console is for people, json is one object per line; both on stderr.",
-      group,
       ...logFormat,
     }),
     debug: option({
@@ -28,7 +27,6 @@ export function serviceOptions(
       default: false,
       short: "x",
       describe: "Also log at debug level.",
-      group,
       ...debug,
     }),
     config: option({
@@ -36,8 +34,7 @@ export function serviceOptions(
       default: "",
       describe:
         "A JSON, YAML or TOML file of options, with keys named as the flags; $HOME/.agent.yaml is read if it exists.",
-      group,
       env: [],
     }),
-  };
+  });
 }
