@@ -2,6 +2,7 @@ import {
   choice,
   kubeconfigOptions,
   option,
+  optionGroup,
   port,
   serviceAccountOption,
   serviceOptions,
@@ -16,196 +17,158 @@ import { bindAddress } from "./option-values.js";
 import { deployedProxyOptionTable } from "./proxy-options.js";
 import { sidecarOptionTable } from "./sidecar-options.js";
 
-const listening = "Listening";
-const replicas = "Replicas";
-const consent = "Who may use what";
-const pods = "Pods";
-const webhooks = "Webhooks";
 const cluster = "Reaching the cluster";
-const general = "General";
 
 /** Every option of `bunting-operator start`; docs/reference/operator-options.md and `--help` are rendered from here. */
 export const operatorOptionTable = {
-  healthProbeBindAddress: option({
-    type: bindAddress,
-    default: { port: 8081 },
-    describe: "Address of /healthz, /readyz and /metrics; port 0 takes a free one.",
-    group: listening,
-    env: ["BUNTING_HEALTH_PROBE_BIND_ADDRESS"],
+  ...optionGroup("Listening", {
+    healthProbeBindAddress: option({
+      type: bindAddress,
+      default: { port: 8081 },
+      describe: "Address of /healthz, /readyz and /metrics; port 0 takes a free one.",
+    }),
+    metricsBindAddress: option({
+      type: bindAddress,
+      default: { port: 8080 },
+      describe:
+        "A second address of the same pages, where the open-feature-operator has its metrics; 0: none.",
+    }),
+    webhookPort: option({
+      type: port,
+      default: 9443,
+      describe: "Port of the admission webhooks, HTTPS only; 0 takes a free one.",
+    }),
   }),
-  metricsBindAddress: option({
-    type: bindAddress,
-    default: { port: 8080 },
-    describe: "A second address of the same pages, where the open-feature-operator has its metrics; 0: none.",
-    group: listening,
-    env: ["BUNTING_METRICS_BIND_ADDRESS"],
+  ...optionGroup("Replicas", {
+    leaderElect: option({
+      type: toggle,
+      default: true,
+      describe:
+        "One of several replicas is elected, and it alone writes to the cluster. Without election, nothing but the number of replicas keeps two from doing so.",
+    }),
+    takeover: option({
+      type: toggle,
+      default: false,
+      describe:
+        "Begins although another operator, such as the open-feature-operator, is still there. Without it, nothing is written until that is gone.",
+    }),
+    namespace: option({
+      type: text,
+      default: "open-feature-operator-system",
+      describe: "Namespace of the operator, and of all that it deploys for the whole cluster.",
+      env: ["POD_NAMESPACE"],
+    }),
+    podName: option({
+      type: text,
+      default: "",
+      describe: "Name of the operator's Pod, by which its Deployment is found. If empty, the host's name.",
+      env: ["POD_NAME"],
+    }),
   }),
-  webhookPort: option({
-    type: port,
-    default: 9443,
-    describe: "Port of the admission webhooks, HTTPS only; 0 takes a free one.",
-    group: listening,
-    env: ["BUNTING_WEBHOOK_PORT"],
-  }),
-  leaderElect: option({
-    type: toggle,
-    default: true,
-    describe:
-      "One of several replicas is elected, and it alone writes to the cluster. Without election, nothing but the number of replicas keeps two from doing so.",
-    group: replicas,
-    env: ["BUNTING_LEADER_ELECT"],
-  }),
-  takeover: option({
-    type: toggle,
-    default: false,
-    describe:
-      "Begins although another operator, such as the open-feature-operator, is still there. Without it, nothing is written until that is gone.",
-    group: replicas,
-    env: ["BUNTING_TAKEOVER"],
-  }),
-  namespace: option({
-    type: text,
-    default: "open-feature-operator-system",
-    describe: "Namespace of the operator, and of all that it deploys for the whole cluster.",
-    group: replicas,
-    env: ["POD_NAMESPACE"],
-  }),
-  podName: option({
-    type: text,
-    default: "",
-    describe: "Name of the operator's Pod, by which its Deployment is found. If empty, the host's name.",
-    group: replicas,
-    env: ["POD_NAME"],
-  }),
-  crossNamespace: option({
-    type: choice("consent", "legacy", "deny"),
-    default: "consent",
-    describe:
-      "Whether Pods may use a FeatureFlagSource or an InProcessConfiguration of another namespace: consent if its annotation bunting.dev/readers names theirs; legacy always, as with the open-feature-operator; deny never.",
-    group: consent,
-    env: ["BUNTING_CROSS_NAMESPACE"],
-  }),
-  providerKubernetes: option({
-    type: choice("proxy", "direct"),
-    default: "proxy",
-    describe:
-      "How sources with the provider kubernetes are served: proxy by the proxy, so that workloads need no permission; direct by a watch of each sidecar, which RoleBindings permit to all ServiceAccounts of its namespace, for the namespaces of such FeatureFlags.",
-    group: consent,
-    env: ["BUNTING_PROVIDER_KUBERNETES"],
-  }),
-  flagReaderRole: option({
-    type: text,
-    default: "bunting-operator-flagd-proxy",
-    describe: "The ClusterRole of these RoleBindings, which may read FeatureFlags. It has to be there.",
-    group: consent,
-    env: ["BUNTING_FLAG_READER_ROLE"],
+  ...optionGroup("Who may use what", {
+    crossNamespace: option({
+      type: choice("consent", "legacy", "deny"),
+      default: "consent",
+      describe:
+        "Whether Pods may use a FeatureFlagSource or an InProcessConfiguration of another namespace: consent if its annotation bunting.dev/readers names theirs; legacy always, as with the open-feature-operator; deny never.",
+    }),
+    providerKubernetes: option({
+      type: choice("proxy", "direct"),
+      default: "proxy",
+      describe:
+        "How sources with the provider kubernetes are served: proxy by the proxy, so that workloads need no permission; direct by a watch of each sidecar, which RoleBindings permit to all ServiceAccounts of its namespace, for the namespaces of such FeatureFlags.",
+    }),
+    flagReaderRole: option({
+      type: text,
+      default: "bunting-operator-flagd-proxy",
+      describe: "The ClusterRole of these RoleBindings, which may read FeatureFlags. It has to be there.",
+    }),
   }),
   ...deployedProxyOptionTable,
   ...sidecarOptionTable,
   ...inProcessOptionTable,
   ...flagdOptionTable,
-  missingSource: option({
-    type: choice("admit", "refuse"),
-    default: "admit",
-    describe:
-      "What becomes of a new Pod that names a FeatureFlagSource or an InProcessConfiguration that is not there, or not shared with its namespace: admit starts it without flags; refuse has what makes it try again until it is there, as the open-feature-operator does.",
-    group: pods,
-    env: ["BUNTING_MISSING_SOURCE"],
+  ...optionGroup("Pods", {
+    missingSource: option({
+      type: choice("admit", "refuse"),
+      default: "admit",
+      describe:
+        "What becomes of a new Pod that names a FeatureFlagSource or an InProcessConfiguration that is not there, or not shared with its namespace: admit starts it without flags; refuse has what makes it try again until it is there, as the open-feature-operator does.",
+    }),
+    podSelector: option({
+      type: text,
+      default: "",
+      describe:
+        "Label selector of the Pods that get flags, such as team=shop, as the configuration of the webhooks has it: others are not missed. If empty, all that ask for them.",
+    }),
+    missedPods: option({
+      type: choice("report", "evict"),
+      default: "report",
+      describe:
+        "What is done about Pods that ask for flags and have no sidecar: report says so in an event and a metric; evict also evicts them, one of a workload in 30 s, so that they start anew.",
+    }),
+    rolloutOnChange: option({
+      type: toggle,
+      default: false,
+      describe:
+        "Obeys rolloutOnChange of FeatureFlagSources: workloads are restarted when what their Pods get has changed. The operator has to be permitted to patch the Deployments, StatefulSets and DaemonSets of all namespaces.",
+    }),
+    agentRollouts: option({
+      type: toggle,
+      default: false,
+      describe:
+        "Obeys objects of the kind AgentRollout: running sidecars get another image in place. The operator has to be permitted to patch the Pods of all namespaces; a ValidatingAdmissionPolicy holds it to the sidecar's image.",
+    }),
+    inlineFlags: option({
+      type: toggle,
+      default: false,
+      describe:
+        "Makes FeatureFlags of flags that workloads have in their own manifest (openfeature.dev/inline-flags). The operator has to be permitted to watch and to patch workloads, which a ValidatingAdmissionPolicy holds to annotations, and to write FeatureFlags.",
+    }),
   }),
-  podSelector: option({
-    type: text,
-    default: "",
-    describe:
-      "Label selector of the Pods that get flags, such as team=shop, as the configuration of the webhooks has it: others are not missed. If empty, all that ask for them.",
-    group: pods,
-    env: ["BUNTING_POD_SELECTOR"],
-  }),
-  missedPods: option({
-    type: choice("report", "evict"),
-    default: "report",
-    describe:
-      "What is done about Pods that ask for flags and have no sidecar: report says so in an event and a metric; evict also evicts them, one of a workload in 30 s, so that they start anew.",
-    group: pods,
-    env: ["BUNTING_MISSED_PODS"],
-  }),
-  rolloutOnChange: option({
-    type: toggle,
-    default: false,
-    describe:
-      "Obeys rolloutOnChange of FeatureFlagSources: workloads are restarted when what their Pods get has changed. The operator has to be permitted to patch the Deployments, StatefulSets and DaemonSets of all namespaces.",
-    group: pods,
-    env: ["BUNTING_ROLLOUT_ON_CHANGE"],
-  }),
-  agentRollouts: option({
-    type: toggle,
-    default: false,
-    describe:
-      "Obeys objects of the kind AgentRollout: running sidecars get another image in place. The operator has to be permitted to patch the Pods of all namespaces; a ValidatingAdmissionPolicy holds it to the sidecar's image.",
-    group: pods,
-    env: ["BUNTING_AGENT_ROLLOUTS"],
-  }),
-  inlineFlags: option({
-    type: toggle,
-    default: false,
-    describe:
-      "Makes FeatureFlags of flags that workloads have in their own manifest (openfeature.dev/inline-flags). The operator has to be permitted to watch and to patch workloads, which a ValidatingAdmissionPolicy holds to annotations, and to write FeatureFlags.",
-    group: pods,
-    env: ["BUNTING_INLINE_FLAGS"],
-  }),
-  flagsValidation: option({
-    type: toggle,
-    default: true,
-    describe: "FeatureFlags are checked by a webhook when they are written.",
-    group: webhooks,
-    env: ["FLAGS_VALIDATION_ENABLED"],
-  }),
-  certificates: option({
-    type: choice("own", "files", "cert-manager"),
-    default: "own",
-    describe:
-      "Where the certificate of the webhooks comes from: own makes an authority; files and cert-manager read it from --webhook-cert-path. API servers are told of the authority by the operator, but with cert-manager by that.",
-    group: webhooks,
-    env: ["BUNTING_CERTIFICATES"],
-  }),
-  webhookCertPath: option({
-    type: text,
-    default: "",
-    describe: "Directory of the certificate, unless the authority is our own.",
-    group: webhooks,
-    env: ["BUNTING_WEBHOOK_CERT_PATH"],
-  }),
-  webhookCertName: option({
-    type: text,
-    default: "tls.crt",
-    describe: "File of the certificate in that directory.",
-    group: webhooks,
-    env: ["BUNTING_WEBHOOK_CERT_NAME"],
-  }),
-  webhookCertKey: option({
-    type: text,
-    default: "tls.key",
-    describe: "File of its key.",
-    group: webhooks,
-    env: ["BUNTING_WEBHOOK_CERT_KEY"],
-  }),
-  webhookCaName: option({
-    type: text,
-    default: "ca.crt",
-    describe:
-      "File of its authority's certificate, for --certificates=files; empty: somebody else tells API servers of it.",
-    group: webhooks,
-    env: ["BUNTING_WEBHOOK_CA_NAME"],
-  }),
-  webhookService: option({
-    type: text,
-    default: "open-feature-operator-webhook-service",
-    describe: "The Service of the webhooks, whose names the certificate is for.",
-    group: webhooks,
-    env: ["BUNTING_WEBHOOK_SERVICE"],
+  ...optionGroup("Webhooks", {
+    flagsValidation: option({
+      type: toggle,
+      default: true,
+      describe: "FeatureFlags are checked by a webhook when they are written.",
+      env: ["FLAGS_VALIDATION_ENABLED"],
+    }),
+    certificates: option({
+      type: choice("own", "files", "cert-manager"),
+      default: "own",
+      describe:
+        "Where the certificate of the webhooks comes from: own makes an authority; files and cert-manager read it from --webhook-cert-path. API servers are told of the authority by the operator, but with cert-manager by that.",
+    }),
+    webhookCertPath: option({
+      type: text,
+      default: "",
+      describe: "Directory of the certificate, unless the authority is our own.",
+    }),
+    webhookCertName: option({
+      type: text,
+      default: "tls.crt",
+      describe: "File of the certificate in that directory.",
+    }),
+    webhookCertKey: option({
+      type: text,
+      default: "tls.key",
+      describe: "File of its key.",
+    }),
+    webhookCaName: option({
+      type: text,
+      default: "ca.crt",
+      describe:
+        "File of its authority's certificate, for --certificates=files; empty: somebody else tells API servers of it.",
+    }),
+    webhookService: option({
+      type: text,
+      default: "open-feature-operator-webhook-service",
+      describe: "The Service of the webhooks, whose names the certificate is for.",
+    }),
   }),
   ...kubeconfigOptions(cluster),
   ...serviceAccountOption(cluster),
-  ...serviceOptions(general, { default: "json", env: ["BUNTING_LOG_FORMAT"] }, { env: ["BUNTING_DEBUG"] }),
+  ...serviceOptions("General", { default: "json", env: ["BUNTING_LOG_FORMAT"] }, { env: ["BUNTING_DEBUG"] }),
   ...ignoredOptionTable,
 } as const;
 

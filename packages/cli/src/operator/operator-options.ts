@@ -1,20 +1,19 @@
-import { choice, kubeconfigOptions, option, text, toggle } from "@bunting/runtime/options";
+import { choice, kubeconfigOptions, option, optionGroup, text, toggle } from "@bunting/runtime/options";
 
 const cluster = "Cluster";
-const output = "Output";
 
 /** What `bunting operator` can do; the first word of its command line. */
 export const operatorTasks = ["explain", "render", "migrate"] as const;
 
 export const operatorTaskOptions = {
-  ...kubeconfigOptions(cluster),
-  namespace: option({
-    type: text,
-    default: "default",
-    short: "n",
-    describe: "Namespace of a name without one, and of a manifest without one.",
-    group: cluster,
-    env: ["BUNTING_NAMESPACE"],
+  ...optionGroup(cluster, {
+    ...kubeconfigOptions(cluster),
+    namespace: option({
+      type: text,
+      default: "default",
+      short: "n",
+      describe: "Namespace of a name without one, and of a manifest without one.",
+    }),
   }),
   back: option({
     type: toggle,
@@ -24,19 +23,17 @@ export const operatorTaskOptions = {
     group: "Migration",
     env: ["BUNTING_BACK"],
   }),
-  output: option({
-    type: choice("text", "json", "yaml"),
-    default: "text",
-    short: "o",
-    describe: "Form of the result. Of render, text is what was added, and the others are the whole Pod.",
-    group: output,
-    env: ["BUNTING_OUTPUT"],
-  }),
-  json: option({
-    type: toggle,
-    default: false,
-    describe: "Print the result as JSON: the same as --output=json.",
-    group: output,
-    env: ["BUNTING_JSON"],
+  ...optionGroup("Output", {
+    output: option({
+      type: choice("text", "json", "yaml"),
+      default: "text",
+      short: "o",
+      describe: "Form of the result. Of render, text is what was added, and the others are the whole Pod.",
+    }),
+    json: option({
+      type: toggle,
+      default: false,
+      describe: "Print the result as JSON: the same as --output=json.",
+    }),
   }),
 } as const;
