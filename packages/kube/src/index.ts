@@ -18,14 +18,16 @@ export {
 export {
   ClusterWatches,
   type ClusterWatchesOptions,
+  type OnlyNamespaces,
   type RunningInformer,
+  type RunningReads,
   type RunningWatch,
   type WatchOptions,
 } from "./informer/cluster-watches.js";
 export { Informer, type InformerHandler, type InformerOptions } from "./informer/informer.js";
 export { formatLabelSelector, type LabelSelector } from "./informer/label-selector.js";
 export { ObjectTracker, type AbsenceVerdict, type OfferVerdict } from "./informer/object-tracker.js";
-export { keyOf, ObjectStore, type IndexFunction } from "./informer/object-store.js";
+export { isKeyIn, keyOf, ObjectStore, type IndexFunction } from "./informer/object-store.js";
 export { KubeError, type StatusCause } from "./kube-error.js";
 export { LeaderElection, type LeaderElectionOptions } from "./leader/leader-election.js";
 export { setCondition, type Condition } from "./objects/conditions.js";

@@ -6,7 +6,7 @@ import { FastClock } from "@bunting/test/support/fast-clock.js";
 import { clusterOf, wide } from "../reflector/reflector.fixture.js";
 import { RestClient } from "../rest/rest-client.js";
 import { Http2Transport } from "../transport/http2-transport.js";
-import { ClusterWatches } from "./cluster-watches.js";
+import { ClusterWatches, type OnlyNamespaces } from "./cluster-watches.js";
 
 describe("ClusterWatches", () => {
   let api: FaultyApiServer;
@@ -21,18 +21,23 @@ describe("ClusterWatches", () => {
     api = await FaultyApiServer.start();
     transport = new Http2Transport(clusterOf(api));
     lines = [];
-    watches = new ClusterWatches({
+    watches = watchesOf();
+    abort = new AbortController();
+    running = [];
+    news = new EventQueue();
+  });
+
+  function watchesOf(only?: OnlyNamespaces): ClusterWatches {
+    return new ClusterWatches({
       client: new RestClient(transport),
+      ...(only === undefined ? {} : { only }),
       context: {
         clock: new FastClock(10),
         logger: createLogger({ format: "json", debug: false }, { write: (line) => void lines.push(line) }),
         metrics: { relist: () => undefined, event: () => undefined, error: () => undefined },
       },
     });
-    abort = new AbortController();
-    running = [];
-    news = new EventQueue();
-  });
+  }
 
   afterEach(async () => {
     abort.abort();
@@ -81,6 +86,65 @@ describe("ClusterWatches", () => {
     api.put("ns", "a", {});
     await again;
     expect(informer.store.get("ns/a")).to.not.equal(undefined);
+  });
+
+  describe("of some namespaces", () => {
+    const all = { type: wide.type };
+    let heard: string[];
+    const only = (): OnlyNamespaces => ({
+      names: ["ns", "team"],
+      client: new RestClient(transport),
+      onRead: (namespace, { plural }, isRead) =>
+        heard.push(`${namespace} ${plural} ${isRead ? "read" : "refused"}`),
+    });
+
+    beforeEach(() => {
+      heard = [];
+      watches = watchesOf(only());
+      api.setAllowed(({ namespace }) => namespace === "ns" || namespace === "team");
+    });
+
+    it("watches each by itself what is asked for of all, and nothing else", async () => {
+      for (const namespace of ["ns", "team", "other"]) api.put(namespace, "a", {});
+      const watch = watches.inform(all, {
+        handler: {
+          changed: (key, object) => news.push(`${key}@${object?.metadata.resourceVersion ?? "gone"}`),
+          synced: () => news.push("synced"),
+        },
+      });
+      running.push(watch.run(abort.signal));
+      const both = [await news.nextEvent("one"), await news.nextEvent("the other")];
+      expect(both).to.have.members(["ns/a@2", "team/a@3"]);
+      await expectNext("synced");
+      api.put("other", "b", {});
+      api.put("team", "b", {});
+      await expectNext("team/b@6");
+      expect(heard).to.have.members(["ns featureflags read", "team featureflags read"]);
+      const again = watch.readAgain();
+      api.delete("ns", "a");
+      await again;
+      await expectNext("ns/a@gone");
+    });
+
+    it("goes on without one that is refused, tells of it, and takes it in when it is allowed", async () => {
+      api.setAllowed(({ namespace }) => namespace === "ns");
+      api.put("team", "a", {});
+      const watch = watches.inform(all, { handler: { changed: (key) => news.push(key) } });
+      running.push(watch.run(abort.signal));
+      await watch.informer.whenSynced;
+      const both = ["ns featureflags read", "team featureflags refused"];
+      await eventually(() => both.every((each) => heard.includes(each)), "both are told of");
+      expect(new Set(heard)).to.deep.equal(new Set(both));
+      api.setAllowed(() => true);
+      await expectNext("team/a");
+    });
+
+    it("asks for a scope as it is that names a namespace, or whose type has none", () => {
+      const named = { ...all, namespace: "elsewhere" };
+      const ofCluster = { type: { ...wide.type, isClusterScoped: true } };
+      for (const scope of [named, ofCluster]) expect(watches.scopesOf(scope)).to.deep.equal([scope]);
+      expect(watches.scopesOf(all).map(({ namespace }) => namespace)).to.deep.equal(["ns", "team"]);
+    });
   });
 
   it("has all watches of a type read again when one finds that history was cut", async () => {

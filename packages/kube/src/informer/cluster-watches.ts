@@ -1,22 +1,35 @@
 import type { Context, Rate, Runnable } from "@bunting/runtime";
 import { KubeError } from "../kube-error.js";
 import { readConsistently, type ListingParts } from "../reflector/consistent-list.js";
-import { Epochs } from "../reflector/epochs.js";
+import { Epochs, type Epoch } from "../reflector/epochs.js";
 import { WatchAdmission, type WatchRequest } from "../reflector/watch-admission.js";
 import type { ReflectorMetrics } from "../reflector/reflector-handler.js";
 import { Reflector, type ReflectorOptions, type ReflectorShared } from "../reflector/reflector.js";
 import { WatchListSupport } from "../reflector/watch-list-support.js";
 import type { KubeClient } from "../rest/kube-client.js";
 import type { KubeObject, ResourceScope, ResourceType } from "../rest/resource.js";
+import type { RestClient } from "../rest/rest-client.js";
 import { Informer, type InformerOptions } from "./informer.js";
+import { JoinedReads } from "./joined-reads.js";
+import { PolledObjects } from "./polled-objects.js";
 
 export interface ClusterWatchesOptions {
   readonly client: KubeClient;
   readonly context: Context<ReflectorMetrics>;
   /** The shortest time the API server is asked to keep a watch open, in s; the longest is twice that. Default 300. */
   readonly timeoutSeconds?: number;
+  /** What is read and watched where a scope names no namespace; absent: all namespaces, as one scope. */
+  readonly only?: OnlyNamespaces;
   /** Rate limit of watches and reads of scopes in which nothing is known to exist; default as of WatchAdmission. */
   readonly speculative?: Rate;
+}
+
+/** Namespaces of a program that has rights in these alone. */
+export interface OnlyNamespaces {
+  readonly names: readonly string[];
+  readonly client: Pick<RestClient, "get">;
+  /** Hears whether objects of a type can be read in one of them. */
+  readonly onRead: (namespace: string, type: ResourceType, isRead: boolean) => void;
 }
 
 /** A watch's scope and its handler. */
@@ -26,6 +39,14 @@ export type WatchOptions = Pick<ReflectorOptions, "scope" | "handler"> &
 /** A watch, which is open while `run` runs. */
 export interface RunningWatch extends Runnable {
   readonly reflector: Reflector;
+}
+
+/** Watches that feed one handler, and are open while `run` runs. */
+export interface RunningReads extends Runnable {
+  /** Reads everything again. */
+  relist(): void;
+  /** Resolves when each namespace was read once more; absent: the scope is read as one. */
+  readonly nextReads?: () => Promise<void>;
 }
 
 /** A single read: its scope, what receives the objects, and who asks. */
@@ -39,6 +60,9 @@ export interface RunningInformer<Object extends KubeObject, Index extends string
   /** Reads everything again. Resolves with the end of that read, or when the API server says that it has no such type. */
   readAgain(): Promise<void>;
 }
+
+/** Time between two reads of what can't be watched. */
+const pollMs = 30_000;
 
 /**
  * Opens the watches of a program on one API server. All watches share the admission and the support of WatchList; watches of
@@ -54,6 +78,9 @@ export class ClusterWatches {
     string,
     { readonly shared: ReflectorShared; readonly reflectors: Set<Reflector> }
   >();
+
+  /** Where only some namespaces are read. */
+  #namespaces: Pick<PolledObjects<KubeObject>, "lookFor"> | undefined;
 
   constructor(options: ClusterWatchesOptions) {
     const { speculative } = options;
@@ -89,22 +116,82 @@ export class ClusterWatches {
     };
   }
 
+  /** The scopes that make up this one: itself, unless only some namespaces are read. */
+  scopesOf(scope: ResourceScope): readonly ResourceScope[] {
+    const { only } = this.#options;
+    const isOne = only === undefined || scope.namespace !== undefined || scope.type.isClusterScoped === true;
+    return isOne ? [scope] : only.names.map((namespace) => ({ ...scope, namespace }));
+  }
+
+  /** Watches a scope, in each namespace by itself if only some are read. */
+  watchAll(options: Pick<WatchOptions, "scope" | "handler">): RunningReads {
+    const { scope, handler } = options;
+    const scopes = this.scopesOf(scope);
+    const { only } = this.#options;
+    if (only === undefined || scopes[0] === scope) {
+      const watch = this.watch(options);
+      return {
+        name: watch.name,
+        relist: () => watch.reflector.relist(),
+        run: (signal) => watch.run(signal),
+      };
+    }
+    const joined = new JoinedReads(only.names, handler, {
+      read: (namespace) => {
+        only.onRead(namespace, scope.type, true);
+        this.#namespaces?.lookFor(namespace);
+      },
+      refused: (namespace) => only.onRead(namespace, scope.type, false),
+    });
+    const watches = scopes.map((each) =>
+      this.watch({ scope: each, handler: joined.handlerOf(each.namespace ?? "") }),
+    );
+    return {
+      name: `watches of ${scope.type.plural}`,
+      relist: () => {
+        for (const { reflector } of watches) reflector.relist();
+      },
+      nextReads: () => joined.nextReads(),
+      run: async (signal) => {
+        await Promise.all(watches.map((watch) => watch.run(signal)));
+      },
+    };
+  }
+
   /** An informer of all objects of the scope. */
   inform<Object extends KubeObject = KubeObject, Index extends string = never>(
     scope: ResourceScope,
     options: InformerOptions<Object, Index>,
   ): RunningInformer<Object, Index> {
     const informer = new Informer<Object, Index>(options);
-    const watch = this.watch({ scope, handler: informer });
+    const watch = this.watchAll({ scope, handler: informer });
     return {
       name: watch.name,
       informer,
       readAgain: () => {
-        watch.reflector.relist();
-        return informer.nextRead();
+        watch.relist();
+        return watch.nextReads?.() ?? informer.nextRead();
       },
       run: (signal) => watch.run(signal),
     };
+  }
+
+  /**
+   * An informer of the namespaces, or of those that are read, which can't be watched by who has rights only there.
+   *
+   * @param type the type of namespaces
+   */
+  informNamespaces<Object extends KubeObject>(
+    type: ResourceType,
+    options: InformerOptions<Object, never>,
+  ): RunningInformer<Object, never> {
+    const { only, context } = this.#options;
+    const scope = { type, isMetadataOnly: true };
+    if (only === undefined) return this.inform(scope, options);
+    const epoch = (): Epoch => this.epochsOf(type).current;
+    const polled = new PolledObjects<Object>({ ...only, scope, everyMs: pollMs, epoch, context }, options);
+    this.#namespaces = polled;
+    return polled;
   }
 
   /**

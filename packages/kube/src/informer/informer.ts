@@ -4,7 +4,7 @@ import { compareResourceVersions } from "../reflector/resource-version.js";
 import type { Epoch } from "../reflector/epochs.js";
 import type { ObjectEvent } from "../reflector/watch-event.js";
 import type { KubeObject } from "../rest/resource.js";
-import { keyOf, ObjectStore, type IndexFunction } from "./object-store.js";
+import { isKeyIn, keyOf, ObjectStore, type IndexFunction } from "./object-store.js";
 
 /** Hears of objects that were added, changed or deleted. */
 export interface InformerHandler<Object extends KubeObject> {
@@ -89,7 +89,7 @@ export class Informer<
     return new Promise((resolve) => this.#onRead.push(resolve));
   }
 
-  beginRead(): ConsistentRead {
+  beginRead(namespace?: string): ConsistentRead {
     const read = new Map<string, ReadObject<Object>>();
     return {
       // As it will be stored: whole objects, with annotations of 256 KB, may be many times larger.
@@ -98,7 +98,7 @@ export class Informer<
           read.set(keyOf(object), { version: versionOf(object), kept: this.#transform(object) });
       },
       remove: (object) => void read.delete(keyOf(object)),
-      complete: (_resourceVersion, epoch) => this.#replace(read, epoch),
+      complete: (_resourceVersion, epoch) => this.#replace(read, epoch, namespace),
     };
   }
 
@@ -125,10 +125,11 @@ export class Informer<
     if (error.code === "NOT_FOUND") this.#readEnded();
   }
 
-  #replace(read: ReadonlyMap<string, ReadObject<Object>>, epoch: Epoch): void {
+  #replace(read: ReadonlyMap<string, ReadObject<Object>>, epoch: Epoch, namespace: string | undefined): void {
     this.#epoch = epoch;
     this.#failure = undefined;
-    for (const key of [...this.store.keys()]) if (!read.has(key)) this.#remove(key);
+    for (const key of [...this.store.keys()])
+      if (!read.has(key) && isKeyIn(key, namespace)) this.#remove(key);
     for (const [key, { version, kept }] of read) {
       const known = this.store.get(key);
       if (known === undefined || versionOf(known) !== version) this.#put(key, kept);

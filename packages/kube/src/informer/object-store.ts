@@ -9,6 +9,11 @@ export function keyOf({ metadata: { namespace, name } }: { readonly metadata: Ob
   return namespace === undefined || namespace === "" ? name : `${namespace}/${name}`;
 }
 
+/** True if the key is of an object of the namespace; of any, if that is undefined. */
+export function isKeyIn(key: string, namespace: string | undefined): boolean {
+  return namespace === undefined || key.startsWith(`${namespace}/`);
+}
+
 interface ObjectName {
   readonly name: string;
   readonly namespace?: string | undefined;

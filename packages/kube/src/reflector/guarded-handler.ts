@@ -11,8 +11,8 @@ export function guardedHandler(handler: ReflectorHandler, logger: Logger): Refle
     }
   };
   return {
-    beginRead: () => {
-      const read = handler.beginRead();
+    beginRead: (namespace) => {
+      const read = handler.beginRead(namespace);
       return {
         add: (object, resourceVersion) => guard("an object", () => read.add(object, resourceVersion)),
         remove: (object) => guard("an object", () => read.remove(object)),

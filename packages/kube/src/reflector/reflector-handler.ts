@@ -5,8 +5,12 @@ import type { ObjectEvent } from "./watch-event.js";
 
 /** Receives what a reflector reads, in order, one call at a time. What it throws is logged and does not stop the reflector. */
 export interface ReflectorHandler {
-  /** A consistent read begins. Absence counts only once it is complete; a read that fails is dropped without another call. */
-  beginRead(): ConsistentRead;
+  /**
+   * A consistent read begins. Absence counts only once it is complete; a read that fails is dropped without another call.
+   *
+   * @param namespace what is read of a scope that is read by namespaces: absence counts there alone; absent: the whole scope
+   */
+  beginRead(namespace?: string): ConsistentRead;
   /** An object changed after the last read. */
   event(event: ObjectEvent, epoch: Epoch): void;
   /** The stream is up again without a read: it was closed cleanly and has resumed at its position. */

@@ -8,6 +8,8 @@ export interface ResourceType {
   readonly version: string;
   /** As in the URL: `featureflags`. */
   readonly plural: string;
+  /** True if its objects are of no namespace. */
+  readonly isClusterScoped?: boolean;
 }
 
 /** The scope of one list, watch or write. The caller checks names (RFC 1123); they are URL-encoded all the same. */
