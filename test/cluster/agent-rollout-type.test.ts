@@ -29,7 +29,7 @@ describe("the resource type AgentRollout", function () {
       ...least,
       ...{ maxUnavailable: "25%", maxInFlight: 10, perNode: 1 },
       ...{ minAge: "60s", observe: "30s", deadline: "120s" },
-      ...{ failureThreshold: 3, rollbackOnHalt: true, paused: false },
+      ...{ failureThreshold: 3, rollbackOnHalt: true, paused: false, prePull: false },
     });
   });
 
@@ -40,7 +40,7 @@ describe("the resource type AgentRollout", function () {
       namespaceSelector: { matchExpressions: [{ key: "team", operator: "In", values: ["shop"] }] },
       podSelector: { matchLabels: { app: "web" } },
       ...{ maxUnavailable: 2, maxInFlight: 3, perNode: 4, minAge: "0s", observe: "500ms", deadline: "2m" },
-      ...{ failureThreshold: 10, rollbackOnHalt: false, paused: true },
+      ...{ failureThreshold: 10, rollbackOnHalt: false, paused: true, prePull: true },
     };
     const { status, text } = await create(full);
     expect(status, text).to.equal(201);

@@ -10,6 +10,14 @@ import { sharedCluster } from "./support/use-cluster.js";
 const rollouts = "/apis/bunting.dev/v1alpha1/agentrollouts";
 const [oldImage, newImage, badImage] = ["old", "new", "bad"].map((tag) => `registry.example/agent:${tag}`);
 
+interface PullPod {
+  readonly metadata: { readonly name: string };
+  readonly spec: { readonly nodeName: string; readonly containers: readonly [{ readonly image: string }] };
+}
+
+const webhookOf = (namespace: string): string =>
+  `/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/hooked-${namespace}`;
+
 describe("an AgentRollout on a real API server", function () {
   this.timeout(120_000);
   const cluster = sharedCluster();
@@ -47,6 +55,7 @@ describe("an AgentRollout on a real API server", function () {
     await home.stop();
     await kubelet.stop();
     await cluster().api.request("DELETE", `${rollouts}/${name}`);
+    await cluster().api.request("DELETE", webhookOf(namespace));
   });
 
   const recordOf = ({ metadata: { annotations = {} } }: SidecarPod): ReturnType<typeof parseRecord> =>
@@ -246,6 +255,123 @@ describe("an AgentRollout on a real API server", function () {
     expect(new Set(untouched.map(({ spec }) => spec.initContainers[0].image))).to.deep.equal(
       new Set([oldImage]),
     );
+  });
+
+  it("names Pods that a policy or a webhook lets nobody change, and goes on with the others until there are too many", async () => {
+    await createPods("fixed", 1);
+    await createPods("hooked", 1);
+    await createPods("web", 3);
+    await cluster().api.apply(webhookOf(namespace), {
+      ...{ apiVersion: "admissionregistration.k8s.io/v1", kind: "ValidatingWebhookConfiguration" },
+      metadata: { name: `hooked-${namespace}` },
+      webhooks: [
+        {
+          ...{ name: "away.example.org", sideEffects: "None", admissionReviewVersions: ["v1"] },
+          ...{ failurePolicy: "Fail", timeoutSeconds: 1, clientConfig: { url: "https://127.0.0.1:1/" } },
+          namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": namespace } },
+          objectSelector: { matchLabels: { app: "hooked" } },
+          rules: [{ apiGroups: [""], apiVersions: ["v1"], operations: ["UPDATE"], resources: ["pods"] }],
+        },
+      ],
+    });
+    const policyName = `fixed-${namespace}`;
+    await policies.add({
+      ...{ apiVersion: "admissionregistration.k8s.io/v1", kind: "ValidatingAdmissionPolicy" },
+      metadata: { name: policyName },
+      spec: {
+        failurePolicy: "Fail",
+        matchConstraints: {
+          resourceRules: [
+            { apiGroups: [""], apiVersions: ["v1"], operations: ["UPDATE"], resources: ["pods"] },
+          ],
+        },
+        validations: [
+          {
+            expression: `object.metadata.namespace != '${namespace}' || object.metadata.labels.app != 'fixed'`,
+            message: "images are fixed here",
+          },
+        ],
+      },
+    });
+    await policies.add({
+      ...{ apiVersion: "admissionregistration.k8s.io/v1", kind: "ValidatingAdmissionPolicyBinding" },
+      metadata: { name: policyName },
+      spec: { policyName, validationActions: ["Deny"] },
+    });
+    const patch = async (name: string): Promise<number> => {
+      const path = `/api/v1/namespaces/${namespace}/pods/${name}`;
+      const body = { metadata: { labels: { probe: "1" } } };
+      const contentType = "application/merge-patch+json";
+      return (await cluster().api.request("PATCH", path, { body, contentType })).status;
+    };
+    await eventually(async () => (await patch("fixed-0")) === 422, "the policy holds");
+    await eventually(async () => (await patch("hooked-0")) === 500, "the webhook is called, and away");
+    const operator = home.start("operator-1");
+    const refusal = async (): Promise<string> => {
+      const { conditions = [] } = await status();
+      const found = conditions.find(({ type }) => type === "UpgradeRefused");
+      return `${found?.status ?? ""} ${found?.message ?? ""}`;
+    };
+    await put({ failureThreshold: 3, maxUnavailable: 2 });
+    await untilStatus(({ updated }) => updated === 3, "the others are updated");
+    await eventually(async () => (await refusal()).includes("2 Pods"), "the condition says so");
+    expect(await refusal())
+      .to.contain(`True An API server refuses to change 2 Pods, the first of them ${namespace}/fixed-0`)
+      .and.contain("images are fixed here");
+    expect(await status()).to.deep.include({ phase: "Progressing", failed: 0 });
+    const { conditions = [] } = await status();
+    expect(conditions.find(({ type }) => type === "Completed")?.message).to.contain(
+      "2 because an API server",
+    );
+    const { items } = await cluster().api.list(`/apis/events.k8s.io/v1/namespaces/${namespace}/events`);
+    expect(items.map(({ reason }) => reason)).to.include("UpgradeRefused");
+    await put({ image: "registry.example/agent:other", failureThreshold: 2 });
+    await untilStatus(
+      ({ image, conditions: found = [] }) =>
+        image === "registry.example/agent:other" &&
+        found.some(({ message }) => message.includes("as many others as spec.failureThreshold")),
+      "nothing more is begun",
+    );
+    expect(await images()).to.deep.equal(new Set([oldImage, newImage]));
+    expect(logged(operator, "reconciling failed")).to.deep.equal([]);
+  });
+
+  it("has a node pull the image before a sidecar there gets it, and says where that fails", async () => {
+    await createPods("web", 2);
+    home.start("operator-1");
+    const own = `/api/v1/namespaces/${home.account.namespace}/pods`;
+    const pulls = async (): Promise<readonly PullPod[]> =>
+      (await cluster().api.list(`${own}?labelSelector=${encodeURIComponent("bunting.dev/image-pull")}`))
+        .items as unknown as readonly PullPod[];
+    const play = async ({ metadata }: PullPod, phase: string, state: object): Promise<void> => {
+      const container = { name: "image", image: "x", imageID: "x", ready: false, restartCount: 0, state };
+      const path = `${own}/${metadata.name}/status`;
+      await cluster().api.patch(path, { status: { phase, containerStatuses: [container] } });
+    };
+    const condition = async (): Promise<string> => {
+      const found = (await status()).conditions?.find(({ type }) => type === "ImagePulled");
+      return `${found?.reason ?? ""} ${found?.message ?? ""}`;
+    };
+    await put({ prePull: true });
+    await eventually(async () => (await condition()).startsWith("Pulling"), "a node pulls");
+    const first = await pulls();
+    expect(first.map(({ spec }) => [spec.nodeName, spec.containers[0].image])).to.deep.equal([
+      ["node-0", newImage],
+    ]);
+    const [pull] = first;
+    if (pull === undefined) throw new Error("there is none");
+    await play(pull, "Pending", { waiting: { reason: "ErrImagePull", message: "no such image" } });
+    await eventually(async () => (await condition()).startsWith("CannotPull"), "it can't");
+    expect(await condition()).to.contain("node-0: ErrImagePull: no such image");
+    expect(await images(), "nothing was touched").to.deep.equal(new Set([oldImage]));
+    const terminated = { exitCode: 0, reason: "Completed" };
+    await play(pull, "Succeeded", { terminated });
+    await untilStatus(({ updated }) => updated === 1, "the sidecar there gets it");
+    await eventually(async () => (await pulls()).length === 2, "the next node pulls");
+    for (const each of await pulls()) await play(each, "Succeeded", { terminated });
+    await untilStatus(({ phase }) => phase === "Completed", "it is completed");
+    expect(await images()).to.deep.equal(new Set([newImage]));
+    await eventually(async () => (await pulls()).length === 0, "the Pods are gone that were for that");
   });
 
   it("begins nothing while it is paused", async () => {

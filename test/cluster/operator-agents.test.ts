@@ -1,4 +1,6 @@
 import { expect } from "chai";
+import type { AgentRolloutStatus } from "@bunting/operator/internal/api/agent-rollout.js";
+import { parseRecord } from "@bunting/operator/internal/upgrade/agent-record.js";
 import { AckingAgent } from "../support/acking-agent.js";
 import { proxySources, startAgent, type AgentProcess } from "../support/agent-process.js";
 import { eventually } from "../support/event-queue.js";
@@ -8,6 +10,7 @@ import { TempDirectory } from "../support/temp-directory.js";
 import type { ApiObject } from "./support/api-client.js";
 import { featureFlagPath } from "./support/cluster.js";
 import { OperatorHome } from "./support/operator-home.js";
+import { PlayedKubelet, type SidecarPod } from "./support/played-kubelet.js";
 import { sharedCluster } from "./support/use-cluster.js";
 
 interface Counted extends ApiObject {
@@ -47,7 +50,9 @@ describe("the agents in the status of a FeatureFlag", function () {
   before(async () => {
     mounted = new TempDirectory();
     const management = await freePort();
-    home = await OperatorHome.create(cluster(), [`--proxy-management-port=${management}`, "--proxy=always"]);
+    home = await OperatorHome.create(cluster(), [
+      ...[`--proxy-management-port=${management}`, "--proxy=always", "--agent-rollouts"],
+    ]);
     const { namespace } = home.account;
     await edit({ first: good });
     const account = await cluster().createServiceAccountToken(namespace, "proxy");
@@ -142,6 +147,82 @@ describe("the agents in the status of a FeatureFlag", function () {
       agents[0]?.process.child.kill("SIGCONT");
     }
     await wait("Converged");
+  });
+
+  describe("of a Pod whose sidecar gets another image", () => {
+    const rollout = "/apis/bunting.dev/v1alpha1/agentrollouts/proof";
+    let pod: string;
+    const image = (tag: number): string => `registry.example/agent:${tag}`;
+
+    before(async () => {
+      await edit({ first: good });
+      pod = `/api/v1/namespaces/${home.shop}/pods/asked`;
+      await cluster().api.create(`/api/v1/namespaces/${home.shop}/pods`, {
+        metadata: { name: "asked", labels: { "bunting.dev/agent": "1" }, annotations: { a: "b" } },
+        spec: {
+          ...{ automountServiceAccountToken: false, nodeName: "node" },
+          initContainers: [{ name: "flagd", image: image(1), restartPolicy: "Always" }],
+          containers: [{ name: "app", image: "registry.example/app" }],
+        },
+      });
+      // The agents of this test are those of this Pod.
+      await cluster().api.patch(`${pod}/status`, {
+        status: { podIP: "127.0.0.1", podIPs: [{ ip: "127.0.0.1" }] },
+      });
+      await play(async () => {
+        const { initContainerStatuses = [] } = (await read()).status;
+        return initContainerStatuses[0]?.ready === true;
+      }, "it is ready");
+    });
+    after(() => cluster().api.request("DELETE", rollout));
+
+    const read = async (): Promise<SidecarPod> => (await cluster().api.get(pod)) as unknown as SidecarPod;
+    const record = async (): Promise<ReturnType<typeof parseRecord>> =>
+      parseRecord((await read()).metadata.annotations?.["bunting.dev/agent-rollout"]);
+
+    /** Until this is so, a kubelet does what it has to. */
+    async function play(isSo: () => Promise<boolean>, what: string): Promise<void> {
+      const kubelet = new PlayedKubelet(cluster(), home.shop);
+      await eventually(isSo, what, 60_000).finally(() => kubelet.stop());
+    }
+
+    async function begin(tag: number): Promise<void> {
+      await cluster().api.apply(rollout, {
+        ...{ apiVersion: "bunting.dev/v1alpha1", kind: "AgentRollout", metadata: { name: "proof" } },
+        spec: {
+          ...{ image: image(tag), from: ["registry.example/agent:*"] },
+          ...{ minAge: "0s", observe: "200ms", deadline: "8s" },
+          namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": home.shop } },
+        },
+      });
+      await eventually(async () => (await record())?.image === image(tag), "it is begun with", 60_000);
+      expect(await record()).to.deep.include({ state: "updating", isServed: true });
+    }
+    const status = async (): Promise<AgentRolloutStatus> =>
+      ((await cluster().api.get(rollout)) as { readonly status?: AgentRolloutStatus }).status ?? {};
+
+    it("are the proof that it works: it is not enough that it is ready", async () => {
+      await wait("Converged");
+      await begin(2);
+      agents[0]?.process.child.kill("SIGSTOP");
+      try {
+        await edit({ first: good, third: good });
+        await play(async () => (await record())?.state === "failed", "it has its image of before back");
+      } finally {
+        agents[0]?.process.child.kill("SIGCONT");
+      }
+      const [failure] = (await status()).failures ?? [];
+      expect(failure?.message).to.contain("did not in time have what the proxy serves");
+      expect((await read()).spec.initContainers[0].image).to.equal(image(1));
+    });
+
+    it("prove it as soon as they have what is served", async () => {
+      await wait("Converged");
+      await begin(3);
+      await play(async () => (await status()).phase === "Completed", "it is completed");
+      expect(await record()).to.deep.include({ state: "updated", isServed: true });
+      expect((await status()).failed).to.equal(0);
+    });
   });
 
   it("that refuse a flag are counted, and named in the condition", async () => {

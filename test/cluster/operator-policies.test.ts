@@ -1,5 +1,6 @@
 import path from "node:path";
 import { expect } from "chai";
+import { imagePull } from "@bunting/operator/internal/desired/image-pull.js";
 import { fullEntry, inProcessEntry } from "@bunting/operator/internal/pod/injection-entry.fixture.js";
 import { notInjectedReasons } from "@bunting/operator/internal/pod/reasons.js";
 import { eventually } from "../support/event-queue.js";
@@ -11,6 +12,11 @@ import { sharedCluster } from "./support/use-cluster.js";
 
 const app = { name: "app", image: "shop.example/app" };
 const flag = { state: "ENABLED", variants: { on: true, off: false }, defaultVariant: "on" };
+
+interface PullPod {
+  readonly metadata: object;
+  readonly spec: { readonly containers: readonly [{ readonly securityContext: object }] };
+}
 
 interface Answer {
   readonly status: number;
@@ -331,6 +337,79 @@ describe("the policies on a real API server", function () {
       it("may not be of the status", async () => {
         const { message } = await patch(`${at(shop)}/status`, [add("/status/observedGeneration", 9)], token);
         expect(message).to.contain("the operator may not change the status of workloads");
+      });
+    });
+
+    describe("Pods that the operator creates", () => {
+      const pull = imagePull({
+        ...{ namespace: "", node: "node", image: "registry.example/agent:2", pullSecrets: ["registry"] },
+        rollout: { name: "agents", uid: "4f5e" },
+      }) as unknown as PullPod;
+      const [container] = pull.spec.containers;
+      const create = async (spec: object, of = namespace): Promise<Answer> => {
+        const body = {
+          ...pull,
+          metadata: { ...pull.metadata, namespace: of },
+          spec: { ...pull.spec, ...spec },
+        };
+        const options = { body, token };
+        return answerOf(
+          await cluster().api.request("POST", `/api/v1/namespaces/${of}/pods?dryRun=All`, options),
+        );
+      };
+      const security = container.securityContext;
+
+      before(() =>
+        eventually(async () => (await create({ hostPID: true })).status === 422, "the policy is obeyed"),
+      );
+
+      it("may have a node pull an image", async () => {
+        const { status, message } = await create({});
+        expect(message).to.equal("");
+        expect(status).to.equal(201);
+      });
+
+      for (const [what, spec] of Object.entries<object>({
+        "another command": { containers: [{ ...container, command: ["sh"] }] },
+        "other arguments": { containers: [{ ...container, args: ["start"] }] },
+        variables: { containers: [{ ...container, env: [{ name: "NODE_OPTIONS", value: "--require=/x" }] }] },
+        "a second container": { containers: [container, app] },
+        "an init container": { initContainers: [app] },
+        "a volume": { volumes: [{ name: "host", hostPath: { path: "/" } }] },
+        "a token": { automountServiceAccountToken: true },
+        "the node's network": { hostNetwork: true },
+        "the node's processes": { hostPID: true },
+        "a restart": { restartPolicy: "Always" },
+        "a hook": { containers: [{ ...container, lifecycle: { preStop: { exec: { command: ["sh"] } } } }] },
+        "a probe": { containers: [{ ...container, livenessProbe: { exec: { command: ["sh"] } } }] },
+        root: { securityContext: {} },
+        "root of the container": {
+          containers: [{ ...container, securityContext: { ...security, runAsNonRoot: false } }],
+        },
+        "more privileges later": {
+          containers: [{ ...container, securityContext: { ...security, allowPrivilegeEscalation: true } }],
+        },
+        "a capability": {
+          containers: [
+            {
+              ...container,
+              securityContext: { ...security, capabilities: { drop: ["ALL"], add: ["NET_ADMIN"] } },
+            },
+          ],
+        },
+      }))
+        it(`may not have ${what}`, async () => {
+          const { status, message } = await create(spec);
+          expect(message).to.contain("the operator may");
+          expect(status).to.equal(422);
+        });
+
+      it("may not be in another namespace", async () => {
+        const other = await policies.createNamespace();
+        await bind(other);
+        const { status, message } = await create({}, other);
+        expect(message).to.contain("in namespaces of others");
+        expect(status).to.equal(422);
       });
     });
 

@@ -27,6 +27,9 @@ const homeOfAll = "bunting-all";
  * The operator runs as its image starts it, with the roles of its chart and no others, on an API server of its own, which writes down what
  * it is asked.
  */
+/** The rest of what an API server wants of a container's status. */
+const pulledContainer = { name: "image", image: "x", imageID: "x", ready: false, restartCount: 0 };
+
 describe("the operator", function () {
   this.timeout(120_000);
   const directory = mkdtempSync(path.join(tmpdir(), "bunting-audit-"));
@@ -478,9 +481,27 @@ describe("the operator", function () {
       const status = { phase: "Running", conditions: [{ type: "Ready", status: "True" }] };
       await cluster().api.patch(`${path}/status`, { status });
       const rollout = `/apis/bunting.dev/v1alpha1/agentrollouts/${shop}`;
-      await cluster().api.apply(rollout, {
-        ...{ apiVersion: "bunting.dev/v1alpha1", kind: "AgentRollout", metadata: { name: shop } },
-        spec: { image: "registry.example/agent:2", from: ["*"], minAge: "0s" },
+      const rollOut = (tag: number): Promise<unknown> =>
+        cluster().api.apply(rollout, {
+          ...{ apiVersion: "bunting.dev/v1alpha1", kind: "AgentRollout", metadata: { name: shop } },
+          spec: { image: `registry.example/agent:${tag}`, from: ["*"], minAge: "0s", prePull: true },
+        });
+      const pulls = async (): Promise<readonly ApiObject[]> => {
+        const selector = encodeURIComponent("bunting.dev/image-pull");
+        return (
+          await cluster().api.list(`/api/v1/namespaces/${homeOfAll}/pods?labelSelector=${selector}`)
+        ).items.filter(({ metadata }) => metadata["deletionTimestamp"] === undefined);
+      };
+      const pulling = async (tag: number): Promise<boolean> =>
+        JSON.stringify(await pulls()).includes(`registry.example/agent:${tag}"`);
+      await rollOut(3);
+      await eventually(() => pulling(3), "its node is to pull the image");
+      await rollOut(2);
+      await eventually(async () => (await pulling(2)) && !(await pulling(3)), "another one is asked for");
+      const [pull] = await pulls();
+      const terminated = { exitCode: 0, reason: "Completed" };
+      await cluster().api.patch(`/api/v1/namespaces/${homeOfAll}/pods/${pull?.metadata.name ?? ""}/status`, {
+        status: { phase: "Succeeded", containerStatuses: [{ ...pulledContainer, state: { terminated } }] },
       });
       await eventually(
         async () => JSON.stringify(await cluster().api.get(path)).includes("registry.example/agent:2"),

@@ -225,7 +225,11 @@ const rows: { readonly [Name in keyof OperatorOptions]: Row | "read before" | "i
     reaches: (made) => [proxy(made).settings.tellsAgents, made.all("AgentStatus")],
     as: [false, []],
   },
-  agentRollouts: { value: true, reaches: (made) => made.all("AgentRolloutController").length, as: 1 },
+  agentRollouts: {
+    value: true,
+    reaches: (made) => made.all("AgentRolloutController").map(({ given }) => given[0].proxies !== undefined),
+    as: [true],
+  },
   inlineFlags: {
     value: true,
     reaches: (made) => [

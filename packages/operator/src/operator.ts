@@ -83,7 +83,7 @@ export async function createOperator(
   const checks = featureFlagChecks(wiring, { events, levelOfNamespace, onCounted: counted.onCounted });
   const pods = watchedPods(wiring, { events, injections });
   const restarts = rollouts(wiring, { events, sources });
-  const upgrades = agentRollouts(wiring, { events });
+  const upgrades = agentRollouts(wiring, { events, proxies: counted.proxies });
   const inline = inlineFlags(wiring, { events });
   const agents = flagds(wiring, { events, sources });
   const proxy = deployedProxy(wiring, { events, use, security, owner, onState: injections.proxyEntered });

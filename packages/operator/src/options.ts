@@ -117,7 +117,7 @@ export const operatorOptionTable = {
       type: toggle,
       default: false,
       describe:
-        "Obeys objects of the kind AgentRollout: running sidecars get another image in place. The operator has to be permitted to patch the Pods of all namespaces; a ValidatingAdmissionPolicy holds it to the sidecar's image.",
+        "Obeys objects of the kind AgentRollout: running sidecars get another image in place. The operator has to be permitted to patch the Pods of all namespaces, and to create Pods in its own, by which nodes pull an image; ValidatingAdmissionPolicies hold it to the sidecar's image and to these.",
     }),
     inlineFlags: option({
       type: toggle,

@@ -4,6 +4,7 @@ import { proxyLeafSecret } from "./certificates/proxy-leaf-keeper.js";
 import { statusTokenSecret } from "./certificates/status-token-secret.js";
 import { webhookKeySecret } from "./certificates/webhook-key-secret.js";
 import {
+  ofAgentRollouts,
   onlyWithElection,
   withAgents,
   withOwnAuthority,
@@ -45,6 +46,14 @@ export const ownNamespacePermissions: readonly Permission[] = Object.freeze([
     resources: ["pods"],
     verbs: ["get", "list"],
     why: "finds its own Deployment by its Pod, and the proxies, which it asks how many subscribers they have before it removes them; sees when the Pod of an earlier leader, or of the open-feature-operator, has ended",
+  },
+  {
+    ...ofAgentRollouts,
+    scope: "namespace",
+    apiGroup: "",
+    resources: ["pods"],
+    verbs: ["create", "delete"],
+    why: "has nodes pull an image before sidecars there get it; a ValidatingAdmissionPolicy lets it create no other Pods",
   },
   {
     scope: "namespace",

@@ -37,6 +37,8 @@ export interface AgentRolloutSpec {
   readonly failureThreshold: number;
   readonly rollbackOnHalt: boolean;
   readonly paused: boolean;
+  /** Absent in a resource type of before. */
+  readonly prePull?: boolean;
 }
 
 export const rolloutPhases = ["Progressing", "Completed", "Paused", "Halted", "Refused"] as const;

@@ -47,6 +47,9 @@ export const agentLabel = "bunting.dev/agent";
  */
 export const injectedByLabel = "bunting.dev/injected-by";
 
+/** A label of the Pods by which nodes pull an image; its value is the uid of the AgentRollout that is to give it. */
+export const imagePullLabel = "bunting.dev/image-pull";
+
 /** How the open-feature-operator marks what it made, and recognises it. */
 export const managedBy = Object.freeze({
   label: "app.kubernetes.io/managed-by",

@@ -11,6 +11,8 @@ describe("the record of a rollout on a Pod", () => {
 
   it("is read as it was written", () => {
     expect(parseRecord(formatRecord(record))).to.deep.equal(record);
+    const served = { ...record, isServed: true };
+    expect(parseRecord(formatRecord(served))).to.deep.equal(served);
     const silent = without(record, "why");
     expect(parseRecord(formatRecord(silent))).to.deep.equal(silent);
     const long = formatRecord({ ...record, why: "x".repeat(10_000) });

@@ -40,6 +40,8 @@ export interface AgentRecord {
   /** The ID of the image, and the restarts, that the sidecar had before. */
   readonly imageID: string;
   readonly restarts: number;
+  /** True if the proxies said before that the sidecar has what they serve: then they have to say so again. */
+  readonly isServed?: boolean;
   /** Why it failed. */
   readonly why?: string;
 }
@@ -55,11 +57,12 @@ export function isInFlight(record: AgentRecord | undefined): boolean {
 const maxLength = 4_096;
 const maxWhyLength = 256;
 
-export function formatRecord({ atMs, begunMs, sinceMs, why, ...record }: AgentRecord): string {
+export function formatRecord({ atMs, begunMs, sinceMs, isServed, why, ...record }: AgentRecord): string {
   const times = { at: timeText(atMs), begun: timeText(begunMs), since: timeText(sinceMs) };
   return JSON.stringify({
     ...record,
     ...times,
+    ...(isServed === true ? { served: true } : {}),
     ...(why === undefined ? {} : { why: why.slice(0, maxWhyLength) }),
   });
 }
@@ -74,7 +77,7 @@ export function parseRecord(text: string | undefined): AgentRecord | undefined {
     return undefined;
   }
   if (typeof value !== "object" || value === null) return undefined;
-  const { rollout, image, state, at, begun, since, imageID, restarts, why } = value as Readonly<
+  const { rollout, image, state, at, begun, since, imageID, restarts, served, why } = value as Readonly<
     Record<string, unknown>
   >;
   const [atMs, begunMs, sinceMs] = [timeOf(at), timeOf(begun), timeOf(since)];
@@ -85,7 +88,8 @@ export function parseRecord(text: string | undefined): AgentRecord | undefined {
     return undefined;
   // People read it in a status and in events, on their terminals.
   const told = typeof why === "string" ? { why: singleLine(why.slice(0, maxWhyLength)) } : {};
-  return { rollout, image, state: known, atMs, begunMs, sinceMs, imageID, restarts, ...told };
+  const proof = served === true ? { isServed: true } : {};
+  return { rollout, image, state: known, atMs, begunMs, sinceMs, imageID, restarts, ...proof, ...told };
 }
 
 /** The record with no time that is yet to come; undefined if it has none. Nobody waits until then: a leader's clock was ahead, or somebody has written it. */

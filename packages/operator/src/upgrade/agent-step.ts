@@ -87,8 +87,10 @@ function afterUpdating(inputs: StepInputs): Step | undefined {
   const more = agent.restarts - record.restarts;
   if (more > 1) return failure(inputs, `restarted ${more} times with it`);
   const isNew = agent.imageID !== "" && agent.imageID !== record.imageID && more === 1;
-  if (isNew && agent.isStarted && agent.isReady && pod.isReady) return { state: "observing" };
-  if (nowMs < dueMs(inputs)) return undefined;
+  const runs = isNew && agent.isStarted && agent.isReady && pod.isReady;
+  if (runs && isProven(inputs)) return { state: "observing" };
+  // A proxy that is away is not the image's fault.
+  if (nowMs < dueMs(inputs) || (runs && agent.served === "unknown")) return undefined;
   if (agent.trouble !== undefined) return failure(inputs, `did not start with it: ${agent.trouble}`);
   // The kubelet does not say of a sidecar that its image can't be pulled: the container of before stays the last.
   if (!isNew && !agent.isStarted)
@@ -97,6 +99,11 @@ function afterUpdating(inputs: StepInputs): Step | undefined {
       "was stopped, but not started with it in time: see events of the Pod for whether its node can pull the image",
     );
   if (!isNew) return failure(inputs, "was not started with another image in time");
+  if (runs)
+    return failure(
+      inputs,
+      "was ready with it, but did not in time have what the proxy serves, which it had before",
+    );
   return failure(
     inputs,
     agent.isReady ? "left its Pod not ready with it" : "was not, or not for long, ready with it in time",
@@ -109,7 +116,16 @@ function afterObserving(inputs: StepInputs): Step | undefined {
   if (more !== 1) return failure(inputs, `restarted ${more} times with it`);
   // A probe may fail once: on a busy node soon after the start.
   if (!agent.isStarted || !agent.isReady || !pod.isReady) return { state: "updating" };
-  return nowMs < dueMs(inputs) ? undefined : { state: "updated" };
+  if (nowMs < dueMs(inputs) || agent.served === "unknown") return undefined;
+  return { state: isProven(inputs) ? "updated" : "updating" };
+}
+
+/**
+ * What had the proxy's flags before has to have them again. Nobody expects it where no proxy can say it, or none had the
+ * sidecar: it may have other sources.
+ */
+function isProven({ agent, record }: StepInputs): boolean {
+  return record.isServed !== true || agent.served === undefined || agent.served === "current";
 }
 
 /** The old image is put back, if it is known. */

@@ -8,8 +8,12 @@ import { selects } from "./selects.js";
 export const waitReasons = Object.freeze({
   NotReady: "they are not running and ready",
   Young: "they are too young",
-  Refused: "an API server has refused to change them, as an event says",
+  Refused: "an API server refuses to change them",
+  Refusals: "an API server refuses to change as many others as spec.failureThreshold says",
+  Changed: "somebody else has changed them meanwhile",
+  Proxies: "a proxy does not say which sidecars have its flags",
   Wave: "those before them are not proven yet",
+  Image: "their nodes do not have the image yet",
   MaxInFlight: "as many as may be are under way",
   Node: "others on their node are under way",
   Workload: "others of their workload are under way",
@@ -57,7 +61,7 @@ export class Capacity {
 
   /** Why it may not be begun with the Pod; undefined if it may. */
   obstacle(pod: FleetPod, { uid, settings }: FleetRollout): WaitReason | undefined {
-    if (pod.isHeld === true) return "Refused";
+    if (pod.isHeld === true) return pod.refusal === undefined ? "Changed" : "Refused";
     if (this.#count("rollout", uid) >= settings.maxInFlight) return "MaxInFlight";
     if (this.#count("node", pod.node) >= settings.perNode) return "Node";
     // It is missing already: that it gets another image takes nothing from anybody.

@@ -11,7 +11,7 @@ export function settingsOf(changes: Partial<RolloutSettings> = {}): RolloutSetti
     from: ["registry.example/agent:*"],
     ...{ maxUnavailable: "25%", maxInFlight: 10, perNode: 1 },
     ...{ minAge: "60s", observe: "30s", deadline: "120s" },
-    ...{ failureThreshold: 3, rollbackOnHalt: true, paused: false },
+    ...{ failureThreshold: 3, rollbackOnHalt: true, paused: false, prePull: false },
   });
   return { ...settings, ...changes };
 }
@@ -34,7 +34,7 @@ export function podOf(
 ): FleetPod & { readonly agent: FleetAgent } {
   return {
     ...{ key: `shop/${name}`, namespace: "shop", uid: `uid-of-${name}`, resourceVersion: "1" },
-    ...{ labels: {}, workload: name, node: `node-of-${name}`, createdMs: 0 },
+    ...{ labels: {}, workload: name, node: `node-of-${name}`, addresses: [`ip-of-${name}`], createdMs: 0 },
     ...{ phase: "Running", isEnding: false, isReady: true },
     ...rest,
     agent: {

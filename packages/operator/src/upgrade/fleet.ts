@@ -15,12 +15,16 @@ export interface FleetPod {
   /** The same for all Pods of a workload; of its own for a Pod that nothing replaces. */
   readonly workload: string;
   readonly node: string;
+  /** From which its sidecar subscribes; empty without a sidecar. */
+  readonly addresses: readonly string[];
   readonly createdMs: number;
   readonly phase: string;
   readonly isEnding: boolean;
   readonly isReady: boolean;
-  /** True for a while after an API server has refused to change it. */
+  /** True for a while after an API server did not change it as it was asked to. */
   readonly isHeld?: boolean;
+  /** Why an API server refuses to change it, in a sentence; undefined if it does not. */
+  readonly refusal?: string;
   /** The sidecar; undefined if there is none that is a rollout's business. */
   readonly agent?: FleetAgent;
 }
@@ -38,6 +42,10 @@ export interface FleetAgent {
   readonly restarts: number;
   /** Why it does not run, in a word of the kubelet. */
   readonly trouble?: string;
+  /**
+   * Whether it has what the proxies serve, as they say; `unknown` while they do not say it. Undefined where it does not count, or no proxy can say it.
+   */
+  readonly served?: "current" | "behind" | "unknown";
   readonly record?: AgentRecord;
   /** The image before the last rollout. */
   readonly previous?: string;
@@ -51,6 +59,20 @@ export interface FleetBudget {
   readonly selector?: LabelSelector;
   /** Disruptions that it allows; 0 while its status is not about its present spec. */
   readonly allowed: number;
+}
+
+/** A Pod of ours, by which a node pulls an image. */
+export interface FleetPull {
+  readonly name: string;
+  /** The uid of the AgentRollout. */
+  readonly rollout: string;
+  readonly node: string;
+  readonly image: string;
+  readonly createdMs: number;
+  /** `failed`: it has ended without the image, or could not be made. */
+  readonly state: "pulling" | "pulled" | "failed";
+  /** Why the image is not there, in words of the kubelet. */
+  readonly trouble?: string;
 }
 
 /** A failure that counts. */
@@ -86,6 +108,9 @@ export interface Fleet {
   readonly rollouts: readonly FleetRollout[];
   readonly pods: readonly FleetPod[];
   readonly budgets: readonly FleetBudget[];
+  readonly pulls?: readonly FleetPull[];
+  /** True while it is not known which sidecars have what the proxies serve, though these can say it. */
+  readonly areProxiesUnknown?: boolean;
   /** Labels of namespaces. Pods of others are left alone. */
   readonly namespaces: ReadonlyMap<string, Labels>;
 }

@@ -3,15 +3,15 @@ import fc from "fast-check";
 import { isInFlight } from "./agent-record.js";
 import type { PodChange } from "./agent-step.js";
 import { newImage, oldImage, podOf, settingsOf, without } from "./fleet.fixture.js";
-import type { FleetAgent, FleetBudget, FleetPod, FleetRollout, RolloutProgress } from "./fleet.js";
+import type { FleetAgent, FleetBudget, FleetPod, FleetPull, FleetRollout, RolloutProgress } from "./fleet.js";
 import { planFleet, type RolloutVerdict } from "./plan.js";
 import { workloadLimit, type RolloutSettings } from "./rollout-settings.js";
 
 /** What becomes of a sidecar that gets the new image. */
-type Fate = "runs" | "does not start" | "is not ready" | "restarts" | "dies later";
+type Fate = "runs" | "does not start" | "is not ready" | "restarts" | "dies later" | "gets no flags";
 type Pod = FleetPod & { readonly agent: FleetAgent };
 
-const fates: readonly Fate[] = ["does not start", "is not ready", "restarts", "dies later"];
+const fates: readonly Fate[] = ["does not start", "is not ready", "restarts", "dies later", "gets no flags"];
 
 interface Setup {
   /** Of each Pod: its workload, node and fate. */
@@ -26,6 +26,10 @@ type Command =
   | { readonly kind: "kubelet" | "flaps" | "replaced"; readonly pod: number }
   /** The controller of PodDisruptionBudgets counts again. */
   | { readonly kind: "disruption" | "pause" }
+  /** The proxies say no longer who has their flags, or say it again. */
+  | { readonly kind: "proxies" }
+  /** A node gets on with an image. */
+  | { readonly kind: "pull"; readonly of: number }
   /** The operator plans, and is interrupted after so many writes. */
   | { readonly kind: "operator"; readonly writes: number; readonly kubelet: number }
   | { readonly kind: "time"; readonly ms: number };
@@ -41,6 +45,7 @@ const setups = (fate: fc.Arbitrary<Fate>): fc.Arbitrary<Setup> =>
       maxLength: 3,
     }),
     settings: fc.record({
+      prePulls: fc.boolean(),
       maxUnavailable: fc.oneof(
         fc.record({ pods: fc.integer({ min: 1, max: 3 }) }),
         fc.record({ percent: fc.constantFrom(10, 25, 50, 100) }),
@@ -66,6 +71,8 @@ const command: fc.Arbitrary<Command> = fc.oneof(
       kind: fc.constantFrom("disruption" as const, "disruption" as const, "pause" as const),
     }),
   },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant("proxies" as const) }) },
+  { weight: 3, arbitrary: fc.record({ kind: fc.constant("pull" as const), of: fc.nat(3) }) },
   {
     weight: 10,
     arbitrary: fc.record({ kind: fc.constant("operator" as const), writes: fc.nat(8), kubelet: fc.nat(13) }),
@@ -82,12 +89,14 @@ class World {
   readonly #setup: Setup;
   readonly pods: Pod[];
   #budgets: FleetBudget[] = [];
+  #pulls: FleetPull[] = [];
   #nowMs = 1_000_000;
   #version = 1;
   /** As it is stored in the status. */
   #progress: RolloutProgress | undefined;
   #verdict: RolloutVerdict | undefined;
   #isPaused = false;
+  #areProxiesUnknown = false;
 
   constructor(setup: Setup) {
     this.#setup = setup;
@@ -130,6 +139,12 @@ class World {
       }
       case "time":
         this.#nowMs += one.ms;
+        return;
+      case "pull":
+        this.pull(one.of);
+        return;
+      case "proxies":
+        this.#areProxiesUnknown = !this.#areProxiesUnknown;
         return;
       case "pause":
         this.#isPaused = !this.#isPaused;
@@ -175,8 +190,10 @@ class World {
     const { changes, verdicts } = planFleet(
       {
         rollouts: [rollout],
-        pods: this.pods,
+        pods: this.pods.map((pod, index) => this.#told(pod, index)),
+        areProxiesUnknown: this.#areProxiesUnknown,
         budgets: this.#budgets,
+        pulls: this.#pulls,
         namespaces: new Map([["shop", {}]]),
       },
       this.#nowMs,
@@ -189,6 +206,9 @@ class World {
       if (index === 0 && kubelet !== undefined) this.kubelet(kubelet);
     }
     if (left <= 0) return;
+    for (const node of verdicts[0]?.pulls.create ?? []) this.#startPull(node);
+    for (const { name } of verdicts[0]?.pulls.remove ?? [])
+      this.#pulls = this.#pulls.filter((each) => each.name !== name);
     this.#verdict = verdicts[0];
     this.#progress = verdicts[0]?.progress;
   }
@@ -196,12 +216,37 @@ class World {
   /** Lets everything come to rest: no more is interrupted, and Pods that flap are ready again. */
   settle(): void {
     this.#isPaused = false;
+    this.#areProxiesUnknown = false;
     for (let round = 0; round < 400; round++) {
       for (let turn = 0; turn < 3; turn++) for (const index of this.pods.keys()) this.kubelet(index);
+      for (const index of this.#pulls.keys()) this.pull(index);
       this.count();
       this.operate();
       this.#nowMs += 31_000;
     }
+  }
+
+  pull(index: number): void {
+    const pull = this.#pulls[index];
+    if (pull !== undefined) this.#pulls[index] = { ...pull, state: "pulled" };
+  }
+
+  #startPull(node: string): void {
+    const createdMs = this.#nowMs;
+    this.#pulls.push({ name: node, rollout: "u", node, image: newImage, createdMs, state: "pulling" });
+    const open = this.#pulls.filter(
+      ({ state, createdMs: since }) => state === "pulling" && this.#nowMs < since + this.settings.deadlineMs,
+    );
+    expect(open.length, "nodes that pull").to.be.most(this.settings.maxInFlight);
+  }
+
+  /** With what the proxies say of it, if it has to prove itself. */
+  #told(pod: Pod, index: number): Pod {
+    const { agent } = pod;
+    if (agent.record?.isServed !== true) return pod;
+    const gets = agent.image === oldImage || this.#setup.pods[index]?.fate !== "gets no flags";
+    const known = gets && agent.isReady ? "current" : "behind";
+    return { ...pod, agent: { ...agent, served: this.#areProxiesUnknown ? "unknown" : known } };
   }
 
   #rollout(): FleetRollout {
@@ -233,7 +278,10 @@ class World {
   #write({ pod, image, previous, record }: PodChange): void {
     const index = this.pods.findIndex(({ uid }) => uid === pod.uid);
     if (index === -1 || this.#pod(index).resourceVersion !== pod.resourceVersion) return;
-    this.#set(index, {}, { image, record, ...(previous === undefined ? {} : { previous }) });
+    if (record.state === "updating" && previous !== undefined && this.settings.prePulls)
+      expect(this.#pulls.some(({ node, state }) => node === pod.node && state === "pulled")).to.equal(true);
+    const noted = previous === undefined ? record : { ...record, isServed: true };
+    this.#set(index, {}, { image, record: noted, ...(previous === undefined ? {} : { previous }) });
     this.#expectBudgets();
   }
 
@@ -314,10 +362,11 @@ describe("planFleet, whatever happens between its writes", function () {
 
   it("ends every halt with the old image everywhere, and every Pod ready", () => {
     let halts = 0;
-    runs(fc.constantFrom<Fate>("runs", ...fates), (world) => {
+    runs(fc.constantFrom<Fate>("runs", ...fates), (world, { pods }) => {
       expect(world.phase).to.be.oneOf(["Completed", "Halted"]);
       if (world.phase === "Halted") halts++;
-      for (const { agent, isReady } of world.pods) {
+      for (const [index, { agent, isReady }] of world.pods.entries()) {
+        if (pods[index]?.fate === "gets no flags") expect(agent.image, "unproven").to.equal(oldImage);
         if (world.phase === "Halted") expect(agent.image).to.equal(oldImage);
         expect(agent.image).to.be.oneOf([oldImage, newImage]);
         expect(isInFlight(agent.record)).to.equal(false);

@@ -83,6 +83,51 @@ describe("planFleet", () => {
     expect(verdictOf(planned).desired).to.equal(3);
   });
 
+  it("begins with no Pod whose node does not have the image, and has the nodes of a wave pull it", () => {
+    const rollouts = [rolloutOf({ prePulls: true, perNode: 1 })];
+    const pods = ["a", "b", "c"].map((name) => podOf(name, {}, { node: `n-${name}` }));
+    const first = plan(pods, { rollouts });
+    expect([said(first), waits(first)]).to.deep.equal([[], { Image: 3 }]);
+    expect(verdictOf(first).pulls.create, "of the first wave").to.deep.equal(["n-a"]);
+    const pull = { rollout: "uid-of-rollout", image: newImage, createdMs: nowMs, state: "pulled" } as const;
+    const pulls = [{ ...pull, name: "b", node: "n-b" }];
+    const second = plan(pods, { rollouts, pulls });
+    expect(said(second), "whichever has it").to.deep.equal(["b updating 2"]);
+    expect(verdictOf(second).pulls.create).to.deep.equal([]);
+    const held = [podOf("a", {}, { isHeld: true, refusal: "denied", node: "n-a" }), ...pods.slice(1)];
+    expect(
+      verdictOf(plan(held, { rollouts })).pulls.create,
+      "first where nothing else is in the way",
+    ).to.deep.equal(["n-b"]);
+    const done = pods.map(({ key }) => podOf(key.slice(5), renewed));
+    expect(verdictOf(plan(done, { rollouts, pulls })).pulls.remove).to.deep.equal(pulls);
+    expect(said(plan(pods, { rollouts: [rolloutOf()] }))).to.deep.equal(["a updating 2"]);
+  });
+
+  it("begins with nothing while it is not known which sidecars have the proxy's flags", () => {
+    const planned = plan(named(2), { areProxiesUnknown: true });
+    expect(said(planned)).to.deep.equal([]);
+    expect(waits(planned)).to.deep.equal({ Proxies: 2 });
+  });
+
+  it("skips Pods that an API server refuses to change, and begins with no others while they are as many as the threshold", () => {
+    const refused = (name: string, isHeld: boolean): FleetPod =>
+      podOf(name, {}, { refusal: "denied", isHeld });
+    const rollouts = [rolloutOf({ failureThreshold: 2 })];
+    const some = plan([refused("a", true), podOf("b")], { rollouts });
+    expect(said(some)).to.deep.equal(["b updating 2"]);
+    expect(waits(some)).to.deep.equal({ Refused: 1 });
+    expect(verdictOf(some)).to.deep.include({ phase: "Progressing" });
+    const many = plan([refused("b", true), refused("a", true), podOf("c")], { rollouts });
+    expect(said(many)).to.deep.equal([]);
+    expect(waits(many)).to.deep.equal({ Refused: 2, Refusals: 1 });
+    expect(verdictOf(many).refused.map(({ key }) => key)).to.deep.equal(["shop/a", "shop/b"]);
+    const again = plan([refused("a", true), refused("b", false), podOf("c")], { rollouts });
+    expect(said(again), "it is asked again").to.deep.equal(["b updating 2"]);
+    expect(waits(again)).to.deep.equal({ Refused: 1, Refusals: 1 });
+    expect(waits(plan([podOf("a", {}, { isHeld: true })])), "no refusal").to.deep.equal({ Changed: 1 });
+  });
+
   describe("with a Pod under way", () => {
     const step = (agent: object, state: Partial<AgentRecord> = {}, pod: Partial<FleetPod> = {}): string[] =>
       said(plan([podOf("a", { ...renewed, record: { ...record, ...state }, ...agent }, pod)]));
@@ -116,6 +161,31 @@ describe("planFleet", () => {
       const stopped = { ...renewed, imageID: record.imageID, restarts: 0, isStarted: false };
       const unpulled = changeOf(plan([podOf("a", { ...stopped, record: { ...record, ...late } })]));
       expect(unpulled.record.why).to.contain("can pull the image");
+    });
+
+    it("takes a sidecar that had the proxy's flags as proven when it has them again", () => {
+      const had = { isServed: true };
+      expect(step({ served: "current" }, had)).to.deep.equal(["a observing 2"]);
+      expect(step({ served: "behind" }, had)).to.deep.equal([]);
+      expect(step({ served: "unknown" }, had)).to.deep.equal([]);
+      expect(step({}, had), "no proxy can say it").to.deep.equal(["a observing 2"]);
+      expect(step({ served: "behind" }), "it had none before").to.deep.equal(["a observing 2"]);
+      const late = { ...had, begunMs: nowMs - 120 * second };
+      expect(step({ served: "behind" }, late)).to.deep.equal(["a failing 1"]);
+      const pod = podOf("a", { ...renewed, served: "behind", record: { ...record, ...late } });
+      expect(changeOf(plan([pod])).record.why).to.contain("did not in time have what the proxy serves");
+      expect(step({ served: "unknown" }, late), "that is not the image's fault").to.deep.equal([]);
+      expect(step({ served: "unknown", isReady: false }, late)).to.deep.equal(["a failing 1"]);
+    });
+
+    it("lets a sidecar prove itself again that has not kept the proxy's flags", () => {
+      const watched = { isServed: true, state: "observing", atMs: nowMs - 30 * second } as const;
+      expect(step({ served: "current" }, watched)).to.deep.equal(["a updated 2"]);
+      expect(step({ served: "behind" }, watched)).to.deep.equal(["a updating 2"]);
+      expect(step({ served: "unknown" }, watched)).to.deep.equal([]);
+      expect(step({}, watched)).to.deep.equal(["a updated 2"]);
+      const early = { ...watched, atMs: nowMs - second };
+      expect(step({ served: "behind" }, early), "an edit is under way").to.deep.equal([]);
     });
 
     it("watches it for a while, and takes a restart as a failure, but not a moment of not being ready", () => {

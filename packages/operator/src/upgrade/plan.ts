@@ -4,6 +4,7 @@ import { dueMs, nextStep, type PodChange } from "./agent-step.js";
 import { Capacity, type WaitReason } from "./capacity.js";
 import { claims, type ClaimedPod } from "./claims.js";
 import type { Failure, Fleet, FleetPod, FleetRollout, RolloutProgress } from "./fleet.js";
+import { nodesWithImage, planPulls, type PullPlan } from "./plan-pulls.js";
 import { imageToRestore } from "./replaced-image.js";
 import { waveLimit } from "./wave-limit.js";
 
@@ -19,6 +20,9 @@ export interface RolloutVerdict {
   readonly toRevert: number;
   /** Pods that nothing was begun with, by why. */
   readonly waiting: ReadonlyMap<WaitReason, number>;
+  /** Pods that an API server refuses to change, in the order of their names. */
+  readonly refused: readonly FleetPod[];
+  readonly pulls: PullPlan;
   /** The progress that has to be written before anything else is begun. */
   readonly progress: RolloutProgress;
 }
@@ -45,7 +49,7 @@ export function planFleet(fleet: Fleet, nowMs: number): FleetPlan {
   const capacity = new Capacity(fleet.pods, fleet.budgets, inFlight);
   const parts = fleet.rollouts.map((rollout) => {
     const own = claimed.filter((each) => each.rollout === rollout);
-    return planRollout({ rollout, own, steps, capacity, nowMs });
+    return planRollout({ rollout, own, steps, capacity, fleet, nowMs });
   });
   const due = inFlight.flatMap(({ agent: { record }, rollout: { settings } }) =>
     record === undefined ? [] : [dueMs({ record, settings })],
@@ -69,6 +73,7 @@ interface RolloutInputs {
   readonly own: readonly ClaimedPod[];
   readonly steps: readonly PodChange[];
   readonly capacity: Capacity;
+  readonly fleet: Fleet;
   readonly nowMs: number;
 }
 
@@ -90,13 +95,17 @@ function planRollout(inputs: RolloutInputs): RolloutPart {
   const pending = halted === undefined ? own.filter((each) => isPending(each, progress)) : [];
   const tried = (claimed: readonly ClaimedPod[]): Begun =>
     halted === undefined ? beginUpdates(claimed, inputs, progress) : beginReverts(claimed, inputs);
-  const { begun, waiting, dueMs: due } = mayBegin ? tried(halted === undefined ? pending : reverting) : idle;
+  const tries = mayBegin ? tried(halted === undefined ? pending : reverting) : idle;
+  const { begun, waiting, lacking } = tries;
+  const isOnTheWay = pending.length > 0 && settings.refused === undefined;
+  const wanted = isOnTheWay ? lacking : undefined;
+  const pulls = planPulls({ rollout, pulls: inputs.fleet.pulls ?? [], wanted, nowMs: inputs.nowMs });
   const inFlight = own.filter(({ agent }) => isInFlight(agent.record)).length;
   const updated = own.filter((each) => isUpdated(each));
   const isDone = pending.length === 0 && inFlight === 0;
   return {
     begun,
-    dueMs: due,
+    dueMs: Math.min(tries.dueMs, pulls.dueMs),
     verdict: {
       rollout,
       phase: phaseOf(settings, halted, isDone),
@@ -106,6 +115,8 @@ function planRollout(inputs: RolloutInputs): RolloutPart {
       inFlight,
       toRevert: reverting.length,
       waiting,
+      refused: refusedOf(own),
+      pulls,
       progress,
     },
   };
@@ -165,6 +176,12 @@ function isOver(pod: FleetPod): boolean {
   return pod.isEnding || hasEnded(pod);
 }
 
+/** A refusal changes nothing, so it is no failure: nothing goes back because of it. */
+function refusedOf(own: readonly ClaimedPod[]): readonly FleetPod[] {
+  const refused = own.map(({ pod }) => pod).filter((pod) => pod.refusal !== undefined && !isOver(pod));
+  return refused.sort((a, b) => (a.key < b.key ? -1 : 1));
+}
+
 /** True if it has the image, and nothing more is to be seen of it. */
 function isUpdated({ pod, agent, rollout }: ClaimedPod): boolean {
   return !isOver(pod) && agent.image === rollout.settings.image && !isInFlight(agent.record);
@@ -192,14 +209,16 @@ function mayRevert({ uid, settings }: FleetRollout): (claim: ClaimedPod) => bool
 interface Begun {
   readonly begun: readonly PodChange[];
   readonly waiting: ReadonlyMap<WaitReason, number>;
+  /** Nodes that need the image for Pods of this wave, first those of Pods that wait for nothing else. */
+  readonly lacking: readonly string[];
   readonly dueMs: number;
 }
 
-const idle: Begun = { begun: [], waiting: new Map(), dueMs: Infinity };
+const idle: Begun = { begun: [], waiting: new Map(), lacking: [], dueMs: Infinity };
 
 function beginUpdates(
   pending: readonly ClaimedPod[],
-  { rollout, own, capacity, nowMs }: RolloutInputs,
+  { rollout, own, capacity, fleet, nowMs }: RolloutInputs,
   { sinceMs }: RolloutProgress,
 ): Begun {
   const { settings, uid } = rollout;
@@ -211,10 +230,21 @@ function beginUpdates(
   const ended = own.filter((each) => (isUpdated(each) && each.pod.isReady) || isFailed(each)).length;
   const inFlight = own.filter(({ agent }) => isInFlight(agent.record)).length;
   let left = waveLimit(own.filter(({ pod }) => !isOver(pod)).length, ended) - ended - inFlight;
+  // Those refused are tried again; what has no end is to try all others as well.
+  const isRefusedEverywhere = refusedOf(own).length >= settings.failureThreshold;
+  const lacking = { first: new Set<string>(), then: new Set<string>() };
+  const nodes = settings.prePulls ? nodesWithImage(rollout, fleet.pulls ?? []) : undefined;
   const obstacle = ({ pod }: ClaimedPod): WaitReason | undefined => {
     if (pod.phase !== "Running" || !pod.isReady || pod.node === "") return "NotReady";
     if (nowMs < pod.createdMs + settings.minAgeMs) return "Young";
-    return left <= 0 ? "Wave" : capacity.obstacle(pod, rollout);
+    if (isRefusedEverywhere && pod.refusal === undefined) return "Refusals";
+    // How a sidecar was before would not be known.
+    if (fleet.areProxiesUnknown === true) return "Proxies";
+    if (left <= 0) return "Wave";
+    const full = capacity.obstacle(pod, rollout);
+    if (nodes?.has(pod.node) !== false) return full;
+    lacking[full === undefined ? "first" : "then"].add(pod.node);
+    return full ?? "Image";
   };
   const result = begin(pending, obstacle, ({ pod, agent }) => {
     left--;
@@ -225,7 +255,8 @@ function beginUpdates(
     return { pod, image: settings.image, previous, record: { ...record, state: "updating" } };
   });
   const ages = pending.map(({ pod }) => pod.createdMs + settings.minAgeMs).filter((atMs) => atMs > nowMs);
-  return { ...result, dueMs: Math.min(Infinity, ...ages) };
+  const wanted = [...lacking.first, ...lacking.then].slice(0, Math.max(0, left));
+  return { ...result, lacking: wanted, dueMs: Math.min(Infinity, ...ages) };
 }
 
 function beginReverts(reverting: readonly ClaimedPod[], { rollout, capacity, nowMs }: RolloutInputs): Begun {
@@ -236,14 +267,14 @@ function beginReverts(reverting: readonly ClaimedPod[], { rollout, capacity, now
     capacity.take(pod, rollout);
     return { pod, image, record: { ...record, state: "reverting", atMs: nowMs } };
   });
-  return { ...result, dueMs: Infinity };
+  return { ...result, lacking: [], dueMs: Infinity };
 }
 
 function begin(
   candidates: readonly ClaimedPod[],
   obstacle: (claim: ClaimedPod) => WaitReason | undefined,
   change: (claim: ClaimedPod) => PodChange | undefined,
-): Omit<Begun, "dueMs"> {
+): Pick<Begun, "begun" | "waiting"> {
   const begun: PodChange[] = [];
   const waiting = new Map<WaitReason, number>();
   for (const candidate of [...candidates].sort((a, b) => (a.pod.key < b.pod.key ? -1 : 1))) {

@@ -20,6 +20,8 @@ export interface RolloutSettings {
   readonly failureThreshold: number;
   readonly rollsBack: boolean;
   readonly isPaused: boolean;
+  /** Whether a node has to have the image before a sidecar there gets it. */
+  readonly prePulls: boolean;
 }
 
 /** The settings of a stored spec. The resource type has checked it; an older one may not have. */
@@ -46,6 +48,7 @@ export function rolloutSettings(spec: AgentRolloutSpec): RolloutSettings {
     failureThreshold: spec.failureThreshold,
     rollsBack: spec.rollbackOnHalt,
     isPaused: spec.paused,
+    prePulls: spec.prePull === true,
   };
 }
 

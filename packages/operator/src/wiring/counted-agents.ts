@@ -1,5 +1,6 @@
 import { runnableComponent, type Component } from "@bunting/runtime";
 import { statusTokenSecret } from "../certificates/status-token-secret.js";
+import type { ProxyAgents } from "../controllers/agents/proxy-agents.js";
 import { proxySettings } from "../settings.js";
 import { version } from "../version.js";
 import type { OperatorWiring } from "./operator-parts.js";
@@ -9,11 +10,14 @@ export interface CountedAgents {
   readonly leading: () => readonly Component[];
   /** To be called for each FeatureFlag whose status speaks of agents; undefined if nobody counts them. */
   readonly onCounted: ((key: string) => void) | undefined;
+  /** Whom to ask; undefined likewise. */
+  readonly proxies: ProxyAgents | undefined;
 }
 
 /** The agents of FeatureFlags, as the proxies tell them to the leader; none if their number is not wanted, or somebody else deploys the proxy. */
 export function countedAgents({ options, parts, context, cluster, watches }: OperatorWiring): CountedAgents {
-  if (!options.statusAgents || options.proxy === "never") return { leading: () => [], onCounted: undefined };
+  if (!options.statusAgents || options.proxy === "never")
+    return { leading: () => [], onCounted: undefined, proxies: undefined };
   const { namespace } = options;
   const { client } = cluster;
   const tokens = new parts.SecretWatch(statusTokenSecret, { watches, namespace, context });
@@ -34,5 +38,6 @@ export function countedAgents({ options, parts, context, cluster, watches }: Ope
       runnableComponent(status, "asks them, and says what they tell"),
     ],
     onCounted: (key) => status.counted(key),
+    proxies,
   };
 }

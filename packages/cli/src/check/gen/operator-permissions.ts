@@ -598,6 +598,24 @@ export const operatorPermissions = [
   },
   {
     "scope": "namespace",
+    "onlyIf": {
+      "option": "agent-rollouts",
+      "is": [
+        "true"
+      ]
+    },
+    "apiGroup": "",
+    "resources": [
+      "pods"
+    ],
+    "verbs": [
+      "create",
+      "delete"
+    ],
+    "why": "has nodes pull an image before sidecars there get it; a ValidatingAdmissionPolicy lets it create no other Pods"
+  },
+  {
+    "scope": "namespace",
     "apiGroup": "apps",
     "resources": [
       "deployments"

@@ -9,23 +9,35 @@ import {
 import { isAborted, type Context, type Runnable, type WorkResult } from "@bunting/runtime";
 import { agentRolloutApiVersion, agentRolloutType, type AgentRollout } from "../../api/agent-rollout.js";
 import type { PodChange } from "../../upgrade/agent-step.js";
-import type { Fleet, FleetPod, FleetRollout } from "../../upgrade/fleet.js";
+import type { Fleet, FleetRollout } from "../../upgrade/fleet.js";
 import { planFleet, type RolloutVerdict } from "../../upgrade/plan.js";
 import { rolloutSettings } from "../../upgrade/rollout-settings.js";
 import { Controller } from "../controller.js";
 import type { ControllerMetrics } from "../controller-metrics.js";
 import { podType } from "../../api/core-types.js";
 import type { AgentRolloutMetrics } from "./agent-rollout-metrics.js";
+import type { ProxyAgents } from "../agents/proxy-agents.js";
 import { FleetWatches } from "./fleet-watches.js";
+import { ImagePulls } from "./image-pulls.js";
+import { RefusedPods } from "./refused-pods.js";
+import { ServedAgents } from "./served-agents.js";
 import { upgradePatch } from "./upgrade-patch.js";
 import { RolloutStatuses } from "./rollout-statuses.js";
 
 export interface AgentRolloutControllerOptions {
-  readonly client: Pick<RestClient, "patch" | "apply">;
+  readonly client: Pick<RestClient, "patch" | "apply" | "create" | "delete">;
   readonly watches: ClusterWatches;
   readonly events: Pick<EventRecorder, "record">;
-  /** Namespaces whose Pods are left alone. */
-  readonly exempt: ReadonlySet<string>;
+  readonly namespaces: {
+    /** The operator's. */
+    readonly own: string;
+    /** Secrets of that, with which nodes pull images. */
+    readonly pullSecrets: readonly string[];
+    /** Those whose Pods are left alone. */
+    readonly exempt: ReadonlySet<string>;
+  };
+  /** Who say which sidecars have their flags; undefined if nobody asks them. */
+  readonly proxies: Pick<ProxyAgents, "readOf"> | undefined;
   readonly context: Context<ControllerMetrics & AgentRolloutMetrics>;
 }
 
@@ -33,19 +45,12 @@ type StoredRollout = AgentRollout & KubeObject;
 
 /** All rollouts share the budgets, so they are planned together. */
 const fleetKey = "fleet";
-/** Changes come in bursts. */
+/** Changes come in bursts. Where proxies are asked each time, that costs them something. */
 const settleMs = 100;
+const settleAskingMs = 1_000;
 /** Steps that are due and can't be made are tried again after that. */
 const overdueMs = 1_000;
-/** For so long a Pod is left alone that an API server has refused to change. */
-const heldMs = 30_000;
 const fieldManager = "bunting-operator-agent-rollout";
-
-/** A change of a Pod that an API server has refused, and the version of the Pod then. */
-interface Refusal {
-  readonly resourceVersion: string;
-  readonly untilMs: number;
-}
 
 /**
  * Gives running sidecars the images that AgentRollouts ask for: it reads what there is, has it planned, and writes. It keeps nothing that is not in the
@@ -57,26 +62,34 @@ export class AgentRolloutController implements Runnable {
   readonly #controller: Controller;
   readonly #fleet: FleetWatches;
   readonly #statuses: RolloutStatuses;
-  /** By uid of the Pod. */
-  readonly #refused = new Map<string, Refusal>();
+  readonly #refused: RefusedPods;
+  readonly #served: ServedAgents;
+  readonly #pulls: ImagePulls;
+  readonly #settleMs: number;
   #rollouts: RunningInformer<StoredRollout, never> | undefined;
   #measured: ReadonlySet<string> = new Set();
 
   constructor(options: AgentRolloutControllerOptions) {
-    const { client, watches, events, exempt, context } = options;
+    const { client, watches, events, namespaces, proxies, context } = options;
+    const { own, pullSecrets } = namespaces;
     this.#options = options;
     this.#controller = new Controller({
       name: "agent-rollout",
       reconcile: (_key, signal) => this.#reconcile(signal),
       context,
     });
-    this.#fleet = new FleetWatches(watches, exempt, () => this.#changed());
+    this.#fleet = new FleetWatches(watches, namespaces, () => this.#changed());
     this.#statuses = new RolloutStatuses(client, events, context);
+    this.#refused = new RefusedPods(context.clock);
+    this.#served = new ServedAgents(proxies);
+    this.#pulls = new ImagePulls({ client, namespace: own, pullSecrets, context });
+    this.#settleMs = proxies === undefined ? settleMs : settleAskingMs;
   }
 
   async run(signal: AbortSignal): Promise<void> {
     this.#statuses.clear();
     this.#refused.clear();
+    this.#pulls.clear();
     this.#rollouts = this.#options.watches.inform<StoredRollout>(
       { type: agentRolloutType },
       { handler: { changed: () => this.#changed(), synced: () => this.#changed() } },
@@ -87,13 +100,14 @@ export class AgentRolloutController implements Runnable {
   }
 
   #changed(): void {
-    this.#controller.after(fleetKey, settleMs);
+    this.#controller.after(fleetKey, this.#settleMs);
   }
 
   async #reconcile(signal: AbortSignal): Promise<WorkResult | undefined> {
     const stored = [...(this.#rollouts?.informer.store.list() ?? [])];
     this.#statuses.keep(new Set(stored.map(({ metadata: { uid = "" } }) => uid)));
     if (stored.length === 0) {
+      this.#refused.clear();
       await this.#fleet.stop();
       this.#measure([]);
       return undefined;
@@ -101,19 +115,27 @@ export class AgentRolloutController implements Runnable {
     this.#fleet.begin(signal);
     const { fleet } = this.#fleet;
     if (fleet === undefined) return undefined;
-    const nowMs = this.#options.context.clock.now();
     const rollouts = stored.map((each) => this.#rolloutOf(each));
-    const pods = fleet.pods.map((pod) => this.#held(pod));
-    const { changes, verdicts, dueMs } = planFleet({ ...fleet, rollouts, pods }, nowMs);
-    for (const change of changes) {
-      if (this.#isHeld(change.pod)) continue;
-      await this.#make(change, rollouts, signal);
-    }
+    const pods = await this.#served.told(this.#refused.mark(fleet.pods), signal);
+    const areProxiesUnknown = this.#served.isUnknown;
+    const nowMs = this.#options.context.clock.now();
+    const pulls = this.#pulls.withRefused(fleet.pulls ?? []);
+    const planned = planFleet({ ...fleet, rollouts, pods, pulls, areProxiesUnknown }, nowMs);
+    const { verdicts, dueMs } = planned;
+    for (const change of await this.#served.noted(planned.changes, signal))
+      if (change.pod.isHeld !== true) await this.#make(change, rollouts, signal);
+    for (const verdict of verdicts) await this.#pulls.make(verdict.pulls, verdict.rollout, signal);
     this.#measure(verdicts);
     const waits = await this.#write(stored, verdicts, signal);
+    const isAsked = this.#served.isUnknown || pods.some(({ agent }) => agent?.served !== undefined);
     const requeueAfterMs = Math.max(
-      settleMs,
-      Math.min(Math.max(dueMs - nowMs, overdueMs), waits, this.#heldLeftMs()),
+      this.#settleMs,
+      Math.min(
+        Math.max(dueMs - nowMs, overdueMs),
+        waits,
+        this.#refused.leftMs,
+        isAsked ? settleAskingMs : Infinity,
+      ),
     );
     return requeueAfterMs === Infinity ? undefined : { requeueAfterMs };
   }
@@ -156,29 +178,22 @@ export class AgentRolloutController implements Runnable {
         await client.patch(scope, "json", upgradePatch(change), signal, { query: { fieldManager } }),
       );
     } catch (error) {
-      if (isAborted(signal) || !(error instanceof KubeError) || !ofPod.has(error.code)) throw error;
+      if (isAborted(signal) || !(error instanceof KubeError) || !isOfPod(error)) throw error;
       this.#refuse(change, rollouts, error);
       return;
     }
+    this.#refused.changed(pod);
     context.metrics.rolloutChanged(record.state);
     context.logger.info({ pod: pod.key, state: record.state, image: change.image }, "a sidecar is upgraded");
     if (record.why !== undefined && (record.state === "failing" || record.state === "failed"))
       this.#tell(change, rollouts, "UpgradeFailed", record.why);
   }
 
-  /** Somebody else may have changed the Pod, and the watch will tell. Or it is never accepted, which people have to know. */
   #refuse(change: PodChange, rollouts: Fleet["rollouts"], error: KubeError): void {
-    const { clock, metrics } = this.#options.context;
-    const { uid, resourceVersion } = change.pod;
-    this.#refused.set(uid, { resourceVersion, untilMs: clock.monotonicMs() + heldMs });
-    if (error.code === "CONFLICT" || error.code === "NOT_FOUND") return;
-    metrics.rolloutRefused();
-    this.#tell(
-      change,
-      rollouts,
-      "UpgradeRefused",
-      `Its sidecar can't be given ${change.image}: ${error.message}`,
-    );
+    const why = this.#refused.note(change.pod, error);
+    if (why === undefined) return;
+    this.#options.context.metrics.rolloutRefused();
+    this.#tell(change, rollouts, "UpgradeRefused", `Its sidecar can't be given ${change.image}: ${why}`);
   }
 
   #tell({ pod, record }: PodChange, rollouts: Fleet["rollouts"], reason: string, note: string): void {
@@ -198,27 +213,6 @@ export class AgentRolloutController implements Runnable {
       ...related,
       ...{ type: "Warning", reason, action: "Upgrade", note },
     });
-  }
-
-  #isHeld({ uid, resourceVersion }: FleetPod): boolean {
-    const refusal = this.#refused.get(uid);
-    if (refusal === undefined) return false;
-    const isHeld =
-      refusal.resourceVersion === resourceVersion &&
-      this.#options.context.clock.monotonicMs() < refusal.untilMs;
-    if (!isHeld) this.#refused.delete(uid);
-    return isHeld;
-  }
-
-  #held(pod: FleetPod): FleetPod {
-    return this.#isHeld(pod) ? { ...pod, isHeld: true } : pod;
-  }
-
-  #heldLeftMs(): number {
-    const nowMs = this.#options.context.clock.monotonicMs();
-    // A refusal that nobody has asked for again is of a Pod that is gone.
-    for (const [uid, { untilMs }] of this.#refused) if (untilMs + heldMs < nowMs) this.#refused.delete(uid);
-    return Math.min(Infinity, ...Array.from(this.#refused.values(), ({ untilMs }) => untilMs - nowMs));
   }
 
   #measure(verdicts: readonly RolloutVerdict[]): void {
@@ -249,5 +243,9 @@ export class AgentRolloutController implements Runnable {
 
 const measuredStates = ["desired", "updated", "in-flight", "failed", "waiting"] as const;
 
-/** Errors that are about one Pod, so that others can be changed. */
 const ofPod: ReadonlySet<KubeError["code"]> = new Set(["CONFLICT", "NOT_FOUND", "INVALID", "FORBIDDEN"]);
+
+/** True for an error that is about one Pod, so that others can be changed. Where a webhook can't be called, the error is an internal one. */
+function isOfPod({ code, reason }: KubeError): boolean {
+  return ofPod.has(code) || reason === "InternalError";
+}

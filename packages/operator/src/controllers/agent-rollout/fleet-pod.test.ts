@@ -76,10 +76,12 @@ describe("storedPod", () => {
         { nodeName: "n" },
         {
           ...{ phase: "Running", initContainerStatuses: statuses },
+          podIPs: [{ ip: "10.0.0.1" }, { ip: "fd00::1" }],
           conditions: [{ type: "Ready", status: "True" }],
         },
       ),
     );
+    expect(fleet.addresses).to.deep.equal(["10.0.0.1", "fd00::1"]);
     expect(fleet).to.deep.include({ node: "n", phase: "Running", isReady: true, isEnding: false });
     expect(fleet.agent).to.deep.include({ imageID: "id", isStarted: true, isReady: true, restarts: 2 });
     expect(fleet.agent?.record?.state).to.equal("updated");

@@ -4,18 +4,22 @@ import type { PodManifest } from "../../api/pod-manifest.js";
 import { isImageReference } from "../../desired/image-reference.js";
 import { wantsFlags } from "../../pod/injection-request.js";
 import { parseRecord } from "../../upgrade/agent-record.js";
-import type { FleetAgent, FleetPod, Labels } from "../../upgrade/fleet.js";
+import type { FleetAgent, FleetPod, FleetPull, Labels } from "../../upgrade/fleet.js";
+import { fleetPull } from "./fleet-pull.js";
 import { hasReadyCondition, type PodConditions } from "../pods/pod-conditions.js";
 import { workloadOfPod } from "../pods/workload-of-pod.js";
 
 /** A Pod as it is kept in memory. */
 export interface StoredPod extends KubeObject {
   readonly fleet: FleetPod;
+  /** Of a Pod by which a node pulls an image. */
+  readonly pull?: FleetPull;
 }
 
 interface LivePod extends PodManifest {
   readonly status?: {
     readonly phase?: string;
+    readonly podIPs?: readonly { readonly ip: string }[];
     readonly conditions?: PodConditions;
     readonly containerStatuses?: readonly ContainerStatus[];
     readonly initContainerStatuses?: readonly ContainerStatus[];
@@ -40,15 +44,18 @@ export function storedPod(object: KubeObject): StoredPod {
   const { metadata, spec, status = {} } = pod;
   const { name, namespace = "", uid = "", resourceVersion = "" } = metadata;
   const agent = agentOf(pod);
+  const pull = fleetPull(object);
   const created: unknown = metadata["creationTimestamp"];
   const { nodeName } = spec as { readonly nodeName?: string };
   const labels: Labels = agent === undefined ? {} : (metadata.labels ?? {});
   return {
     metadata: { name, namespace, uid, resourceVersion },
+    ...(pull === undefined ? {} : { pull }),
     fleet: {
       ...{ key: `${namespace}/${name}`, namespace, uid, resourceVersion, labels },
       workload: workloadOfPod(object)?.key ?? `${namespace}/Pod/${name}`,
       node: nodeName ?? "",
+      addresses: agent === undefined ? [] : (status.podIPs ?? []).map(({ ip }) => ip),
       createdMs: typeof created === "string" ? Date.parse(created) : 0,
       phase: status.phase ?? "",
       isEnding: metadata["deletionTimestamp"] !== undefined,

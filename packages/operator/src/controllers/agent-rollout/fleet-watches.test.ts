@@ -46,7 +46,7 @@ describe("FleetWatches", () => {
     stores = new Map();
     handlers = new Map();
     [open, hasSynced] = [0, true];
-    fleet = new FleetWatches(watches, new Set(["kube-system"]), () => undefined);
+    fleet = new FleetWatches(watches, { exempt: new Set(["kube-system"]), own: "bunting" }, () => undefined);
     abort = new AbortController();
     fleet.begin(abort.signal);
   });

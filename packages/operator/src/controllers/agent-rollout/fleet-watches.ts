@@ -15,13 +15,22 @@ import { storedPod, type StoredPod } from "./fleet-pod.js";
 export class FleetWatches {
   readonly #watches: ClusterWatches;
   readonly #exempt: ReadonlySet<string>;
+  readonly #own: string;
   readonly #onChange: () => void;
   #running: RunningWatches | undefined;
 
-  /** @param exempt namespaces whose Pods are left alone */
-  constructor(watches: ClusterWatches, exempt: ReadonlySet<string>, onChange: () => void) {
+  /**
+   * @param namespaces.exempt those whose Pods are left alone
+   * @param namespaces.own in which Pods of ours have nodes pull images: in others such a Pod is somebody else's
+   */
+  constructor(
+    watches: ClusterWatches,
+    { exempt, own }: { readonly exempt: ReadonlySet<string>; readonly own: string },
+    onChange: () => void,
+  ) {
     this.#watches = watches;
     this.#exempt = exempt;
+    this.#own = own;
     this.#onChange = onChange;
   }
 
@@ -49,11 +58,15 @@ export class FleetWatches {
     if (running === undefined) return undefined;
     const { pods, budgets, namespaces } = running;
     if (![pods, budgets, namespaces].every(({ informer }) => informer.hasSynced)) return undefined;
+    const stored = [...pods.informer.store.list()];
     const labels = [...namespaces.informer.store.list()].map(
       ({ metadata }) => [metadata.name, metadata.labels ?? {}] as const,
     );
     return {
-      pods: [...pods.informer.store.list()].map((pod) => newest(pod, running.written)),
+      pods: stored.map((pod) => newest(pod, running.written)),
+      pulls: stored.flatMap(({ metadata, pull }) =>
+        pull === undefined || metadata.namespace !== this.#own ? [] : [pull],
+      ),
       budgets: Array.from(budgets.informer.store.list(), ({ budget }) => budget),
       namespaces: new Map(labels.filter(([name]) => !this.#exempt.has(name))),
     };

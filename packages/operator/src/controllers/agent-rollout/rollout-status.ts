@@ -31,7 +31,9 @@ export function rolloutStatusOf(
   const { phase, desired, updated, ready, inFlight, progress } = verdict;
   const { image, sinceMs, halted, failures } = progress;
   const observed = generation === undefined ? {} : { observedGeneration: generation };
-  let conditions: readonly Condition[] = before.conditions ?? [];
+  let conditions: readonly Condition[] = (before.conditions ?? []).filter(
+    ({ type }) => type !== imageCondition || verdict.rollout.settings.prePulls,
+  );
   for (const condition of conditionsOf(verdict))
     conditions = setCondition(conditions, { ...condition, ...observed }, nowMs);
   return {
@@ -46,7 +48,7 @@ export function rolloutStatusOf(
 type NewCondition = Omit<Condition, "lastTransitionTime" | "observedGeneration">;
 
 function conditionsOf(verdict: RolloutVerdict): readonly NewCondition[] {
-  const { rollout, phase, progress } = verdict;
+  const { rollout, phase, progress, refused: refusedPods } = verdict;
   const { refused } = rollout.settings;
   const isHalted = progress.halted !== undefined;
   return [
@@ -65,7 +67,44 @@ function conditionsOf(verdict: RolloutVerdict): readonly NewCondition[] {
       reason: isHalted ? "TooManyFailures" : "NotHalted",
       message: isHalted ? haltMessage(verdict) : "It has not failed as often as its threshold.",
     },
+    {
+      type: "UpgradeRefused",
+      status: refusedPods.length > 0 ? "True" : "False",
+      reason: refusedPods.length > 0 ? "ChangesRefused" : "NoneRefused",
+      message: refusalMessage(verdict),
+    },
+    ...(rollout.settings.prePulls ? [imageConditionOf(verdict)] : []),
   ];
+}
+
+const imageCondition = "ImagePulled";
+
+function imageConditionOf({ pulls: { troubled }, waiting }: RolloutVerdict): NewCondition {
+  const condition = (status: NewCondition["status"], reason: string, message: string): NewCondition => ({
+    ...{ type: imageCondition, status, reason, message },
+  });
+  const [first] = troubled;
+  if (first?.trouble !== undefined) {
+    const which =
+      troubled.length === 1 ? first.node : `${troubled.length} nodes, the first of them ${first.node}`;
+    const why = first.trouble.replace(/\.$/, "");
+    const message = `The image is not there, or can't be run, on ${which}: ${why}. Sidecars there keep theirs until it can.`;
+    return condition("False", "CannotPull", message);
+  }
+  return waiting.has("Image")
+    ? condition("False", "Pulling", "Nodes pull the image.")
+    : condition("True", "Pulled", "The image was there on each node before a sidecar there was given it.");
+}
+
+function refusalMessage({ refused, rollout: { settings } }: RolloutVerdict): string {
+  const [first] = refused;
+  if (first?.refusal === undefined) return "No API server refuses to change one of its Pods.";
+  const which = refused.length === 1 ? first.key : `${refused.length} Pods, the first of them ${first.key}`;
+  const others =
+    refused.length < settings.failureThreshold
+      ? "Others are not kept waiting for that."
+      : "Nothing is begun with others meanwhile, because there are as many as spec.failureThreshold; what was updated stays so.";
+  return `An API server refuses to change ${which}: ${first.refusal.replace(/\.$/, "")}. It is asked again every half a minute. ${others}`;
 }
 
 /** A sentence about how far it is, and what it waits for. */

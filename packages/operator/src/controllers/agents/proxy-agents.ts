@@ -2,7 +2,8 @@ import type { ClusterWatches, RunningInformer } from "@bunting/kube";
 import { RateLimitedLog, type Context, type Runnable } from "@bunting/runtime";
 import type { ProxySettings } from "../../desired/proxy/proxy-settings.js";
 import { proxyPod, proxyPods, type ProxyPod } from "../proxy/proxy-pod.js";
-import { readAgents } from "./read-agents.js";
+import { readAgents, readAgentsOf, type ProxyEndpoint } from "./read-agents.js";
+import { toldAddresses, type AddressAnswer, type ToldAddresses } from "./told-addresses.js";
 import type { TopicAgents } from "./told-agents.js";
 
 export interface ProxyAgentsOptions {
@@ -13,6 +14,7 @@ export interface ProxyAgentsOptions {
   readonly context: Pick<Context, "clock" | "logger">;
   /** Replaced by tests whose Pods do not answer. */
   readonly read?: typeof readAgents;
+  readonly readOf?: typeof readAgentsOf;
 }
 
 /** Reads of all Pods of the proxy which agents they have. The Pods are watched, so that a look costs the API server nothing. */
@@ -42,29 +44,41 @@ export class ProxyAgents implements Runnable {
    * @returns undefined if it is not known of each Pod that may have agents, or none says it
    */
   async read(signal: AbortSignal): Promise<readonly (readonly TopicAgents[])[] | undefined> {
-    const token = this.#options.token();
-    const { hasSynced, store } = this.#pods.informer;
-    if (token === undefined || !hasSynced) return undefined;
-    const told = await Promise.all([...store.list()].map((pod) => this.#readPod(pod, token, signal)));
-    const known = told.filter((one) => one !== undefined);
-    return known.length === told.length && known.length > 0 ? known : undefined;
+    const { read = readAgents } = this.#options;
+    const told = await this.#askAll((endpoint) => read(endpoint, signal), signal);
+    const known = (told ?? []).map((one) => (one === "nobody" || one === "absent" ? [] : one));
+    const all = known.filter((one) => one !== "unknown" && one !== "silent");
+    return all.length === known.length && all.length > 0 ? all : undefined;
   }
 
-  async #readPod(
-    { metadata, podIp, isReady }: ProxyPod,
-    token: string,
+  /** What the subscribers from these addresses have. */
+  async readOf(addresses: readonly string[], signal: AbortSignal): Promise<ToldAddresses> {
+    const { readOf = readAgentsOf } = this.#options;
+    const told = await this.#askAll((endpoint) => readOf(endpoint, addresses, signal), signal);
+    return told === undefined ? { kind: "unknown" } : toldAddresses(told);
+  }
+
+  /** Undefined before the Pods, or the token, are known. */
+  async #askAll<T>(
+    ask: (endpoint: ProxyEndpoint) => Promise<T | undefined>,
     signal: AbortSignal,
-  ): Promise<readonly TopicAgents[] | undefined> {
-    if (podIp === undefined) return [];
-    const { settings, read = readAgents } = this.#options;
-    try {
-      return await read({ host: podIp, port: settings.ports.management, token }, signal);
-    } catch (error) {
-      if (!isReady) return [];
-      const message =
-        "a proxy does not say which agents it has: the status of FeatureFlags stays as it is meanwhile";
-      if (!signal.aborted) this.#log.warn("unread", { error, pod: metadata.name }, message);
-      return undefined;
-    }
+  ): Promise<readonly (T | Exclude<AddressAnswer, readonly unknown[]>)[] | undefined> {
+    const { settings, token } = this.#options;
+    const { hasSynced, store } = this.#pods.informer;
+    const presented = token();
+    if (presented === undefined || !hasSynced) return undefined;
+    const asked = Array.from(store.list(), async ({ metadata, podIp, isReady }) => {
+      if (podIp === undefined) return "absent";
+      try {
+        return (await ask({ host: podIp, port: settings.ports.management, token: presented })) ?? "silent";
+      } catch (error) {
+        if (!isReady) return "nobody";
+        const message =
+          "a proxy does not say which agents it has: the status of FeatureFlags stays as it is meanwhile, and no sidecar gets another image";
+        if (!signal.aborted) this.#log.warn("unread", { error, pod: metadata.name }, message);
+        return "unknown";
+      }
+    });
+    return Promise.all(asked);
   }
 }

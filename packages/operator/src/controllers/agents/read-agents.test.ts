@@ -1,7 +1,7 @@
 import { createServer, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { expect } from "chai";
-import { readAgents } from "./read-agents.js";
+import { readAgents, readAgentsOf, type ProxyEndpoint } from "./read-agents.js";
 
 const signal = new AbortController().signal;
 const one = { topic: "shop/checkout", uid: "u", generation: 1, subscribers: 3, current: 2, refusing: 0 };
@@ -16,11 +16,15 @@ describe("readAgents", () => {
   });
 
   async function read(answer: RequestListener): ReturnType<typeof readAgents> {
+    return readAgents(await endpointOf(answer), signal);
+  }
+
+  async function endpointOf(answer: RequestListener): Promise<ProxyEndpoint> {
     const server = createServer(answer);
     servers.push(server);
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     const { port } = server.address() as AddressInfo;
-    return readAgents({ host: "127.0.0.1", port, token: "secret" }, signal);
+    return { host: "127.0.0.1", port, token: "secret" };
   }
 
   const answering =
@@ -47,6 +51,27 @@ describe("readAgents", () => {
     };
     const told = await read(({ url = "" }, response) => void response.end(JSON.stringify(pages[url])));
     expect(told).to.deep.equal([{ ...one, current: 3 }, two]);
+  });
+
+  it("asks for addresses, a hundred at a time, and with none to know whether there is an answer", async () => {
+    const asked: number[] = [];
+    const endpoint = await endpointOf(({ url = "" }, response) => {
+      const addresses = new URL(url, "http://proxy").searchParams.get("addresses")?.split(",") ?? [];
+      asked.push(addresses.filter((each) => each !== "").length);
+      response.end(
+        JSON.stringify({
+          addresses: addresses.map((address) => ({ address, subscriptions: 1, current: 1 })),
+        }),
+      );
+    });
+    const addresses = Array.from({ length: 250 }, (_, index) => `fd00::${index}`);
+    const told = await readAgentsOf(endpoint, addresses, signal);
+    expect(told?.map(({ address }) => address)).to.deep.equal(addresses);
+    expect(asked.splice(0)).to.deep.equal([100, 100, 50]);
+    await readAgentsOf(endpoint, [], signal);
+    expect(asked).to.deep.equal([0]);
+    const older = await endpointOf(answering(JSON.stringify({ topics: [one] })));
+    expect(await readAgentsOf(older, ["10.0.0.1"], signal)).to.equal(undefined);
   });
 
   for (const [what, answer] of [

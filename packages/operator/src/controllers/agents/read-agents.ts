@@ -1,4 +1,5 @@
 import { askProxy } from "../proxy/ask-proxy.js";
+import type { AddressAgents } from "./told-addresses.js";
 import type { TopicAgents } from "./told-agents.js";
 
 /** The management port of a proxy. */
@@ -43,23 +44,58 @@ interface AgentsPage {
 
 /** A proxy that knows no pages answers with all topics at once. */
 async function readPage(
-  { host, port, token }: ProxyEndpoint,
+  endpoint: ProxyEndpoint,
   from: number,
   signal: AbortSignal,
 ): Promise<AgentsPage | undefined> {
-  const headers = { authorization: `Bearer ${token}`, accept: "application/json" };
-  const page = { host, port, path: `/status?agents&from=${from}`, headers };
-  const { statusCode, text } = await askProxy(page, signal);
-  if (statusCode === 404) return undefined;
-  if (statusCode !== 200) throw new Error(`/status answered ${statusCode}`);
-  return pageIn(text);
-}
-
-/** Undefined where there is no list: a proxy from before there was one. */
-function pageIn(text: string): AgentsPage | undefined {
-  const { topics, next } = JSON.parse(text) as { readonly topics?: unknown; readonly next?: unknown };
+  const answer = await readStatus(endpoint, `/status?agents&from=${from}`, signal);
+  // A proxy from before there was a list has none.
+  const { topics, next } = answer as { readonly topics?: unknown; readonly next?: unknown };
   const listed = Array.isArray(topics) && topics.every(hasCounts) ? topics : undefined;
   return listed && { topics: listed, next: typeof next === "number" ? next : undefined };
+}
+
+/** A proxy answers for no more than 128. */
+const addressesAtOnce = 100;
+
+/**
+ * Reads what a proxy's subscribers from these addresses have.
+ *
+ * @returns undefined if it is a proxy that does not say
+ * @throws Error if it does not answer, or refuses to
+ */
+export async function readAgentsOf(
+  endpoint: ProxyEndpoint,
+  addresses: readonly string[],
+  signal: AbortSignal,
+): Promise<readonly AddressAgents[] | undefined> {
+  const all: AddressAgents[] = [];
+  for (let from = 0; from === 0 || from < addresses.length; from += addressesAtOnce) {
+    const some = addresses.slice(from, from + addressesAtOnce).map((each) => encodeURIComponent(each));
+    const answer = await readStatus(endpoint, `/status?agents&addresses=${some.join()}`, signal);
+    const { addresses: told } = answer as { readonly addresses?: unknown };
+    if (!Array.isArray(told) || !told.every(isOfAddress)) return undefined;
+    all.push(...told);
+  }
+  return all;
+}
+
+/** An empty answer if there is no such page. */
+async function readStatus(
+  { host, port, token }: ProxyEndpoint,
+  path: string,
+  signal: AbortSignal,
+): Promise<object> {
+  const headers = { authorization: `Bearer ${token}`, accept: "application/json" };
+  const { statusCode, text } = await askProxy({ host, port, path, headers }, signal);
+  if (statusCode === 404) return {};
+  if (statusCode !== 200) throw new Error(`/status answered ${statusCode}`);
+  return JSON.parse(text) as object;
+}
+
+function isOfAddress(value: unknown): value is AddressAgents {
+  const { address, subscriptions, current } = (value ?? {}) as Record<string, unknown>;
+  return typeof address === "string" && [subscriptions, current].every(Number.isSafeInteger);
 }
 
 function hasCounts(value: unknown): value is TopicAgents {

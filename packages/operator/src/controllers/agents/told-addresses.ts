@@ -1,0 +1,47 @@
+/** What proxies say of subscribers from an address: the answer to `/status?agents&addresses=…`, as far as it is for us. */
+export interface AddressAgents {
+  readonly address: string;
+  readonly subscriptions: number;
+  /** Of these, how many have what is served. */
+  readonly current: number;
+}
+
+/**
+ * What all proxies say of some addresses together. `silent`: there are no proxies, or none that says such a thing, as the
+ * open-feature-operator's. `unknown`: one that may have subscribers from there does not answer now.
+ */
+export type ToldAddresses =
+  | { readonly kind: "silent" }
+  | { readonly kind: "unknown" }
+  | { readonly kind: "told"; readonly agents: ReadonlyMap<string, AddressAgents> };
+
+/**
+ * What a proxy answers, or why it does not. `absent`: it has no address yet, or no longer. `silent`: it can't say it.
+ * `nobody`: it is not Ready. `unknown`: it is, and may serve somebody.
+ */
+export type AddressAnswer = readonly AddressAgents[] | "absent" | "silent" | "nobody" | "unknown";
+
+export function toldAddresses(all: readonly AddressAnswer[]): ToldAddresses {
+  const answers = all.filter((answer) => answer !== "absent");
+  if (answers.every((answer) => answer === "silent")) return { kind: "silent" };
+  const agents = new Map<string, AddressAgents>();
+  let isTold = false;
+  for (const answer of answers) {
+    if (answer === "nobody") continue;
+    // While proxies are replaced, the sidecar may be at one from before there was an answer.
+    if (answer === "unknown" || answer === "silent") return { kind: "unknown" };
+    isTold = true;
+    for (const one of answer) agents.set(one.address, sumOf(one, agents.get(one.address)));
+  }
+  return isTold ? { kind: "told", agents } : { kind: "unknown" };
+}
+
+function sumOf(one: AddressAgents, other: AddressAgents | undefined): AddressAgents {
+  const { address, subscriptions, current } = one;
+  if (other === undefined) return { address, subscriptions, current };
+  return {
+    address,
+    subscriptions: subscriptions + other.subscriptions,
+    current: current + other.current,
+  };
+}
