@@ -37,12 +37,14 @@ export interface OpenAccount extends PeerAccount {
   close(): void;
 }
 
+/** Ends a connection; with `hasTime`, its streams may first get the reason. As with CloseListener, an object spares a function for each. */
+export type EvictionListener = ((hasTime: boolean) => void) | { evict(hasTime: boolean): void };
+
 /** The accounts of all connections, which share one budget. */
 export interface AccountBook {
   /** True if there is room for one more connection of the address, after others were ended for it if that helps. */
   makeRoom(address?: string): boolean;
-  /** @param end ends the connection; with `hasTime`, its streams may first get the reason */
-  open(end: (hasTime: boolean) => void, address: string): OpenAccount;
+  open(end: EvictionListener, address: string): OpenAccount;
   /** The account of a connection that is refused: it counts for nothing. */
   openUncounted(): OpenAccount;
 }

@@ -1,12 +1,29 @@
 import type { CloseListener } from "./transport.js";
 
-/** Listeners of one 'close'. A single one, as most of tens of thousands of streams have, is stored without an array. */
+/** Listeners of one 'close'. A single one, or two, as tens of thousands of streams have, are stored without an array. */
 export type CloseListeners = CloseListener | readonly CloseListener[] | undefined;
+
+/** Two listeners as one: smaller than an array of them. */
+class BothListeners {
+  readonly #one: CloseListener;
+  readonly #other: CloseListener;
+
+  constructor(one: CloseListener, other: CloseListener) {
+    this.#one = one;
+    this.#other = other;
+  }
+
+  onClosed(): void {
+    callCloseListeners(this.#one);
+    callCloseListeners(this.#other);
+  }
+}
 
 export function addCloseListener(listeners: CloseListeners, added: CloseListener): CloseListeners {
   if (listeners === undefined) return added;
   // `push` would make room for 16 more.
-  return isSole(listeners) ? [listeners, added] : listeners.concat(added);
+  if (!isSole(listeners)) return listeners.concat(added);
+  return listeners instanceof BothListeners ? [listeners, added] : new BothListeners(listeners, added);
 }
 
 export function callCloseListeners(listeners: CloseListeners): void {

@@ -68,10 +68,11 @@ export class Http2Session
   #heardBytes = -1;
   #quietSweeps = 0;
 
-  constructor(socket: Socket, account: OpenAccount, options: SessionOptions) {
+  /** @param openAccount makes its account, which ends it by `evict` */
+  constructor(socket: Socket, openAccount: (session: Http2Session) => OpenAccount, options: SessionOptions) {
     this.socket = socket;
     this.sockets = options.sockets;
-    this.account = account;
+    this.account = openAccount(this);
     this.#events = options.events;
     this.limits = options.limits;
     this.grpcHeaders = options.grpcHeaders;
@@ -114,6 +115,11 @@ export class Http2Session
     const frame = this.pings.ping(onAck);
     if (frame !== undefined) this.#output.control(frame);
     return frame !== undefined;
+  }
+
+  /** Called by its account only. */
+  evict(hasTime: boolean): void {
+    this.#events.onEvicted(this, hasTime);
   }
 
   destroy(): void {

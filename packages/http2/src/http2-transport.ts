@@ -11,7 +11,7 @@ import {
   type TransportSession,
   type TransportStream,
 } from "./transport.js";
-import type { AccountBook } from "./account.js";
+import type { AccountBook, OpenAccount } from "./account.js";
 import { BridgedStream } from "./bridged-stream.js";
 import { setting, settingsFrame } from "./frames.js";
 import { defaultGrpcHeaders, refuseOther, refuseRequest } from "./http2-request-routing.js";
@@ -109,6 +109,7 @@ export class Http2ServerTransport {
       onRequest: (session, streamId, head, hasEnded) => this.#route(session, streamId, head, hasEnded),
       onSettingsAck: (session) => admission.acknowledged(session),
       onServed: (session, isServed) => admission.served(session, isServed),
+      onEvicted: (session, hasTime) => admission.evict(session, hasTime),
       onClosed: (session) => {
         this.#sessions.delete(session);
         admission.leave(session);
@@ -146,11 +147,10 @@ export class Http2ServerTransport {
       socket.destroy();
       return;
     }
-    const evict = (hasTime: boolean): void => this.#admission.evict(session, hasTime);
-    const account = this.#admission.openAccount(evict, address);
-    const session = new Http2Session(socket, account, this.#sessionOptions);
+    const openAccount = (opened: Http2Session): OpenAccount => this.#admission.openAccount(opened, address);
+    const session = new Http2Session(socket, openAccount, this.#sessionOptions);
     this.#sessions.add(session);
-    this.#admission.enter(session, account);
+    this.#admission.enter(session, session.account);
     this.#handler.onSession?.(session);
     session.start(this.#settings, seen);
   }

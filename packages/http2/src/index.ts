@@ -1,4 +1,10 @@
-export { streamBytes, type AccountBook, type OpenAccount, type PeerAccount } from "./account.js";
+export {
+  streamBytes,
+  type AccountBook,
+  type EvictionListener,
+  type OpenAccount,
+  type PeerAccount,
+} from "./account.js";
 export { drainSessions } from "./drain-sessions.js";
 export { HeldFrame, smallFrameBytes, type FrameHolder } from "./held-frame.js";
 export { httpDate } from "./http-date.js";

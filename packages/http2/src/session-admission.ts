@@ -1,7 +1,7 @@
 import { type Clock, Overdue } from "@bunting/runtime";
 import { drainSessions } from "./drain-sessions.js";
 import type { Http2Session } from "./http2-session.js";
-import type { AccountBook, OpenAccount } from "./account.js";
+import type { AccountBook, EvictionListener, OpenAccount } from "./account.js";
 import type { RpcStatus } from "./status.js";
 import type { TransportLimits, TransportSession, TransportStream } from "./transport.js";
 
@@ -75,7 +75,7 @@ export class SessionAdmission {
   }
 
   /** The account for a new connection, which then has to `enter`, and which `evict` ends. That of a refused one counts for nothing: it is gone in a second. */
-  openAccount(evict: (hasTime: boolean) => void, address: string): OpenAccount {
+  openAccount(evict: EvictionListener, address: string): OpenAccount {
     const { memory } = this.#options;
     if (!memory.makeRoom(address)) return memory.openUncounted();
     return memory.open(evict, address);

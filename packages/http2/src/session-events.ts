@@ -17,6 +17,8 @@ export interface SessionEvents<Session> {
   onServed(session: Session, isServed: boolean): void;
   /** Reading goes on after it was paused for the rest of a turn of the event loop, or longer. */
   onReadingResumed(): void;
+  /** It has to end to free memory. */
+  onEvicted(session: Session, hasTime: boolean): void;
   /** The connection has closed. */
   onClosed(session: Session): void;
 }

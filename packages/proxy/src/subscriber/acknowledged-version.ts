@@ -1,5 +1,4 @@
 import type { TransportSession } from "@bunting/rpc";
-import type { ProxyMetrics } from "../proxy-metrics.js";
 import type { FlagRejection, NamedRefusal, TopicAcks } from "../topic/topic-acks.js";
 import { maxKeyCharacters, type VersionAnswer } from "./agent-request.js";
 
@@ -7,18 +6,11 @@ const none: ReadonlySet<FlagRejection> = new Set();
 
 /** The version of a topic that an agent has, and what it refuses, counted in the acks of the topic. Both come from its answers only. */
 export class AcknowledgedVersion {
-  readonly #metrics: Pick<ProxyMetrics, "rejectedFlags">;
-  readonly #connection: TransportSession;
   #acks: TopicAcks | undefined;
   #digest = "";
   /** The digest that the agent had when it did not answer in time; empty once it answers again. */
   #lostDigest = "";
   #rejections = none;
-
-  constructor(metrics: Pick<ProxyMetrics, "rejectedFlags">, connection: TransportSession) {
-    this.#metrics = metrics;
-    this.#connection = connection;
-  }
 
   /** Counts what follows in these acks. */
   open(acks: TopicAcks | undefined): void {
@@ -48,12 +40,12 @@ export class AcknowledgedVersion {
     this.#lostDigest = lastDigest;
   }
 
-  /** What the agent refuses of a version, in place of what it refused before. */
-  refuse(digest: string, parts: readonly NamedRefusal[]): void {
+  /** What the agent refuses of a version, in place of what it refused before. Returns how many flags more that are. */
+  refuse(connection: TransportSession, digest: string, parts: readonly NamedRefusal[]): number {
     const before = this.#rejections;
-    if (before.size === 0 && parts.length === 0) return;
-    this.#rejections = this.#acks?.refuse(this.#connection, digest, parts, before) ?? none;
-    this.#metrics.rejectedFlags(flagsOf(this.#rejections) - flagsOf(before));
+    if (before.size === 0 && parts.length === 0) return 0;
+    this.#rejections = this.#acks?.refuse(connection, digest, parts, before) ?? none;
+    return flagsOf(this.#rejections) - flagsOf(before);
   }
 }
 

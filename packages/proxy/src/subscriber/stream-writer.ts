@@ -1,6 +1,7 @@
 import type { ResponseStream, RpcStatus } from "@bunting/rpc";
+import type { HeldFrame } from "@bunting/server";
 import type { AgentStreamContext } from "./agent-stream-context.js";
-import { FrameInFlight } from "./frame-in-flight.js";
+import { holdOldFrame } from "./hold-old-frame.js";
 import { heartbeatMessage, tierMessage, topicErrorMessage } from "./stream-messages.js";
 import { nextWrite, type WriterState } from "./stream-stage.js";
 import type { StreamTopics, TopicsOwner } from "./stream-topics.js";
@@ -20,7 +21,9 @@ export class StreamWriter {
   readonly #owner: WriterOwner;
   /** Undefined until there is one. */
   #errors: AgentMessage[] | undefined;
-  readonly #inFlight: FrameInFlight;
+  /** The shared frame that is being written, and what it is charged as once it is an old one. */
+  #inFlight: Uint8Array | undefined;
+  #held: HeldFrame | undefined;
   #state: WriterState = "idle";
   /** The tiers above this proxy have not been sent yet to the proxy at the other end. */
   #owesTier = false;
@@ -33,7 +36,6 @@ export class StreamWriter {
     this.#out = out;
     this.#topics = topics;
     this.#owner = owner;
-    this.#inFlight = new FrameInFlight(out.stream);
   }
 
   /** Number of the last message; both ends count messages. */
@@ -47,7 +49,8 @@ export class StreamWriter {
 
   /** The topic may have something to send. */
   due(subscriber: TopicSubscriber): void {
-    if (subscriber === this.#speaking) this.#inFlight.isOld();
+    if (subscriber === this.#speaking && this.#inFlight !== undefined)
+      this.#held ??= holdOldFrame(this.#inFlight, this.#out.stream);
     if (this.#topics.due(subscriber)) this.speak();
   }
 
@@ -77,7 +80,7 @@ export class StreamWriter {
   /** Nothing more is written. */
   close(): void {
     this.#state = "closed";
-    this.#inFlight.end();
+    this.#letGo();
     this.#context.silent.cancel(this);
   }
 
@@ -127,14 +130,21 @@ export class StreamWriter {
     this.#context.silent.start(this);
     if (kind === "topic_error") this.#out.write(frame, this);
     else {
-      this.#inFlight.begin(frame);
+      this.#inFlight = frame;
       this.#out.writeShared(frame, this);
     }
   }
 
+  /** The peer has taken the frame, or has gone. */
+  #letGo(): void {
+    this.#held?.release(this.#out.stream);
+    this.#held = undefined;
+    this.#inFlight = undefined;
+  }
+
   /** Called by its stream only. */
   onWritten(error?: Error): void {
-    this.#inFlight.end();
+    this.#letGo();
     const speaking = this.#speaking;
     this.#speaking = undefined;
     if (this.#state === "writing") this.#state = "idle";

@@ -62,12 +62,13 @@ const maxHistories = 3;
  * - While `#resumeGuard` is set, the agent may have a newer version than this proxy: it must not be sent backwards.
  */
 export class TopicSubscriber implements Subscriber, Starter, DueTopic<TopicSubscriber> {
+  readonly readsTombstones = true;
   readonly topic: TopicKey;
   isDue = false;
   nextDue: TopicSubscriber | undefined;
   readonly #context: TopicSubscriberContext;
   readonly #owner: SubscriberOwner;
-  readonly #held: AcknowledgedVersion;
+  readonly #held = new AcknowledgedVersion();
   readonly #delivery: TopicDelivery = {
     state: "closed",
     number: 0,
@@ -89,11 +90,6 @@ export class TopicSubscriber implements Subscriber, Starter, DueTopic<TopicSubsc
     this.#context = context;
     this.#owner = owner;
     this.topic = topic;
-    this.#held = new AcknowledgedVersion(context.metrics, owner.connection);
-  }
-
-  get readsTombstones(): boolean {
-    return true;
   }
 
   get connection(): TransportSession {
@@ -245,8 +241,10 @@ export class TopicSubscriber implements Subscriber, Starter, DueTopic<TopicSubsc
     if (refused !== undefined) delivery.refused = refused === "sent" ? delivery.digest : "";
     if (cursor === "back") this.#subscription?.retake();
     else if (cursor === "skip") this.#subscription?.skip();
-    if (rejections !== undefined)
-      this.#held.refuse(delivery.digest, answer === undefined ? [] : namedRefusals(answer));
+    if (rejections === undefined) return;
+    const refusals = answer === undefined ? [] : namedRefusals(answer);
+    const more = this.#held.refuse(this.connection, delivery.digest, refusals);
+    if (more !== 0) this.#context.metrics.rejectedFlags(more);
   }
 
   #heldBack(view: TopicView): HeldBack {

@@ -98,7 +98,8 @@ class ConnectionPace {
   constructor(session: TransportSession, clock: Clock) {
     this.#session = session;
     this.#clock = clock;
-    this.#sinceMs = clock.monotonicMs();
+    // In whole milliseconds, which take no object.
+    this.#sinceMs = Math.floor(clock.monotonicMs());
   }
 
   /** True if a call may begin by the allowance, and has begun. */

@@ -1,4 +1,4 @@
-import { streamBytes, type OpenAccount } from "@bunting/http2";
+import { streamBytes, type EvictionListener, type OpenAccount } from "@bunting/http2";
 
 /** Bytes of an idle connection without its streams: the socket, node's objects and ours, and its header table. */
 export const connectionBytes = 24 * 1024;
@@ -41,7 +41,7 @@ export class Account implements OpenAccount {
   readonly share: AddressShare;
   /** Serial number, from 1: a newer account has a larger one. */
   readonly number: number;
-  readonly #end: (hasTime: boolean) => void;
+  readonly #end: EvictionListener;
   readonly #ledger: Ledger;
   #bytes = 0;
   #gatheredBytes = 0;
@@ -51,7 +51,7 @@ export class Account implements OpenAccount {
   #state: "counted" | "ending" | "closed" = "counted";
 
   constructor(
-    end: (hasTime: boolean) => void,
+    end: EvictionListener,
     ledger: Ledger,
     { share, number, baseBytes }: Pick<Account, "share" | "number" | "baseBytes">,
   ) {
@@ -144,7 +144,8 @@ export class Account implements OpenAccount {
     this.#ledger.closed(this);
     this.#state = "ending";
     this.#ledger.endingChanged(this.#bytes);
-    this.#end(hasTime);
+    if (typeof this.#end === "function") this.#end(hasTime);
+    else this.#end.evict(hasTime);
   }
 
   #turn(): void {

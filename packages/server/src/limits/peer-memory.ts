@@ -1,4 +1,4 @@
-import { streamBytes, type AccountBook, type OpenAccount } from "@bunting/http2";
+import { streamBytes, type AccountBook, type EvictionListener, type OpenAccount } from "@bunting/http2";
 import {
   bytesOrder,
   endsInstead,
@@ -166,7 +166,7 @@ export class PeerMemory implements AccountBook {
    * @param address of the peer
    * @param baseBytes of the connection itself
    */
-  open(end: (hasTime: boolean) => void, address = "", baseBytes = connectionBytes): OpenAccount {
+  open(end: EvictionListener, address = "", baseBytes = connectionBytes): OpenAccount {
     const number = ++this.#opened;
     const account = new Account(end, this.#ledger, { share: this.#shareOf(address), number, baseBytes });
     this.#accounts.add(account);

@@ -48,7 +48,7 @@ export class AgentSync {
       tier: () => tierPath.tier,
       access,
       leftBehind: options.subscribing.leftBehind ?? new LeftBehind(options.subscribing.context),
-      parseTopic: (selector) => parseTopic(selector, parseSelector),
+      parseTopic: topicParser(parseSelector),
       subscribe: (topic, subscriber) => topics.subscribe(topic, subscriber),
       startQueue,
       refresh: (topic, done, connection) => topics.refresh(topic, done, connection),
@@ -102,8 +102,14 @@ function admit(access: Access, call: Call): Admission | Promise<Admission> {
 }
 
 /** Messages repeat the name of their topic and are shared by all agents, so all agents have to use the same name. */
-function parseTopic(selector: string, parseSelector: (selector: string) => TopicKey): TopicKey {
-  const topic = parseSelector(selector);
-  if (topic === selector) return topic;
-  throw new ProtocolError("SELECTOR_INVALID", `the topic has to be named ${topic}: <namespace>/<name>`);
+function topicParser(parseSelector: (selector: string) => TopicKey): (selector: string) => TopicKey {
+  // In a storm all name the same topic: their subscribers then share one text.
+  let last: TopicKey | undefined;
+  return (selector) => {
+    if (selector === last) return last;
+    const topic = parseSelector(selector);
+    if (topic !== selector)
+      throw new ProtocolError("SELECTOR_INVALID", `the topic has to be named ${topic}: <namespace>/<name>`);
+    return (last = topic);
+  };
 }
