@@ -59,7 +59,8 @@ describe("the documentation of a release", function () {
 
   it("leads to files of the version where a link leaves docs/", () => {
     const html = readdirSync(site, { recursive: true, encoding: "utf8" })
-      .filter((file) => file.endsWith(".html"))
+      // The playground is a file of its own, which is the same in every release.
+      .filter((file) => file.endsWith(".html") && !file.startsWith("playground/"))
       .map((file) => readFileSync(path.join(site, file), "utf8"));
     const outside = html.flatMap((text) => [
       ...text.matchAll(/href="(https:\/\/github\.com\/bunting\/[^"]*)"/g),
