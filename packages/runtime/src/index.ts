@@ -42,6 +42,7 @@ export { kubeconfigOptions, serviceAccountOption } from "./options/kubeconfig-op
 export { serviceOptions } from "./options/service-options.js";
 export {
   flagName,
+  givenFlags,
   option,
   optionGroup,
   publicOptions,

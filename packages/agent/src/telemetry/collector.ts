@@ -1,13 +1,13 @@
-import { quoted } from "@bunting/runtime";
+import { quoted, type OptionsOf } from "@bunting/runtime";
 import { AgentError } from "../agent-error.js";
-import type { AgentOptions } from "../options.js";
+import type { telemetryOptions } from "../telemetry-options.js";
 
 /** Destination of telemetry, by the options. */
 export interface Collector {
   /** HOST:PORT or a URL. */
   readonly uri: string;
   readonly isSecure: boolean;
-  readonly protocol: AgentOptions["otelProtocol"];
+  readonly protocol: CollectorOptions["otelProtocol"];
   readonly sendsMetrics: boolean;
   /** PEM files; empty where not given. */
   readonly files: { readonly cert: string; readonly key: string; readonly ca: string };
@@ -15,16 +15,7 @@ export interface Collector {
   readonly reloadIntervalMs: number;
 }
 
-type CollectorOptions = Pick<
-  AgentOptions,
-  | "metricsExporter"
-  | "otelCollectorUri"
-  | "otelCertPath"
-  | "otelKeyPath"
-  | "otelCaPath"
-  | "otelReloadInterval"
-  | "otelProtocol"
->;
+type CollectorOptions = OptionsOf<typeof telemetryOptions>;
 
 /**
  * The collector that the options name; undefined if no telemetry is to be sent. Traces are sent wherever there is a collector, metrics only

@@ -21,10 +21,11 @@ import {
   type ReviewResult,
   type ReviewTimes,
 } from "@bunting/identity";
-import { KubeError } from "@bunting/kube";
+import { KubeError, type ClusterChoice } from "@bunting/kube";
 import type { Readers, TopicKey } from "@bunting/protocol";
-import type { Clock, Runnable, ServingContext } from "@bunting/runtime";
-import { proxyOptionTable, type ProxyOptions } from "../options.js";
+import { givenFlags, type Clock, type OptionsOf, type Runnable, type ServingContext } from "@bunting/runtime";
+import { accessOptionTable } from "../access-options.js";
+import type { ProxyOptions } from "../options.js";
 import { ProxyError } from "../proxy-error.js";
 import { connectProxyCluster } from "../source/kubernetes/connect-cluster.js";
 import { anonymousAccess, type Access } from "./access.js";
@@ -35,21 +36,7 @@ import type { Grant } from "./grants.js";
 import { PageAccess } from "./page-access.js";
 import { SharingAuthorizer } from "./sharing-authorizer.js";
 
-type AccessOptions = Pick<
-  ProxyOptions,
-  | "auth"
-  | "authAudience"
-  | "authIssuer"
-  | "authJwksFile"
-  | "authCertificateUri"
-  | "authRecheck"
-  | "authorize"
-  | "managementAuth"
-  | "tokenReview"
-  | "kubeconfig"
-  | "kubeContext"
-  | "serviceAccountDirectory"
->;
+type AccessOptions = OptionsOf<typeof accessOptionTable> & ClusterChoice;
 
 export interface AccessParts {
   readonly context: ServingContext<CheckedAccessOptions["context"]["metrics"]>;
@@ -247,35 +234,31 @@ function certificateTemplate({ authCertificateUri }: AccessOptions): ReturnType<
   }
 }
 
+/** Flags that say something of tokens. */
+const ofTokens: ReadonlySet<string> = new Set([
+  "token-review",
+  "auth-audience",
+  "auth-issuer",
+  "auth-jwks-file",
+]);
+
 /** Options that would have no effect are mistakes, and here a mistake could leave a door open. */
 function checkOptions(options: AccessOptions): void {
-  const { auth, authorize, authAudience, authIssuer, authJwksFile, tokenReview } = options;
-  const ofTokens = {
-    "--token-review": tokenReview,
-    "--auth-audience": authAudience !== proxyOptionTable.authAudience.default,
-    "--auth-issuer": authIssuer.length > 0,
-    "--auth-jwks-file": authJwksFile !== "",
-  };
-  const ofIdentities = {
-    "--authorize": authorize !== proxyOptionTable.authorize.default,
-    "--management-auth": options.managementAuth !== proxyOptionTable.managementAuth.default,
-    "--auth-recheck": options.authRecheck !== proxyOptionTable.authRecheck.default,
-    "--auth-certificate-uri": options.authCertificateUri !== proxyOptionTable.authCertificateUri.default,
-  };
+  const { auth, authAudience, authIssuer, authJwksFile } = options;
+  const given = givenFlags(accessOptionTable, options);
+  const aboutTokens = given.find((flag) => ofTokens.has(flag));
   if (auth === "anonymous") {
-    const remedy = "add --auth=token or --auth=optional";
-    for (const [name, isGiven] of Object.entries({ ...ofTokens, ...ofIdentities }))
-      if (isGiven) {
-        const orByAddress = name in ofIdentities ? ", or --auth=pod-ip for stock sidecars" : "";
-        throw invalid(`${name} has no effect with --auth=anonymous: ${remedy}${orByAddress}`);
-      }
-    return;
+    const useless = aboutTokens ?? given[0];
+    if (useless === undefined) return;
+    const orByAddress = aboutTokens === undefined ? ", or --auth=pod-ip for stock sidecars" : "";
+    const remedy = `add --auth=token or --auth=optional${orByAddress}`;
+    throw invalid(`--${useless} has no effect with --auth=anonymous: ${remedy}`);
   }
   if (auth === "pod-ip") {
-    for (const [name, isGiven] of Object.entries(ofTokens))
-      if (isGiven)
-        throw invalid(`${name} has no effect with --auth=pod-ip, which reads no tokens: use --auth=token`);
-    return;
+    if (aboutTokens === undefined) return;
+    throw invalid(
+      `--${aboutTokens} has no effect with --auth=pod-ip, which reads no tokens: use --auth=token`,
+    );
   }
   if (authAudience === "")
     throw invalid("--auth-audience is empty: tokens for any service would be accepted");

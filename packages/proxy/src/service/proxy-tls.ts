@@ -1,12 +1,9 @@
 import { ClientAuthorities, TlsCertificate, TlsTermination, type TlsMetrics } from "@bunting/server";
-import type { Component, Logger } from "@bunting/runtime";
-import type { ProxyOptions } from "../options.js";
+import type { Component, Logger, OptionsOf } from "@bunting/runtime";
 import { ProxyError } from "../proxy-error.js";
+import type { tlsOptionTable } from "../tls-options.js";
 
-export type TlsOptions = Pick<
-  ProxyOptions,
-  "tls" | "tlsCertPath" | "tlsKeyPath" | "tlsClientCaPath" | "tlsClientAuth" | "managementTls"
->;
+export type TlsOptions = OptionsOf<typeof tlsOptionTable>;
 
 /** After an outage all clients come back at once, and many of them on nodes that are busy: they are slow to answer. */
 const maxHandshakes = 1_024;

@@ -1,6 +1,6 @@
 import { isInCluster } from "@bunting/kube";
 import { readersAnnotation, type FlagDocument } from "@bunting/protocol";
-import type { Context } from "@bunting/runtime";
+import type { Context, OptionsOf } from "@bunting/runtime";
 import { cacheOptionTable } from "../cache-options.js";
 import type { ProxyOptions } from "../options.js";
 import { ProxyError } from "../proxy-error.js";
@@ -34,9 +34,8 @@ export type SourceOptions = Pick<
   | "kubeconfig"
   | "kubeContext"
   | "serviceAccountDirectory"
-  | "cacheDir"
-  | "cacheSize"
 > &
+  OptionsOf<typeof cacheOptionTable> &
   UpstreamOptions &
   BackplaneProxyOptions;
 

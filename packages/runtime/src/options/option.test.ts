@@ -1,7 +1,7 @@
 import { expect } from "chai";
-import { option, optionGroup } from "./option.js";
+import { givenFlags, option, optionGroup } from "./option.js";
 import { readOptions } from "./read-options.js";
-import { port, text } from "./value-types.js";
+import { duration, list, port, text } from "./value-types.js";
 
 describe("optionGroup", () => {
   const table = optionGroup("Listening", {
@@ -34,5 +34,26 @@ describe("optionGroup", () => {
     const { options } = await readOptions(table, { argv: [], env, readsConfig: false });
     const { syncPort, host }: { syncPort: number; host: string } = options;
     expect([syncPort, host]).to.deep.equal([9000, "localhost"]);
+  });
+});
+
+describe("givenFlags", () => {
+  const table = optionGroup("Listening", {
+    syncPort: option({ type: port, default: 8015, describe: "Port." }),
+    drainDelay: option({
+      type: duration({ minMs: 0, maxMs: 9_000, zero: "off" }),
+      default: 3_000,
+      describe: "Delay.",
+    }),
+    uri: option({ type: list, default: [], describe: "Sources.", flag: "source" }),
+  });
+  const defaults = { syncPort: 8015, drainDelay: 3_000, uri: [] };
+
+  it("names the flags of options that have another value than by default", () => {
+    expect(givenFlags(table, defaults)).to.deep.equal([]);
+    expect(givenFlags(table, { ...defaults, drainDelay: 0, uri: ["file:a"] })).to.deep.equal([
+      "drain-delay",
+      "source",
+    ]);
   });
 });

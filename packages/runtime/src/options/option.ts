@@ -72,3 +72,13 @@ export function publicOptions(table: OptionTable): readonly (readonly [key: stri
 export function flagName(key: string, spec: Pick<OptionSpec<unknown>, "flag">): string {
   return spec.flag ?? key.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 }
+
+/** The flags, without dashes, of options that have another value than by default. */
+export function givenFlags<Table extends OptionTable>(
+  table: Table,
+  options: { readonly [Key in keyof Table]: unknown },
+): readonly string[] {
+  return (Object.entries(table) as [keyof Table & string, OptionSpec<unknown>][])
+    .filter(([key, { type, default: byDefault }]) => type.show(options[key]) !== type.show(byDefault))
+    .map(([key, spec]) => flagName(key, spec));
+}

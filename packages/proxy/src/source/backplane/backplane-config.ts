@@ -1,56 +1,30 @@
 import { BackplaneError, checkOptions, type CheckedOptions } from "@bunting/backplane/options";
-import { flagName } from "@bunting/runtime";
+import { flagName, givenFlags, type OptionsOf } from "@bunting/runtime";
 import { backplaneOptionTable } from "../../backplane-options.js";
-import type { ProxyOptions } from "../../options.js";
 import { ProxyError } from "../../proxy-error.js";
 
-export type BackplaneProxyOptions = Pick<
-  ProxyOptions,
-  | "backplane"
-  | "backplaneUserFile"
-  | "backplanePasswordFile"
-  | "backplaneSentinelUserFile"
-  | "backplaneSentinelPasswordFile"
-  | "backplaneCaFile"
-  | "backplaneCertFile"
-  | "backplaneTlsKeyFile"
-  | "backplaneServerName"
-  | "backplaneKeyFile"
-  | "backplaneKeyPrefix"
-  | "backplaneLease"
-  | "backplaneStable"
->;
+export type BackplaneProxyOptions = OptionsOf<typeof backplaneOptionTable>;
 
-/** Names of the proxy's options, by the backplane's names for them. */
-const names: Readonly<Record<string, string>> = {
-  keyPrefix: "--backplane-key-prefix",
-  leaseMs: "--backplane-lease",
-  stableMs: "--backplane-stable",
-  tlsCertFile: "--backplane-cert-file",
-  tlsKeyFile: "--backplane-tls-key-file",
-  tlsCaFile: "--backplane-ca-file",
-  userFile: "--backplane-user-file",
-  passwordFile: "--backplane-password-file",
-  sentinelUserFile: "--backplane-sentinel-user-file",
-  sentinelPasswordFile: "--backplane-sentinel-password-file",
-  address: "--backplane",
+/** The proxy's options with a text that may be empty, by the backplane's names for them. */
+const texts = {
+  userFile: "backplaneUserFile",
+  passwordFile: "backplanePasswordFile",
+  sentinelUserFile: "backplaneSentinelUserFile",
+  sentinelPasswordFile: "backplaneSentinelPasswordFile",
+  tlsCaFile: "backplaneCaFile",
+  tlsCertFile: "backplaneCertFile",
+  tlsKeyFile: "backplaneTlsKeyFile",
+  tlsServerName: "backplaneServerName",
+} as const;
+
+/** All of them. */
+const names: Readonly<Record<string, keyof BackplaneProxyOptions>> = {
+  ...texts,
+  address: "backplane",
+  keyPrefix: "backplaneKeyPrefix",
+  leaseMs: "backplaneLease",
+  stableMs: "backplaneStable",
 };
-
-/** Options that have no effect without an address. */
-const useless = [
-  "backplaneUserFile",
-  "backplanePasswordFile",
-  "backplaneSentinelUserFile",
-  "backplaneSentinelPasswordFile",
-  "backplaneCaFile",
-  "backplaneCertFile",
-  "backplaneTlsKeyFile",
-  "backplaneServerName",
-  "backplaneKeyFile",
-  "backplaneKeyPrefix",
-  "backplaneLease",
-  "backplaneStable",
-] as const;
 
 /**
  * The checked options of the backplane; undefined if Redis is not used.
@@ -59,25 +33,16 @@ const useless = [
  */
 export function backplaneConfig(options: BackplaneProxyOptions): CheckedOptions | undefined {
   if (options.backplane !== "") return checked(options);
-  const given = useless.find((name) => options[name] !== backplaneOptionTable[name].default);
+  const [given] = givenFlags(backplaneOptionTable, options);
   if (given === undefined) return undefined;
   throw new ProxyError(
     "OPTION_INVALID",
-    `--${flagName(given, {})} is given without --backplane, which says where Redis is: each replica would watch for itself, and share nothing`,
+    `--${given} is given without --backplane, which says where Redis is: each replica would watch for itself, and share nothing`,
   );
 }
 
 function checked(options: BackplaneProxyOptions): CheckedOptions {
-  const texts = {
-    userFile: options.backplaneUserFile,
-    passwordFile: options.backplanePasswordFile,
-    sentinelUserFile: options.backplaneSentinelUserFile,
-    sentinelPasswordFile: options.backplaneSentinelPasswordFile,
-    tlsCaFile: options.backplaneCaFile,
-    tlsCertFile: options.backplaneCertFile,
-    tlsKeyFile: options.backplaneTlsKeyFile,
-    tlsServerName: options.backplaneServerName,
-  };
+  const given = Object.entries(texts).map(([name, key]) => [name, options[key]] as const);
   try {
     return checkOptions({
       address: options.backplane,
@@ -86,13 +51,18 @@ function checked(options: BackplaneProxyOptions): CheckedOptions {
       // A little longer than a lease: when others notice that a replica is gone, its leases have expired.
       memberMs: Math.round(1.2 * options.backplaneLease),
       stableMs: options.backplaneStable,
-      ...Object.fromEntries(Object.entries(texts).filter(([, value]) => value !== "")),
+      ...Object.fromEntries(given.filter(([, value]) => value !== "")),
     });
   } catch (error) {
     if (!(error instanceof BackplaneError)) throw error;
     const message = error.message
-      .replace(/the option (\w+) of the backplane/, (_, name: string) => names[name] ?? name)
-      .replace(/\b(tlsKeyFile|passwordFile|sentinelPasswordFile)\b/g, (name) => names[name] ?? name);
+      .replace(/the option (\w+) of the backplane/, (_, name: string) => flagOf(name))
+      .replace(/\b(tlsKeyFile|passwordFile|sentinelPasswordFile)\b/g, flagOf);
     throw new ProxyError("OPTION_INVALID", `--backplane can't be used: ${message}`, { cause: error });
   }
+}
+
+function flagOf(name: string): string {
+  const key = names[name];
+  return key === undefined ? name : `--${flagName(key, {})}`;
 }

@@ -1,18 +1,9 @@
-import { flagName } from "@bunting/runtime";
+import { givenFlags, type OptionsOf } from "@bunting/runtime";
 import { isNamespaceName } from "@bunting/protocol";
-import type { ProxyOptions } from "../../options.js";
 import { ProxyError } from "../../proxy-error.js";
+import { upstreamOptionTable } from "../../upstream-options.js";
 
-export type UpstreamOptions = Pick<
-  ProxyOptions,
-  | "topicPrefix"
-  | "upstreamTls"
-  | "upstreamCaFile"
-  | "upstreamClientCertFile"
-  | "upstreamClientKeyFile"
-  | "upstreamTokenFile"
-  | "upstreamTokenOverPlaintext"
->;
+export type UpstreamOptions = OptionsOf<typeof upstreamOptionTable>;
 
 /** Proxies that serve the same topics: one of them is used at a time. */
 export interface UpstreamConfig {
@@ -76,25 +67,15 @@ export function upstreamCredentials(options: UpstreamOptions): UpstreamCredentia
   };
 }
 
-const upstreamOnly = [
-  "topicPrefix",
-  "upstreamTls",
-  "upstreamCaFile",
-  "upstreamClientCertFile",
-  "upstreamClientKeyFile",
-  "upstreamTokenFile",
-  "upstreamTokenOverPlaintext",
-] as const;
-
 /**
  * Refuses options that do nothing without upstreams.
  *
  * @throws ProxyError OPTION_INVALID
  */
 export function refuseWithoutUpstreams(options: UpstreamOptions): void {
-  const given = upstreamOnly.find((name) => options[name] !== "" && options[name] !== false);
+  const [given] = givenFlags(upstreamOptionTable, options);
   if (given !== undefined)
-    throw invalid(`--${flagName(given, {})} is for --source upstream:HOST:PORT, and does nothing without`);
+    throw invalid(`--${given} is for --source upstream:HOST:PORT, and does nothing without`);
 }
 
 function checkTarget(target: string): string {
