@@ -2,8 +2,7 @@ import type { Authorizer, Decision, TopicName } from "../authorizer.js";
 import { identityName, type Identity } from "../identity.js";
 import { callerOf } from "../review/caller-of.js";
 import type { ReviewerOptions } from "../review/reviewer-options.js";
-import type { ReviewCache, ReviewTimes } from "../review/review-cache.js";
-import { reviewCacheOf } from "../review/review-cache-of.js";
+import { ReviewCache, type ReviewTimes } from "../review/review-cache.js";
 import { allowed } from "./decisions.js";
 import { isReader } from "./is-reader.js";
 import {
@@ -38,7 +37,7 @@ export class AccessReviews implements Authorizer {
 
   constructor(options: ReviewerOptions) {
     const { client } = options;
-    this.#reviews = reviewCacheOf<Question, ReviewedAccess>(
+    this.#reviews = new ReviewCache<Question, ReviewedAccess>(
       {
         keyOf: ({ identity, topic }) =>
           `${identity.namespace}/${identity.serviceAccount} ${topic.namespace}/${topic.name}`,

@@ -2,8 +2,7 @@ import type { Decision } from "../authorizer.js";
 import { identityName, type Identity } from "../identity.js";
 import { callerOf } from "../review/caller-of.js";
 import type { ReviewerOptions } from "../review/reviewer-options.js";
-import type { ReviewCache } from "../review/review-cache.js";
-import { reviewCacheOf } from "../review/review-cache-of.js";
+import { ReviewCache } from "../review/review-cache.js";
 import { accessReviewTimes } from "./access-reviews.js";
 import { decisionOf, reviewAccess, type ReviewedAccess } from "./subject-access-review.js";
 
@@ -21,7 +20,7 @@ export class PathReviews {
 
   constructor(options: ReviewerOptions) {
     const { client } = options;
-    this.#reviews = reviewCacheOf<Question, ReviewedAccess>(
+    this.#reviews = new ReviewCache<Question, ReviewedAccess>(
       {
         keyOf: ({ identity, path }) => `${identityName(identity)} ${path}`,
         callerOf: ({ identity }) => callerOf(identity),

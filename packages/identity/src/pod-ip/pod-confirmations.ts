@@ -2,8 +2,7 @@ import { unlessNotFound } from "@bunting/kube";
 import type { Identity } from "../identity.js";
 import type { ReviewClient } from "../review/review-client.js";
 import type { ReviewerOptions } from "../review/reviewer-options.js";
-import type { ReviewCache, ReviewTimes } from "../review/review-cache.js";
-import { reviewCacheOf } from "../review/review-cache-of.js";
+import { ReviewCache, type ReviewTimes } from "../review/review-cache.js";
 import { holds, identityOf, isEnding, isReady, type Pod } from "./pod.js";
 
 /** A Pod that was found by an address earlier. */
@@ -36,7 +35,7 @@ export class PodConfirmations {
 
   constructor(options: ReviewerOptions) {
     const { client } = options;
-    this.#reviews = reviewCacheOf<FoundPod, Confirmation>(
+    this.#reviews = new ReviewCache<FoundPod, Confirmation>(
       {
         keyOf: ({ address, identity }) => `${address} ${identity.podUid ?? ""}`,
         callerOf: ({ address }) => address,

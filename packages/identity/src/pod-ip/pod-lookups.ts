@@ -2,8 +2,7 @@ import { sleep, type Clock } from "@bunting/runtime";
 import type { ReviewQueueLimits } from "../review/review-queue.js";
 import type { ReviewClient } from "../review/review-client.js";
 import type { ReviewerOptions } from "../review/reviewer-options.js";
-import type { ReviewCache, ReviewTimes } from "../review/review-cache.js";
-import { reviewCacheOf } from "../review/review-cache-of.js";
+import { ReviewCache, type ReviewTimes } from "../review/review-cache.js";
 import { podOfAddress, type PodAnswer } from "./pod-of-address.js";
 
 /**
@@ -49,7 +48,7 @@ export class PodLookups {
   constructor({ onAnswer, ...options }: PodLookupsOptions) {
     const { client, clock } = options;
     this.#clock = clock;
-    this.#reviews = reviewCacheOf<Question, PodAnswer>(
+    this.#reviews = new ReviewCache<Question, PodAnswer>(
       {
         keyOf: ({ address }) => address,
         callerOf: ({ address }) => address,

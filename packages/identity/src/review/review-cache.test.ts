@@ -17,8 +17,8 @@ describe("ReviewCache", () => {
   let reviews: ReviewCache<string, string>;
   const make = (options: Parameters<typeof queueUnderTest>[0] = {}, maxAnswers = 100): void => {
     test = queueUnderTest(options);
-    reviews = new ReviewCache({
-      kind: {
+    reviews = new ReviewCache(
+      {
         keyOf: (question) => question,
         callerOf: (question) => question.slice(0, question.indexOf(" ")),
         ask: async (question, signal) =>
@@ -28,10 +28,8 @@ describe("ReviewCache", () => {
         newPerCaller: { burst: 100, perSecond: 10 },
       },
       times,
-      queue: test.queue,
-      clock: test.clock,
-      maxAnswers,
-    });
+      { queue: test.queue, clock: test.clock, maxAnswers },
+    );
     test.api.answer = () => "yes";
   };
   beforeEach(() => make());

@@ -43,12 +43,12 @@ export interface ReviewTimes {
 
 export type ReviewResult = "granted" | "refused" | "failed";
 
-export interface ReviewCacheOptions<Question, Answer> {
-  readonly kind: ReviewKind<Question, Answer>;
-  readonly times: ReviewTimes;
+export interface ReviewCacheOptions {
   /** A queue for this kind alone: if the proxy lacks the permission for one kind, the others still work. */
   readonly queue: ReviewQueue;
   readonly clock: Clock;
+  /** Replaced by tests. */
+  readonly times?: Partial<ReviewTimes>;
   /** The most granted answers that are cached, and the most refused ones. Default 50,000. */
   readonly maxAnswers?: number;
   readonly onReview?: (result: ReviewResult) => void;
@@ -95,7 +95,9 @@ const defaultMaxAnswers = 50_000;
  *   caller, and never to questions whose grant is cached.
  */
 export class ReviewCache<Question, Answer> {
-  readonly #options: ReviewCacheOptions<Question, Answer>;
+  readonly #kind: ReviewKind<Question, Answer>;
+  readonly #times: ReviewTimes;
+  readonly #options: ReviewCacheOptions;
   /** Granted answers by key, the least recently used first. */
   readonly #granted = new Map<string, Granted<Answer>>();
   readonly #refusals: Refusals<Answer>;
@@ -104,12 +106,14 @@ export class ReviewCache<Question, Answer> {
   readonly #timeouts: Deadlines<string>;
   readonly #budgets: CallerBudgets | undefined;
 
-  constructor(options: ReviewCacheOptions<Question, Answer>) {
-    const { clock, times, queue, kind, maxAnswers = defaultMaxAnswers } = options;
+  constructor(kind: ReviewKind<Question, Answer>, defaults: ReviewTimes, options: ReviewCacheOptions) {
+    const { clock, queue, maxAnswers = defaultMaxAnswers } = options;
+    this.#kind = kind;
+    this.#times = { ...defaults, ...options.times };
     this.#options = options;
-    this.#refusals = new Refusals(clock, times.refusedTtlMs, maxAnswers);
+    this.#refusals = new Refusals(clock, this.#times.refusedTtlMs, maxAnswers);
     this.#budgets = kind.newPerCaller && new CallerBudgets(clock, kind.newPerCaller);
-    this.#timeouts = new Deadlines(clock, times.timeoutMs, (key) => this.#timeOut(key));
+    this.#timeouts = new Deadlines(clock, this.#times.timeoutMs, (key) => this.#timeOut(key));
     queue.onUnavailable(() => {
       for (const key of [...this.#pending.keys()])
         if (this.#staleIfError(key) !== undefined) this.#timeOut(key);
@@ -126,12 +130,12 @@ export class ReviewCache<Question, Answer> {
    * server does not answer in time, EXHAUSTED if the caller has used up its limits.
    */
   answer(question: Question): Answer | Promise<Answer> {
-    return this.#answer(question, this.#options.times.grantedTtlMs, false);
+    return this.#answer(question, this.#times.grantedTtlMs, false);
   }
 
   /** As `answer`, with the TTL `recheckTtlMs`. To be called regularly while a stream relies on a grant. */
   recheck(question: Question): Answer | Promise<Answer> {
-    return this.#answer(question, this.#options.times.recheckTtlMs, true);
+    return this.#answer(question, this.#times.recheckTtlMs, true);
   }
 
   /** As `answer`, but a cached grant is not served while the API server is available. */
@@ -140,8 +144,8 @@ export class ReviewCache<Question, Answer> {
   }
 
   #answer(question: Question, maxAgeMs: number, isRecheck: boolean): Answer | Promise<Answer> {
-    const { kind, queue } = this.#options;
-    const key = kind.keyOf(question);
+    const { queue } = this.#options;
+    const key = this.#kind.keyOf(question);
     const cached = this.#cached(key, maxAgeMs);
     // Stale answers alone would never find out that the API server is back: one question at a time probes it.
     if (cached !== undefined && queue.isUnavailable && queue.size === 0)
@@ -151,22 +155,22 @@ export class ReviewCache<Question, Answer> {
 
   /** True if a grant is cached that counts while the API server is unavailable. */
   hasGranted(question: Question): boolean {
-    return this.#staleIfError(this.#options.kind.keyOf(question)) !== undefined;
+    return this.#staleIfError(this.#kind.keyOf(question)) !== undefined;
   }
 
   /** Drops a cached refusal, so that the next call asks again. */
   forgetRefusal(question: Question): void {
-    this.#refusals.forget(this.#options.kind.keyOf(question));
+    this.#refusals.forget(this.#kind.keyOf(question));
   }
 
   /** Drops a cached grant. */
   forget(question: Question): void {
-    this.#granted.delete(this.#options.kind.keyOf(question));
+    this.#granted.delete(this.#kind.keyOf(question));
   }
 
   /** Caches a granted answer that was found in another way. */
   put(question: Question, answer: Answer): void {
-    this.#keepGranted(this.#options.kind.keyOf(question), answer);
+    this.#keepGranted(this.#kind.keyOf(question), answer);
   }
 
   /** The cached grant if it is confirmed and fresh; while the API server is unavailable, the stale one. */
@@ -182,7 +186,7 @@ export class ReviewCache<Question, Answer> {
   /** The cached grant, up to the age of `staleIfErrorMs`. */
   #staleIfError(key: string): Answer | undefined {
     const granted = this.#granted.get(key);
-    if (granted === undefined || this.#ageMs(granted) >= this.#options.times.staleIfErrorMs) return undefined;
+    if (granted === undefined || this.#ageMs(granted) >= this.#times.staleIfErrorMs) return undefined;
     return granted.answer;
   }
 
@@ -191,7 +195,7 @@ export class ReviewCache<Question, Answer> {
   }
 
   #ask(question: Question, key: string, isRecheck: boolean): Promise<Answer> {
-    const { kind, queue } = this.#options;
+    const { queue } = this.#options;
     const waiting = this.#pending.get(key);
     if (waiting !== undefined) {
       if (isRecheck && !waiting.task.isRecheck) {
@@ -200,7 +204,7 @@ export class ReviewCache<Question, Answer> {
       }
       return waiting.promise;
     }
-    const caller = kind.callerOf(question);
+    const caller = this.#kind.callerOf(question);
     const isNew = !this.#granted.has(key);
     if (isNew && (this.#pendingBy.of(caller) >= maxPendingPerCaller || this.#refusals.areTooMany(caller)))
       throw exhausted();
@@ -221,7 +225,7 @@ export class ReviewCache<Question, Answer> {
         this.#answered(key, await this.#review(question, key, signal), pending);
         return true;
       },
-      rejected: () => this.#answered(key, kind.rejected, pending),
+      rejected: () => this.#answered(key, this.#kind.rejected, pending),
     };
     const pending: Pending<Answer> = { task, caller, isSent: false, promise, resolve, reject };
     this.#pending.set(key, pending);
@@ -232,10 +236,10 @@ export class ReviewCache<Question, Answer> {
   }
 
   async #review(question: Question, key: string, signal: AbortSignal): Promise<Answer> {
-    const { kind, onReview } = this.#options;
+    const { onReview } = this.#options;
     try {
-      const answer = await kind.ask(question, signal, this.#granted.get(key)?.answer);
-      onReview?.(kind.isGranted(answer) ? "granted" : "refused");
+      const answer = await this.#kind.ask(question, signal, this.#granted.get(key)?.answer);
+      onReview?.(this.#kind.isGranted(answer) ? "granted" : "refused");
       return answer;
     } catch (error) {
       onReview?.((error as KubeError).code === "INVALID" ? "refused" : "failed");
@@ -244,8 +248,7 @@ export class ReviewCache<Question, Answer> {
   }
 
   #answered(key: string, answer: Answer, pending: Pending<Answer>): void {
-    const { kind } = this.#options;
-    if (kind.isGranted(answer)) this.#keepGranted(key, answer);
+    if (this.#kind.isGranted(answer)) this.#keepGranted(key, answer);
     else if (this.#isUnconfirmedRefusal(key, pending)) return;
     else {
       this.#granted.delete(key);

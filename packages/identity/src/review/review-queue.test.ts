@@ -144,8 +144,8 @@ describe("ReviewQueue", () => {
     beforeEach(async () => {
       test = makeQueue({ perSecond, maxConcurrent: 4 });
       test.api.answer = () => "yes";
-      reviews = new ReviewCache({
-        kind: {
+      reviews = new ReviewCache(
+        {
           keyOf: (question) => question,
           callerOf: (question) => question,
           ask: async (question, signal) =>
@@ -154,9 +154,8 @@ describe("ReviewQueue", () => {
           rejected: "no",
         },
         times,
-        queue: test.queue,
-        clock: test.clock,
-      });
+        { queue: test.queue, clock: test.clock },
+      );
       for (const open of ["open 1", "open 2"]) expect(await reviews.answer(open)).to.equal("yes");
       test.clock.advance(times.recheckTtlMs);
     });

@@ -5,8 +5,7 @@ import { identityName, type Identity } from "../identity.js";
 import { callerOf } from "../review/caller-of.js";
 import { identityErrorOf } from "../review/identity-error-of.js";
 import type { ReviewerOptions } from "../review/reviewer-options.js";
-import type { ReviewCache, ReviewTimes } from "../review/review-cache.js";
-import { reviewCacheOf } from "../review/review-cache-of.js";
+import { ReviewCache, type ReviewTimes } from "../review/review-cache.js";
 
 export interface TokenReviewsOptions extends ReviewerOptions {
   /** Verifies tokens offline: the API server is asked only about tokens that pass. */
@@ -43,7 +42,7 @@ export class TokenReviews implements Authenticator {
   constructor({ tokens, audience, ...options }: TokenReviewsOptions) {
     const { client } = options;
     this.#tokens = tokens;
-    this.#reviews = reviewCacheOf<Question, Answer>(
+    this.#reviews = new ReviewCache<Question, Answer>(
       {
         keyOf: ({ token }) => createHash("sha256").update(token).digest("base64"),
         callerOf: ({ identity }) => callerOf(identity),
