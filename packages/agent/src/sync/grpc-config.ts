@@ -18,7 +18,7 @@ export function grpcConfig(
   sourceIndex: number,
   { where, credentials, warn }: SourceContext,
 ): GrpcSourceConfig | UnsupportedSourceConfig {
-  const { selector, providerId, maxMsgSize, incrementalUpdates } = fields;
+  const { selector, providerID: providerId, maxMsgSize, incrementalUpdates } = fields;
   if (!/^[\x20-\x7e]*$/.test(selector)) {
     throw invalid(
       `${where}: "selector" is sent as a header and can hold printable ASCII characters only, got ${quoted(selector)}`,

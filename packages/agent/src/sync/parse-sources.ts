@@ -20,11 +20,14 @@ import {
   tokenBindingOf,
   type SharedCredentials,
 } from "./grpc-credentials.js";
-import { readSourceFields, sourceFieldNames, type SourceFields } from "./source-fields.js";
+import {
+  readSourceFields,
+  sourceFieldNames,
+  type SourceFieldName,
+  type SourceFields,
+} from "./source-fields.js";
 
-type FieldName = (typeof sourceFieldNames)[number];
-
-const used: Readonly<Record<"file" | "dir" | "grpc" | "http" | "kubernetes", readonly FieldName[]>> = {
+const used: Readonly<Record<"file" | "dir" | "grpc" | "http" | "kubernetes", readonly SourceFieldName[]>> = {
   file: [],
   dir: [],
   grpc: [
@@ -197,7 +200,7 @@ function unusedFields({ given, provider, headers }: SourceFields, config: Source
   const effective: readonly string[] = ["uri", "provider", ...used[config.provider]];
   const unused = given.filter((name) => !effective.includes(name));
   const sentences = unused.map((name) =>
-    (sourceFieldNames as readonly string[]).includes(name)
+    sourceFieldNames.includes(name)
       ? `"${name}" has no effect with provider ${provider}`
       : `${quoted(name)} is not a field of a source, and has no effect`,
   );
@@ -295,7 +298,7 @@ function httpToken(
 
 function oauthConfig({ oauth }: SourceFields, where: string): OauthConfig | undefined {
   if (oauth === undefined) return undefined;
-  const { clientId, clientSecret, tokenUrl, folder, reloadDelayS } = oauth;
+  const { clientID: clientId, clientSecret, tokenUrl, folder, reloadDelayS } = oauth;
   if (!isHttpUrl(tokenUrl)) {
     throw invalid(`${where}: "tokenUrl" of "oauth" must be an http or https URL, got ${quoted(tokenUrl)}`);
   }

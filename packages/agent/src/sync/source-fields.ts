@@ -1,176 +1,96 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "@bunting/protocol";
 import { AgentError } from "../agent-error.js";
 
-/** One item of `--sources` as it was written, with types checked and defaults filled in. Checks that depend on the provider come later. */
-export interface SourceFields {
-  readonly uri: string;
-  readonly provider: string;
-  readonly selector: string;
-  readonly providerId: string;
-  readonly tls: boolean;
-  readonly certPath: string;
-  readonly clientCertPath: string;
-  readonly clientKeyPath: string;
-  readonly headers: Readonly<Record<string, string>>;
-  /** In bytes; 0 if absent. */
-  readonly maxMsgSize: number;
-  readonly incrementalUpdates: boolean;
-  readonly authHeader: string;
-  readonly bearerToken: string;
-  readonly tokenFile: string;
-  readonly tokenHostsFile: string;
-  /** In seconds; 0 if absent. */
-  readonly interval: number;
-  readonly intervalSeed: string;
-  /** In seconds; 0 if absent. */
-  readonly timeoutS: number;
-  readonly oauth: OauthFields | undefined;
-  /** The names of the fields that have a value other than that of an absent field, as flagd writes them; unknown ones as they were written, those of oauth after `oauth.`. */
-  readonly given: readonly string[];
-}
-
-export interface OauthFields {
-  readonly clientId: string;
-  readonly clientSecret: string;
-  readonly tokenUrl: string;
-  readonly folder: string;
-  /** In seconds; 0 if absent. */
-  readonly reloadDelayS: number;
-}
-
-/** Fields of flagd's SourceConfig, bearerToken of the operator, and ours: clientCertPath, clientKeyPath, tokenFile, tokenHostsFile. */
-export const sourceFieldNames = [
-  "uri",
-  "provider",
-  "selector",
-  "providerID",
-  "tls",
-  "certPath",
-  "clientCertPath",
-  "clientKeyPath",
-  "headers",
-  "maxMsgSize",
-  "incrementalUpdates",
-  "authHeader",
-  "bearerToken",
-  "tokenFile",
-  "tokenHostsFile",
-  "interval",
-  "intervalSeed",
-  "timeoutS",
-  "oauth",
-] as const;
-
-const oauthFieldNames = ["clientID", "clientSecret", "tokenUrl", "folder", "reloadDelayS"] as const;
+/**
+ * Reads the value of one field, which may be absent.
+ *
+ * @param at the field, for messages
+ * @param where the source that it is of
+ */
+type FieldReader<T> = (value: JsonValue | undefined, at: string, where: string) => T;
+type FieldReaders = Readonly<Record<string, FieldReader<unknown>>>;
+type FieldsOf<Readers extends FieldReaders> = { readonly [Name in keyof Readers]: ReturnType<Readers[Name]> };
 
 const maxMsgSizeLimit = 2 ** 31 - 1;
 /** That of flagd: a day. */
 const maxSeconds = 86_400;
 
+/**
+ * Fields of flagd's SourceConfig, bearerToken of the operator, and ours: clientCertPath, clientKeyPath, tokenFile, tokenHostsFile. Sizes are in
+ * bytes, times in seconds; 0 if absent.
+ */
+const sourceReaders = {
+  uri: needed,
+  provider: needed,
+  selector: text,
+  providerID: text,
+  tls: toggle,
+  certPath: text,
+  clientCertPath: text,
+  clientKeyPath: text,
+  headers: readHeaders,
+  maxMsgSize: whole(maxMsgSizeLimit),
+  incrementalUpdates: toggle,
+  authHeader: secret,
+  bearerToken: secret,
+  tokenFile: text,
+  tokenHostsFile: text,
+  interval: whole(maxSeconds),
+  intervalSeed: text,
+  timeoutS: whole(maxSeconds),
+  oauth: readOauth,
+};
+
+const oauthReaders = {
+  clientID: text,
+  clientSecret: text,
+  tokenUrl: needed,
+  folder: text,
+  reloadDelayS: whole(maxSeconds),
+};
+
+export type SourceFieldName = keyof typeof sourceReaders;
+export const sourceFieldNames: readonly string[] = Object.keys(sourceReaders);
+
+/** One item of `--sources` as it was written, with types checked and defaults filled in. Checks that depend on the provider come later. */
+export type SourceFields = FieldsOf<typeof sourceReaders> & {
+  /** The names of the fields that have a value other than that of an absent field, as flagd writes them; unknown ones as they were written, those of oauth after `oauth.`. */
+  readonly given: readonly string[];
+};
+
+type OauthFields = FieldsOf<typeof oauthReaders> & { readonly unknown: readonly string[] };
+
 /** @throws AgentError OPTION_INVALID that names the field and what is expected of it. */
 export function readSourceFields(value: JsonValue, where: string): SourceFields {
   if (!isJsonObject(value)) throw invalid(`${where} must be an object such as {"uri":"…","provider":"grpc"}`);
-  const read = fieldReader(value, sourceFieldNames, where);
-  const oauth = readOauth(read.value("oauth"), where);
-  return {
-    uri: read.needed("uri"),
-    provider: read.needed("provider"),
-    selector: read.text("selector"),
-    providerId: read.text("providerID"),
-    tls: read.toggle("tls"),
-    certPath: read.text("certPath"),
-    clientCertPath: read.text("clientCertPath"),
-    clientKeyPath: read.text("clientKeyPath"),
-    headers: readHeaders(read.value("headers"), where),
-    maxMsgSize: read.whole("maxMsgSize", maxMsgSizeLimit),
-    incrementalUpdates: read.toggle("incrementalUpdates"),
-    authHeader: read.secret("authHeader"),
-    bearerToken: read.secret("bearerToken"),
-    tokenFile: read.text("tokenFile"),
-    tokenHostsFile: read.text("tokenHostsFile"),
-    interval: read.whole("interval", maxSeconds),
-    intervalSeed: read.text("intervalSeed"),
-    timeoutS: read.whole("timeoutS", maxSeconds),
-    oauth: oauth?.fields,
-    given: [...read.given, ...(oauth?.unknown ?? [])],
-  };
+  const { fields, given } = readFields(value, sourceReaders, where);
+  return { ...fields, given: [...given, ...(fields.oauth?.unknown ?? [])] };
 }
 
-function readOauth(
-  value: JsonValue | undefined,
-  where: string,
-): { readonly fields: OauthFields; readonly unknown: readonly string[] } | undefined {
+function readOauth(value: JsonValue | undefined, at: string): OauthFields | undefined {
   if (value === undefined || value === null) return undefined;
-  const at = `${where}: "oauth"`;
   if (!isJsonObject(value)) throw invalid(`${at} must be an object such as {"clientID":"…","tokenUrl":"…"}`);
-  const read = fieldReader(value, oauthFieldNames, at);
-  const unknown = read.given.filter((name) => !(oauthFieldNames as readonly string[]).includes(name));
-  return {
-    fields: {
-      clientId: read.text("clientID"),
-      clientSecret: read.text("clientSecret"),
-      tokenUrl: read.needed("tokenUrl"),
-      folder: read.text("folder"),
-      reloadDelayS: read.whole("reloadDelayS", maxSeconds),
-    },
-    unknown: unknown.map((name) => `oauth.${name}`),
-  };
-}
-
-interface FieldReader<Name extends string> {
-  value(name: Name): JsonValue | undefined;
-  text(name: Name): string;
-  needed(name: Name): string;
-  /** Text that is sent as a header, and not shown. */
-  secret(name: Name): string;
-  toggle(name: Name): boolean;
-  whole(name: Name, max: number): number;
-  readonly given: readonly string[];
+  const { fields, given } = readFields(value, oauthReaders, at);
+  const unknown = given.filter((name) => !Object.hasOwn(oauthReaders, name)).map((name) => `oauth.${name}`);
+  return { ...fields, unknown };
 }
 
 /** Reads the fields of an object by their names in any case, as Go does: flagd's documentation writes both tokenURL and tokenUrl. */
-function fieldReader<Name extends string>(
+function readFields<Readers extends FieldReaders>(
   object: JsonObject,
-  names: readonly Name[],
+  readers: Readers,
   where: string,
-): FieldReader<Name> {
-  const byLowerCase = new Map<string, string>(names.map((name) => [name.toLowerCase(), name]));
+): { readonly fields: FieldsOf<Readers>; readonly given: readonly string[] } {
+  const byLowerCase = new Map(Object.keys(readers).map((name) => [name.toLowerCase(), name]));
   const values = new Map<string, JsonValue>();
   for (const [key, value] of Object.entries(object)) {
     values.set(byLowerCase.get(key.toLowerCase()) ?? key, value);
   }
-  const text = (name: Name): string => {
-    const found = values.get(name) ?? "";
-    if (typeof found !== "string") throw invalid(`${where}: "${name}" must be a string`);
-    return found;
-  };
+  const fields = Object.entries(readers).map(
+    ([name, read]) => [name, read(values.get(name), `${where}: "${name}"`, where)] as const,
+  );
   return {
-    value: (name) => values.get(name),
-    text,
-    needed: (name) => {
-      const found = text(name);
-      if (found === "") throw invalid(`${where}: "${name}" is missing`);
-      return found;
-    },
-    secret: (name) => {
-      const found = text(name);
-      if (!printable.test(found)) {
-        throw invalid(`${where}: "${name}" is sent as a header and can hold printable ASCII characters only`);
-      }
-      return found;
-    },
-    toggle: (name) => {
-      const found = values.get(name) ?? false;
-      if (typeof found !== "boolean") throw invalid(`${where}: "${name}" must be true or false`);
-      return found;
-    },
-    whole: (name, max) => {
-      const found = values.get(name) ?? 0;
-      if (typeof found !== "number" || !Number.isInteger(found) || found < 0 || found > max) {
-        throw invalid(`${where}: "${name}" must be a whole number from 0 to ${max}`);
-      }
-      return found;
-    },
+    fields: Object.fromEntries(fields) as FieldsOf<Readers>,
     given: [...values].filter(([, value]) => !isAbsent(value)).map(([name]) => name),
   };
 }
@@ -179,18 +99,55 @@ function isAbsent(value: JsonValue): boolean {
   return value === null || value === "" || value === false || value === 0;
 }
 
-const printable = /^[\x20-\x7e]*$/;
+function text(value: JsonValue | undefined, at: string): string {
+  const found = value ?? "";
+  if (typeof found !== "string") throw invalid(`${at} must be a string`);
+  return found;
+}
 
-function readHeaders(value: JsonValue | undefined, where: string): Readonly<Record<string, string>> {
+function needed(value: JsonValue | undefined, at: string): string {
+  const found = text(value, at);
+  if (found === "") throw invalid(`${at} is missing`);
+  return found;
+}
+
+/** Text that is sent as a header, and not shown. */
+function secret(value: JsonValue | undefined, at: string): string {
+  const found = text(value, at);
+  if (!isPrintable(found))
+    throw invalid(`${at} is sent as a header and can hold printable ASCII characters only`);
+  return found;
+}
+
+function toggle(value: JsonValue | undefined, at: string): boolean {
+  const found = value ?? false;
+  if (typeof found !== "boolean") throw invalid(`${at} must be true or false`);
+  return found;
+}
+
+function whole(max: number): FieldReader<number> {
+  return (value, at) => {
+    const found = value ?? 0;
+    if (typeof found !== "number" || !Number.isInteger(found) || found < 0 || found > max)
+      throw invalid(`${at} must be a whole number from 0 to ${max}`);
+    return found;
+  };
+}
+
+function readHeaders(
+  value: JsonValue | undefined,
+  at: string,
+  where: string,
+): Readonly<Record<string, string>> {
   if (value === undefined || value === null) return {};
-  if (!isJsonObject(value)) throw invalid(`${where}: "headers" must be an object of strings`);
+  if (!isJsonObject(value)) throw invalid(`${at} must be an object of strings`);
   const entries = Object.entries(value).map(([name, content]): [string, string] => {
     const lower = name.toLowerCase();
     // Headers that end in -bin carry bytes, which JSON can't express.
     if (!/^[0-9a-z_.-]+$/.test(lower) || lower.startsWith("grpc-") || lower.endsWith("-bin")) {
       throw invalid(`${where}: ${JSON.stringify(name)} can't be the name of a header`);
     }
-    if (typeof content !== "string" || !printable.test(content)) {
+    if (typeof content !== "string" || !isPrintable(content)) {
       throw invalid(
         `${where}: header ${JSON.stringify(name)} must be a string of printable ASCII characters`,
       );
@@ -198,6 +155,10 @@ function readHeaders(value: JsonValue | undefined, where: string): Readonly<Reco
     return [lower, content];
   });
   return Object.freeze(Object.fromEntries(entries));
+}
+
+function isPrintable(found: string): boolean {
+  return /^[\x20-\x7e]*$/.test(found);
 }
 
 function invalid(message: string): AgentError {
