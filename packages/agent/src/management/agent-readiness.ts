@@ -4,6 +4,18 @@ import { shownUri } from "../sync/shown-uri.js";
 import type { SourceStatus } from "../sync/sync-source.js";
 import type { StartLimits } from "./start-limits.js";
 
+export interface AgentReadinessOptions {
+  readonly start: StartLimits;
+  readonly status: () => readonly SourceStatus[];
+  /** Whether a source has flags that are served. */
+  readonly servesFlags: (sourceIndex: number) => boolean;
+  /** Whether the flags of a source are answered with reason STALE. */
+  readonly isStale: (sourceIndex: number) => boolean;
+  /** What the document of a source is called. */
+  readonly documentName: (sourceIndex: number) => DocumentName | undefined;
+  readonly clock: Clock;
+}
+
 /**
  * Whether the agent is ready: as soon as every source has answered, with a document, even one that is refused, or with the message that there is
  * none, or its last-known-good copy was loaded, or the time limit for that is over, and applications can connect. From then on, only shutting down makes it unready. A missing FeatureFlag, a refused document, an
@@ -11,32 +23,12 @@ import type { StartLimits } from "./start-limits.js";
  * block every rollout, and an outage of one proxy would take every workload down with it.
  */
 export class AgentReadiness {
-  readonly #clock: Clock;
-  readonly #start: StartLimits;
-  readonly #status: () => readonly SourceStatus[];
-  readonly #servesFlags: (sourceIndex: number) => boolean;
-  readonly #isStale: (sourceIndex: number) => boolean;
-  readonly #documentName: (sourceIndex: number) => DocumentName | undefined;
+  readonly #options: AgentReadinessOptions;
   #isListening = false;
   #isStopping = false;
 
-  constructor(options: {
-    readonly start: StartLimits;
-    readonly status: () => readonly SourceStatus[];
-    /** Whether a source has flags that are served. */
-    readonly servesFlags: (sourceIndex: number) => boolean;
-    /** Whether the flags of a source are answered with reason STALE. */
-    readonly isStale: (sourceIndex: number) => boolean;
-    /** What the document of a source is called. */
-    readonly documentName: (sourceIndex: number) => DocumentName | undefined;
-    readonly clock: Clock;
-  }) {
-    this.#clock = options.clock;
-    this.#status = options.status;
-    this.#servesFlags = options.servesFlags;
-    this.#isStale = options.isStale;
-    this.#documentName = options.documentName;
-    this.#start = options.start;
+  constructor(options: AgentReadinessOptions) {
+    this.#options = options;
   }
 
   /** All ports for applications are open. */
@@ -50,17 +42,18 @@ export class AgentReadiness {
 
   check(): Readiness {
     if (this.#isStopping) return { isReady: false, reason: "shutting down" };
-    const sources = this.#status();
+    const { start, status, isStale, documentName, clock } = this.#options;
+    const sources = status();
     const lines = sources.map((source) =>
       describe(source, {
-        now: this.#clock.now(),
-        isStale: this.#isStale(source.sourceIndex),
-        name: this.#documentName(source.sourceIndex),
+        now: clock.now(),
+        isStale: isStale(source.sourceIndex),
+        name: documentName(source.sourceIndex),
       }),
     );
-    const readyWithout = this.#start.readyWithout();
-    if (!this.#start.awaitedSources.isComplete && readyWithout === undefined) {
-      const reason = [`waiting for the first flags of ${this.#start.awaited()}`, ...lines].join("\n");
+    const readyWithout = start.readyWithout();
+    if (!start.awaitedSources.isComplete && readyWithout === undefined) {
+      const reason = [`waiting for the first flags of ${start.awaited()}`, ...lines].join("\n");
       return { isReady: false, reason };
     }
     if (!this.#isListening)
@@ -69,13 +62,14 @@ export class AgentReadiness {
   }
 
   #headline(sources: readonly SourceStatus[]): string {
-    if (sources.some(({ sourceIndex }) => this.#isStale(sourceIndex))) return "ready, but flags are stale";
+    const { isStale, servesFlags } = this.#options;
+    if (sources.some(({ sourceIndex }) => isStale(sourceIndex))) return "ready, but flags are stale";
     if (sources.some(({ state, proxyLost }) => state !== "connected" || proxyLost !== undefined))
       return "ready, but flags may be stale";
     const empty = sources.filter(({ warning }) => warning !== undefined);
     if (empty.length === 0) return "ready";
-    const without = empty.filter(({ sourceIndex }) => !this.#servesFlags(sourceIndex));
-    const previous = empty.filter(({ sourceIndex }) => this.#servesFlags(sourceIndex));
+    const without = empty.filter(({ sourceIndex }) => !servesFlags(sourceIndex));
+    const previous = empty.filter(({ sourceIndex }) => servesFlags(sourceIndex));
     const parts = [
       ...(without.length === 0 ? [] : [`without flags of ${named(without)}`]),
       ...(previous.length === 0 ? [] : [`with the previous flags of ${named(previous)}`]),
