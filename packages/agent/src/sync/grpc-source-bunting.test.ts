@@ -211,6 +211,7 @@ describe("GrpcSource over bunting.sync.v1", () => {
       stream.send(added);
       expect(await stream.next("ack")).to.have.property("topic", topic);
       expect(source.status().warning).to.equal(undefined);
+      expect(probe.nacks).to.deep.equal(["refused"]);
     });
 
     it("names in the ack the flags that can't be served, and why", async () => {
