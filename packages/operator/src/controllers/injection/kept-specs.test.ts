@@ -43,7 +43,10 @@ describe("KeptSpecs", () => {
     expect(kept.admit("a", "9", spec(201)), "an edit that adds something").to.equal(undefined);
     expect(kept.admit("a", "new", spec(200))?.reason).to.equal("TooLarge");
     const grown = Array.from({ length: 10 }, (_, i) => kept.admit("a", `${i}`, spec(250)));
-    expect(grown.filter((each) => each === undefined), "of 250 KB each").to.have.lengthOf(9);
+    expect(
+      grown.filter((each) => each === undefined),
+      "of 250 KB each",
+    ).to.have.lengthOf(9);
   });
 
   it("forgets an object that has grown too large", () => {
