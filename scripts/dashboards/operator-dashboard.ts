@@ -49,6 +49,12 @@ export const operatorDashboard: Dashboard = {
           `min(${validFor('certificate="leaf"')})`,
           { unit: "s" },
         ),
+        stat(
+          "Unread namespaces",
+          "Namespaces that the operator is to serve, and in which it may not read.",
+          `count(max by (namespace) (bunting_operator_unread_namespaces{pod=~"$pod"})) or vector(0)`,
+          { orange: 1 },
+        ),
       ],
     },
     {

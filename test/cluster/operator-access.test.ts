@@ -89,7 +89,8 @@ describe("what sidecars need that ask no proxy, on a real API server", function 
     const context = { clock: systemClock, logger, metrics: operatorMetrics(createRegistry(false)) };
     asked = [];
     const client = counted(connected.client, (what) => asked.push(what));
-    controller = new AccessController({ client, watches, sources, flagReaderRole: "flag-reader", context });
+    const flagReaderRole = { kind: "ClusterRole", name: "flag-reader" } as const;
+    controller = new AccessController({ client, watches, sources, flagReaderRole, context });
     running = [connected.connections, sources, controller].map((each) => each.run(abort.signal));
   });
 

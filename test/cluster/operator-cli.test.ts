@@ -10,7 +10,10 @@ import {
   injectedByLabel,
   sidecarName,
 } from "@bunting/operator/internal/api/names.js";
-import { webhookConfigurationNames } from "@bunting/operator/internal/api/webhooks.js";
+import {
+  ownWebhookConfigurationNames,
+  webhookConfigurationNames,
+} from "@bunting/operator/internal/api/webhooks.js";
 import { securityConfigMapName } from "@bunting/operator/internal/controllers/security/stored-security.js";
 import { proxyTlsSecret } from "@bunting/operator/internal/desired/proxy-security/proxy-tls.js";
 import {
@@ -97,6 +100,7 @@ describe("bunting operator on a real API server", function () {
     ]).to.deep.equal([securityConfigMapName, proxyTlsSecret, authorityConfigMap]);
     const served = securityStates.map((state) => [state, securityAccess[state].proxy]);
     expect([...servedInState]).to.deep.equal(served);
+    expect(`${objectNames.ownWebhooks}shop`).to.equal(ownWebhookConfigurationNames("shop").mutating);
     expect([...knownReasons].sort()).to.deep.equal(Object.keys(notInjectedReasons).sort());
   });
 

@@ -1,5 +1,5 @@
 import { X509Certificate } from "node:crypto";
-import type { KubeObject, RestClient } from "@bunting/kube";
+import type { KubeObject } from "@bunting/kube";
 import { injectionType } from "@bunting/operator/internal/api/injection.js";
 import { operatorOptionTable } from "@bunting/operator/internal/options.js";
 import type { SecurityTarget } from "@bunting/operator/internal/desired/proxy-security/security-state.js";
@@ -46,23 +46,15 @@ describe("the security of the operator's proxy on a real API server", function (
     await world.stop();
   });
 
-  /** Pods and Injections of other tests are not looked at. */
-  function ofThisTest({ client }: OperatorWorld["connected"]): RestClient {
-    const readPage: RestClient["readPage"] = (scope, ...rest) =>
-      client.readPage({ ...scope, namespace: world.namespace }, ...rest);
-    const get = (target: RestClient, name: keyof RestClient): unknown =>
-      name === "readPage" ? readPage : target[name].bind(target);
-    return new Proxy(client, { get: (target, name) => get(target, name as keyof RestClient) });
-  }
-
   async function lead(target: SecurityTarget, ...further: readonly string[]): Promise<void> {
     const { namespace, connected, watches, logger, metrics } = world;
     const argv = [`--namespace=${namespace}`, `--proxy-security=${target}`, ...further];
     const { options } = await readOptions(operatorOptionTable, { argv, env: {}, readsConfig: false });
     const context = { clock, logger, metrics };
     const wiring: OperatorWiring = {
-      ...{ options, parts: operatorParts, context, watches, instance: "operator-1" },
-      cluster: { ...connected, client: ofThisTest(connected) },
+      ...{ options, parts: operatorParts, context, watches, cluster: connected, instance: "operator-1" },
+      // Pods and Injections of other tests are not looked at.
+      served: [namespace],
     };
     security = proxySecurity(wiring, world.events);
     security.maps.asks(namespace, true);

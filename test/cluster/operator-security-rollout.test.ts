@@ -94,7 +94,10 @@ describe("the security of the operator's proxy, switched on and off again while 
     const { options } = await readOptions(operatorOptionTable, { argv, env: {}, readsConfig: false });
     const context = { clock, logger, metrics };
     const parts = operatorParts;
-    const wiring: OperatorWiring = { options, parts, context, watches, instance: target, cluster: connected };
+    const wiring: OperatorWiring = {
+      ...{ options, parts, context, watches, served: undefined },
+      ...{ instance: target, cluster: connected },
+    };
     const security = proxySecurity(wiring, world.events);
     const deployed = deployedProxy(
       // Rollouts take the time that they take.

@@ -7,7 +7,7 @@ import { eventually } from "../support/event-queue.js";
 import type { ApiObject, ApiResponse } from "./support/api-client.js";
 import { OperatorProcess } from "./support/operator-process.js";
 import { grant, permissionsOf } from "./support/operator-roles.js";
-import { registerWebhooks } from "./support/register-webhooks.js";
+import { registerWebhooks, unregisterWebhooks } from "./support/register-webhooks.js";
 import type { ServiceAccount } from "./support/service-account.js";
 import {
   auditPolicyOf,
@@ -18,10 +18,12 @@ import {
 import { freshCluster } from "./support/use-cluster.js";
 
 const core = "/apis/core.openfeature.dev/v1beta1";
-/** Where the operator of the story runs. */
-const home = "bunting-system";
-/** Where that with all options runs. */
-const homeOfAll = "bunting-all";
+/** Where the operator of the story runs, and that with all options: once for all namespaces, and once for some that are named. */
+const homes = {
+  all: { story: "bunting-system", options: "bunting-all" },
+  named: { story: "bunting-some", options: "bunting-some-all" },
+} as const;
+type Serving = keyof typeof homes;
 
 /**
  * The operator runs as its image starts it, with the roles of its chart and no others, on an API server of its own, which writes down what
@@ -36,7 +38,8 @@ describe("the operator", function () {
   const log = path.join(directory, "audit.log");
   const policy = path.join(directory, "policy.json");
   const userIn = (namespace: string): string => `system:serviceaccount:${namespace}:bunting-operator`;
-  writeFileSync(policy, JSON.stringify(auditPolicyOf(userIn(home), userIn(homeOfAll))));
+  const users = Object.values(homes).flatMap((each) => Object.values(each).map(userIn));
+  writeFileSync(policy, JSON.stringify(auditPolicyOf(...users)));
   const cluster = freshCluster({
     apiServerFlags: [`--audit-policy-file=${policy}`, `--audit-log-path=${log}`],
   });
@@ -53,11 +56,18 @@ describe("the operator", function () {
     running = [];
   };
 
-  async function accountIn(namespace: string, args: readonly string[] = []): Promise<ServiceAccount> {
+  async function accountIn(
+    namespace: string,
+    args: readonly string[] = [],
+    served?: readonly string[],
+  ): Promise<ServiceAccount> {
     const account = await cluster().createServiceAccountToken(namespace, "bunting-operator");
-    await grant(cluster(), account, await permissionsOf(args));
+    await grant(cluster(), account, await permissionsOf(args, namespace), served);
     return account;
   }
+  /** What an operator that serves these is started with, beside its other arguments. */
+  const servingArgs = (served: readonly string[] | undefined): readonly string[] =>
+    served === undefined ? [] : [`--watch-namespaces=${served.join(",")}`];
 
   const exists = async (...paths: string[]): Promise<boolean> => {
     const answers = await Promise.all(paths.map((each) => cluster().api.request("GET", each)));
@@ -158,22 +168,40 @@ describe("the operator", function () {
     });
   });
 
-  describe("from a FeatureFlagSource to flags in a Pod", () => {
+  for (const serving of ["all", "named"] as const) {
+    const words = serving === "all" ? "" : ", of an operator of some namespaces";
+    describe(`from a FeatureFlagSource to flags in a Pod${words}`, () => storyOf(serving));
+    describe(`with all that may be switched on${words}`, () => optionsOf(serving));
+  }
+
+  function storyOf(serving: Serving): void {
+    const { story: home } = homes[serving];
     let account: ServiceAccount;
     let granted: readonly Permission[];
     let operator: OperatorProcess;
+    let args: readonly string[];
     let shop: string;
+    let team: string;
+    const security = `/api/v1/namespaces/${home}/configmaps/bunting-proxy-security`;
 
     before("it runs", async () => {
       await cluster().createNamespace(home);
-      account = await accountIn(home);
-      granted = await permissionsOf([]);
-      operator = start(account, "operator-1");
+      [shop, team] = [await cluster().createNamespace(), await cluster().createNamespace()];
+      const served = serving === "all" ? undefined : [shop, team];
+      args = servingArgs(served);
+      account = await accountIn(home, args, served);
+      granted = await permissionsOf(args, home);
+      const data = { state: "mixed", since: new Date().toISOString(), waitsFor: "" };
+      const metadata = { name: "bunting-proxy-security", namespace: home };
+      await cluster().api.apply(security, { apiVersion: "v1", kind: "ConfigMap", metadata, data });
+      operator = start(account, "operator-1", ...args);
       await operator.leads();
       await eventually(() => isReady(operator), "it is ready");
-      shop = await cluster().createNamespace();
     });
     after(stopAll);
+    after("no webhooks are called any more", async () => {
+      await unregisterWebhooks(cluster(), home, serving === "all" ? undefined : [shop, team]);
+    });
 
     it("finds Pods that were created while no webhook was there", async () => {
       await createPod("end-to-end");
@@ -182,11 +210,11 @@ describe("the operator", function () {
         return items.some(({ reason }) => reason === "Missed");
       }, "an event tells of the Pod");
       expect(await metric(operator, `bunting_operator_missed_pods{namespace="${shop}"}`)).to.equal(1);
-      await registerWebhooks(cluster(), home, await operator.webhookPort());
+      const served = serving === "all" ? undefined : [shop, team];
+      await registerWebhooks(cluster(), home, await operator.webhookPort(), served);
     });
 
     it("makes files of FeatureFlags, also of those that another namespace shares", async () => {
-      const team = await cluster().createNamespace();
       await cluster().putFeatureFlag(
         team,
         "limits",
@@ -202,6 +230,20 @@ describe("the operator", function () {
       await cluster().putFeatureFlag(shop, "checkout", { flags: {} });
       await putSource("end-to-end", { source: `${shop}/checkout`, provider: "flagd-proxy" });
       await eventually(() => exists(...proxyIn(home)), `the proxy is deployed; ${operator.process.output}`);
+    });
+
+    it("takes back what an earlier one had secured, and goes by the proxy where that is lost", async () => {
+      const state = async (): Promise<string> =>
+        JSON.stringify((await cluster().api.get(security))["data"] ?? {});
+      await eventually(async () => (await state()).includes('"leaving"'), "it leaves TLS");
+      const [deployment = ""] = proxyIn(home);
+      await eventually(
+        async () =>
+          JSON.stringify(await cluster().api.get(deployment)).includes('"bunting.dev/proxy-access":"both"'),
+        "the proxy serves both",
+      );
+      await cluster().api.delete(security);
+      await eventually(() => exists(security), "it is written again");
     });
 
     it("gives Pods their sidecar, by its webhook", async () => {
@@ -317,7 +359,7 @@ describe("the operator", function () {
 
     it("goes on after a restart, and removes what nothing uses any more", async () => {
       await operator.stop();
-      operator = start(account, "operator-2", "--proxy-linger=1ms");
+      operator = start(account, "operator-2", "--proxy-linger=1ms", ...args);
       await operator.leads();
       const injection = `/apis/bunting.dev/v1alpha1/namespaces/${shop}/injections/bunting`;
       expect(await exists(injection, ...proxyIn(home))).to.equal(true);
@@ -363,21 +405,24 @@ describe("the operator", function () {
       const pod = { metadata: { generateName: "app-", annotations: asking(source) }, spec: podSpec };
       return (await cluster().api.create(`/api/v1/namespaces/${shop}/pods`, pod)) as unknown as InjectedPod;
     }
-  });
+  }
 
-  describe("with all that may be switched on", () => {
-    const args = [
+  function optionsOf(serving: Serving): void {
+    const { options: home } = homes[serving];
+    const options = [
       ...["--flagd", "--rollout-on-change", "--missed-pods=evict", "--provider-kubernetes=direct"],
-      ...["--agent-rollouts", "--inline-flags"],
+      ...["--inline-flags", ...(serving === "all" ? ["--agent-rollouts"] : [])],
     ];
     let granted: readonly Permission[];
     let shop: string;
 
     before("it runs", async () => {
-      await cluster().createNamespace(homeOfAll);
-      const account = await accountIn(homeOfAll, args);
-      granted = await permissionsOf(args);
+      await cluster().createNamespace(home);
       shop = await cluster().createNamespace();
+      const served = serving === "all" ? undefined : [shop];
+      const args = [...options, ...servingArgs(served)];
+      const account = await accountIn(home, args, served);
+      granted = await permissionsOf(args, home);
       await cluster().putFeatureFlag(shop, "checkout", { flags: {} });
       await putObject(shop, "FeatureFlagSource", "watched", {
         sources: [{ source: "checkout", provider: "kubernetes" }],
@@ -390,7 +435,8 @@ describe("the operator", function () {
     after(stopAll);
 
     it("lets sidecars watch FeatureFlags, as long as a source says so", async () => {
-      const path = `/apis/rbac.authorization.k8s.io/v1/namespaces/${shop}/rolebindings`;
+      // The operator itself may have one there.
+      const path = `/apis/rbac.authorization.k8s.io/v1/namespaces/${shop}/rolebindings?labelSelector=bunting.dev%2Faccess`;
       const bindings = async (): Promise<number> => (await cluster().api.list(path)).items.length;
       await eventually(async () => (await bindings()) === 1, "there is a RoleBinding");
       await putObject(shop, "FeatureFlagSource", "watched", {
@@ -437,6 +483,27 @@ describe("the operator", function () {
         const noted = metadata.annotations?.["bunting.dev/rolled-out"] ?? "{}";
         return (JSON.parse(noted) as Record<string, string>)["watched"] === spec.sources["watched"]?.origin;
       }, "what Pods get is noted");
+      const originOf = async (): Promise<string | undefined> => {
+        const at = `/apis/bunting.dev/v1alpha1/namespaces/${shop}/injections/bunting`;
+        return ((await cluster().api.get(at)) as unknown as CompiledInjection).spec.sources["watched"]
+          ?.origin;
+      };
+      const before = await originOf();
+      // No Pod gets anything of this edit.
+      await putObject(shop, "FeatureFlagSource", "watched", {
+        sources: [{ source: "checkout", provider: "flagd-proxy" }],
+        rolloutOnChange: true,
+        syncProviderArgs: ["a=b"],
+      });
+      await eventually(async () => {
+        const source = await cluster().api.get(`${core}/namespaces/${shop}/featureflagsources/watched`);
+        const { conditions = [] } = (source as WithConditions).status ?? {};
+        const { generation } = source.metadata;
+        return conditions.some(
+          ({ type, observedGeneration }) => type === "Compiled" && observedGeneration === generation,
+        );
+      }, "the edit is compiled");
+      expect(await originOf(), "what restarts go by is the same").to.equal(before);
       const hasRestarted = async (): Promise<boolean> =>
         JSON.stringify((await cluster().api.get(path))["spec"]).includes("kubectl.kubernetes.io/restartedAt");
       await putObject(shop, "FeatureFlagSource", "watched", {
@@ -471,7 +538,20 @@ describe("the operator", function () {
       await eventually(async () => !(await exists(`${path}/missed`)), "it is evicted");
     });
 
-    it("gives running sidecars another image", async () => {
+    if (serving === "all") it("gives running sidecars another image", upgradesInPlace);
+
+    it("needs no more than it is granted", () => {
+      const used = usedPermissions(log, userIn(home));
+      expect(used.filter(({ status }) => status === 401 || status === 403)).to.deep.equal([]);
+      const conditional = granted.filter(({ onlyIf }) =>
+        options.some((arg) => arg.startsWith(`--${onlyIf?.option ?? "?"}`)),
+      );
+      // These are served where the Gateway API is installed; and nothing owned by us is rolled out but a Deployment.
+      const unseen = /httproutes|statefulsets|daemonsets|clusterroles|\/roles\//;
+      expect(unusedGrants(conditional, used).filter((each) => !unseen.test(each))).to.deep.equal([]);
+    });
+
+    async function upgradesInPlace(): Promise<void> {
       const path = `/api/v1/namespaces/${shop}/pods/running`;
       const sidecar = { name: "flagd", image: "registry.example/agent:1", restartPolicy: "Always" };
       await cluster().api.create(`/api/v1/namespaces/${shop}/pods`, {
@@ -489,7 +569,7 @@ describe("the operator", function () {
       const pulls = async (): Promise<readonly ApiObject[]> => {
         const selector = encodeURIComponent("bunting.dev/image-pull");
         return (
-          await cluster().api.list(`/api/v1/namespaces/${homeOfAll}/pods?labelSelector=${selector}`)
+          await cluster().api.list(`/api/v1/namespaces/${home}/pods?labelSelector=${selector}`)
         ).items.filter(({ metadata }) => metadata["deletionTimestamp"] === undefined);
       };
       const pulling = async (tag: number): Promise<boolean> =>
@@ -500,7 +580,7 @@ describe("the operator", function () {
       await eventually(async () => (await pulling(2)) && !(await pulling(3)), "another one is asked for");
       const [pull] = await pulls();
       const terminated = { exitCode: 0, reason: "Completed" };
-      await cluster().api.patch(`/api/v1/namespaces/${homeOfAll}/pods/${pull?.metadata.name ?? ""}/status`, {
+      await cluster().api.patch(`/api/v1/namespaces/${home}/pods/${pull?.metadata.name ?? ""}/status`, {
         status: { phase: "Succeeded", containerStatuses: [{ ...pulledContainer, state: { terminated } }] },
       });
       await eventually(
@@ -508,19 +588,8 @@ describe("the operator", function () {
         "it has the image",
       );
       await cluster().api.delete(rollout);
-    });
-
-    it("needs no more than it is granted", () => {
-      const used = usedPermissions(log, userIn(homeOfAll));
-      expect(used.filter(({ status }) => status === 401 || status === 403)).to.deep.equal([]);
-      const conditional = granted.filter(({ onlyIf }) =>
-        args.some((arg) => arg.startsWith(`--${onlyIf?.option ?? "?"}`)),
-      );
-      // These are served where the Gateway API is installed; and nothing owned by us is rolled out but a Deployment.
-      const unseen = /httproutes|statefulsets|daemonsets|clusterroles/;
-      expect(unusedGrants(conditional, used).filter((each) => !unseen.test(each))).to.deep.equal([]);
-    });
-  });
+    }
+  }
 
   async function putObject(namespace: string, kind: string, name: string, spec: object): Promise<void> {
     await cluster().api.apply(`${core}/namespaces/${namespace}/${kind.toLowerCase()}s/${name}`, {
@@ -555,6 +624,7 @@ interface WithConditions extends ApiObject {
       readonly status: string;
       readonly reason: string;
       readonly message: string;
+      readonly observedGeneration?: number;
     }[];
   };
 }

@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import path from "node:path";
 import { carriedValues } from "@bunting/cli/internal/operator/migrate/stock-settings.js";
 import { operatorOptionTable } from "@bunting/operator/internal/options.js";
+import { isGranted, nameWith } from "@bunting/operator/internal/permission.js";
 import { permissions } from "@bunting/operator/internal/permissions.js";
 import { flagName, publicOptions, readOptions } from "@bunting/runtime";
 import { parse } from "yaml";
@@ -266,21 +267,26 @@ describe("the operator's Helm chart", () => {
   });
 
   it("grants exactly what the code's table says that these options need", async () => {
-    const tableOf = (scope: string, isOn: (option: string, is: readonly string[]) => boolean): string[] =>
+    const chosen: Readonly<Record<string, string>> = {
+      "flag-reader-role": "bunting-operator-flagd-proxy",
+      namespace: "bunting-system",
+    };
+    const tableOf = (
+      scopes: readonly string[],
+      servesAll: boolean,
+      isOn: (option: string, is: readonly string[]) => boolean,
+    ): string[] =>
       grants(
         permissions
-          .filter((each) => each.scope === scope)
+          .filter((each) => scopes.includes(each.scope) && isGranted(each, servesAll))
           .filter(({ onlyIf }) => onlyIf === undefined || isOn(onlyIf.option, onlyIf.is))
-          .map(({ apiGroup, names, ...rest }) => ({
-            ...rest,
+          .map(({ apiGroup, names, resources, verbs }) => ({
+            resources,
+            verbs,
             apiGroups: [apiGroup],
             ...(names === undefined
               ? {}
-              : {
-                  resourceNames: names.map((name) =>
-                    name.replace("{flag-reader-role}", "bunting-operator-flagd-proxy"),
-                  ),
-                }),
+              : { resourceNames: names.map((name) => nameWith(name, (option) => chosen[option] ?? "")) }),
           })),
       );
     const defaults = Object.fromEntries(
@@ -301,10 +307,96 @@ describe("the operator's Helm chart", () => {
       for (const [name, value] of Object.entries(options)) values[name] = String(value);
       const isOn = (option: string, is: readonly string[]): boolean => is.includes(values[option] ?? "");
       const manifests = await rendered({ options });
-      const rulesOf = (kind: string): string[] => grants(named(manifests, kind, "bunting-operator")["rules"]);
-      expect(rulesOf("Role"), JSON.stringify(options)).to.deep.equal(tableOf("namespace", isOn));
-      expect(rulesOf("ClusterRole"), JSON.stringify(options)).to.deep.equal(tableOf("cluster", isOn));
+      const rulesOf = (from: Manifest[], kind: string, name = "bunting-operator"): string[] =>
+        grants(named(from, kind, name)["rules"]);
+      const of = JSON.stringify(options);
+      expect(rulesOf(manifests, "Role"), of).to.deep.equal(tableOf(["namespace"], true, isOn));
+      const wide = tableOf(["cluster", "served"], true, isOn);
+      expect(rulesOf(manifests, "ClusterRole"), of).to.deep.equal(wide);
+      if ("agent-rollouts" in options) continue;
+      const some = await rendered({ options, watchNamespaces: ["shop", "checkout"] });
+      expect(rulesOf(some, "Role"), of).to.deep.equal(tableOf(["namespace"], false, isOn));
+      expect(rulesOf(some, "ClusterRole"), of).to.deep.equal(tableOf(["cluster"], false, isOn));
+      for (const namespace of ["shop", "checkout"]) {
+        const there = some.filter(({ metadata }) => metadata.namespace === namespace);
+        const served = tableOf(["served"], false, isOn);
+        expect(rulesOf(there, "Role", "bunting-operator-served"), of).to.deep.equal(served);
+      }
     }
+  });
+
+  it("has no rights in the whole cluster for an operator of some namespaces, but those to its own webhooks", async () => {
+    const manifests = await rendered(
+      { watchNamespaces: ["shop", "bunting-system"] },
+      "flags",
+      "bunting-system",
+    );
+    const wide = manifests.filter(({ kind }) => kind === "ClusterRole");
+    expect(wide.flatMap(({ rules }) => grants(rules))).to.deep.equal(
+      ["mutating", "validating"].flatMap((what) =>
+        ["list", "watch", "patch"].map(
+          (verb) =>
+            `admissionregistration.k8s.io/${what}webhookconfigurations/bunting-operator-bunting-system ${verb}`,
+        ),
+      ),
+    );
+    const bound = manifests.filter(({ kind }) => kind === "RoleBinding");
+    expect(bound.map(({ metadata: { namespace, name } }) => `${namespace}/${name}`)).to.have.members([
+      "bunting-system/flags-bunting-operator",
+      "bunting-system/flags-bunting-operator-served",
+      "bunting-system/flags-bunting-operator-flagd-proxy",
+      "shop/flags-bunting-operator-served",
+      "shop/flags-bunting-operator-flagd-proxy",
+    ]);
+    const proxy = named(
+      manifests.filter(({ metadata }) => metadata.namespace === "shop"),
+      "Role",
+      "flags-bunting-operator-flagd-proxy",
+    );
+    expect(grants(proxy["rules"])).to.deep.equal(
+      ["get", "list", "watch"].map((verb) => `core.openfeature.dev/featureflags/ ${verb}`),
+    );
+    expect(argsOf(manifests)).to.include("--watch-namespaces=shop,bunting-system");
+  });
+
+  it("calls its webhooks, and holds its policies, in the namespaces alone that it serves, beside another release", async () => {
+    const values = (...watchNamespaces: readonly string[]): object => ({
+      watchNamespaces,
+      options: { "inline-flags": true },
+      policies: { injection: "always" },
+    });
+    const manifests = await rendered(values("shop", "checkout"), "bunting-operator", "team-a");
+    const others = await rendered(values("blog"), "bunting-operator", "team-b");
+    const isWide = ({ kind, metadata }: Manifest): boolean =>
+      metadata.namespace === undefined && kind !== "CustomResourceDefinition";
+    const keys = (from: Manifest[]): string[] =>
+      from.filter(isWide).map(({ kind, metadata }) => `${kind} ${metadata.name}`);
+    expect(keys(manifests).filter((key) => keys(others).includes(key))).to.deep.equal([]);
+    const served = { key: "kubernetes.io/metadata.name", operator: "In", values: ["shop", "checkout"] };
+    const selectors = manifests.flatMap(({ kind, spec, ...rest }): unknown[] => {
+      if (kind.endsWith("AdmissionPolicyBinding"))
+        return [
+          (spec as { matchResources: { namespaceSelector: unknown } }).matchResources.namespaceSelector,
+        ];
+      const { webhooks = [] } = rest as { webhooks?: { namespaceSelector: unknown }[] };
+      return webhooks.map(({ namespaceSelector }) => namespaceSelector);
+    }) as { matchExpressions: unknown[] }[];
+    expect(selectors).to.have.length(6 + 8);
+    for (const { matchExpressions } of selectors) expect(matchExpressions.at(-1)).to.deep.equal(served);
+    const policies = manifests.filter(({ kind }) => kind.endsWith("AdmissionPolicy"));
+    const bindings = manifests.filter(({ kind }) => kind.endsWith("AdmissionPolicyBinding"));
+    expect(bindings.map(({ spec }) => (spec as { policyName: string }).policyName)).to.have.members(
+      policies.map(({ metadata }) => metadata.name),
+    );
+  });
+
+  it("refuses beside some namespaces what needs more than rights there", async () => {
+    const watchNamespaces = ["shop"];
+    const refused = (values: object): Promise<string> =>
+      refusal({ watchNamespaces, ...values }, operatorChartFolder);
+    expect(await refused({ options: { "agent-rollouts": true } })).to.contain("agent-rollouts");
+    expect(await refused({ rbac: { keepStockBinding: true } })).to.contain("keepStockBinding");
+    expect(await refused({ watchNamespaces: ["Shop"] })).to.contain("watchNamespaces");
   });
 
   it("makes the same objects as deploy/kustomize", async () => {

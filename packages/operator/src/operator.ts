@@ -3,7 +3,6 @@
  * asks for, on the replica that leads → admission, which looks up what was compiled, on every replica. Each step is a chapter of wiring/.
  * Nothing is started here; `components` is the order of the start.
  */
-import { hostname } from "node:os";
 import {
   createRegistry,
   processMetrics,
@@ -16,8 +15,6 @@ import {
 import { operatorMetrics } from "./operator-metrics.js";
 import { OperatorReadiness } from "./operator-readiness.js";
 import type { OperatorOptions } from "./options.js";
-import { reflectorMetrics } from "./process-of-operator-metrics.js";
-import { version } from "./version.js";
 import { agentRollouts } from "./wiring/agent-rollouts.js";
 import { admissionPort } from "./wiring/admission.js";
 import { certificatesOf } from "./wiring/certificates.js";
@@ -29,10 +26,11 @@ import { flagds } from "./wiring/flagds.js";
 import { inlineFlags } from "./wiring/inline-flags.js";
 import { leadership } from "./wiring/leadership.js";
 import { managementPorts } from "./wiring/management-ports.js";
-import { operatorParts, type OperatorWiring } from "./wiring/operator-parts.js";
+import { operatorParts } from "./wiring/operator-parts.js";
 import { ownDeploymentOf } from "./wiring/own-deployment.js";
 import { proxySecurity } from "./wiring/proxy-security.js";
 import { rollouts } from "./wiring/rollouts.js";
+import { watchedCluster } from "./wiring/watched-cluster.js";
 import { watchedPods } from "./wiring/watched-pods.js";
 import { webhookCalls } from "./wiring/webhook-calls.js";
 
@@ -46,6 +44,7 @@ const stopTimeoutMs = 10_000;
 
 /**
  * @param parts replaced by the test of the wiring
+ * @throws OperatorError OPTION_INVALID if the options contradict each other
  * @throws KubeError CONFIG_INVALID if the options and the environment name no cluster.
  */
 export async function createOperator(
@@ -57,17 +56,12 @@ export async function createOperator(
   const registry = createRegistry(false);
   processMetrics(registry);
   const context = { clock, logger, metrics: operatorMetrics(registry) };
-  const program = `bunting-operator/${version}`;
-  const cluster = await parts.connectCluster(options, { program, clock, env: process.env });
-  const instance = options.podName === "" ? hostname() : options.podName;
-  const watchContext = { clock, logger, metrics: reflectorMetrics(context) };
-  const watches = new parts.ClusterWatches({ client: cluster.client, context: watchContext });
-  const wiring: OperatorWiring = { options, parts, context, cluster, watches, instance };
-
+  const { wiring, unread } = await watchedCluster(options, parts, context);
+  const { cluster } = wiring;
   const events = new parts.EventRecorder({
     client: cluster.client,
     controller: "bunting.dev/operator",
-    instance,
+    instance: wiring.instance,
     context,
     onDropped: () => context.metrics.eventDropped(),
   });
@@ -88,11 +82,14 @@ export async function createOperator(
   const agents = flagds(wiring, { events, sources });
   const proxy = deployedProxy(wiring, { events, use, security, owner, onState: injections.proxyEntered });
   const webhooks = admissionPort(wiring, { lookup, levelOfNamespace, certificates, keys: calls.keys });
-  const readiness = new OperatorReadiness([
-    { what: () => "the certificate of the webhooks", isMet: webhooks.hasCertificate },
-    { what: () => "the key of the webhooks", isMet: () => calls.keys.lastItems.length > 0 },
-    { what: () => `the ${sources.unread.join(", ")}`, isMet: () => sources.hasSynced },
-  ]);
+  const readiness = new OperatorReadiness(
+    [
+      { what: () => "the certificate of the webhooks", isMet: webhooks.hasCertificate },
+      { what: () => "the key of the webhooks", isMet: () => calls.keys.lastItems.length > 0 },
+      { what: () => `the ${sources.unread.join(", ")}`, isMet: () => sources.hasSynced },
+    ],
+    () => unread.remarks(),
+  );
   const components: Component[] = [
     ...managementPorts(wiring, { readiness, registry }),
     runnableComponent(cluster.connections, "outlive all that ask the API server"),

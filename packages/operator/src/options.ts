@@ -13,7 +13,7 @@ import {
 import { flagdOptionTable } from "./flagd-options.js";
 import { ignoredOptionTable } from "./ignored-options.js";
 import { inProcessOptionTable } from "./in-process-options.js";
-import { bindAddress } from "./option-values.js";
+import { bindAddress, namespaces } from "./option-values.js";
 import { deployedProxyOptionTable } from "./proxy-options.js";
 import { sidecarOptionTable } from "./sidecar-options.js";
 
@@ -66,6 +66,12 @@ export const operatorOptionTable = {
     }),
   }),
   ...optionGroup("Who may use what", {
+    watchNamespaces: option({
+      type: namespaces,
+      default: [],
+      describe:
+        "The only namespaces that are served: whose objects are read, and whose Pods get flags. The operator then needs a Role in each of them, and in the whole cluster nothing but the configurations of its webhooks. If empty, all namespaces.",
+    }),
     crossNamespace: option({
       type: choice("consent", "legacy", "deny"),
       default: "consent",
@@ -81,7 +87,8 @@ export const operatorOptionTable = {
     flagReaderRole: option({
       type: text,
       default: "bunting-operator-flagd-proxy",
-      describe: "The ClusterRole of these RoleBindings, which may read FeatureFlags. It has to be there.",
+      describe:
+        "The ClusterRole of these RoleBindings, which may read FeatureFlags; with --watch-namespaces a Role in each of the namespaces. It has to be there.",
     }),
   }),
   ...deployedProxyOptionTable,

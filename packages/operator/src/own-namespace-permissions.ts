@@ -3,6 +3,7 @@ import { authoritySecret, proxyAuthoritySecret } from "./certificates/authority-
 import { proxyLeafSecret } from "./certificates/proxy-leaf-keeper.js";
 import { statusTokenSecret } from "./certificates/status-token-secret.js";
 import { webhookKeySecret } from "./certificates/webhook-key-secret.js";
+import { securityConfigMapName } from "./controllers/security/stored-security.js";
 import {
   ofAgentRollouts,
   onlyWithElection,
@@ -11,6 +12,44 @@ import {
   withProxySecurity,
   type Permission,
 } from "./permission.js";
+
+/** What it may do in all namespaces otherwise, its own among them. */
+const ofServedElsewhere: readonly Permission[] = [
+  {
+    scope: "namespace",
+    serving: "named",
+    apiGroup: "",
+    resources: ["configmaps"],
+    names: [securityConfigMapName],
+    verbs: ["get", "list", "watch", "patch"],
+    why: "keeps how far the security of the proxy is",
+  },
+  {
+    scope: "namespace",
+    serving: "named",
+    apiGroup: "",
+    resources: ["configmaps"],
+    verbs: ["create"],
+    why: "makes that ConfigMap: a name can't be required of what is created",
+  },
+  {
+    scope: "namespace",
+    serving: "named",
+    apiGroup: "",
+    resources: ["pods"],
+    verbs: ["watch"],
+    onlyIf: withAgents,
+    why: "hears of proxies that come and go, which it asks for their agents",
+  },
+  {
+    scope: "namespace",
+    serving: "named",
+    apiGroup: "events.k8s.io",
+    resources: ["events"],
+    verbs: ["create", "patch"],
+    why: "tells people what it did to the proxy, and what it waits for",
+  },
+];
 
 /** What the operator may do in its own namespace. */
 export const ownNamespacePermissions: readonly Permission[] = Object.freeze([
@@ -47,6 +86,7 @@ export const ownNamespacePermissions: readonly Permission[] = Object.freeze([
     verbs: ["get", "list"],
     why: "finds its own Deployment by its Pod, and the proxies, which it asks how many subscribers they have before it removes them; sees when the Pod of an earlier leader, or of the open-feature-operator, has ended",
   },
+  ...ofServedElsewhere,
   {
     ...ofAgentRollouts,
     scope: "namespace",

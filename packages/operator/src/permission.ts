@@ -1,11 +1,13 @@
 /** Something that the operator may do. The chart's roles and docs/reference/operator-permissions.md are made of these. */
 export interface Permission {
-  /** Where it is granted: in the whole cluster, or in the operator's namespace alone. */
-  readonly scope: "cluster" | "namespace";
+  /** Where it is granted: for objects of no namespace; in the namespaces that the operator serves, all or those of `--watch-namespaces`; or in its own alone. */
+  readonly scope: "cluster" | "served" | "namespace";
+  /** Only with that option, or only without; absent: in any case. */
+  readonly serving?: "all" | "named";
   /** Empty for the core group. */
   readonly apiGroup: string;
   readonly resources: readonly string[];
-  /** Only objects of these names; `{option}` stands for the value of an option. */
+  /** Only objects of these names; in them, `{option}` stands for the value of an option. */
   readonly names?: readonly string[];
   readonly verbs: readonly string[];
   /** The option that needs it, and the values with which it does; absent: it is always granted. */
@@ -14,17 +16,26 @@ export interface Permission {
   readonly why: string;
 }
 
+/** Whether an operator is granted it that serves all namespaces, or that serves those of `--watch-namespaces`; its other options may not need it. */
+export function isGranted({ serving }: Permission, servesAll: boolean): boolean {
+  return serving === undefined || (serving === "all") === servesAll;
+}
+
+/** A name with the values of the options in it. */
+export function nameWith(name: string, valueOf: (option: string) => string): string {
+  return name.replace(/\{([\w-]+)\}/g, (_, option: string) => valueOf(option));
+}
+
 export const onlyWithElection = { option: "leader-elect", is: ["true"] } as const;
 export const withChecks = { option: "flags-validation", is: ["true"] } as const;
 export const withAgents = { option: "status-agents", is: ["true"] } as const;
 export const withDirectWatches = { option: "provider-kubernetes", is: ["direct"] } as const;
 export const withFlagds = { option: "flagd", is: ["true"] } as const;
-export const ofAgentRollouts = {
-  scope: "cluster",
-  onlyIf: { option: "agent-rollouts", is: ["true"] },
-} as const;
+export const withAgentRollouts = { option: "agent-rollouts", is: ["true"] } as const;
+/** AgentRollouts are of no namespace, and so there are none for an operator of some namespaces. */
+export const ofAgentRollouts = { serving: "all", onlyIf: withAgentRollouts } as const;
 export const ofInlineFlags = {
-  scope: "cluster",
+  scope: "served",
   onlyIf: { option: "inline-flags", is: ["true"] },
 } as const;
 export const withOwnAuthority = { option: "certificates", is: ["own"] } as const;

@@ -1,5 +1,9 @@
 import { ownNamespacePermissions } from "./own-namespace-permissions.js";
-import { webhookConfigurationNames } from "./api/webhooks.js";
+import {
+  ownWebhookConfigurationNames,
+  webhookConfigurationNames,
+  type WebhookConfigurationNames,
+} from "./api/webhooks.js";
 import {
   ofAgentRollouts,
   ofInlineFlags,
@@ -13,35 +17,35 @@ import {
 /** All that the operator may do. A test compares this with what an API server saw it do: neither may be more. */
 export const permissions: readonly Permission[] = Object.freeze([
   {
-    scope: "cluster",
+    scope: "served",
     apiGroup: "core.openfeature.dev",
     resources: ["featureflagsources", "inprocessconfigurations"],
     verbs: ["list", "watch"],
     why: "compiles what Pods get of them",
   },
   {
-    scope: "cluster",
+    scope: "served",
     apiGroup: "core.openfeature.dev",
     resources: ["featureflagsources/status", "inprocessconfigurations/status"],
     verbs: ["patch"],
     why: "says in their status what became of them",
   },
   {
-    scope: "cluster",
+    scope: "served",
     apiGroup: "core.openfeature.dev",
     resources: ["featureflags"],
     verbs: ["list", "watch"],
     why: "reads with whom they are shared",
   },
   {
-    scope: "cluster",
+    scope: "served",
     apiGroup: "core.openfeature.dev",
     resources: ["featureflags"],
     verbs: ["get"],
     why: "checks those that were stored while no replica could be asked, and makes files of them",
   },
   {
-    scope: "cluster",
+    scope: "served",
     apiGroup: "core.openfeature.dev",
     resources: ["featureflags/status"],
     verbs: ["patch"],
@@ -49,7 +53,7 @@ export const permissions: readonly Permission[] = Object.freeze([
     why: "says in their status what is wrong with them",
   },
   {
-    scope: "cluster",
+    scope: "served",
     apiGroup: "core.openfeature.dev",
     resources: ["featureflags/status"],
     verbs: ["patch"],
@@ -58,27 +62,36 @@ export const permissions: readonly Permission[] = Object.freeze([
   },
   {
     scope: "cluster",
+    serving: "all",
     apiGroup: "",
     resources: ["namespaces"],
     verbs: ["list", "watch"],
     why: "reads the annotations that decide about Pods and FeatureFlags of a namespace, and which namespaces there are",
   },
   {
-    scope: "cluster",
+    scope: "served",
+    serving: "named",
+    apiGroup: "",
+    resources: ["namespaces"],
+    verbs: ["get"],
+    why: "reads these annotations of the namespace itself, which a Role in it permits, every 30 s",
+  },
+  {
+    scope: "served",
     apiGroup: "bunting.dev",
     resources: ["injections"],
     verbs: ["get", "list", "watch", "create", "patch", "delete"],
     why: "stores what it has compiled, one object a namespace",
   },
   {
-    scope: "cluster",
+    scope: "served",
     apiGroup: "",
     resources: ["pods"],
     verbs: ["get", "list", "watch"],
     why: "finds Pods that ask for flags and have none; nothing but metadata is read of all others",
   },
   {
-    scope: "cluster",
+    scope: "served",
     apiGroup: "",
     resources: ["pods/eviction"],
     verbs: ["create"],
@@ -87,6 +100,7 @@ export const permissions: readonly Permission[] = Object.freeze([
   },
   {
     ...ofAgentRollouts,
+    scope: "cluster",
     apiGroup: "bunting.dev",
     resources: ["agentrollouts"],
     verbs: ["list", "watch"],
@@ -94,6 +108,7 @@ export const permissions: readonly Permission[] = Object.freeze([
   },
   {
     ...ofAgentRollouts,
+    scope: "cluster",
     apiGroup: "bunting.dev",
     resources: ["agentrollouts/status"],
     verbs: ["patch"],
@@ -101,6 +116,7 @@ export const permissions: readonly Permission[] = Object.freeze([
   },
   {
     ...ofAgentRollouts,
+    scope: "served",
     apiGroup: "",
     resources: ["pods"],
     verbs: ["patch"],
@@ -108,20 +124,21 @@ export const permissions: readonly Permission[] = Object.freeze([
   },
   {
     ...ofAgentRollouts,
+    scope: "served",
     apiGroup: "policy",
     resources: ["poddisruptionbudgets"],
     verbs: ["list", "watch"],
     why: "takes no more Pods at a time than these allow",
   },
   {
-    scope: "cluster",
+    scope: "served",
     apiGroup: "",
     resources: ["configmaps"],
     verbs: ["get", "list", "watch", "create", "patch", "delete"],
     why: "makes files of FeatureFlags for sources of the provider file, and keeps them current",
   },
   {
-    scope: "cluster",
+    scope: "served",
     apiGroup: "rbac.authorization.k8s.io",
     resources: ["rolebindings"],
     verbs: ["get", "list", "watch", "create", "patch", "delete"],
@@ -130,6 +147,7 @@ export const permissions: readonly Permission[] = Object.freeze([
   },
   {
     scope: "cluster",
+    serving: "all",
     apiGroup: "rbac.authorization.k8s.io",
     resources: ["clusterroles"],
     names: ["{flag-reader-role}"],
@@ -138,7 +156,17 @@ export const permissions: readonly Permission[] = Object.freeze([
     why: "may bind that role in these, and no other",
   },
   {
-    scope: "cluster",
+    scope: "served",
+    serving: "named",
+    apiGroup: "rbac.authorization.k8s.io",
+    resources: ["roles"],
+    names: ["{flag-reader-role}"],
+    verbs: ["bind"],
+    onlyIf: withDirectWatches,
+    why: "may bind that role in these, and no other",
+  },
+  {
+    scope: "served",
     apiGroup: "apps",
     resources: ["deployments", "statefulsets", "daemonsets"],
     verbs: ["list", "patch"],
@@ -167,21 +195,21 @@ export const permissions: readonly Permission[] = Object.freeze([
     why: "makes FeatureFlags of these flags",
   },
   {
-    scope: "cluster",
+    scope: "served",
     apiGroup: "core.openfeature.dev",
     resources: ["flagds"],
     verbs: ["get", "list", "watch"],
     why: "deploys Flagds, or finds those that wait for an operator that does",
   },
   {
-    scope: "cluster",
+    scope: "served",
     apiGroup: "core.openfeature.dev",
     resources: ["flagds/status"],
     verbs: ["patch"],
     why: "says in their status what became of them",
   },
   {
-    scope: "cluster",
+    scope: "served",
     apiGroup: "apps",
     resources: ["deployments"],
     verbs: ["get", "list", "watch", "create", "patch"],
@@ -189,7 +217,7 @@ export const permissions: readonly Permission[] = Object.freeze([
     why: "makes what Flagds ask for",
   },
   {
-    scope: "cluster",
+    scope: "served",
     apiGroup: "",
     resources: ["services"],
     verbs: ["get", "list", "watch", "create", "patch"],
@@ -197,7 +225,7 @@ export const permissions: readonly Permission[] = Object.freeze([
     why: "likewise",
   },
   {
-    scope: "cluster",
+    scope: "served",
     apiGroup: "autoscaling",
     resources: ["horizontalpodautoscalers"],
     verbs: ["get", "list", "watch", "create", "patch", "delete"],
@@ -205,7 +233,7 @@ export const permissions: readonly Permission[] = Object.freeze([
     why: "likewise",
   },
   {
-    scope: "cluster",
+    scope: "served",
     apiGroup: "networking.k8s.io",
     resources: ["ingresses"],
     verbs: ["get", "list", "watch", "create", "patch", "delete"],
@@ -213,31 +241,17 @@ export const permissions: readonly Permission[] = Object.freeze([
     why: "likewise",
   },
   {
-    scope: "cluster",
+    scope: "served",
     apiGroup: "gateway.networking.k8s.io",
     resources: ["httproutes"],
     verbs: ["get", "list", "watch", "create", "patch", "delete"],
     onlyIf: withFlagds,
     why: "likewise",
   },
+  ...webhookConfigurations("all", webhookConfigurationNames),
+  ...webhookConfigurations("named", ownWebhookConfigurationNames("{namespace}")),
   {
-    scope: "cluster",
-    apiGroup: "admissionregistration.k8s.io",
-    resources: ["mutatingwebhookconfigurations"],
-    names: [webhookConfigurationNames.mutating],
-    verbs: ["list", "watch", "patch"],
-    why: "tells API servers the paths of the webhooks, and the authority by which to verify them",
-  },
-  {
-    scope: "cluster",
-    apiGroup: "admissionregistration.k8s.io",
-    resources: ["validatingwebhookconfigurations"],
-    names: [webhookConfigurationNames.validating],
-    verbs: ["list", "watch", "patch"],
-    why: "likewise",
-  },
-  {
-    scope: "cluster",
+    scope: "served",
     apiGroup: "events.k8s.io",
     resources: ["events"],
     verbs: ["create", "patch"],
@@ -245,3 +259,26 @@ export const permissions: readonly Permission[] = Object.freeze([
   },
   ...ownNamespacePermissions,
 ]);
+
+function webhookConfigurations(
+  serving: "all" | "named",
+  { mutating, validating }: WebhookConfigurationNames,
+): readonly Permission[] {
+  const of = (resource: string, name: string, why: string): Permission => ({
+    scope: "cluster",
+    serving,
+    apiGroup: "admissionregistration.k8s.io",
+    resources: [resource],
+    names: [name],
+    verbs: ["list", "watch", "patch"],
+    why,
+  });
+  return [
+    of(
+      "mutatingwebhookconfigurations",
+      mutating,
+      "tells API servers the paths of the webhooks, and the authority by which to verify them",
+    ),
+    of("validatingwebhookconfigurations", validating, "likewise"),
+  ];
+}

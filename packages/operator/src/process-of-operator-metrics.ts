@@ -1,4 +1,12 @@
-import { booleanGauge, counter, defineMetrics, label, RateLimitedLog, type Context } from "@bunting/runtime";
+import {
+  booleanGauge,
+  counter,
+  defineMetrics,
+  label,
+  RateLimitedLog,
+  transientGauge,
+  type Context,
+} from "@bunting/runtime";
 import type { KubeError, ReflectorMetrics } from "@bunting/kube";
 
 /** What the wiring itself measures. */
@@ -10,6 +18,11 @@ export const processOfOperatorMetrics = defineMetrics({
   isHeldBack: booleanGauge(
     "bunting_operator_held_back",
     "1 on a leader that writes nothing, because another operator runs.",
+  ),
+  unreadNamespace: transientGauge(
+    "bunting_operator_unread_namespaces",
+    "1 for each namespace of --watch-namespaces in which the operator may not read, so that nothing is served there: it does not exist, or lacks the operator's Role.",
+    label<string>("namespace"),
   ),
   relisted: counter(
     "bunting_operator_relists_total",

@@ -108,9 +108,11 @@ export function flagdSettings(options: OperatorOptions, version: string): FlagdS
 
 /** What is decided about sources, and what FeatureFlagSources and InProcessConfigurations are merged into. */
 export function sourceSettings(options: OperatorOptions): SourceSettings {
-  const { namespace, clusterDomain, proxyPort: port, crossNamespace, providerKubernetes } = options;
+  const { namespace, clusterDomain, proxyPort: port } = options;
+  const { crossNamespace, watchNamespaces, providerKubernetes } = options;
   return {
     crossNamespace,
+    ...(watchNamespaces.length === 0 ? {} : { served: watchNamespaces }),
     providerKubernetes,
     proxyAddress: proxyAddress({ namespace, clusterDomain, port }),
     defaults: sourceDefaults(options),

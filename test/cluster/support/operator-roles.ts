@@ -1,4 +1,4 @@
-import type { Permission } from "@bunting/operator/internal/permission.js";
+import { isGranted, nameWith, type Permission } from "@bunting/operator/internal/permission.js";
 import { permissions } from "@bunting/operator/internal/permissions.js";
 import { operatorOptionTable } from "@bunting/operator/internal/options.js";
 import { flagName, readOptions, type OptionSpec } from "@bunting/runtime";
@@ -7,32 +7,47 @@ import type { ServiceAccount } from "./service-account.js";
 
 const rbac = "/apis/rbac.authorization.k8s.io/v1";
 
-/** What these arguments of the operator need. */
-export async function permissionsOf(args: readonly string[]): Promise<readonly Permission[]> {
-  const { options } = await readOptions(operatorOptionTable, { argv: args, env: {}, readsConfig: false });
+/**
+ * What these arguments of the operator need.
+ *
+ * @param namespace its own
+ */
+export async function permissionsOf(
+  args: readonly string[],
+  namespace?: string,
+): Promise<readonly Permission[]> {
+  const env = namespace === undefined ? {} : { POD_NAMESPACE: namespace };
+  const { options } = await readOptions(operatorOptionTable, { argv: args, env, readsConfig: false });
   const entries = Object.entries(operatorOptionTable) as [keyof typeof options, OptionSpec<unknown>][];
   const texts = new Map(entries.map(([key, spec]) => [flagName(key, spec), spec.type.show(options[key])]));
-  const nameOf = (name: string): string =>
-    name.startsWith("{") ? (texts.get(name.slice(1, -1)) ?? "") : name;
+  const nameOf = (name: string): string => nameWith(name, (option) => texts.get(option) ?? "");
+  const servesAll = options.watchNamespaces.length === 0;
   const granted = permissions.filter(
-    ({ onlyIf }) => onlyIf === undefined || onlyIf.is.includes(texts.get(onlyIf.option) ?? ""),
+    (each) =>
+      isGranted(each, servesAll) &&
+      (each.onlyIf === undefined || each.onlyIf.is.includes(texts.get(each.onlyIf.option) ?? "")),
   );
   return granted.map((each) =>
     each.names === undefined ? each : { ...each, names: each.names.map(nameOf) },
   );
 }
 
-/** Grants the account these permissions, as the chart does, and nothing else; resolves once they count. */
+/**
+ * Grants the account these permissions, as the chart does, and nothing else; resolves once they count.
+ *
+ * @param served the namespaces that it serves; undefined: all
+ */
 export async function grant(
   cluster: Cluster,
-  account: ServiceAccount,
+  account: Pick<ServiceAccount, "namespace" | "name">,
   granted: readonly Permission[],
+  served?: readonly string[],
 ): Promise<void> {
   const { namespace, name } = account;
   const wide = `${namespace}-${name}`;
-  const rulesOf = (scope: Permission["scope"]): object[] =>
+  const rulesOf = (...scopes: readonly Permission["scope"][]): object[] =>
     granted
-      .filter((each) => each.scope === scope)
+      .filter(({ scope }) => scopes.includes(scope))
       .map(({ apiGroup, resources, verbs, names = [] }) => ({
         apiGroups: [apiGroup],
         resources,
@@ -42,12 +57,11 @@ export async function grant(
   const subjects = [{ kind: "ServiceAccount", name, namespace }];
   const apiVersion = "rbac.authorization.k8s.io/v1";
   const roleRef = { apiGroup: "rbac.authorization.k8s.io" };
-  const inNamespace = `${rbac}/namespaces/${namespace}`;
   await cluster.api.apply(`${rbac}/clusterroles/${wide}`, {
     apiVersion,
     kind: "ClusterRole",
     metadata: { name: wide },
-    rules: rulesOf("cluster"),
+    rules: served === undefined ? rulesOf("cluster", "served") : rulesOf("cluster"),
   });
   await cluster.api.apply(`${rbac}/clusterrolebindings/${wide}`, {
     apiVersion,
@@ -56,17 +70,18 @@ export async function grant(
     roleRef: { ...roleRef, kind: "ClusterRole", name: wide },
     subjects,
   });
-  await cluster.api.apply(`${inNamespace}/roles/${name}`, {
-    apiVersion,
-    kind: "Role",
-    metadata: { name, namespace },
-    rules: rulesOf("namespace"),
-  });
-  await cluster.api.apply(`${inNamespace}/rolebindings/${name}`, {
-    apiVersion,
-    kind: "RoleBinding",
-    metadata: { name, namespace },
-    roleRef: { ...roleRef, kind: "Role", name },
-    subjects,
-  });
+  const bind = async (at: string, role: string, rules: object[]): Promise<void> => {
+    const metadata = { name: role, namespace: at };
+    const inNamespace = `${rbac}/namespaces/${at}`;
+    await cluster.api.apply(`${inNamespace}/roles/${role}`, { apiVersion, kind: "Role", metadata, rules });
+    await cluster.api.apply(`${inNamespace}/rolebindings/${role}`, {
+      apiVersion,
+      kind: "RoleBinding",
+      metadata,
+      roleRef: { ...roleRef, kind: "Role", name: role },
+      subjects,
+    });
+  };
+  await bind(namespace, name, rulesOf("namespace"));
+  for (const each of served ?? []) await bind(each, `${wide}-served`, rulesOf("served"));
 }

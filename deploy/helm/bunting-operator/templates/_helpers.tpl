@@ -89,6 +89,9 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- if ne (int .Values.ports.health) 8081 -}}
 {{- $_ := set $own "health-probe-bind-address" (printf ":%d" (int .Values.ports.health)) -}}
 {{- end -}}
+{{- with .Values.watchNamespaces -}}
+{{- $_ := set $own "watch-namespaces" (join "," .) -}}
+{{- end -}}
 {{- with include "bunting-operator.podSelector" .Values.mutatingWebhook.objectSelector -}}
 {{- $_ := set $own "pod-selector" . -}}
 {{- end -}}
@@ -129,15 +132,42 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- if and (kindIs "float64" .) (eq (floor .) .) }}{{ . | int64 }}{{ else }}{{ . }}{{ end -}}
 {{- end -}}
 
-{{/* Takes (list $ scope): the rules of a role as YAML, of what the options need. */}}
+{{/* Both configurations of webhooks of an operator of some namespaces, as it calls them itself. */}}
+{{- define "bunting-operator.webhooksName" -}}
+{{- printf "bunting-operator-%s" (include "bunting-operator.namespace" .) -}}
+{{- end -}}
+
+{{/* Refuses what needs more than rights in the namespaces that are named. */}}
+{{- define "bunting-operator.checkServed" -}}
+{{- if .Values.watchNamespaces -}}
+{{- if eq (toString (get .Values.options "agent-rollouts")) "true" -}}
+{{- fail "watchNamespaces: options.agent-rollouts obeys objects of the whole cluster, which an operator of some namespaces may not read: leave one of them out" -}}
+{{- end -}}
+{{- if .Values.rbac.keepStockBinding -}}
+{{- fail "watchNamespaces: rbac.keepStockBinding keeps rights in the whole cluster: take the open-feature-operator over in all namespaces first, and name some when no Pod needs that binding" -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* The terms of a namespaceSelector for the namespaces that are served, as a JSON array; empty for all. */}}
+{{- define "bunting-operator.servedTerms" -}}
+{{- if .Values.watchNamespaces -}}
+{{- list (dict "key" "kubernetes.io/metadata.name" "operator" "In" "values" .Values.watchNamespaces) | toJson -}}
+{{- else -}}
+[]
+{{- end -}}
+{{- end -}}
+
+{{/* Takes (list $ scopes): the rules of a role as YAML, of what the options need. */}}
 {{- define "bunting-operator.rules" -}}
 {{- $root := index . 0 -}}
-{{- $scope := index . 1 -}}
+{{- $scopes := index . 1 -}}
+{{- $serving := ternary "named" "all" (not (empty $root.Values.watchNamespaces)) -}}
 {{- $table := $root.Files.Get "files/options.json" | fromJson -}}
 {{- $given := merge (dict "certificates" $root.Values.certificates.mode) (include "bunting-operator.options" $root | fromJson) -}}
 {{- $rules := list -}}
 {{- range $root.Files.Get "files/permissions.json" | fromJsonArray -}}
-{{- $isNeeded := eq .scope $scope -}}
+{{- $isNeeded := and (has .scope $scopes) (or (not .serving) (eq (toString .serving) $serving)) -}}
 {{- if .onlyIf -}}
 {{- $option := .onlyIf.option -}}
 {{- $value := hasKey $given $option | ternary (get $given $option | toString) (get (default dict (get $table $option)) "default") -}}
@@ -148,7 +178,7 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- if .names -}}
 {{- $names := list -}}
 {{- range .names -}}
-{{- $names = append $names (ternary (get $given (trimAll "{}" .)) . (hasPrefix "{" .)) -}}
+{{- $names = append $names (. | replace "{namespace}" (include "bunting-operator.namespace" $root) | replace "{flag-reader-role}" (get $given "flag-reader-role")) -}}
 {{- end -}}
 {{- $_ := set $rule "resourceNames" $names -}}
 {{- end -}}
@@ -167,10 +197,19 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- $text := $root.Files.Get $path | replace "system:serviceaccount:bunting-system:bunting-operator" $user -}}
 {{- range regexSplit "(?m)^---$" $text -1 -}}
 {{- $policy := fromYaml . -}}
-{{- $isOff := and (eq $policy.metadata.name "inline-flags.bunting.dev") (ne (toString (get $root.Values.options "inline-flags")) "true") -}}
+{{- $name := $policy.metadata.name -}}
+{{- $isOff := and (eq $name "inline-flags.bunting.dev") (ne (toString (get $root.Values.options "inline-flags")) "true") -}}
 {{- if and (not $isOff) (or $injects (not (hasPrefix "Mutating" $policy.kind))) -}}
+{{- if $root.Values.watchNamespaces -}}
+{{- $namespace := include "bunting-operator.namespace" $root -}}
+{{- $_ := set $policy.metadata "name" (printf "%s.%s" $name $namespace) -}}
+{{- if hasSuffix "Binding" $policy.kind -}}
+{{- $_ := set $policy.spec "policyName" (printf "%s.%s" $policy.spec.policyName $namespace) -}}
+{{- $_ := set $policy.spec "matchResources" (dict "namespaceSelector" (dict "matchExpressions" (include "bunting-operator.servedTerms" $root | fromJsonArray))) -}}
+{{- end -}}
+{{- end -}}
 {{- $_ := set $policy.metadata "labels" (include "bunting-operator.labels" $root | fromYaml) }}
-{{- if and $root.Values.mutatingWebhook.objectSelector (has $policy.metadata.name (list "inject.bunting.dev" "notice.bunting.dev")) (hasKey $policy.spec "matchConstraints") }}
+{{- if and $root.Values.mutatingWebhook.objectSelector (has $name (list "inject.bunting.dev" "notice.bunting.dev")) (hasKey $policy.spec "matchConstraints") }}
 {{- $_ := set $policy.spec.matchConstraints "objectSelector" $root.Values.mutatingWebhook.objectSelector }}
 {{- end }}
 ---

@@ -64,6 +64,14 @@ function proxyImageOf({ env = [] }: Manager): Pick<InstalledOperator, "proxyImag
   return image === undefined || tag === undefined ? {} : { proxyImage: `${image}:${tag}` };
 }
 
+/** The only namespaces that it serves; undefined: all. */
+export function servedBy({ settings }: Pick<InstalledOperator, "settings">): readonly string[] | undefined {
+  const none = permissionOptions["watch-namespaces"].default;
+  const text = settings.get("watch-namespaces") ?? none;
+  const names = text === none ? [] : text.split(/[,\s]+/).filter((name) => name !== "");
+  return names.length === 0 ? undefined : names;
+}
+
 /** As the operator reads them: an argument, else a variable, else the default. */
 function settingsOf({ args = [], env = [] }: Manager): ReadonlyMap<string, string> {
   const entries = Object.entries(permissionOptions).map(([option, { env: variables, default: usual }]) => {

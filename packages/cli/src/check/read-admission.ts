@@ -1,5 +1,6 @@
 import { clusterTypes, objectNames } from "../operator/operator-names.js";
 import type { CheckPhase } from "./check.js";
+import { servedBy } from "./installed-operator.js";
 import { foundOr } from "./not-checked-error.js";
 import type { ClusterSurvey } from "./cluster-survey.js";
 import type { AdmissionFacts } from "./judge/judge-admission.js";
@@ -20,10 +21,10 @@ export async function readAdmission(survey: ClusterSurvey, phase: CheckPhase): P
     });
     return foundOr(answer, plural, []).filter((name) => name.startsWith(objectNames.policy));
   };
-  const [policies, bound, webhook] = await Promise.all([
+  const [policies, bound, webhooks] = await Promise.all([
     namesOf("mutatingadmissionpolicies"),
     namesOf("mutatingadmissionpolicybindings"),
-    phase === "pre" ? undefined : readWebhook(survey),
+    phase === "pre" ? [] : readWebhooks(survey),
   ]);
   const operatedBy = phase === "pre" ? "bunting" : await survey.operatedBy();
   return {
@@ -32,12 +33,27 @@ export async function readAdmission(survey: ClusterSurvey, phase: CheckPhase): P
     servesPolicies: version !== undefined,
     policies,
     bound: new Set(bound),
-    webhook,
+    webhooks,
   };
 }
 
-async function readWebhook({ reader }: ClusterSurvey): Promise<AdmissionFacts["webhook"]> {
-  const name = objectNames.mutatingWebhook;
+/** The webhooks of all operators of ours, or that of another one. */
+async function readWebhooks(survey: ClusterSurvey): Promise<AdmissionFacts["webhooks"]> {
+  const ours = (await survey.operators()).filter(({ isStock }) => !isStock);
+  const names = ours.map((each) =>
+    servedBy(each) === undefined
+      ? objectNames.mutatingWebhook
+      : `${objectNames.ownWebhooks}${each.namespace}`,
+  );
+  const all = new Set(names.length === 0 ? [objectNames.mutatingWebhook] : names);
+  const found = await Promise.all(Array.from(all, (name) => readWebhook(survey, name)));
+  return found.filter((each) => each !== undefined);
+}
+
+async function readWebhook(
+  { reader }: ClusterSurvey,
+  name: string,
+): Promise<AdmissionFacts["webhooks"][number] | undefined> {
   const answer = await reader.find({ type: clusterTypes.mutatingWebhook, name });
   const object = foundOr(answer, `MutatingWebhookConfiguration ${name}`, undefined);
   if (object === undefined) return undefined;

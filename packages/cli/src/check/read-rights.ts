@@ -3,7 +3,7 @@ import { clusterTypes, objectNames } from "../operator/operator-names.js";
 import { foundOr, NotCheckedError } from "./not-checked-error.js";
 import type { ClusterSurvey } from "./cluster-survey.js";
 import { operatorPermissions, permissionOptions } from "./gen/operator-permissions.js";
-import type { InstalledOperator } from "./installed-operator.js";
+import { servedBy, type InstalledOperator } from "./installed-operator.js";
 import type { AskedRight } from "./judge/judge-rights.js";
 
 const rbac = "rbac.authorization.k8s.io";
@@ -60,28 +60,42 @@ function installerRights(namespace: string, servesPolicies: boolean): readonly N
 /** Rights of an operator with these settings; options that are absent have the chart's defaults. */
 function operatorRights(namespace: string, settings: ReadonlyMap<string, string>): readonly NeededRight[] {
   const valueOf = (option: string): string =>
-    settings.get(option) ?? permissionOptions[option as keyof typeof permissionOptions].default;
+    option === "namespace"
+      ? namespace
+      : (settings.get(option) ?? permissionOptions[option as keyof typeof permissionOptions].default);
+  const served = servedBy({ settings });
   return operatorPermissions.flatMap((permission): readonly NeededRight[] => {
     const { scope, apiGroup: group, resources, verbs, why } = permission;
+    const serving = "serving" in permission ? permission.serving : undefined;
+    if (serving !== undefined && (serving === "all") !== (served === undefined)) return [];
     const onlyIf: { readonly option: string; readonly is: readonly string[] } | undefined =
       "onlyIf" in permission ? permission.onlyIf : undefined;
     if (onlyIf !== undefined && !onlyIf.is.includes(valueOf(onlyIf.option))) return [];
     const names = "names" in permission ? permission.names : [];
-    const named = names.map((name) => (name.startsWith("{") ? valueOf(name.slice(1, -1)) : name));
-    const at = scope === "namespace" ? { namespace } : {};
-    return resources.map((resource) => ({ group, resource, names: named, verbs, why, ...at }));
+    const named = names.map((name) => name.replace(/\{([\w-]+)\}/g, (_, option: string) => valueOf(option)));
+    const places: readonly Pick<NeededRight, "namespace">[] =
+      scope === "namespace" ? [{ namespace }] : scope === "served" ? placesOf(served) : [{}];
+    return places.flatMap((at) =>
+      resources.map((resource) => ({ group, resource, names: named, verbs, why, ...at })),
+    );
   });
 }
 
-const proxyRights: readonly NeededRight[] = [
-  {
+/** The namespaces that are served, each by itself, or the whole cluster. */
+function placesOf(served: readonly string[] | undefined): readonly Pick<NeededRight, "namespace">[] {
+  return served?.map((namespace) => ({ namespace })) ?? [{}];
+}
+
+function proxyRights(served: readonly string[] | undefined): readonly NeededRight[] {
+  return placesOf(served).map((at) => ({
     group: "core.openfeature.dev",
     resource: "featureflags",
     names: [],
     verbs: ["get", "list", "watch"],
     why: "serves them",
-  },
-];
+    ...at,
+  }));
+}
 
 /** Rights that the user of the command lacks to install. A user without the verb escalate may grant only rights of his own. */
 export async function readInstallerRights(survey: ClusterSurvey): Promise<readonly AskedRight[]> {
@@ -97,7 +111,7 @@ export async function readInstallerRights(survey: ClusterSurvey): Promise<readon
   };
   const [escalation] = await ask(survey.reader, you, [escalates]);
   if (escalation?.lacking.length === 0) return own;
-  const granted = [...operatorRights(namespace, new Map()), ...proxyRights];
+  const granted = [...operatorRights(namespace, new Map()), ...proxyRights(undefined)];
   const held = await ask(survey.reader, you, granted);
   return [
     ...own,
@@ -124,24 +138,28 @@ async function rightsOfOperator(
     accountOf(namespace, serviceAccount),
     operatorRights(namespace, settings),
   );
-  return [...operator, ...(await rightsOfProxy(reader, namespace))];
+  return [...operator, ...(await rightsOfProxy(reader, { namespace, settings }))];
 }
 
 /** Rights that the ServiceAccounts of proxies lack that the open-feature-operator has deployed. */
 export async function readProxyRights(survey: ClusterSurvey): Promise<readonly AskedRight[]> {
   const operators = await survey.operators();
-  const asked = operators.map(({ namespace }) => rightsOfProxy(survey.reader, namespace));
+  const asked = operators.map((operator) => rightsOfProxy(survey.reader, operator));
   return (await Promise.all(asked)).flat();
 }
 
-async function rightsOfProxy(reader: ClusterReader, namespace: string): Promise<readonly AskedRight[]> {
+async function rightsOfProxy(
+  reader: ClusterReader,
+  { namespace, settings }: Pick<InstalledOperator, "namespace" | "settings">,
+): Promise<readonly AskedRight[]> {
   const answer = await reader.find({ type: clusterTypes.deployment, namespace, name: objectNames.proxy });
   const deployment = foundOr(answer, `Deployment ${namespace}/${objectNames.proxy}`, undefined);
   if (deployment === undefined) return [];
   const { template } = deployment["spec"] as {
     readonly template: { readonly spec: { readonly serviceAccountName?: string } };
   };
-  return ask(reader, accountOf(namespace, template.spec.serviceAccountName ?? "default"), proxyRights);
+  const account = accountOf(namespace, template.spec.serviceAccountName ?? "default");
+  return ask(reader, account, proxyRights(servedBy({ settings })));
 }
 
 function accountOf(namespace: string, name: string): Subject {

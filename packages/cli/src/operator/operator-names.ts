@@ -23,6 +23,8 @@ export const objectNames = Object.freeze({
   /** How the name of the policy begins that injects. */
   policy: "inject.bunting.dev",
   mutatingWebhook: "open-feature-operator-mutating-webhook-configuration",
+  /** How that of an operator begins that serves only some namespaces; its own namespace follows. */
+  ownWebhooks: "bunting-operator-",
   /** The Deployment of the open-feature-operator. */
   stockOperator: "open-feature-operator-controller-manager",
   proxy: "flagd-proxy",

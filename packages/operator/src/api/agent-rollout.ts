@@ -20,6 +20,7 @@ export const agentRolloutType = {
   group: "bunting.dev",
   version: "v1alpha1",
   plural: "agentrollouts",
+  isClusterScoped: true,
 } as const;
 
 /** As stored: the API server has filled in the defaults. */

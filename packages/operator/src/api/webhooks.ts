@@ -38,13 +38,33 @@ export function exemptNamespaces(own: string): readonly string[] {
   return ["kube-system", own];
 }
 
-/** The configurations by which the API server knows the webhooks, called as those of the open-feature-operator. */
-export const webhookConfigurationNames = Object.freeze({
+/** What the configurations are called by which API servers know the webhooks. */
+export interface WebhookConfigurationNames {
+  readonly mutating: string;
+  readonly validating: string;
+}
+
+/** As those of the open-feature-operator. */
+export const webhookConfigurationNames: WebhookConfigurationNames = Object.freeze({
   mutating: "open-feature-operator-mutating-webhook-configuration",
   validating: "open-feature-operator-validating-webhook-configuration",
 });
 
-const admissionApi = { group: "admissionregistration.k8s.io", version: "v1" } as const;
+/**
+ * Those of an operator that serves only some namespaces: there may be several of them in a cluster, each with its own.
+ *
+ * @param own the operator's namespace
+ */
+export function ownWebhookConfigurationNames(own: string): WebhookConfigurationNames {
+  const name = `bunting-operator-${own}`;
+  return { mutating: name, validating: name };
+}
+
+const admissionApi = {
+  group: "admissionregistration.k8s.io",
+  version: "v1",
+  isClusterScoped: true,
+} as const;
 
 export const mutatingWebhookType = { ...admissionApi, plural: "mutatingwebhookconfigurations" } as const;
 export const validatingWebhookType = { ...admissionApi, plural: "validatingwebhookconfigurations" } as const;

@@ -90,7 +90,7 @@ describe("FeatureFlagStatus", () => {
     const status = new FeatureFlagStatus({
       client: flags,
       watches: {
-        watch: ({ handler }: WatchOptions) => {
+        watchAll: ({ handler }: Pick<WatchOptions, "handler">) => {
           flags.handler = handler;
           return { name: "watch", run: () => Promise.resolve() } as never;
         },

@@ -22,7 +22,7 @@ import { StatusWriter } from "./status-writer.js";
 
 export interface FeatureFlagStatusOptions {
   readonly client: Pick<RestClient, "get" | "apply">;
-  readonly watches: Pick<ClusterWatches, "watch">;
+  readonly watches: Pick<ClusterWatches, "watchAll">;
   readonly events: Pick<EventRecorder, "record">;
   /** Absent: of the whole cluster. */
   readonly namespace?: string;
@@ -68,7 +68,7 @@ export class FeatureFlagStatus implements Runnable {
   async run(signal: AbortSignal): Promise<void> {
     const { watches, namespace } = this.#options;
     const scope: ResourceScope = { type: featureFlagType, ...(namespace === undefined ? {} : { namespace }) };
-    const watch = watches.watch({ scope, handler: this.#watch });
+    const watch = watches.watchAll({ scope, handler: this.#watch });
     await Promise.all([this.#controller.run(signal), watch.run(signal)]);
     this.#watch.clear();
   }

@@ -1,4 +1,5 @@
 import {
+  isKeyIn,
   keyOf,
   type Condition,
   type ConsistentRead,
@@ -43,7 +44,7 @@ export class FeatureFlagWatch implements ReflectorHandler {
     this.#onCounted = onCounted;
   }
 
-  beginRead(): ConsistentRead {
+  beginRead(namespace?: string): ConsistentRead {
     const read = new Set<string>();
     return {
       add: (object) => {
@@ -52,7 +53,8 @@ export class FeatureFlagWatch implements ReflectorHandler {
       },
       remove: (object) => void read.delete(keyOf(object)),
       complete: () => {
-        for (const key of [...this.#seen.keys()]) if (!read.has(key)) this.#seen.delete(key);
+        for (const key of [...this.#seen.keys()])
+          if (!read.has(key) && isKeyIn(key, namespace)) this.#seen.delete(key);
       },
     };
   }

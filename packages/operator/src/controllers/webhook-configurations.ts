@@ -1,6 +1,17 @@
-import { releaseFields, type ClusterWatches, type KubeObject, type RestClient } from "@bunting/kube";
+import {
+  releaseFields,
+  type ClusterWatches,
+  type KubeObject,
+  type ObjectScope,
+  type RestClient,
+} from "@bunting/kube";
 import { aborted, type Context, type Runnable, type WorkResult } from "@bunting/runtime";
-import { mutatingWebhookType, validatingWebhookType, webhookConfigurationNames } from "../api/webhooks.js";
+import {
+  mutatingWebhookType,
+  validatingWebhookType,
+  webhookConfigurationNames,
+  type WebhookConfigurationNames,
+} from "../api/webhooks.js";
 import type { CallSource } from "../certificates/call-source.js";
 import {
   isFilledByOthers,
@@ -25,13 +36,8 @@ export interface WebhookConfigurationsOptions {
   readonly context: Context<ControllerMetrics>;
 }
 
-/** The two configurations, by their kinds. */
-const configurations = {
-  MutatingWebhookConfiguration: { type: mutatingWebhookType, name: webhookConfigurationNames.mutating },
-  ValidatingWebhookConfiguration: { type: validatingWebhookType, name: webhookConfigurationNames.validating },
-} as const;
-type Kind = keyof typeof configurations;
-const kinds = Object.keys(configurations) as Kind[];
+const kinds = ["MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"] as const;
+type Kind = (typeof kinds)[number];
 
 /** Whoever else writes what we apply is answered at this pace, not in a loop. */
 const driftMs = 1_000;
@@ -44,6 +50,7 @@ export class WebhookConfigurations implements Runnable {
   readonly name = "webhook configurations";
   readonly #options: WebhookConfigurationsOptions;
   readonly #controller: Controller;
+  readonly #scopes: Readonly<Record<Kind, ObjectScope>>;
   /** What there is, by kind. */
   readonly #live = new Map<Kind, KubeObject & LiveWebhooks>();
   /** What each is known to have. */
@@ -53,8 +60,16 @@ export class WebhookConfigurations implements Runnable {
   #others: OtherCertificates = "kept";
   #hasWarned = false;
 
-  constructor(options: WebhookConfigurationsOptions) {
+  /** @param names of the configurations: those of the open-feature-operator, unless the operator has its own */
+  constructor(
+    options: WebhookConfigurationsOptions,
+    { mutating, validating }: WebhookConfigurationNames = webhookConfigurationNames,
+  ) {
     this.#options = options;
+    this.#scopes = {
+      MutatingWebhookConfiguration: { type: mutatingWebhookType, name: mutating },
+      ValidatingWebhookConfiguration: { type: validatingWebhookType, name: validating },
+    };
     this.#controller = new Controller({
       name: "webhooks",
       reconcile: (key, signal) => this.#reconcile(key as Kind, signal),
@@ -66,7 +81,7 @@ export class WebhookConfigurations implements Runnable {
   async run(signal: AbortSignal): Promise<void> {
     const { watches } = this.#options;
     const informers = kinds.map((kind) =>
-      watches.inform<KubeObject & LiveWebhooks>(configurations[kind], {
+      watches.inform<KubeObject & LiveWebhooks>(this.#scopes[kind], {
         handler: {
           changed: (_key, object) => this.#changed(kind, object),
           synced: () => {
@@ -117,7 +132,7 @@ export class WebhookConfigurations implements Runnable {
     if (live === undefined || call === undefined) return undefined;
     if (call.bundle !== undefined && isFilledByOthers(live)) this.#warn(kind, live);
     const desired = webhookCallsOf(kind, live, call, address, this.#others);
-    const scope = configurations[kind];
+    const scope = this.#scopes[kind];
     if (desired === "current") {
       // Helm could not remove webhooks of which we own a field: `helm rollback` failed.
       const release = releaseFields(live, fieldManager);

@@ -67,27 +67,32 @@ export function flagConfigMap({ metadata, spec }: ReadFlag, podNamespace: string
   };
 }
 
+/** A role that may read FeatureFlags, and nothing else. A Role has to be in each namespace of such FeatureFlags. */
+export interface FlagReaderRole {
+  readonly kind: "ClusterRole" | "Role";
+  readonly name: string;
+}
+
 /**
  * What lets the ServiceAccounts of a namespace read the FeatureFlags that its sidecars watch: a RoleBinding in each namespace of such FeatureFlags.
- *
- * @param clusterRole one that may read FeatureFlags, and nothing else
  */
 export function flagReaderBindings(
   podNamespace: string,
   watched: readonly ObjectAddress[],
-  clusterRole: string,
+  { kind, name: role }: FlagReaderRole,
 ): readonly DesiredObject[] {
+  const named = kind === "ClusterRole" ? role : `${kind} ${role}`;
   const namespaces = new Set(watched.map(({ namespace }) => namespace));
   return Array.from(namespaces, (namespace) => ({
     apiVersion: "rbac.authorization.k8s.io/v1",
     kind: "RoleBinding",
     metadata: {
       // The role of a binding can't be changed.
-      name: `bunting-flag-readers-${digestOf(`${podNamespace} ${clusterRole}`)}`,
+      name: `bunting-flag-readers-${digestOf(`${podNamespace} ${named}`)}`,
       namespace,
       labels: labelsOf(podNamespace),
     },
-    roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: clusterRole },
+    roleRef: { apiGroup: "rbac.authorization.k8s.io", kind, name: role },
     subjects: [
       {
         apiGroup: "rbac.authorization.k8s.io",

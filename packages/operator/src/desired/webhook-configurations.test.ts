@@ -40,6 +40,20 @@ describe("webhookConfigurations", () => {
     expect(webhookConfigurations({ ...settings, validatesFlags: false })).to.deep.equal([mutating]);
   });
 
+  it("see only the namespaces that are served, under names of the operator's own", () => {
+    const serves = ["shop", "checkout"];
+    const own = { ...settings, serves, takesInlineFlags: true };
+    expect(webhookConfigurations(own).map(({ metadata }) => metadata.name)).to.deep.equal([
+      "bunting-operator-bunting",
+      "bunting-operator-bunting",
+    ]);
+    const served = { key: "kubernetes.io/metadata.name", operator: "In", values: serves };
+    const entries = entriesOf(own);
+    expect(entries).to.have.length(6);
+    for (const { name, namespaceSelector } of entries)
+      expect(namespaceSelector?.matchExpressions.at(-1), name).to.deep.equal(served);
+  });
+
   it("let everything pass while the operator is away, but for Pods whose owner requires it", () => {
     const failing = entriesOf().filter(({ failurePolicy }) => failurePolicy === "Fail");
     expect(failing.map(({ name }) => name)).to.deep.equal([

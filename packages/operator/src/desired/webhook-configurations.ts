@@ -1,6 +1,10 @@
 import { inlineAnnotations, requestAnnotations } from "@bunting/featureflags/resources";
 import { annotations, buntingAnnotations, injectedByLabel, sidecarName } from "../api/names.js";
-import { exemptNamespaces, webhookConfigurationNames } from "../api/webhooks.js";
+import {
+  exemptNamespaces,
+  ownWebhookConfigurationNames,
+  webhookConfigurationNames,
+} from "../api/webhooks.js";
 import type { DesiredObject } from "./desired-object.js";
 
 /** How API servers reach the webhooks: by a Service, or, for an operator outside of the cluster, by the beginning of a URL. */
@@ -11,6 +15,8 @@ export interface WebhookSettings {
   /** The operator's own namespace, whose Pods must start without it. */
   readonly namespace: string;
   readonly address: WebhookAddress;
+  /** The only namespaces that are served; absent: all. */
+  readonly serves?: readonly string[];
   /** FeatureFlags and FeatureFlagSources are checked when they are written. */
   readonly validatesFlags: boolean;
   /** Workloads may have flags of their own. Default: they may not. */
@@ -33,10 +39,12 @@ const admissionVersion = "admissionregistration.k8s.io/v1";
  * They have neither paths nor bundles: the leader applies these, and whoever installs this, Helm for instance, would be in conflict with it.
  */
 export function webhookConfigurations(settings: WebhookSettings): readonly DesiredObject[] {
+  const { namespace, serves } = settings;
+  const names = serves === undefined ? webhookConfigurationNames : ownWebhookConfigurationNames(namespace);
   const mutating: DesiredObject = {
     apiVersion: admissionVersion,
     kind: "MutatingWebhookConfiguration",
-    metadata: { name: webhookConfigurationNames.mutating },
+    metadata: { name: names.mutating },
     webhooks: [
       ...podWebhooks(settings),
       ...(settings.takesInlineFlags === true ? [workloadWebhook(settings)] : []),
@@ -46,7 +54,7 @@ export function webhookConfigurations(settings: WebhookSettings): readonly Desir
   const validating: DesiredObject = {
     apiVersion: admissionVersion,
     kind: "ValidatingWebhookConfiguration",
-    metadata: { name: webhookConfigurationNames.validating },
+    metadata: { name: names.validating },
     webhooks: validatingWebhooks(settings),
   };
   return [mutating, validating];
@@ -54,11 +62,11 @@ export function webhookConfigurations(settings: WebhookSettings): readonly Desir
 
 /** In this order: Pods that could be injected are not shown to those that refuse. */
 function podWebhooks(settings: WebhookSettings): readonly object[] {
-  const { namespace, objectSelector } = settings;
-  const elsewhere = outsideOf(namespace);
+  const { objectSelector } = settings;
+  const matchExpressions = podNamespaces(settings);
   const common = {
     rules: [{ apiGroups: [""], apiVersions: ["v1"], operations: ["CREATE"], resources: ["pods"] }],
-    namespaceSelector: { matchExpressions: [elsewhere] },
+    namespaceSelector: { matchExpressions },
     ...(objectSelector === undefined ? {} : { objectSelector }),
     reinvocationPolicy: "IfNeeded",
   };
@@ -83,7 +91,7 @@ function podWebhooks(settings: WebhookSettings): readonly object[] {
     {
       ...entry("required-namespace.bunting.dev", settings),
       ...common,
-      namespaceSelector: { ...requiredLabel, matchExpressions: [elsewhere] },
+      namespaceSelector: { ...requiredLabel, matchExpressions },
       failurePolicy: "Fail",
       matchConditions: [isEnabled, isNotInjected],
     },
@@ -108,7 +116,7 @@ function workloadWebhook(settings: WebhookSettings): object {
       },
       { apiGroups: ["batch"], apiVersions: ["v1"], operations, resources: ["jobs", "cronjobs"] },
     ],
-    namespaceSelector: { matchExpressions: [outsideOf(settings.namespace)] },
+    namespaceSelector: { matchExpressions: podNamespaces(settings) },
     failurePolicy: "Ignore",
     reinvocationPolicy: "Never",
     matchConditions: [
@@ -120,16 +128,22 @@ function workloadWebhook(settings: WebhookSettings): object {
   };
 }
 
-function outsideOf(namespace: string): object {
-  return {
-    key: "kubernetes.io/metadata.name",
-    operator: "NotIn",
-    values: [...exemptNamespaces(namespace)],
-  };
+/** The label that API servers give each namespace. */
+const nameLabel = "kubernetes.io/metadata.name";
+
+/** Where Pods and workloads are shown. */
+function podNamespaces({ namespace, serves }: WebhookSettings): readonly object[] {
+  const exempt = { key: nameLabel, operator: "NotIn", values: [...exemptNamespaces(namespace)] };
+  return serves === undefined ? [exempt] : [exempt, isServed(serves)];
+}
+
+function isServed(serves: readonly string[]): object {
+  return { key: nameLabel, operator: "In", values: [...serves] };
 }
 
 /** They may be away, so that an incident can be ended by an edit while the operator is down. */
 function validatingWebhooks(settings: WebhookSettings): readonly object[] {
+  const { serves } = settings;
   const of = (name: string, plural: string): object => ({
     ...entry(name, settings),
     rules: [
@@ -140,6 +154,7 @@ function validatingWebhooks(settings: WebhookSettings): readonly object[] {
         resources: [plural],
       },
     ],
+    ...(serves === undefined ? {} : { namespaceSelector: { matchExpressions: [isServed(serves)] } }),
     failurePolicy: "Ignore",
   });
   return [of("vfeatureflag.kb.io", "featureflags"), of("vfeatureflagsource.kb.io", "featureflagsources")];

@@ -2,8 +2,14 @@ import { expect } from "chai";
 import { askConsent, type CrossNamespace } from "./consent.js";
 
 describe("askConsent", () => {
-  const ask = (readers: unknown, crossNamespace: CrossNamespace = "consent", from = "platform") =>
+  const ask = (
+    readers: unknown,
+    crossNamespace: CrossNamespace = "consent",
+    from = "platform",
+    served?: readonly string[],
+  ) =>
     askConsent({
+      served,
       kind: "FeatureFlagSource",
       object: { namespace: from, name: "end-to-end" },
       readers,
@@ -29,6 +35,15 @@ describe("askConsent", () => {
         "the FeatureFlagSource platform/end-to-end does not exist, or is not shared with shop: its owner shares it by the annotation bunting.dev/readers: shop",
       );
     });
+
+  it("refuses what is where the operator may not read, whatever is set, and says how it could", () => {
+    for (const way of ["consent", "legacy"] as const) {
+      const { isAllowed, problem } = ask("shop", way, "platform", ["shop", "blog"]);
+      expect([isAllowed, problem?.reason]).to.deep.equal([false, "NamespaceNotServed"]);
+      expect(problem?.message).to.contain("add platform to its --watch-namespaces, or use one of shop, blog");
+    }
+    expect(ask("shop", "consent", "platform", ["shop", "platform"])).to.deep.equal({ isAllowed: true });
+  });
 
   it("allows everything in legacy mode, and names what would end", () => {
     expect(ask("shop", "legacy")).to.deep.equal({ isAllowed: true });

@@ -20,6 +20,8 @@ export interface ConsentQuestion {
   /** Where the Pods are. */
   readonly namespace: string;
   readonly crossNamespace: CrossNamespace;
+  /** The namespaces that the operator serves; absent: all. */
+  readonly served?: readonly string[] | undefined;
 }
 
 export interface ConsentAnswer {
@@ -29,12 +31,16 @@ export interface ConsentAnswer {
 
 /** Whether Pods of a namespace may use an object. What is allowed only by `legacy` is a problem as well, though the Pods get it. */
 export function askConsent(question: ConsentQuestion): ConsentAnswer {
-  const { kind, object, readers, namespace, crossNamespace } = question;
+  const { kind, object, readers, namespace, crossNamespace, served } = question;
   const named = `the ${kind} ${addressKey(object)}`;
   if (object.namespace === namespace) return { isAllowed: true };
   if (crossNamespace === "deny") {
     const message = `${named} is of another namespace than the Pods in ${namespace}, and the operator's --cross-namespace=deny allows none`;
     return { isAllowed: false, problem: { reason: "CrossNamespaceDenied", message } };
+  }
+  if (served?.includes(object.namespace) === false) {
+    const message = `${named} is in a namespace that this operator does not serve, so it may not read it: add ${object.namespace} to its --watch-namespaces, or use one of ${served.join(", ")}`;
+    return { isAllowed: false, problem: { reason: "NamespaceNotServed", message } };
   }
   if (isSharedWith(readers, namespace)) return { isAllowed: true };
   if (crossNamespace === "legacy") {

@@ -19,6 +19,8 @@ export interface InProcessRules {
   /** Where the Pods are. */
   readonly namespace: string;
   readonly crossNamespace: CrossNamespace;
+  /** The namespaces that the operator serves; absent: all. */
+  readonly served?: readonly string[];
   /** What InProcessConfigurations are merged into: the operator's own settings. */
   readonly inProcessDefaults: InProcessConfigurationSpec;
 }
@@ -39,7 +41,7 @@ export type InProcessPlanning =
 export function planInProcess(
   text: string,
   configuration: (key: string) => (InProcessConfiguration & Unkept) | undefined,
-  { namespace, crossNamespace, inProcessDefaults }: InProcessRules,
+  { namespace, crossNamespace, served, inProcessDefaults }: InProcessRules,
 ): InProcessPlanning {
   const names = parseObjectNames(text, namespace);
   if ("reason" in names) return { kind: "refused", problems: [names] };
@@ -51,8 +53,8 @@ export function planInProcess(
     const key = addressKey(object);
     const found = configuration(key);
     const readers = readersOfMetadata(found?.metadata);
-    const question = { kind: "InProcessConfiguration", object, readers, namespace, crossNamespace } as const;
-    const { isAllowed, problem } = askConsent(question);
+    const question = { object, readers, namespace, crossNamespace, served };
+    const { isAllowed, problem } = askConsent({ kind: "InProcessConfiguration", ...question });
     if (!isAllowed && problem !== undefined) return { kind: "refused", problems: [problem] };
     if (found === undefined) {
       const message = `there is no InProcessConfiguration ${key}; create it, or correct the annotation`;

@@ -41,6 +41,8 @@ export interface ProviderRules {
   /** Whether sources of the provider kubernetes are served by the proxy, or by a watch of the sidecar itself, where it may. */
   readonly providerKubernetes: "proxy" | "direct";
   readonly crossNamespace: CrossNamespace;
+  /** The namespaces that the operator serves; absent: all. */
+  readonly served?: readonly string[];
 }
 
 /** The address of the proxy as the open-feature-operator gives it to sidecars. */

@@ -104,13 +104,13 @@ function usableSpec(
   name: ObjectAddress,
   size: SpecSize,
   { featureFlagSource }: SourceCatalogue,
-  { namespace, crossNamespace }: SourceRules,
+  { namespace, crossNamespace, served }: SourceRules,
 ): UsableSpec {
   const key = addressKey(name);
   const object = featureFlagSource(key);
   const readers = readersOfMetadata(object?.metadata);
-  const question = { kind: "FeatureFlagSource", object: name, readers, namespace, crossNamespace } as const;
-  const { isAllowed, problem } = askConsent(question);
+  const question = { object: name, readers, namespace, crossNamespace, served };
+  const { isAllowed, problem } = askConsent({ kind: "FeatureFlagSource", ...question });
   const problems = problem === undefined ? [] : [problem];
   if (!isAllowed) return { isForeign: true, problems };
   if (object === undefined) {
@@ -134,11 +134,11 @@ function usableSpec(
 function mayRead(
   { flag }: ResolvedSource,
   { flagReaders }: SourceCatalogue,
-  { namespace, crossNamespace }: SourceRules,
+  { namespace, crossNamespace, served }: SourceRules,
 ): ReturnType<typeof askConsent> {
   if (flag === undefined) return { isAllowed: true };
   const readers = flagReaders(addressKey(flag));
-  return askConsent({ kind: "FeatureFlag", object: flag, readers, namespace, crossNamespace });
+  return askConsent({ kind: "FeatureFlag", object: flag, readers, namespace, crossNamespace, served });
 }
 
 /** The spec with FeatureFlags that the Pod itself names, after those of its sources: the last one with a key wins. */

@@ -13,6 +13,8 @@ export type SourceProblemReason =
   | "NotShared"
   /** The operator serves no objects of other namespaces. */
   | "CrossNamespaceDenied"
+  /** An object of a namespace in which the operator may not read. */
+  | "NamespaceNotServed"
   | "UnknownProvider"
   /** A setting with which the sidecar would not start, or the Pod would be refused. */
   | "InvalidSetting"

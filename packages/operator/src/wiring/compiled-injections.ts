@@ -30,7 +30,7 @@ export function compiledInjections(
   wiring: OperatorWiring,
   { use, security }: { readonly use: ProxyUse; readonly security: ProxySecurity },
 ): CompiledInjections {
-  const { options, parts, context, cluster, watches } = wiring;
+  const { options, parts, context, cluster, watches, served } = wiring;
   const { client } = cluster;
   const sources = new parts.ClusterSources(watches, {
     rules: sourceSettings(options),
@@ -40,7 +40,8 @@ export function compiledInjections(
   const seen = new parts.SeenTexts();
   const usage = new parts.SourceUsage();
   const status = new parts.SourceStatusController({ client, sources, usage, context });
-  const flagReaderRole = options.providerKubernetes === "direct" ? options.flagReaderRole : undefined;
+  const role = { kind: served === undefined ? "ClusterRole" : "Role", name: options.flagReaderRole } as const;
+  const flagReaderRole = options.providerKubernetes === "direct" ? role : undefined;
   const access = new parts.AccessController({ client, watches, sources, flagReaderRole, context });
   const proxyReady = new parts.ProxyReadyController({
     client,

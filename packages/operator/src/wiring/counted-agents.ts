@@ -15,7 +15,8 @@ export interface CountedAgents {
 }
 
 /** The agents of FeatureFlags, as the proxies tell them to the leader; none if their number is not wanted, or somebody else deploys the proxy. */
-export function countedAgents({ options, parts, context, cluster, watches }: OperatorWiring): CountedAgents {
+export function countedAgents(wiring: OperatorWiring): CountedAgents {
+  const { options, parts, context, cluster, watches, served } = wiring;
   if (!options.statusAgents || options.proxy === "never")
     return { leading: () => [], onCounted: undefined, proxies: undefined };
   const { namespace } = options;
@@ -29,7 +30,7 @@ export function countedAgents({ options, parts, context, cluster, watches }: Ope
     token: () => tokens.items[0],
     context,
   });
-  const status = new parts.AgentStatus({ client, proxies, context });
+  const status = new parts.AgentStatus({ client, proxies, served, context });
   return {
     leading: () => [
       runnableComponent(keeper, "makes the token without which no proxy tells anything"),

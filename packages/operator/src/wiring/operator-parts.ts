@@ -111,6 +111,8 @@ export interface OperatorWiring {
   readonly context: Context<OperatorMetrics>;
   readonly cluster: ConnectedCluster;
   readonly watches: ClusterWatches;
+  /** The namespaces that are served; undefined: all. */
+  readonly served: readonly string[] | undefined;
   /** Of this process: the Pod's name. */
   readonly instance: string;
 }

@@ -20,7 +20,7 @@ export interface ProxySecurity {
 
 /** What takes the proxy's security where the options want it: an authority, a certificate of it, and what verifies that beside each sidecar. */
 export function proxySecurity(wiring: OperatorWiring, events: EventRecorder): ProxySecurity {
-  const { options, parts, context, cluster, watches } = wiring;
+  const { options, parts, context, cluster, watches, served } = wiring;
   const { namespace, clusterDomain, proxySecurity: target } = options;
   const { client } = cluster;
   const except = new Set(options.proxySecurityExcept);
@@ -38,7 +38,7 @@ export function proxySecurity(wiring: OperatorWiring, events: EventRecorder): Pr
     context,
   });
   const controller = new parts.SecurityController({
-    cluster: { client, events },
+    cluster: { client, events, served },
     namespace,
     wanted: { target, except },
     lacking: () => (hasCertificate ? maps.lacking : undefined),

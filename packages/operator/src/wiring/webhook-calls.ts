@@ -1,4 +1,5 @@
 import { runnableComponent, type Component } from "@bunting/runtime";
+import { ownWebhookConfigurationNames } from "../api/webhooks.js";
 import { callSource } from "../certificates/call-source.js";
 import type { SecretWatch } from "../certificates/secret-watch.js";
 import type { ServingCertificates } from "../certificates/serving-certificates.js";
@@ -19,23 +20,26 @@ export interface WebhookCalls {
 }
 
 export function webhookCalls(wiring: OperatorWiring, { keeper, bundle }: ServingCertificates): WebhookCalls {
-  const { options, parts, context, cluster, watches } = wiring;
+  const { options, parts, context, cluster, watches, served } = wiring;
   const { namespace, webhookService: name } = options;
   const { client } = cluster;
   const keys = new parts.SecretWatch(webhookKeySecret, { watches, namespace, context });
   const keyKeeper = new parts.WebhookKeyKeeper({ client, namespace, context });
   keys.onChange(() => keyKeeper.look());
-  const configurations = new parts.WebhookConfigurations({
-    client,
-    watches,
-    source: callSource(bundle, keys),
-    address: { service: { namespace, name } },
-    onApplied: (call) => {
-      keyKeeper.keyApplied(call.key);
-      if (call.bundle !== undefined) keeper?.bundleApplied(call.bundle);
+  const configurations = new parts.WebhookConfigurations(
+    {
+      client,
+      watches,
+      source: callSource(bundle, keys),
+      address: { service: { namespace, name } },
+      onApplied: (call) => {
+        keyKeeper.keyApplied(call.key);
+        if (call.bundle !== undefined) keeper?.bundleApplied(call.bundle);
+      },
+      context,
     },
-    context,
-  });
+    served === undefined ? undefined : ownWebhookConfigurationNames(namespace),
+  );
   return {
     keys,
     own: () => [

@@ -10,8 +10,8 @@ export interface AdmissionFacts {
   /** Names of policies that inject, and of those that have a binding. */
   readonly policies: readonly string[];
   readonly bound: ReadonlySet<string>;
-  /** The webhook that injects: whether it has an authority; undefined if it is not installed. */
-  readonly webhook: { readonly name: string; readonly hasAuthority: boolean } | undefined;
+  /** The webhooks that inject, one of each operator: whether it has an authority. */
+  readonly webhooks: readonly { readonly name: string; readonly hasAuthority: boolean }[];
 }
 
 export function judgeAdmission(facts: AdmissionFacts): readonly CheckFinding[] {
@@ -32,7 +32,7 @@ function judgeServed({ servesPolicies }: AdmissionFacts): readonly CheckFinding[
 }
 
 /** Of the open-feature-operator, which has a webhook alone. */
-function judgeStock({ policies, webhook }: AdmissionFacts): readonly CheckFinding[] {
+function judgeStock({ policies, webhooks: [webhook] }: AdmissionFacts): readonly CheckFinding[] {
   const left = policies.map((name): CheckFinding => ({
     code: "policy-left",
     where: `MutatingAdmissionPolicy ${name}`,
@@ -61,8 +61,8 @@ function judgeStock({ policies, webhook }: AdmissionFacts): readonly CheckFindin
   ];
 }
 
-function judgeInstalled({ policies, bound, webhook }: AdmissionFacts): readonly CheckFinding[] {
-  if (policies.length === 0 && webhook === undefined)
+function judgeInstalled({ policies, bound, webhooks }: AdmissionFacts): readonly CheckFinding[] {
+  if (policies.length === 0 && webhooks.length === 0)
     return [
       {
         code: "admission-missing",
@@ -72,7 +72,6 @@ function judgeInstalled({ policies, bound, webhook }: AdmissionFacts): readonly 
       },
     ];
   const unbound = policies.filter((name) => !bound.has(name));
-  const lacksAuthority = webhook !== undefined && !webhook.hasAuthority;
   return [
     ...unbound.map((name): CheckFinding => ({
       code: "policy-unbound",
@@ -80,15 +79,13 @@ function judgeInstalled({ policies, bound, webhook }: AdmissionFacts): readonly 
       what: "it has no MutatingAdmissionPolicyBinding",
       todo: "apply the policies of the chart again (deploy/policies)",
     })),
-    ...(lacksAuthority
-      ? [
-          {
-            code: "webhook-authority",
-            where: `MutatingWebhookConfiguration ${webhook.name}`,
-            what: "it has no caBundle, so calls of it fail",
-            todo: "see what the leader of the operator logs: it writes the bundle within seconds",
-          } as const,
-        ]
-      : []),
+    ...webhooks
+      .filter(({ hasAuthority }) => !hasAuthority)
+      .map(({ name }): CheckFinding => ({
+        code: "webhook-authority",
+        where: `MutatingWebhookConfiguration ${name}`,
+        what: "it has no caBundle, so calls of it fail",
+        todo: "see what the leader of the operator logs: it writes the bundle within seconds",
+      })),
   ];
 }

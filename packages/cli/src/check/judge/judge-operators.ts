@@ -1,7 +1,7 @@
 import { versionIn } from "../../operator/migrate/check-installation.js";
 import type { CheckPhase } from "../check.js";
 import type { CheckFinding } from "../finding-codes.js";
-import type { InstalledOperator } from "../installed-operator.js";
+import { servedBy, type InstalledOperator } from "../installed-operator.js";
 
 export interface OperatorsFacts {
   readonly phase: CheckPhase;
@@ -27,14 +27,16 @@ export function judgeOperators({ phase, operators }: OperatorsFacts): readonly C
         todo: "install the chart bunting-operator (docs/operate/operator.md)",
       },
     ];
-  // The open-feature-operator may be the only one: its proxy or its sidecars are ours then.
-  const [kept, ...others] = ours.length === 0 ? stock : [...ours.slice(0, 1), ...stock, ...ours.slice(1)];
-  const several = others.map((each): CheckFinding => ({
-    code: "two-operators",
-    where: placeOf(each),
-    what: `it is there beside ${placeOf(kept ?? each)}`,
-    todo: "leave one of them (docs/operate/migrate.md)",
-  }));
+  const several = [...stock, ...ours].flatMap((each): readonly CheckFinding[] => {
+    // The open-feature-operator may be the only one: its proxy or its sidecars are ours then.
+    const earlier = ours.length === 0 ? stock.slice(0, stock.indexOf(each)) : ours;
+    const others = each.isStock ? earlier : ours.slice(0, ours.indexOf(each));
+    const other = others.find((one) => each.isStock || serveTheSame(one, each));
+    if (other === undefined) return [];
+    const what = `it is there beside ${placeOf(other)}`;
+    const todo = "leave one of them (docs/operate/migrate.md)";
+    return [{ code: "two-operators", where: placeOf(each), what, todo }];
+  });
   const unready = (ours.length === 0 ? stock : ours)
     .filter(({ readyReplicas }) => readyReplicas === 0)
     .map((each): CheckFinding => ({
@@ -44,6 +46,12 @@ export function judgeOperators({ phase, operators }: OperatorsFacts): readonly C
       todo: `see why: kubectl -n ${each.namespace} logs deployment/${each.name}`,
     }));
   return [...several, ...unready];
+}
+
+/** True if there is a namespace that both serve. */
+function serveTheSame(one: InstalledOperator, other: InstalledOperator): boolean {
+  const [served, ofOther] = [servedBy(one), servedBy(other)];
+  return served === undefined || ofOther === undefined || served.some((name) => ofOther.includes(name));
 }
 
 export interface VersionsFacts {

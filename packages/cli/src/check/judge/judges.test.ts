@@ -172,19 +172,24 @@ describe("judgeAdmission", () => {
     servesPolicies: true,
     policies: ["inject.bunting.dev"],
     bound: new Set(["inject.bunting.dev"]),
-    webhook: { name: "hook", hasAuthority: true },
+    webhooks: [{ name: "hook", hasAuthority: true }],
   };
   const cases: Readonly<Record<string, readonly [Partial<AdmissionFacts>, readonly string[]]>> = {
     "policy and webhook": [{}, []],
-    "the policy alone": [{ webhook: undefined }, []],
+    "the policy alone": [{ webhooks: [] }, []],
     "the webhook alone": [{ policies: [], bound: new Set() }, []],
-    nothing: [{ policies: [], webhook: undefined }, ["admission-missing cluster"]],
+    nothing: [{ policies: [], webhooks: [] }, ["admission-missing cluster"]],
     "a policy without a binding": [
       { bound: new Set() },
       ["policy-unbound MutatingAdmissionPolicy inject.bunting.dev"],
     ],
     "a webhook without an authority": [
-      { webhook: { name: "hook", hasAuthority: false } },
+      {
+        webhooks: [
+          { name: "other", hasAuthority: true },
+          { name: "hook", hasAuthority: false },
+        ],
+      },
       ["webhook-authority MutatingWebhookConfiguration hook"],
     ],
     "the webhook of the open-feature-operator": [{ operatedBy: "stock", policies: [], bound: new Set() }, []],
@@ -193,18 +198,18 @@ describe("judgeAdmission", () => {
       ["policy-left MutatingAdmissionPolicy inject.bunting.dev"],
     ],
     "nothing of the open-feature-operator": [
-      { operatedBy: "stock", policies: [], webhook: undefined },
+      { operatedBy: "stock", policies: [], webhooks: [] },
       ["admission-missing cluster"],
     ],
     "its webhook without an authority": [
-      { operatedBy: "stock", policies: [], webhook: { name: "hook", hasAuthority: false } },
+      { operatedBy: "stock", policies: [], webhooks: [{ name: "hook", hasAuthority: false }] },
       ["webhook-authority MutatingWebhookConfiguration hook"],
     ],
     "an API server without policies, before": [
       { phase: "pre", servesPolicies: false },
       ["policies-not-served API server"],
     ],
-    "an API server with policies, before": [{ phase: "pre", policies: [], webhook: undefined }, []],
+    "an API server with policies, before": [{ phase: "pre", policies: [], webhooks: [] }, []],
   };
   for (const [name, [given, expected]] of Object.entries(cases)) {
     it(`finds what is to be found with ${name}`, () => {
@@ -249,6 +254,19 @@ describe("judgeOperators and judgeVersions", () => {
     expect(judged(stock("a"))).to.deep.equal([]);
     expect(judged(stock("a", 0))).to.deep.equal(["operator-unready Deployment flags/a"]);
     expect(judged(stock("a"), stock("b"))).to.deep.equal(["two-operators Deployment flags/b"]);
+  });
+
+  it("lets several be there that serve other namespaces each", () => {
+    const serving = (name: string, served: string): InstalledOperator =>
+      operator(name, { settings: new Map([["watch-namespaces", served]]) });
+    expect(judged(serving("a", "shop, checkout"), serving("b", "team"))).to.deep.equal([]);
+    const doubled = ["two-operators Deployment flags/b"];
+    expect(judged(serving("a", "shop,checkout"), serving("b", "checkout"))).to.deep.equal(doubled);
+    expect(judged(serving("a", "shop"), operator("b"))).to.deep.equal(doubled);
+    expect(judged(serving("a", "none"), serving("b", "shop"))).to.deep.equal(doubled);
+    expect(judged(serving("a", "shop"), operator("c", { isStock: true }))).to.deep.equal([
+      "two-operators Deployment flags/c",
+    ]);
   });
 
   it("tells before an installation that another one is there", () => {

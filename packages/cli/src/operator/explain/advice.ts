@@ -98,7 +98,7 @@ function admissionAdvice({ policies, webhook }: PodFacts): string | undefined {
   const hasPolicy =
     policies.kind === "unreadable" || (policies.kind === "found" && policies.found.length > 0);
   if (hasPolicy || webhook.kind !== "missing") return undefined;
-  return "Install the chart bunting-operator: this cluster has neither its policy nor its webhook, so nobody gives Pods their flags.";
+  return "Install the chart bunting-operator, or add the namespace to its watchNamespaces: neither its policy nor its webhook holds in the namespace, so nobody gives Pods their flags.";
 }
 
 function objectAdvice({ objects, namespace }: Unadvised): string | undefined {

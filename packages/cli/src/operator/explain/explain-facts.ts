@@ -1,7 +1,6 @@
 import { quoted } from "@bunting/protocol";
 import type { SidecarAccount } from "../ask-sidecar.js";
-import type { ClusterAnswer } from "../cluster-reader.js";
-import { objectNames, podAnnotations } from "../operator-names.js";
+import { podAnnotations } from "../operator-names.js";
 import { sidecarOf, sidecarState } from "../shown-pod.js";
 import { adviceOf } from "./advice.js";
 import type { CompiledState, PodExplanation, InjectionVerdict } from "./explanation.js";
@@ -96,7 +95,7 @@ function policyWords(policies: PodFacts["policies"]): string {
   return policies.found.length === 0 ? "none is installed" : policies.found.join(", ");
 }
 
-function webhookWords(webhook: ClusterAnswer<unknown>): string {
+function webhookWords(webhook: PodFacts["webhook"]): string {
   if (webhook.kind === "unreadable") return webhook.message;
-  return webhook.kind === "missing" ? "none is installed" : objectNames.mutatingWebhook;
+  return webhook.kind === "missing" ? "none is installed" : webhook.found.metadata.name;
 }

@@ -12,6 +12,7 @@ import { addressesIn, type NamedAddress } from "../object-address.js";
 import { clusterTypes, objectNames } from "../operator-names.js";
 import { sidecarOf, type ShownContainer } from "../shown-pod.js";
 import type { InjectionFacts, ObjectFacts, PodFacts } from "./pod-facts.js";
+import { readPolicies, readWebhook } from "./read-admission.js";
 import { sidecarFlags } from "./sidecar-flags.js";
 
 const types = {
@@ -43,8 +44,8 @@ export async function readPodFacts(
   const [objects, flags, policies, webhook] = await Promise.all([
     read(named.kind, addressesIn(named.text, namespace)),
     read("FeatureFlag", sidecar === undefined ? addressesIn(named.flags, namespace) : sidecarFlags(sidecar)),
-    readPolicies(reader),
-    reader.find({ type: clusterTypes.mutatingWebhook, name: objectNames.mutatingWebhook }),
+    readPolicies(namespace, reader),
+    readWebhook(namespace, reader),
   ]);
   return { ...found, asked, injection, named: objects, flags, policies, webhook };
 }
@@ -82,16 +83,4 @@ type CompiledEntries = Readonly<Record<string, CompiledEntry>>;
 function entriesOf({ spec }: KubeObject, list: PodRequest["list"]): CompiledEntries {
   const compiled = spec as Readonly<Partial<Record<PodRequest["list"], CompiledEntries>>> | undefined;
   return compiled?.[list] ?? {};
-}
-
-/** Newer API servers have a newer version of policies, and some have none. */
-async function readPolicies(reader: ClusterReader): Promise<ClusterAnswer<readonly string[]>> {
-  for (const type of clusterTypes.mutatingPolicies) {
-    const answer = await reader.findAll({ type });
-    if (answer.kind === "unreadable") return answer;
-    if (answer.kind === "missing") continue;
-    const names = answer.found.map(({ metadata }) => metadata.name);
-    return { kind: "found", found: names.filter((name) => name.startsWith(objectNames.policy)) };
-  }
-  return { kind: "missing" };
 }

@@ -13,6 +13,7 @@ import type { OperatorResult } from "../operator-result.js";
 import { checkBack } from "./check-back.js";
 import { checkInstallation } from "./check-installation.js";
 import { checkObjects } from "./check-objects.js";
+import { checkServed } from "./check-served.js";
 import type { MigrationFacts } from "./migration-facts.js";
 import type { MigrationFinding } from "./migration-finding.js";
 
@@ -31,7 +32,8 @@ export async function checkMigration(
   if (words.length !== 1 || words[0] !== "check")
     throw new CliError("USAGE_INVALID", "expected: bunting operator migrate check");
   const facts = await readFacts(reader);
-  const all = isBack ? checkBack(facts) : [...checkInstallation(facts), ...checkObjects(facts)];
+  const ofWay = isBack ? checkBack(facts) : [...checkInstallation(facts), ...checkObjects(facts)];
+  const all = [...ofWay, ...checkServed(facts, isBack)];
   const findings = severities.flatMap((severity) => all.filter((one) => one.severity === severity));
   const count = (severity: MigrationFinding["severity"]): number =>
     findings.filter((one) => one.severity === severity).length;

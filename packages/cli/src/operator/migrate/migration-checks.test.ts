@@ -3,6 +3,7 @@ import { expect } from "chai";
 import { checkBack } from "./check-back.js";
 import { checkInstallation, versionIn } from "./check-installation.js";
 import { checkObjects } from "./check-objects.js";
+import { checkServed } from "./check-served.js";
 import type { MigrationFacts } from "./migration-facts.js";
 import type { MigrationFinding } from "./migration-finding.js";
 import { carriedValues } from "./stock-settings.js";
@@ -234,6 +235,34 @@ describe("carriedValues", () => {
     expect(briefly(checkInstallation({ ...none, operators }))[2]).to.contain(
       "name them to the upgrade as well (options.sidecar-port: 8113, options.proxy-replica-count: 0",
     );
+  });
+});
+
+describe("checkServed", () => {
+  const operator = (...args: readonly string[]): KubeObject =>
+    object("ofo/open-feature-operator-controller-manager", {
+      template: { spec: { containers: [{ name: "manager", args: ["start", ...args] }] } },
+    });
+  const pods = [
+    object("shop/a", {}, asking("x")),
+    object("team/b", {}, asking("x")),
+    object("team/c", {}, asking("x")),
+    object("other/d"),
+  ];
+
+  it("counts Pods that ask for flags where the operator serves nobody, on both ways", () => {
+    const facts = { ...none, operators: [operator("--watch-namespaces=shop,checkout")], pods };
+    const [there] = briefly(checkServed(facts, false));
+    expect(there).to.match(
+      /^warns Deployment ofo\/\S+: it serves shop, checkout alone, and 2 Pods in team ask for flags: they get none/,
+    );
+    expect(briefly(checkServed(facts, true))[0]).to.contain("gives them a sidecar, too");
+  });
+
+  it("finds nothing where all are served", () => {
+    expect(checkServed({ ...none, operators: [operator()], pods }, false)).to.deep.equal([]);
+    const facts = { ...none, operators: [operator("--watch-namespaces=shop,team")], pods };
+    expect(checkServed(facts, true)).to.deep.equal([]);
   });
 });
 

@@ -16,6 +16,7 @@ import {
   flagConfigMap,
   flagReaderBindings,
   type AccessNeeds,
+  type FlagReaderRole,
 } from "../../desired/access.js";
 import type { DesiredObject } from "../../desired/desired-object.js";
 import { flagConfigMapName } from "../../desired/sidecar-volumes.js";
@@ -33,8 +34,8 @@ export interface AccessControllerOptions {
   readonly client: Pick<RestClient, "get" | "apply" | "delete">;
   readonly watches: ClusterWatches;
   readonly sources: Pick<ClusterSources, "listenToFlags" | "flagVersion">;
-  /** A ClusterRole that may read FeatureFlags; undefined if sidecars do not watch any themselves: then no RoleBindings are made, or looked at. */
-  readonly flagReaderRole: string | undefined;
+  /** Undefined if sidecars do not watch any themselves: then no RoleBindings are made, or looked at. */
+  readonly flagReaderRole: FlagReaderRole | undefined;
   readonly context: Context<ControllerMetrics>;
 }
 

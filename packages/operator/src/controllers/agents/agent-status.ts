@@ -17,6 +17,8 @@ import { toldStamp, toldByFlag, type ToldStamp, type TopicAgents } from "./told-
 export interface AgentStatusOptions {
   readonly client: Pick<RestClient, "get" | "apply">;
   readonly proxies: Pick<ProxyAgents, "read">;
+  /** The namespaces that the operator serves; undefined: all. */
+  readonly served?: readonly string[] | undefined;
   readonly context: Context<ControllerMetrics>;
 }
 
@@ -83,10 +85,10 @@ export class AgentStatus implements Runnable {
   }
 
   async #look(signal: AbortSignal): Promise<void> {
-    const { proxies, context } = this.#options;
+    const { proxies, served, context } = this.#options;
     while (!signal.aborted) {
       const reports = await proxies.read(signal);
-      if (reports !== undefined) this.#hear(toldByFlag(reports));
+      if (reports !== undefined) this.#hear(toldByFlag(reports, served));
       await sleep(lookEveryMs, signal, context.clock);
     }
   }

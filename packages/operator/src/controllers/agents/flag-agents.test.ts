@@ -100,6 +100,8 @@ describe("what proxies tell", () => {
       ["shop/checkout", [one, one]],
       ["shop/other", [other]],
     ]);
+    const elsewhere = proxy({ topic: "team/checkout" });
+    expect([...toldByFlag([[one, elsewhere]], ["shop"]).keys()]).to.deep.equal(["shop/checkout"]);
   });
 
   it("has a stamp in which comers and goers are told from news", () => {

@@ -17,13 +17,19 @@ export interface TopicAgents {
 
 const featureFlagTopic = /^[^/]+\/[^/]+$/;
 
-/** What all proxies say of each FeatureFlag, by `namespace/name`. */
+/**
+ * What all proxies say of each FeatureFlag, by `namespace/name`.
+ *
+ * @param served the only namespaces of FeatureFlags that count: anybody may ask a proxy for others; absent: all
+ */
 export function toldByFlag(
   reports: readonly (readonly TopicAgents[])[],
+  served?: readonly string[],
 ): ReadonlyMap<string, readonly TopicAgents[]> {
   const told = new Map<string, TopicAgents[]>();
   for (const each of reports.flat()) {
     if (!featureFlagTopic.test(each.topic)) continue;
+    if (served?.includes(each.topic.split("/", 1).join()) === false) continue;
     const before = told.get(each.topic);
     if (before === undefined) told.set(each.topic, [each]);
     else before.push(each);

@@ -106,10 +106,10 @@ export class ClusterSources implements Runnable {
         handler: { changed: (key, now, before) => this.#flagChanged(key, now, before) },
       },
     );
-    this.#namespaces = watches.inform(
-      { type: namespaceType, isMetadataOnly: true },
-      { transform: storedNamespace, handler: { changed: (name) => this.#emit(name, [name]) } },
-    );
+    this.#namespaces = watches.informNamespaces(namespaceType, {
+      transform: storedNamespace,
+      handler: { changed: (name) => this.#emit(name, [name]) },
+    });
     this.#informers = [this.#sources, this.#configurations, this.#flags, this.#namespaces];
   }
 

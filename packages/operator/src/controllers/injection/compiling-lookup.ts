@@ -12,6 +12,7 @@ const reasons: Readonly<Record<SourceProblemReason, NotInjectedReason>> = {
   NotFound: "UnknownSource",
   NotShared: "NotShared",
   CrossNamespaceDenied: "NotShared",
+  NamespaceNotServed: "NotShared",
   UnknownProvider: "InvalidSource",
   InvalidSetting: "InvalidSource",
   NoSources: "InvalidSource",

@@ -54,6 +54,15 @@ describe("PodStream", () => {
     expect(heard).to.deep.equal(["seen", "read", "gone", "read"]);
   });
 
+  it("tells of none as gone that a read of another namespace lacks", () => {
+    read(pod("a"));
+    heard = [];
+    stream.beginRead("blog").complete("1", epoch);
+    expect(heard).to.deep.equal([]);
+    stream.beginRead("shop").complete("1", epoch);
+    expect(heard).to.deep.equal(["gone shop/a"]);
+  });
+
   it("tells of Pods that are gone, or want flags no longer, once", () => {
     read(pod("a"), pod("b"));
     heard = [];

@@ -1,4 +1,5 @@
 import {
+  isKeyIn,
   keyOf,
   type ClusterWatches,
   type ConsistentRead,
@@ -6,7 +7,7 @@ import {
   type ObjectEvent,
   type ObjectMeta,
   type ReflectorHandler,
-  type RunningWatch,
+  type RunningReads,
 } from "@bunting/kube";
 import type { Runnable } from "@bunting/runtime";
 import { podType } from "../../api/core-types.js";
@@ -23,19 +24,19 @@ export interface PodObserver {
 }
 
 /**
- * Watches the metadata of all Pods of the cluster, and tells its observers of those that want flags. It keeps their keys and nothing else: Pods
+ * Watches the metadata of all Pods of the cluster, or of the namespaces that are served, and tells its observers of those that want flags. It keeps their keys and nothing else: Pods
  * are many, and most have nothing to do with us.
  */
 export class PodStream implements Runnable, ReflectorHandler {
   readonly name: string;
-  readonly #watch: RunningWatch;
+  readonly #watch: RunningReads;
   readonly #observers: readonly PodObserver[];
   readonly #known = new Set<string>();
 
   /** @param labelSelector of the Pods that are watched; empty: all */
   constructor(watches: ClusterWatches, observers: readonly PodObserver[], labelSelector = "") {
     const scope = { type: podType, isMetadataOnly: true, labelSelector };
-    this.#watch = watches.watch({ scope, handler: this });
+    this.#watch = watches.watchAll({ scope, handler: this });
     this.#observers = observers;
     this.name = this.#watch.name;
   }
@@ -44,7 +45,7 @@ export class PodStream implements Runnable, ReflectorHandler {
     return this.#watch.run(signal);
   }
 
-  beginRead(): ConsistentRead {
+  beginRead(namespace?: string): ConsistentRead {
     const read = new Set<string>();
     return {
       add: (pod) => {
@@ -53,7 +54,7 @@ export class PodStream implements Runnable, ReflectorHandler {
       },
       remove: (pod) => this.#gone(keyOf(pod)),
       complete: () => {
-        for (const key of this.#known) if (!read.has(key)) this.#gone(key);
+        for (const key of this.#known) if (!read.has(key) && isKeyIn(key, namespace)) this.#gone(key);
         for (const observer of this.#observers) observer.read?.();
       },
     };

@@ -1,5 +1,5 @@
 import { podNeeds, type AskingPod, type PodNeeds } from "@bunting/featureflags/resources";
-import { keyOf, readPages, type KubeObject, type ResourceScope, type RestClient } from "@bunting/kube";
+import { keyOf, readPages, type KubeObject, type ResourceType, type RestClient } from "@bunting/kube";
 import { podType } from "../../api/core-types.js";
 import { injectionType, type Injection } from "../../api/injection.js";
 
@@ -24,17 +24,19 @@ export const maxNamed = 5;
 /** Where to look. */
 export interface LookedAt {
   readonly client: Pick<RestClient, "readPage">;
+  /** The namespaces that the operator serves: others can't be read; undefined: all. */
+  readonly served?: readonly string[] | undefined;
   /** Namespaces that are passed over. */
   readonly except: ReadonlySet<string>;
 }
 
 /**
- * Reads all Pods of the cluster, page by page, as they were at one time.
+ * Reads all Pods of the cluster, page by page, as they were at one time; those of single namespaces one namespace after the other.
  *
  * @throws KubeError
  */
 export function lookAtPods(cluster: LookedAt, signal: AbortSignal): Promise<PodSight> {
-  return lookAt(cluster, { type: podType }, (pod) => podNeeds(pod as KubeObject & AskingPod), signal);
+  return lookAt(cluster, podType, (pod) => podNeeds(pod as KubeObject & AskingPod), signal);
 }
 
 /**
@@ -51,12 +53,12 @@ export function lookAtInjections(cluster: LookedAt, signal: AbortSignal): Promis
     );
     return { isPlain: all.some(({ isPlain }) => isPlain), isSecured: all.some(({ isSecured }) => isSecured) };
   };
-  return lookAt(cluster, { type: injectionType }, needsOf, signal);
+  return lookAt(cluster, injectionType, needsOf, signal);
 }
 
 async function lookAt(
-  { client, except }: LookedAt,
-  scope: ResourceScope,
+  { client, served, except }: LookedAt,
+  type: ResourceType,
   needsOf: (object: KubeObject) => PodNeeds,
   signal: AbortSignal,
 ): Promise<PodSight> {
@@ -68,7 +70,8 @@ async function lookAt(
     if (isPlain) plain.add(keyOf(object));
     if (isSecured) secured.add(keyOf(object));
   };
-  await readPages(client, scope, { limit: pageSize }, onObject, signal);
+  const scopes = served === undefined ? [{ type }] : served.map((namespace) => ({ type, namespace }));
+  for (const scope of scopes) await readPages(client, scope, { limit: pageSize }, onObject, signal);
   return { plain, secured };
 }
 

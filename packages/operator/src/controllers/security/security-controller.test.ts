@@ -26,6 +26,8 @@ class ScriptedCluster {
   injections: object[] = [];
   pods: object[] = [];
   pages = 0;
+  /** Where Pods and Injections were looked at. */
+  readonly namespaces = new Set<string>();
   #version = 0;
 
   get({ name }: ResourceScope): Promise<KubeObject> {
@@ -42,6 +44,7 @@ class ScriptedCluster {
 
   /** One object a page. */
   readPage(scope: ResourceScope, query: { readonly continue?: unknown }, onObject: (of: KubeObject) => void) {
+    this.namespaces.add(scope.namespace ?? "all");
     const all = scope.type.plural === "pods" ? this.pods : this.injections;
     const index = Number(query.continue ?? 0);
     const object = all[index];
@@ -98,10 +101,10 @@ describe("SecurityController", () => {
     expect(clock.pendingTimers).to.equal(0);
   });
 
-  function start(target: SecurityTarget): void {
+  function start(target: SecurityTarget, served?: readonly string[]): void {
     abort = new AbortController();
     controller = new SecurityController({
-      cluster: { client: cluster, events: { record: (event) => void events.push(event) } },
+      cluster: { client: cluster, events: { record: (event) => void events.push(event) }, served },
       namespace: "flags",
       wanted: { target, except },
       lacking: () => lacking,
@@ -162,6 +165,14 @@ describe("SecurityController", () => {
     await until("on");
     await eventually(() => security()?.waitsFor === "");
     expect(cluster.proxies).to.deep.equal(["secured"]);
+  });
+
+  it("looks only where the operator serves anybody, and so may read", async () => {
+    cluster.injections = [injectionOf(secured)];
+    cluster.pods = [podOf("a", plain)];
+    start("on", ["shop", "blog"]);
+    await waits("2 Pods ask the proxy");
+    expect([...cluster.namespaces]).to.deep.equal(["shop", "blog"]);
   });
 
   it("looks at no Pods while an Injection gives new ones what they had before, nor a minute after that", async () => {

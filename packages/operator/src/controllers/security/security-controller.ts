@@ -27,6 +27,8 @@ export interface SecurityControllerOptions {
   readonly cluster: {
     readonly client: Pick<RestClient, "get" | "list" | "readPage" | "create" | "patch">;
     readonly events: Pick<EventRecorder, "record">;
+    /** The namespaces that the operator serves; undefined: all. */
+    readonly served?: readonly string[] | undefined;
   };
   /** The operator's namespace. */
   readonly namespace: string;
@@ -177,9 +179,9 @@ export class SecurityController implements Runnable {
 
   /** Undefined as long as Pods may be created that are not as the state has them: Injections first have to be, and then everybody has to hear of that. */
   async #lookAtPods(read: Read, signal: AbortSignal): Promise<PodSight | undefined> {
-    const { wanted, context } = this.#options;
+    const { wanted, cluster, context } = this.#options;
     const { target, except } = wanted;
-    const looked = { client: this.#options.cluster.client, except };
+    const looked = { ...cluster, except };
     const { state } = read;
     const isAsked = (state === "mixed" && target === "on") || (state === "leaving" && target === "off");
     if (!isAsked) return undefined;
