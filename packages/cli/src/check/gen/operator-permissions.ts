@@ -733,6 +733,25 @@ export const operatorPermissions = [
     "why": "tells people what it did to the proxy, and what it waits for"
   },
   {
+    "serving": "all",
+    "onlyIf": {
+      "option": "agent-rollouts",
+      "is": [
+        "true"
+      ]
+    },
+    "scope": "namespace",
+    "apiGroup": "",
+    "resources": [
+      "pods"
+    ],
+    "verbs": [
+      "create",
+      "delete"
+    ],
+    "why": "has nodes pull an image before sidecars there get it; a ValidatingAdmissionPolicy lets it create no other Pods"
+  },
+  {
     "scope": "namespace",
     "apiGroup": "apps",
     "resources": [
