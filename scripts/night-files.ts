@@ -52,9 +52,12 @@ export const nightFiles: Readonly<Record<string, readonly string[]>> = {
     "test/integration/cli-connections.test.ts",
     "test/integration/proxy-status.test.ts",
   ],
-  // The same with a kubelet that the test plays.
-  "test/node/agent-rollout.test.ts": ["test/cluster/agent-rollout.test.ts"],
-  // Likewise; it waits for two minutes until everybody has heard what new Pods get.
+  // The same with a kubelet and nodes that the test plays; in the second, with a real proxy and agents.
+  "test/node/agent-rollout.test.ts": [
+    "test/cluster/agent-rollout.test.ts",
+    "test/cluster/operator-agents.test.ts",
+  ],
+  // The same with a kubelet that the test plays; it waits for two minutes until everybody has heard what new Pods get.
   "test/node/operator-security.test.ts": ["test/cluster/operator-security-rollout.test.ts"],
   // Most of it waits for the kubelet to bring a Secret to a running Pod.
   "test/node/source-credentials.test.ts": ["packages/agent/src/sync/http/poll-document.test.ts"],

@@ -5,19 +5,21 @@ import { scaled } from "../support/scale.js";
 import { skipWithout } from "../helm/support/tool.js";
 import { registryName } from "./support/addresses.js";
 import { AskingDeployment } from "./support/asking-deployment.js";
-import { installOperator, uninstallOperator, untilSourcesAreAwaited } from "./support/operator.js";
+import { flagdImage } from "./support/images.js";
+import {
+  installOperator,
+  operatorNamespace,
+  operatorPods,
+  uninstallOperator,
+  untilSourcesAreAwaited,
+} from "./support/operator.js";
+import { RolloutWatch, type UpgradedPod } from "./support/rollout-watch.js";
 import { sharedNode } from "./support/use-node.js";
 import { editVersion, versionSpec } from "./support/version-flag.js";
-import type { PodStatus } from "./support/workload.js";
 
 const path = "/apis/bunting.dev/v1alpha1/agentrollouts/agents";
 const image = (tag: string): string => `${registryName}/agent:${tag}`;
-
-interface InjectedPod {
-  readonly metadata: { readonly name: string };
-  readonly spec: { readonly initContainers: readonly [{ readonly image: string }] };
-  readonly status: PodStatus;
-}
+const maxInFlight = 4;
 
 describe("an AgentRollout on a real node", function () {
   this.timeout(600_000);
@@ -28,6 +30,7 @@ describe("an AgentRollout on a real node", function () {
   let namespace: string;
   let version = 1;
   let deployments: readonly AskingDeployment[] = [];
+  let watch: RolloutWatch;
 
   before(async () => {
     namespace = await node().cluster.createNamespace();
@@ -52,10 +55,12 @@ describe("an AgentRollout on a real node", function () {
         spec: { maxUnavailable: 1, selector: { matchLabels: { app: name } } },
       });
     for (const deployment of deployments) await deployment.untilAll(version);
+    watch = new RolloutWatch(node(), namespace);
   });
 
   after(async () => {
     await node().cluster.api.request("DELETE", path);
+    await watch.stop();
     await Promise.all(deployments.map((each) => each.stop()));
     await uninstallOperator(node());
   });
@@ -65,88 +70,192 @@ describe("an AgentRollout on a real node", function () {
       ...{ apiVersion: "bunting.dev/v1alpha1", kind: "AgentRollout", metadata: { name: "agents" } },
       spec: {
         from: [`${registryName}/agent:*`],
-        ...{ minAge: "0s", observe: "2s", deadline: "60s", perNode: 10 },
+        ...{ minAge: "0s", observe: "2s", deadline: "60s", perNode: 10, maxInFlight },
         ...spec,
       },
     });
   }
 
-  async function untilPhase(phase: string, of: string): Promise<AgentRolloutStatus> {
-    let status: AgentRolloutStatus = {};
-    await eventually(
-      async () => {
-        ({ status = {} } = (await node().cluster.api.get(path)) as { readonly status?: AgentRolloutStatus });
-        return status.phase === phase && status.image === of;
-      },
-      `the rollout to be ${phase}`,
-      300_000,
-    ).catch((error: unknown) => {
-      throw new Error(JSON.stringify(status), { cause: error });
+  async function status(): Promise<AgentRolloutStatus> {
+    return ((await node().cluster.api.get(path)) as { readonly status?: AgentRolloutStatus }).status ?? {};
+  }
+
+  async function untilStatus(
+    isSo: (found: AgentRolloutStatus) => boolean,
+    what: string,
+  ): Promise<AgentRolloutStatus> {
+    let last: AgentRolloutStatus = {};
+    await eventually(async () => isSo((last = await status())), what, 300_000).catch((error: unknown) => {
+      throw new Error(JSON.stringify(last), { cause: error });
     });
-    return status;
+    return last;
   }
+  const untilPhase = (wanted: string, of: string): Promise<AgentRolloutStatus> =>
+    untilStatus(({ phase, image: found }) => phase === wanted && found === of, `the rollout to be ${wanted}`);
 
-  async function pods(): Promise<readonly InjectedPod[]> {
-    const { items } = await node().cluster.api.list(`/api/v1/namespaces/${namespace}/pods`);
-    return items as unknown as readonly InjectedPod[];
-  }
+  const condition = ({ conditions = [] }: AgentRolloutStatus, type: string): string => {
+    const found = conditions.find((each) => each.type === type);
+    return `${found?.status} ${found?.reason} ${found?.message}`;
+  };
 
-  const restarts = (of: "containerStatuses" | "initContainerStatuses", each: InjectedPod): number =>
+  const restarts = (of: "containerStatuses" | "initContainerStatuses", each: UpgradedPod): number =>
     each.status[of]?.[0]?.restartCount ?? -1;
 
-  /** Questions of the applications, and those that got no answer, so far. */
-  function asked(): { readonly asked: number; readonly failures: readonly string[] } {
-    const all = deployments.flatMap(({ answers }) => [...answers.values()]);
-    return {
-      asked: all.reduce((sum, each) => sum + each.asked, 0),
-      failures: all.flatMap(({ failures }) => failures),
-    };
-  }
-
-  it("gives all sidecars the image while their applications run on", async () => {
-    const before = await pods();
-    expect(before).to.have.lengthOf(workloads.length * replicas);
-    await rollOut({ image: image("2") });
-    const { updated, failed, failures: why } = await untilPhase("Completed", image("2"));
-    expect([updated, failed], JSON.stringify(why)).to.deep.equal([before.length, 0]);
-    const after = await pods();
-    expect(after.map(({ metadata }) => metadata.name)).to.have.members(
-      before.map((each) => each.metadata.name),
+  /** Expects that all have come to this image in place, with so many restarts of the sidecar, none of the application, and newest flags. */
+  async function expectAll(of: string, sidecarRestarts: number, app?: string): Promise<void> {
+    const pods = (await watch.pods()).filter(
+      ({ metadata }) => app === undefined || metadata.labels["app"] === app,
     );
-    for (const each of after) {
-      expect(each.spec.initContainers[0].image).to.equal(image("2"));
-      expect([restarts("containerStatuses", each), restarts("initContainerStatuses", each)]).to.deep.equal([
-        0, 1,
-      ]);
+    for (const each of pods) {
+      const { name } = each.metadata;
+      expect(each.spec.initContainers[0].image, name).to.equal(of);
+      const counts = [restarts("containerStatuses", each), restarts("initContainerStatuses", each)];
+      expect(counts, name).to.deep.equal([0, sidecarRestarts]);
     }
     await editVersion(node().cluster, namespace, "flags", ++version);
     for (const deployment of deployments) await deployment.untilAll(version);
-    const { asked: questions, failures } = asked();
-    console.log(`      ${questions} questions, ${failures.length} without an answer: ${failures.join(", ")}`);
+  }
+
+  /**
+   * The questions of applications that got no answer since the last call. Those over OFREP are left out: who asks while a
+   * sidecar restarts is refused, and does not ask again by itself.
+   */
+  function unanswered(): readonly string[] {
+    const all = deployments.flatMap(({ answers }) =>
+      [...answers].flatMap(([name, { failures }]) => failures.map((failure) => `${name} ${failure}`)),
+    );
+    const lost = all.filter((each) => !each.includes("askOfrep") && !told.has(each));
+    for (const each of lost) told.add(each);
+    return lost;
+  }
+  const told = new Set<string>();
+  const tellUnanswered = (): void => {
+    const lost = unanswered();
+    console.log(`      ${lost.length} questions over gRPC had no answer in time: ${lost.join(", ")}`);
+  };
+
+  function expectBudgets(): void {
+    const { mostOfWorkload, mostInAll } = watch.take();
+    expect([...mostOfWorkload.values()], JSON.stringify([...mostOfWorkload])).to.satisfy((most: number[]) =>
+      most.every((count) => count <= 1),
+    );
+    expect(mostInAll).to.be.within(1, maxInFlight);
+  }
+
+  it("gives all sidecars the image, as budgets allow, each after its node has it and proven by the proxy", async () => {
+    const before = await watch.pods();
+    expect(before).to.have.lengthOf(workloads.length * replicas);
+    await rollOut({ image: image("2"), prePull: true });
+    const found = await untilPhase("Completed", image("2"));
+    expect([found.updated, found.failed], JSON.stringify(found.failures)).to.deep.equal([before.length, 0]);
+    expect(condition(found, "ImagePulled")).to.match(/^True Pulled/);
+    expect(condition(found, "UpgradeRefused")).to.match(/^False/);
+    const after = await watch.pods();
+    expect(after.map(({ metadata }) => metadata.name)).to.have.members(
+      before.map(({ metadata }) => metadata.name),
+    );
+    for (const pod of after) expect(watch.recordOf(pod)?.isServed, pod.metadata.name).to.equal(true);
+    await expectAll(image("2"), 1);
+    expect(unanswered()).to.deep.equal([]);
+    expectBudgets();
+    const pulls = `/api/v1/namespaces/${operatorNamespace}/pods?labelSelector=bunting.dev%2Fimage-pull`;
+    await eventually(
+      async () => (await node().cluster.api.list(pulls)).items.length === 0,
+      "the Pods are gone by which the node has pulled it",
+    );
   });
 
-  it("halts with an image that is not there, and all go back", async () => {
-    const images = async (): Promise<readonly string[]> =>
-      (await pods()).map(({ spec }) => spec.initContainers[0].image).sort();
-    const before = await images();
-    await rollOut({ image: image("none"), deadline: "15s", failureThreshold: 1 });
-    const { failures = [] } = await untilPhase("Halted", image("none"));
-    expect(failures[0]?.message).to.contain("can pull the image");
-    const isReady = ({ status }: InjectedPod): boolean => status.initContainerStatuses?.[0]?.ready === true;
+  it("goes on where all operators were killed in the middle of a wave", async () => {
+    await rollOut({ image: image("1") });
     await eventually(
-      async () => (await images()).join() === before.join() && (await pods()).every(isReady),
+      async () => {
+        const states = (await watch.pods())
+          .map((pod) => watch.recordOf(pod))
+          .filter((each) => each?.image === image("1"));
+        return (
+          states.some((each) => each?.state === "updated") &&
+          states.some((each) => each?.state === "updating")
+        );
+      },
+      "some are updated, and others under way",
+      120_000,
+    );
+    const killed = await operatorPods(node());
+    const now = ["--force", "--grace-period=0"];
+    await node().kubectl(["-n", operatorNamespace, "delete", "pod", ...killed, ...now]);
+    const { failed, failures } = await untilPhase("Completed", image("1"));
+    expect(failed, JSON.stringify(failures)).to.equal(0);
+    await expectAll(image("1"), 2);
+    tellUnanswered();
+    expectBudgets();
+  });
+
+  it("touches no sidecar for an image that its node can't pull, where that is to be there before", async () => {
+    await rollOut({ image: image("none"), prePull: true });
+    const found = await untilStatus(
+      (each) => condition(each, "ImagePulled").startsWith("False CannotPull"),
+      "the node can't pull it",
+    );
+    expect(condition(found, "ImagePulled")).to.contain("none");
+    expect([found.inFlight, found.failed]).to.deep.equal([0, 0]);
+    await expectAll(image("1"), 2);
+    expect(unanswered()).to.deep.equal([]);
+  });
+
+  it("halts at the threshold with an image that does not start, and all go back", async () => {
+    const failureThreshold = scaled(3, 1);
+    watch.take();
+    await rollOut({ image: image("none"), deadline: "15s", failureThreshold });
+    const { failures = [], failed = 0 } = await untilPhase("Halted", image("none"));
+    expect(failed).to.be.within(failureThreshold, failureThreshold + maxInFlight - 1);
+    expect(failures[0]?.message).to.contain("can pull the image");
+    await eventually(
+      async () => {
+        const pods = await watch.pods();
+        return pods.every(
+          ({ spec, status: { initContainerStatuses = [] } }) =>
+            spec.initContainers[0].image === image("1") && initContainerStatuses[0]?.ready === true,
+        );
+      },
       "all have their image of before",
       120_000,
     );
+    expectBudgets();
     await editVersion(node().cluster, namespace, "flags", ++version);
     for (const deployment of deployments) await deployment.untilAll(version);
+    // A sidecar that is stopped for an image that is not there is down for longer than a client tries again.
+    tellUnanswered();
   });
 
-  it("gave no application a wrong answer meanwhile", () => {
-    for (const { answers } of deployments)
+  it("turns sidecars into flagd, those into ours, and back", async () => {
+    const [app = ""] = workloads;
+    const podSelector = { matchLabels: { app } };
+    const flagd = { from: [flagdImage.replace(/:.*/, ":*")], podSelector };
+    for (const [of, spec] of [
+      [flagdImage, { podSelector }],
+      [image("2"), flagd],
+      [flagdImage, { podSelector }],
+    ] as const) {
+      await rollOut({ image: of, ...spec });
+      const { failed, failures, updated } = await untilPhase("Completed", of);
+      expect([failed, updated], JSON.stringify(failures)).to.deep.equal([0, replicas]);
+      const pods = (await watch.pods()).filter(({ metadata }) => metadata.labels["app"] === app);
+      expect(new Set(pods.map(({ spec: { initContainers } }) => initContainers[0].image))).to.deep.equal(
+        new Set([of]),
+      );
+      await editVersion(node().cluster, namespace, "flags", ++version);
+      for (const deployment of deployments) await deployment.untilAll(version);
+      tellUnanswered();
+    }
+    expectBudgets();
+  });
+
+  it("gave no application an older value after a newer one", () => {
+    // Where flagd was in between, ours begins with its copy from before that.
+    for (const { answers } of deployments.slice(1))
       for (const [name, { asked, values }] of answers) {
         expect(asked, name).to.be.greaterThan(100);
-        expect(values, name).to.deep.equal([1, 2, 3]);
+        expect(values, name).to.deep.equal([...values].sort((a, b) => Number(a) - Number(b)));
       }
   });
 });

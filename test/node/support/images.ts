@@ -1,11 +1,21 @@
 import path from "node:path";
 import { readOciImage, type OciImage } from "../../../scripts/images/oci-image.js";
 import { bundleApplication, bundleStockManager } from "./bundle-application.js";
+import { registryName } from "./addresses.js";
 import { environment } from "./environment.js";
 import { linkedLibraries } from "./linked-libraries.js";
 import { relabelImage, writeImage, type LayerFiles } from "./oci-writer.js";
 import { upstreamImages } from "./upstream-images.js";
 import { upstreamSuite } from "./upstream-suite.js";
+
+/**
+ * What stands in for flagd, which can't be built here: our agent under its name, with none of the variables that only ours knows, as flagd runs in a Pod of
+ * ours.
+ */
+export const flagdImage = `${registryName}/flagd:v0.15.4`;
+
+const asFlagd =
+  "data:text/javascript,for (const name in process.env) if (name.startsWith('BUNTING_')) delete process.env[name]";
 
 /** The images of all Pods, by `repository:tag`: ours as they were built, and those that Pods need besides, written into `directory`. */
 export async function imagesOfPods(directory: string): Promise<ReadonlyMap<string, OciImage>> {
@@ -59,6 +69,12 @@ export async function imagesOfPods(directory: string): Promise<ReadonlyMap<strin
   }
   const suite = upstreamSuite();
   const agent = readOciImage(environment("BUNTING_IMAGES"), "agent");
+  const [program = "", ...args] = agent.settings.config.Entrypoint ?? [];
+  const entrypoint = [program, `--import=${asFlagd}`, ...args];
+  images.set(
+    "flagd:v0.15.4",
+    relabelImage(agent, layout("flagd"), { "bunting.test/copy": "flagd" }, entrypoint),
+  );
   const named = suite === undefined ? [] : upstreamImages(suite, agent, layout("upstream"));
   return new Map([...images, ...named]);
 }

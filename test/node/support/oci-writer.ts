@@ -38,10 +38,15 @@ export function relabelImage(
   image: OciImage,
   layout: string,
   labels: Readonly<Record<string, string>>,
+  entrypoint?: readonly string[],
 ): OciImage {
   mkdirSync(path.join(layout, "blobs/sha256"), { recursive: true });
   const { settings } = image;
-  const config = { ...settings.config, Labels: { ...settings.config.Labels, ...labels } };
+  const config = {
+    ...settings.config,
+    Labels: { ...settings.config.Labels, ...labels },
+    ...(entrypoint === undefined ? {} : { Entrypoint: entrypoint }),
+  };
   const layers = image.layers.map(({ mediaType, digest, size }) => ({ mediaType, digest, size }));
   finish(layout, { ...settings, config }, layers);
   return { ...readOciImage(layout, imageName), layers: image.layers };
