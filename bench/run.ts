@@ -10,6 +10,7 @@ import { fanOutCases } from "./fan-out.bench.js";
 import { operatorCase } from "./operator.bench.js";
 import { renderDocs, resultFile } from "./render.js";
 import { replicasCase } from "./replicas.bench.js";
+import { roadsCase } from "./roads.bench.js";
 import { serveCase } from "./serve.bench.js";
 import { isMet, type BenchCase } from "./support/bench-case.js";
 import { digits } from "./support/format.js";
@@ -32,6 +33,7 @@ const cases: readonly BenchCase[] = [
   agentMemoryCase,
   agentIdentityCase,
   serveCase,
+  roadsCase,
   ...fanOutCases,
   fanOutStormCase,
   tlsStormCase,

@@ -202,7 +202,7 @@ function outcome(
   };
 }
 
-async function answersPerCpuSecond(
+export async function answersPerCpuSecond(
   asked: { readonly pid: number; readonly input: RequestLoadInput } | undefined,
   script: string,
   cores: CorePlan,
@@ -225,7 +225,7 @@ async function answersPerCpuSecond(
   }
 }
 
-async function startServer(
+export async function startServer(
   kind: "echo" | "hello",
   core: number | undefined,
   image: Partial<ImageEntrypoint>,
@@ -306,7 +306,21 @@ function grpcLoad(port: number, { document, keysByKind }: FlagSet, requestPath?:
   return { protocol: "grpc", port, concurrency, requests };
 }
 
-function ofrepLoad(port: number, { keysByKind }: FlagSet): RequestLoadInput {
+/** Over HTTP/1.1, as JSON. */
+export function connectLoad(port: number, { document, keysByKind }: FlagSet): RequestLoadInput {
+  const keys = Object.values(keysByKind)
+    .flat()
+    .filter((key) => isBoolean(document.flags[key] as JsonObject));
+  const requests = contexts().map((context, index) => ({
+    path: "/flagd.evaluation.v1.Service/ResolveBoolean",
+    bodyBase64: Buffer.from(JSON.stringify({ flagKey: keys[index % keys.length] ?? "", context })).toString(
+      "base64",
+    ),
+  }));
+  return { protocol: "http1", port, concurrency, requests };
+}
+
+export function ofrepLoad(port: number, { keysByKind }: FlagSet): RequestLoadInput {
   const keys = Object.values(keysByKind).flat();
   return http1Load(
     port,

@@ -42,11 +42,46 @@ export function grpcClient(port: number, onError: (error: Error) => void): [ask:
   return [ask, () => session.close()];
 }
 
-/** POST over connections that are kept. */
-export function http1Client(port: number, connections: number): [ask: Ask, close: () => void] {
-  const agent = new Agent({ keepAlive: true, maxSockets: connections });
+/** POST over one connection of HTTP/2, without TLS. */
+export function http2Client(port: number, onError: (error: Error) => void): [ask: Ask, close: () => void] {
+  const session = connect(`http://127.0.0.1:${port}`);
+  session.on("error", onError);
   const ask: Ask = ({ path, body }) =>
     new Promise((resolve, reject) => {
+      const stream = session.request({
+        ":method": "POST",
+        ":path": path,
+        "content-type": "application/json",
+        "content-length": body.length,
+      });
+      let status: unknown;
+      stream.on("response", (headers) => (status = headers[":status"]));
+      stream.on("error", reject);
+      stream.on("close", () => {
+        if (status === 200) resolve();
+        else reject(new Error(`${path} was answered with status ${String(status)}`));
+      });
+      stream.resume();
+      stream.end(body);
+    });
+  return [ask, () => session.close()];
+}
+
+/**
+ * POST over connections that are kept.
+ *
+ * @param firstPath of the first request of each connection; default: as of the others
+ */
+export function http1Client(
+  port: number,
+  connections: number,
+  firstPath?: string,
+): [ask: Ask, close: () => void] {
+  const agent = new Agent({ keepAlive: true, maxSockets: connections });
+  let left = firstPath === undefined ? 0 : connections;
+  const ask: Ask = ({ path: ownPath, body }) =>
+    new Promise((resolve, reject) => {
+      const path = left-- > 0 && firstPath !== undefined ? firstPath : ownPath;
       const headers = { "content-type": "application/json", "content-length": body.length };
       const call = request({ agent, host: "127.0.0.1", port, method: "POST", path, headers });
       call.on("error", reject);

@@ -1,10 +1,12 @@
-import { grpcClient, http1Client, type Ask, type Request } from "./request-clients.js";
+import { grpcClient, http1Client, http2Client, type Ask, type Request } from "./request-clients.js";
 import { serveCalls } from "../support/child-protocol.js";
 
 /** What one server is asked, again and again. */
 export interface RequestLoadInput {
-  /** `grpc`: one connection of HTTP/2. `http1`: a connection for each caller. */
-  readonly protocol: "grpc" | "http1";
+  /** `grpc` and `http2`: one connection. `http1`: a connection for each caller. */
+  readonly protocol: "grpc" | "http2" | "http1";
+  /** Path of the first request of each connection of HTTP/1.1; default: as of the others. */
+  readonly firstPath?: string;
   readonly port: number;
   /** Callers, of which each asks again as soon as it is answered. */
   readonly concurrency: number;
@@ -20,12 +22,13 @@ class RequestLoad {
   #answers = 0;
   #isStopping = false;
 
-  constructor({ protocol, port, concurrency, requests }: RequestLoadInput) {
+  constructor(input: RequestLoadInput) {
+    const { concurrency, requests } = input;
     this.#requests = requests.map(({ path, bodyBase64 }) => ({
       path,
       body: Buffer.from(bodyBase64, "base64"),
     }));
-    [this.#ask, this.#close] = protocol === "grpc" ? grpcClient(port, fail) : http1Client(port, concurrency);
+    [this.#ask, this.#close] = clientOf(input);
     this.#callers = Array.from({ length: concurrency }, (_, caller) => this.#call(caller, concurrency));
   }
 
@@ -51,6 +54,17 @@ class RequestLoad {
       fail(error instanceof Error ? error : new Error(String(error)));
     }
   }
+}
+
+function clientOf({
+  protocol,
+  port,
+  concurrency,
+  firstPath,
+}: RequestLoadInput): [ask: Ask, close: () => void] {
+  if (protocol === "grpc") return grpcClient(port, fail);
+  if (protocol === "http2") return http2Client(port, fail);
+  return http1Client(port, concurrency, firstPath);
 }
 
 let load: RequestLoad | undefined;
