@@ -110,7 +110,7 @@ export const neverRun: readonly (readonly [command: RegExp, why: string])[] = [
   ],
   [/^docker compose /, "Docker is not there where the tests run; a test runs the services as processes"],
   [/^docker (build|buildx|push) /, "Docker is not there; buildah builds the same Dockerfiles in test/images"],
-  [/^skopeo copy/, "skopeo is not there; buildah reads the layouts in test/images/release.test.ts"],
+  [/^skopeo copy/, "skopeo is not there; test/images/release.test.ts reads the layouts"],
   [/^for (name|image) in agent proxy operator; do$|^done$/, "the loops of docker and of skopeo"],
   [
     /^(cd test\/machinery|sed -i 's\/v0|go get k8s\.io)/,

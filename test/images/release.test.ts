@@ -4,7 +4,6 @@ import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, readSync } f
 import path from "node:path";
 import { expect } from "chai";
 import { hostArchitecture } from "../../scripts/images/base-images.js";
-import { buildah, whileNoOtherBuilds } from "../../scripts/images/buildah.js";
 import { readOciImage } from "../../scripts/images/oci-image.js";
 import { writeImages } from "../../scripts/release/write-images.js";
 import { manifest, versionOf } from "../support/manifests.js";
@@ -102,23 +101,6 @@ describe("the images of a release", function () {
       } finally {
         await container.remove();
         files.remove();
-      }
-    });
-
-  for (const architecture of ["amd64", "arm64"] as const)
-    it(`of the proxy is taken for ${architecture} by another reader of layouts`, () => {
-      const layout = `oci:${directory.file("images/proxy")}:${version}`;
-      const id = whileNoOtherBuilds(() => buildah("pull", "--quiet", "--arch", architecture, layout)).trim();
-      try {
-        const said = buildah(
-          "inspect",
-          "--type=image",
-          "--format={{.OCIv1.Architecture}} {{.OCIv1.Config.User}}",
-          id,
-        );
-        expect(said.trim()).to.equal(`${architecture} 65532:65532`);
-      } finally {
-        whileNoOtherBuilds(() => buildah("rmi", "--force", id));
       }
     });
 
