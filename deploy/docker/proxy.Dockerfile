@@ -12,8 +12,10 @@ RUN npx --yes pnpm@10.34.9 fetch
 COPY . .
 RUN npx --yes pnpm@10.34.9 install --offline --frozen-lockfile && node --import=tsx scripts/bundle.ts agent proxy operator
 # The CLI is for `kubectl exec`.
+# Without the source map of a library of others, which is larger than the library.
 RUN node --import=tsx scripts/bundle-cli.ts && mkdir /proxy && \
-    cp -r LICENSE packages/proxy/dist/bunting-proxy.* packages/proxy/dist/chunks /proxy/ && cp -r packages/cli/dist/bundle /proxy/cli
+    cp -r LICENSE packages/proxy/dist/bunting-proxy.* packages/proxy/dist/chunks /proxy/ && cp -r packages/cli/dist/bundle /proxy/cli && \
+    rm /proxy/chunks/client-node.mjs.map
 
 # glibc keeps what a burst of connections has freed in pieces: 1.5 times the memory of before, for good. jemalloc returns it within seconds.
 # It is unpacked, not installed, so nothing of the other platform has to run. Scanners look for Debian's packages in status.d.
