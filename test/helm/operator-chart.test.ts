@@ -84,6 +84,7 @@ const changedOptions: Readonly<Record<string, unknown>> = {
   "proxy-network-policy": false,
   "redis-secret": "redis",
   "proxy-security": "mixed",
+  "proxy-security-except": "shop,blog",
   "redis-secret-files": "user,password,ca.crt",
   "status-agents": false,
   "cluster-domain": "example.org",
@@ -381,7 +382,7 @@ describe("the operator's Helm chart", () => {
       const { webhooks = [] } = rest as { webhooks?: { namespaceSelector: unknown }[] };
       return webhooks.map(({ namespaceSelector }) => namespaceSelector);
     }) as { matchExpressions: unknown[] }[];
-    expect(selectors).to.have.length(6 + 8);
+    expect(selectors).to.have.length(6 + 9);
     for (const { matchExpressions } of selectors) expect(matchExpressions.at(-1)).to.deep.equal(served);
     const policies = manifests.filter(({ kind }) => kind.endsWith("AdmissionPolicy"));
     const bindings = manifests.filter(({ kind }) => kind.endsWith("AdmissionPolicyBinding"));
