@@ -96,6 +96,7 @@ describe("the agents in the status of a FeatureFlag", function () {
   });
 
   it("are counted, and kubectl waits until all have an edit", async () => {
+    await eventually(async () => (await flag()).status?.agents?.total === 2, "both are there", 120_000);
     await wait("Converged");
     expect((await flag()).status?.agents).to.deep.equal({ total: 2, current: 2, refusing: 0 });
     await edit({ first: good, second: good });
@@ -115,7 +116,7 @@ describe("the agents in the status of a FeatureFlag", function () {
       await eventually(
         async () => reasonOf(await flag(), "Converged") === "AgentsBehind",
         "one is behind",
-        60_000,
+        120_000,
       );
       const { metadata, status } = await flag();
       expect(status?.agents).to.deep.equal({ total: 2, current: 1, refusing: 0 });
@@ -140,7 +141,7 @@ describe("the agents in the status of a FeatureFlag", function () {
         );
         return isOfEdit === true && status?.agents?.total === 3 && status.agents.current === 2;
       };
-      await eventually(isCounted, "two of three have the edit", 90_000);
+      await eventually(isCounted, "two of three have the edit", 120_000);
       expect(reasonOf(await flag(), "Converged")).to.equal("AgentsBehind");
     } finally {
       forger.close();

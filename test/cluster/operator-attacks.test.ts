@@ -286,6 +286,8 @@ describe("an operator whose ports of probes and metrics are attacked answers bot
     home = await OperatorHome.create(cluster(), ["--metrics-bind-address=127.0.0.1:0"]);
     operator = home.start("operator-1");
     await operator.leads(60_000);
+    const readiness = `${await operator.management()}/readyz`;
+    await eventually(async () => (await probe(readiness)) === 200, "it is ready", 60_000);
   });
   after(() => home.stop());
   beforeEach(() => (sockets = []));
