@@ -131,7 +131,7 @@ function writeCheckedPermissions(): void {
     .map(([key, spec]) => ({ name: flagName(key, spec), spec }))
     .filter(({ name }) => decisive.has(name))
     .map(({ name, spec }) => [name, { env: spec.env, default: spec.type.show(spec.default) }]);
-  const folder = path.join(path.dirname(import.meta.dirname), "packages/cli/src/check/gen");
+  const folder = path.join(path.dirname(import.meta.dirname), "packages/cli/src/operator/gen");
   mkdirSync(folder, { recursive: true });
   writeFileSync(
     path.join(folder, "operator-permissions.ts"),

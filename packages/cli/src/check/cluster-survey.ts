@@ -9,7 +9,7 @@ import type { Io } from "../terminal/io.js";
 import type { ClusterCheckOptions } from "./check-options.js";
 import type { SecurityFacts } from "./judge/judge-security.js";
 import { foundOr, NotCheckedError } from "./not-checked-error.js";
-import { installedOperator, type InstalledOperator } from "./installed-operator.js";
+import { installedOperator, type InstalledOperator } from "../operator/installed-operator.js";
 import { operatedBy, type OperatedBy } from "./operated-by.js";
 import { PodSurvey } from "./pod-survey.js";
 import { askProxies, type AskedProxies } from "./proxy/ask-proxies.js";

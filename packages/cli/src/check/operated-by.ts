@@ -1,7 +1,7 @@
-import type { InstalledOperator } from "./installed-operator.js";
+import type { InstalledOperator } from "../operator/installed-operator.js";
 
 /**
- * Who gives Pods their sidecars, which decides about what has to be there.
+ * The operator that gives Pods their sidecars. It decides which objects have to be there.
  *
  * - bunting: our operator, also where it is missing.
  * - stock: the open-feature-operator alone. Proxies and sidecars may be ours.

@@ -1,7 +1,7 @@
 import type { KubeObject } from "@bunting/kube";
 import type { ClusterReader } from "../operator/cluster-reader.js";
 import { clusterTypes, objectNames } from "../operator/operator-names.js";
-import type { InstalledOperator } from "./installed-operator.js";
+import type { InstalledOperator } from "../operator/installed-operator.js";
 import type { SecurityFacts, ServedAccess } from "./judge/judge-security.js";
 import { foundOr } from "./not-checked-error.js";
 

@@ -1,6 +1,6 @@
 import { clusterTypes, objectNames } from "../operator/operator-names.js";
 import type { CheckPhase } from "./check.js";
-import { servedBy } from "./installed-operator.js";
+import { servedBy } from "../operator/installed-operator.js";
 import { foundOr } from "./not-checked-error.js";
 import type { ClusterSurvey } from "./cluster-survey.js";
 import type { AdmissionFacts } from "./judge/judge-admission.js";

@@ -2,8 +2,8 @@ import type { ClusterReader } from "../operator/cluster-reader.js";
 import { clusterTypes, objectNames } from "../operator/operator-names.js";
 import { foundOr, NotCheckedError } from "./not-checked-error.js";
 import type { ClusterSurvey } from "./cluster-survey.js";
-import { operatorPermissions, permissionOptions } from "./gen/operator-permissions.js";
-import { servedBy, type InstalledOperator } from "./installed-operator.js";
+import { operatorPermissions, permissionOptions } from "../operator/gen/operator-permissions.js";
+import { servedBy, type InstalledOperator } from "../operator/installed-operator.js";
 import type { AskedRight } from "./judge/judge-rights.js";
 
 const rbac = "rbac.authorization.k8s.io";

@@ -1,7 +1,7 @@
 import { versionIn } from "../../operator/migrate/check-installation.js";
 import type { CheckPhase } from "../check.js";
 import type { CheckFinding } from "../finding-codes.js";
-import { servedBy, type InstalledOperator } from "../installed-operator.js";
+import { servedBy, type InstalledOperator } from "../../operator/installed-operator.js";
 
 export interface OperatorsFacts {
   readonly phase: CheckPhase;

@@ -5,7 +5,7 @@ import type { KubeObject } from "@bunting/kube";
 import { expect } from "chai";
 import { asProxyStatus } from "../../status/proxy-status.js";
 import type { CheckFinding } from "../finding-codes.js";
-import type { InstalledOperator } from "../installed-operator.js";
+import type { InstalledOperator } from "../../operator/installed-operator.js";
 import { sidecarAccount, type SidecarAccount } from "../../operator/ask-sidecar.js";
 import type { PodExplanation } from "../../operator/explain/explanation.js";
 import { judgeAdmission, type AdmissionFacts } from "./judge-admission.js";

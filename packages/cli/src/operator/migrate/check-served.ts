@@ -1,9 +1,7 @@
-import type { KubeObject } from "@bunting/kube";
+import { installedOperator, servedBy } from "../installed-operator.js";
 import { podAnnotations } from "../operator-names.js";
 import type { MigrationFacts } from "./migration-facts.js";
 import type { MigrationFinding } from "./migration-finding.js";
-
-const argument = "--watch-namespaces=";
 
 /** What becomes of Pods outside of the namespaces that an operator of ours serves: the open-feature-operator serves all. */
 export function checkServed(
@@ -11,7 +9,8 @@ export function checkServed(
   isBack: boolean,
 ): readonly MigrationFinding[] {
   return operators.flatMap((operator) => {
-    const served = servedBy(operator);
+    const installed = installedOperator(operator);
+    const served = installed && servedBy(installed);
     if (served === undefined) return [];
     const elsewhere = pods.filter(
       ({ metadata: { namespace = "", annotations = {} } }) =>
@@ -26,15 +25,4 @@ export function checkServed(
     const { namespace = "", name } = operator.metadata;
     return [{ severity: "warns", object: `Deployment ${namespace}/${name}`, message }];
   });
-}
-
-/** Undefined for an operator of all namespaces. */
-function servedBy({ spec }: KubeObject): readonly string[] | undefined {
-  const { template } = spec as {
-    readonly template?: { readonly spec?: { readonly containers?: readonly { readonly args?: unknown }[] } };
-  };
-  const args = (template?.spec?.containers ?? []).flatMap(({ args: all = [] }) => all as readonly string[]);
-  const given = args.findLast((each) => each.startsWith(argument))?.slice(argument.length) ?? "";
-  const names = given.split(",").filter((each) => each !== "");
-  return names.length === 0 ? undefined : names;
 }

@@ -1,5 +1,5 @@
 import type { KubeObject } from "@bunting/kube";
-import { objectNames } from "../operator/operator-names.js";
+import { objectNames } from "./operator-names.js";
 import { permissionOptions } from "./gen/operator-permissions.js";
 
 /** A Deployment of an operator, as far as it is checked. */
