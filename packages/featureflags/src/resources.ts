@@ -1,3 +1,4 @@
+export { hasEnded } from "./resource/has-ended.js";
 export { podNeeds, proxyServiceName, type AskingPod, type PodNeeds } from "./resource/pod-needs.js";
 export {
   podRequest,

@@ -1,4 +1,4 @@
-import { podNeeds, podRequest } from "@bunting/featureflags/resources";
+import { hasEnded, podNeeds, podRequest } from "@bunting/featureflags/resources";
 import type { KubeObject } from "@bunting/kube";
 import { proxiedFlags } from "../operator/explain/sidecar-flags.js";
 import { namedAddressText } from "../operator/object-address.js";
@@ -19,6 +19,12 @@ export interface PodGroup {
   readonly count: number;
   /** Of its sidecar, if it has one of ours. */
   readonly state?: { readonly words: string; readonly isRunning: boolean };
+}
+
+/** The first of the group, as findings name it, and how many more there are. */
+export function placeOfGroup({ namespace, pod, count }: PodGroup): string {
+  const more = count === 1 ? "" : ` and ${count - 1} more of its owner`;
+  return `Pod ${namespace}/${pod.metadata?.name ?? ""}${more}`;
 }
 
 /** Pods whose sidecar runs, and is to have a FeatureFlag from a proxy. */
@@ -130,8 +136,5 @@ export class PodSurvey {
 
 /** The Pod has ended, or is about to. */
 function isOver({ metadata, ...object }: KubeObject): boolean {
-  const { phase } = (object["status"] ?? {}) as { readonly phase?: string };
-  return (
-    phase === "Succeeded" || phase === "Failed" || (metadata as OwnedMeta).deletionTimestamp !== undefined
-  );
+  return hasEnded(object["status"] ?? {}) || (metadata as OwnedMeta).deletionTimestamp !== undefined;
 }

@@ -1,3 +1,5 @@
+import { hasEnded } from "./has-ended.js";
+
 /** Name of the Service of the proxy that the operator deploys, which is the open-feature-operator's. */
 export const proxyServiceName = "flagd-proxy-svc";
 
@@ -49,10 +51,8 @@ export function podNeeds(pod: AskingPod): PodNeeds {
 
 /** It has ended; or it was deleted before it had a node, and a finalizer keeps what no node will be given. */
 function willAskNothing({ metadata = {}, spec: { nodeName = "" }, status = {} }: AskingPod): boolean {
-  const { phase } = status as { readonly phase?: unknown };
   const { deletionTimestamp } = metadata as { readonly deletionTimestamp?: unknown };
-  const hasEnded = phase === "Succeeded" || phase === "Failed";
-  return hasEnded || (deletionTimestamp !== undefined && nodeName === "");
+  return hasEnded(status) || (deletionTimestamp !== undefined && nodeName === "");
 }
 
 function asksProxy({ command, args = [], env = [] }: AskingContainer): boolean {

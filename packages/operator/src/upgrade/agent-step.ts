@@ -1,4 +1,4 @@
-import { hasEnded } from "../api/has-ended.js";
+import { hasEnded } from "@bunting/featureflags/resources";
 import { isInFlight, withoutFuture, type AgentRecord, type AgentState } from "./agent-record.js";
 import type { FleetAgent, FleetPod } from "./fleet.js";
 import { imageToRestore } from "./replaced-image.js";

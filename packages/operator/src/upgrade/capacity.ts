@@ -1,4 +1,4 @@
-import { hasEnded } from "../api/has-ended.js";
+import { hasEnded } from "@bunting/featureflags/resources";
 import type { ClaimedPod } from "./claims.js";
 import type { FleetBudget, FleetPod, FleetRollout } from "./fleet.js";
 import { workloadLimit } from "./rollout-settings.js";

@@ -1,4 +1,4 @@
-import { hasEnded } from "../api/has-ended.js";
+import { hasEnded } from "@bunting/featureflags/resources";
 import { isInFlight, type AgentRecord } from "./agent-record.js";
 import { dueMs, nextStep, type PodChange } from "./agent-step.js";
 import { Capacity, type WaitReason } from "./capacity.js";

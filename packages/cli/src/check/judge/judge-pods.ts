@@ -1,6 +1,6 @@
 import type { PodExplanation } from "../../operator/explain/explanation.js";
 import type { CheckFinding } from "../finding-codes.js";
-import type { PodGroup } from "../pod-survey.js";
+import { placeOfGroup, type PodGroup } from "../pod-survey.js";
 
 export interface PodsFacts {
   /** Of each group of Pods without flags: why the first of them has none, if our operator is to tell. */
@@ -16,7 +16,7 @@ export function judgePods({ explained, unwell }: PodsFacts): readonly CheckFindi
       .map(({ group, explanation }) => notInjected(group, explanation)),
     ...unwell.map((group): CheckFinding => ({
       code: "sidecar-not-running",
-      where: placeOf(group),
+      where: placeOfGroup(group),
       what: `its sidecar is ${group.state?.words ?? "not running"}`,
       todo: `see why: kubectl -n ${group.namespace} logs ${nameOf(group)} -c flagd, or kubectl describe`,
     })),
@@ -24,7 +24,7 @@ export function judgePods({ explained, unwell }: PodsFacts): readonly CheckFindi
 }
 
 function notInjected(group: PodGroup, explanation: PodExplanation | undefined): CheckFinding {
-  const found = { code: "pod-not-injected", where: placeOf(group) } as const;
+  const found = { code: "pod-not-injected", where: placeOfGroup(group) } as const;
   if (explanation === undefined)
     return {
       ...found,
@@ -36,11 +36,6 @@ function notInjected(group: PodGroup, explanation: PodExplanation | undefined): 
     what: `it asks for flags, and has none: ${explanation.reason ?? "Missed"}`,
     todo: `${withoutStop(explanation.advice)} (bunting operator explain pod ${group.namespace}/${nameOf(group)} says more)`,
   };
-}
-
-function placeOf(group: PodGroup): string {
-  const more = group.count === 1 ? "" : ` and ${group.count - 1} more of its owner`;
-  return `Pod ${group.namespace}/${nameOf(group)}${more}`;
 }
 
 function nameOf({ pod }: PodGroup): string {

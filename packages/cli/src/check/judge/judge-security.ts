@@ -1,6 +1,6 @@
 import { objectNames } from "../../operator/operator-names.js";
 import type { CheckFinding } from "../finding-codes.js";
-import type { PodGroup } from "../pod-survey.js";
+import { placeOfGroup, type PodGroup } from "../pod-survey.js";
 
 /** Whom a proxy serves: clients in plaintext, TLS with tokens beside them, or nothing but TLS with tokens. */
 export type ServedAccess = "plain" | "both" | "secured";
@@ -105,7 +105,7 @@ export function judgeSecuredPods({
 }: SecuredPodsFacts): readonly CheckFinding[] {
   const served = servedInState.get(state);
   const refused = (groups: readonly PodGroup[], what: string): readonly CheckFinding[] =>
-    groups.map((group) => ({ code: "pod-refused", where: placeOf(group), what, todo: again(group) }));
+    groups.map((group) => ({ code: "pod-refused", where: placeOfGroup(group), what, todo: again(group) }));
   const toPlain = "it asks the proxy in plaintext or without a token, and the proxy serves nobody without";
   const toSecured = "it speaks TLS with the proxy, and the proxy serves plaintext alone";
   return [
@@ -118,11 +118,6 @@ export function judgeSecuredPods({
       todo: "see what the operator logs: it makes the ConfigMap, unless a quota or a finalizer is in the way",
     })),
   ];
-}
-
-function placeOf({ namespace, pod, count }: PodGroup): string {
-  const more = count === 1 ? "" : ` and ${count - 1} more of its owner`;
-  return `Pod ${namespace}/${pod.metadata?.name ?? ""}${more}`;
 }
 
 function again({ namespace }: PodGroup): string {

@@ -1,5 +1,5 @@
 import type { KubeObject, ObjectMeta } from "@bunting/kube";
-import { hasEnded } from "../../api/has-ended.js";
+import { hasEnded } from "@bunting/featureflags/resources";
 import { buntingAnnotations, sidecarName } from "../../api/names.js";
 import type { Container, PodManifest } from "../../api/pod-manifest.js";
 import { injectionRequest } from "../../pod/injection-request.js";

@@ -1,6 +1,6 @@
 import { formatLabelSelector, type KubeObject, type ResourceScope } from "@bunting/kube";
 import { podType } from "../../api/core-types.js";
-import { hasEnded } from "../../api/has-ended.js";
+import { hasEnded } from "@bunting/featureflags/resources";
 import { podSelector } from "../../desired/proxy/proxy-settings.js";
 import { namedObject } from "../named-object.js";
 import { hasReadyCondition, type PodConditions } from "../pods/pod-conditions.js";

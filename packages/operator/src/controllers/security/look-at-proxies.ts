@@ -1,5 +1,5 @@
 import type { KubeObject, RestClient } from "@bunting/kube";
-import { hasEnded } from "../../api/has-ended.js";
+import { hasEnded } from "@bunting/featureflags/resources";
 import { proxyAccessAnnotation } from "../../desired/proxy-security/proxy-tls.js";
 import type { ProxyAccess } from "../../desired/proxy-security/security-state.js";
 import type { DeploymentStatus } from "../../desired/proxy/proxy-rollout.js";
