@@ -25,6 +25,11 @@ interface LivePod extends PodManifest {
 
 const maxTroubleCharacters = 300;
 
+/** The reason why an image is not pulled, as a status and an event repeat it. */
+export function troubleText(reason: string): string {
+  return cut(singleLine(reason), maxTroubleCharacters);
+}
+
 /**
  * How far a Pod is by which a node pulls an image; undefined for every other Pod, and once it is deleted. An image that is there and does not show
  * its help, because it is of another architecture or no agent, would stop sidecars as one that is not there.
@@ -64,6 +69,5 @@ interface Told {
 
 function sentenceOf({ exitCode, reason = "", message = "" }: Told): string {
   const ended = exitCode === undefined ? "" : `its help ended with exit code ${exitCode}`;
-  const text = [ended, reason, message].filter((each) => each !== "").join(": ");
-  return cut(singleLine(text), maxTroubleCharacters);
+  return troubleText([ended, reason, message].filter((each) => each !== "").join(": "));
 }

@@ -1,9 +1,10 @@
 import { KubeError, unlessNotFound, type RestClient } from "@bunting/kube";
-import { isAborted, singleLine, cut, type Context } from "@bunting/runtime";
+import { isAborted, type Context } from "@bunting/runtime";
 import { podType } from "../../api/core-types.js";
 import { imagePull } from "../../desired/image-pull.js";
 import type { FleetPull, FleetRollout } from "../../upgrade/fleet.js";
 import type { PullPlan } from "../../upgrade/plan-pulls.js";
+import { troubleText } from "./fleet-pull.js";
 
 export interface ImagePullsOptions {
   readonly client: Pick<RestClient, "create" | "delete">;
@@ -15,7 +16,6 @@ export interface ImagePullsOptions {
 }
 
 const fieldManager = "bunting-operator-agent-rollout";
-const maxTroubleCharacters = 300;
 /** Errors of one such Pod: a quota, a policy. */
 const refusals: ReadonlySet<KubeError["code"]> = new Set(["INVALID", "FORBIDDEN"]);
 
@@ -59,7 +59,7 @@ export class ImagePulls {
       // It was made already, and the watch has not told yet.
       if (error.code === "CONFLICT") return;
       if (!refusals.has(error.code)) throw error;
-      const trouble = cut(singleLine(error.message), maxTroubleCharacters);
+      const trouble = troubleText(error.message);
       const createdMs = context.clock.now();
       const { name: of } = pod.metadata;
       this.#refused.set(of, { name: of, rollout: uid, node, image, createdMs, state: "failed", trouble });

@@ -66,7 +66,7 @@ export class ProxyReadyController implements Runnable {
     else this.#users.delete(key);
     if (this.#sweepSize.isOver(this.#users.size)) this.#sweep();
     // An edit of one source compiles thousands of others again, of which nothing is new. What a write under way says is still so.
-    if (isAsBefore && !this.#isDue(key)) return;
+    if (isAsBefore && this.#due(key) === undefined) return;
     this.#controller.add(key);
   }
 
@@ -81,6 +81,24 @@ export class ProxyReadyController implements Runnable {
   }
 
   async #reconcile(key: string, signal: AbortSignal): Promise<WorkResult | undefined> {
+    const due = this.#due(key);
+    if (due === undefined) return undefined;
+    const { namespace, name, uid } = due.metadata;
+    const metadata = { namespace, name, uid };
+    const target = { type: featureFlagSourceType, kind: "FeatureFlagSource", metadata };
+    const leftMs = this.#writer.pauseLeftMs(target);
+    if (leftMs > 0) return { requeueAfterMs: leftMs };
+    const ours = due.conditions.filter(({ type }) => type === "ProxyReady");
+    const outcome = await this.#writer.write(target, { conditions: ours }, signal);
+    return outcome === "outdated" ? { requeueAfterMs: outdatedMs } : undefined;
+  }
+
+  /** Undefined if the source says what is so, or is gone. */
+  #due(
+    key: string,
+  ):
+    | { readonly metadata: SourceWithStatus["metadata"]; readonly conditions: readonly Condition[] }
+    | undefined {
     const object = this.#options.source(key);
     if (object === undefined) {
       this.#users.delete(key);
@@ -88,21 +106,7 @@ export class ProxyReadyController implements Runnable {
     }
     const before = object.status?.conditions ?? [];
     const conditions = this.#conditions(key, object, before);
-    if (conditions === before) return undefined;
-    const { namespace, name, uid } = object.metadata;
-    const metadata = { namespace, name, uid };
-    const target = { type: featureFlagSourceType, kind: "FeatureFlagSource", metadata };
-    const leftMs = this.#writer.pauseLeftMs(target);
-    if (leftMs > 0) return { requeueAfterMs: leftMs };
-    const ours = conditions.filter(({ type }) => type === "ProxyReady");
-    const outcome = await this.#writer.write(target, { conditions: ours }, signal);
-    return outcome === "outdated" ? { requeueAfterMs: outdatedMs } : undefined;
-  }
-
-  #isDue(key: string): boolean {
-    const object = this.#options.source(key);
-    const before = object?.status?.conditions ?? [];
-    return object !== undefined && this.#conditions(key, object, before) !== before;
+    return conditions === before ? undefined : { metadata: object.metadata, conditions };
   }
 
   /** The same array if nothing has changed. */
