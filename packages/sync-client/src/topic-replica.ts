@@ -88,6 +88,7 @@ export class TopicReplica<Current extends ReplicaVersion> {
         return this.#merge(message);
     }
   }
+
   #unchanged({ version }: Unchanged): VersionOutcome {
     const { current } = this.#holder;
     return current?.version.digest.equals(version.digest) === true

@@ -6,7 +6,7 @@ import type { CheckReport, CheckResult, ReportedCheck } from "./check-report.js"
 /** Most findings of one check that are shown; JSON has all of them. */
 const mostShown = 20;
 
-/** What was checked, where it is no installation with our operator. */
+/** Words for the kind of installation, after the number of checks; none for one with our operator. */
 const kinds: Readonly<Record<OperatedBy, string>> = {
   bunting: "",
   stock: " of an installation with the open-feature-operator",

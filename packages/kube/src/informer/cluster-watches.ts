@@ -18,7 +18,7 @@ export interface ClusterWatchesOptions {
   readonly context: Context<ReflectorMetrics>;
   /** The shortest time the API server is asked to keep a watch open, in s; the longest is twice that. Default 300. */
   readonly timeoutSeconds?: number;
-  /** What is read and watched where a scope names no namespace; absent: all namespaces, as one scope. */
+  /** The namespaces that a scope without a namespace stands for, each read and watched by itself; absent: all, as one scope. */
   readonly only?: OnlyNamespaces;
   /** Rate limit of watches and reads of scopes in which nothing is known to exist; default as of WatchAdmission. */
   readonly speculative?: Rate;

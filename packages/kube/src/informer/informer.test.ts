@@ -31,7 +31,7 @@ describe("Informer", () => {
   const event = (type: "ADDED" | "MODIFIED" | "DELETED", each: KubeObject, epoch = 1): void =>
     informer.event({ type, object: each, resourceVersion: each.metadata.resourceVersion ?? "" }, epoch);
 
-  /** What was heard since the last call. */
+  /** The reports since the last call. */
   const news = (): string[] => heard.splice(0);
 
   it("reports what a read finds, and only what the next one finds otherwise", () => {

@@ -49,7 +49,7 @@ describe("JoinedReads", () => {
     handlers[namespace].event({ type, object: object(key, version), resourceVersion: String(version) }, 1);
   }
 
-  /** What was heard since the last call. */
+  /** The reports since the last call. */
   const taken = (): string[] => heard.splice(0);
 
   it("is complete for the first time with the last of the namespaces", () => {

@@ -18,7 +18,7 @@ interface FirstRead {
   into?: ConsistentRead;
   /** Namespaces that were neither read nor refused. */
   readonly pending: Set<string>;
-  /** What was added of each namespace, by key. */
+  /** Objects that the read was given of each namespace, by key. */
   readonly added: Map<string, Map<string, KubeObject>>;
   /** Where the last complete read of a namespace ended; undefined before that. */
   ended?: { readonly resourceVersion: string; readonly epoch: Epoch };

@@ -37,7 +37,7 @@ export class PolledObjects<Object extends KubeObject> implements Runnable {
 
   /** Reads everything again. Resolves with the end of that read. */
   async readAgain(): Promise<void> {
-    // What is under way may have begun before.
+    // A read that is under way may have begun before this call.
     if (this.#isReading) await this.informer.nextRead();
     const read = this.informer.nextRead();
     this.#isAsked = true;

@@ -51,7 +51,7 @@ export const webhookConfigurationNames: WebhookConfigurationNames = Object.freez
 });
 
 /**
- * Those of an operator that serves only some namespaces: there may be several of them in a cluster, each with its own.
+ * Names of the configurations of an operator that serves only some namespaces: a cluster may have several such operators, each with its own.
  *
  * @param own the operator's namespace
  */

@@ -33,7 +33,7 @@ export interface AgentRolloutControllerOptions {
     readonly own: string;
     /** Secrets of that, with which nodes pull images. */
     readonly pullSecrets: readonly string[];
-    /** Those whose Pods are left alone. */
+    /** Namespaces whose Pods are left alone. */
     readonly exempt: ReadonlySet<string>;
   };
   /** Who say which sidecars have their flags; undefined if nobody asks them. */

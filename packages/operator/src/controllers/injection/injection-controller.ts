@@ -51,7 +51,7 @@ interface Written {
   readonly resourceVersion: string | undefined;
 }
 
-/** The shortest time between two compilations of a namespace, and so of writes: a namespace may have many sources, and edit them all the time. */
+/** Pause after a namespace with something to compile was compiled, and so between writes: it may have many sources, and edit them all the time. */
 const pauseMs = 1_000;
 /** Namespaces that are compiled at a time. */
 const concurrency = 4;
