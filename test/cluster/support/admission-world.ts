@@ -214,6 +214,11 @@ export class AdmissionWorld {
     await eventually(isChecked, "a FeatureFlag is checked");
   }
 
+  /** What the API server has logged of calls of webhooks that failed, and without which it went on. */
+  failedCalls(): readonly string[] {
+    return this.cluster.apiServerLog.split("\n").filter((line) => line.includes("failing open"));
+  }
+
   /**
    * Listens at the port that the configurations name.
    *

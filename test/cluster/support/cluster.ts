@@ -380,6 +380,11 @@ export class Cluster {
     );
   }
 
+  /** All that the API server has written to stdout and stderr, since its first start. */
+  get apiServerLog(): string {
+    return readFileSync(this.#processes["kube-apiserver"].logFile, "utf8");
+  }
+
   /** @param flags further flags, in place of those it had. Resolves when /readyz answers 200; custom resources may be answered 429 after that, see `untilServed`. */
   async startApiServer(flags: readonly string[] = this.#apiServerFlags): Promise<void> {
     const apiServer = this.#processes["kube-apiserver"];
