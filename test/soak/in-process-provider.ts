@@ -32,11 +32,14 @@ export class InProcessProvider {
   async #drain(): Promise<void> {
     const ended = this.#subscription.ended.then(() => "ended" as const);
     for (;;) {
-      const next = this.#subscription.messages.nextEvent("flags", 60_000).catch(() => "none" as const);
-      const message = await Promise.race([ended, next]);
-      if (message === "ended" || this.#isClosed) return;
+      // The race is held until the stream has ended, and with it what it was won by: not a message of a megabyte.
+      const next = this.#subscription.messages
+        .nextEvent("flags", 60_000)
+        .then(versionIn, () => "none" as const);
+      const version = await Promise.race([ended, next]);
+      if (version === "ended" || this.#isClosed) return;
       // A message is pushed once, and may have waited for its reader: no edit is due in it.
-      if (message !== "none") this.#judge.take(versionIn(message), -Infinity);
+      if (version !== "none") this.#judge.take(version, -Infinity);
     }
   }
 }
