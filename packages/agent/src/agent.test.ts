@@ -1,8 +1,9 @@
 import { readdirSync } from "node:fs";
 import { buntingSyncV1, type FlagDocument } from "@bunting/protocol";
-import { createLogger, readOptions } from "@bunting/runtime";
+import { createLogger, readOptions, type Clock } from "@bunting/runtime";
 import { expect } from "chai";
 import { EventQueue, eventually } from "@bunting/test/support/event-queue.js";
+import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { TempDirectory } from "@bunting/test/support/temp-directory.js";
 import { createAgent } from "./agent.js";
 import { agentOptionTable } from "./options.js";
@@ -10,6 +11,7 @@ import { BuntingServer, topic, versionOf } from "./sync/bunting-server.fixture.j
 
 const on = { state: "ENABLED", variants: { on: true }, defaultVariant: "on" };
 const one: FlagDocument = { flags: { a: on } };
+const two: FlagDocument = { flags: { a: on, b: on } };
 const version = { uid: "u-1", generation: "7", resourceVersion: "4711" };
 
 interface LogLine {
@@ -38,6 +40,7 @@ describe("an agent of bunting.sync.v1", () => {
 
   async function start(
     sources: readonly object[] = [{ uri: target, provider: "grpc", selector: topic }],
+    clock?: Clock,
   ): Promise<{ readonly management: string; readonly stop: () => Promise<void> }> {
     const lines = new EventQueue<LogLine>();
     const logger = createLogger(
@@ -56,7 +59,7 @@ describe("an agent of bunting.sync.v1", () => {
     ];
     const { options } = await readOptions(agentOptionTable, { argv, env: {} });
     const abort = new AbortController();
-    const running = createAgent(options, logger).run(abort.signal);
+    const running = createAgent(options, logger, clock).run(abort.signal);
     const stop = (): Promise<void> => {
       abort.abort();
       return running;
@@ -78,6 +81,8 @@ describe("an agent of bunting.sync.v1", () => {
     const { management } = await start();
     const again = await server.nextStream();
     expect((await again.subscribed()).held).to.deep.equal(versionOf(bad, version));
+    // Once the ports have waited for the source.
+    await eventually(async () => (await text(`${management}/readyz`)).startsWith("ready"), "/readyz");
     expect(await text(`${management}/readyz`)).to.match(
       /^ready, but flags may be stale\n.*, flags from disk, resourceVersion \d+, digest \w{64}\n$/,
     );
@@ -98,6 +103,36 @@ describe("an agent of bunting.sync.v1", () => {
     await start();
     const last = await server.nextStream();
     expect((await last.subscribed()).held?.resourceVersion).to.equal("4712");
+  });
+
+  it("opens its ports with the flags that its source has now, and not with those on disk before", async () => {
+    const first = await start();
+    const stream = await server.nextStream();
+    await stream.subscribed();
+    await stream.snapshot(one, version);
+    await eventually(() => readdirSync(cache.path).length === 1, "the file");
+    await first.stop();
+    // Its time stands still, so the ports wait for the source without end.
+    const { management } = await start(undefined, new ManualClock());
+    const again = await server.nextStream();
+    expect((await again.subscribed()).held).to.deep.equal(versionOf(one, version));
+    expect(await text(`${management}/readyz`)).to.contain("the ports for applications are not open");
+    await again.snapshot(two, { ...version, resourceVersion: "4712" });
+    await eventually(async () => (await text(`${management}/readyz`)).startsWith("ready"), "/readyz");
+    expect(await text(`${management}/readyz`)).to.contain("resourceVersion 4712");
+  });
+
+  it("opens its ports at once with the flags on disk if its source can't be reached", async () => {
+    const first = await start();
+    const stream = await server.nextStream();
+    await stream.subscribed();
+    await stream.snapshot(one, version);
+    await eventually(() => readdirSync(cache.path).length === 1, "the file");
+    await first.stop();
+    await server.stop();
+    const { management } = await start(undefined, new ManualClock());
+    await eventually(async () => (await text(`${management}/readyz`)).startsWith("ready"), "/readyz");
+    expect(await text(`${management}/readyz`)).to.contain("flags from disk, resourceVersion 4711");
   });
 
   it("removes from disk a topic that was deleted with the policy empty, and is ready without flags", async () => {

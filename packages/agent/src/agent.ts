@@ -24,7 +24,7 @@ import { servicesOf } from "./wiring/flag-services.js";
 import { agentManagementPort } from "./wiring/management-port.js";
 import { portLimits } from "./wiring/port-limits.js";
 import { servingComponents } from "./wiring/serving-components.js";
-import { sourceConfigsOf, sourcesOf } from "./wiring/stored-flags.js";
+import { sourceConfigsOf, sourceSignals, sourcesOf } from "./wiring/stored-flags.js";
 
 export interface Agent {
   /**
@@ -65,8 +65,8 @@ export function createAgent(
     clock,
     onFailure: (flag, error) => logger.debug({ flag: flag.key, error }, "a targeting rule failed"),
   });
-  const answered = new Signal<number>();
-  const { store, sources, freshness, copies } = sourcesOf(wiring, configs, evaluator, answered);
+  const signals = sourceSignals();
+  const { store, sources, freshness, copies } = sourcesOf(wiring, configs, evaluator, signals);
   const awaitedSources = new AwaitedSources(configs);
   const services = servicesOf(wiring, { store, evaluator, unread: awaitedSources, telemetry });
 
@@ -87,12 +87,15 @@ export function createAgent(
   const health = new parts.ReadinessHealth(() => readiness.check());
   const ready = new Signal();
   const becameReady = tellReady(readiness, { health, ready });
-  answered.listen((sourceIndex) => {
-    if (!awaitedSources.answered(sourceIndex)) return;
+  const hasFlags = (isFirst: boolean): void => {
+    if (!isFirst) return;
     if (awaitedSources.isComplete) services.sync.release();
     services.sync.answered();
     if (awaitedSources.isComplete) becameReady();
-  });
+  };
+  signals.answered.listen((sourceIndex) => hasFlags(awaitedSources.answered(sourceIndex)));
+  signals.loaded.listen((sourceIndex) => hasFlags(awaitedSources.loaded(sourceIndex)));
+  signals.lost.listen((sourceIndex) => awaitedSources.lost(sourceIndex));
 
   const limits = portLimits(wiring);
   const { callers, components: callerComponents } = parts.callerTokens(options, context);

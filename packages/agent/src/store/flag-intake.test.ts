@@ -37,12 +37,14 @@ describe("FlagIntake", () => {
       context: { logger, clock: systemClock, metrics: noStoreMetrics },
     });
     const accepted: number[] = [];
+    const copies: number[] = [];
     const intake = new FlagIntake({
       store,
       lastKnownGood,
       accepted: (sourceIndex) => accepted.push(sourceIndex),
+      loaded: (sourceIndex) => copies.push(sourceIndex),
     });
-    return { store, lastKnownGood, accepted, intake };
+    return { store, lastKnownGood, accepted, copies, intake };
   }
 
   async function loaded(): Promise<ReturnType<typeof intakeOf>> {
@@ -61,7 +63,7 @@ describe("FlagIntake", () => {
     const next = await loaded();
     expect(next.store.currentDocument(1)).to.deep.include({ version });
     expect(next.store.currentDocument(0)).to.equal(undefined);
-    expect([accepted, next.accepted]).to.deep.equal([[1], [1]]);
+    expect([accepted, next.accepted, next.copies]).to.deep.equal([[1], [], [1]]);
   });
 
   it("refuses bytes that are not a flag document, and keeps the flags served and the last-known-good copy", async () => {
@@ -83,7 +85,7 @@ describe("FlagIntake", () => {
     expect(store.flags()).to.deep.equal([]);
     await lastKnownGood.flush();
     const next = await loaded();
-    expect(next.accepted).to.deep.equal([]);
+    expect(next.copies).to.deep.equal([]);
   });
 
   it("keeps a version that is confirmed later, with the unchanged document", async () => {

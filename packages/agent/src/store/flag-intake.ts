@@ -7,8 +7,10 @@ import type { LastKnownGood } from "./last-known-good.js";
 export interface FlagIntakeOptions {
   readonly store: FlagStore;
   readonly lastKnownGood: LastKnownGood;
-  /** Called after each document that was accepted, from a source or from its last-known-good copy. */
+  /** Called after each document of a source that was accepted. */
   readonly accepted: (sourceIndex: number) => void;
+  /** Called after each last-known-good copy that was accepted. */
+  readonly loaded: (sourceIndex: number) => void;
 }
 
 /** Takes documents over into the store, and keeps the last-known-good copies in step with what the sources deliver. */
@@ -22,16 +24,19 @@ export class FlagIntake {
   /** Serves the last-known-good copies, so that the agent can answer while its sources are unreachable. */
   load(): Promise<void> {
     return this.#options.lastKnownGood.load((sourceIndex, { bytes, version }) => {
-      const result = this.#accept(sourceIndex, bytes, version);
-      return !("refusal" in result);
+      const result = this.#take(sourceIndex, bytes, version);
+      if ("refusal" in result) return false;
+      this.#options.loaded(sourceIndex);
+      return true;
     });
   }
 
   /** Takes over what a source delivered. A document that is refused leaves the store and the last-known-good copy as they were. */
   deliver({ sourceIndex, bytes, version, isDeletion }: Delivery): DeliveryResult {
-    const result = this.#accept(sourceIndex, bytes, version);
+    const result = this.#take(sourceIndex, bytes, version);
     if ("refusal" in result) return result;
-    const { lastKnownGood } = this.#options;
+    const { accepted, lastKnownGood } = this.#options;
+    accepted(sourceIndex);
     if (isDeletion === true) lastKnownGood.forget(sourceIndex);
     else lastKnownGood.keep(sourceIndex, bytes, version);
     return result;
@@ -45,17 +50,13 @@ export class FlagIntake {
     if (current !== undefined) lastKnownGood.keep(sourceIndex, current.layout.bytes, version);
   }
 
-  #accept(sourceIndex: number, bytes: Buffer, version: DocumentVersion | undefined): DeliveryResult {
-    const { store, accepted } = this.#options;
-    let result: DeliveryResult;
+  #take(sourceIndex: number, bytes: Buffer, version: DocumentVersion | undefined): DeliveryResult {
     try {
-      result = store.replace(sourceIndex, bytes, version);
+      return this.#options.store.replace(sourceIndex, bytes, version);
     } catch (error) {
       // The store has logged and counted it, and serves what it had.
       if (error instanceof AgentError) return { refusal: error.message };
       throw error;
     }
-    accepted(sourceIndex);
-    return result;
   }
 }

@@ -49,6 +49,27 @@ describe("AwaitedSources", () => {
     expect(await start(abort).isOver()).to.equal(true);
   });
 
+  it("hold the ports back although there are copies, until the sources have answered or can't be reached", async () => {
+    const { sources, isOver } = start();
+    sources.lost(0);
+    expect(sources.loaded(0)).to.equal(true);
+    expect(sources.loaded(1)).to.equal(true);
+    expect([sources.isComplete, await isOver()]).to.deep.equal([true, false]);
+    expect(sources.answered(0), "the flags of the copy came first").to.equal(false);
+    expect(await isOver()).to.equal(false);
+    sources.lost(1);
+    expect(await isOver()).to.equal(true);
+  });
+
+  it("hold the ports back for a source without a copy that can't be reached: others may answer that a flag does not exist", async () => {
+    const { sources, isOver } = start();
+    sources.answered(0);
+    sources.lost(1);
+    expect(await isOver()).to.equal(false);
+    sources.answered(1);
+    expect(await isOver()).to.equal(true);
+  });
+
   it("know which selections may lack flags", () => {
     const { sources } = start();
     const from = (uri: string) => ({ takesSource: (source: string) => source === uri });

@@ -1,5 +1,5 @@
 import type { Evaluator } from "@bunting/evaluation";
-import type { Component, Signal } from "@bunting/runtime";
+import { Signal, type Component } from "@bunting/runtime";
 import { AgentError } from "../agent-error.js";
 import { FlagIntake } from "../store/flag-intake.js";
 import type { FlagStore } from "../store/flag-store.js";
@@ -35,12 +35,25 @@ export function sourceConfigsOf({ options, parts, context }: AgentWiring): reado
   );
 }
 
-/** @param answered each answer of a source, with its index, whether or not it has flags */
+/** What becomes known of sources, by index. */
+export interface SourceSignals {
+  /** Each answer, whether or not there are flags. */
+  readonly answered: Signal<number>;
+  /** The last-known-good copy is served. */
+  readonly loaded: Signal<number>;
+  /** The source can't be reached, or says that its flags may not be the newest. */
+  readonly lost: Signal<number>;
+}
+
+export function sourceSignals(): SourceSignals {
+  return { answered: new Signal(), loaded: new Signal(), lost: new Signal() };
+}
+
 export function sourcesOf(
   { options, parts, context }: AgentWiring,
   configs: readonly SourceConfig[],
   evaluator: Evaluator,
-  answered: Signal<number>,
+  { answered, loaded, lost }: SourceSignals,
 ): StoredFlags {
   context.metrics.sources(configs);
   const store = new parts.FlagStore({ sources: configs, budget: new HeapBudget(), context });
@@ -51,7 +64,12 @@ export function sourcesOf(
     context,
     maxDocumentBytes,
   });
-  const intake = new FlagIntake({ store, lastKnownGood, accepted: (index) => answered.emit(index) });
+  const intake = new FlagIntake({
+    store,
+    lastKnownGood,
+    accepted: (index) => answered.emit(index),
+    loaded: (index) => loaded.emit(index),
+  });
   const freshness = new parts.SourceFreshness({
     sources: configs,
     staleAfterMs: options.staleAfter,
@@ -64,7 +82,10 @@ export function sourcesOf(
       currentDocument: (sourceIndex) => store.currentDocument(sourceIndex),
       answered: (sourceIndex) => answered.emit(sourceIndex),
       confirm: (sourceIndex, version) => intake.confirm(sourceIndex, version),
-      contact: (...contact) => freshness.contact(...contact),
+      contact: (sourceIndex, isConfirmed) => {
+        freshness.contact(sourceIndex, isConfirmed);
+        if (!isConfirmed) lost.emit(sourceIndex);
+      },
     },
     context,
     pod: { environment: process.env, serviceAccountDirectory: options.serviceAccountDirectory },
