@@ -105,7 +105,9 @@ export class AgentRolloutController implements Runnable {
 
   async #reconcile(signal: AbortSignal): Promise<WorkResult | undefined> {
     const stored = [...(this.#rollouts?.informer.store.list() ?? [])];
-    this.#statuses.keep(new Set(stored.map(({ metadata: { uid = "" } }) => uid)));
+    const uids = new Set(stored.map(({ metadata: { uid = "" } }) => uid));
+    this.#statuses.keep(uids);
+    this.#pulls.keep(uids);
     if (stored.length === 0) {
       this.#refused.clear();
       await this.#fleet.stop();

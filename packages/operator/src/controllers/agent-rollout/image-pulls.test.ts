@@ -71,6 +71,16 @@ describe("ImagePulls", () => {
     expect([calls, known(pulls)]).to.deep.equal([[], []]);
   });
 
+  it("forgets what was refused for a rollout that was deleted", async () => {
+    const pulls = usePulls();
+    error = new KubeError("FORBIDDEN", "exceeded quota");
+    await make(pulls, { create: ["a"] });
+    pulls.keep(new Set([rolloutOf().uid, "another"]));
+    expect(known(pulls)).to.have.length(1);
+    pulls.keep(new Set(["another"]));
+    expect(known(pulls)).to.deep.equal([]);
+  });
+
   it("fails where no API server can be asked", async () => {
     error = new KubeError("CONNECTION_REFUSED", "away");
     expect(await make(usePulls(), { create: ["a"] }).catch((thrown: unknown) => thrown)).to.equal(error);

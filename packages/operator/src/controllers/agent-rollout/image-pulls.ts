@@ -36,6 +36,12 @@ export class ImagePulls {
     this.#refused.clear();
   }
 
+  /** Forgets what was refused for rollouts that are no more. */
+  keep(rolloutUids: ReadonlySet<string>): void {
+    for (const [name, { rollout }] of this.#refused)
+      if (!rolloutUids.has(rollout)) this.#refused.delete(name);
+  }
+
   /** The Pods that there are, and those that could not be made. */
   withRefused(pulls: readonly FleetPull[]): readonly FleetPull[] {
     return [...pulls, ...this.#refused.values()];
