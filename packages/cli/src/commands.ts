@@ -5,6 +5,7 @@ import { diffOptionTable } from "./diff/diff-options.js";
 import { evalOptionTable } from "./evaluate/eval-options.js";
 import { lintOptionTable } from "./lint/lint-options.js";
 import { operatorTaskOptions, operatorTasks } from "./operator/operator-options.js";
+import { rolloutOptionTable, rolloutTasks } from "./rollout/rollout-options.js";
 import { statusOptionTable } from "./status/status-options.js";
 import { tailOptionTable } from "./tail/tail-options.js";
 
@@ -112,6 +113,22 @@ export const commands: readonly Command[] = [
     epilogue:
       "Exit code: 0 if every proxy is ready, and after Ctrl-C; 1 if a proxy is not ready; 2 if a proxy can't be asked or the command line is wrong.",
     load: async () => ({ run: (await import("./status/run-status.js")).runStatus }),
+  }),
+  command({
+    name: "rollout",
+    summary: "show how far a new version of a FeatureFlag is, and pause, resume or abort it",
+    words: "status|pause|resume|abort NAMESPACE/NAME",
+    word: { name: "task", choices: rolloutTasks },
+    describe:
+      "Works on a FeatureFlag with spec.rollout, whose new versions go to some agents first. status says how far the newest is, and why it does not go on. pause has no further wave begin. resume ends a pause, takes an abort back, and has a halted rollout go on: what agents refuse by then is forgiven. abort gives the newest version up: agents that have it get the version before. All need the verb get on featureflags, and all but status patch.",
+    table: rolloutOptionTable,
+    examples: [
+      { line: "bunting rollout status shop/checkout", meaning: "Show how far the newest version is." },
+      { line: "bunting rollout abort shop/checkout", meaning: "Take it back from those who have it." },
+    ],
+    epilogue:
+      "Exit code: 0, 1 if status finds the rollout halted or aborted, 2 if the cluster can't be asked, there is nothing to do, or the command line is wrong.",
+    load: async () => ({ run: (await import("./rollout/run-rollout.js")).runRollout }),
   }),
   command({
     name: "check",

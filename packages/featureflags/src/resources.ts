@@ -54,6 +54,23 @@ export {
   type InProcessConfigurationSpec,
 } from "./resource/in-process-configuration.js";
 export { mergeFeatureFlagSources } from "./resource/merge-feature-flag-sources.js";
+export {
+  defaultedFlagRollout,
+  flagRolloutDefaults,
+  isGivenUp,
+  rolloutAnnotations,
+  type DefaultedFlagRollout,
+  type FlagRollout,
+} from "./resource/flag-rollout.js";
+export {
+  decodeWhole,
+  encodeWhole,
+  flagRolloutPhases,
+  readFlagRolloutStatus,
+  type FlagRolloutPhase,
+  type FlagRolloutStatus,
+  type WholeVersion,
+} from "./resource/flag-rollout-status.js";
 export { resourceFields } from "./resource/resource-fields.js";
 export {
   inlineAnnotations,

@@ -243,8 +243,8 @@ const rows: { readonly [Name in keyof OperatorOptions]: Row | "read before" | "i
   rolloutOnChange: { value: true, reaches: (made) => made.all("RolloutOnChange").length, as: 1 },
   statusAgents: {
     value: false,
-    reaches: (made) => [proxy(made).settings.tellsAgents, made.all("AgentStatus")],
-    as: [false, []],
+    reaches: (made) => [proxy(made).settings.tellsAgents, made.all("AgentStatus"), made.all("FlagRollouts")],
+    as: [false, [], []],
   },
   agentRollouts: {
     value: true,
@@ -422,6 +422,7 @@ describe("createOperator", () => {
       "watch of the token for the status of the proxy",
       "proxy's Pods",
       "agents of FeatureFlags",
+      "rollouts of FeatureFlags",
     ]);
   });
 

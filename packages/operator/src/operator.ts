@@ -74,7 +74,7 @@ export async function createOperator(
   const { sources, lookup } = injections;
   const levelOfNamespace = (namespace: string): string | undefined => sources.validationOf(namespace);
   const counted = countedAgents(wiring);
-  const checks = featureFlagChecks(wiring, { events, levelOfNamespace, onCounted: counted.onCounted });
+  const checks = featureFlagChecks(wiring, { events, levelOfNamespace, others: counted.listeners });
   const pods = watchedPods(wiring, { events, injections });
   const restarts = rollouts(wiring, { events, sources });
   const upgrades = agentRollouts(wiring, { events, proxies: counted.proxies });

@@ -1,6 +1,7 @@
 export { canonicalJson, compareUtf8 } from "./canonical-json.js";
 export { maxDocumentDepth, unservable } from "./document-depth.js";
 export { DocumentDigest, digestBytes } from "./document-digest.js";
+export { digestingDocument } from "./digesting-document.js";
 export { documentHeapBytes } from "./document-heap.js";
 export { heapWeights } from "./heap-weights.js";
 export { documentOfFeatureFlag, featureFlagType } from "./feature-flag.js";

@@ -20,6 +20,7 @@ import {
   type FlagdRoutes,
   type ParentReference,
 } from "./flagd.js";
+import { flagRolloutDefaults } from "./flag-rollout.js";
 import { inProcessConfigurationDefaults } from "./in-process-configuration.js";
 import { resourceFields } from "./resource-fields.js";
 
@@ -135,9 +136,11 @@ describe("the types of custom resources", () => {
   });
 
   it("have the fields of the definitions", async () => {
-    const { flagSpec, flag, featureFlagSource, sourceEntry, inProcessConfiguration, flagd } = resourceFields;
+    const { flagSpec, flag, flagRollout, ...others } = resourceFields;
+    const { featureFlagSource, sourceEntry, inProcessConfiguration, flagd } = others;
     expect(namesOf(await schemaOf("featureflags", "flagSpec"))).to.deep.equal(flagSpec);
     expect(namesOf(await schemaOf("featureflags", "flagSpec", "flags"))).to.deep.equal(flag);
+    expect(namesOf(await schemaOf("featureflags", "rollout"))).to.deep.equal(flagRollout);
     expect(namesOf(await schemaOf("featureflagsources"))).to.deep.equal(featureFlagSource);
     expect(namesOf(await schemaOf("featureflagsources", "sources"))).to.deep.equal(sourceEntry);
     expect(namesOf(await schemaOf("inprocessconfigurations"))).to.deep.equal(inProcessConfiguration);
@@ -150,6 +153,7 @@ describe("the types of custom resources", () => {
   });
 
   it("have the defaults of the definitions", async () => {
+    expect(defaultsOf(await schemaOf("featureflags", "rollout"))).to.deep.equal(flagRolloutDefaults);
     expect(defaultsOf(await schemaOf("featureflagsources"))).to.deep.equal(featureFlagSourceDefaults);
     expect(defaultsOf(await schemaOf("featureflagsources", "sources"))).to.deep.equal({});
     expect(defaultsOf(await schemaOf("inprocessconfigurations"))).to.deep.equal(

@@ -1,5 +1,6 @@
 import type { FeatureFlagSourceSpec, SourceEntry } from "./feature-flag-source.js";
 import type { FlagDefinition, FlagSpec } from "./feature-flag.js";
+import type { FlagRollout } from "./flag-rollout.js";
 import type { FlagdSpec } from "./flagd.js";
 import type { InProcessConfigurationSpec } from "./in-process-configuration.js";
 
@@ -18,6 +19,7 @@ export const resourceFields = Object.freeze({
     targeting: true,
     metadata: true,
   }),
+  flagRollout: fieldsOf<FlagRollout>({ waves: true, observe: true, maxRefusing: true, paused: true }),
   featureFlagSource: fieldsOf<FeatureFlagSourceSpec>({
     sources: true,
     port: true,

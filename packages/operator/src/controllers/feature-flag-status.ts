@@ -16,6 +16,7 @@ import {
   acceptedCondition,
   acceptedOf,
   FeatureFlagWatch,
+  type FeatureFlagListeners,
   type StoredFeatureFlag,
 } from "./feature-flag-watch.js";
 import { StatusWriter } from "./status-writer.js";
@@ -53,8 +54,7 @@ export class FeatureFlagStatus implements Runnable {
   readonly #watch: FeatureFlagWatch;
   readonly #writer: StatusWriter;
 
-  /** @param onCounted called for each FeatureFlag whose status spoke of agents when it was first seen */
-  constructor(options: FeatureFlagStatusOptions, onCounted?: (key: string) => void) {
+  constructor(options: FeatureFlagStatusOptions, others?: FeatureFlagListeners) {
     this.#options = options;
     this.#writer = new StatusWriter({ ...options, fieldManager: statusManager, rate: writesOfAll });
     this.#controller = new Controller({
@@ -62,7 +62,7 @@ export class FeatureFlagStatus implements Runnable {
       reconcile: (key, signal) => this.#reconcile(key, signal),
       context: options.context,
     });
-    this.#watch = new FeatureFlagWatch((key) => this.#controller.add(key), onCounted);
+    this.#watch = new FeatureFlagWatch((key) => this.#controller.add(key), others);
   }
 
   async run(signal: AbortSignal): Promise<void> {

@@ -1,10 +1,7 @@
-import { hash } from "node:crypto";
 import { checkingFeatureFlag, type CheckOptions, type Finding } from "@bunting/featureflags/checks";
 import {
-  canonicalJson,
-  compareUtf8,
+  digestingDocument,
   documentOfFeatureFlag,
-  DocumentDigest,
   ProtocolError,
   type DocumentWork,
   type FlagDocument,
@@ -43,7 +40,7 @@ export function* judgingFeatureFlag(
 ): DocumentWork<FeatureFlagVerdict> {
   const document = servedDocument(object);
   yield;
-  const digest = document === undefined ? undefined : yield* digesting(document);
+  const digest = document === undefined ? undefined : yield* digestingDocument(document);
   const served = { flags: Object.keys(document?.flags ?? {}).length, digest };
   if (hasHugeRule(object))
     return { accepted: "Unknown", reason: "TooComplex", message: `Not checked: ${ruleTooLarge}.`, ...served };
@@ -83,15 +80,4 @@ function servedDocument(object: JsonObject): FlagDocument | undefined {
     if (error instanceof ProtocolError) return undefined;
     throw error;
   }
-}
-
-function* digesting({ flags, metadata, $evaluators }: FlagDocument): DocumentWork<string> {
-  const digest = new DocumentDigest();
-  for (const key of Object.keys(flags).sort(compareUtf8)) {
-    digest.add(key, hash("sha256", canonicalJson(flags[key] ?? null)));
-    yield;
-  }
-  const part = (value: JsonObject | undefined): string | undefined =>
-    value === undefined ? undefined : canonicalJson(value);
-  return digest.finish(part(metadata), part($evaluators)).toString("hex");
 }

@@ -15,6 +15,7 @@ export interface StoredFeatureFlag extends KubeObject {
     readonly flags?: number;
     readonly digest?: string;
     readonly agents?: { readonly total: number };
+    readonly rollout?: object;
     readonly conditions?: readonly Condition[];
   };
 }
@@ -28,20 +29,27 @@ export function acceptedOf({ status }: StoredFeatureFlag): Condition | undefined
   return status?.conditions?.find(({ type }) => type === acceptedCondition);
 }
 
+/** Who else is told of FeatureFlags that go by. */
+export interface FeatureFlagListeners {
+  /** Called for each whose status spoke of agents when it was first seen. */
+  readonly onCounted?: ((key: string) => void) | undefined;
+  /** Called whenever one is seen that has spec.rollout, or had it. */
+  readonly onRollout?: ((key: string) => void) | undefined;
+}
+
 /**
  * Sees FeatureFlags go by, keeps none of them, and says which are to be checked: those whose condition is about another generation, and those
  * whose annotation has changed. What is remembered of each is a few words.
  */
 export class FeatureFlagWatch implements ReflectorHandler {
   readonly #onUnchecked: (key: string) => void;
-  readonly #onCounted: ((key: string) => void) | undefined;
+  readonly #others: FeatureFlagListeners;
   /** By key: uid, generation and the level of validation. */
   readonly #seen = new Map<string, string>();
 
-  /** @param onCounted called for each whose status spoke of agents when it was first seen */
-  constructor(onUnchecked: (key: string) => void, onCounted?: (key: string) => void) {
+  constructor(onUnchecked: (key: string) => void, others: FeatureFlagListeners = {}) {
     this.#onUnchecked = onUnchecked;
-    this.#onCounted = onCounted;
+    this.#others = others;
   }
 
   beginRead(namespace?: string): ConsistentRead {
@@ -89,6 +97,8 @@ export class FeatureFlagWatch implements ReflectorHandler {
 
   #see(object: StoredFeatureFlag): void {
     const key = keyOf(object);
+    const { onCounted, onRollout } = this.#others;
+    if (hasRollout(object)) onRollout?.(key);
     const { uid = "", generation = 0 } = object.metadata;
     const level = annotationOf(object as unknown as JsonObject);
     // A part of a longer text, which is no level, would keep all of it in memory.
@@ -97,9 +107,16 @@ export class FeatureFlagWatch implements ReflectorHandler {
     const before = this.#seen.get(key);
     if (before === stamp) return;
     this.#seen.set(key, stamp);
-    if (before === undefined && (object.status?.agents?.total ?? 0) > 0) this.#onCounted?.(key);
+    if (before === undefined && (object.status?.agents?.total ?? 0) > 0) onCounted?.(key);
     const isChecked = acceptedOf(object)?.observedGeneration === generation;
     if (before === undefined && isChecked) return;
     this.#onUnchecked(key);
   }
+}
+
+function hasRollout({
+  spec,
+  status,
+}: StoredFeatureFlag & { readonly spec?: { readonly rollout?: unknown } }): boolean {
+  return (spec?.rollout ?? status?.rollout) !== undefined;
 }

@@ -1,5 +1,6 @@
 import type { LabelSelector } from "@bunting/kube";
 import type { AgentRolloutSpec } from "../api/agent-rollout.js";
+import { milliseconds } from "../api/milliseconds.js";
 import { isImageReference } from "../desired/image-reference.js";
 
 /** What an AgentRollout asks for, as it is computed with. */
@@ -50,13 +51,6 @@ export function rolloutSettings(spec: AgentRolloutSpec): RolloutSettings {
     isPaused: spec.paused,
     prePulls: spec.prePull === true,
   };
-}
-
-const unitMs: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
-
-function milliseconds(text: string): number {
-  const [, digits = "0", unit = "s"] = /^(\d+)(ms|s|m|h)$/.exec(text) ?? [];
-  return Number(digits) * (unitMs[unit] ?? 0);
 }
 
 /** How many Pods of a workload of this size may be under way; one always may, or a small workload would never be done. */

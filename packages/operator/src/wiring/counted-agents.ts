@@ -2,15 +2,16 @@ import { runnableComponent, type Component } from "@bunting/runtime";
 import { statusTokenSecret } from "../certificates/status-token-secret.js";
 import type { ProxyAgents } from "../controllers/agents/proxy-agents.js";
 import { proxySettings } from "../settings.js";
+import type { FeatureFlagListeners } from "../controllers/feature-flag-watch.js";
 import { version } from "../version.js";
 import type { OperatorWiring } from "./operator-parts.js";
 
 export interface CountedAgents {
   /** What runs on the leader, in the order of the start. */
   readonly leading: () => readonly Component[];
-  /** To be called for each FeatureFlag whose status speaks of agents; undefined if nobody counts them. */
-  readonly onCounted: ((key: string) => void) | undefined;
-  /** Whom to ask; undefined likewise. */
+  /** To be told of FeatureFlags. */
+  readonly listeners: FeatureFlagListeners;
+  /** Whom to ask; undefined if nobody counts them. */
   readonly proxies: ProxyAgents | undefined;
 }
 
@@ -18,7 +19,7 @@ export interface CountedAgents {
 export function countedAgents(wiring: OperatorWiring): CountedAgents {
   const { options, parts, context, cluster, watches, served } = wiring;
   if (!options.statusAgents || options.proxy === "never")
-    return { leading: () => [], onCounted: undefined, proxies: undefined };
+    return { leading: () => [], listeners: {}, proxies: undefined };
   const { namespace } = options;
   const { client } = cluster;
   const tokens = new parts.SecretWatch(statusTokenSecret, { watches, namespace, context });
@@ -31,14 +32,19 @@ export function countedAgents(wiring: OperatorWiring): CountedAgents {
     context,
   });
   const status = new parts.AgentStatus({ client, proxies, served, context });
+  const rollouts = new parts.FlagRollouts({ client, proxies, context });
   return {
     leading: () => [
       runnableComponent(keeper, "makes the token without which no proxy tells anything"),
       runnableComponent(tokens, "hears of the token, also of one that others made"),
       runnableComponent(proxies, "finds the proxies that are asked"),
       runnableComponent(status, "asks them, and says what they tell"),
+      runnableComponent(rollouts, "has new versions go on by what they tell"),
     ],
-    onCounted: (key) => status.counted(key),
+    listeners: {
+      onCounted: (key) => status.counted(key),
+      onRollout: (key) => rollouts.changed(key),
+    },
     proxies,
   };
 }

@@ -1,5 +1,6 @@
 import type { EventRecorder } from "@bunting/kube";
 import { runnableComponent, type Component } from "@bunting/runtime";
+import type { FeatureFlagListeners } from "../controllers/feature-flag-watch.js";
 import { maxDocumentBytes } from "./admission.js";
 import type { OperatorWiring } from "./operator-parts.js";
 
@@ -7,18 +8,18 @@ export interface FeatureFlagCheckParts {
   readonly events: EventRecorder;
   /** The annotation `bunting.dev/validation` of a namespace. */
   readonly levelOfNamespace: (namespace: string) => string | undefined;
-  /** Called for each whose status spoke of agents when it was first seen; absent: nobody counts agents. */
-  readonly onCounted: ((key: string) => void) | undefined;
+  /** Who else is told of FeatureFlags: nobody where nobody counts agents. */
+  readonly others: FeatureFlagListeners;
 }
 
 /** Checks of the FeatureFlags that no webhook has seen, as the leader makes them; none if FeatureFlags are not to be checked. */
 export function featureFlagChecks(
   { options, parts, context, cluster, watches }: OperatorWiring,
-  { events, levelOfNamespace, onCounted }: FeatureFlagCheckParts,
+  { events, levelOfNamespace, others }: FeatureFlagCheckParts,
 ): () => readonly Component[] {
   if (!options.flagsValidation) return () => [];
   const { client } = cluster;
   const rules = { maxDocumentBytes, levelOfNamespace };
-  const checks = new parts.FeatureFlagStatus({ client, watches, events, rules, context }, onCounted);
+  const checks = new parts.FeatureFlagStatus({ client, watches, events, rules, context }, others);
   return () => [runnableComponent(checks, "looks at what was stored while no replica could be asked")];
 }

@@ -36,6 +36,7 @@ import { SourceUsage } from "../controllers/injection/source-usage.js";
 import { OtherOperator } from "../controllers/other-operator.js";
 import { ownDeployment } from "../controllers/own-deployment.js";
 import { MissedPods } from "../controllers/pods/missed-pods.js";
+import { FlagRollouts } from "../controllers/push/flag-rollouts.js";
 import { PodStream } from "../controllers/pods/pod-stream.js";
 import { ProxyController } from "../controllers/proxy/proxy-controller.js";
 import { ProxyReadyController } from "../controllers/proxy/proxy-ready-controller.js";
@@ -83,6 +84,7 @@ export const operatorParts = {
   statusTokenKeeper,
   ProxyAgents,
   AgentStatus,
+  FlagRollouts,
   ownDeployment,
   Applier,
   ProxyUse,

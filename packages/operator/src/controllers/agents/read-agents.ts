@@ -1,4 +1,5 @@
 import { askProxy } from "../proxy/ask-proxy.js";
+import type { ToldTrial } from "../../push/told-push.js";
 import type { AddressAgents } from "./told-addresses.js";
 import type { TopicAgents } from "./told-agents.js";
 
@@ -99,6 +100,21 @@ function isOfAddress(value: unknown): value is AddressAgents {
 }
 
 function hasCounts(value: unknown): value is TopicAgents {
-  const { topic, subscribers, current, refusing } = (value ?? {}) as Record<string, unknown>;
-  return typeof topic === "string" && [subscribers, current, refusing].every(Number.isSafeInteger);
+  const { topic, subscribers, current, refusing, trial } = (value ?? {}) as Record<string, unknown>;
+  const hasTrial = trial === undefined || isTrial(trial);
+  return (
+    typeof topic === "string" && [subscribers, current, refusing].every(Number.isSafeInteger) && hasTrial
+  );
+}
+
+function isTrial(value: unknown): value is ToldTrial {
+  const { digest, reach, agents, lowest, wave, current, refusals, reason } = (value ?? {}) as Record<
+    string,
+    unknown
+  >;
+  return (
+    typeof digest === "string" &&
+    [reach, agents, wave, current, refusals, lowest ?? 0].every(Number.isSafeInteger) &&
+    typeof (reason ?? "") === "string"
+  );
 }

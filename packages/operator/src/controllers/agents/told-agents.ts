@@ -1,3 +1,5 @@
+import type { ToldTrial } from "../../push/told-push.js";
+
 /** What one proxy says of a topic: the answer to `/status?agents`, as far as it is for us. */
 export interface TopicAgents {
   readonly topic: string;
@@ -13,6 +15,8 @@ export interface TopicAgents {
   readonly current: number;
   /** And how many refuse some of it. */
   readonly refusing: number;
+  /** A newer version, which only some of them are to have yet. */
+  readonly trial?: ToldTrial;
 }
 
 const featureFlagTopic = /^[^/]+\/[^/]+$/;

@@ -1,0 +1,268 @@
+import { KubeError, type Condition, type KubeObject } from "@bunting/kube";
+import { decodeWhole, rolloutAnnotations, type FlagRolloutStatus } from "@bunting/featureflags/resources";
+import {
+  atOnce,
+  digestingDocument,
+  documentOfFeatureFlag,
+  encodeDocument,
+  type FlagDocument,
+} from "@bunting/protocol";
+import { createRegistry } from "@bunting/runtime";
+import { recordingLogger } from "@bunting/test/support/grpc-port.js";
+import { ManualClock } from "@bunting/test/support/manual-clock.js";
+import { randomBytes } from "node:crypto";
+import { expect } from "chai";
+import { operatorMetrics } from "../../operator-metrics.js";
+import type { ToldTrial } from "../../push/told-push.js";
+import type { TopicAgents } from "../agents/told-agents.js";
+import { FlagRollouts, type RolledOutFeatureFlag } from "./flag-rollouts.js";
+
+const key = "shop/checkout";
+const metrics = operatorMetrics(createRegistry(false));
+
+function flags(version: number | string): FlagDocument {
+  const flag = { state: "ENABLED", variants: { a: version }, defaultVariant: "a" };
+  return { flags: { f: flag } };
+}
+const digestOf = (version: number): string => atOnce(digestingDocument(flags(version)));
+
+interface RolloutFields {
+  readonly rollout?: FlagRolloutStatus;
+  readonly conditions?: readonly Condition[];
+}
+
+/** One FeatureFlag at an API server, and a proxy with a hundred agents, of which one in a hundred is in the first wave. */
+class World {
+  object: (RolledOutFeatureFlag & { readonly status?: RolloutFields }) | undefined = {
+    metadata: { namespace: "shop", name: "checkout", uid: "u", generation: 1 },
+    spec: { flagSpec: flags(1), rollout: { observe: "20s" } },
+  };
+  /** What the proxy says beside what it is told; `silent`: it does not answer. */
+  says: Partial<ToldTrial> | "silent" = {};
+  writes: RolloutFields[] = [];
+  reads = 0;
+
+  read(): Promise<readonly (readonly TopicAgents[])[] | undefined> {
+    this.reads++;
+    if (this.says === "silent") return Promise.resolve(undefined);
+    const { rollout } = this.object?.status ?? {};
+    const digest = atOnce(digestingDocument(documentOfFeatureFlag(this.object ?? {}).document));
+    const reach = rollout?.digest === digest ? rollout.reach : 0;
+    const wave = Math.ceil(reach / 100);
+    const trial = { digest, reach, agents: 100, lowest: 0, wave, current: wave, refusals: 0, ...this.says };
+    return Promise.resolve([
+      [{ topic: key, uid: "u", generation: 1, subscribers: 100, current: 0, refusing: 0, trial }],
+    ]);
+  }
+
+  get(): Promise<KubeObject> {
+    return this.object === undefined
+      ? Promise.reject(new KubeError("NOT_FOUND", "gone"))
+      : Promise.resolve(this.object);
+  }
+
+  apply(_: unknown, written: object): Promise<KubeObject> {
+    const { status = {} } = written as { readonly status?: RolloutFields };
+    if (this.object === undefined) throw new Error("unexpected write");
+    this.writes.push(status);
+    this.object = { ...this.object, status };
+    return Promise.resolve(this.object);
+  }
+
+  edit(version: number | string, rollout: object | "none" = this.object?.spec?.rollout ?? {}): void {
+    const { metadata } = this.object ?? { metadata: { name: "checkout" } };
+    this.object = {
+      ...this.object,
+      metadata: { ...metadata, generation: (metadata.generation ?? 0) + 1 },
+      spec: { flagSpec: flags(version), ...(rollout === "none" ? {} : { rollout }) },
+    };
+  }
+
+  annotate(annotations: Readonly<Record<string, string>>): void {
+    const { metadata } = this.object ?? { metadata: { name: "checkout" } };
+    this.object = { ...this.object, metadata: { ...metadata, annotations } };
+  }
+
+  /** What is said now. */
+  get shown(): string {
+    const { rollout, conditions } = this.object?.status ?? {};
+    const version = [1, 2, 3].find((one) => digestOf(one) === rollout?.digest);
+    return `${version} ${rollout?.phase} ${rollout?.wave} ${rollout?.reach} ${conditions?.[0]?.status}`;
+  }
+
+  get whole(): string | undefined {
+    const document = decodeWhole(this.object?.status?.rollout?.whole.document ?? "");
+    return document === undefined ? undefined : encodeDocument(document);
+  }
+}
+
+describe("FlagRollouts", () => {
+  let world: World;
+  let clock: ManualClock;
+  let rollouts: FlagRollouts;
+  let abort: AbortController;
+  let running: Promise<void>;
+
+  beforeEach(async () => {
+    world = new World();
+    clock = new ManualClock();
+    rollouts = new FlagRollouts({
+      client: world,
+      proxies: world,
+      context: { clock, logger: recordingLogger(), metrics },
+    });
+    start();
+    await changed();
+  });
+  afterEach(async () => {
+    abort.abort();
+    await running;
+    expect(clock.pendingTimers, "timers left behind").to.equal(0);
+  });
+
+  function start(): void {
+    abort = new AbortController();
+    running = rollouts.run(abort.signal);
+  }
+
+  /** The FeatureFlag has changed; all that can be done without the clock is done. */
+  async function changed(): Promise<void> {
+    rollouts.changed(key);
+    await turns();
+  }
+
+  async function turns(): Promise<void> {
+    for (let turn = 0; turn < 30; turn++) await new Promise((resolve) => setImmediate(resolve));
+  }
+
+  async function pass(ms: number): Promise<void> {
+    for (let passed = 0; passed < ms; passed += 1_000) {
+      clock.advance(1_000);
+      await turns();
+    }
+  }
+
+  it("keeps the first version that it sees as the one that all are to have", () => {
+    expect(world.shown).to.equal(`1 Whole 3 0 True`);
+    expect(world.whole).to.equal(encodeDocument(flags(1)));
+    expect(world.reads, "no proxy has to be asked").to.equal(0);
+  });
+
+  it("has an edit go on from wave to wave, and then be for all", async () => {
+    await pass(10_000);
+    world.edit(2);
+    await changed();
+    expect(world.shown).to.equal("2 Progressing 1 100 False");
+    expect(world.whole).to.equal(encodeDocument(flags(1)));
+    await pass(19_000);
+    expect(world.shown).to.equal("2 Progressing 1 100 False");
+    await pass(7_000);
+    expect(world.shown).to.equal("2 Progressing 2 1000 False");
+    await pass(30_000);
+    expect(world.shown).to.equal("2 Whole 3 0 True");
+    expect([world.whole, world.object?.status?.rollout?.whole.generation]).to.deep.equal([
+      encodeDocument(flags(2)),
+      2,
+    ]);
+    const { length } = world.writes;
+    await pass(120_000);
+    expect(world.writes, "nothing changes").to.have.length(length);
+  });
+
+  it("halts, and says why and what to do; goes on when it is resumed", async () => {
+    await pass(10_000);
+    world.edit(2);
+    await changed();
+    world.says = { refusals: 1, reason: "f: it has no variant b" };
+    await pass(12_000);
+    expect(world.shown).to.equal("2 Halted 1 100 False");
+    const { message } = world.object?.status?.conditions?.[0] ?? {};
+    expect(message).to.contain("f: it has no variant b").and.contain("bunting rollout abort");
+    await pass(60_000);
+    expect(world.shown).to.equal("2 Halted 1 100 False");
+    world.annotate({ [rolloutAnnotations.resumed]: "now" });
+    await changed();
+    await pass(12_000);
+    expect(world.shown).to.equal("2 Progressing 1 100 False");
+    await pass(60_000);
+    expect(world.shown).to.equal("2 Whole 3 0 True");
+  });
+
+  it("gives a version up, and rolls out the next", async () => {
+    await pass(10_000);
+    world.edit(2);
+    await changed();
+    world.annotate({ [rolloutAnnotations.aborted]: digestOf(2).slice(0, 12) });
+    await changed();
+    await pass(12_000);
+    expect(world.shown).to.equal("2 Aborted 0 0 False");
+    world.edit(3);
+    await changed();
+    await pass(12_000);
+    expect(world.shown).to.equal("3 Progressing 1 100 False");
+    expect(world.whole).to.equal(encodeDocument(flags(1)));
+  });
+
+  it("goes on from where an earlier leader was, and observes anew", async () => {
+    await pass(10_000);
+    world.edit(2);
+    await changed();
+    await pass(15_000);
+    abort.abort();
+    await running;
+    start();
+    await changed();
+    await pass(15_000);
+    expect(world.shown).to.equal("2 Progressing 1 100 False");
+    await pass(10_000);
+    expect(world.shown).to.equal("2 Progressing 2 1000 False");
+  });
+
+  it("leaves all as it is while a proxy does not say what agents it has", async () => {
+    await pass(10_000);
+    world.edit(2);
+    await changed();
+    world.says = "silent";
+    await pass(120_000);
+    expect(world.shown).to.equal("2 Progressing 1 100 False");
+    expect(world.object?.status?.conditions?.[0]?.message).to.contain("a proxy does not say");
+    expect(world.writes.length, "of the sentence, once").to.equal(3);
+  });
+
+  it("takes back what it said when spec.rollout is removed", async () => {
+    world.edit(1, "none");
+    await changed();
+    expect(world.object?.status).to.deep.equal({});
+    const { length } = world.writes;
+    await changed();
+    expect(world.writes).to.have.length(length);
+  });
+
+  it("has flags go to all at once that are too large to be kept beside the next, and says so once", async () => {
+    await pass(10_000);
+    const metadata = { namespace: "shop", name: "checkout", uid: "v", generation: 1 };
+    world.object = { metadata };
+    world.edit(randomBytes(600_000).toString("base64"), {});
+    world.writes = [];
+    await changed();
+    expect(world.object.status?.rollout).to.equal(undefined);
+    expect(world.object.status?.conditions?.[0]).to.include({ status: "False", reason: "TooLarge" });
+    await changed();
+    await pass(70_000);
+    expect(world.writes).to.have.length(1);
+  });
+
+  it("does not touch one whose flags can't be served", async () => {
+    world.writes = [];
+    const { metadata } = world.object ?? { metadata: { name: "checkout" } };
+    world.object = {
+      ...world.object,
+      metadata,
+      spec: { flagSpec: { flags: { f: { state: 1 } } }, rollout: {} },
+    };
+    await changed();
+    world.object = undefined;
+    await changed();
+    expect(world.writes).to.deep.equal([]);
+  });
+});

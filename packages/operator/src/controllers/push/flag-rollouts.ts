@@ -1,0 +1,259 @@
+import {
+  setCondition,
+  unlessNotFound,
+  type Condition,
+  type KubeObject,
+  type RestClient,
+} from "@bunting/kube";
+import {
+  defaultedFlagRollout,
+  encodeWhole,
+  isGivenUp,
+  readFlagRolloutStatus,
+  rolloutAnnotations,
+  type FlagRollout,
+  type FlagRolloutStatus,
+  type WholeVersion,
+} from "@bunting/featureflags/resources";
+import {
+  digestingDocument,
+  documentOfFeatureFlag,
+  featureFlagType,
+  ProtocolError,
+  type FlagDocument,
+} from "@bunting/protocol";
+import { runInSlices, type Context, type Runnable, type WorkResult } from "@bunting/runtime";
+import { milliseconds } from "../../api/milliseconds.js";
+import { nextPush, type PushInputs, type PushSettings, type PushVerdict } from "../../push/push-plan.js";
+import { pushSentence } from "../../push/push-sentence.js";
+import type { WaveWatch } from "../../push/push-wave.js";
+import { pushEvidence, type PushEvidence } from "../../push/told-push.js";
+import { toldByFlag } from "../agents/told-agents.js";
+import type { ProxyAgents } from "../agents/proxy-agents.js";
+import type { ControllerMetrics } from "../controller-metrics.js";
+import { Controller } from "../controller.js";
+import { StatusWriter, type StatusTarget } from "../status-writer.js";
+import type { FlagRolloutMetrics } from "./flag-rollout-metrics.js";
+
+export interface FlagRolloutsOptions {
+  readonly client: Pick<RestClient, "get" | "apply">;
+  readonly proxies: Pick<ProxyAgents, "read">;
+  readonly context: Context<ControllerMetrics & FlagRolloutMetrics>;
+}
+
+/** A FeatureFlag, as far as its rollout goes. */
+export interface RolledOutFeatureFlag extends KubeObject {
+  readonly spec?: { readonly rollout?: FlagRollout | null; readonly [field: string]: unknown };
+  readonly status?: { readonly rollout?: unknown; readonly conditions?: readonly Condition[] };
+}
+
+/** Of its own: the other fields of the status are applied by other controllers. */
+const statusManager = "bunting-operator-rollout";
+const conditionType = "RolledOut";
+const writesOfAll = { burst: 5, perSecond: 5 };
+
+/** What is to be written. Without `rollout`, the newest version is served to all at once. */
+interface NewStatus {
+  readonly fields: { readonly rollout?: FlagRolloutStatus; readonly conditions: readonly Condition[] };
+  /** More than another sentence. */
+  readonly isNews: boolean;
+}
+
+/**
+ * Decides how far new versions of FeatureFlags with spec.rollout are, and says so in their status, which the proxies go by. What it decides by is
+ * in the object and in what the proxies say of their agents, so another leader goes on from there. Only the leader runs it.
+ */
+export class FlagRollouts implements Runnable {
+  readonly name = "rollouts of FeatureFlags";
+  readonly #options: FlagRolloutsOptions;
+  readonly #controller: Controller;
+  readonly #writer: StatusWriter;
+  readonly #watches = new Map<string, WaveWatch>();
+
+  constructor(options: FlagRolloutsOptions) {
+    const { context } = options;
+    this.#options = options;
+    this.#writer = new StatusWriter({ ...options, fieldManager: statusManager, rate: writesOfAll });
+    this.#controller = new Controller({
+      name: "flag-rollout",
+      reconcile: (key, signal) => this.#reconcile(key, signal),
+      context,
+    });
+  }
+
+  /** A FeatureFlag that has spec.rollout, or had it, has changed. */
+  changed(key: string): void {
+    this.#controller.add(key);
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    await this.#controller.run(signal);
+    this.#watches.clear();
+  }
+
+  async #reconcile(key: string, signal: AbortSignal): Promise<WorkResult | undefined> {
+    const [namespace = "", name = ""] = key.split("/");
+    const scope = { type: featureFlagType, namespace, name };
+    const object: RolledOutFeatureFlag | undefined = await unlessNotFound(
+      this.#options.client.get(scope, signal),
+    );
+    const rollout = object?.spec?.rollout ?? undefined;
+    if (object === undefined || rollout === undefined) this.#watches.delete(key);
+    if (object === undefined) return undefined;
+    const { uid } = object.metadata;
+    const metadata = { namespace, name, ...(uid === undefined ? {} : { uid }) };
+    const target: StatusTarget = { type: featureFlagType, kind: "FeatureFlag", metadata };
+    if (rollout === undefined) {
+      // What is left out is taken back.
+      if (object.status?.rollout !== undefined) await this.#writer.write(target, {}, signal);
+      return undefined;
+    }
+    const document = wellFormed(object);
+    if (document === undefined) return undefined;
+    return this.#go(key, { object, document, target, rollout }, signal);
+  }
+
+  async #go(
+    key: string,
+    {
+      object,
+      document,
+      target,
+      rollout,
+    }: {
+      readonly object: RolledOutFeatureFlag;
+      readonly document: FlagDocument;
+      readonly target: StatusTarget;
+      readonly rollout: FlagRollout;
+    },
+    signal: AbortSignal,
+  ): Promise<WorkResult | undefined> {
+    const digest = await runInSlices(digestingDocument(document));
+    const settings = settingsOf(rollout);
+    const stored = readFlagRolloutStatus(object.status?.rollout);
+    const isNew = stored !== undefined && stored.whole.digest !== digest;
+    const evidence = isNew ? await this.#evidence(key, digest, signal) : undefined;
+    const verdict = nextPush(this.#inputs(key, { object, digest, settings, stored, evidence }));
+    if (verdict.watch === undefined) this.#watches.delete(key);
+    else this.#watches.set(key, verdict.watch);
+    const again = verdict.againMs === undefined ? undefined : { requeueAfterMs: verdict.againMs };
+    const status = this.#statusOf({ object, document, stored, verdict }, evidence, settings.waves.length + 1);
+    if (status === undefined) return again;
+    const leftMs = this.#writer.pauseLeftMs(target, status.isNews ? "news" : "counts");
+    if (leftMs > 0) return { requeueAfterMs: Math.min(leftMs, verdict.againMs ?? leftMs) };
+    const outcome = await this.#writer.write(target, status.fields, signal);
+    if (outcome === "written" && status.isNews)
+      this.#options.context.metrics.flagRolloutEntered(verdict.record.phase);
+    return again;
+  }
+
+  #inputs(
+    key: string,
+    given: {
+      readonly object: RolledOutFeatureFlag;
+      readonly digest: string;
+      readonly settings: PushSettings;
+      readonly stored: FlagRolloutStatus | undefined;
+      readonly evidence: PushEvidence | undefined;
+    },
+  ): PushInputs {
+    const { object, digest, settings, stored, evidence } = given;
+    const { annotations } = object.metadata;
+    return {
+      ...{ settings, digest, before: stored, wholeDigest: stored?.whole.digest, evidence },
+      isAborted: isGivenUp(annotations, digest),
+      resumed: annotations?.[rolloutAnnotations.resumed],
+      watch: this.#watches.get(key),
+      nowMs: this.#options.context.clock.monotonicMs(),
+    };
+  }
+
+  async #evidence(key: string, digest: string, signal: AbortSignal): Promise<PushEvidence | undefined> {
+    const reports = await this.#options.proxies.read(signal);
+    return reports === undefined ? undefined : pushEvidence(toldByFlag(reports).get(key) ?? [], digest);
+  }
+
+  /** Undefined if it is written already, but for numbers of agents. */
+  #statusOf(
+    given: {
+      readonly object: RolledOutFeatureFlag;
+      readonly document: FlagDocument;
+      readonly stored: FlagRolloutStatus | undefined;
+      readonly verdict: PushVerdict;
+    },
+    evidence: PushEvidence | undefined,
+    waves: number,
+  ): NewStatus | undefined {
+    const { object, document, stored, verdict } = given;
+    const { record, takesWhole } = verdict;
+    const said = object.status?.conditions?.find(({ type }) => type === conditionType);
+    const whole =
+      takesWhole || stored === undefined ? wholeOf(object, record.digest, document) : stored.whole;
+    const isWhole = record.phase === "Whole" && whole !== undefined;
+    const condition = {
+      type: conditionType,
+      status: isWhole ? ("True" as const) : ("False" as const),
+      reason: whole === undefined ? "TooLarge" : record.phase,
+      message:
+        whole === undefined
+          ? tooLarge
+          : (whatHalted(said, verdict) ?? pushSentence(verdict, evidence, waves)),
+      observedGeneration: generationOf(object),
+    };
+    const before = said === undefined ? [] : [said];
+    const conditions = setCondition(before, condition, this.#options.context.clock.now());
+    const isNews =
+      whole === undefined
+        ? stored !== undefined || said?.reason !== condition.reason
+        : stored === undefined || !isSame(stored, record) || takesWhole;
+    if (!isNews && conditions[0] === said) return undefined;
+    const rollout = whole === undefined ? {} : { rollout: { ...record, whole } };
+    return { fields: { ...rollout, conditions }, isNews };
+  }
+}
+
+/** What has halted a rollout is said as it was then: it need not be so any more. */
+function whatHalted(said: Condition | undefined, { record, why }: PushVerdict): string | undefined {
+  return why === "halted" && said?.reason === record.phase ? said.message : undefined;
+}
+
+/** Undefined if it is too large to be kept there. */
+function wholeOf(object: KubeObject, digest: string, document: FlagDocument): WholeVersion | undefined {
+  const encoded = encodeWhole(document);
+  return encoded === undefined ? undefined : { digest, generation: generationOf(object), document: encoded };
+}
+
+const tooLarge =
+  "The flags are for all agents at once: they are too large to be kept in the status beside the next version.";
+
+/** Undefined if some of it can't be served: the condition Accepted says why, and the proxies have nobody try it. */
+function wellFormed(object: KubeObject): FlagDocument | undefined {
+  try {
+    const { document, refused } = documentOfFeatureFlag(object);
+    return refused.length === 0 ? document : undefined;
+  } catch (error) {
+    if (error instanceof ProtocolError) return undefined;
+    throw error;
+  }
+}
+
+function settingsOf(rollout: FlagRollout): PushSettings {
+  const { waves, observe, maxRefusing, paused } = defaultedFlagRollout(rollout);
+  return {
+    waves: waves.toSorted((a, b) => a - b),
+    observeMs: milliseconds(observe),
+    maxRefusing,
+    isPaused: paused,
+  };
+}
+
+function generationOf({ metadata: { generation = 0 } }: KubeObject): number {
+  return generation;
+}
+
+/** But for the number of agents, which changes with each Pod. */
+function isSame(stored: FlagRolloutStatus, record: PushVerdict["record"]): boolean {
+  return (["digest", "phase", "wave", "reach", "forgiven", "resumed"] as const).every(
+    (field) => stored[field] === record[field],
+  );
+}

@@ -1,0 +1,212 @@
+import { expect } from "chai";
+import { nextPush, type PushInputs, type PushVerdict } from "./push-plan.js";
+import { digest, evidence, inputs, record, told, wholeDigest } from "./push.fixture.js";
+
+const settings = inputs().settings;
+const observed = { digest, wave: 1, peak: 2, settledMs: 1_000_000 - 60_000 };
+
+function shown({ record: { phase, wave, reach }, takesWhole, why }: PushVerdict): string {
+  return `${phase} ${wave} ${reach} ${why}${takesWhole ? " takes" : ""}`;
+}
+
+describe("the next step of a rollout", () => {
+  const cases: readonly (readonly [string, Partial<PushInputs>, string])[] = [
+    [
+      "takes the first version that it sees as the whole one",
+      { wholeDigest: undefined, before: undefined },
+      "Whole 3 0 first takes",
+    ],
+    ["is none while the newest version is the whole one", { digest: wholeDigest }, "Whole 3 0 whole"],
+    [
+      "has nobody try a version before each proxy knows it",
+      { before: undefined, evidence: evidence(told({ reach: 0, wave: 0 }), { subscribers: 1 }) },
+      "Progressing 0 0 unknown",
+    ],
+    [
+      "begins the first wave, of the percentage",
+      { before: undefined, evidence: evidence(told({ reach: 0, wave: 0 })) },
+      "Progressing 1 100 over",
+    ],
+    [
+      "begins the first wave with one agent where there are few",
+      { before: undefined, evidence: evidence(told({ reach: 0, wave: 0, lowest: 4_711 })) },
+      "Progressing 1 4712 over",
+    ],
+    [
+      "begins anew with another version",
+      { before: record({ digest: "other", wave: 2, reach: 1_000 }), evidence: evidence(told({ reach: 0 })) },
+      "Progressing 1 100 over",
+    ],
+    [
+      "waits until each proxy goes by the wave",
+      { evidence: evidence(told(), told({ reach: 0 })) },
+      "Progressing 1 100 unknown",
+    ],
+    [
+      "does not wait for a proxy without subscribers",
+      { evidence: evidence(told(), { subscribers: 0 }) },
+      "Progressing 1 100 observed",
+    ],
+    [
+      "waits until the agents of the wave have it",
+      { evidence: evidence(told({ current: 1 })), watch: observed },
+      "Progressing 1 100 behind",
+    ],
+    [
+      "waits for agents of the wave that have gone",
+      { evidence: evidence(told({ wave: 1, current: 1 })), watch: { ...observed, peak: 3 } },
+      "Progressing 1 100 away",
+    ],
+    [
+      "waits for an agent of the wave where none is left",
+      { evidence: evidence(told({ wave: 0, current: 0 })), watch: undefined },
+      "Progressing 1 100 away",
+    ],
+    ["observes the wave", { watch: { ...observed, settledMs: 940_001 } }, "Progressing 1 100 observed"],
+    [
+      "observes another wave from its beginning",
+      { watch: { ...observed, wave: 0 } },
+      "Progressing 1 100 observed",
+    ],
+    ["begins the next wave after the time of observation", { watch: observed }, "Progressing 2 1000 over"],
+    [
+      "begins no wave that has less than the one before",
+      { before: record({ reach: 4_712 }), evidence: evidence(told({ reach: 4_712 })), watch: observed },
+      "Progressing 2 4712 over",
+    ],
+    [
+      "is for all after the last wave",
+      {
+        before: record({ wave: 2, reach: 1_000 }),
+        evidence: evidence(told({ reach: 1_000 })),
+        watch: { ...observed, wave: 2 },
+      },
+      "Whole 3 0 over takes",
+    ],
+    [
+      "halts when agents refuse it, at once",
+      { evidence: evidence(told(), told({ refusals: 1, reach: 0 })), watch: observed },
+      "Halted 1 100 refused",
+    ],
+    [
+      "goes on with refusals that are allowed, by agents that do not have it",
+      {
+        settings: { ...settings, maxRefusing: 1 },
+        evidence: evidence(told({ refusals: 1, current: 1 })),
+        watch: observed,
+      },
+      "Progressing 2 1000 over",
+    ],
+    [
+      "stays halted when nobody refuses it any more",
+      { before: record({ phase: "Halted" }) },
+      "Halted 1 100 halted",
+    ],
+    [
+      "goes on after it was resumed, and forgives",
+      {
+        before: record({ phase: "Halted", resumed: "a" }),
+        resumed: "b",
+        evidence: evidence(told({ refusals: 2 })),
+      },
+      "Progressing 1 100 unknown",
+    ],
+    [
+      "halts again at one refusal more than was forgiven",
+      { before: record({ forgiven: 2 }), evidence: evidence(told({ refusals: 3 })) },
+      "Halted 1 100 refused",
+    ],
+    [
+      "goes on without agents that have gone, once it is resumed: with the next one",
+      { resumed: "b", evidence: evidence(told({ wave: 0, current: 0, lowest: 300 })), watch: observed },
+      "Progressing 1 301 unknown",
+    ],
+    ["pauses", { settings: { ...settings, isPaused: true }, watch: observed }, "Paused 1 100 paused"],
+    [
+      "halts while it is paused",
+      {
+        settings: { ...settings, isPaused: true },
+        before: record({ phase: "Paused" }),
+        evidence: evidence(told({ refusals: 1 })),
+      },
+      "Halted 1 100 refused",
+    ],
+    ["goes on after a pause", { before: record({ phase: "Paused" }) }, "Progressing 1 100 unknown"],
+    ["is given up", { isAborted: true }, "Aborted 0 0 aborted"],
+    [
+      "is given up while a proxy is silent",
+      { isAborted: true, before: record({ phase: "Halted" }), evidence: undefined },
+      "Aborted 0 0 aborted",
+    ],
+    [
+      "begins anew once it is not given up any more",
+      { before: record({ phase: "Aborted", wave: 0, reach: 0 }) },
+      "Progressing 0 0 unknown",
+    ],
+    [
+      "does nothing while a proxy is silent",
+      { evidence: undefined, watch: observed },
+      "Progressing 1 100 silent",
+    ],
+    [
+      "is for all at once where only those ask who can't try it",
+      { before: undefined, evidence: evidence(told({ agents: 0, wave: 0, current: 0 })) },
+      "Whole 3 0 nobody takes",
+    ],
+    [
+      "waits for agents where there were some",
+      { before: record({ phase: "Whole", digest: wholeDigest }), evidence: evidence() },
+      "Progressing 0 0 away",
+    ],
+    [
+      "waits before it believes that nobody asks",
+      { before: undefined, evidence: evidence() },
+      "Progressing 0 0 observed",
+    ],
+    [
+      "is for all where nobody has asked for the time of observation",
+      { before: undefined, evidence: evidence(), watch: { ...observed, wave: 0, peak: 0 } },
+      "Whole 3 0 nobody takes",
+    ],
+  ];
+  for (const [what, change, expected] of cases) {
+    it(what, () => {
+      expect(shown(nextPush(inputs(change)))).to.equal(expected);
+    });
+  }
+
+  it("remembers how many agents could try it, and what has resumed it", () => {
+    const { record: next } = nextPush(inputs({ evidence: evidence(told({ agents: 30 })) }));
+    expect(next.agents).to.equal(30);
+    const halted = nextPush(
+      inputs({
+        resumed: "now",
+        before: record({ resumed: "now" }),
+        evidence: evidence(told({ refusals: 1 })),
+      }),
+    );
+    expect(halted.record).to.include({ phase: "Halted", resumed: "now" });
+    const resumed = nextPush(
+      inputs({
+        ...halted,
+        before: halted.record,
+        resumed: "later",
+        evidence: evidence(told({ refusals: 4 })),
+      }),
+    );
+    expect(resumed.record).to.include({ phase: "Progressing", forgiven: 4, resumed: "later" });
+  });
+
+  it("looks again soon while it goes on, and not at all while somebody has to do something", () => {
+    const again = (change: Partial<PushInputs>): number | undefined => nextPush(inputs(change)).againMs;
+    expect(again({})).to.equal(5_000);
+    expect(again({ watch: { ...observed, settledMs: 941_500 } })).to.equal(1_500);
+    expect(again({ settings: { ...settings, isPaused: true } })).to.equal(5_000);
+    for (const change of [
+      { isAborted: true },
+      { digest: wholeDigest },
+      { before: record({ phase: "Halted" }) },
+    ] as const)
+      expect(again(change), JSON.stringify(change)).to.equal(undefined);
+  });
+});
