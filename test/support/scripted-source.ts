@@ -3,7 +3,10 @@ import { systemClock, type Clock } from "@bunting/runtime";
 import type { FlagSource, SourceSink, SourceVersion } from "@bunting/proxy/internal/source/flag-source.js";
 
 /** The version of the document's object. Default: resourceVersion counts up, and there is no uid. */
-export type ScriptedVersion = Pick<SourceVersion, "uid" | "generation" | "resourceVersion" | "readers">;
+export type ScriptedVersion = Pick<
+  SourceVersion,
+  "uid" | "generation" | "resourceVersion" | "readers" | "trial"
+>;
 
 interface Watch {
   readonly sink: SourceSink;

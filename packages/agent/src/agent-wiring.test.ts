@@ -106,6 +106,7 @@ const rows: { readonly [Name in keyof AgentOptions]: Row | "read before" | "igno
     with: { uri: ["grpc://proxy:8015"], tokenFile: "/token" },
     reaches: (made) => credentials(made)?.tokenOverPlaintext,
   },
+  instance: { value: "checkout-0", reaches: (made) => sources(made).pod?.instance },
   cacheDir: { value: "/cache", reaches: (made) => made.one("LastKnownGood").given[0].directory },
   staleAfter: { value: 4711, reaches: (made) => made.one("SourceFreshness").given[0].staleAfterMs },
   startWait: { value: 4711, reaches: (made) => made.one("StartLimits").given[0].startWaitMs },

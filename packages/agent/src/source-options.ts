@@ -65,6 +65,14 @@ export const sourceOptions = optionGroup(sourceGroup, {
       "Sends tokens of grpc sources over connections in plaintext too, where whoever can read the traffic can use them; for networks that encrypt it.",
     env: ["BUNTING_TOKEN_OVER_PLAINTEXT", "FLAGD_BUNTING_TOKEN_OVER_PLAINTEXT"],
   }),
+  instance: option({
+    type: text,
+    default: "",
+    describe:
+      "What the agent is called among those that ask a proxy for the same flags. By this name the proxy chooses who is the first to get a version that is pushed progressively; if empty, it is the name of the host, which in a Pod is the Pod's.",
+    group: sourceGroup,
+    env: ["BUNTING_INSTANCE"],
+  }),
   cacheDir: option({
     type: text,
     default: "",

@@ -32,14 +32,21 @@ describe("the hand-written codec of bunting.sync.v1", () => {
   it("encodes requests that the generated code decodes", () => {
     fc.assert(
       fc.property(text, text, optional(version), content, fc.boolean(), (topic, other, held, bytes, flag) => {
-        expect(read(encodeHello({ agent: topic, providerId: other })).hello).to.deep.equal({
-          agent: topic,
-          providerId: other,
+        const hello = {
           isProxy: undefined,
           readsFreshness: undefined,
-        });
+          instance: undefined,
+          readsTrials: undefined,
+        };
+        const names = { agent: topic, providerId: other };
+        expect(read(encodeHello(names)).hello).to.deep.equal({ ...names, ...hello });
+        const more = { isProxy: true, readsFreshness: true, instance: other, readsTrials: true };
+        expect(read(encodeHello({ ...names, ...more })).hello).to.deep.equal({ ...names, ...more });
         const subscribe = read(encodeSubscribe(topic, held && decodeVersion(encodeVersion(held)))).subscribe;
-        expect(subscribe).to.deep.equal({ topic, held });
+        expect(subscribe).to.deep.equal({ topic, held, trialDigest: undefined });
+        expect(read(encodeSubscribe(topic, undefined, bytes)).subscribe).to.deep.include({
+          trialDigest: bytes,
+        });
         const rejectedFlags = [
           { key: topic, reason: other },
           { key: other, reason: "" },

@@ -93,6 +93,17 @@ export interface History {
   readonly versions: readonly PastVersion[];
 }
 
+/** Sent to proxies only. */
+export interface TrialMessage {
+  readonly kind: "trial";
+  readonly topic: string;
+  /** Empty: no version is tried any more. */
+  readonly digest: Buffer;
+  readonly generation: number;
+  readonly reach: number;
+  readonly document: Buffer;
+}
+
 /** `unknown` is a message that a later proxy may send. Documents share memory with the message. */
 export type SyncResponse =
   | Unchanged
@@ -104,6 +115,7 @@ export type SyncResponse =
   | TierMessage
   | FreshnessMessage
   | History
+  | TrialMessage
   | { readonly kind: "heartbeat" }
   | { readonly kind: "unknown" };
 

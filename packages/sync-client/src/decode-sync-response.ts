@@ -74,6 +74,17 @@ const decoders: Readonly<Record<number, (message: Buffer) => SyncResponse>> = {
     };
   },
   10: decodeHistory,
+  11: (message) => {
+    const fields = new Fields(message);
+    return {
+      kind: "trial",
+      topic: fields.text(1),
+      digest: Buffer.from(fields.bytes(2)),
+      generation: fields.number(3),
+      reach: fields.number(4),
+      document: fields.bytes(5),
+    };
+  },
 };
 
 const staleCauses: Readonly<Record<number, StaleCause>> = {

@@ -17,19 +17,31 @@ export function encodeHello(hello: {
   readonly isProxy?: boolean;
   /** The client is no proxy, and is to be told whether the source can be followed. */
   readonly readsFreshness?: boolean;
+  /** What the client is called among others, whichever proxy it asks; absent: it tries no version that others do not have. */
+  readonly instance?: string;
+  /** The client is a proxy whose agents try versions. */
+  readonly readsTrials?: boolean;
 }): Buffer {
   const writer = new BinaryWriter().tag(1, len).fork();
   writer.tag(1, len).string(hello.agent);
   writer.tag(2, len).string(hello.providerId);
   if (hello.isProxy === true) writer.tag(3, WireType.Varint).bool(true);
   if (hello.readsFreshness === true) writer.tag(4, WireType.Varint).bool(true);
+  if (hello.instance !== undefined) writer.tag(5, len).string(hello.instance);
+  if (hello.readsTrials === true) writer.tag(6, WireType.Varint).bool(true);
   return finish(writer.join());
 }
 
-export function encodeSubscribe(topic: string, current: DocumentVersion | undefined): Buffer {
+/** @param trialDigest of the version that a proxy has its agents try */
+export function encodeSubscribe(
+  topic: string,
+  current: DocumentVersion | undefined,
+  trialDigest?: Buffer,
+): Buffer {
   const writer = new BinaryWriter().tag(2, len).fork();
   writer.tag(1, len).string(topic);
   if (current !== undefined) writer.tag(2, len).bytes(current.encoded);
+  if (trialDigest !== undefined) writer.tag(3, len).bytes(trialDigest);
   return finish(writer.join());
 }
 

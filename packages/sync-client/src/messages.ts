@@ -12,6 +12,7 @@ export {
   type StaleCause,
   type SyncResponse,
   type TierMessage,
+  type TrialMessage,
   type TopicError,
   type Unchanged,
   type VersionMessage,

@@ -10,6 +10,7 @@ export interface FlagObject {
   readonly kind: "FeatureFlag";
   readonly metadata: FlagObjectMeta;
   readonly spec?: unknown;
+  readonly status?: unknown;
 }
 
 export interface FlagObjectMeta {
@@ -27,6 +28,8 @@ export interface FlagObjectMeta {
 export interface PutOptions {
   readonly annotations?: Readonly<Record<string, string>>;
   readonly labels?: Readonly<Record<string, string>>;
+  /** Of the object, as a write of its own would set it. Absent: as before. */
+  readonly status?: unknown;
 }
 
 /**
@@ -44,7 +47,9 @@ export function nextObject(
   const metaChanged =
     toJson(current?.metadata.annotations) !== toJson(options.annotations) ||
     toJson(current?.metadata.labels) !== toJson(options.labels);
-  if (current !== undefined && !specChanged && !metaChanged) return current;
+  const { status = current?.status } = options;
+  const statusChanged = toJson(current?.status) !== toJson(status);
+  if (current !== undefined && !specChanged && !metaChanged && !statusChanged) return current;
   const now = wholeSeconds();
   const metadata: FlagObjectMeta = {
     ...(options.annotations === undefined ? {} : { annotations: options.annotations }),
@@ -57,7 +62,11 @@ export function nextObject(
     resourceVersion: String(identity.resourceVersion),
     uid: current?.metadata.uid ?? randomUUID(),
   };
-  return freeze({ apiVersion, kind: "FeatureFlag", metadata, ...(spec === undefined ? {} : { spec }) });
+  return freeze({
+    ...{ apiVersion, kind: "FeatureFlag", metadata },
+    ...(spec === undefined ? {} : { spec }),
+    ...(status === undefined ? {} : { status }),
+  });
 }
 
 /** A DELETED event carries the last state with the resourceVersion of the deletion. */

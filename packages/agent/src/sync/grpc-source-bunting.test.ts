@@ -1,3 +1,4 @@
+import { hostname } from "node:os";
 import { buntingSyncV1, encodeDocument, type FlagDocument } from "@bunting/protocol";
 import { frameMessage } from "@bunting/rpc";
 import { expect } from "chai";
@@ -89,7 +90,12 @@ describe("GrpcSource over bunting.sync.v1", () => {
       const hello = await stream.next("hello");
       expect(hello.providerId).to.equal("agent-7");
       expect(hello.agent).to.match(/^bunting-agent\/\d/);
-      expect(await stream.next("subscribe")).to.deep.equal({ topic, held: undefined });
+      expect(hello.instance).to.equal(hostname());
+      expect(await stream.next("subscribe")).to.deep.equal({
+        topic,
+        held: undefined,
+        trialDigest: undefined,
+      });
     });
 
     it("says what a proxy reports of its own source, on each stream anew", async () => {

@@ -1,3 +1,4 @@
+import { hostname } from "node:os";
 import {
   type CallEnd,
   callEnd,
@@ -25,8 +26,8 @@ import { TopicDocument, type NamedDocument } from "./topic-document.js";
 
 /** More than any proxy sends on a stream of one topic: after each version it waits for the ack. */
 const maxMessagesPerSecond = 1_000;
-/** The proxy's limit; it ends the stream of an agent that exceeds it. */
-const maxProviderIdBytes = 256;
+/** The proxy's limit of names; it ends the stream of an agent that exceeds it. */
+const maxNameBytes = 256;
 
 /** One stream. */
 export interface TopicStreamParts extends StreamParts {
@@ -105,8 +106,9 @@ export class TopicStream {
       ...parts,
       hello: encodeHello({
         agent: `bunting-agent/${version}`,
-        providerId: cutToBytes(this.#source.config.providerId, maxProviderIdBytes),
+        providerId: cutToBytes(this.#source.config.providerId, maxNameBytes),
         readsFreshness: true,
+        instance: cutToBytes(this.#instance, maxNameBytes),
       }),
       maxMessagesPerSecond,
       opened: () => {
@@ -129,9 +131,15 @@ export class TopicStream {
     return callSync(channel, call, signal).finally(() => cancelRetry());
   }
 
+  /** What the agent is called among others. */
+  get #instance(): string {
+    const { instance = "" } = this.#source.options.pod ?? {};
+    return instance === "" ? hostname() : instance;
+  }
+
   /** Messages for proxies are not sent to agents. */
   #count({ kind }: SyncResponse, bytes: number): void {
-    const known = kind === "tier" || kind === "history" ? "unknown" : kind;
+    const known = kind === "tier" || kind === "history" || kind === "trial" ? "unknown" : kind;
     this.#source.options.context.metrics.messageReceived(this.#source.config.sourceIndex, known, bytes);
   }
 

@@ -88,7 +88,11 @@ export function sourcesOf(
       },
     },
     context,
-    pod: { environment: process.env, serviceAccountDirectory: options.serviceAccountDirectory },
+    pod: {
+      environment: process.env,
+      serviceAccountDirectory: options.serviceAccountDirectory,
+      instance: options.instance,
+    },
     deletionPolicy: options.deletionPolicy,
     deletionGraceMs: options.deletionGrace,
     maxDocumentBytes,

@@ -20,6 +20,7 @@ const record: TopicRecord = {
   deletionPolicy: "keep",
   document: { flags: { __proto__x: { state: "ENABLED" }, "10": {}, "9": {} }, metadata: { a: 1 } },
 };
+const trial = { document: { flags: { f: { state: "DISABLED" } } }, digest: "ab", generation: 4, reach: 100 };
 const signed = (body: Buffer): EncodedRecord => ({ body, signature: Buffer.alloc(0) });
 const bodyOf = (head: unknown, rest: Buffer = Buffer.alloc(0)): Buffer =>
   Buffer.concat([Buffer.from(`${typeof head === "string" ? head : JSON.stringify(head)}\n`), rest]);
@@ -29,6 +30,13 @@ describe("RecordCodec", () => {
   const files = new TempDirectory();
   after(() => files.remove());
   const codec = new RecordCodec(10_000, () => RecordKeys.none, unlimitedRoom);
+
+  it("refuses to write a newer document that is too large", async () => {
+    const document = { flags: { f: { state: "x".repeat(10_000) } } };
+    expect(await codeOf(codec.encode({ ...record, trial: { ...trial, document } }))).to.equal(
+      "RECORD_TOO_LARGE",
+    );
+  });
 
   async function codeOf(promise: Promise<unknown>): Promise<string> {
     return promise.then(
@@ -44,6 +52,7 @@ describe("RecordCodec", () => {
 
   const kinds: readonly TopicRecord[] = [
     record,
+    { ...record, trial },
     { ...record, kind: "deleted" },
     { topic: "demo/flags", kind: "deleted", epoch: 2, resourceVersion: "0" },
     { topic: "demo/flags", kind: "missing", epoch: 2, resourceVersion: "7" },
@@ -99,7 +108,13 @@ describe("RecordCodec", () => {
   });
 
   for (const one of kinds) {
-    it(`reads what it wrote (${one.kind}, ${one.document === undefined ? "without" : "with"} a document)`, async () => {
+    const has =
+      one.document === undefined
+        ? "without a document"
+        : "trial" in one
+          ? "with two documents"
+          : "with a document";
+    it(`reads what it wrote (${one.kind}, ${has})`, async () => {
       expect(await codec.decode("demo/flags", await codec.encode(one))).to.deep.equal(one);
     });
   }
@@ -156,6 +171,21 @@ describe("RecordCodec", () => {
     ["with a head that is no JSON", bodyOf("{")],
     ["with a head that is null", bodyOf("null")],
     ["of a later format", bodyOf({ ...head, format: 2 })],
+    [
+      "with a trial that is none",
+      bodyOf({ ...head, bytes: 12, trial: { digest: "ab" } }, gzipSync('{"flags":{}}')),
+    ],
+    [
+      "with a trial whose document is none",
+      bodyOf(
+        {
+          ...head,
+          bytes: 12,
+          trial: { digest: "ab", reach: 1, bytes: 2, packed: gzipSync("[]").toString("base64") },
+        },
+        gzipSync('{"flags":{}}'),
+      ),
+    ],
     ["of an unknown kind", bodyOf({ ...head, kind: "other" })],
     ["without a document", bodyOf(head)],
     ["that is missing and has a document", bodyOf({ ...head, kind: "missing", bytes: 2 }, gzipSync("{}"))],

@@ -16,7 +16,7 @@ import { runInSlices, Semaphore, type DocumentRoom } from "@bunting/runtime";
 import { BackplaneError } from "../backplane-error.js";
 import { isPosition, requirePosition } from "./position.js";
 import type { RecordKeys } from "./record-keys.js";
-import type { TopicRecord } from "./topic-record.js";
+import type { RecordedTrial, TopicRecord } from "./topic-record.js";
 
 /** A record as it is in Redis. */
 export interface EncodedRecord {
@@ -38,6 +38,17 @@ interface Head {
   readonly bytes?: number;
   /** As JSON of a history. Releases from before there was one do not read it. */
   readonly history?: unknown;
+  /** Releases from before there was one do not read it, and have all agents keep the document. */
+  readonly trial?: TrialHead;
+}
+
+/** A newer document, in base64, in the head: it has no room for very large ones, and replicas watch these for themselves. */
+interface TrialHead {
+  readonly digest: string;
+  readonly reach: number;
+  readonly generation?: number;
+  readonly bytes: number;
+  readonly packed: string;
 }
 
 const format = 1;
@@ -84,12 +95,13 @@ export class RecordCodec {
   /** Rejects with RECORD_TOO_LARGE or RECORD_MALFORMED. */
   async encode(record: TopicRecord): Promise<EncodedRecord> {
     requirePosition(record);
-    const { document, history, ...fields } = { history: undefined, ...record };
+    const { document, history, trial, ...fields } = { history: undefined, trial: undefined, ...record };
     const text = document === undefined ? undefined : Buffer.from(encodeDocument(document));
     const bytes = text?.length ?? 0;
     if (bytes > this.#maxDocumentBytes)
       throw tooLarge(`its document has ${bytes} bytes`, this.#maxDocumentBytes);
-    const needed = { format, ...fields, ...(text === undefined ? {} : { bytes }) };
+    const tried = trial === undefined ? {} : { trial: await this.#packTrial(trial) };
+    const needed = { format, ...fields, ...(text === undefined ? {} : { bytes }), ...tried };
     const head = headWith(needed, history) ?? JSON.stringify(needed);
     if (head.length >= maxHeadBytes) throw tooLarge(`its head has ${head.length} characters`, maxHeadBytes);
     const packed = text === undefined ? Buffer.alloc(0) : await compress(text);
@@ -107,7 +119,7 @@ export class RecordCodec {
     const head = readHead(body.subarray(0, end));
     if (head.topic !== topic)
       throw new BackplaneError("RECORD_FOREIGN", "the record is one of another topic");
-    const { bytes, history, ...fields } = head;
+    const { bytes, history, trial, ...fields } = head;
     const packed = body.subarray(end + 1);
     if (bytes === undefined) {
       if (head.kind === "document" || packed.length > 0)
@@ -125,7 +137,22 @@ export class RecordCodec {
             return large;
           })
         : await read();
-    return { ...fields, document, ...this.#readHistory(head.kind, history) } as TopicRecord;
+    const tried =
+      trial === undefined || head.kind !== "document" ? {} : { trial: await this.#readTrial(trial) };
+    return { ...fields, document, ...this.#readHistory(head.kind, history), ...tried } as TopicRecord;
+  }
+
+  async #packTrial({ document, ...fields }: RecordedTrial): Promise<TrialHead> {
+    const text = Buffer.from(encodeDocument(document));
+    if (text.length > this.#maxDocumentBytes)
+      throw tooLarge(`its newer document has ${text.length} bytes`, this.#maxDocumentBytes);
+    return { ...fields, bytes: text.length, packed: (await compress(text)).toString("base64") };
+  }
+
+  async #readTrial({ packed, bytes, ...fields }: TrialHead): Promise<RecordedTrial> {
+    if (bytes > this.#maxDocumentBytes)
+      throw tooLarge(`its newer document has ${bytes} bytes`, this.#maxDocumentBytes);
+    return { ...fields, document: await this.#readDocument(Buffer.from(packed, "base64"), bytes) };
   }
 
   /** The history; left out if it is malformed or has no room, because a record is usable without. */
@@ -198,6 +225,7 @@ function readHead(bytes: Buffer): Head {
     isOptional(head.generation, (generation) => Number.isSafeInteger(generation)) &&
     isOptional(head.bytes, (length) => Number.isSafeInteger(length) && (length as number) >= 0) &&
     isOptional(head.deletionPolicy, (policy) => ["keep", "empty", "close"].includes(policy as string)) &&
+    isOptional(head.trial, isTrial) &&
     isOptional(
       head.readers,
       (readers) => Array.isArray(readers) && readers.every((one) => typeof one === "string"),
@@ -215,8 +243,23 @@ function readHead(bytes: Buffer): Head {
     "deletionPolicy",
     "bytes",
     "history",
+    "trial",
   ];
   return Object.fromEntries(Object.entries(head).filter(([name]) => known.includes(name))) as unknown as Head;
+}
+
+function isTrial(value: unknown): boolean {
+  const { digest, reach, generation, bytes, packed } = (value ?? {}) as Partial<
+    Record<keyof TrialHead, unknown>
+  >;
+  const isCount = (count: unknown): boolean => Number.isSafeInteger(count) && (count as number) >= 0;
+  return (
+    typeof digest === "string" &&
+    typeof packed === "string" &&
+    isCount(reach) &&
+    isCount(bytes) &&
+    isOptional(generation, isCount)
+  );
 }
 
 function isOptional(value: unknown, check: (value: unknown) => boolean): boolean {

@@ -22,6 +22,8 @@ export type TopicRecord = RecordPosition & {
         readonly history?: readonly PastVersion[];
         readonly uid?: string;
         readonly generation?: number;
+        /** A newer document, which only some agents are to have yet; absent without one, and in records of earlier releases. */
+        readonly trial?: RecordedTrial;
       }
     | {
         readonly kind: "deleted";
@@ -36,6 +38,15 @@ export type TopicRecord = RecordPosition & {
         readonly generation?: undefined;
       }
   );
+
+/** A version that is pushed progressively. */
+export interface RecordedTrial {
+  readonly document: FlagDocument;
+  readonly digest: string;
+  readonly generation?: number;
+  /** Agents with a lower bucket are to have it. */
+  readonly reach: number;
+}
 
 /** A record with its metadata in Redis. Ages are by the clock of Redis alone, because the clocks of replicas differ. */
 export interface StoredRecord {

@@ -1,5 +1,7 @@
+import type { TrialCounts } from "../source/trial.js";
 import type { Topic } from "../topic/topic.js";
 import { isAbsent } from "../topic/topic-state.js";
+import { trialCounts } from "../topic/trial-counts.js";
 import { refusedDocument } from "./status/topic-rows.js";
 
 /**
@@ -28,6 +30,8 @@ export interface AgentsOfTopic {
   readonly current: number;
   /** Agents that refuse some of it, of those that say so. */
   readonly refusing: number;
+  /** A newer version, which some of them try; `generation` and `current` are about that one. Absent while all are served the same. */
+  readonly trial?: TrialCounts;
 }
 
 /** Topics of a page: what is said of one has 2.5 KB at most, and the operator reads answers of up to 4 MB. */
@@ -52,15 +56,20 @@ export function agentCounts(topics: Iterable<Topic>, from?: number): AgentCounts
 function agentsOf(topic: Topic): AgentsOfTopic {
   const { key, state, newest, size, convergence, acks } = topic;
   const refused = refusedDocument(topic);
-  const { uid, generation } = newest?.version ?? {};
+  const trial = trialCounts(topic);
+  const { uid, generation } = (topic.trial?.snapshot ?? newest)?.version ?? {};
+  const tried = trial === undefined ? {} : { trial };
+  const subscribers = size + (topic.trial?.size ?? 0);
+  const current = newest === undefined ? 0 : size - convergence.behind;
   return {
     topic: key,
     ...(uid === undefined ? {} : { uid }),
     ...(generation === undefined ? {} : { generation }),
     ...(state.kind === "stale" ? { stale: true } : {}),
     ...(refused === undefined ? {} : { refused }),
-    subscribers: size,
-    current: newest === undefined ? 0 : size - convergence.behind,
-    refusing: acks.refusing,
+    subscribers,
+    current: trial === undefined ? current : trial.current,
+    refusing: acks.refusing + (topic.trial?.acks.refusing ?? 0),
+    ...tried,
   };
 }

@@ -1,5 +1,6 @@
 import type { BackplaneReport } from "../source/backplane/backplane-metrics.js";
 import type { WatchCounts } from "../source/kubernetes/watch-metrics.js";
+import type { TrialCounts } from "../source/trial.js";
 import type { FlagRejection } from "../topic/topic-acks.js";
 import { timesOf, type StatusParts } from "./status/read-status.js";
 import { lateSubscribers, leftSubscribers } from "./status/late-subscribers.js";
@@ -8,6 +9,7 @@ import { refusedDocument } from "./status/topic-rows.js";
 import type { LateSection, LateSubscriber } from "./status/status-view.js";
 import type { Topic } from "../topic/topic.js";
 import { standing } from "../topic/topic-state.js";
+import { trialCounts } from "../topic/trial-counts.js";
 
 /** The content of /status: names of topics, readers and late subscribers, versions and counts, but no flags. */
 export interface StatusReport {
@@ -77,6 +79,8 @@ export interface TopicReport {
   readonly refusing?: number;
   /** Flags that agents refuse now; without a flag, whole versions. */
   readonly rejections?: readonly FlagRejection[];
+  /** A newer version, which only some agents are to have yet; absent without one. */
+  readonly trial?: TrialCounts;
 }
 
 export function statusReport(parts: StatusParts, seesReaders: boolean): StatusReport {
@@ -132,11 +136,12 @@ function lateReport({ total, shown }: LateSection, nowMs: number, seesSubscriber
 function topicReport(topic: Topic, nowMs: number): TopicReport {
   const { key, state, newest, size, convergence, acks } = topic;
   const rejections = [...acks.rejections].filter((rejection) => rejection.subscribers > 0);
+  const trial = trialCounts(topic);
   return {
     topic: key,
     state: state.kind,
     ...(state.kind === "stale" ? { standing: standing(state).kind, staleReason: state.reason.message } : {}),
-    subscribers: size,
+    subscribers: size + (topic.trial?.size ?? 0),
     ...(newest === undefined
       ? {}
       : {
@@ -159,6 +164,7 @@ function topicReport(topic: Topic, nowMs: number): TopicReport {
     ...(acks.held.size === 0 ? {} : { held: Object.fromEntries(acks.held) }),
     ...(acks.refusing === 0 ? {} : { refusing: acks.refusing }),
     ...(rejections.length === 0 ? {} : { rejections }),
+    ...(trial === undefined ? {} : { trial }),
   };
 }
 

@@ -1,5 +1,6 @@
 import type { FlagDocument, JsonObject, PastVersion, Readers, TopicKey } from "@bunting/protocol";
 import type { Runnable } from "@bunting/runtime";
+import type { Trial, TrialCounts } from "./trial.js";
 
 /**
  * The source of flag documents: a cluster (`KubernetesSource`), a directory (`DirectorySource`) or other proxies
@@ -43,6 +44,8 @@ export interface SourceSink {
   readonly history?: readonly PastVersion[] | undefined;
   /** The flags of the last document, for those that a later one has in a form that can't be served. Absent if the sink keeps none. */
   flags?(): JsonObject | undefined;
+  /** How the version of the last report's `trial` fares with agents. Undefined without one; absent if the sink has no agents. */
+  trialCounts?(): TrialCounts | undefined;
   /** @throws if a document can't be encoded; the topic is then unchanged, and the source reports it as stale for that reason */
   report(report: SourceReport): void;
 }
@@ -85,4 +88,6 @@ export interface SourceVersion {
   readonly isUnconfirmed?: true;
   /** The readers that this version of the object names; empty without any. Absent if the source reports none with versions. */
   readonly readers?: Readers;
+  /** The object has a newer document, which only some agents are to have yet; absent otherwise. */
+  readonly trial?: Trial;
 }

@@ -17,6 +17,18 @@ export class AcknowledgedVersion {
     this.#acks = acks;
   }
 
+  /** Counts in other acks from now on: the agent has another subscription, and the version that it had. Returns as `refuse`. */
+  move(connection: TransportSession, acks: TopicAcks | undefined): number {
+    const digest = this.#digest;
+    const lostDigest = this.#lostDigest;
+    const flags = this.refuse(connection, digest, []);
+    this.acknowledge("");
+    this.#acks = acks;
+    this.acknowledge(digest);
+    this.#lostDigest = lostDigest;
+    return flags;
+  }
+
   /** Empty if the agent has none, or it is unknown which. */
   get digest(): string {
     return this.#digest;

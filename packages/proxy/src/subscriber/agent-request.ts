@@ -15,6 +15,7 @@ const maxRejectedFlags = 1_000;
 /** Kept length of a rejected flag's key. */
 export const maxKeyCharacters = 256;
 const digestBytes = [0, 32];
+const none = Buffer.alloc(0);
 
 /**
  * Decodes a message of an agent and checks its limits: agents are not trusted, and parts of their messages are kept or logged. Undefined for
@@ -29,10 +30,12 @@ export function readAgentRequest(bytes: Uint8Array): AgentRequest | undefined {
     case "hello":
       textAtMost(maxNameBytes, message.value.agent, "agent");
       textAtMost(maxNameBytes, message.value.providerId, "provider_id");
+      textAtMost(maxNameBytes, message.value.instance ?? "", "instance");
       break;
     case "subscribe":
       textAtMost(maxTopicBytes, message.value.topic, "topic");
       checkVersion(message.value.held);
+      checkDigest(message.value.trialDigest ?? none, "trial_digest");
       break;
     case "unsubscribe":
       textAtMost(maxTopicBytes, message.value.topic, "topic");
@@ -50,6 +53,9 @@ export function readAgentRequest(bytes: Uint8Array): AgentRequest | undefined {
       checkDigest(message.value.heldDigest, "held_digest");
       textAtMost(maxNackReasonBytes, message.value.reason, "reason");
       break;
+    case "trialReport":
+      checkReport(message.value);
+      break;
     case undefined:
   }
   return message;
@@ -61,6 +67,15 @@ function decode(bytes: Uint8Array): AgentRequest | undefined {
   } catch (cause) {
     throw abuse("the message is not a SyncRequest", { cause });
   }
+}
+
+function checkReport(report: buntingSyncV1.TrialReport): void {
+  const { reach, agents, lowest = 0, wave, current, refusals } = report;
+  textAtMost(maxTopicBytes, report.topic, "topic");
+  checkDigest(report.digest, "digest");
+  textAtMost(maxReasonBytes, report.reason, "the reason of a report");
+  if (reach < -1 || [agents, lowest, wave, current, refusals].some((count) => count < 0))
+    throw abuse("a report of a trial has a negative number");
 }
 
 function checkVersion(version: buntingSyncV1.Version | undefined): void {

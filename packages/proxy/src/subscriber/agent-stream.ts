@@ -2,6 +2,7 @@ import type { Identity } from "@bunting/identity";
 import type { ResponseStream, RpcStatus, TransportSession } from "@bunting/rpc";
 import type { Admission, Admitted } from "../access/access.js";
 import type { ProxyError } from "../proxy-error.js";
+import { instanceOf } from "../topic/trial-bucket.js";
 import type { AgentProgram } from "./agent-programs.js";
 import { abuse, readAgentRequest, type AgentRequest } from "./agent-request.js";
 import type { AgentStreamContext } from "./agent-stream-context.js";
@@ -28,9 +29,11 @@ export class AgentStream implements TopicsOwner, Requester, Admitted {
   #admission: Admission | undefined;
   /** The agent's `hello`. */
   #program: AgentProgram | undefined;
+  instance: number | undefined;
   /** The `hello` was that of a proxy. */
   isProxy = false;
   readsFreshness = false;
+  readsTrials = false;
 
   constructor(context: AgentStreamContext, out: ResponseStream) {
     this.#context = context;
@@ -189,11 +192,16 @@ export class AgentStream implements TopicsOwner, Requester, Admitted {
       case "hello":
         this.#program = this.#context.programs.enter(request.value.agent);
         this.isProxy = request.value.isProxy === true;
+        this.instance = this.isProxy ? undefined : instanceOf(request.value.instance);
+        this.readsTrials = this.isProxy && request.value.readsTrials === true;
         this.readsFreshness = this.isProxy || request.value.readsFreshness === true;
         this.tierChanged();
         return;
       case "subscribe":
         if (admission !== undefined) this.#topics.subscribe(request.value, admission);
+        return;
+      case "trialReport":
+        this.#topics.of(request.value.topic)?.trials?.take(request.value);
         return;
       default:
         this.#answer(request);

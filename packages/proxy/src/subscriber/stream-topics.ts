@@ -56,14 +56,16 @@ export class StreamTopics {
   }
 
   /** @throws RpcError if the stream is subscribed already. */
-  subscribe({ topic: selector, held }: buntingSyncV1.Subscribe, admission: Admission): void {
+  subscribe({ topic: selector, held, trialDigest }: buntingSyncV1.Subscribe, admission: Admission): void {
     const { maxTopics, parseTopic, statusOf, limitReached } = this.#context;
     const { connection } = this.#owner;
     try {
       const topic = parseTopic(selector);
       if (this.of(topic) !== undefined) throw abuse(`this stream is subscribed to ${topic} already`);
       if (this.#size < maxTopics) {
-        this.#authorize(new TopicSubscriber(this.#context, this.#owner, topic), admission, held);
+        const subscriber = new TopicSubscriber(this.#context, this.#owner, topic);
+        if (trialDigest !== undefined) subscriber.trials?.hasOther();
+        this.#authorize(subscriber, admission, held);
         return;
       }
       const message = `a stream has at most ${maxTopics} topics; open another one`;

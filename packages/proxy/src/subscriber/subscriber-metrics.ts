@@ -21,6 +21,7 @@ const agentMessageKinds = [
   "tier",
   "freshness",
   "history",
+  "trial",
 ] as const;
 export type AgentMessageKind = (typeof agentMessageKinds)[number];
 
@@ -45,7 +46,7 @@ export const subscriberMetrics = defineMetrics({
   agentMessage: sizedCounter(
     [
       "bunting_proxy_subscriber_messages_total",
-      "Messages of bunting.sync.v1 written, by kind: unchanged, delta, snapshot, missing, deleted, topic_error or heartbeat; to other proxies also tier, freshness and history.",
+      "Messages of bunting.sync.v1 written, by kind: unchanged, delta, snapshot, missing, deleted, topic_error or heartbeat; to other proxies also tier, freshness, history and trial.",
     ],
     [
       "bunting_proxy_subscriber_message_bytes_total",

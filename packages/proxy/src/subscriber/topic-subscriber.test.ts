@@ -47,6 +47,8 @@ function useSubscriber(isProxy: boolean, versions: number, subscribedAtMs = 0) {
   const owner = {
     connection,
     program: "",
+    instance: undefined,
+    readsTrials: isProxy,
     isProxy,
     readsFreshness: isProxy,
     identity: undefined,

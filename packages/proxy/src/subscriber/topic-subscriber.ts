@@ -9,9 +9,11 @@ import type { FreshnessNotice } from "../topic/freshness-notice.js";
 import type { Subscriber, Subscription } from "../topic/subscription.js";
 import type { Tombstone } from "../topic/tombstone.js";
 import { documentOf, type TopicView } from "../topic/topic-view.js";
+import { bucketOf } from "../topic/trial-bucket.js";
 import type { VersionAnswer } from "./agent-request.js";
 import { AcknowledgedVersion, namedRefusals } from "./acknowledged-version.js";
 import type { DueTopic } from "./due-topics.js";
+import { ProxyTrials } from "./proxy-trials.js";
 import { ResumeGuard, type HeldBack } from "./resume-guard.js";
 import type { AgentMessageKind } from "./subscriber-metrics.js";
 import { eventOf, next, nextDelivery, type TopicDelivery, type DeliveryEvent } from "./topic-delivery.js";
@@ -21,8 +23,12 @@ export interface SubscriberOwner {
   readonly connection: TransportSession;
   readonly program: string | undefined;
   readonly identity: Identity | undefined;
+  /** What the agent is called among others, as `instanceOf` keeps it; undefined if it does not say. */
+  readonly instance: number | undefined;
   /** The peer is another proxy. */
   readonly isProxy: boolean;
+  /** The peer is a proxy whose agents try versions. */
+  readonly readsTrials: boolean;
   /** The peer is told whether the source can be followed. */
   readonly readsFreshness: boolean;
   /** The subscriber may have something to send: `next` is called when its turn comes. */
@@ -83,6 +89,8 @@ export class TopicSubscriber implements Subscriber, Starter, DueTopic<TopicSubsc
   #publishedMs: number | undefined;
   /** What was said last about the source; undefined if nothing was. */
   #toldFreshness: FreshnessNotice | undefined;
+  /** Undefined until they are asked for. */
+  #trials: ProxyTrials | undefined;
   /** The digest that the last history leads to, and the number of histories since the last version; undefined if none. */
   #sentHistory: { readonly to: string; readonly count: number } | undefined;
 
@@ -106,6 +114,11 @@ export class TopicSubscriber implements Subscriber, Starter, DueTopic<TopicSubsc
 
   get readsFreshness(): boolean {
     return this.#owner.readsFreshness;
+  }
+
+  /** Undefined unless the peer is a proxy whose agents try versions. */
+  get trials(): ProxyTrials | undefined {
+    return this.#owner.readsTrials ? (this.#trials ??= new ProxyTrials(this.topic)) : undefined;
   }
 
   /** Starts to serve a subscription. `held` is the version that the agent resumes from. */
@@ -138,6 +151,21 @@ export class TopicSubscriber implements Subscriber, Starter, DueTopic<TopicSubsc
 
   get subscription(): Subscription | undefined {
     return this.#subscription;
+  }
+
+  get bucket(): number | undefined {
+    const { instance } = this.#owner;
+    return instance === undefined ? undefined : bucketOf(this.topic, instance);
+  }
+
+  move(to: Subscription): void {
+    const from = this.#subscription;
+    this.#subscription = to;
+    this.#context.metrics.rejectedFlags(this.#held.move(this.connection, to.acks));
+    // What it refused may be due there once more, and counts anew.
+    this.#delivery.refused = "";
+    from?.close();
+    this.wake();
   }
 
   get lastDigest(): string {
@@ -180,7 +208,7 @@ export class TopicSubscriber implements Subscriber, Starter, DueTopic<TopicSubsc
         case "tombstone":
           return this.#announce(view.tombstone);
         case "freshness":
-          return this.#freshness(subscription.freshness);
+          return this.#freshness(subscription.freshness) ?? this.trials?.next(subscription);
       }
     }
   }

@@ -1,11 +1,13 @@
 import type { Identity } from "@bunting/identity";
 import type { TopicKey } from "@bunting/protocol";
+import type { TrialCounts } from "../source/trial.js";
 import type { TransportSession } from "@bunting/rpc";
 import type { ProxyError } from "../proxy-error.js";
 import type { Snapshot } from "../snapshot/snapshot.js";
 import type { FreshnessNotice } from "./freshness-notice.js";
 import type { TopicAcks } from "./topic-acks.js";
 import { startingView, type TopicView } from "./topic-view.js";
+import type { TrialNotice } from "./trial-notice.js";
 
 /** The receiver of a subscription. Its methods return at once and do not throw. */
 export interface Subscriber {
@@ -27,10 +29,16 @@ export interface Subscriber {
   readonly lastDigest?: string;
   /** Who the caller is; undefined if it is anonymous. */
   readonly identity?: Identity | undefined;
+  /** Of another proxy whose agents try versions: it is woken when that changes. What it has said last of how a version fares with them. */
+  readonly trials?: { readonly report: TrialCounts | undefined } | undefined;
+  /** Place among the agents of the topic, by which some get a new version before others. Undefined for who gets versions that all are to have. */
+  readonly bucket?: number | undefined;
   /** The view may have changed: look at it now, or when the write under way is done. */
   wake(): void;
   /** The topic ends this subscription; there is nothing to take any more. */
   refuse(error: ProxyError): void;
+  /** Takes another subscription to the same topic in place of the one that it has. Who has none stays where it is. */
+  move?(to: Subscription): void;
 }
 
 /** The versions that a subscriber does not have. */
@@ -46,6 +54,8 @@ export interface SubscribedTopic {
   readonly view: TopicView;
   /** Whether the source can be followed; undefined if it always could. */
   readonly freshness?: FreshnessNotice | undefined;
+  /** A newer version, which some are to try; undefined while there is none. */
+  readonly trial?: { readonly notice: TrialNotice } | undefined;
   /** The sequence of the newest snapshot. */
   readonly sequence: number;
   readonly acks: TopicAcks;
@@ -81,6 +91,11 @@ export class Subscription {
     this.#settledSequence = topic.sequence;
   }
 
+  /** Undefined after the end. */
+  get topic(): SubscribedTopic | undefined {
+    return this.#topic;
+  }
+
   /** The topic's present view, taken or not; empty after the end. */
   get view(): TopicView {
     return this.#topic?.view ?? startingView;
@@ -89,6 +104,11 @@ export class Subscription {
   /** Whether the topic's source can be followed; undefined if it always could. */
   get freshness(): FreshnessNotice | undefined {
     return this.#topic?.freshness;
+  }
+
+  /** Of the version that agents of other proxies are to try; undefined without one. */
+  get trialNotice(): TrialNotice | undefined {
+    return this.#topic?.trial?.notice;
   }
 
   /** Receives the acks, for protocols that have them. */

@@ -13,6 +13,10 @@ export const topicMetrics = defineMetrics({
     "bunting_proxy_topic_held_subscribers",
     "Subscribers that wait because there is nothing to serve them: their FeatureFlag does not exist, or is not read yet.",
   ),
+  trialSubscribers: upDownCounter(
+    "bunting_proxy_topic_trial_subscribers",
+    "Agents that are given a version which others are not to have yet (spec.rollout).",
+  ),
   snapshotPublished: sizedCounter(
     ["bunting_proxy_snapshot_published_total", "Snapshots that became the newest of their topic."],
     [

@@ -5,6 +5,7 @@ import { ProxyError } from "../proxy-error.js";
 import type { ProxyMetrics } from "../proxy-metrics.js";
 import type { FlagSource } from "../source/flag-source.js";
 import { FanOut } from "./fan-out.js";
+import { StagedTopic } from "./staged-topic.js";
 import type { Subscriber, Subscription } from "./subscription.js";
 import type { LostSubscribers, TopicPolicies } from "./topic-options.js";
 import { Topic } from "./topic.js";
@@ -30,6 +31,7 @@ export interface TopicRegistryOptions extends TopicPolicies {
 const maxRefusing = 512;
 
 interface Entry {
+  readonly staged: StagedTopic;
   readonly topic: Topic;
   /** Ends the topic's watch. */
   readonly abort: AbortController;
@@ -97,10 +99,10 @@ export class TopicRegistry implements Runnable {
     entry.cancelLinger = undefined;
     this.#refusing.delete(entry);
     try {
-      return entry.topic.subscribe(subscriber);
+      return entry.staged.subscribe(subscriber);
     } finally {
       // The topic is kept: the refused subscriber tries again soon, without a new watch or another warning.
-      if (entry.topic.size === 0) this.#idle(key);
+      if (entry.staged.size === 0) this.#idle(key);
     }
   }
 
@@ -127,20 +129,17 @@ export class TopicRegistry implements Runnable {
     const { source, quota, ...options } = this.#options;
     const onIdle = (): void => this.#idle(key);
     const charge = quota?.open();
+    const fanOut = this.#fanOut;
+    const context = { ...options.context, log: this.#log };
+    const topic = new Topic({ ...options, key, fanOut, context, charge, onIdle });
     const entry: Entry = {
-      topic: new Topic({
-        ...options,
-        key,
-        fanOut: this.#fanOut,
-        context: { ...options.context, log: this.#log },
-        charge,
-        onIdle,
-      }),
+      staged: new StagedTopic({ topic, fanOut, context, lost: options.lost, onIdle }),
+      topic,
       abort: new AbortController(),
       cancelLinger: undefined,
     };
     this.#entries.set(key, entry);
-    source.watch(key, entry.topic, entry.abort.signal, this.#peerOf(connection));
+    source.watch(key, entry.staged, entry.abort.signal, this.#peerOf(connection));
     return entry;
   }
 
@@ -156,7 +155,8 @@ export class TopicRegistry implements Runnable {
   /** A topic has lost its last subscriber: it lingers if it has a document, or a refusal, for the next one. */
   #idle(key: TopicKey): void {
     const entry = this.#entries.get(key);
-    if (entry === undefined) return;
+    // Those that try a new version are not the topic's own, and keep it.
+    if (entry === undefined || entry.staged.size > 0) return;
     const { topic } = entry;
     if (topic.sequence > 0) this.#linger(key, entry);
     else if (topic.refusesSubscribers) this.#refuse(key, entry);
@@ -190,6 +190,6 @@ export class TopicRegistry implements Runnable {
     this.#refusing.delete(entry);
     entry.cancelLinger?.();
     entry.abort.abort();
-    entry.topic.close();
+    entry.staged.close();
   }
 }

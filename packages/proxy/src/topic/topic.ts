@@ -38,6 +38,7 @@ import {
   type TopicState,
 } from "./topic-state.js";
 import { TopicSubscribers } from "./topic-subscribers.js";
+import type { TopicTrial } from "./topic-trial.js";
 import { startingView, viewOf, type TopicView } from "./topic-view.js";
 import { VersionHistory } from "./version-history.js";
 
@@ -52,6 +53,8 @@ export class Topic implements SourceSink, SubscribedTopic {
   readonly acks: TopicAcks;
   readonly charge: TopicCharge | undefined;
   readonly versions = new VersionHistory();
+  /** A newer version, and those that try it; set by StagedTopic. */
+  trial: TopicTrial | undefined;
   readonly #options: TopicOptions;
   readonly #log: TopicLog;
   readonly #subscribers: TopicSubscribers;
@@ -112,7 +115,7 @@ export class Topic implements SourceSink, SubscribedTopic {
     return this.#readers;
   }
 
-  /** Number of subscriptions. */
+  /** Number of subscriptions; those of the trial are not among them. */
   get size(): number {
     return this.#subscribers.size;
   }

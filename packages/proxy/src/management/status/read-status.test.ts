@@ -1,6 +1,6 @@
 import { expect } from "chai";
 import { identityName, type Identity } from "@bunting/identity";
-import type { FlagDocument, TopicKey } from "@bunting/protocol";
+import { atOnce, digestingDocument, type FlagDocument, type TopicKey } from "@bunting/protocol";
 import type { TransportSession } from "@bunting/rpc";
 import { createLogger } from "@bunting/runtime";
 import { cpuGrowth } from "@bunting/test/support/cpu-growth.js";
@@ -165,6 +165,20 @@ describe("readStatus", () => {
     source.missing(b);
     await turn();
     expect(of("10.0.0.1"), "there is nothing to have").to.deep.equal([2, 2]);
+  });
+
+  it("counts for the operator who has a version that others are not to have yet, in place of what is served to all", () => {
+    const { source, parts, subscribe } = useStatus();
+    const key = "demo/a" as TopicKey;
+    subscribe(key);
+    const document = version(2);
+    const digest = atOnce(digestingDocument(document));
+    const trial = { document, digest, reach: 100, generation: 8 };
+    source.publish(key, version(1), { uid: "u", generation: 7, trial });
+    const counts = { digest, reach: 100, agents: 0, wave: 0, current: 0, refusals: 0 };
+    const served = { topic: key, uid: "u", generation: 8, subscribers: 1, current: 0, refusing: 0 };
+    expect(agentCounts(parts.topics())).to.deep.equal({ topics: [{ ...served, trial: counts }] });
+    expect(statusReport(parts, false).topics[0]?.trial).to.deep.equal(counts);
   });
 
   it("tells what is shared with other replicas, and nothing of that for a proxy alone", () => {

@@ -100,7 +100,7 @@ function overview(
   let invalidReason: string | undefined;
   for (const topic of parts.topics()) {
     counts[topic.state.kind]++;
-    subscribers += topic.size;
+    subscribers += topic.size + (topic.trial?.size ?? 0);
     if (hasRefusals(topic)) refused++;
     const reason = refusedDocument(topic);
     if (reason !== undefined) invalid++;

@@ -411,6 +411,7 @@ class Model {
       case "tier":
       case "freshness":
       case "history":
+      case "trial":
         throw new Error("an agent was told what is for proxies");
       default: {
         if (how === "drop") return;

@@ -102,6 +102,7 @@ export function knownOf({ record }: StoredRecord, noticedMs: number): Known {
     ...{ noticedMs, resourceVersion, ...identityOf(uid, generation) },
     // Without a list, as from earlier releases, this replica's own watch says whom it is shared with.
     ...(readers === undefined ? {} : { readers: new Set(readers) }),
+    ...(record.trial === undefined ? {} : { trial: record.trial }),
   };
   return { ...at, kind, document: record.document, version, history: record.history };
 }
@@ -110,11 +111,12 @@ export function storedRecordOf(topic: TopicKey, known: Known): TopicRecord {
   const { epoch, resourceVersion, version } = known;
   const at = { topic, epoch, resourceVersion };
   if (known.kind !== "document") return { ...at, kind: known.kind };
-  const { uid, generation, readers } = version;
+  const { uid, generation, readers, trial } = version;
   return {
     ...{ ...at, kind: known.kind, document: known.document, ...identityOf(uid, generation) },
     ...(known.history === undefined ? {} : { history: known.history }),
     ...(readers === undefined ? {} : { readers: [...readers] }),
+    ...(trial === undefined ? {} : { trial }),
   };
 }
 

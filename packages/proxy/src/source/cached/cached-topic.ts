@@ -3,6 +3,7 @@ import type { Clock } from "@bunting/runtime";
 import { ProxyError } from "../../proxy-error.js";
 import type { DocumentReport, SourceSink, SourceVersion, SourceReport } from "../flag-source.js";
 import { historyAfter } from "../history-after.js";
+import type { TrialCounts } from "../trial.js";
 import type { CopiedDocument } from "./copied-document.js";
 import type { TopicCopies } from "./topic-copies.js";
 
@@ -56,6 +57,10 @@ export class CachedTopic implements SourceSink {
 
   flags(): JsonObject | undefined {
     return this.#options.sink.flags?.();
+  }
+
+  trialCounts(): TrialCounts | undefined {
+    return this.#options.sink.trialCounts?.();
   }
 
   open(): void {

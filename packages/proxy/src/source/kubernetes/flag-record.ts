@@ -6,11 +6,13 @@ import {
   withEarlierFlags,
   type Readers,
   type TopicKey,
+  type WrittenDocument,
 } from "@bunting/protocol";
 import type { Clock } from "@bunting/runtime";
 import { ProxyError } from "../../proxy-error.js";
 import type { SourceSink, SourceVersion } from "../flag-source.js";
 import type { KubernetesLog } from "./kubernetes-log.js";
+import { hasRollout, StagedFlagsReader, trialOf, type StagedFlags } from "./staged-flags.js";
 import { clusterKey, namespaceKey, partsOfKey, type WatchKey } from "./watch-key.js";
 
 export interface FlagRecordOptions {
@@ -48,6 +50,8 @@ export class FlagRecord implements WatchRequest {
   #isStale = false;
   /** The version that was reported last; undefined after its deletion was. */
   #reported: ReportedVersion | undefined;
+  /** Undefined until the FeatureFlag has `spec.rollout`. */
+  #stages: StagedFlagsReader | undefined;
   #lastReadMs: number | undefined;
   readonly #awaiting = new Set<{ readonly sinceMs: number; readonly done: () => void }>();
 
@@ -165,7 +169,9 @@ export class FlagRecord implements WatchRequest {
       ...(uid === undefined ? {} : { uid }),
       ...(generation === undefined ? {} : { generation }),
     };
-    if (isSameSpec && this.#reported !== undefined) {
+    if (hasRollout(object)) this.#stages ??= new StagedFlagsReader();
+    // Of a rollout, the status says which document is served.
+    if (isSameSpec && this.#reported !== undefined && this.#stages === undefined) {
       const { isRefused } = this.#reported;
       this.#reported = { resourceVersion, isRefused };
       if (isRefused) return;
@@ -178,13 +184,11 @@ export class FlagRecord implements WatchRequest {
   #take(object: KubeObject, version: SourceVersion): boolean {
     const { sink, log, topic } = this.#options;
     const { resourceVersion = "" } = version;
+    const staged = this.#stages?.of(object);
+    if (staged === "unpaced") log.unpaced(topic, resourceVersion);
     try {
-      const { document, warnings, refused } = documentOfFeatureFlag(object);
-      log.warnings(topic, resourceVersion, warnings);
-      log.refusedFlags(topic, resourceVersion, refused);
-      const earlier = refused.length === 0 ? undefined : sink.flags?.();
-      const served = withEarlierFlags(document, refused, earlier);
-      sink.report({ kind: "document", document: served, version });
+      if (staged === undefined || staged === "unpaced") this.#reportAtOnce(object, version);
+      else this.#reportStaged(object, version, staged);
       return true;
     } catch (error) {
       // A refused version is offered again after each outage.
@@ -194,6 +198,39 @@ export class FlagRecord implements WatchRequest {
       sink.report({ kind: "stale", reason: new ProxyError("DOCUMENT_INVALID", message, { cause: error }) });
       return false;
     }
+  }
+
+  #reportAtOnce(object: KubeObject, version: SourceVersion): void {
+    const { sink } = this.#options;
+    const { document, refused } = this.#read(object, version);
+    const earlier = refused.length === 0 ? undefined : sink.flags?.();
+    sink.report({ kind: "document", document: withEarlierFlags(document, refused, earlier), version });
+  }
+
+  /** Reports the document that all are to have, and the newer one as a trial, if it can be served as it is written. */
+  #reportStaged(object: KubeObject, version: SourceVersion, staged: StagedFlags): void {
+    const { sink } = this.#options;
+    const before = { ...version, generation: staged.generation };
+    let read: WrittenDocument;
+    try {
+      read = this.#read(object, version);
+    } catch (error) {
+      sink.report({ kind: "document", document: staged.whole, version: before });
+      throw error;
+    }
+    const { document, refused } = read;
+    const trial = refused.length > 0 ? undefined : trialOf(document, staged, version.generation);
+    const served = trial === undefined ? (refused.length > 0 ? before : version) : { ...before, trial };
+    sink.report({ kind: "document", document: staged.whole, version: served });
+  }
+
+  /** @throws ProtocolError if it can't be served at all */
+  #read(object: KubeObject, { resourceVersion = "" }: SourceVersion): WrittenDocument {
+    const { log, topic } = this.#options;
+    const read = documentOfFeatureFlag(object);
+    log.warnings(topic, resourceVersion, read.warnings);
+    log.refusedFlags(topic, resourceVersion, read.refused);
+    return read;
   }
 }
 

@@ -87,6 +87,15 @@ export class KubernetesLog {
     this.#cancelOutage?.();
   }
 
+  /** A FeatureFlag wants to be pushed progressively, and nobody says in its status how far. */
+  unpaced(topic: TopicKey, resourceVersion: string): void {
+    if (this.#isLogged("unpaced", topic, resourceVersion)) return;
+    this.#logger.info(
+      { topic },
+      "a FeatureFlag has spec.rollout, and its status does not say which version all agents have: its newest is served to all. The operator writes the status, if it deploys the proxy and counts agents",
+    );
+  }
+
   /** A version of a FeatureFlag is not served: it is invalid, or (any other error) it brought out a bug. */
   refused(topic: TopicKey, resourceVersion: string, error: unknown): void {
     this.#metrics.documentInvalid("document");
@@ -138,7 +147,11 @@ export class KubernetesLog {
   }
 
   /** True if this was logged for this version already; counts it as logged. */
-  #isLogged(what: "refused" | "flags" | "warnings", topic: TopicKey, resourceVersion: string): boolean {
+  #isLogged(
+    what: "refused" | "flags" | "warnings" | "unpaced",
+    topic: TopicKey,
+    resourceVersion: string,
+  ): boolean {
     const versions = this.#loggedVersions;
     const key = `${what} ${topic}`;
     if (versions.get(key) === resourceVersion) return true;

@@ -26,6 +26,8 @@ const longestRefusedRetryMs = 60_000;
 const staleAfterMs = 1_000;
 /** Time for which a left topic still counts: longer than an upstream keeps it by default (--topic-linger). */
 const lingerMs = 60_000;
+/** Interval of reports about versions that agents try: more often than the operator looks. */
+const trialReportEveryMs = 2_000;
 /** Limit of log lines of a kind. A proxy may have hundreds of connections, which an unsteady upstream ends together. */
 export const linesPerMinute = 20;
 
@@ -43,6 +45,7 @@ export class LinkedTopics {
   #stream: OpenStream | undefined;
   #failure = new ProxyError("SOURCE_UNREADABLE", "it has not answered yet");
   #cancelStale: (() => void) | undefined;
+  #cancelReport: (() => void) | undefined;
 
   constructor(context: ServingContext<SourceMetrics>) {
     this.#context = context;
@@ -101,6 +104,7 @@ export class LinkedTopics {
     const topic = this.of(message);
     if (topic === undefined) return undefined;
     const answer = topic.take(message, number);
+    if (message.kind === "trial") this.#reportTrials();
     if (!isAnswer(message)) return undefined;
     this.#cancelRetry(topic.name);
     if (answer !== undefined) this.#stream?.send(answer);
@@ -145,7 +149,18 @@ export class LinkedTopics {
 
   stop(): void {
     this.#cancelStale?.();
+    this.#cancelReport?.();
     for (const cancel of this.#retries.values()) cancel();
+  }
+
+  /** Tells the upstream how versions fare that it has agents try, now and then while there are any. */
+  #reportTrials(): void {
+    this.#cancelReport?.();
+    this.#cancelReport = undefined;
+    const tried = [...this.#topics.values()].filter(({ isTried }) => isTried);
+    if (tried.length === 0) return;
+    for (const report of tried.flatMap((topic) => topic.trialReport() ?? [])) this.#stream?.send(report);
+    this.#cancelReport = this.#context.clock.after(trialReportEveryMs, () => this.#reportTrials());
   }
 
   #subscribe(topic: UpstreamTopic): void {

@@ -1,4 +1,4 @@
-import type { History, SyncResponse } from "@bunting/sync-client/messages";
+import type { History, SyncResponse, TrialMessage } from "@bunting/sync-client/messages";
 
 /** A message about one topic. */
 export type TopicMessage = Exclude<SyncResponse, { readonly kind: "tier" | "heartbeat" | "unknown" }>;
@@ -7,7 +7,7 @@ export function isOfTopic(message: SyncResponse): message is TopicMessage {
   return "topic" in message;
 }
 
-/** True for messages that answer a subscription. History messages do not: they precede an answer. */
-export function isAnswer(message: SyncResponse): message is Exclude<TopicMessage, History> {
-  return isOfTopic(message) && message.kind !== "history";
+/** True for messages that answer a subscription. Those of history and of trials do not: they come beside an answer. */
+export function isAnswer(message: SyncResponse): message is Exclude<TopicMessage, History | TrialMessage> {
+  return isOfTopic(message) && message.kind !== "history" && message.kind !== "trial";
 }

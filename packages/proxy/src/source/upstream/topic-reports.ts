@@ -2,6 +2,7 @@ import type { FlagDocument, PastVersion } from "@bunting/protocol";
 import { versionFields, type DocumentVersion } from "@bunting/sync-client/messages";
 import type { Clock } from "@bunting/runtime";
 import type { AbsenceReport, SourceSink, SourceVersion } from "../flag-source.js";
+import type { Trial } from "../trial.js";
 
 /** The last report of what a topic is. Staleness comes beside it, and ends when it is repeated. */
 type LastReport = AbsenceReport | { readonly kind: "sameDocument"; readonly version: DocumentVersion };
@@ -24,11 +25,17 @@ export class TopicReports {
   readonly #clock: Clock;
   #last: LastReport | undefined;
   #refused: Error | undefined;
+  /** A newer version, which some agents are to try. It comes beside the reports, and with each document. */
+  #trial: Trial | undefined;
   #upstreamIsStale: Error | undefined;
 
   constructor(sink: SourceSink, clock: Clock) {
     this.#sink = sink;
     this.#clock = clock;
+  }
+
+  get trial(): Trial | undefined {
+    return this.#trial;
   }
 
   /** The sink's last report is a document, which is in force. */
@@ -53,6 +60,13 @@ export class TopicReports {
   report(report: LastReport): void {
     this.#last = report;
     this.#repeat();
+  }
+
+  tried(trial: Trial | undefined): void {
+    this.#trial = trial;
+    if (!this.isDocument) return;
+    this.#repeat();
+    this.repeatStale();
   }
 
   /** For now the topic can't be followed; the next report ends that. */
@@ -95,6 +109,7 @@ export class TopicReports {
   }
 
   #sourceVersion(version: DocumentVersion): SourceVersion {
-    return { noticedMs: this.#clock.monotonicMs(), ...versionFields(version) };
+    const trial = this.#trial === undefined ? {} : { trial: this.#trial };
+    return { noticedMs: this.#clock.monotonicMs(), ...versionFields(version), ...trial };
   }
 }

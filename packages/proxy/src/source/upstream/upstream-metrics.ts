@@ -9,7 +9,7 @@ export const upstreamMetrics = defineMetrics({
   upstreamMessage: sizedCounter(
     [
       "bunting_proxy_upstream_messages_total",
-      "Messages from other proxies, by kind: unchanged, delta, snapshot, missing, deleted, topic_error, tier, freshness, history, heartbeat or unknown.",
+      "Messages from other proxies, by kind: unchanged, delta, snapshot, missing, deleted, topic_error, tier, freshness, history, trial, heartbeat or unknown.",
     ],
     ["bunting_proxy_upstream_received_bytes_total", "Bytes of the messages from other proxies, by kind."],
     label<string>("kind"),

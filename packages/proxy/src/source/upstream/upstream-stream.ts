@@ -21,7 +21,12 @@ export function callUpstream(
   let unread = 0;
   const call: SyncCall = {
     ...stream,
-    hello: encodeHello({ agent: `bunting-proxy/${version}`, providerId: "", isProxy: true }),
+    hello: encodeHello({
+      agent: `bunting-proxy/${version}`,
+      providerId: "",
+      isProxy: true,
+      readsTrials: true,
+    }),
     maxMessagesPerSecond,
     started: (write, end) => {
       const send = (message: Buffer): void => {

@@ -16,6 +16,8 @@ import { cut, singleLine, type Clock } from "@bunting/runtime";
 import { ProxyError } from "../../proxy-error.js";
 import type { SourceSink } from "../flag-source.js";
 import { DocumentReader, type DocumentCapacity } from "./document-reader.js";
+import { encodeTrialReport } from "./encode-trial-report.js";
+import { readTrial } from "./read-trial.js";
 import { codeOfCause, codeOfStatus, type SourceErrorCode } from "./source-error-code.js";
 import type { TopicMessage } from "./topic-message.js";
 import { TopicReports } from "./topic-reports.js";
@@ -45,6 +47,8 @@ export class UpstreamTopic implements ReplicaHolder<AcceptedDocument> {
   readonly #replica: TopicReplica<AcceptedDocument>;
   readonly #reports: TopicReports;
   readonly #reader: DocumentReader;
+  readonly #sink: SourceSink;
+  readonly #room: DocumentCapacity["room"];
   #isAnswered = false;
   #current: AcceptedDocument | undefined;
   /** Deltas and confirmations in a row that did not fit `#current`. To try a delta costs as much as the whole document. */
@@ -57,6 +61,8 @@ export class UpstreamTopic implements ReplicaHolder<AcceptedDocument> {
     this.#replica = new TopicReplica(name, this);
     this.#reports = new TopicReports(sink, clock);
     this.#reader = new DocumentReader(documents);
+    this.#sink = sink;
+    this.#room = documents.room;
   }
 
   /** The stream has brought neither an answer nor a reason for staleness. */
@@ -95,7 +101,9 @@ export class UpstreamTopic implements ReplicaHolder<AcceptedDocument> {
   }
 
   subscribeMessage(): Buffer {
-    return this.#replica.subscribeMessage();
+    const { trial } = this.#reports;
+    const trialDigest = trial === undefined ? undefined : Buffer.from(trial.digest, "hex");
+    return encodeSubscribe(this.name, this.#current?.version, trialDigest);
   }
 
   /**
@@ -112,6 +120,17 @@ export class UpstreamTopic implements ReplicaHolder<AcceptedDocument> {
     };
     const encoded = Buffer.from(buntingSyncV1.Version.encode(version).finish());
     return encodeSubscribe(this.name, { digest: version.digest, encoded });
+  }
+
+  /** The upstream has agents try a version. */
+  get isTried(): boolean {
+    return this.#reports.trial !== undefined;
+  }
+
+  /** How that version fares here; undefined while that is not known. */
+  trialReport(): Buffer | undefined {
+    const counts = this.#sink.trialCounts?.();
+    return counts === undefined ? undefined : encodeTrialReport(this.name, counts);
   }
 
   /** Takes the answer to `refreshMessage`, a version read just now: it confirms the current document if the digests agree. */
@@ -157,6 +176,10 @@ export class UpstreamTopic implements ReplicaHolder<AcceptedDocument> {
       this.#reader.keepHistory(message);
       return undefined;
     }
+    if (message.kind === "trial") {
+      this.#reports.tried(readTrial(message, this.#room));
+      return undefined;
+    }
     if (message.kind === "freshness") {
       const { isStale, reason, cause } = message;
       this.#reports.upstreamStale(isStale ? unreadable(reason, codeOfCause(cause)) : undefined);
@@ -173,7 +196,7 @@ export class UpstreamTopic implements ReplicaHolder<AcceptedDocument> {
   }
 
   #apply(
-    message: Exclude<TopicMessage, { readonly kind: "freshness" | "history" }>,
+    message: Exclude<TopicMessage, { readonly kind: "freshness" | "history" | "trial" }>,
     number: number,
   ): Buffer | undefined {
     switch (message.kind) {

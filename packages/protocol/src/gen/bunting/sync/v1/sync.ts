@@ -59,6 +59,7 @@ export interface SyncRequest {
     | { $case: "unsubscribe"; value: Unsubscribe }
     | { $case: "ack"; value: Ack }
     | { $case: "nack"; value: Nack }
+    | { $case: "trialReport"; value: TrialReport }
     | undefined;
 }
 
@@ -73,7 +74,18 @@ export interface Hello {
     | boolean
     | undefined;
   /** The agent is no proxy, but is to be sent `freshness`. Proxies of 0.1.0 do not know this, and send none. */
-  readsFreshness?: boolean | undefined;
+  readsFreshness?:
+    | boolean
+    | undefined;
+  /**
+   * What the agent is called among all that have its topics, such as the name of its Pod; the same whichever proxy it asks. A version that is
+   * pushed progressively goes to some agents first, chosen by this name. Without it, the agent gets versions that all agents are to have.
+   */
+  instance?:
+    | string
+    | undefined;
+  /** The agent is another proxy, which has its own agents try versions, and reports how they fare. Proxies that do not say so get whole versions. */
+  readsTrials?: boolean | undefined;
 }
 
 /** Subscribes to a topic, starting from what the agent holds of it. */
@@ -81,7 +93,11 @@ export interface Subscribe {
   /** "namespace/name". Every message about the topic repeats it. */
   topic: string;
   /** Absent if the agent holds nothing. */
-  held: Version | undefined;
+  held:
+    | Version
+    | undefined;
+  /** Of a proxy that has its agents try a version: which, so that it is told if nobody is to try it any more. */
+  trialDigest?: Buffer | undefined;
 }
 
 export interface Unsubscribe {
@@ -145,6 +161,7 @@ export interface SyncResponse {
     | { $case: "tier"; value: Tier }
     | { $case: "freshness"; value: Freshness }
     | { $case: "history"; value: History }
+    | { $case: "trial"; value: Trial }
     | undefined;
 }
 
@@ -250,6 +267,43 @@ export interface PastVersion {
   evaluators: boolean;
 }
 
+/**
+ * A version that only some agents are to have yet, while all others are to have the version of the topic. Sent to proxies that read it, when it
+ * begins and when more or less agents are to have it. Not answered, but by reports.
+ */
+export interface Trial {
+  topic: string;
+  /** Empty: there is none any more. */
+  digest: Buffer;
+  generation: string;
+  /** Agents with a lower bucket are to have it: of 10,000, by their instance; see docs/bunting-sync-v1.md. */
+  reach: number;
+  /** Canonical JSON. */
+  document: Buffer;
+}
+
+/** How a trial fares with the agents of a proxy, and of those that it feeds. Sent every few seconds while there is one. */
+export interface TrialReport {
+  topic: string;
+  digest: Buffer;
+  /** The reach that all of them go by; -1 while they do not. */
+  reach: number;
+  /** Agents that can try versions. */
+  agents: number;
+  /** The lowest of their buckets; absent without any. */
+  lowest?:
+    | number
+    | undefined;
+  /** Agents that are to have it. */
+  wave: number;
+  /** Of these, those that have it. */
+  current: number;
+  /** Refusals of flags that are not refused in the version of the topic, or of all of it. */
+  refusals: number;
+  /** One of the reasons, of at most 256 bytes. */
+  reason: string;
+}
+
 function createBaseSyncRequest(): SyncRequest {
   return { message: undefined };
 }
@@ -271,6 +325,9 @@ export const SyncRequest: MessageFns<SyncRequest> = {
         break;
       case "nack":
         Nack.encode(message.message.value, writer.uint32(42).fork()).join();
+        break;
+      case "trialReport":
+        TrialReport.encode(message.message.value, writer.uint32(50).fork()).join();
         break;
     }
     return writer;
@@ -329,6 +386,14 @@ export const SyncRequest: MessageFns<SyncRequest> = {
             message.message = { $case: "nack", value: Nack.decode(reader, reader.uint32()) };
             continue;
           }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.message = { $case: "trialReport", value: TrialReport.decode(reader, reader.uint32()) };
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -343,7 +408,14 @@ export const SyncRequest: MessageFns<SyncRequest> = {
 };
 
 function createBaseHello(): Hello {
-  return { agent: "", providerId: "", isProxy: undefined, readsFreshness: undefined };
+  return {
+    agent: "",
+    providerId: "",
+    isProxy: undefined,
+    readsFreshness: undefined,
+    instance: undefined,
+    readsTrials: undefined,
+  };
 }
 
 export const Hello: MessageFns<Hello> = {
@@ -359,6 +431,12 @@ export const Hello: MessageFns<Hello> = {
     }
     if (message.readsFreshness !== undefined) {
       writer.uint32(32).bool(message.readsFreshness);
+    }
+    if (message.instance !== undefined) {
+      writer.uint32(42).string(message.instance);
+    }
+    if (message.readsTrials !== undefined) {
+      writer.uint32(48).bool(message.readsTrials);
     }
     return writer;
   },
@@ -408,6 +486,22 @@ export const Hello: MessageFns<Hello> = {
             message.readsFreshness = reader.bool();
             continue;
           }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.instance = reader.string();
+            continue;
+          }
+          case 6: {
+            if (tag !== 48) {
+              break;
+            }
+
+            message.readsTrials = reader.bool();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -422,7 +516,7 @@ export const Hello: MessageFns<Hello> = {
 };
 
 function createBaseSubscribe(): Subscribe {
-  return { topic: "", held: undefined };
+  return { topic: "", held: undefined, trialDigest: undefined };
 }
 
 export const Subscribe: MessageFns<Subscribe> = {
@@ -432,6 +526,9 @@ export const Subscribe: MessageFns<Subscribe> = {
     }
     if (message.held !== undefined) {
       Version.encode(message.held, writer.uint32(18).fork()).join();
+    }
+    if (message.trialDigest !== undefined) {
+      writer.uint32(26).bytes(message.trialDigest);
     }
     return writer;
   },
@@ -463,6 +560,14 @@ export const Subscribe: MessageFns<Subscribe> = {
             }
 
             message.held = Version.decode(reader, reader.uint32());
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.trialDigest = Buffer.from(reader.bytes());
             continue;
           }
         }
@@ -866,6 +971,9 @@ export const SyncResponse: MessageFns<SyncResponse> = {
       case "history":
         History.encode(message.message.value, writer.uint32(82).fork()).join();
         break;
+      case "trial":
+        Trial.encode(message.message.value, writer.uint32(90).fork()).join();
+        break;
     }
     return writer;
   },
@@ -961,6 +1069,14 @@ export const SyncResponse: MessageFns<SyncResponse> = {
             }
 
             message.message = { $case: "history", value: History.decode(reader, reader.uint32()) };
+            continue;
+          }
+          case 11: {
+            if (tag !== 90) {
+              break;
+            }
+
+            message.message = { $case: "trial", value: Trial.decode(reader, reader.uint32()) };
             continue;
           }
         }
@@ -1751,6 +1867,240 @@ export const PastVersion: MessageFns<PastVersion> = {
             }
 
             message.evaluators = reader.bool();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseTrial(): Trial {
+  return { topic: "", digest: Buffer.alloc(0), generation: "0", reach: 0, document: Buffer.alloc(0) };
+}
+
+export const Trial: MessageFns<Trial> = {
+  encode(message: Trial, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.topic !== "") {
+      writer.uint32(10).string(message.topic);
+    }
+    if (message.digest.length !== 0) {
+      writer.uint32(18).bytes(message.digest);
+    }
+    if (message.generation !== "0") {
+      writer.uint32(24).int64(message.generation);
+    }
+    if (message.reach !== 0) {
+      writer.uint32(32).int32(message.reach);
+    }
+    if (message.document.length !== 0) {
+      writer.uint32(42).bytes(message.document);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): Trial {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseTrial();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.topic = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.digest = Buffer.from(reader.bytes());
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.generation = reader.int64().toString();
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.reach = reader.int32();
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.document = Buffer.from(reader.bytes());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseTrialReport(): TrialReport {
+  return {
+    topic: "",
+    digest: Buffer.alloc(0),
+    reach: 0,
+    agents: 0,
+    lowest: undefined,
+    wave: 0,
+    current: 0,
+    refusals: 0,
+    reason: "",
+  };
+}
+
+export const TrialReport: MessageFns<TrialReport> = {
+  encode(message: TrialReport, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.topic !== "") {
+      writer.uint32(10).string(message.topic);
+    }
+    if (message.digest.length !== 0) {
+      writer.uint32(18).bytes(message.digest);
+    }
+    if (message.reach !== 0) {
+      writer.uint32(24).sint32(message.reach);
+    }
+    if (message.agents !== 0) {
+      writer.uint32(32).int32(message.agents);
+    }
+    if (message.lowest !== undefined) {
+      writer.uint32(40).int32(message.lowest);
+    }
+    if (message.wave !== 0) {
+      writer.uint32(48).int32(message.wave);
+    }
+    if (message.current !== 0) {
+      writer.uint32(56).int32(message.current);
+    }
+    if (message.refusals !== 0) {
+      writer.uint32(64).int32(message.refusals);
+    }
+    if (message.reason !== "") {
+      writer.uint32(74).string(message.reason);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): TrialReport {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseTrialReport();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.topic = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.digest = Buffer.from(reader.bytes());
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.reach = reader.sint32();
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.agents = reader.int32();
+            continue;
+          }
+          case 5: {
+            if (tag !== 40) {
+              break;
+            }
+
+            message.lowest = reader.int32();
+            continue;
+          }
+          case 6: {
+            if (tag !== 48) {
+              break;
+            }
+
+            message.wave = reader.int32();
+            continue;
+          }
+          case 7: {
+            if (tag !== 56) {
+              break;
+            }
+
+            message.current = reader.int32();
+            continue;
+          }
+          case 8: {
+            if (tag !== 64) {
+              break;
+            }
+
+            message.refusals = reader.int32();
+            continue;
+          }
+          case 9: {
+            if (tag !== 74) {
+              break;
+            }
+
+            message.reason = reader.string();
             continue;
           }
         }

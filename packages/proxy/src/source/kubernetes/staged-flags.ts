@@ -1,0 +1,73 @@
+import type { KubeObject } from "@bunting/kube";
+import {
+  decodeWhole,
+  isGivenUp,
+  readFlagRolloutStatus,
+  type FlagRolloutStatus,
+} from "@bunting/featureflags/resources";
+import { atOnce, digestingDocument, type FlagDocument } from "@bunting/protocol";
+import type { Trial } from "../trial.js";
+
+/** What is served of a FeatureFlag with `spec.rollout`. */
+export interface StagedFlags {
+  /** The document that all agents are to have. */
+  readonly whole: FlagDocument;
+  /** The generation that had it. */
+  readonly generation: number;
+  /** How much of the agents a newer document has reached, if it has this digest. */
+  readonly rollout: Pick<FlagRolloutStatus, "digest" | "reach">;
+  readonly wholeDigest: string;
+}
+
+/** A FeatureFlag with `spec.rollout`; `unpaced` if nobody has written in its status which version is whole. */
+export type Staging = StagedFlags | "unpaced" | undefined;
+
+/** True if a new version of the FeatureFlag is pushed progressively. It is all that others cost. */
+export function hasRollout(object: KubeObject): boolean {
+  const { spec } = object as { readonly spec?: { readonly rollout?: unknown } };
+  return spec?.rollout !== undefined && spec.rollout !== null;
+}
+
+/** Reads what the status of a FeatureFlag says of its rollout. The whole document is decoded when it changes, and kept. */
+export class StagedFlagsReader {
+  #encoded = "";
+  #whole: FlagDocument | undefined;
+
+  of(object: KubeObject): Staging {
+    if (!hasRollout(object)) {
+      this.#encoded = "";
+      this.#whole = undefined;
+      return undefined;
+    }
+    const { status, metadata } = object as KubeObject & { readonly status?: { readonly rollout?: unknown } };
+    const rollout = readFlagRolloutStatus(status?.rollout);
+    const whole = rollout === undefined ? undefined : this.#decode(rollout.whole.document);
+    if (rollout === undefined || whole === undefined) return "unpaced";
+    const { digest, reach } = rollout;
+    // Whoever gives a version up does not have to wait for the operator.
+    return {
+      ...{ whole, generation: rollout.whole.generation, wholeDigest: rollout.whole.digest },
+      rollout: { digest, reach: isGivenUp(metadata.annotations, digest) ? 0 : reach },
+    };
+  }
+
+  #decode(encoded: string): FlagDocument | undefined {
+    if (encoded !== this.#encoded) {
+      this.#encoded = encoded;
+      this.#whole = decodeWhole(encoded);
+    }
+    return this.#whole;
+  }
+}
+
+/** The document as a trial; undefined if it is the whole one. */
+export function trialOf(
+  document: FlagDocument,
+  { wholeDigest, rollout }: StagedFlags,
+  generation: number | undefined,
+): Trial | undefined {
+  const digest = atOnce(digestingDocument(document));
+  if (digest === wholeDigest) return undefined;
+  const reach = rollout.digest === digest ? rollout.reach : 0;
+  return { document, digest, reach, ...(generation === undefined ? {} : { generation }) };
+}

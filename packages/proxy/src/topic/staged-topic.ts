@@ -1,0 +1,158 @@
+import type { JsonObject, PastVersion } from "@bunting/protocol";
+import { ProxyError } from "../proxy-error.js";
+import type { SourceReport, SourceSink, SourceVersion } from "../source/flag-source.js";
+import type { Trial, TrialCounts } from "../source/trial.js";
+import type { FanOut } from "./fan-out.js";
+import type { Subscriber, Subscription } from "./subscription.js";
+import type { LostSubscribers } from "./topic-options.js";
+import type { Topic } from "./topic.js";
+import { TopicTrial, type TopicTrialOptions } from "./topic-trial.js";
+import { trialCounts } from "./trial-counts.js";
+
+export interface StagedTopicOptions extends Pick<TopicTrialOptions, "context" | "onIdle"> {
+  readonly topic: Topic;
+  readonly fanOut: FanOut;
+  /** The subscribers that must not be sent the version reported last; none if not given. */
+  readonly lost?: LostSubscribers | undefined;
+}
+
+/**
+ * A topic as its source and its subscribers meet it. Mostly it is the topic alone. While a new version is pushed progressively, it is the topic,
+ * which has the version that all agents are to have, and the trial of the new one, which some agents are subscribed to in its place.
+ */
+export class StagedTopic implements SourceSink {
+  readonly topic: Topic;
+  readonly #options: StagedTopicOptions;
+  #trial: TopicTrial | undefined;
+
+  constructor(options: StagedTopicOptions) {
+    this.topic = options.topic;
+    this.#options = options;
+  }
+
+  /** Undefined while all are served the same. */
+  get trial(): TopicTrial | undefined {
+    return this.#trial;
+  }
+
+  /** Number of subscriptions. */
+  get size(): number {
+    return this.topic.size + (this.#trial?.size ?? 0);
+  }
+
+  get history(): readonly PastVersion[] | undefined {
+    return this.topic.history;
+  }
+
+  flags(): JsonObject | undefined {
+    return this.topic.flags();
+  }
+
+  trialCounts(): TrialCounts | undefined {
+    return trialCounts(this.topic);
+  }
+
+  /** @throws ProxyError as `Topic.subscribe` */
+  subscribe(subscriber: Subscriber): Subscription {
+    return this.#stageOf(subscriber).subscribe(subscriber);
+  }
+
+  report(report: SourceReport): void {
+    const version = "version" in report ? report.version : undefined;
+    if (version?.trial !== undefined && report.kind !== "missing" && report.kind !== "deleted") {
+      const { trial, ...served } = version;
+      this.topic.report({ ...report, version: served } as SourceReport);
+      this.#try(trial, served);
+      return;
+    }
+    this.topic.report(report);
+    if (report.kind === "stale") this.#trial?.wakeForFreshness();
+    else this.#endTrial();
+  }
+
+  /** Called by the registry. Refuses the remaining subscribers. */
+  close(): void {
+    this.#trial?.refuse(new ProxyError("SHUTTING_DOWN", "the proxy is shutting down; connect again"));
+    this.#trial?.end();
+    this.#trial = undefined;
+    this.topic.close();
+  }
+
+  #try(trial: Trial, reported: SourceVersion): void {
+    const version = trial.generation === undefined ? reported : { ...reported, generation: trial.generation };
+    const before = this.#trial;
+    if (before?.digest === trial.digest) {
+      before.update(trial, version);
+      this.#endLost(before);
+      before.wakeForFreshness();
+    } else {
+      const { topic, fanOut, context } = this.#options;
+      const onIdle = (): void => this.#idle();
+      this.#trial = new TopicTrial({ topic, trial, version, fanOut, context, onIdle });
+      topic.trial = this.#trial;
+      before?.end();
+    }
+    this.#tellProxies();
+    this.#place([...(before?.subscriptions ?? []), ...this.topic.subscriptions]);
+  }
+
+  #endTrial(): void {
+    const trial = this.#trial;
+    if (trial === undefined) return;
+    this.#trial = undefined;
+    this.topic.trial = undefined;
+    this.#endLost(trial);
+    trial.end();
+    this.#tellProxies();
+    this.#place([...trial.subscriptions]);
+  }
+
+  /** Before they can take anything: what an edit says of readers counts for them too. */
+  #endLost(trial: TopicTrial): void {
+    for (const { error, subscribers } of this.#options.lost?.(this.topic.key) ?? [])
+      trial.refuse(error, (subscriber) => !subscribers.has(subscriber));
+  }
+
+  #tellProxies(): void {
+    for (const { subscriber } of this.topic.subscriptions)
+      if (subscriber.trials !== undefined) subscriber.wake();
+  }
+
+  #stageOf(subscriber: Subscriber): Topic | TopicTrial {
+    return this.#trial?.takes(subscriber) === true ? this.#trial : this.topic;
+  }
+
+  /** Moves those that are not where they belong by now, in steps: there may be ten thousand. */
+  #place(subscriptions: readonly Subscription[]): void {
+    const elsewhere = subscriptions.filter((one) => this.#belongsElsewhere(one));
+    if (elsewhere.length === 0) return;
+    let index = 0;
+    this.#options.fanOut.begin({
+      step: () => {
+        const next = elsewhere[index++];
+        // Others may have moved it meanwhile, or ended it.
+        if (next !== undefined && this.#belongsElsewhere(next)) this.#move(next.subscriber);
+        return next !== undefined;
+      },
+    });
+  }
+
+  #belongsElsewhere({ topic, subscriber }: Subscription): boolean {
+    return topic !== undefined && topic !== this.#stageOf(subscriber);
+  }
+
+  #move(subscriber: Subscriber): void {
+    try {
+      const to = this.subscribe(subscriber);
+      if (subscriber.move === undefined) to.close();
+      else subscriber.move(to);
+    } catch (error) {
+      if (!(error instanceof ProxyError)) throw error;
+      subscriber.refuse(error);
+    }
+  }
+
+  #idle(): void {
+    if (this.size === 0) this.#options.onIdle();
+  }
+}

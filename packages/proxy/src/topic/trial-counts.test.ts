@@ -1,0 +1,116 @@
+import { atOnce, digestingDocument, type FlagDocument } from "@bunting/protocol";
+import { createLogger } from "@bunting/runtime";
+import { ManualClock } from "@bunting/test/support/manual-clock.js";
+import { ScriptedSource } from "@bunting/test/support/scripted-source.js";
+import { expect } from "chai";
+import { noMetrics } from "../proxy-metrics.js";
+import type { TrialCounts } from "../source/trial.js";
+import type { Subscriber, Subscription } from "./subscription.js";
+import { trialCounts } from "./trial-counts.js";
+import { TopicRegistry } from "./topic-registry.js";
+
+const key = "demo/flags";
+const version = (state: string): FlagDocument => ({ flags: { f: { state } } });
+const digestOf = (state: string): string => atOnce(digestingDocument(version(state)));
+
+/** Has each version that it is given, and refuses some flags of it. */
+class Agent implements Subscriber {
+  readonly bucket: number | undefined;
+  subscription: Subscription;
+  #held = "";
+
+  constructor(topics: TopicRegistry, bucket: number | undefined) {
+    this.bucket = bucket;
+    this.subscription = topics.subscribe(key, this);
+  }
+
+  wake(): void {
+    // It answers when a test has it answer.
+  }
+
+  answer(refused: readonly string[] = []): void {
+    const { snapshot } = this.subscription.view;
+    if (snapshot === undefined) return;
+    this.subscription.acks?.acknowledge(this.#held, snapshot.digest);
+    this.#held = snapshot.digest;
+    const parts = refused.map((flag) => ({ flag, reason: "no" }));
+    this.subscription.acks?.refuse(this, snapshot.digest, parts, new Set());
+  }
+
+  move(to: Subscription): void {
+    this.subscription.acks?.acknowledge(this.#held, "");
+    to.acks?.acknowledge("", this.#held);
+    const from = this.subscription;
+    this.subscription = to;
+    from.close();
+  }
+
+  refuse(): void {
+    throw new Error("it is not to be refused");
+  }
+}
+
+describe("the counts of a trial", () => {
+  let topics: TopicRegistry;
+  let agents: readonly Agent[];
+  let publish: (whole: string, reach?: number) => void;
+
+  function use(buckets: readonly (number | undefined)[]): void {
+    const clock = new ManualClock();
+    const logger = createLogger({ format: "json", debug: false }, { write: () => undefined });
+    const scripted = new ScriptedSource(clock);
+    topics = new TopicRegistry({
+      source: scripted,
+      ...{ context: { clock, logger, metrics: noMetrics }, lingerMs: 1, missingPolicy: "hold" },
+      ...{ deletionGraceMs: 0, deletionPolicy: "keep" },
+    });
+    publish = (whole, reach) =>
+      scripted.publish(
+        key,
+        version(whole),
+        reach === undefined ? {} : { trial: { document: version("v2"), digest: digestOf("v2"), reach } },
+      );
+    agents = buckets.map((bucket) => new Agent(topics, bucket));
+    publish("v1");
+    for (const agent of agents) agent.answer();
+  }
+
+  const counts = (): TrialCounts | undefined => {
+    const [topic] = [...topics.topics()];
+    return topic === undefined ? undefined : trialCounts(topic);
+  };
+
+  it("are none while all are to have the same", () => {
+    use([1]);
+    expect(counts()).to.equal(undefined);
+  });
+
+  it("say who could try it, the lowest of them, who is to, and who has", () => {
+    use([700, 50, 3, undefined]);
+    publish("v1", 0);
+    const none = { digest: digestOf("v2"), reach: 0, agents: 3, lowest: 3, wave: 0, current: 0, refusals: 0 };
+    expect(counts()).to.deep.equal(none);
+    publish("v1", 100);
+    expect(counts()).to.deep.equal({ ...none, reach: 100, wave: 2 });
+    agents[1]?.answer();
+    expect(counts()).to.deep.equal({ ...none, reach: 100, wave: 2, current: 1 });
+  });
+
+  it("have refusals of the new version, with a reason", () => {
+    use([1, 5_000]);
+    publish("v1", 100);
+    agents[0]?.answer(["f"]);
+    expect(counts()).to.include({ refusals: 1, current: 1, reason: "f: no" });
+  });
+
+  it("have no flag that half of the others refuse before, and one that a single other does", () => {
+    use([1, 5_000, 5_001, 5_002]);
+    agents[1]?.answer(["f", "g"]);
+    agents[2]?.answer(["f"]);
+    publish("v1", 100);
+    agents[0]?.answer(["f"]);
+    expect(counts()).to.include({ refusals: 0 });
+    agents[0]?.answer(["g"]);
+    expect(counts()).to.include({ refusals: 1, reason: "g: no" });
+  });
+});

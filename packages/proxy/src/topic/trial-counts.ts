@@ -1,0 +1,86 @@
+import type { TrialCounts } from "../source/trial.js";
+import type { Subscription } from "./subscription.js";
+import type { FlagRejection, TopicAcks } from "./topic-acks.js";
+import type { TopicTrial } from "./topic-trial.js";
+import { buckets } from "./trial-bucket.js";
+
+/** The topic of a trial. */
+export interface CountedTopic {
+  readonly trial: TopicTrial | undefined;
+  readonly newest: { readonly digest: string } | undefined;
+  readonly acks: TopicAcks;
+  readonly subscriptions: Iterable<Subscription>;
+}
+
+/** Undefined while all agents of the topic are to have the same version. */
+export function trialCounts(topic: CountedTopic): TrialCounts | undefined {
+  const { trial } = topic;
+  if (trial === undefined) return undefined;
+  let agents = 0;
+  let wave = 0;
+  let lowest = buckets;
+  /** What proxies that this one feeds say; undefined for one that has said nothing yet. */
+  const below: (TrialCounts | undefined)[] = [];
+  // Some may not have been moved yet.
+  for (const subscriptions of [topic.subscriptions, trial.subscriptions]) {
+    for (const { subscriber } of subscriptions) {
+      if (subscriber.trials !== undefined) below.push(subscriber.trials.report);
+      const { bucket } = subscriber;
+      if (bucket === undefined) continue;
+      agents++;
+      lowest = Math.min(lowest, bucket);
+      if (trial.takes(subscriber)) wave++;
+    }
+  }
+  const refused = newRefusals(topic, trial);
+  const [first] = refused;
+  const own: TrialCounts = {
+    ...{ digest: trial.digest, reach: trial.reach, agents, wave },
+    ...(agents === 0 ? {} : { lowest }),
+    current: trial.acks.held.get(trial.digest) ?? 0,
+    refusals: refused.reduce((sum, { subscribers }) => sum + subscribers, 0),
+    ...(first === undefined
+      ? {}
+      : { reason: first.flag === undefined ? first.reason : `${first.flag}: ${first.reason}` }),
+  };
+  return below.reduce<TrialCounts>((sum, each) => withReport(sum, each, trial), own);
+}
+
+function withReport(
+  sum: TrialCounts,
+  report: TrialCounts | undefined,
+  { digest, reach }: Pick<TopicTrial, "digest" | "reach">,
+): TrialCounts {
+  if (report?.digest !== digest) return { ...sum, reach: -1 };
+  const lowest = Math.min(sum.lowest ?? buckets, report.lowest ?? buckets);
+  const reason = sum.reason ?? report.reason;
+  return {
+    digest,
+    reach: report.reach === reach ? sum.reach : -1,
+    agents: sum.agents + report.agents,
+    ...(lowest < buckets ? { lowest } : {}),
+    wave: sum.wave + report.wave,
+    current: sum.current + report.current,
+    refusals: sum.refusals + report.refusals,
+    ...(reason === undefined ? {} : { reason }),
+  };
+}
+
+/**
+ * A flag that agents refuse in the version before as well says nothing against the new one: if half of them do, so that a single one that lies
+ * hides no refusal.
+ */
+function newRefusals(
+  { newest, acks: all }: CountedTopic,
+  { digest, acks }: TopicTrial,
+): readonly FlagRejection[] {
+  const before = new Set<string>();
+  const half = (all.held.get(newest?.digest ?? "") ?? 0) / 2;
+  for (const one of all.rejections)
+    if (one.flag !== undefined && one.digest === newest?.digest && one.subscribers >= half)
+      before.add(one.flag);
+  return [...acks.rejections].filter(
+    (one) =>
+      one.digest === digest && one.subscribers > 0 && (one.flag === undefined || !before.has(one.flag)),
+  );
+}
