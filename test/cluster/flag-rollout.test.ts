@@ -166,6 +166,25 @@ describe("a FeatureFlag with spec.rollout, on a real API server", function () {
     await have(4);
   });
 
+  it("halts when evaluations of the first agent fail that did not before", async () => {
+    await isIn("Whole");
+    const rollout = { waves: [1], observe: "20s" };
+    const other = { state: "ENABLED", variants: { on: true }, defaultVariant: "on" };
+    await home.put("FeatureFlag", "flags", { flagSpec: { flags: { other } }, rollout });
+    await eventually(
+      async () => {
+        await values();
+        return (await flag()).status?.rollout?.phase === "Halted";
+      },
+      "the phase Halted",
+      60 * seconds,
+    );
+    expect((await values()).toSorted(), "one of four").to.deep.equal([4, 4, 4, undefined]);
+    expect((await bunting("status")).out).to.contain("version: its evaluations fail since this version: ");
+    await put(4);
+    await have(4);
+  });
+
   it("pauses, and is resumed", async () => {
     await isIn("Whole");
     await bunting("pause");

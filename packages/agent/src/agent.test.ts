@@ -41,7 +41,11 @@ describe("an agent of bunting.sync.v1", () => {
   async function start(
     sources: readonly object[] = [{ uri: target, provider: "grpc", selector: topic }],
     clock?: Clock,
-  ): Promise<{ readonly management: string; readonly stop: () => Promise<void> }> {
+  ): Promise<{
+    readonly management: string;
+    readonly ofrep: () => Promise<string>;
+    readonly stop: () => Promise<void>;
+  }> {
     const lines = new EventQueue<LogLine>();
     const logger = createLogger(
       { format: "json", debug: false },
@@ -65,8 +69,11 @@ describe("an agent of bunting.sync.v1", () => {
       return running;
     };
     stops.push(stop);
-    const { port } = await lines.nextMatching(({ service }) => service === "management", "the port");
-    return { management: `http://127.0.0.1:${port ?? 0}`, stop };
+    const portOf = async (wanted: string): Promise<string> => {
+      const { port } = await lines.nextMatching(({ service }) => service === wanted, `the port of ${wanted}`);
+      return `http://127.0.0.1:${port ?? 0}`;
+    };
+    return { management: await portOf("management"), ofrep: () => portOf("ofrep"), stop };
   }
 
   const text = async (url: string): Promise<string> => (await fetch(url)).text();
@@ -133,6 +140,29 @@ describe("an agent of bunting.sync.v1", () => {
     const { management } = await start(undefined, new ManualClock());
     await eventually(async () => (await text(`${management}/readyz`)).startsWith("ready"), "/readyz");
     expect(await text(`${management}/readyz`)).to.contain("flags from disk, resourceVersion 4711");
+  });
+
+  it("names a flag whose evaluations fail since it was removed, in a second ack", async () => {
+    const { ofrep } = await start();
+    const stream = await server.nextStream();
+    await stream.subscribed();
+    await stream.snapshot(two, version);
+    const evaluate = `${await ofrep()}/ofrep/v1/evaluate/flags/b`;
+    const ask = async (): Promise<number> => {
+      const response = await fetch(evaluate, {
+        method: "POST",
+        body: "{}",
+        headers: { "content-type": "application/json" },
+      });
+      await response.text();
+      return response.status;
+    };
+    expect(await ask()).to.equal(200);
+    await stream.snapshot(one, { ...version, resourceVersion: "4712" });
+    for (let time = 0; time < 5; time++) expect(await ask()).to.equal(404);
+    const { rejectedFlags } = await stream.next("ack");
+    expect(rejectedFlags.map(({ key }) => key)).to.deep.equal(["b"]);
+    expect(rejectedFlags[0]?.reason).to.match(/^its evaluations fail .* with FLAG_NOT_FOUND$/);
   });
 
   it("removes from disk a topic that was deleted with the policy empty, and is ready without flags", async () => {

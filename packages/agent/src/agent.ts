@@ -14,6 +14,7 @@ import {
   type Logger,
 } from "@bunting/runtime";
 import type { AgentReadiness } from "./management/agent-readiness.js";
+import { noticedFailures } from "./management/noticed-failures.js";
 import { agentPrometheusMetrics } from "./management/prometheus-metrics.js";
 import type { AgentOptions } from "./options.js";
 import { AwaitedSources } from "./sync/awaited-sources.js";
@@ -47,7 +48,8 @@ export function createAgent(
 ): Agent {
   const registry = createRegistry(false);
   processMetrics(registry);
-  const counted = agentPrometheusMetrics(registry);
+  const signals = sourceSignals(clock);
+  const counted = noticedFailures(agentPrometheusMetrics(registry), signals.failing);
   const metrics = options.debug ? parts.loggedEvaluations(counted, logger) : counted;
   const context = { clock, logger, metrics };
   const wiring: AgentWiring = { options, parts, context };
@@ -65,7 +67,6 @@ export function createAgent(
     clock,
     onFailure: (flag, error) => logger.debug({ flag: flag.key, error }, "a targeting rule failed"),
   });
-  const signals = sourceSignals();
   const { store, sources, freshness, copies } = sourcesOf(wiring, configs, evaluator, signals);
   const awaitedSources = new AwaitedSources(configs);
   const services = servicesOf(wiring, { store, evaluator, unread: awaitedSources, telemetry });

@@ -55,6 +55,16 @@ export interface ReplicaVersion {
 export class TopicReplica<Current extends ReplicaVersion> {
   readonly topic: string;
   readonly #holder: ReplicaHolder<Current>;
+  /** The version that was taken last, and its message. */
+  #taken:
+    | {
+        readonly version: DocumentVersion;
+        readonly number: number;
+        readonly rejectedFlags: readonly RejectedFlag[];
+      }
+    | undefined;
+  /** What was found of flags of that version after it was taken. */
+  #complaints: readonly RejectedFlag[] = [];
 
   constructor(topic: string, holder: ReplicaHolder<Current>) {
     this.topic = topic;
@@ -75,7 +85,23 @@ export class TopicReplica<Current extends ReplicaVersion> {
     number: number,
   ): { readonly answer: Buffer; readonly outcome: VersionOutcome } {
     const outcome = this.#apply(message);
+    const { version } = message;
+    if ("rejectedFlags" in outcome) {
+      if (this.#taken?.version.digest.equals(version.digest) !== true) this.#complaints = [];
+      this.#taken = { version, number, rejectedFlags: outcome.rejectedFlags };
+    }
     return { answer: this.#answer(outcome, message.version, number), outcome };
+  }
+
+  /**
+   * A flag of the version that was taken last turns out to be of no use. Returns another answer to its message, to be sent on the same stream: it names what
+   * the first one did, and the flag. Servers to which that means nothing ignore it.
+   */
+  complain(flag: RejectedFlag): Buffer | undefined {
+    if (this.#taken === undefined) return undefined;
+    const { version, number, rejectedFlags } = this.#taken;
+    this.#complaints = [...this.#complaints, flag].slice(0, maxRejectedFlags);
+    return this.#answer({ rejectedFlags }, version, number);
   }
 
   #apply(message: VersionMessage): VersionOutcome {
@@ -111,10 +137,12 @@ export class TopicReplica<Current extends ReplicaVersion> {
   #answer(outcome: VersionOutcome, { digest }: DocumentVersion, number: number): Buffer {
     const answered = { topic: this.topic, number };
     if ("rejectedFlags" in outcome) {
-      const named = outcome.rejectedFlags.slice(0, maxRejectedFlags).map(({ key, reason }) => ({
-        key: cutToBytes(key, maxRejectedKeyBytes),
-        reason: cutToBytes(reason, maxRejectionBytes),
-      }));
+      const named = [...this.#complaints, ...outcome.rejectedFlags]
+        .slice(0, maxRejectedFlags)
+        .map(({ key, reason }) => ({
+          key: cutToBytes(key, maxRejectedKeyBytes),
+          reason: cutToBytes(reason, maxRejectionBytes),
+        }));
       return encodeAck(answered, digest, named);
     }
     const isDeltaMismatch = "mismatch" in outcome;

@@ -12,7 +12,8 @@ import {
   versionOf,
   type SyncStream,
 } from "./bunting-server.fixture.js";
-import { GrpcSource, type GrpcSourceTiming } from "./grpc-source.js";
+import type { GrpcSourceTiming } from "./grpc-source-timing.js";
+import { GrpcSource } from "./grpc-source.js";
 import { grpcConfig } from "./sync.fixture.js";
 
 const on = { state: "ENABLED", variants: { on: true }, defaultVariant: "on" };

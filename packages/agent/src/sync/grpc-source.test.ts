@@ -10,7 +10,8 @@ import { EventQueue, eventually } from "@bunting/test/support/event-queue.js";
 import { testTls } from "@bunting/test/support/faulty-api-server/index.js";
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { TempDirectory } from "@bunting/test/support/temp-directory.js";
-import { GrpcSource, type GrpcSourceTiming } from "./grpc-source.js";
+import type { GrpcSourceTiming } from "./grpc-source-timing.js";
+import { GrpcSource } from "./grpc-source.js";
 import type { GrpcSourceConfig } from "./source-config.js";
 import { grpcConfig, SourceProbe, StockServer } from "./sync.fixture.js";
 

@@ -15,6 +15,7 @@ import { callSyncFlags } from "./flagd-call.js";
 import { replaceFlagSets } from "./flag-sets.js";
 import type { SyncSource, SyncSourceOptions, SourceStatus } from "./sync-source.js";
 import { topicOf } from "./grpc-config.js";
+import { defaultTiming, type GrpcSourceTiming } from "./grpc-source-timing.js";
 import { refusalAdvice } from "./refusal-advice.js";
 import type { GrpcSourceConfig } from "./source-config.js";
 import { SourceState } from "./source-state.js";
@@ -51,30 +52,6 @@ const keepaliveGrowth = 4;
 const keepaliveCapMs = 320_000;
 /** Size of a message beyond its document, in bytes. */
 const contextSlackBytes = 64 * 1024;
-
-/** Times that tests shorten. */
-export interface GrpcSourceTiming {
-  /** Silence of a connection before a ping is sent. */
-  readonly keepaliveMs: number;
-  /** Time for the answer to a ping. */
-  readonly keepaliveTimeoutMs: number;
-  readonly connectTimeoutMs: number;
-  /** Time without a document after which a stream of flagd.sync.v1 counts as answered: there is none. */
-  readonly firstDocumentTimeoutMs: number;
-  /** Interval between two reads of the token file. */
-  readonly tokenIntervalMs: number;
-  /** Time for the answer to a stream with a newer token. */
-  readonly renewalTimeoutMs: number;
-}
-
-const defaultTiming: GrpcSourceTiming = {
-  keepaliveMs: 20_000,
-  keepaliveTimeoutMs: 10_000,
-  connectTimeoutMs: 10_000,
-  firstDocumentTimeoutMs: 5_000,
-  tokenIntervalMs: 2_000,
-  renewalTimeoutMs: 10_000,
-};
 
 /** The fields of a source that name the files. */
 const tlsFileNames = {

@@ -1,6 +1,6 @@
 import type { DocumentVersion, StaleCause } from "@bunting/sync-client/messages";
 import type { InvalidFlag } from "@bunting/evaluation";
-import type { Runnable, Context } from "@bunting/runtime";
+import type { Runnable, Context, Signal } from "@bunting/runtime";
 import type { CurrentDocument } from "./current-document.js";
 import type { SyncMetrics } from "./sync-metrics.js";
 import type { SyncProtocol } from "./sync-protocol.js";
@@ -51,6 +51,13 @@ export type DeliveryResult =
 /** Takes a document over or refuses it. The receiver logs a refusal. */
 export type Deliver = (delivery: Delivery) => DeliveryResult;
 
+/** A flag that can be served, and whose evaluations fail since its source has changed it. */
+export interface FailingFlag {
+  readonly sourceIndex: number;
+  readonly key: string;
+  readonly reason: string;
+}
+
 export interface PodEnvironment {
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** Where token, ca.crt and namespace are; "" for the place where the kubelet mounts them. */
@@ -70,6 +77,8 @@ export interface DocumentReceiver {
   readonly confirm: (sourceIndex: number, version: DocumentVersion) => void;
   /** Called with false when a source is lost or its newest document is refused, and with true when its current document is known to be the newest. */
   readonly contact?: (sourceIndex: number, isConfirmed: boolean) => void;
+  /** What turns out of documents once they are served: a source of bunting.sync.v1 tells its proxy. */
+  readonly failing?: Pick<Signal<FailingFlag>, "listen">;
 }
 
 export interface SyncSourceOptions {

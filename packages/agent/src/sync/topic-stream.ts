@@ -55,6 +55,8 @@ export class TopicStream {
   readonly #listener: StreamListener;
   readonly #document: TopicDocument;
   readonly #replica: TopicReplica<NamedDocument>;
+  /** The stream on which the newest version came. */
+  #answered: OutgoingMessages | undefined;
 
   constructor(topic: string, source: SyncSourceParts<GrpcSourceConfig>, listener: StreamListener) {
     this.#source = source;
@@ -88,8 +90,10 @@ export class TopicStream {
         isTakingOver = false;
         parts.answered();
       }
-      if ("version" in response) outgoing?.send(this.#take(response, number));
-      else if (response.kind === "missing") this.#missing();
+      if ("version" in response) {
+        this.#answered = outgoing;
+        outgoing?.send(this.#take(response, number));
+      } else if (response.kind === "missing") this.#missing();
       else if (response.kind === "deleted") this.#deleted(response.policy);
       else if (response.kind === "freshness") {
         saysFreshness = true;
@@ -128,7 +132,16 @@ export class TopicStream {
         return take(response, number);
       },
     };
-    return callSync(channel, call, signal).finally(() => cancelRetry());
+    const stopComplaining = this.#source.options.receiver.failing?.listen(({ sourceIndex, ...flag }) => {
+      if (sourceIndex !== this.#source.config.sourceIndex || this.#answered !== outgoing) return;
+      const answer = this.#replica.complain(flag);
+      if (answer !== undefined) outgoing?.send(answer);
+    });
+    return callSync(channel, call, signal).finally(() => {
+      cancelRetry();
+      stopComplaining?.();
+      if (this.#answered === outgoing) this.#answered = undefined;
+    });
   }
 
   /** What the agent is called among others. */

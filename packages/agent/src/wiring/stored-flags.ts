@@ -1,6 +1,7 @@
 import type { Evaluator } from "@bunting/evaluation";
-import { Signal, type Component } from "@bunting/runtime";
+import { Signal, type Clock, type Component } from "@bunting/runtime";
 import { AgentError } from "../agent-error.js";
+import { FailingFlags } from "../store/failing-flags.js";
 import { FlagIntake } from "../store/flag-intake.js";
 import type { FlagStore } from "../store/flag-store.js";
 import { HeapBudget } from "../store/heap-budget.js";
@@ -43,17 +44,24 @@ export interface SourceSignals {
   readonly loaded: Signal<number>;
   /** The source can't be reached, or says that its flags may not be the newest. */
   readonly lost: Signal<number>;
+  /** The flags whose evaluations fail since a source has changed them. */
+  readonly failing: FailingFlags;
 }
 
-export function sourceSignals(): SourceSignals {
-  return { answered: new Signal(), loaded: new Signal(), lost: new Signal() };
+export function sourceSignals(clock: Clock): SourceSignals {
+  return {
+    answered: new Signal(),
+    loaded: new Signal(),
+    lost: new Signal(),
+    failing: new FailingFlags(clock),
+  };
 }
 
 export function sourcesOf(
   { options, parts, context }: AgentWiring,
   configs: readonly SourceConfig[],
   evaluator: Evaluator,
-  { answered, loaded, lost }: SourceSignals,
+  { answered, loaded, lost, failing }: SourceSignals,
 ): StoredFlags {
   context.metrics.sources(configs);
   const store = new parts.FlagStore({ sources: configs, budget: new HeapBudget(), context });
@@ -86,6 +94,7 @@ export function sourcesOf(
         freshness.contact(sourceIndex, isConfirmed);
         if (!isConfirmed) lost.emit(sourceIndex);
       },
+      failing: failing.found,
     },
     context,
     pod: {
@@ -97,6 +106,7 @@ export function sourcesOf(
     deletionGraceMs: options.deletionGrace,
     maxDocumentBytes,
   });
+  store.onChange((change) => failing.changed(change));
   return { store, sources, freshness, copies: copiesComponent(intake, lastKnownGood) };
 }
 

@@ -29,7 +29,7 @@ export interface TopicDelivery {
 
 /**
  * What happens to a delivery. `queue` and `start`: the first snapshot waits for its turn, or needs not wait any more. `mismatch`: a delta did
- * not lead to its digest. `clear`: a tombstone has the agent drop its flags. `return`: there is a document again.
+ * not lead to its digest. `revise`: a second ack of the version that the agent has. `clear`: a tombstone has the agent drop its flags. `return`: there is a document again.
  */
 export type DeliveryEvent =
   | "open"
@@ -39,6 +39,7 @@ export type DeliveryEvent =
   | "ack"
   | "nack"
   | "mismatch"
+  | "revise"
   | "timeout"
   | "clear"
   | "return"
@@ -77,6 +78,7 @@ const transitions: Readonly<Record<DeliveryEvent, Transition>> = {
   ack: { ...stays, from: ["unanswered"], to: "idle", held: "sent", refused: "none", rejections: "named" },
   nack: { ...stays, from: ["unanswered"], to: "idle", held: "named", refused: "sent", rejections: "named" },
   mismatch: { ...stays, from: ["unanswered"], to: "idle", held: "none", cursor: "back" },
+  revise: { ...stays, from: ["idle"], rejections: "named" },
   timeout: { ...stays, from: ["unanswered"], to: "idle", held: "lost", refused: "none", cursor: "back" },
   clear: { ...stays, from: open, held: "none", refused: "none", cursor: "skip", rejections: "none" },
   return: { ...stays, from: open, cursor: "back" },
@@ -90,7 +92,8 @@ export function next(state: DeliveryState, event: DeliveryEvent): Transition | u
 }
 
 /**
- * The event that an agent's answer is: `late` if the message is not unanswered any more, `wrong` if it fits none that was sent.
+ * The event that an agent's answer is: `late` if the message is not unanswered any more, but for a second ack of the last one, which revises the first;
+ * `wrong` if it fits none that was sent.
  *
  * @param digest the digest in the answer
  * @param lastNumber of the last message of the stream
@@ -100,9 +103,10 @@ export function eventOf(
   { $case, value }: VersionAnswer,
   digest: string,
   lastNumber: number,
-): "ack" | "nack" | "mismatch" | "late" | "wrong" {
+): "ack" | "nack" | "mismatch" | "revise" | "late" | "wrong" {
   const answered = Number(value.number);
   if (answered < 1 || answered > lastNumber) return "wrong";
+  if (state === "idle" && answered === number && $case === "ack" && digest === sent) return "revise";
   if (state !== "unanswered" || answered !== number) return "late";
   if ($case === "ack") return digest === sent ? "ack" : "wrong";
   // A snapshot can't mismatch: to send it again would never end.

@@ -221,7 +221,7 @@ export class TopicSubscriber implements Subscriber, Starter, DueTopic<TopicSubsc
   }
 
   /**
-   * Takes the agent's answer to a message. Late and repeated answers are ignored.
+   * Takes the agent's answer to a message. Late and repeated answers are ignored, but for what an agent finds of a version that it tries.
    *
    * @param lastNumber number of the last message of the stream
    * @returns false if the answer fits no message that was sent
@@ -231,6 +231,10 @@ export class TopicSubscriber implements Subscriber, Starter, DueTopic<TopicSubsc
     const digest = ("digest" in value ? value.digest : value.heldDigest).toString("hex");
     const event = eventOf(this.#delivery, answer, digest, lastNumber);
     if (event === "wrong" || event === "late") return event === "late";
+    if (event === "revise") {
+      if (this.#subscription?.takesComplaints === true) this.#pass(event, digest, answer);
+      return true;
+    }
     if (event !== "ack") this.#context.metrics.nacked(event === "nack" ? "refused" : event);
     this.#pass(event, digest, answer);
     this.wake();

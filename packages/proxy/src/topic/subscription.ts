@@ -56,6 +56,8 @@ export interface SubscribedTopic {
   readonly freshness?: FreshnessNotice | undefined;
   /** A newer version, which some are to try; undefined while there is none. */
   readonly trial?: { readonly notice: TrialNotice } | undefined;
+  /** What agents find of the version once they have it counts as well. */
+  readonly takesComplaints?: boolean;
   /** The sequence of the newest snapshot. */
   readonly sequence: number;
   readonly acks: TopicAcks;
@@ -109,6 +111,10 @@ export class Subscription {
   /** Of the version that agents of other proxies are to try; undefined without one. */
   get trialNotice(): TrialNotice | undefined {
     return this.#topic?.trial?.notice;
+  }
+
+  get takesComplaints(): boolean {
+    return this.#topic?.takesComplaints === true;
   }
 
   /** Receives the acks, for protocols that have them. */

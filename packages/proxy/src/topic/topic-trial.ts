@@ -40,6 +40,7 @@ export interface TopicTrialOptions {
 export class TopicTrial implements SubscribedTopic {
   /** There is only one. */
   readonly sequence = 1;
+  readonly takesComplaints = true;
   readonly acks: TopicAcks;
   readonly digest: string;
   readonly #options: TopicTrialOptions;

@@ -191,6 +191,26 @@ describe("a version that only some agents are to have, over bunting.sync.v1", ()
     });
   });
 
+  it("is complained of by agents that have accepted it, which is not heard of the version that all have", async () => {
+    const [first, second] = await three();
+    publish(1, 2, 2_000);
+    await first.next("delta");
+    first.ack(topic, digestOf(2));
+    const complaint = [{ key: "f", reason: "its evaluations fail" }];
+    first.ack(topic, digestOf(2), complaint);
+    second.ack(topic, digestOf(1), complaint);
+    await second.fence();
+    await eventually(() => counts()?.refusals === 1, "the complaint");
+    expect(counts()).to.include({ current: 1, wave: 1, reason: "f: its evaluations fail" });
+    expect([...server.topics.topics()][0]?.acks.refusing).to.equal(0);
+    // All are to have it: what was said against the trial ends with that.
+    publish(2);
+    await first.next("unchanged");
+    first.ack(topic, digestOf(2));
+    await eventually(() => [...server.topics.topics()][0]?.acks.held.size === 2, "both versions are held");
+    expect([...server.topics.topics()][0]?.acks.refusing).to.equal(0);
+  });
+
   it("is refused by flag or as a whole, which is counted, and no more after it was given up", async () => {
     const [first] = await three();
     publish(1, 2, 2_000);

@@ -1,0 +1,94 @@
+import { ManualClock } from "@bunting/test/support/manual-clock.js";
+import type { Flag } from "@bunting/evaluation";
+import { expect } from "chai";
+import type { FailingFlag } from "../sync/sync-source.js";
+import { FailingFlags } from "./failing-flags.js";
+import type { FlagChange } from "./flag-change.js";
+
+function change(key: string, type: FlagChange["type"] = "update", sourceIndex = 1): FlagChange {
+  const flag = { key, sourceIndex } as Flag;
+  const before = type === "write" ? undefined : flag;
+  return { key, flagSetId: "", type, before, after: type === "delete" ? undefined : flag };
+}
+
+describe("FailingFlags", () => {
+  let clock: ManualClock;
+  let noticed: FailingFlag[];
+  let flags: FailingFlags;
+  beforeEach(() => {
+    clock = new ManualClock();
+    noticed = [];
+    flags = new FailingFlags(clock);
+    flags.found.listen((one) => noticed.push(one));
+  });
+
+  const fail = (key: string, times: number, everyMs = 0, code = "TYPE_MISMATCH"): void => {
+    for (let time = 0; time < times; time++) {
+      clock.advance(everyMs);
+      flags.failed(key, code);
+    }
+  };
+
+  it("names a changed flag, and its source, with the fifth failure, and once", () => {
+    flags.changed({ changes: [change("a")] });
+    fail("a", 4, 1_000);
+    expect(noticed).to.deep.equal([]);
+    fail("a", 3, 1_000);
+    const reason = "its evaluations fail since this version: 5 in 5 s, the last with TYPE_MISMATCH";
+    expect(noticed).to.deep.equal([{ sourceIndex: 1, key: "a", reason }]);
+  });
+
+  it("names a flag that is gone and still asked for", () => {
+    flags.changed({ changes: [change("a", "delete", 2)] });
+    fail("a", 5, 0, "FLAG_NOT_FOUND");
+    expect(noticed.map(({ sourceIndex, key }) => [sourceIndex, key])).to.deep.equal([[2, "a"]]);
+  });
+
+  it("holds nothing against a flag that failed as often before", () => {
+    fail("a", 120, 500);
+    flags.changed({ changes: [change("a")] });
+    fail("a", 120, 500);
+    expect(noticed).to.deep.equal([]);
+    fail("a", 300, 50);
+    expect(noticed).to.have.length(1);
+  });
+
+  it("forgets failures of more than two minutes before", () => {
+    fail("a", 120, 500);
+    clock.advance(121_000);
+    flags.changed({ changes: [change("a")] });
+    fail("a", 5);
+    expect(noticed).to.have.length(1);
+  });
+
+  it("holds nothing against flags that are as they were, or new, nor after ten minutes", () => {
+    flags.changed({ changes: [change("new", "write"), change("old")] });
+    fail("other", 100);
+    fail("new", 100);
+    clock.advance(600_001);
+    fail("old", 100);
+    expect(noticed).to.deep.equal([]);
+  });
+
+  it("begins anew with each change", () => {
+    flags.changed({ changes: [change("a")] });
+    fail("a", 5);
+    clock.advance(121_000);
+    flags.changed({ changes: [change("a")] });
+    fail("a", 4);
+    expect(noticed).to.have.length(1);
+    fail("a", 1);
+    expect(noticed).to.have.length(2);
+  });
+
+  it("watches no more than a thousand flags, of which old ones make room", () => {
+    flags.changed({ changes: Array.from({ length: 1_001 }, (_, i) => change(`flag-${i}`)) });
+    fail("flag-999", 5);
+    fail("flag-1000", 5);
+    expect(noticed.map(({ key }) => key)).to.deep.equal(["flag-999"]);
+    clock.advance(600_001);
+    flags.changed({ changes: [change("flag-1000")] });
+    fail("flag-1000", 5);
+    expect(noticed).to.have.length(2);
+  });
+});
