@@ -45,6 +45,7 @@ describe("a FeatureFlag with spec.rollout, on a real API server", function () {
       flagSpec: flagsOf(version, isBad),
       rollout: { waves: [1], observe: "2s" },
     });
+  /** Orders of docs/operate/progressive-push.md. */
   const bunting = (task: string): Promise<CliRun> =>
     runBunting(["rollout", task, `${home.shop}/flags`, "--kubeconfig", cluster().kubeconfig]);
   const isIn = (phase: string): Promise<void> =>

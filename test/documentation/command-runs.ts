@@ -16,6 +16,7 @@ export const commandRuns: Readonly<Record<string, readonly RegExp[]>> = {
     /^bunting-proxy start --source dir:examples\/flags &$/,
     /^bunting-agent start --sync-port /,
   ],
+  "test/cluster/flag-rollout.test.ts": [/^bunting rollout (status|abort) shop\/checkout$/],
   "test/helm/page-commands.test.ts": [
     /patch featureflag shop .*new-checkout/,
     /edit featureflag NAME$/,
