@@ -1,4 +1,10 @@
-import { emptyFlagDocument, encodeDocument, type FlagDocument } from "@bunting/protocol";
+import {
+  atOnce,
+  digestingDocument,
+  emptyFlagDocument,
+  encodeDocument,
+  type FlagDocument,
+} from "@bunting/protocol";
 import { expect } from "chai";
 import { gzipSync } from "node:zlib";
 import { randomBytes } from "node:crypto";
@@ -8,10 +14,14 @@ import { defaultedFlagRollout, flagRolloutDefaults, isGivenUp, rolloutAnnotation
 const flag = { state: "ENABLED", variants: { on: true, off: false }, defaultVariant: "off" };
 const document: FlagDocument = { flags: { b: flag, a: flag, __proto__x: flag }, metadata: { set: "ü" } };
 
+function stored(version: FlagDocument): { readonly digest: string; readonly document: string } {
+  return { digest: atOnce(digestingDocument(version)), document: encodeWhole(version) ?? "" };
+}
+
 describe("the whole version in a status", () => {
   it("is read as it was written", () => {
     for (const each of [document, emptyFlagDocument]) {
-      const read = decodeWhole(encodeWhole(each) ?? "");
+      const read = decodeWhole(stored(each));
       expect(read && encodeDocument(read)).to.equal(encodeDocument(each));
     }
   });
@@ -23,12 +33,14 @@ describe("the whole version in a status", () => {
     expect(encodeWhole(noise(600_000))).to.equal(undefined);
     expect(encodeWhole(noise(100_000))).to.be.a("string");
     const bomb = gzipSync(`{"flags":{}}${" ".repeat(5_000_000)}`).toString("base64");
-    expect(decodeWhole(bomb)).to.equal(undefined);
+    expect(decodeWhole({ ...stored(emptyFlagDocument), document: bomb })).to.equal(undefined);
   });
 
   it("is none where somebody has written something else", () => {
     for (const text of ["", "x", gzipSync("[]").toString("base64"), gzipSync("{").toString("base64")])
-      expect(decodeWhole(text), text).to.equal(undefined);
+      expect(decodeWhole({ ...stored(document), document: text }), text).to.equal(undefined);
+    const other = stored(emptyFlagDocument);
+    expect(decodeWhole({ ...stored(document), document: other.document }), "other flags").to.equal(undefined);
   });
 });
 

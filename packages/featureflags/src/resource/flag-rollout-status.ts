@@ -1,5 +1,7 @@
 import { constants, gunzipSync, gzipSync } from "node:zlib";
 import {
+  atOnce,
+  digestingDocument,
   encodeDocument,
   isJsonObject,
   normaliseDocument,
@@ -57,12 +59,19 @@ export function encodeWhole(document: FlagDocument): string | undefined {
   return encoded.length > maxEncodedCharacters ? undefined : encoded;
 }
 
-/** Undefined for anything else than `encodeWhole` makes: whoever may write the status can write that. */
-export function decodeWhole(encoded: string): FlagDocument | undefined {
+/**
+ * Undefined for anything else than `encodeWhole` makes of the version with that digest: whoever may write the status can write that, and flags under the
+ * name of a version that was checked must be those of that version.
+ */
+export function decodeWhole({
+  digest,
+  document: encoded,
+}: Pick<WholeVersion, "digest" | "document">): FlagDocument | undefined {
   if (encoded.length > maxEncodedCharacters) return undefined;
   try {
     const text = gunzipSync(Buffer.from(encoded, "base64"), { maxOutputLength: maxDocumentBytes });
-    return normaliseDocument(JSON.parse(text.toString()) as JsonValue).document;
+    const { document } = normaliseDocument(JSON.parse(text.toString()) as JsonValue);
+    return atOnce(digestingDocument(document)) === digest ? document : undefined;
   } catch {
     return undefined;
   }

@@ -103,6 +103,18 @@ describe("a version that is pushed progressively", () => {
     expect(trial()).to.equal(undefined);
   });
 
+  it("goes to nobody, at any reach, where its flags are not those that it is named after", () => {
+    const { topics, publish } = useTopics();
+    publish("v1");
+    const first = new Agent(topics, 10);
+    const forged = { ...trialOf("v3", 100), digest: trialOf("v2", 0).digest };
+    publish("v1", forged);
+    publish("v1", { ...forged, reach: 1_000 });
+    expect(first.got).to.deep.equal(["v1"]);
+    publish("v1", trialOf("v4", 100));
+    expect(first.got).to.deep.equal(["v1", "v4"]);
+  });
+
   it("is there for who comes while it is tried, and comes back", () => {
     const { topics, publish } = useTopics();
     publish("v1", trialOf("v2", 100));

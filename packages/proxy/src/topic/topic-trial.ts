@@ -45,6 +45,8 @@ export class TopicTrial implements SubscribedTopic {
   readonly digest: string;
   readonly #options: TopicTrialOptions;
   readonly #subscribers: TopicSubscribers;
+  /** Where the document is not the one that the reach is about, nobody gets it. */
+  readonly #isAsNamed: boolean;
   #reach: number;
   #view: TopicView & { readonly kind: "live" };
   #hasEnded = false;
@@ -56,8 +58,8 @@ export class TopicTrial implements SubscribedTopic {
     const { topic, trial, version, context } = options;
     this.#options = options;
     const bytes = encodeSnapshot(trial.document, topic.newest?.bytes);
-    // Where the document is not the one that the reach is about, nobody gets it.
-    this.#reach = bytes.digest === trial.digest ? trial.reach : 0;
+    this.#isAsNamed = bytes.digest === trial.digest;
+    this.#reach = this.#reachOf(trial);
     this.digest = trial.digest;
     this.acks = new TopicAcks(topic.key, context.clock, context.log);
     this.#subscribers = new TopicSubscribers({
@@ -115,7 +117,8 @@ export class TopicTrial implements SubscribedTopic {
   }
 
   /** The object has a new version with the same document, or more or less agents are to have it. */
-  update({ reach }: Trial, version: SourceVersion): void {
+  update(trial: Trial, version: SourceVersion): void {
+    const reach = this.#reachOf(trial);
     const isNews = reach !== this.#reach;
     this.#reach = reach;
     this.#view = { ...this.#view, snapshot: this.snapshot.at(version) };
@@ -159,6 +162,10 @@ export class TopicTrial implements SubscribedTopic {
 
   conflated(): void {
     // There is one version.
+  }
+
+  #reachOf({ reach }: Trial): number {
+    return this.#isAsNamed ? reach : 0;
   }
 
   #count(): void {

@@ -1,5 +1,10 @@
 import { KubeError, type Condition, type KubeObject } from "@bunting/kube";
-import { decodeWhole, rolloutAnnotations, type FlagRolloutStatus } from "@bunting/featureflags/resources";
+import {
+  decodeWhole,
+  encodeWhole,
+  rolloutAnnotations,
+  type FlagRolloutStatus,
+} from "@bunting/featureflags/resources";
 import {
   atOnce,
   digestingDocument,
@@ -91,7 +96,8 @@ class World {
   }
 
   get whole(): string | undefined {
-    const document = decodeWhole(this.object?.status?.rollout?.whole.document ?? "");
+    const { whole } = this.object?.status?.rollout ?? {};
+    const document = whole === undefined ? undefined : decodeWhole(whole);
     return document === undefined ? undefined : encodeDocument(document);
   }
 }
@@ -216,6 +222,37 @@ describe("FlagRollouts", () => {
     expect(world.shown).to.equal("2 Progressing 1 100 False");
     await pass(10_000);
     expect(world.shown).to.equal("2 Progressing 2 1000 False");
+  });
+
+  it("takes the newest version for the first where its status has other flags under the name of a version", async () => {
+    await pass(10_000);
+    world.edit(2);
+    await changed();
+    const { rollout } = world.object?.status ?? {};
+    if (rollout === undefined) throw new Error("nothing is stored");
+    const spoofed = { ...rollout, whole: { ...rollout.whole, document: encodeWhole(flags(3)) ?? "" } };
+    world.object = { ...world.object, metadata: { name: "checkout" }, status: { rollout: spoofed } };
+    await changed();
+    await pass(12_000);
+    expect(world.shown).to.equal("2 Whole 3 0 True");
+    expect(world.whole).to.equal(encodeDocument(flags(2)));
+  });
+
+  it("does not follow an order, nor keep it, that is longer than any of ours", async () => {
+    await pass(10_000);
+    world.edit(2);
+    await changed();
+    world.says = { refusals: 1, reason: "f: no" };
+    await pass(12_000);
+    expect(world.shown).to.equal("2 Halted 1 100 False");
+    world.annotate({ [rolloutAnnotations.resumed]: "x".repeat(65) });
+    await changed();
+    await pass(12_000);
+    expect(world.shown).to.equal("2 Halted 1 100 False");
+    world.annotate({ [rolloutAnnotations.resumed]: "x".repeat(64) });
+    await changed();
+    await pass(12_000);
+    expect(world.shown).to.equal("2 Progressing 1 100 False");
   });
 
   it("leaves all as it is while a proxy does not say what agents it has", async () => {

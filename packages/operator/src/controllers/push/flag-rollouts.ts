@@ -1,3 +1,4 @@
+import { hash } from "node:crypto";
 import {
   setCondition,
   unlessNotFound,
@@ -6,6 +7,7 @@ import {
   type RestClient,
 } from "@bunting/kube";
 import {
+  decodeWhole,
   defaultedFlagRollout,
   encodeWhole,
   isGivenUp,
@@ -50,6 +52,7 @@ export interface RolledOutFeatureFlag extends KubeObject {
 /** Of its own: the other fields of the status are applied by other controllers. */
 const statusManager = "bunting-operator-rollout";
 const conditionType = "RolledOut";
+const maxOrderCharacters = 64;
 const writesOfAll = { burst: 5, perSecond: 5 };
 
 /** What is to be written. Without `rollout`, the newest version is served to all at once. */
@@ -69,6 +72,8 @@ export class FlagRollouts implements Runnable {
   readonly #controller: Controller;
   readonly #writer: StatusWriter;
   readonly #watches = new Map<string, WaveWatch>();
+  /** By key: a name of the whole version whose document was found to be the one with its digest. */
+  readonly #trustedVersions = new Map<string, string>();
 
   constructor(options: FlagRolloutsOptions) {
     const { context } = options;
@@ -89,6 +94,7 @@ export class FlagRollouts implements Runnable {
   async run(signal: AbortSignal): Promise<void> {
     await this.#controller.run(signal);
     this.#watches.clear();
+    this.#trustedVersions.clear();
   }
 
   async #reconcile(key: string, signal: AbortSignal): Promise<WorkResult | undefined> {
@@ -98,7 +104,10 @@ export class FlagRollouts implements Runnable {
       this.#options.client.get(scope, signal),
     );
     const rollout = object?.spec?.rollout ?? undefined;
-    if (object === undefined || rollout === undefined) this.#watches.delete(key);
+    if (object === undefined || rollout === undefined) {
+      this.#watches.delete(key);
+      this.#trustedVersions.delete(key);
+    }
     if (object === undefined) return undefined;
     const { uid } = object.metadata;
     const metadata = { namespace, name, ...(uid === undefined ? {} : { uid }) };
@@ -130,7 +139,7 @@ export class FlagRollouts implements Runnable {
   ): Promise<WorkResult | undefined> {
     const digest = await runInSlices(digestingDocument(document));
     const settings = settingsOf(rollout);
-    const stored = readFlagRolloutStatus(object.status?.rollout);
+    const stored = this.#trusted(key, readFlagRolloutStatus(object.status?.rollout));
     const isNew = stored !== undefined && stored.whole.digest !== digest;
     const evidence = isNew ? await this.#evidence(key, digest, signal) : undefined;
     const verdict = nextPush(this.#inputs(key, { object, digest, settings, stored, evidence }));
@@ -145,6 +154,17 @@ export class FlagRollouts implements Runnable {
     if (outcome === "written" && status.isNews)
       this.#options.context.metrics.flagRolloutEntered(verdict.record.phase);
     return again;
+  }
+
+  /** Undefined where the whole version is not what its digest says, so that the proxies do not serve it: then the newest one is the first. */
+  #trusted(key: string, stored: FlagRolloutStatus | undefined): FlagRolloutStatus | undefined {
+    if (stored === undefined) return undefined;
+    const { whole } = stored;
+    const name = hash("sha256", `${whole.digest} ${whole.document}`);
+    if (this.#trustedVersions.get(key) === name) return stored;
+    if (decodeWhole(whole) === undefined) return undefined;
+    this.#trustedVersions.set(key, name);
+    return stored;
   }
 
   #inputs(
@@ -162,7 +182,7 @@ export class FlagRollouts implements Runnable {
     return {
       ...{ settings, digest, before: stored, wholeDigest: stored?.whole.digest, evidence },
       isAborted: isGivenUp(annotations, digest),
-      resumed: annotations?.[rolloutAnnotations.resumed],
+      resumed: orderOf(annotations?.[rolloutAnnotations.resumed]),
       watch: this.#watches.get(key),
       nowMs: this.#options.context.clock.monotonicMs(),
     };
@@ -210,6 +230,11 @@ export class FlagRollouts implements Runnable {
     const rollout = whole === undefined ? {} : { rollout: { ...record, whole } };
     return { fields: { ...rollout, conditions }, isNews };
   }
+}
+
+/** Undefined for a long text as well: it would have to be kept in the status, beside flags that may leave no room there. */
+function orderOf(annotation: string | undefined): string | undefined {
+  return annotation === undefined || annotation.length > maxOrderCharacters ? undefined : annotation;
 }
 
 /** What has halted a rollout is said as it was then: it need not be so any more. */

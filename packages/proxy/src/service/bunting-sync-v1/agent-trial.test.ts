@@ -183,6 +183,28 @@ describe("a version that only some agents are to have, over bunting.sync.v1", ()
       expect(counts()).to.include({ agents: 0, refusals: 0 });
     });
 
+    it("does not count more of its agents than it has, which would stand for those of others", async () => {
+      const [first] = await three();
+      publish(1, 2, 2_000);
+      await first.next("delta");
+      below = await following(proxy());
+      await below.next("trial");
+      report({ agents: 1, wave: 7, current: 8 });
+      await eventually(() => counts()?.agents === 3, "the report");
+      expect(counts(), "the first agent has not answered").to.include({ wave: 2, current: 1 });
+    });
+
+    it("takes a report for a topic to which its stream is not subscribed for nothing", async () => {
+      publish(1, 2, 2_000);
+      below = await following(proxy());
+      await below.next("trial");
+      report({});
+      report({ topic: "other/flags", refusals: 9 });
+      await below.fence();
+      expect(counts()).to.include({ agents: 5, refusals: 0 });
+      expect([...server.topics.topics()], "nothing was begun by it").to.have.length(1);
+    });
+
     it("ends the stream of one that reports what can't be", async () => {
       publish(1, 2, 2_000);
       below = await following(proxy());

@@ -73,6 +73,15 @@ describe("a FeatureFlag with spec.rollout", () => {
     expect(await told("4")).to.deep.equal([textOf(2), 2]);
   });
 
+  it("does not have its status put other flags under the name of a version", async () => {
+    const { rollout } = statusOf(1, 2, 100) as { rollout: { whole: object } };
+    const forged = { ...rollout, whole: { ...rollout.whole, document: encodeWhole(flags(9)) } };
+    put(2, { status: { rollout: forged } });
+    expect(await told("2")).to.deep.equal([textOf(2), 1]);
+    put(2, { status: { rollout: { ...forged, whole: { ...forged.whole, digest: digestOf(2) } } } });
+    expect(await told("3"), "under that of the newest").to.deep.equal([textOf(2), 1]);
+  });
+
   it("goes to all at once when spec.rollout is removed, whatever the status says", async () => {
     put(2, { status: statusOf(1, 2, 100) });
     expect(await told("2")).to.deep.equal([textOf(1), 1, 100, textOf(2)]);

@@ -4,6 +4,7 @@ import {
   isGivenUp,
   readFlagRolloutStatus,
   type FlagRolloutStatus,
+  type WholeVersion,
 } from "@bunting/featureflags/resources";
 import { atOnce, digestingDocument, type FlagDocument } from "@bunting/protocol";
 import type { Trial } from "../trial.js";
@@ -30,18 +31,19 @@ export function hasRollout(object: KubeObject): boolean {
 
 /** Reads what the status of a FeatureFlag says of its rollout. The whole document is decoded when it changes, and kept. */
 export class StagedFlagsReader {
-  #encoded = "";
+  /** What was decoded: the digest and the encoded document. */
+  #read = "";
   #whole: FlagDocument | undefined;
 
   of(object: KubeObject): Staging {
     if (!hasRollout(object)) {
-      this.#encoded = "";
+      this.#read = "";
       this.#whole = undefined;
       return undefined;
     }
     const { status, metadata } = object as KubeObject & { readonly status?: { readonly rollout?: unknown } };
     const rollout = readFlagRolloutStatus(status?.rollout);
-    const whole = rollout === undefined ? undefined : this.#decode(rollout.whole.document);
+    const whole = rollout === undefined ? undefined : this.#decode(rollout.whole);
     if (rollout === undefined || whole === undefined) return "unpaced";
     const { digest, reach } = rollout;
     // Whoever gives a version up does not have to wait for the operator.
@@ -51,10 +53,11 @@ export class StagedFlagsReader {
     };
   }
 
-  #decode(encoded: string): FlagDocument | undefined {
-    if (encoded !== this.#encoded) {
-      this.#encoded = encoded;
-      this.#whole = decodeWhole(encoded);
+  #decode(whole: WholeVersion): FlagDocument | undefined {
+    const read = `${whole.digest} ${whole.document}`;
+    if (read !== this.#read) {
+      this.#read = read;
+      this.#whole = decodeWhole(whole);
     }
     return this.#whole;
   }
