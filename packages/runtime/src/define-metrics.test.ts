@@ -101,6 +101,8 @@ describe("defineMetrics", () => {
     expect(metrics.lost.read("a", "here")).to.equal(0);
     metrics.lost("a", "here", 3);
     expect(await lines()).to.include('x_lost{by="a",where="here"} 3');
+    metrics.lost("a", "here", 0);
+    expect(await lines(), "after it was scraped").not.to.include('x_lost{by="a",where="here"} 3');
   });
 
   it("begins a series of one label when it is recorded first, and goes on with it", async () => {

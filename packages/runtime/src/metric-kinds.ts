@@ -220,6 +220,8 @@ function gaugeValues(name: string, help: string, labels: Labels, registers: Regi
     labelNames: values.names,
     registers,
     collect() {
+      // A series that was scraped before, and has ended, would stay at its last value.
+      this.reset();
       for (const series of values.all()) this.set(series.labels, series.value);
     },
   });
