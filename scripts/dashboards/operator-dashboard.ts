@@ -125,6 +125,29 @@ export const operatorDashboard: Dashboard = {
       ],
     },
     {
+      title: "New versions of flags",
+      panels: [
+        {
+          title: "Phases and waves",
+          description: "That versions of FeatureFlags with spec.rollout have entered, by phase.",
+          unit: "reqps",
+          queries: [perSecond("bunting_operator_flag_rollout_phases_total", "phase", "{{phase}}")],
+        },
+        {
+          title: "Halted versions",
+          description: "1 for a FeatureFlag whose newest version has halted, because agents complain of it.",
+          unit: "short",
+          red: 1,
+          queries: [
+            {
+              expr: `max by (flag) (${series("bunting_operator_flag_rollout_halted")})`,
+              legend: "{{flag}}",
+            },
+          ],
+        },
+      ],
+    },
+    {
       title: "Webhooks",
       panels: [
         {

@@ -97,6 +97,14 @@ const cases: Readonly<Record<string, AlertCase>> = {
       "As many Pods failed as the AgentRollout agents has for its threshold. Those that were updated get their image of before back, unless it says otherwise.",
     never: { [`bunting_operator_rollout_halted{${replica}, rollout="agents"}`]: "0x90" },
   },
+  BuntingFlagRolloutHalted: {
+    series: { [`bunting_operator_flag_rollout_halted{${replica}, flag="shop/checkout"}`]: "_x10 1x79" },
+    firesAtMinute: 12,
+    quietAtMinute: 10,
+    description:
+      "Agents complain of the newest version of the FeatureFlag shop/checkout. Those of its wave keep what they have of it, and all others keep the version before.",
+    never: { [`bunting_operator_flag_rollout_halted{${replica}, flag="shop/checkout"}`]: "0x90" },
+  },
 };
 
 describe("the alerts on the operator", () => {

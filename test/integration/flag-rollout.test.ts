@@ -157,6 +157,7 @@ describe("a rollout to a thousand agents of three replicas", function () {
           return told.every((one) => one !== undefined) ? told : undefined;
         },
       },
+      events: { record: () => undefined },
       context: {
         clock: systemClock,
         logger: recordingLogger(),

@@ -73,7 +73,7 @@ export async function createOperator(
   const calls = webhookCalls(wiring, certificates);
   const { sources, lookup } = injections;
   const levelOfNamespace = (namespace: string): string | undefined => sources.validationOf(namespace);
-  const counted = countedAgents(wiring);
+  const counted = countedAgents(wiring, { events });
   const checks = featureFlagChecks(wiring, { events, levelOfNamespace, others: counted.listeners });
   const pods = watchedPods(wiring, { events, injections });
   const restarts = rollouts(wiring, { events, sources });

@@ -1,3 +1,4 @@
+import type { EventRecorder } from "@bunting/kube";
 import { runnableComponent, type Component } from "@bunting/runtime";
 import { statusTokenSecret } from "../certificates/status-token-secret.js";
 import type { ProxyAgents } from "../controllers/agents/proxy-agents.js";
@@ -16,7 +17,10 @@ export interface CountedAgents {
 }
 
 /** The agents of FeatureFlags, as the proxies tell them to the leader; none if their number is not wanted, or somebody else deploys the proxy. */
-export function countedAgents(wiring: OperatorWiring): CountedAgents {
+export function countedAgents(
+  wiring: OperatorWiring,
+  { events }: { readonly events: EventRecorder },
+): CountedAgents {
   const { options, parts, context, cluster, watches, served } = wiring;
   if (!options.statusAgents || options.proxy === "never")
     return { leading: () => [], listeners: {}, proxies: undefined };
@@ -32,7 +36,7 @@ export function countedAgents(wiring: OperatorWiring): CountedAgents {
     context,
   });
   const status = new parts.AgentStatus({ client, proxies, served, context });
-  const rollouts = new parts.FlagRollouts({ client, proxies, context });
+  const rollouts = new parts.FlagRollouts({ client, proxies, events, context });
   return {
     leading: () => [
       runnableComponent(keeper, "makes the token without which no proxy tells anything"),

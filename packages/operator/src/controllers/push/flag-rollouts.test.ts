@@ -23,7 +23,8 @@ import type { TopicAgents } from "../agents/told-agents.js";
 import { FlagRollouts, type RolledOutFeatureFlag } from "./flag-rollouts.js";
 
 const key = "shop/checkout";
-const metrics = operatorMetrics(createRegistry(false));
+const registry = createRegistry(false);
+const metrics = operatorMetrics(registry);
 
 function flags(version: number | string): FlagDocument {
   const flag = { state: "ENABLED", variants: { a: version }, defaultVariant: "a" };
@@ -46,6 +47,7 @@ class World {
   says: Partial<ToldTrial> | "silent" = {};
   writes: RolloutFields[] = [];
   reads = 0;
+  readonly events: string[] = [];
 
   read(): Promise<readonly (readonly TopicAgents[])[] | undefined> {
     this.reads++;
@@ -102,6 +104,8 @@ class World {
   }
 }
 
+const haltedSeries = `bunting_operator_flag_rollout_halted{flag="${key}"} 1`;
+
 describe("FlagRollouts", () => {
   let world: World;
   let clock: ManualClock;
@@ -115,6 +119,10 @@ describe("FlagRollouts", () => {
     rollouts = new FlagRollouts({
       client: world,
       proxies: world,
+      events: {
+        record: ({ type, reason, regarding }) =>
+          void world.events.push(`${type} ${reason} ${regarding.name}`),
+      },
       context: { clock, logger: recordingLogger(), metrics },
     });
     start();
@@ -146,6 +154,12 @@ describe("FlagRollouts", () => {
       clock.advance(1_000);
       await turns();
     }
+  }
+
+  /** The series of the gauge. */
+  async function halted(): Promise<readonly string[]> {
+    const lines = (await registry.metrics()).split("\n");
+    return lines.filter((line) => line.startsWith("bunting_operator_flag_rollout_halted"));
   }
 
   it("keeps the first version that it sees as the one that all are to have", () => {
@@ -184,14 +198,35 @@ describe("FlagRollouts", () => {
     expect(world.shown).to.equal("2 Halted 1 100 False");
     const { message } = world.object?.status?.conditions?.[0] ?? {};
     expect(message).to.contain("f: it has no variant b").and.contain("bunting rollout abort");
+    expect(world.events).to.deep.equal(["Normal Progressing checkout", "Warning Halted checkout"]);
+    expect(await halted()).to.deep.equal([haltedSeries]);
     await pass(60_000);
     expect(world.shown).to.equal("2 Halted 1 100 False");
     world.annotate({ [rolloutAnnotations.resumed]: "now" });
     await changed();
     await pass(12_000);
     expect(world.shown).to.equal("2 Progressing 1 100 False");
+    expect(await halted(), "the gauge has no series any more").to.deep.equal([]);
     await pass(60_000);
     expect(world.shown).to.equal("2 Whole 3 0 True");
+    expect(world.events.slice(2)).to.deep.equal(["Normal Progressing checkout", "Normal Whole checkout"]);
+  });
+
+  it("does not call a rollout halted any more once it does not lead, or the FeatureFlag is gone", async () => {
+    await pass(10_000);
+    world.edit(2);
+    await changed();
+    world.says = { refusals: 1 };
+    await pass(12_000);
+    abort.abort();
+    await running;
+    expect(await halted()).to.deep.equal([]);
+    start();
+    await changed();
+    expect(await halted(), "the next leader").to.deep.equal([haltedSeries]);
+    world.object = undefined;
+    await changed();
+    expect(await halted()).to.deep.equal([]);
   });
 
   it("gives a version up, and rolls out the next", async () => {

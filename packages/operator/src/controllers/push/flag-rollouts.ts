@@ -3,6 +3,7 @@ import {
   setCondition,
   unlessNotFound,
   type Condition,
+  type EventRecorder,
   type KubeObject,
   type RestClient,
 } from "@bunting/kube";
@@ -36,10 +37,12 @@ import type { ControllerMetrics } from "../controller-metrics.js";
 import { Controller } from "../controller.js";
 import { StatusWriter, type StatusTarget } from "../status-writer.js";
 import type { FlagRolloutMetrics } from "./flag-rollout-metrics.js";
+import { FlagRolloutNotices } from "./flag-rollout-notices.js";
 
 export interface FlagRolloutsOptions {
   readonly client: Pick<RestClient, "get" | "apply">;
   readonly proxies: Pick<ProxyAgents, "read">;
+  readonly events: Pick<EventRecorder, "record">;
   readonly context: Context<ControllerMetrics & FlagRolloutMetrics>;
 }
 
@@ -71,6 +74,7 @@ export class FlagRollouts implements Runnable {
   readonly #options: FlagRolloutsOptions;
   readonly #controller: Controller;
   readonly #writer: StatusWriter;
+  readonly #notices: FlagRolloutNotices;
   readonly #watches = new Map<string, WaveWatch>();
   /** By key: a name of the whole version whose document was found to be the one with its digest. */
   readonly #trustedVersions = new Map<string, string>();
@@ -79,6 +83,7 @@ export class FlagRollouts implements Runnable {
     const { context } = options;
     this.#options = options;
     this.#writer = new StatusWriter({ ...options, fieldManager: statusManager, rate: writesOfAll });
+    this.#notices = new FlagRolloutNotices(options.events, context.metrics);
     this.#controller = new Controller({
       name: "flag-rollout",
       reconcile: (key, signal) => this.#reconcile(key, signal),
@@ -95,6 +100,7 @@ export class FlagRollouts implements Runnable {
     await this.#controller.run(signal);
     this.#watches.clear();
     this.#trustedVersions.clear();
+    this.#notices.clear();
   }
 
   async #reconcile(key: string, signal: AbortSignal): Promise<WorkResult | undefined> {
@@ -107,6 +113,7 @@ export class FlagRollouts implements Runnable {
     if (object === undefined || rollout === undefined) {
       this.#watches.delete(key);
       this.#trustedVersions.delete(key);
+      this.#notices.is(key, undefined);
     }
     if (object === undefined) return undefined;
     const { uid } = object.metadata;
@@ -145,14 +152,17 @@ export class FlagRollouts implements Runnable {
     const verdict = nextPush(this.#inputs(key, { object, digest, settings, stored, evidence }));
     if (verdict.watch === undefined) this.#watches.delete(key);
     else this.#watches.set(key, verdict.watch);
+    this.#notices.is(key, verdict.record.phase);
     const again = verdict.againMs === undefined ? undefined : { requeueAfterMs: verdict.againMs };
     const status = this.#statusOf({ object, document, stored, verdict }, evidence, settings.waves.length + 1);
     if (status === undefined) return again;
     const leftMs = this.#writer.pauseLeftMs(target, status.isNews ? "news" : "counts");
     if (leftMs > 0) return { requeueAfterMs: Math.min(leftMs, verdict.againMs ?? leftMs) };
     const outcome = await this.#writer.write(target, status.fields, signal);
-    if (outcome === "written" && status.isNews)
-      this.#options.context.metrics.flagRolloutEntered(verdict.record.phase);
+    if (outcome === "written" && status.isNews) {
+      const note = status.fields.conditions[0]?.message ?? "";
+      this.#notices.entered(object, { phase: verdict.record.phase, before: stored?.phase, note });
+    }
     return again;
   }
 
