@@ -103,6 +103,16 @@ describe("the next step of a rollout", () => {
       "Halted 1 100 halted",
     ],
     [
+      "stays halted with the order that had resumed it before",
+      { before: record({ phase: "Halted", resumed: "a" }), resumed: "a" },
+      "Halted 1 100 halted",
+    ],
+    [
+      "takes what a proxy says of another version for nothing",
+      { evidence: evidence(told(), told({ digest: "other", refusals: 9 })) },
+      "Progressing 1 100 unknown",
+    ],
+    [
       "goes on after it was resumed, and forgives",
       {
         before: record({ phase: "Halted", resumed: "a" }),

@@ -115,6 +115,50 @@ describe("a version that is pushed progressively", () => {
     expect(first.got).to.deep.equal(["v1", "v4"]);
   });
 
+  it("costs a topic without one nothing: no subscriber is asked where it belongs, or moved, or wakened once more", () => {
+    const { topics, source, publish } = useTopics();
+    let [asked, woken] = [0, 0];
+    const count = <T>(value: T): T => {
+      asked++;
+      return value;
+    };
+    class Counted implements Subscriber {
+      readonly subscription = topics.subscribe(key, this);
+
+      get bucket(): number {
+        return count(10);
+      }
+      get trials(): undefined {
+        count(undefined);
+      }
+      get move(): (to: Subscription) => void {
+        return count((to) => to.close());
+      }
+      wake(): void {
+        woken++;
+        const { due } = this.subscription;
+        if (due !== undefined) this.subscription.take(due);
+        this.subscription.settle();
+      }
+      refuse(): void {
+        throw new Error("it is not to be refused");
+      }
+    }
+    publish("v1");
+    const agents = Array.from({ length: 100 }, () => new Counted());
+    woken = 0;
+    publish("v2");
+    publish("v3");
+    source.stale(key, new Error("away"));
+    publish("v3");
+    expect(agents.every(({ subscription }) => subscription.view.snapshot?.text.includes("v3"))).to.equal(
+      true,
+    );
+    expect([asked, woken]).to.deep.equal([0, 2 * agents.length]);
+    publish("v3", trialOf("v4", 100));
+    expect(asked, "the counter counts").to.be.at.least(agents.length);
+  });
+
   it("is there for who comes while it is tried, and comes back", () => {
     const { topics, publish } = useTopics();
     publish("v1", trialOf("v2", 100));
