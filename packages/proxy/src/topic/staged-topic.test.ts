@@ -128,8 +128,8 @@ describe("a version that is pushed progressively", () => {
       get bucket(): number {
         return count(10);
       }
-      get trials(): undefined {
-        count(undefined);
+      get trials(): Subscriber["trials"] {
+        return count<Subscriber["trials"]>(undefined);
       }
       get move(): (to: Subscription) => void {
         return count((to) => to.close());
