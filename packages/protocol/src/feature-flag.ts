@@ -1,5 +1,5 @@
 import { emptiedBy, emptyFlagDocument, readDocument, type WrittenDocument } from "./flag-document.js";
-import { isJsonObject, type JsonValue } from "./json.js";
+import { isJsonObject, type JsonObject, type JsonValue } from "./json.js";
 
 /** FeatureFlag, as it is in URLs of the API server. */
 export const featureFlagType = {
@@ -22,4 +22,11 @@ export function documentOfFeatureFlag(object: Readonly<Record<string, unknown>>)
   const error = emptiedBy(read);
   if (error !== undefined) throw error;
   return read;
+}
+
+/** The `remoteFlagProvider` of a FeatureFlag as the API server sent it, unchecked; undefined without one. */
+export function remoteProviderOf(object: Readonly<Record<string, unknown>>): JsonObject | undefined {
+  const spec = object["spec"] as JsonValue | undefined;
+  const provider = isJsonObject(spec) ? spec["remoteFlagProvider"] : undefined;
+  return isJsonObject(provider) ? provider : undefined;
 }

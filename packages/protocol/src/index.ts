@@ -4,7 +4,7 @@ export { DocumentDigest, digestBytes } from "./document-digest.js";
 export { digestingDocument } from "./digesting-document.js";
 export { documentHeapBytes } from "./document-heap.js";
 export { heapWeights } from "./heap-weights.js";
-export { documentOfFeatureFlag, featureFlagType } from "./feature-flag.js";
+export { documentOfFeatureFlag, featureFlagType, remoteProviderOf } from "./feature-flag.js";
 export {
   emptiedBy,
   emptyFlagDocument,

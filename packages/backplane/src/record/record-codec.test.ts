@@ -53,6 +53,7 @@ describe("RecordCodec", () => {
   const kinds: readonly TopicRecord[] = [
     record,
     { ...record, trial },
+    { ...record, provider: { type: "http", uri: "https://flags.test" } },
     { ...record, kind: "deleted" },
     { topic: "demo/flags", kind: "deleted", epoch: 2, resourceVersion: "0" },
     { topic: "demo/flags", kind: "missing", epoch: 2, resourceVersion: "7" },
@@ -191,6 +192,7 @@ describe("RecordCodec", () => {
     ["that is missing and has a document", bodyOf({ ...head, kind: "missing", bytes: 2 }, gzipSync("{}"))],
     ["with a version that is no number", bodyOf({ ...head, resourceVersion: "1; DROP" })],
     ["with an epoch that is no integer", bodyOf({ ...head, epoch: 0.5 })],
+    ["with a provider that is no object", bodyOf({ ...head, provider: ["x"] })],
     ["with readers that are no list of names", bodyOf({ ...head, readers: [1] })],
     ["with a document that is not compressed", bodyOf({ ...head, bytes: 12 }, Buffer.from('{"flags":{}}'))],
     ["that unpacks to more than it says", bodyOf({ ...head, bytes: 100 }, bomb)],

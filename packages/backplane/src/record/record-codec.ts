@@ -6,8 +6,10 @@ import {
   historyFromJson,
   historyHeapBytes,
   historyToJson,
+  isJsonObject,
   normalising,
   type FlagDocument,
+  type JsonObject,
   type JsonValue,
   type PastVersion,
   type TopicKey,
@@ -34,6 +36,7 @@ interface Head {
   readonly generation?: number;
   readonly readers?: readonly string[];
   readonly deletionPolicy?: string;
+  readonly provider?: JsonObject;
   /** Bytes of the document before compression. */
   readonly bytes?: number;
   /** As JSON of a history. Releases from before there was one do not read it. */
@@ -223,6 +226,7 @@ function readHead(bytes: Buffer): Head {
     isPosition(head) &&
     isOptional(head.uid, (uid) => typeof uid === "string") &&
     isOptional(head.generation, (generation) => Number.isSafeInteger(generation)) &&
+    isOptional(head.provider, (provider) => isJsonObject(provider as JsonValue)) &&
     isOptional(head.bytes, (length) => Number.isSafeInteger(length) && (length as number) >= 0) &&
     isOptional(head.deletionPolicy, (policy) => ["keep", "empty", "close"].includes(policy as string)) &&
     isOptional(head.trial, isTrial) &&
@@ -241,6 +245,7 @@ function readHead(bytes: Buffer): Head {
     "generation",
     "readers",
     "deletionPolicy",
+    "provider",
     "bytes",
     "history",
     "trial",

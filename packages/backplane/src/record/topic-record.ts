@@ -1,4 +1,4 @@
-import type { FlagDocument, PastVersion, TopicKey } from "@bunting/protocol";
+import type { FlagDocument, JsonObject, PastVersion, TopicKey } from "@bunting/protocol";
 import type { RecordPosition } from "./position.js";
 
 /**
@@ -20,6 +20,8 @@ export type TopicRecord = RecordPosition & {
         readonly document: FlagDocument;
         /** Earlier versions, as far as they are known; absent in records of earlier releases. */
         readonly history?: readonly PastVersion[];
+        /** `spec.remoteFlagProvider` of the object; absent without one, and in records of earlier releases. */
+        readonly provider?: JsonObject;
         readonly uid?: string;
         readonly generation?: number;
         /** A newer document, which only some agents are to have yet; absent without one, and in records of earlier releases. */

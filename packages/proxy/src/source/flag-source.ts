@@ -57,6 +57,8 @@ export interface DocumentReport {
   readonly version: SourceVersion;
   /** The versions before it, as far as the source knows them. They may be wrong: only the size of deltas may depend on them. */
   readonly history?: readonly PastVersion[] | undefined;
+  /** The FeatureFlag's `spec.remoteFlagProvider`, unchecked; absent without one. */
+  readonly provider?: JsonObject | undefined;
 }
 
 /** There is no document. The last one stays in force until the deletion policy says otherwise. */

@@ -7,9 +7,16 @@ export interface InnerWatchOptions {
   readonly topic: TopicKey;
   readonly peer: unknown;
   readonly nowMs: () => number;
+  readonly reader: WatchReader;
+}
+
+/** Who receives the reports of a watch. */
+export interface WatchReader {
   /** Receives each report. An error that it throws goes to the source, which then reports the topic as stale. */
   readonly onReport: (report: WatchReport) => void;
   readonly onStale: (reason: Error) => void;
+  /** The flags of the newest state that this replica knows, for a watch that has not reported yet. */
+  readonly flags: () => JsonObject | undefined;
 }
 
 /** A watch of this replica on a topic, from `open` to `close`. It keeps the last report of the source. */
@@ -48,14 +55,14 @@ export class InnerWatch implements SourceSink {
   }
 
   flags(): JsonObject | undefined {
-    return this.#lastReport?.document?.flags;
+    return this.#lastReport === undefined ? this.#options.reader.flags() : this.#lastReport.document?.flags;
   }
 
   report(report: SourceReport): void {
     if (this.#closing.signal.aborted) return;
     if (report.kind === "stale") {
       this.#staleReason = report.reason;
-      this.#options.onStale(report.reason);
+      this.#options.reader.onStale(report.reason);
       return;
     }
     const watched = this.#watchReportOf(report);
@@ -63,7 +70,7 @@ export class InnerWatch implements SourceSink {
     const before = [this.#lastReport, this.#staleReason] as const;
     [this.#lastReport, this.#staleReason] = [watched, undefined];
     try {
-      this.#options.onReport(watched);
+      this.#options.reader.onReport(watched);
     } catch (error) {
       // The report was not taken: the last one stays.
       [this.#lastReport, this.#staleReason] = before;
@@ -75,10 +82,15 @@ export class InnerWatch implements SourceSink {
   #watchReportOf(report: Exclude<SourceReport, { readonly kind: "stale" }>): WatchReport | undefined {
     switch (report.kind) {
       case "document":
-        return { kind: report.kind, document: report.document, version: report.version };
+        return {
+          kind: report.kind,
+          document: report.document,
+          version: report.version,
+          provider: report.provider,
+        };
       case "sameDocument": {
-        const document = this.#lastReport?.document;
-        return document && { kind: "document", document, version: report.version };
+        const last = this.#lastReport;
+        return last?.kind === "document" ? { ...last, version: report.version } : undefined;
       }
       default:
         return { kind: report.kind, version: { noticedMs: this.#options.nowMs() } };

@@ -5,13 +5,17 @@ import {
   type StoredRecord,
   type TopicRecord,
 } from "@bunting/backplane";
-import type { FlagDocument, PastVersion, TopicKey } from "@bunting/protocol";
+import type { FlagDocument, JsonObject, PastVersion, TopicKey } from "@bunting/protocol";
 import type { SourceVersion } from "../flag-source.js";
 
 /** The state of a topic as a watch of this replica reports it, without a position in the history that replicas share. */
 export type WatchReport = { readonly version: SourceVersion } & (
-  | { readonly kind: "document"; readonly document: FlagDocument }
-  | { readonly kind: "deleted" | "missing"; readonly document?: undefined }
+  | {
+      readonly kind: "document";
+      readonly document: FlagDocument;
+      readonly provider?: JsonObject | undefined;
+    }
+  | { readonly kind: "deleted" | "missing"; readonly document?: undefined; readonly provider?: undefined }
 );
 
 /** The state of a topic, with its position in that history. */
@@ -104,7 +108,8 @@ export function knownOf({ record }: StoredRecord, noticedMs: number): Known {
     ...(readers === undefined ? {} : { readers: new Set(readers) }),
     ...(record.trial === undefined ? {} : { trial: record.trial }),
   };
-  return { ...at, kind, document: record.document, version, history: record.history };
+  const { document, history, provider } = record;
+  return { ...at, kind, document, version, history, provider };
 }
 
 export function storedRecordOf(topic: TopicKey, known: Known): TopicRecord {
@@ -115,6 +120,7 @@ export function storedRecordOf(topic: TopicKey, known: Known): TopicRecord {
   return {
     ...{ ...at, kind: known.kind, document: known.document, ...identityOf(uid, generation) },
     ...(known.history === undefined ? {} : { history: known.history }),
+    ...(known.provider === undefined ? {} : { provider: known.provider }),
     ...(readers === undefined ? {} : { readers: [...readers] }),
     ...(trial === undefined ? {} : { trial }),
   };

@@ -33,9 +33,9 @@ export class LocalSink {
   report(known: Known, isUnconfirmed: boolean): readonly PastVersion[] | undefined {
     if (this.#reported !== undefined && comparePositions(known, this.#reported) < 0) return undefined;
     if (known.kind === "document") {
-      const { kind, document, history } = known;
+      const { kind, document, history, provider } = known;
       const version = isUnconfirmed ? { ...known.version, isUnconfirmed } : known.version;
-      this.#sink.report({ kind, document, version, history });
+      this.#sink.report({ kind, document, version, history, provider });
     } else this.#sink.report({ kind: known.kind });
     this.#reported = known;
     this.#isStale = false;

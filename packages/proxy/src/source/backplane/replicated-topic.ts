@@ -305,11 +305,14 @@ export class ReplicatedTopic implements FollowerSink {
       topic: this.key,
       peer: this.#local?.peer ?? this.peerOfOthers,
       nowMs: () => context.clock.monotonicMs(),
-      onReport: (report) => {
-        this.#place(report);
-        this.settle();
+      reader: {
+        onReport: (report) => {
+          this.#place(report);
+          this.settle();
+        },
+        onStale: (reason) => this.#watchIsStale(reason),
+        flags: () => this.#newest?.document?.flags,
       },
-      onStale: (reason) => this.#watchIsStale(reason),
     });
     this.#watch = watch;
     watch.open();

@@ -103,10 +103,9 @@ export class CachedTopic implements SourceSink {
   }
 
   #keep(report: DocumentReport): void {
-    const { sink, copies, topic } = this.#options;
     if (this.isUnconfirmed && !this.#isLoading) this.#readHistory(report);
     else if (this.#newest !== undefined) this.#newest = report;
-    copies.keep(topic, report.document, report.version, sink.history);
+    this.#copy(report);
     this.#settle();
   }
 
@@ -128,7 +127,7 @@ export class CachedTopic implements SourceSink {
   }
 
   #takeHistory(copied: CopiedDocument): void {
-    const { sink, copies, topic } = this.#options;
+    const { sink } = this.#options;
     const newest = this.#newest;
     const own = sink.history ?? [];
     // The source's own history is longer: the copy adds nothing.
@@ -136,7 +135,12 @@ export class CachedTopic implements SourceSink {
     const through = historyAfter(copied, newest.document) ?? [];
     if (through.length === 0) return;
     sink.report({ ...newest, history: [...through, ...own].slice(-historyLength) });
-    copies.keep(topic, newest.document, newest.version, sink.history);
+    this.#copy(newest);
+  }
+
+  #copy({ document, provider, version }: DocumentReport): void {
+    const { sink, copies, topic } = this.#options;
+    copies.keep(topic, { document, history: sink.history, provider }, version);
   }
 
   #load(): void {
@@ -148,9 +152,9 @@ export class CachedTopic implements SourceSink {
     void copies.load(topic, take, this.#answered.signal);
   }
 
-  #serve({ document, history }: CopiedDocument, version: SourceVersion): void {
+  #serve({ document, history, provider }: CopiedDocument, version: SourceVersion): void {
     const { sink, topic, onServed } = this.#options;
-    sink.report({ kind: "document", document, version, history });
+    sink.report({ kind: "document", document, version, history, provider });
     sink.report({ kind: "stale", reason: this.#reason });
     this.#isCopyServed = true;
     onServed(topic, this.#reason);

@@ -13,12 +13,18 @@ const history: readonly PastVersion[] = [
 
 describe("a document in a copy", () => {
   it("is read as it was written, with its history if it has one", () => {
-    expect(decodeCopy(encodeCopy(document, history))).to.deep.equal({ document, history });
-    expect(decodeCopy(encodeCopy(document, undefined))).to.deep.equal({ document, history: undefined });
+    expect(decodeCopy(encodeCopy({ document, history }))).to.deep.equal({ document, history });
+    const provider = { type: "http", uri: "https://flags.test" };
+    const copied = { document, history, provider };
+    expect(decodeCopy(encodeCopy(copied))).to.deep.equal(copied);
+    expect(decodeCopy(encodeCopy({ document, history: undefined }))).to.deep.equal({
+      document,
+      history: undefined,
+    });
   });
 
   it("is read by earlier releases, which know no history, and without one where they wrote it", () => {
-    const value = JSON.parse(encodeCopy(document, history).toString()) as JsonValue;
+    const value = JSON.parse(encodeCopy({ document, history }).toString()) as JsonValue;
     expect(normaliseDocument(value).document).to.deep.equal(document);
     const theirs = Buffer.from(JSON.stringify(document));
     expect(decodeCopy(theirs)).to.deep.equal({ document, history: undefined });

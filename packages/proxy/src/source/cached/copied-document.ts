@@ -4,6 +4,7 @@ import {
   isJsonObject,
   normaliseDocument,
   type FlagDocument,
+  type JsonObject,
   type JsonValue,
   type PastVersion,
 } from "@bunting/protocol";
@@ -12,14 +13,20 @@ import {
 export interface CopiedDocument {
   readonly document: FlagDocument;
   readonly history: readonly PastVersion[] | undefined;
+  /** `spec.remoteFlagProvider` of the FeatureFlag, if it has one. */
+  readonly provider?: JsonObject | undefined;
 }
 
-/** The history is one more member of the document: what is no field of a flag document is ignored by earlier releases. */
+/** The history, and the provider, are more members of the document: what is no field of a flag document is ignored by earlier releases. */
 const historyMember = "history";
+const providerMember = "remoteFlagProvider";
 
-export function encodeCopy(document: FlagDocument, history: readonly PastVersion[] | undefined): Buffer {
-  const member = history === undefined ? {} : { [historyMember]: historyToJson(history) };
-  return Buffer.from(JSON.stringify({ ...document, ...member }));
+export function encodeCopy({ document, history, provider }: CopiedDocument): Buffer {
+  const members = {
+    ...(history === undefined ? {} : { [historyMember]: historyToJson(history) }),
+    ...(provider === undefined ? {} : { [providerMember]: provider }),
+  };
+  return Buffer.from(JSON.stringify({ ...document, ...members }));
 }
 
 /**
@@ -30,5 +37,11 @@ export function encodeCopy(document: FlagDocument, history: readonly PastVersion
 export function decodeCopy(bytes: Buffer): CopiedDocument {
   const value = JSON.parse(bytes.toString()) as JsonValue;
   const { document } = normaliseDocument(value);
-  return { document, history: isJsonObject(value) ? historyFromJson(value[historyMember]) : undefined };
+  if (!isJsonObject(value)) return { document, history: undefined };
+  const { [historyMember]: history, [providerMember]: provider } = value;
+  return {
+    document,
+    history: historyFromJson(history),
+    ...(isJsonObject(provider) ? { provider } : {}),
+  };
 }

@@ -1,8 +1,7 @@
 import { CopyWriter, type CopyFile, type DocumentCopy } from "@bunting/files/copies";
-import type { FlagDocument, PastVersion } from "@bunting/protocol";
 import type { Clock } from "@bunting/runtime";
 import type { SourceVersion } from "../flag-source.js";
-import { encodeCopy } from "./copied-document.js";
+import { encodeCopy, type CopiedDocument } from "./copied-document.js";
 import { encodeVersion, type CopyVersion } from "./copy-version.js";
 
 export interface TopicCopyOptions {
@@ -63,10 +62,10 @@ export class StoredCopy {
   }
 
   /** Schedules the newest document to be written. */
-  keep(document: FlagDocument, version: SourceVersion, history?: readonly PastVersion[]): void {
+  keep(copied: CopiedDocument, version: SourceVersion): void {
     this.#hasKept = true;
     // Encoded when it is written: of a burst of edits only the newest is.
-    this.#schedule(() => ({ bytes: encodeCopy(document, history), version: encodeVersion(version) }));
+    this.#schedule(() => ({ bytes: encodeCopy(copied), version: encodeVersion(version) }));
   }
 
   /** Schedules the removal of the file. */

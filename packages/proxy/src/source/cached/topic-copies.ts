@@ -1,5 +1,5 @@
 import { checkCopies, CopyFile } from "@bunting/files/copies";
-import { documentHeapBytes, type FlagDocument, type PastVersion, type TopicKey } from "@bunting/protocol";
+import { documentHeapBytes, type TopicKey } from "@bunting/protocol";
 import { HeapRoom, RateLimitedLog, Semaphore, type Context, type DocumentRoom } from "@bunting/runtime";
 import type { SourceVersion } from "../flag-source.js";
 import type { SourceMetrics } from "../source-metrics.js";
@@ -83,13 +83,8 @@ export class TopicCopies {
   }
 
   /** Schedules the newest document of a watched topic to be written. */
-  keep(
-    topic: TopicKey,
-    document: FlagDocument,
-    version: SourceVersion,
-    history?: readonly PastVersion[],
-  ): void {
-    this.#entries.get(topic)?.copy.keep(document, version, history);
+  keep(topic: TopicKey, copied: CopiedDocument, version: SourceVersion): void {
+    this.#entries.get(topic)?.copy.keep(copied, version);
   }
 
   /** Schedules the removal of a watched topic's copy. */

@@ -3,6 +3,7 @@ import {
   documentOfFeatureFlag,
   parseReaders,
   readersOfMetadata,
+  remoteProviderOf,
   withEarlierFlags,
   type Readers,
   type TopicKey,
@@ -184,7 +185,8 @@ export class FlagRecord implements WatchRequest {
   #take(object: KubeObject, version: SourceVersion): boolean {
     const { sink, log, topic } = this.#options;
     const { resourceVersion = "" } = version;
-    const staged = this.#stages?.of(object);
+    // The version that is tried is of the FeatureFlag alone: with flags of a remote beside it, there is none.
+    const staged = remoteProviderOf(object) === undefined ? this.#stages?.of(object) : undefined;
     if (staged === "unpaced") log.unpaced(topic, resourceVersion);
     try {
       if (staged === undefined || staged === "unpaced") this.#reportAtOnce(object, version);
@@ -204,7 +206,10 @@ export class FlagRecord implements WatchRequest {
     const { sink } = this.#options;
     const { document, refused } = this.#read(object, version);
     const earlier = refused.length === 0 ? undefined : sink.flags?.();
-    sink.report({ kind: "document", document: withEarlierFlags(document, refused, earlier), version });
+    const served = withEarlierFlags(document, refused, earlier);
+    const provider = remoteProviderOf(object);
+    const report = { kind: "document", document: served, version } as const;
+    sink.report(provider === undefined ? report : { ...report, provider });
   }
 
   /** Reports the document that all are to have, and the newer one as a trial, if it can be served as it is written. */
