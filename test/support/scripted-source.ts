@@ -1,4 +1,4 @@
-import type { FlagDocument, PastVersion, TopicKey } from "@bunting/protocol";
+import type { FlagDocument, JsonObject, PastVersion, TopicKey } from "@bunting/protocol";
 import { systemClock, type Clock } from "@bunting/runtime";
 import type { FlagSource, SourceSink, SourceVersion } from "@bunting/proxy/internal/source/flag-source.js";
 
@@ -6,7 +6,9 @@ import type { FlagSource, SourceSink, SourceVersion } from "@bunting/proxy/inter
 export type ScriptedVersion = Pick<
   SourceVersion,
   "uid" | "generation" | "resourceVersion" | "readers" | "trial"
->;
+> & {
+  readonly provider?: JsonObject | undefined;
+};
 
 interface Watch {
   readonly sink: SourceSink;
@@ -115,7 +117,9 @@ export class ScriptedSource implements FlagSource {
     this.#resourceVersion++;
     const resourceVersion = String(this.#resourceVersion);
     const noticedMs = this.#clock.monotonicMs();
-    const told = { noticedMs, resourceVersion, ...version };
-    watch?.sink.report({ kind: "document", document, version: told, history });
+    const { provider, ...fields } = version ?? {};
+    const told = { noticedMs, resourceVersion, ...fields };
+    const report = { kind: "document", document, version: told, history } as const;
+    watch?.sink.report(provider === undefined ? report : { ...report, provider });
   }
 }

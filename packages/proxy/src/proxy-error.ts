@@ -8,6 +8,7 @@ import { CodedError } from "@bunting/runtime";
  * - SOURCE_UNREADABLE: a source can't be read for now; its last documents are still served.
  * - SOURCE_REFUSED: a source does not accept who the proxy is, or does not let it read; its last documents are still served.
  * - SOURCE_MISCONFIGURED: a source has nothing of the kind that it is asked for; its last documents are still served.
+ * - REMOTE_UNREADABLE: a remote flag provider can't be read for now; its last document is still served.
  * - DOCUMENT_INVALID: a document can't be served; the version before it is still served.
  * - TOPIC_MISSING: the FeatureFlag does not exist, and the caller does not wait for it (any longer).
  * - TOPIC_DELETED: the FeatureFlag was deleted, and the deletion policy ends its subscribers.
@@ -24,6 +25,7 @@ export type ProxyErrorCode =
   | "SOURCE_UNREADABLE"
   | "SOURCE_REFUSED"
   | "SOURCE_MISCONFIGURED"
+  | "REMOTE_UNREADABLE"
   | "DOCUMENT_INVALID"
   | "TOPIC_MISSING"
   | "TOPIC_DELETED"

@@ -9,7 +9,9 @@ export function countTopics(
   { usesRedis, isOwner }: { readonly usesRedis: boolean; readonly isOwner: boolean },
 ): Pick<BackplaneReport, "followed" | "direct" | "forOthers"> {
   const counts = { followed: 0, direct: 0, forOthers: 0 };
-  for (const { hasSubscribers, isDirect, isWatched } of topics) {
+  for (const { hasSubscribers, isDirect, isWatched, isRemote } of topics) {
+    // A remote that has never answered has no record that an owner could confirm; remotes have counts of their own.
+    if (isRemote) continue;
     if (!hasSubscribers) counts.forOthers += isWatched ? 1 : 0;
     else {
       counts.followed += isOwner ? 0 : 1;

@@ -170,7 +170,7 @@ class CuttableSink implements SourceSink {
 }
 
 /** Counts by name. */
-class CountingBackplaneMetrics implements BackplaneMetrics {
+export class CountingBackplaneMetrics implements BackplaneMetrics {
   readonly counts: Record<string, number> = {};
   readonly states: string[] = [];
   readonly lagsMs: number[] = [];

@@ -20,6 +20,7 @@ import {
   type WatchReport,
 } from "./known.js";
 import { LocalSink } from "./local-sink.js";
+import { isRemoteKey } from "../remote/remote-key.js";
 import { RepairPace } from "./repair-pace.js";
 import type { ReplicatedShared } from "./replicated-shared.js";
 import { TopicHistory } from "./topic-history.js";
@@ -40,6 +41,8 @@ export class ReplicatedTopic implements FollowerSink {
   readonly key: TopicKey;
   /** The peer, for fairness, on whose behalf other replicas want it: the topics of a namespace have the same. */
   readonly peerOfOthers: string;
+  /** The topic is the document of a remote: it says nothing of whether the cluster can be read. */
+  readonly isRemote: boolean;
   /** Of the RecordWriter: fence of the lease under which the record in Redis was last compared with `current`. */
   basedOn: number | undefined;
   /** Another replica waits for the first report: it is written, and so announced, even if Redis holds the same. */
@@ -57,6 +60,7 @@ export class ReplicatedTopic implements FollowerSink {
 
   constructor(key: TopicKey, shared: ReplicatedShared<ReplicatedTopic>) {
     this.key = key;
+    this.isRemote = isRemoteKey(key);
     this.peerOfOthers = key.slice(0, key.indexOf("/"));
     this.#shared = shared;
     this.#confirmation = new OwnerConfirmation(shared);

@@ -267,7 +267,7 @@ export class ReplicatedTopics {
   }
 
   #answered(topic: ReplicatedTopic): void {
-    this.#ownership.canRead();
+    if (!topic.isRemote) this.#ownership.canRead();
     // In a microtask, so that the topic has taken the report by then.
     queueMicrotask(() => this.#writer.changed(topic));
   }

@@ -2,6 +2,7 @@ import type { TopicKey } from "@bunting/protocol";
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { ScriptedSource } from "@bunting/test/support/scripted-source.js";
 import { expect } from "chai";
+import { remoteKeyOf } from "../remote/remote-key.js";
 import { ReplicatedTopic } from "./replicated-topic.js";
 import { TopicTable } from "./topic-table.js";
 
@@ -9,12 +10,13 @@ const ignore = (): void => undefined;
 
 function useTable(maxTopics: number) {
   const clock = new ManualClock();
+  const source = new ScriptedSource(clock, false);
   const forgotten: TopicKey[] = [];
   const table = new TopicTable({
     create: (key) =>
       new ReplicatedTopic(key, {
-        ...{ source: new ScriptedSource(clock), follower: { follow: ignore } },
-        ...{ usesRedis: () => true, lease: () => undefined },
+        ...{ source, follower: { follow: ignore } },
+        ...{ usesRedis: () => false, lease: () => undefined },
         ...{ context: { clock, metrics: { backplaneRecordRefused: ignore } } },
         times: { answerMs: 7_000, freshMs: 45_000 },
         events: { onAnswered: ignore, onStale: ignore, onFollowed: ignore, onRefused: ignore },
@@ -22,7 +24,7 @@ function useTable(maxTopics: number) {
     onForgotten: (key) => void forgotten.push(key),
     maxTopics,
   });
-  return { table, forgotten };
+  return { table, forgotten, source };
 }
 
 describe("TopicTable", () => {
@@ -35,6 +37,22 @@ describe("TopicTable", () => {
     for (const topic of table) table.forgetIdle(topic);
     expect(forgotten).to.deep.equal(["a/1", "a/2", "b/1", "c/1"]);
     expect(table.size).to.equal(0);
+  });
+
+  it("can read nothing if it can't read the cluster, whatever remotes say", () => {
+    const { table, source } = useTable(3);
+    const remote = remoteKeyOf("a/1", { type: "http", uri: "https://flags.test" });
+    for (const key of ["a/1", remote] as const) {
+      table.topic(key).attach({ report: ignore }, undefined);
+      source.publish(key, { flags: {} });
+    }
+    expect(table.cannotRead).to.equal(false);
+    source.stale("a/1", new Error("the API server is away"));
+    expect(table.cannotRead).to.equal(true);
+    source.publish("a/1", { flags: {} });
+    source.stale(remote, new Error("the remote is away"));
+    expect(table.cannotRead).to.equal(false);
+    for (const topic of table) topic.close();
   });
 
   it("takes on nothing that is no topic, whatever other programs write to Redis", () => {

@@ -1,5 +1,6 @@
 import { mostTopics } from "@bunting/backplane";
 import { isTopicKey, type TopicKey } from "@bunting/protocol";
+import { isRemoteKey } from "../remote/remote-key.js";
 import type { ReplicatedTopic } from "./replicated-topic.js";
 
 export interface TopicTableOptions {
@@ -47,18 +48,18 @@ export class TopicTable implements Iterable<ReplicatedTopic> {
    */
   topicForOthers(key: string): ReplicatedTopic | undefined {
     const { maxTopics = mostTopics } = this.#options;
-    if (!isTopicKey(key)) return undefined;
+    if (!isTopicKey(key) && !isRemoteKey(key)) return undefined;
     return this.#topics.get(key) ?? (this.size < maxTopics ? this.topic(key) : undefined);
   }
 
   /**
    * No watch can follow changes. Only topics that exist count, if there are any: of names that do not, which peers can make
-   * up, some wait for their first read, and seem neither readable nor stale.
+   * up, some wait for their first read, and seem neither readable nor stale. Remotes are not read from the API server.
    */
   get cannotRead(): boolean {
     let [hasExisting, hasUnreadable, hasOther] = [false, false, false];
     for (const topic of this.#topics.values()) {
-      if (!topic.isWatched) continue;
+      if (!topic.isWatched || topic.isRemote) continue;
       if (topic.exists && !topic.cannotRead) return false;
       if (topic.exists) hasExisting = true;
       else if (topic.cannotRead) hasUnreadable = true;

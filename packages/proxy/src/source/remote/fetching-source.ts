@@ -1,0 +1,208 @@
+import type { JsonObject, Readers, TopicKey } from "@bunting/protocol";
+import type { Context } from "@bunting/runtime";
+import { ProxyError } from "../../proxy-error.js";
+import type { FlagSource, SourceSink } from "../flag-source.js";
+import { NotingSink } from "./noting-sink.js";
+import { RemoteFetch } from "./remote-fetch.js";
+import { featureFlagOf, isRemoteKey, remoteKeyOf } from "./remote-key.js";
+import type { RemoteLanguage, RemoteProvider } from "./remote-kind.js";
+import type { RemoteMetrics } from "./remote-metrics.js";
+import type { RemoteSecrets } from "./remote-secrets.js";
+import type { RemoteState, RemoteStateName } from "./remote-state.js";
+
+export interface FetchingSourceOptions {
+  /** The source of FeatureFlags. */
+  readonly source: FlagSource;
+  readonly language: Pick<RemoteLanguage, "kinds" | "parse">;
+  readonly secrets: Pick<RemoteSecrets, "read">;
+  readonly context: Context<Pick<RemoteMetrics, "remoteAnswer">>;
+}
+
+/** What is known of a remote by the replica that reads it. */
+export interface FetchReport {
+  readonly state: RemoteState;
+  /** Since when it has been in that state, in ms of the monotonic clock. */
+  readonly sinceMs: number;
+  readonly answeredMs: number | undefined;
+}
+
+interface Noted {
+  readonly text: string;
+  readonly key: TopicKey;
+  readonly provider: RemoteProvider;
+}
+
+interface Watched {
+  readonly sink: SourceSink;
+  readonly signal: AbortSignal;
+  reading?: {
+    readonly fetch: RemoteFetch;
+    readonly text: string;
+    readonly stop: AbortController;
+    sinceMs: number;
+  };
+}
+
+/**
+ * The source of FeatureFlags, with the documents of remotes as topics beside them. A remote is read while it is watched, and its FeatureFlag, which
+ * names it, is watched here too: so a replica that only follows another one reads none.
+ */
+export class FetchingSource implements FlagSource {
+  readonly name = "source";
+  readonly #options: FetchingSourceOptions;
+  readonly #noted = new Map<TopicKey, Noted>();
+  readonly #watched = new Map<TopicKey, Watched>();
+  readonly #running = new Set<Promise<void>>();
+  #signal: AbortSignal | undefined;
+
+  constructor(options: FetchingSourceOptions) {
+    this.#options = options;
+  }
+
+  get hasSynced(): boolean {
+    return this.#options.source.hasSynced;
+  }
+
+  onSynced(listener: () => void): void {
+    this.#options.source.onSynced(listener);
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    this.#signal = signal;
+    for (const key of this.#watched.keys()) this.#settle(key);
+    await this.#options.source.run(signal);
+    await Promise.all(this.#running);
+  }
+
+  watch(topic: TopicKey, sink: SourceSink, signal: AbortSignal, peer?: unknown): void {
+    if (signal.aborted) return;
+    if (isRemoteKey(topic)) this.#watchRemote(topic, sink, signal);
+    else {
+      this.#options.source.watch(topic, new NotingSink(topic, sink, this), signal, peer);
+      signal.addEventListener("abort", () => this.note(topic, undefined), { once: true });
+    }
+  }
+
+  /** What a remote says is current as far as its interval goes. */
+  refresh(topic: TopicKey, done: () => void, peer?: unknown): () => void {
+    const { source } = this.#options;
+    if (!isRemoteKey(topic) && source.refresh !== undefined) return source.refresh(topic, done, peer);
+    let isCancelled = false;
+    queueMicrotask(() => {
+      if (!isCancelled) done();
+    });
+    return () => {
+      isCancelled = true;
+    };
+  }
+
+  readersOf(topic: TopicKey): Readers | undefined | "unknown" {
+    return this.#options.source.readersOf?.(topic);
+  }
+
+  /** A FeatureFlag that is watched names this provider; undefined if it names none, or is not watched any more. */
+  note(topic: TopicKey, written: JsonObject | undefined): void {
+    const before = this.#noted.get(topic);
+    if (written === undefined && before === undefined) return;
+    const noted = written && this.#parsed(topic, written);
+    if (noted === undefined) this.#noted.delete(topic);
+    else this.#noted.set(topic, noted);
+    if (before !== undefined) this.#settle(before.key);
+    if (noted !== undefined) this.#settle(noted.key);
+  }
+
+  /** What is known of the FeatureFlag's remote; undefined if this replica does not read it. */
+  reportOf(topic: TopicKey): FetchReport | undefined {
+    const noted = this.#noted.get(topic);
+    const reading = noted && this.#watched.get(noted.key)?.reading;
+    if (reading === undefined) return undefined;
+    const { fetch, sinceMs } = reading;
+    return { state: fetch.state, answeredMs: fetch.answeredMs, sinceMs };
+  }
+
+  /** All remotes that this replica reads. */
+  *reports(): Iterable<FetchReport> {
+    for (const topic of this.#noted.keys()) {
+      const report = this.reportOf(topic);
+      if (report !== undefined) yield report;
+    }
+  }
+
+  #watchRemote(key: TopicKey, sink: SourceSink, signal: AbortSignal): void {
+    const watched: Watched = { sink, signal };
+    this.#watched.set(key, watched);
+    signal.addEventListener(
+      "abort",
+      () => {
+        watched.reading?.stop.abort();
+        if (this.#watched.get(key) === watched) this.#watched.delete(key);
+      },
+      { once: true },
+    );
+    // Sinks are never called from within `watch`.
+    queueMicrotask(() => {
+      if (signal.aborted) return;
+      // What there is of earlier processes is served until the remote answers.
+      const reason = new ProxyError("REMOTE_UNREADABLE", "the remote has not answered yet");
+      sink.report({ kind: "stale", reason });
+      this.#settle(key);
+    });
+  }
+
+  /** A provider that can't be parsed is told where it is merged, which every replica does. */
+  #parsed(topic: TopicKey, written: JsonObject): Noted | undefined {
+    try {
+      const provider = this.#options.language.parse(written);
+      return { text: JSON.stringify(written), key: remoteKeyOf(topic, provider), provider };
+    } catch {
+      return undefined;
+    }
+  }
+
+  /** Begins to read a remote, ends that, or begins anew with another provider, as the present state demands. */
+  #settle(key: TopicKey): void {
+    const watched = this.#watched.get(key);
+    const topic = featureFlagOf(key);
+    if (watched === undefined || topic === undefined) return;
+    const noted = this.#noted.get(topic);
+    const wanted = noted?.key === key ? noted : undefined;
+    if (watched.reading?.text === wanted?.text) return;
+    watched.reading?.stop.abort();
+    delete watched.reading;
+    if (wanted !== undefined) this.#begin(topic, watched, wanted);
+  }
+
+  #begin(topic: TopicKey, watched: Watched, { provider, text }: Noted): void {
+    const { language, secrets, context } = this.#options;
+    const kind = language.kinds.get(provider.type);
+    if (this.#signal === undefined || this.#signal.aborted || kind === undefined) return;
+    const { clock } = context;
+    const stop = new AbortController();
+    let before: RemoteStateName = "starting";
+    const fetch = new RemoteFetch({
+      remote: { topic, provider, kind },
+      secrets,
+      clock,
+      sink: watched.sink,
+      onMoved: (event, state) => {
+        context.metrics.remoteAnswer(event.kind);
+        if (state.kind === before) return;
+        before = state.kind;
+        reading.sinceMs = clock.monotonicMs();
+        this.#log(topic, state);
+      },
+    });
+    const reading = { fetch, text, stop, sinceMs: clock.monotonicMs() };
+    watched.reading = reading;
+    const running = fetch.run(AbortSignal.any([this.#signal, watched.signal, stop.signal]));
+    this.#running.add(running);
+    void running.finally(() => this.#running.delete(running));
+  }
+
+  #log(topic: TopicKey, { kind, failure }: RemoteState): void {
+    const { logger } = this.#options.context;
+    const fields = { topic, state: kind, ...failure };
+    if (failure === undefined) logger.info(fields, "the remote of a FeatureFlag answers");
+    else if (kind !== "synced") logger.warn(fields, "the remote of a FeatureFlag can't be followed");
+  }
+}

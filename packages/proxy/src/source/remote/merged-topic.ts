@@ -1,0 +1,222 @@
+import type { FlagDocument, JsonObject, PastVersion, TopicKey } from "@bunting/protocol";
+import type { Clock } from "@bunting/runtime";
+import type { DocumentReport, FlagSource, SourceReport, SourceSink } from "../flag-source.js";
+import { remoteKeyOf } from "./remote-key.js";
+import type { MergedRemote, RemoteFailure, RemoteLanguage, RemoteProvider, Side } from "./remote-kind.js";
+
+export interface MergedTopicOptions {
+  readonly topic: TopicKey;
+  readonly sink: SourceSink;
+  readonly peer: unknown;
+  /** The source of both sides. */
+  readonly source: Pick<FlagSource, "watch">;
+  readonly language: Pick<RemoteLanguage, "parse" | "merge">;
+  readonly clock: Clock;
+}
+
+/**
+ * Time that a remote, or what is kept of it, has to say something before the FeatureFlag's own flags are served without it. A copy on disk may take half
+ * of it, where nothing else answers: subscribers are not to see flags of the remote go and come back because a proxy starts.
+ */
+export const firstAnswerMs = 2_000;
+
+/** A provider that is followed. */
+interface Followed {
+  readonly text: string;
+  readonly provider: RemoteProvider;
+  readonly key: TopicKey;
+}
+
+/**
+ * A FeatureFlag and its remote, on their way to a topic. Without a provider, reports pass as they are. With one, each edit of either side makes
+ * a document of both; a remote that says nothing, or nothing any more, takes nothing away.
+ */
+export class MergedTopic implements SourceSink {
+  readonly #options: MergedTopicOptions;
+  /** The FeatureFlag's own; undefined without a provider. */
+  #local: DocumentReport | undefined;
+  #staleReason: Error | undefined;
+  #followed: Followed | undefined;
+  #failure: RemoteFailure | undefined;
+  #watch: AbortController | undefined;
+  #remote: FlagDocument | undefined;
+  #merged: MergedRemote | undefined;
+  /** Undefined once the remote has said something, or its time for that is over. */
+  #cancelWait: (() => void) | undefined;
+  /** A document was reported since the topic began, or was deleted. */
+  #isTold = false;
+
+  constructor(options: MergedTopicOptions) {
+    this.#options = options;
+  }
+
+  /** Why the provider that the FeatureFlag names can't be used at all. */
+  get failure(): RemoteFailure | undefined {
+    return this.#failure;
+  }
+
+  /** True if the FeatureFlag names a provider. */
+  get hasProvider(): boolean {
+    return this.#followed !== undefined || this.#failure !== undefined;
+  }
+
+  /** The side that each flag is of; undefined without a provider, and while only the FeatureFlag's own are served. */
+  get provenance(): ReadonlyMap<string, Side> | undefined {
+    return this.#merged?.provenance;
+  }
+
+  get history(): readonly PastVersion[] | undefined {
+    return this.#options.sink.history;
+  }
+
+  /** Those of the FeatureFlag: what it keeps of an earlier version must not be what a remote says. */
+  flags(): JsonObject | undefined {
+    return this.#local === undefined ? this.#options.sink.flags?.() : this.#local.document.flags;
+  }
+
+  close(): void {
+    this.#unfollow();
+  }
+
+  report(report: SourceReport): void {
+    switch (report.kind) {
+      case "document":
+        this.#localChanged(report);
+        return;
+      case "sameDocument":
+        if (this.#local !== undefined) {
+          this.#local = { ...this.#local, version: report.version };
+          if (this.#isWaiting) return;
+        }
+        this.#staleReason = undefined;
+        this.#options.sink.report(report);
+        return;
+      case "missing":
+      case "deleted":
+        this.#unfollow();
+        this.#isTold = false;
+        this.#options.sink.report(report);
+        return;
+      case "stale":
+        this.#staleReason = report.reason;
+        if (!this.#isWaiting) this.#options.sink.report(report);
+    }
+  }
+
+  /** The topic has nothing yet, and what the remote says may come with it. */
+  get #isWaiting(): boolean {
+    return this.#cancelWait !== undefined && !this.#isTold;
+  }
+
+  #localChanged(report: DocumentReport): void {
+    if (report.provider === undefined) {
+      if (this.#local !== undefined) this.#unfollow();
+      this.#options.sink.report(report);
+      this.#isTold = true;
+      return;
+    }
+    const before = this.#local;
+    this.#local = report;
+    this.#staleReason = undefined;
+    this.#follow(report.provider);
+    try {
+      this.#tell(report.version.noticedMs);
+    } catch (error) {
+      // The version before is still served, with what the remote says of it.
+      this.#local = before;
+      throw error;
+    }
+  }
+
+  #follow(written: JsonObject): void {
+    const text = JSON.stringify(written);
+    if (this.#followed?.text === text) return;
+    const { language, topic, source, peer, clock } = this.#options;
+    let provider: RemoteProvider;
+    try {
+      provider = language.parse(written);
+    } catch (error) {
+      this.#leaveRemote();
+      this.#failure = { reason: "ProviderInvalid", message: (error as Error).message };
+      return;
+    }
+    this.#failure = undefined;
+    const key = remoteKeyOf(topic, provider);
+    const isSame = this.#followed?.key === key;
+    this.#followed = { text, provider, key };
+    if (isSame) return;
+    this.#watch?.abort();
+    this.#cancelWait?.();
+    const watch = new AbortController();
+    this.#watch = watch;
+    // The document of another address is served until this one says something.
+    const before = this.#remote;
+    this.#cancelWait = clock.after(firstAnswerMs, () => {
+      this.#cancelWait = undefined;
+      if (this.#remote === before) this.#remote = undefined;
+      this.#retell();
+    });
+    source.watch(key, this.#remoteSink(watch.signal), watch.signal, peer);
+  }
+
+  #remoteSink(signal: AbortSignal): SourceSink {
+    return {
+      flags: () => (this.#cancelWait === undefined ? this.#remote?.flags : undefined),
+      report: (report) => {
+        // How current a remote is, is told beside: the topic is not stale because of it.
+        if (signal.aborted || report.kind !== "document" || report.document === this.#remote) return;
+        this.#cancelWait?.();
+        this.#cancelWait = undefined;
+        const before = this.#remote;
+        this.#remote = report.document;
+        try {
+          this.#tell(report.version.noticedMs);
+        } catch (error) {
+          this.#remote = before;
+          throw error;
+        }
+      },
+    };
+  }
+
+  /** The FeatureFlag's own were accepted before, with more beside them. */
+  #retell(): void {
+    try {
+      this.#tell(this.#options.clock.monotonicMs());
+    } catch (error) {
+      this.#options.sink.report({ kind: "stale", reason: error as Error });
+    }
+  }
+
+  #tell(noticedMs: number): void {
+    const { sink, language } = this.#options;
+    const local = this.#local;
+    if (local === undefined || this.#isWaiting) return;
+    const strategy = this.#followed?.provider.strategy;
+    const merged =
+      this.#remote === undefined || strategy === undefined
+        ? undefined
+        : language.merge({ local: local.document, remote: this.#remote, strategy });
+    const document = merged?.document ?? local.document;
+    sink.report({ ...local, document, version: { ...local.version, noticedMs } });
+    this.#merged = merged;
+    this.#isTold = true;
+    if (this.#staleReason !== undefined) sink.report({ kind: "stale", reason: this.#staleReason });
+  }
+
+  #leaveRemote(): void {
+    this.#watch?.abort();
+    this.#watch = undefined;
+    this.#cancelWait?.();
+    this.#cancelWait = undefined;
+    this.#followed = undefined;
+    this.#failure = undefined;
+    this.#remote = undefined;
+    this.#merged = undefined;
+  }
+
+  #unfollow(): void {
+    this.#leaveRemote();
+    this.#local = undefined;
+  }
+}

@@ -1,0 +1,102 @@
+import { KubeError, type KubeObject, type ObjectScope } from "@bunting/kube";
+import { expect } from "chai";
+import type { RemoteProvider } from "./remote-kind.js";
+import { hostAnnotation, RemoteSecrets } from "./remote-secrets.js";
+
+const provider: RemoteProvider = {
+  type: "http",
+  uri: "https://Flags.test/v1",
+  strategy: "merge",
+  intervalMs: 5_000,
+  credentials: { secretRef: { name: "vendor", key: "token" } },
+};
+
+function secretOf(data: Record<string, string>, host?: string): KubeObject {
+  const annotations = host === undefined ? {} : { [hostAnnotation]: host };
+  const encoded = Object.entries(data).map(([key, text]) => [key, Buffer.from(text).toString("base64")]);
+  return {
+    metadata: { name: "vendor", namespace: "demo", annotations },
+    data: Object.fromEntries(encoded),
+  };
+}
+
+describe("RemoteSecrets", () => {
+  const asked: string[] = [];
+  beforeEach(() => asked.splice(0));
+  const read = (answer: KubeObject | KubeError, changes: Partial<RemoteProvider> = {}) => {
+    const get = (scope: ObjectScope): Promise<KubeObject> => {
+      asked.push(`${scope.type.plural} ${scope.namespace}/${scope.name}`);
+      return answer instanceof KubeError ? Promise.reject(answer) : Promise.resolve(answer);
+    };
+    const secrets = new RemoteSecrets(() => ({ get: get }));
+    return secrets.read("demo", { ...provider, ...changes }, new AbortController().signal);
+  };
+
+  it("reads the Secret of the FeatureFlag's namespace alone, and gives what may be sent to the provider's host", async () => {
+    expect(await read(secretOf({ token: "abc\n" }, "flags.test"))).to.deep.equal({
+      kind: "read",
+      values: { credential: "abc" },
+    });
+    expect(asked).to.deep.equal(["secrets demo/vendor"]);
+  });
+
+  it("gives none to a host that the Secret does not name", async () => {
+    for (const [host, uri] of [
+      [undefined, provider.uri],
+      ["other.test", provider.uri],
+      ["flags.test.evil.test", provider.uri],
+      ["flags.test", "https://flags.test:8443/"],
+      ["flags.test", "https://flags.test@evil.test/"],
+      ["flags.test:8443", "https://flags.test/"],
+      ["flags.test", "flags.test:8015"],
+    ] as const) {
+      const answer = await read(secretOf({ token: "abc" }, host), { uri });
+      expect(answer, uri).to.have.nested.property("failure.reason", "CredentialsForOtherHost");
+      expect(JSON.stringify(answer)).not.to.contain("abc");
+    }
+  });
+
+  it("says how to allow what is forbidden, what is missing, and what can't be sent", async () => {
+    const forbidden = await read(new KubeError("FORBIDDEN", "no"));
+    expect(forbidden).to.include({ kind: "forbidden" });
+    expect(forbidden)
+      .to.have.nested.property("failure.message")
+      .that.contains("bunting grant credentials demo/vendor");
+    expect(await read(new KubeError("NOT_FOUND", "no"))).to.have.nested.property(
+      "failure.reason",
+      "CredentialsMissing",
+    );
+    expect(await read(secretOf({ other: "abc" }, "flags.test"))).to.have.nested.property(
+      "failure.reason",
+      "CredentialsMissing",
+    );
+    for (const token of ["two\nlines", "naïve", "\u0000", "x".repeat(65 * 1024)])
+      expect(await read(secretOf({ token }, "flags.test"))).to.have.nested.property(
+        "failure.reason",
+        "CredentialsInvalid",
+      );
+  });
+
+  it("does not know what they hold while the API server does not answer", async () => {
+    expect(await read(new KubeError("CONNECTION_LOST", "away"))).to.include({ kind: "unknown" });
+    const none = new RemoteSecrets(() => undefined);
+    expect(await none.read("demo", provider, new AbortController().signal)).to.include({ kind: "unknown" });
+  });
+
+  it("reads a certificate of whatever host, as it is not secret, and nothing where nothing is named", async () => {
+    const plain: RemoteProvider = { type: "http", uri: provider.uri, strategy: "merge", intervalMs: 5_000 };
+    const get = { get: (() => Promise.resolve(secretOf({ ca: "PEM\n" }))) as never };
+    const secrets = new RemoteSecrets(() => get);
+    const { signal } = new AbortController();
+    expect(
+      await secrets.read("demo", { ...plain, caSecretRef: { name: "vendor", key: "ca" } }, signal),
+    ).to.deep.equal({
+      kind: "read",
+      values: { ca: "PEM\n" },
+    });
+    expect(await new RemoteSecrets(() => undefined).read("demo", plain, signal)).to.deep.equal({
+      kind: "read",
+      values: {},
+    });
+  });
+});

@@ -1,0 +1,150 @@
+import type { KubeObject, RestClient } from "@bunting/kube";
+import { errorCode, quoted } from "@bunting/runtime";
+import type { RemoteFailure, RemoteProvider, SecretKeyRef } from "./remote-kind.js";
+
+/** What a provider's Secrets hold, or why that is not known. */
+export type SecretsRead =
+  | { readonly kind: "read"; readonly values: RemoteSecretValues }
+  | { readonly kind: "forbidden" | "unusable"; readonly failure: RemoteFailure }
+  /** The API server does not answer: what was read before stays valid. */
+  | { readonly kind: "unknown"; readonly failure: RemoteFailure };
+
+export interface RemoteSecretValues {
+  readonly credential?: string;
+  readonly ca?: string;
+}
+
+/** Names the only host that a Secret may be sent to. */
+export const hostAnnotation = "bunting.dev/host";
+
+const secretType = { group: "", version: "v1", plural: "secrets" };
+const maxValueBytes = 64 * 1024;
+/** What a header may hold. */
+const headerText = /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/;
+
+/**
+ * Reads the Secrets that a provider names, one by one, by `get`: the owner of their namespace allows that for each by its name. Nothing of them is
+ * kept here, so that what is sent is what they say at that time.
+ */
+export class RemoteSecrets {
+  readonly #client: () => Pick<RestClient, "get"> | undefined;
+
+  constructor(client: () => Pick<RestClient, "get"> | undefined) {
+    this.#client = client;
+  }
+
+  /** Never rejects. */
+  async read(
+    namespace: string,
+    { credentials, caSecretRef, uri }: RemoteProvider,
+    signal: AbortSignal,
+  ): Promise<SecretsRead> {
+    const values: { credential?: string; ca?: string } = {};
+    if (credentials !== undefined) {
+      const read = await this.#value(namespace, credentials.secretRef, signal);
+      if (read.kind !== "value") return read;
+      const refusal = refusedHost(read.secret, hostOf(uri));
+      if (refusal !== undefined) return unusable("CredentialsForOtherHost", refusal);
+      const credential = read.text.trim();
+      if (!headerText.test(credential))
+        return unusable(
+          "CredentialsInvalid",
+          `${keyOf(namespace, credentials.secretRef)} holds what no header can: write one line of ASCII`,
+        );
+      values.credential = credential;
+    }
+    if (caSecretRef !== undefined) {
+      const read = await this.#value(namespace, caSecretRef, signal);
+      if (read.kind !== "value") return read;
+      values.ca = read.text;
+    }
+    return { kind: "read", values };
+  }
+
+  async #value(
+    namespace: string,
+    ref: SecretKeyRef,
+    signal: AbortSignal,
+  ): Promise<SecretValue | Exclude<SecretsRead, { kind: "read" }>> {
+    const client = this.#client();
+    if (client === undefined) return unknown("the proxy has no connection to the API server yet");
+    let secret: KubeObject;
+    try {
+      secret = await client.get({ type: secretType, namespace, name: ref.name }, signal);
+    } catch (error) {
+      return unread(namespace, ref, error);
+    }
+    const data = (secret as { readonly data?: Readonly<Record<string, unknown>> }).data?.[ref.key];
+    if (typeof data !== "string" || data === "")
+      return unusable(
+        "CredentialsMissing",
+        `the Secret ${namespace}/${ref.name} has no key ${quoted(ref.key)}`,
+      );
+    const bytes = Buffer.from(data, "base64");
+    if (bytes.length > maxValueBytes)
+      return unusable(
+        "CredentialsInvalid",
+        `${keyOf(namespace, ref)} has ${bytes.length} bytes; ${maxValueBytes} are the most`,
+      );
+    return { kind: "value", secret, text: bytes.toString() };
+  }
+}
+
+interface SecretValue {
+  readonly kind: "value";
+  readonly secret: KubeObject;
+  readonly text: string;
+}
+
+function unread(
+  namespace: string,
+  ref: SecretKeyRef,
+  error: unknown,
+): Exclude<SecretsRead, { kind: "read" }> {
+  switch (errorCode(error)) {
+    case "FORBIDDEN":
+      return {
+        kind: "forbidden",
+        failure: {
+          reason: "CredentialsForbidden",
+          message: `the proxy may not read the Secret ${namespace}/${ref.name}: its owner allows that by what bunting grant credentials ${namespace}/${ref.name} prints`,
+        },
+      };
+    case "NOT_FOUND":
+      return unusable("CredentialsMissing", `there is no Secret ${namespace}/${ref.name}`);
+    default:
+      return unknown(`the Secret ${namespace}/${ref.name} can't be read: ${(error as Error).message}`);
+  }
+}
+
+/** Whoever edits the FeatureFlag chooses the address; whoever owns the Secret says where it may go. */
+function refusedHost({ metadata }: KubeObject, host: string): string | undefined {
+  const allowed = metadata.annotations?.[hostAnnotation]?.trim().toLowerCase();
+  const secret = `${metadata.namespace ?? ""}/${metadata.name}`;
+  if (allowed === undefined || allowed === "")
+    return `the Secret ${secret} names no host that it may be sent to: annotate it with ${hostAnnotation}=${host}`;
+  if (allowed === host) return undefined;
+  return `the Secret ${secret} may be sent to ${quoted(allowed)} alone, by its annotation ${hostAnnotation}, and the provider is at ${quoted(host)}`;
+}
+
+/** Host and port, the port only where the address has one that is not its scheme's; in lower case. */
+function hostOf(uri: string): string {
+  // Without a scheme, `host:port` would read as one.
+  const host = uri.includes("://") && URL.canParse(uri) ? new URL(uri).host : uri;
+  return host.toLowerCase();
+}
+
+function keyOf(namespace: string, { name, key }: SecretKeyRef): string {
+  return `the key ${quoted(key)} of the Secret ${namespace}/${name}`;
+}
+
+function unusable(
+  reason: string,
+  message: string,
+): { readonly kind: "unusable"; readonly failure: RemoteFailure } {
+  return { kind: "unusable", failure: { reason, message } };
+}
+
+function unknown(message: string): { readonly kind: "unknown"; readonly failure: RemoteFailure } {
+  return { kind: "unknown", failure: { reason: "CredentialsUnknown", message } };
+}

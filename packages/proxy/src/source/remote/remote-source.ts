@@ -1,0 +1,121 @@
+import type { Readers, TopicKey } from "@bunting/protocol";
+import type { Context } from "@bunting/runtime";
+import type { FlagSource, SourceSink } from "../flag-source.js";
+import type { FetchingSource } from "./fetching-source.js";
+import { MergedTopic } from "./merged-topic.js";
+import type { RemoteLanguage, Side } from "./remote-kind.js";
+import type { RemoteCounts, RemoteMetrics } from "./remote-metrics.js";
+import type { RemoteStateName } from "./remote-state.js";
+
+export interface RemoteSourceOptions {
+  /** The source of FeatureFlags and of remotes, as replicas share it and copies are kept of it. */
+  readonly source: FlagSource;
+  /** The remotes that this replica reads. */
+  readonly remotes: Pick<FetchingSource, "reportOf" | "reports">;
+  readonly language: Pick<RemoteLanguage, "parse" | "merge">;
+  readonly context: Pick<Context<Pick<RemoteMetrics, "remoteCounts">>, "clock" | "metrics">;
+}
+
+/** A FeatureFlag's remote as this replica knows it. */
+export interface RemoteReport {
+  /** Undefined if another replica reads it. */
+  readonly state: RemoteStateName | undefined;
+  readonly reason: string | undefined;
+  readonly message: string | undefined;
+  /** Since when it has been in that state, in ms of the monotonic clock. */
+  readonly sinceMs: number | undefined;
+  /** The side of each flag; undefined while only the FeatureFlag's own are served. */
+  readonly provenance: ReadonlyMap<string, Side> | undefined;
+}
+
+/** Another source, whose FeatureFlags are served with what their remote flag providers say. */
+export class RemoteSource implements FlagSource {
+  readonly name = "source";
+  readonly #options: RemoteSourceOptions;
+  readonly #source: FlagSource;
+  readonly #topics = new Map<TopicKey, MergedTopic>();
+
+  constructor(options: RemoteSourceOptions) {
+    this.#options = options;
+    this.#source = options.source;
+    options.context.metrics.remoteCounts(() => this.#counts());
+  }
+
+  get hasSynced(): boolean {
+    return this.#source.hasSynced;
+  }
+
+  get hasCopies(): boolean {
+    return this.#source.hasCopies === true;
+  }
+
+  onSynced(listener: () => void): void {
+    this.#source.onSynced(listener);
+  }
+
+  run(signal: AbortSignal): Promise<void> {
+    return this.#source.run(signal);
+  }
+
+  watch(topic: TopicKey, sink: SourceSink, signal: AbortSignal, peer?: unknown): void {
+    if (signal.aborted) return;
+    const { language, context } = this.#options;
+    const merged = new MergedTopic({
+      topic,
+      sink,
+      peer,
+      source: this.#source,
+      language,
+      clock: context.clock,
+    });
+    this.#topics.set(topic, merged);
+    signal.addEventListener(
+      "abort",
+      () => {
+        merged.close();
+        if (this.#topics.get(topic) === merged) this.#topics.delete(topic);
+      },
+      { once: true },
+    );
+    this.#source.watch(topic, merged, signal, peer);
+  }
+
+  refresh(topic: TopicKey, done: () => void, peer?: unknown): () => void {
+    if (this.#source.refresh !== undefined) return this.#source.refresh(topic, done, peer);
+    done();
+    return () => undefined;
+  }
+
+  readersOf(topic: TopicKey): Readers | undefined | "unknown" {
+    return this.#source.readersOf?.(topic);
+  }
+
+  /** Undefined if the FeatureFlag names no provider. */
+  reportOf(topic: TopicKey): RemoteReport | undefined {
+    const merged = this.#topics.get(topic);
+    if (merged?.hasProvider !== true) return undefined;
+    const { failure, provenance } = merged;
+    const fetched = failure === undefined ? this.#options.remotes.reportOf(topic) : undefined;
+    const told = failure ?? fetched?.state.failure;
+    return {
+      state: failure === undefined ? fetched?.state.kind : "never",
+      reason: told?.reason,
+      message: told?.message,
+      sinceMs: fetched?.sinceMs,
+      provenance,
+    };
+  }
+
+  #counts(): RemoteCounts {
+    const nowMs = this.#options.context.clock.monotonicMs();
+    const states = { starting: 0, synced: 0, stale: 0, never: 0, forbidden: 0, held: 0 };
+    let oldestAnswerMs = 0;
+    for (const { state, answeredMs } of this.#options.remotes.reports()) {
+      states[state.kind]++;
+      if (answeredMs !== undefined) oldestAnswerMs = Math.max(oldestAnswerMs, nowMs - answeredMs);
+    }
+    let merged = 0;
+    for (const { provenance } of this.#topics.values()) if (provenance !== undefined) merged++;
+    return { states, oldestAnswerMs, merged };
+  }
+}
