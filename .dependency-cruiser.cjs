@@ -161,6 +161,13 @@ module.exports = {
       },
     },
     {
+      name: "outbound-knows-no-flags",
+      comment: "It calls addresses that somebody else has named, for whatever purpose.",
+      severity: "error",
+      from: { path: "^packages/outbound/", pathNot: tests },
+      to: { path: "^packages/", pathNot: "^packages/(outbound/|runtime/|sync-client/src/http\\.ts$)" },
+    },
+    {
       name: "sync-client-http-loads-no-grpc",
       comment:
         "grpc-js is a third of the agent's code: whoever fetches documents over HTTP needs none of it.",

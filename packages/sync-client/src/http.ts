@@ -1,6 +1,7 @@
 export { AccessToken, type OauthConfig } from "./http/access-token.js";
 export { FileToken } from "./http/file-token.js";
 export { fetchDocument, type Fetched, type FetchOptions, type Validators } from "./http/fetch-document.js";
-export { HttpClient } from "./http/http-client.js";
+export { HttpClient, type ConnectionGuard } from "./http/http-client.js";
 export { HttpFailure } from "./http/http-failure.js";
 export { nextPollMs } from "./http/poll-schedule.js";
+export { unpacked } from "./http/unpacked.js";

@@ -7,7 +7,7 @@ describe("HttpClient", () => {
   const never = new AbortController().signal;
 
   async function failure(url: string, certPath = ""): Promise<HttpFailure> {
-    const client = new HttpClient(certPath);
+    const client = new HttpClient({ certPath });
     const message = { method: "GET", url: new URL(url), headers: {}, maxBytes: 1 } as const;
     const error: unknown = await client.send(message, never).catch((caught: unknown) => caught);
     expect(error).to.be.instanceOf(HttpFailure).and.instanceOf(CodedError);

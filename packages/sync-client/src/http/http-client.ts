@@ -7,6 +7,7 @@ import {
   type RequestOptions,
 } from "node:http";
 import { Agent as SecureAgent, request as secureRequest } from "node:https";
+import type { LookupFunction } from "node:net";
 import { cut, errorCode, GatheredBytes } from "@bunting/runtime";
 import { HttpFailure } from "./http-failure.js";
 
@@ -30,16 +31,38 @@ const maxInformational = 16;
 /** Of an answer that is not 2xx, for messages. */
 const maxErrorBytes = 4 * 1024;
 
+/** Decides whom a client may call. */
+export interface ConnectionGuard {
+  /**
+   * The look-up of names for a connection, which answers with addresses that may be called only.
+   *
+   * @throws HttpFailure if the host may not be called
+   */
+  admit(url: URL): LookupFunction;
+}
+
+export interface HttpClientOptions {
+  /** The certificates of the authorities to trust, read again before each request; "" for those of Node. */
+  readonly certPath?: string;
+  /** These certificates themselves. */
+  readonly ca?: Buffer;
+  /** Without, any host may be called. */
+  readonly guard?: ConnectionGuard;
+}
+
 /** Requests by node:http(s), one at a time, on kept connections. fetch would cost 10 MB of memory. */
 export class HttpClient {
   readonly #certPath: string;
-  readonly #plain = new Agent({ keepAlive: true });
-  readonly #secure = new SecureAgent({ keepAlive: true });
+  readonly #ca: Buffer | undefined;
+  readonly #guard: ConnectionGuard | undefined;
+  readonly #plain = new Agent({ keepAlive: true, maxSockets: 1 });
+  readonly #secure = new SecureAgent({ keepAlive: true, maxSockets: 1 });
   #host = "";
 
-  /** @param certPath the certificates of the authorities to trust, read again before each request; "" for those of Node */
-  constructor(certPath = "") {
+  constructor({ certPath = "", ca, guard }: HttpClientOptions = {}) {
     this.#certPath = certPath;
+    this.#ca = ca;
+    this.#guard = guard;
   }
 
   /** The server that was asked last. */
@@ -56,9 +79,10 @@ export class HttpClient {
   /** @throws HttpFailure, or what the signal was aborted with */
   async send(message: HttpRequest, signal: AbortSignal): Promise<HttpAnswer> {
     this.#host = message.url.host;
+    const lookup = this.#guard?.admit(message.url);
     const ca = message.url.protocol === "https:" ? await this.#authorities() : undefined;
     for (;;) {
-      const { answer, isReused } = this.#exchange(message, ca, signal);
+      const { answer, isReused } = this.#exchange(message, { ca, lookup }, signal);
       try {
         return await answer;
       } catch (error) {
@@ -79,10 +103,11 @@ export class HttpClient {
 
   #exchange(
     { method, url, headers, body, maxBytes }: HttpRequest,
-    ca: Buffer | undefined,
+    connection: { readonly ca: Buffer | undefined; readonly lookup: LookupFunction | undefined },
     signal: AbortSignal,
   ): { readonly answer: Promise<HttpAnswer>; readonly isReused: () => boolean } {
-    const options: RequestOptions & { readonly ca?: Buffer } = { method, headers, signal };
+    const { ca, lookup } = connection;
+    const options: RequestOptions = { method, headers, signal, ...(lookup === undefined ? {} : { lookup }) };
     const sent =
       url.protocol === "https:"
         ? secureRequest(url, { ...options, agent: this.#secure, ...(ca === undefined ? {} : { ca }) })
@@ -104,7 +129,7 @@ export class HttpClient {
   }
 
   async #authorities(): Promise<Buffer | undefined> {
-    if (this.#certPath === "") return undefined;
+    if (this.#certPath === "") return this.#ca;
     try {
       return await readFile(this.#certPath);
     } catch (cause) {
@@ -136,6 +161,6 @@ async function readAnswer(response: IncomingMessage, maxBytes: number): Promise<
 export function tooLarge(what: string, limit: number): HttpFailure {
   return new HttpFailure(
     "too_large",
-    `the answer has ${what}, but this agent has memory for ${limit}: give it more memory, or serve fewer flags`,
+    `the answer has ${what}, but there is memory for ${limit} here: give this process more, or serve fewer flags`,
   );
 }

@@ -14,6 +14,8 @@ import { CodedError } from "@bunting/runtime";
  * - encoding: it is compressed in a way that can't be unpacked.
  * - empty: it has no body.
  * - too_large: it needs more memory than there is.
+ * - host_refused, address_refused: this host, or the address that it has, may not be called.
+ * - too_deep: its JSON is nested too deep.
  * - defect: there is a bug in Bunting.
  */
 export type HttpFailureCode =
@@ -33,6 +35,9 @@ export type HttpFailureCode =
   | "encoding"
   | "empty"
   | "too_large"
+  | "host_refused"
+  | "address_refused"
+  | "too_deep"
   | "defect";
 
 /** Why a request brought no document. */

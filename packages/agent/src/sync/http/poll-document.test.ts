@@ -5,6 +5,7 @@ import { expect } from "chai";
 import { eventually } from "@bunting/test/support/event-queue.js";
 import { FastClock } from "@bunting/test/support/fast-clock.js";
 import { testTls } from "@bunting/test/support/faulty-api-server/index.js";
+import { type Answer, document, HttpServer, type SeenRequest } from "@bunting/test/support/http-server.js";
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { TempDirectory } from "@bunting/test/support/temp-directory.js";
 import { createSyncSource } from "../create-source.fixture.js";
@@ -12,7 +13,6 @@ import type { SyncSource } from "../sync-source.js";
 import { noSharedCredentials } from "../grpc-credentials.js";
 import { parseSources } from "../parse-sources.js";
 import { SourceProbe } from "../sync.fixture.js";
-import { type Answer, document, HttpServer, type SeenRequest } from "./http-server.fixture.js";
 
 const one = '{"flags":{"one":{"state":"ENABLED","variants":{"on":true},"defaultVariant":"on"}}}';
 const two = one.replace('"one"', '"two"');

@@ -62,7 +62,7 @@ class DocumentPoll {
   constructor(parts: SyncSourceParts<HttpSourceConfig>) {
     const { certPath } = parts.config;
     this.#parts = parts;
-    this.#client = new HttpClient(certPath);
+    this.#client = new HttpClient({ certPath });
     this.#reader = new FlagTextReader({ maxJsonBytes: parts.options.maxDocumentBytes });
     this.#token = tokenOf(parts, this.#client);
   }

@@ -1,8 +1,8 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { createServer as createSecureServer } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
-import { EventQueue } from "@bunting/test/support/event-queue.js";
-import { testTls } from "@bunting/test/support/faulty-api-server/index.js";
+import { EventQueue } from "./event-queue.js";
+import { testTls } from "./faulty-api-server/index.js";
 
 export interface SeenRequest {
   readonly method: string;
@@ -45,13 +45,19 @@ export class HttpServer {
     });
   }
 
-  async start(): Promise<string> {
-    await new Promise<void>((resolve) => this.#server.listen(0, "127.0.0.1", resolve));
+  /** @param address of the loopback network */
+  async start(address = "127.0.0.1", port = 0): Promise<string> {
+    await new Promise<void>((resolve) => this.#server.listen(port, address, resolve));
     return this.origin;
   }
 
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port;
+  }
+
   get origin(): string {
-    return `${this.#scheme}://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+    const { address, port } = this.#server.address() as AddressInfo;
+    return `${this.#scheme}://${address}:${port}`;
   }
 
   get open(): number {

@@ -1,0 +1,113 @@
+import type { IncomingHttpHeaders } from "node:http";
+import { HttpClient, HttpFailure, unpacked } from "@bunting/sync-client/http";
+import type { Clock } from "@bunting/runtime";
+import type { AddressGuard } from "./address-guard.js";
+import { isNestedDeeper } from "./json-depth.js";
+
+export interface OutboundLimits {
+  /** Of the body, packed and unpacked. */
+  readonly bytes: number;
+  /** Levels of objects and lists in a body of JSON; without, bodies may be anything. */
+  readonly depth?: number;
+  /** From the call to the last byte of the answer. */
+  readonly timeoutMs: number;
+}
+
+export interface OutboundRequest {
+  readonly url: string;
+  readonly method: "GET" | "POST";
+  /** They may contain secrets: they go to the host of the URL only. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string;
+  readonly limits: OutboundLimits;
+}
+
+export interface OutboundAnswer {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  /** Unpacked. Of an answer that is not 2xx, the beginning at most. */
+  readonly body: Buffer;
+}
+
+export interface OutboundOptions {
+  readonly guard: AddressGuard;
+  /** Certificates of the authorities to trust in PEM; without, those of Node. */
+  readonly ca?: string | undefined;
+  readonly clock: Clock;
+}
+
+/** Requests of one caller to addresses that somebody else has named, one at a time on one connection. */
+export class OutboundClient {
+  readonly #http: HttpClient;
+  readonly #clock: Clock;
+
+  constructor({ guard, ca, clock }: OutboundOptions) {
+    this.#http = new HttpClient({ guard, ...(ca === undefined ? {} : { ca: Buffer.from(ca) }) });
+    this.#clock = clock;
+  }
+
+  /** Closes the connection. */
+  close(): void {
+    this.#http.close();
+  }
+
+  /**
+   * A redirect is an answer like others: where it leads to is the caller's business, and not followed.
+   *
+   * @throws HttpFailure, or what the signal was aborted with
+   */
+  async request(request: OutboundRequest, signal: AbortSignal): Promise<OutboundAnswer> {
+    const { url: href, method, headers, body, limits } = request;
+    if (!URL.canParse(href)) throw new HttpFailure("host_refused", "the address is no URL");
+    const url = new URL(href);
+    return this.within(limits.timeoutMs, url.host, signal, async (until) => {
+      const message = { method, url, headers: { "accept-encoding": "gzip", ...headers } };
+      const sent = body === undefined ? message : { ...message, body };
+      const answer = await this.#http.send({ ...sent, maxBytes: limits.bytes }, until);
+      if (answer.status < 200 || answer.status > 299) return answer;
+      const whole = await unpacked(answer, url.host, limits.bytes);
+      if (limits.depth !== undefined && isNestedDeeper(whole, limits.depth))
+        throw new HttpFailure("too_deep", `${url.host} sent JSON of more than ${limits.depth} levels`);
+      return { status: answer.status, headers: answer.headers, body: whole };
+    });
+  }
+
+  /** Work with `http` that has a bound in time. */
+  async within<Value>(
+    timeoutMs: number,
+    host: string,
+    signal: AbortSignal,
+    work: (until: AbortSignal) => Promise<Value>,
+  ): Promise<Value> {
+    const timeout = new AbortController();
+    const cancel = this.#clock.after(timeoutMs, () => timeout.abort());
+    const until = AbortSignal.any([signal, timeout.signal]);
+    try {
+      return await work(until);
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!timeout.signal.aborted) throw error;
+      throw new HttpFailure("timeout", `${host} has not answered completely within ${timeoutMs / 1_000} s`, {
+        cause: error,
+      });
+    } finally {
+      cancel();
+    }
+  }
+}
+
+/** One request on a connection of its own; see OutboundClient. */
+export async function outboundRequest({
+  guard,
+  ca,
+  clock,
+  signal,
+  ...request
+}: OutboundRequest & OutboundOptions & { readonly signal: AbortSignal }): Promise<OutboundAnswer> {
+  const client = new OutboundClient({ guard, ca, clock });
+  try {
+    return await client.request(request, signal);
+  } finally {
+    client.close();
+  }
+}
