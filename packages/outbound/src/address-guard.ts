@@ -4,7 +4,7 @@ import { isIP, type LookupFunction } from "node:net";
 import { HttpFailure, type ConnectionGuard } from "@bunting/sync-client/http";
 import { calledHost, isAllowed, type AllowedHost } from "./allowed-host.js";
 import { addressBytes, embeddedV4 } from "./ip-address.js";
-import { isWithin, type Network } from "./network.js";
+import { hasAddress, type Network } from "./network.js";
 import { calledIfListed, neverCalled } from "./special-networks.js";
 
 export interface AddressGuardOptions {
@@ -117,7 +117,7 @@ export class AddressGuard implements ConnectionGuard {
     if (never !== undefined) return never;
     const inner = embeddedV4(address);
     const isIn = (network: Network): boolean =>
-      isWithin(address, network) || (inner !== undefined && isWithin(inner, network));
+      hasAddress(address, network) || (inner !== undefined && hasAddress(inner, network));
     if (listed.some(isIn)) return undefined;
     const what = calledIfListed(address) ?? (this.#networks.some(isIn) ? "of the cluster" : undefined);
     return what && `${what}, and ${this.#option} does not list its network for this host`;

@@ -23,7 +23,7 @@ export function parseNetwork(text: string): Network {
   return { bytes, bits };
 }
 
-export function isWithin(address: Uint8Array, { bytes, bits }: Network): boolean {
+export function hasAddress(address: Uint8Array, { bytes, bits }: Network): boolean {
   if (address.length !== bytes.length) return false;
   const whole = bits >> 3;
   for (let at = 0; at < whole; at++) if (address[at] !== bytes[at]) return false;

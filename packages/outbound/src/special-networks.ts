@@ -1,5 +1,5 @@
 import { embeddedV4 } from "./ip-address.js";
-import { isWithin, parseNetwork, type Network } from "./network.js";
+import { hasAddress, parseNetwork, type Network } from "./network.js";
 
 /** A network whose addresses are not those of the public Internet. */
 interface SpecialNetwork {
@@ -48,13 +48,13 @@ export function neverCalled(address: Uint8Array): string | undefined {
 export function calledIfListed(address: Uint8Array): string | undefined {
   const what = whatOf(address, unlessListed);
   if (what !== undefined || address.length === 4 || embeddedV4(address) !== undefined) return what;
-  return isWithin(address, globalV6) ? undefined : "reserved";
+  return hasAddress(address, globalV6) ? undefined : "reserved";
 }
 
 /** Of the address itself, or of the one of IPv4 that it leads to. */
 function whatOf(address: Uint8Array, networks: readonly SpecialNetwork[]): string | undefined {
   const inner = embeddedV4(address);
   return networks.find(
-    ({ network }) => isWithin(address, network) || (inner !== undefined && isWithin(inner, network)),
+    ({ network }) => hasAddress(address, network) || (inner !== undefined && hasAddress(inner, network)),
   )?.what;
 }
