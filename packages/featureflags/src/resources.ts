@@ -71,6 +71,18 @@ export {
   type FlagRolloutStatus,
   type WholeVersion,
 } from "./resource/flag-rollout-status.js";
+export {
+  parseRemoteFlagProvider,
+  remoteProviderDefaults,
+  remoteStrategies,
+  remoteTypes,
+  type ParsedRemoteProvider,
+  type RemoteFlagProvider,
+  type RemoteProviderProblem,
+  type RemoteStrategy,
+  type RemoteType,
+  type SecretKey,
+} from "./resource/remote-flag-provider.js";
 export { resourceFields } from "./resource/resource-fields.js";
 export {
   inlineAnnotations,
