@@ -168,6 +168,16 @@ module.exports = {
       to: { path: "^packages/", pathNot: "^packages/(outbound/|runtime/|sync-client/src/http\\.ts$)" },
     },
     {
+      name: "remote-knows-no-service",
+      severity: "error",
+      from: { path: "^packages/remote/", pathNot: tests },
+      to: {
+        path: "^packages/",
+        pathNot:
+          "^packages/(remote/|outbound/|sync-client/|protocol/|runtime/|featureflags/src/(resources|resource/.*)\\.ts$)",
+      },
+    },
+    {
       name: "sync-client-http-loads-no-grpc",
       comment:
         "grpc-js is a third of the agent's code: whoever fetches documents over HTTP needs none of it.",

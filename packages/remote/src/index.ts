@@ -1,0 +1,1 @@
+export { mergeRemote, type MergedRemote, type Side } from "./merge-remote.js";

@@ -1,0 +1,184 @@
+import { createEvaluator } from "@bunting/evaluation";
+import {
+  encodeDocument,
+  normaliseDocument,
+  type FlagDocument,
+  type JsonObject,
+  type JsonValue,
+} from "@bunting/protocol";
+import { remoteStrategies, type RemoteStrategy } from "@bunting/featureflags/resources";
+import { testSeed } from "@bunting/test/support/seed.js";
+import { expect } from "chai";
+import fc from "fast-check";
+import { mergeRemote, type Side } from "./merge-remote.js";
+
+function flag(value: string, targeting?: JsonObject): JsonObject {
+  return {
+    state: "ENABLED",
+    variants: { on: value, off: `not ${value}` },
+    defaultVariant: "on",
+    ...(targeting === undefined ? {} : { targeting }),
+  };
+}
+
+function document(flags: JsonObject, more: Partial<FlagDocument> = {}): FlagDocument {
+  return normaliseDocument({ flags, ...more }).document;
+}
+
+function valueOf(merged: FlagDocument, key: string, context: JsonObject = {}): unknown {
+  return createEvaluator(merged as unknown as JsonValue).evaluator.resolve(key, context).value;
+}
+
+const ref = (name: string): JsonObject => ({ if: [{ $ref: name }, "on", "off"] });
+const xIs = (x: number): JsonObject => ({ "==": [{ var: "x" }, x] });
+
+describe("mergeRemote", () => {
+  const local = document({ both: flag("l"), own: flag("l") }, { metadata: { team: "l", a: 1 } });
+  const remote = document({ both: flag("r"), far: flag("r") }, { metadata: { team: "r", b: 2 } });
+  const table: readonly [RemoteStrategy, object, metadata: object][] = [
+    ["merge", { both: "local", own: "local", far: "remote" }, { a: 1, b: 2, team: "l" }],
+    ["override", { both: "remote", own: "local", far: "remote" }, { a: 1, b: 2, team: "r" }],
+    ["replace", { both: "remote", far: "remote" }, { b: 2, team: "r" }],
+  ];
+  for (const [strategy, sides, metadata] of table) {
+    it(`takes each flag from its side, with the strategy ${strategy}`, () => {
+      const merged = mergeRemote({ local, remote, strategy });
+      expect(Object.fromEntries(merged.provenance)).to.deep.equal(sides);
+      for (const [key, side] of Object.entries(sides) as [string, Side][])
+        expect(valueOf(merged.document, key)).to.equal(side === "local" ? "l" : "r");
+      expect(Object.keys(merged.document.flags).sort()).to.deep.equal(Object.keys(sides).sort());
+      expect(merged.document.metadata).to.deep.equal(metadata);
+    });
+  }
+
+  it("serves an evaluator of the other side under another name where both mean something else by one", () => {
+    const merged = mergeRemote({
+      local: document({ own: flag("l", ref("vip")) }, { $evaluators: { vip: xIs(1) } }),
+      remote: document({ far: flag("r", ref("vip")) }, { $evaluators: { vip: xIs(2), "vip-2": xIs(3) } }),
+      strategy: "merge",
+    });
+    expect(Object.keys(merged.document.$evaluators ?? {})).to.deep.equal(["vip", "vip-2", "vip-3"]);
+    expect(valueOf(merged.document, "own", { x: 1 })).to.equal("l");
+    expect(valueOf(merged.document, "far", { x: 1 })).to.equal("not r");
+    expect(valueOf(merged.document, "far", { x: 2 })).to.equal("r");
+    expect(merged.remarks).to.deep.equal([
+      `the evaluator "vip" of the remote is served as "vip-3", because that of the FeatureFlag means something else`,
+    ]);
+  });
+
+  it("leaves out what was an evaluator of flags that are not served", () => {
+    const merged = mergeRemote({
+      local: document({ both: flag("l", ref("vip")) }, { $evaluators: { vip: xIs(1) } }),
+      remote: document({ both: flag("r", ref("vip")) }, { $evaluators: { vip: xIs(2) } }),
+      strategy: "merge",
+    });
+    expect(merged.document.$evaluators).to.deep.equal({ vip: xIs(1) });
+    expect(merged.remarks).to.deep.equal([]);
+  });
+
+  it("lets a rule use an evaluator that only the other side has", () => {
+    const merged = mergeRemote({
+      local: document({ own: flag("l", ref("vip")) }),
+      remote: document({}, { $evaluators: { vip: xIs(2) } }),
+      strategy: "merge",
+    });
+    expect(valueOf(merged.document, "own", { x: 2 })).to.equal("l");
+    expect(valueOf(merged.document, "own", { x: 1 })).to.equal("not l");
+  });
+
+  it("is as large as both sides, however often evaluators refer to each other", () => {
+    const doubling = Array.from({ length: 60 }, (_, step): [string, JsonValue] => [
+      `e${step}`,
+      step === 59 ? xIs(1) : { or: [{ $ref: `e${step + 1}` }, { $ref: `e${step + 1}` }] },
+    ]);
+    const far = document({ far: flag("r", ref("e0")) }, { $evaluators: Object.fromEntries(doubling) });
+    const own = document({ own: flag("l", ref("e59")) }, { $evaluators: { e59: xIs(2) } });
+    const merged = mergeRemote({ local: own, remote: far, strategy: "merge" });
+    expect(encodeDocument(merged.document).length).to.be.below(
+      2 * (encodeDocument(far).length + encodeDocument(own).length),
+    );
+  });
+
+  it("keeps flags of any key, and never looks one up that is none", () => {
+    const odd = (value: string): FlagDocument =>
+      document(JSON.parse(`{"__proto__":${JSON.stringify(flag(value))}}`) as JsonObject);
+    const merged = mergeRemote({
+      local: document({ toString: flag("l") }),
+      remote: odd("r"),
+      strategy: "override",
+    });
+    expect(Object.keys(merged.document.flags)).to.deep.equal(["__proto__", "toString"]);
+    expect([...merged.provenance]).to.have.deep.members([
+      ["toString", "local"],
+      ["__proto__", "remote"],
+    ]);
+  });
+
+  /** Sides whose rules refer to evaluators of their own, or to one that nobody has. */
+  const names = ["a", "b", "c", "d"];
+  const reference = (from: number, own: ReadonlySet<string>): fc.Arbitrary<JsonValue> =>
+    fc
+      .constantFrom(...names.slice(from).filter((name) => own.has(name)), "nowhere")
+      .map(($ref) => ({ $ref }));
+  const body = (from: number, own: ReadonlySet<string>): fc.Arbitrary<JsonValue> =>
+    fc.oneof(
+      fc.integer({ min: 0, max: 2 }).map((x): JsonValue => xIs(x)),
+      fc
+        .tuple(fc.constantFrom("or", "and"), reference(from, own), reference(from, own))
+        .map(([operator, one, two]): JsonValue => ({ [operator]: [one, two] })),
+    );
+  const side = (value: string): fc.Arbitrary<FlagDocument> =>
+    fc.subarray(names).chain((subset) => {
+      const own = new Set(subset);
+      const evaluators = fc.record(
+        Object.fromEntries(subset.map((name) => [name, body(names.indexOf(name) + 1, own)])),
+      );
+      const flags = fc.dictionary(
+        fc.constantFrom("f", "g", "h", "i"),
+        body(0, own).map((rule) => flag(value, { if: [rule, "on", "off"] })),
+      );
+      return fc.tuple(flags, evaluators).map(([some, shared]) => document(some, { $evaluators: shared }));
+    });
+
+  it("changes the meaning of no rule: each flag evaluates as in the document of its side alone", () => {
+    const property = fc.property(
+      side("l"),
+      side("r"),
+      fc.constantFrom(...remoteStrategies),
+      (own, far, strategy) => {
+        const merged = mergeRemote({ local: own, remote: far, strategy });
+        const isOwn = (key: string): boolean => Object.hasOwn(own.flags, key);
+        const isFar = (key: string): boolean => Object.hasOwn(far.flags, key);
+        const expected = new Map<string, Side>();
+        for (const key of ["f", "g", "h", "i"]) {
+          const whose =
+            strategy === "merge" ? [isOwn(key), "local", "remote"] : [isFar(key), "remote", "local"];
+          if (strategy === "replace" ? isFar(key) : isOwn(key) || isFar(key))
+            expected.set(key, (whose[0] === true ? whose[1] : whose[2]) as Side);
+        }
+        expect([...merged.provenance].sort()).to.deep.equal([...expected].sort());
+        const together = createEvaluator(merged.document as unknown as JsonValue).evaluator;
+        const alone = {
+          local: createEvaluator(own as unknown as JsonValue).evaluator,
+          remote: createEvaluator(far as unknown as JsonValue).evaluator,
+        };
+        for (const [key, from] of expected) {
+          for (const x of [0, 1, 2]) {
+            const { value, variant, reason } = together.resolve(key, { x });
+            const meant = alone[from].resolve(key, { x });
+            expect({ value, variant, reason }).to.deep.equal({
+              value: meant.value,
+              variant: meant.variant,
+              reason: meant.reason,
+            });
+          }
+        }
+        // Canonical: what the digest is computed of does not depend on the way here.
+        const again = normaliseDocument(JSON.parse(encodeDocument(merged.document)) as JsonValue).document;
+        expect(encodeDocument(again)).to.equal(encodeDocument(merged.document));
+        expect(Object.keys(again.flags)).to.deep.equal(Object.keys(merged.document.flags));
+      },
+    );
+    fc.assert(property, { seed: testSeed, numRuns: 2_000 });
+  });
+});
