@@ -4,6 +4,7 @@ import type {
   TopicRow,
   TopicStateName,
 } from "../src/management/status/status-view.js";
+import type { RemoteView } from "../src/management/status/remote-view.js";
 import { element, type Child } from "./dom.js";
 import { bytes, count, counted, span, versionText } from "./format.js";
 import { since } from "./since.js";
@@ -34,9 +35,10 @@ export function topicTable(): Table<TopicRow> {
     [
       {
         name: "Topic",
-        cell: ({ topic, reason, refusals, moreRefusals, readers }) => [
+        cell: ({ topic, reason, refusals, moreRefusals, readers, remote }) => [
           element("span", { class: "mono" }, topic),
           ...(readers === undefined ? [] : readBy(readers)),
+          ...(remote === undefined ? [] : remoteLine(remote)),
           ...problems(reason, refusals, moreRefusals),
         ],
       },
@@ -83,6 +85,19 @@ function readBy({ shown, more, anonymous }: ShownReaders): Child[] {
     ...(anonymous > 0 ? [`callers without identity (${count(anonymous)})`] : []),
   ];
   return names.length === 0 ? [] : [element("span", { class: "detail" }, `read by ${names.join(", ")}`)];
+}
+
+/** "12 of 40 flags are of the remote", "the remote is stale: the remote answers 503" */
+function remoteLine({ state, message, flags }: RemoteView): Child[] {
+  const isGood = state === undefined || state === "synced" || state === "starting";
+  const merged =
+    flags === undefined
+      ? "no flag is of the remote"
+      : `${count(flags.remote)} of ${counted(flags.local + flags.remote, "flag")} are of the remote`;
+  const why = message === undefined ? "" : `: ${message}`;
+  const known =
+    state === undefined || (state === "synced" && message === undefined) ? "" : `, which is ${state}${why}`;
+  return [element("span", { class: isGood ? "detail" : "detail warn" }, `${merged}${known}`)];
 }
 
 function problems(reason: string | undefined, refusals: TopicRow["refusals"], more: number): Child[] {

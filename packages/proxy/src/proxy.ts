@@ -77,7 +77,7 @@ export function createProxy(
   const status = statusOfProxy(wiring, {
     observed,
     readiness,
-    topics,
+    flags: { source, topics },
     access,
     tokens,
     sync: { services, memory, port },

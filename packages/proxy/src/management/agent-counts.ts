@@ -2,6 +2,7 @@ import type { TrialCounts } from "../source/trial.js";
 import type { Topic } from "../topic/topic.js";
 import { isAbsent } from "../topic/topic-state.js";
 import { trialCounts } from "../topic/trial-counts.js";
+import { remoteView, type RemoteLookup, type RemoteView } from "./status/remote-view.js";
 import { refusedDocument } from "./status/topic-rows.js";
 
 /**
@@ -32,13 +33,15 @@ export interface AgentsOfTopic {
   readonly refusing: number;
   /** A newer version, which some of them try; `generation` and `current` are about that one. Absent while all are served the same. */
   readonly trial?: TrialCounts;
+  /** The FeatureFlag's remote flag provider, as the replica that reads it knows it; absent at the others, and without a provider. */
+  readonly remote?: RemoteView;
 }
 
 /** Topics of a page: what is said of one has 2.5 KB at most, and the operator reads answers of up to 4 MB. */
 export const countsPerPage = 1_000;
 
 /** @param from position of the page, 0 or a `next`; undefined: all topics at once, for operators that know no pages */
-export function agentCounts(topics: Iterable<Topic>, from?: number): AgentCounts {
+export function agentCounts(topics: Iterable<Topic>, from?: number, remotes?: RemoteLookup): AgentCounts {
   const [begin, most] = from === undefined ? [0, Infinity] : [from, countsPerPage];
   const page: AgentsOfTopic[] = [];
   let position = 0;
@@ -46,14 +49,14 @@ export function agentCounts(topics: Iterable<Topic>, from?: number): AgentCounts
     // Topics begin and end between two pages: one that is passed over by that is on the next reading.
     if (position >= begin && !isAbsent(topic.state)) {
       if (page.length === most) return { topics: page, next: position };
-      page.push(agentsOf(topic));
+      page.push(agentsOf(topic, remotes));
     }
     position++;
   }
   return { topics: page };
 }
 
-function agentsOf(topic: Topic): AgentsOfTopic {
+function agentsOf(topic: Topic, remotes: RemoteLookup | undefined): AgentsOfTopic {
   const { key, state, newest, size, convergence, acks } = topic;
   const refused = refusedDocument(topic);
   const trial = trialCounts(topic);
@@ -61,6 +64,7 @@ function agentsOf(topic: Topic): AgentsOfTopic {
   const tried = trial === undefined ? {} : { trial };
   const subscribers = size + (topic.trial?.size ?? 0);
   const current = newest === undefined ? 0 : size - convergence.behind;
+  const remote = remotes && remoteView(key, remotes);
   return {
     topic: key,
     ...(uid === undefined ? {} : { uid }),
@@ -71,5 +75,6 @@ function agentsOf(topic: Topic): AgentsOfTopic {
     current: trial === undefined ? current : trial.current,
     refusing: acks.refusing + (topic.trial?.acks.refusing ?? 0),
     ...tried,
+    ...(remote?.state === undefined ? {} : { remote }),
   };
 }

@@ -1,8 +1,10 @@
+import type { TopicKey } from "@bunting/protocol";
 import type { BackplaneReport } from "../source/backplane/backplane-metrics.js";
 import type { WatchCounts } from "../source/kubernetes/watch-metrics.js";
 import type { TrialCounts } from "../source/trial.js";
 import type { FlagRejection } from "../topic/topic-acks.js";
-import { timesOf, type StatusParts } from "./status/read-status.js";
+import { remoteFlags, remoteView, type RemoteLookup, type RemoteView } from "./status/remote-view.js";
+import { remotesOf, timesOf, type StatusParts } from "./status/read-status.js";
 import { lateSubscribers, leftSubscribers } from "./status/late-subscribers.js";
 import { readersByTopic, type StatusReader } from "./status/readers.js";
 import { refusedDocument } from "./status/topic-rows.js";
@@ -11,7 +13,7 @@ import type { Topic } from "../topic/topic.js";
 import { standing } from "../topic/topic-state.js";
 import { trialCounts } from "../topic/trial-counts.js";
 
-/** The content of /status: names of topics, readers and late subscribers, versions and counts, but no flags. */
+/** The content of /status: names of topics, readers and late subscribers, versions and counts, and no flags but the names of those that are refused, or of a remote. */
 export interface StatusReport {
   readonly version: string;
   readonly uptimeSeconds: number;
@@ -53,6 +55,8 @@ export interface TopicReport {
   /** While the state is `stale`: the state before, and the reason. */
   readonly standing?: string;
   readonly staleReason?: string;
+  /** Absent if the FeatureFlag names no remote flag provider; with the names of the flags that are of the remote, a thousand at most. */
+  readonly remote?: RemoteView & { readonly remoteFlags?: readonly string[] };
   readonly subscribers: number;
   /** Absent while there is nothing to serve. */
   readonly newest?: {
@@ -95,8 +99,10 @@ export function statusReport(parts: StatusParts, seesReaders: boolean): StatusRe
   const late = (section: LateSection): LateReport =>
     lateReport(section, clocks.fromMonotonic(nowMs), seesReaders);
   const readers = readersByTopic((seesReaders ? subscribers.grants?.() : undefined) ?? []);
+  const remotes = remotesOf(parts);
   const topics = [...parts.topics()].map((topic) => ({
     ...topicReport(topic, nowMs),
+    ...remoteReport(topic.key, remotes),
     ...readersReport(readers.get(topic.key)),
   }));
   topics.sort((a, b) => (a.topic < b.topic ? -1 : 1));
@@ -166,6 +172,13 @@ function topicReport(topic: Topic, nowMs: number): TopicReport {
     ...(rejections.length === 0 ? {} : { rejections }),
     ...(trial === undefined ? {} : { trial }),
   };
+}
+
+function remoteReport(topic: TopicKey, remotes: RemoteLookup): Pick<TopicReport, "remote"> {
+  const remote = remoteView(topic, remotes);
+  if (remote === undefined) return {};
+  const names = remoteFlags(topic, remotes);
+  return { remote: names === undefined ? remote : { ...remote, remoteFlags: names } };
 }
 
 function readersReport(readers: readonly StatusReader[] | undefined): Pick<TopicReport, "readers"> {

@@ -1,5 +1,5 @@
 import type { Readers, TopicKey } from "@bunting/protocol";
-import type { FlagSource, SourceSink } from "./flag-source.js";
+import type { FlagSource, RemoteReport, SourceSink } from "./flag-source.js";
 import { filePathOf } from "./selector.js";
 
 /** Sends topics that are files to one source and all others to another. */
@@ -39,6 +39,10 @@ export class RoutedSource implements FlagSource {
 
   readersOf(topic: TopicKey): Readers | undefined | "unknown" {
     return filePathOf(topic) === undefined ? this.#main.readersOf?.(topic) : undefined;
+  }
+
+  remoteOf(topic: TopicKey): RemoteReport | undefined {
+    return filePathOf(topic) === undefined ? this.#main.remoteOf?.(topic) : undefined;
   }
 
   watch(topic: TopicKey, sink: SourceSink, signal: AbortSignal, peer?: unknown): void {

@@ -4,6 +4,7 @@ import type { CreatedAccess } from "../access/create-access.js";
 import type { ProxyStatus } from "../management/proxy-status.js";
 import type { StatusObservations } from "../management/status/status-observations.js";
 import type { ProxyReadiness } from "../service/proxy-readiness.js";
+import type { FlagSource } from "../source/flag-source.js";
 import type { TopicRegistry } from "../topic/topic-registry.js";
 import { version } from "../version.js";
 import type { ProxyWiring } from "./proxy-parts.js";
@@ -15,7 +16,8 @@ export interface StatusOfProxyParts {
     readonly fromMonotonic: (ms: number) => number;
   };
   readonly readiness: ProxyReadiness;
-  readonly topics: TopicRegistry;
+  /** Where flags come from, and whom they go to. */
+  readonly flags: { readonly source: FlagSource; readonly topics: TopicRegistry };
   readonly access: CreatedAccess;
   /** Those of --status-token-file. */
   readonly tokens: CallerTokens | undefined;
@@ -30,7 +32,8 @@ export interface StatusOfProxyParts {
 /** /status. */
 export function statusOfProxy(wiring: ProxyWiring, shown: StatusOfProxyParts): ProxyStatus {
   const { options, parts, context } = wiring;
-  const { readiness, topics, access, tokens } = shown;
+  const { readiness, access, tokens } = shown;
+  const { source, topics } = shown.flags;
   const { observations, fromMonotonic } = shown.observed;
   const { services, memory, port } = shown.sync;
   const { clock, metrics } = context;
@@ -50,6 +53,7 @@ export function statusOfProxy(wiring: ProxyWiring, shown: StatusOfProxyParts): P
       sources: {
         watches: () => metrics.watchCounts.read(),
         backplane: () => metrics.backplaneReport.read(),
+        remoteOf: (topic) => source.remoteOf?.(topic),
       },
       topics: () => topics.topics(),
       subscribers: {

@@ -2,7 +2,7 @@ import { expect } from "chai";
 import { identityName, type Identity } from "@bunting/identity";
 import { atOnce, digestingDocument, type FlagDocument, type TopicKey } from "@bunting/protocol";
 import type { TransportSession } from "@bunting/rpc";
-import { createLogger } from "@bunting/runtime";
+import { createLogger, cut } from "@bunting/runtime";
 import { cpuGrowth } from "@bunting/test/support/cpu-growth.js";
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { ScriptedSource } from "@bunting/test/support/scripted-source.js";
@@ -10,13 +10,14 @@ import type { Grant } from "../../access/grants.js";
 import { ProxyError } from "../../proxy-error.js";
 import { proxyMetrics } from "../../proxy-metrics.js";
 import type { BackplaneReport } from "../../source/backplane/backplane-metrics.js";
+import type { RemoteReport } from "../../source/flag-source.js";
 import type { Subscriber, Subscription } from "../../topic/subscription.js";
 import { TopicRegistry } from "../../topic/topic-registry.js";
 import type { LeftSubscriber } from "../../subscriber/left-behind.js";
 import { agentCounts, countsPerPage } from "../agent-counts.js";
 import { agentsOfAddresses } from "../agents-of-addresses.js";
 import { statusReport, type StatusReport } from "../status-report.js";
-import { readStatus, searchTopics, timesOf, type StatusParts } from "./read-status.js";
+import { readStatus, remotesOf, searchTopics, timesOf, type StatusParts } from "./read-status.js";
 import { StatusObservations, steadyNow } from "./status-observations.js";
 
 describe("readStatus", () => {
@@ -429,5 +430,47 @@ describe("readStatus", () => {
     });
     expect(readStatus(known, 1).topics.shown).to.deep.equal(shown);
     expect(JSON.stringify(searchTopics(known, query, false))).not.to.contain("readers");
+  });
+
+  it("tells which flags are of a remote, everywhere, and to the operator how far this replica knows it, if it reads it", async () => {
+    const { clock, source, parts, subscribe } = useStatus();
+    const [read, followed, plain] = ["demo/read", "demo/followed", "demo/plain"] as const;
+    for (const key of [read, followed, plain]) {
+      source.publish(key, version(1));
+      subscribe(key);
+    }
+    await turn();
+    const provenance = new Map([
+      ["own", "local"] as const,
+      ...["a", "b"].map((name) => [name, "remote"] as const),
+    ]);
+    const nothing = {
+      state: undefined,
+      reason: undefined,
+      message: undefined,
+      sinceMs: undefined,
+      provenance,
+    };
+    const stale = { ...nothing, state: "stale" as const, reason: "server_error", message: "x".repeat(1_000) };
+    const reports: Record<string, RemoteReport> = {
+      [read]: { ...stale, sinceMs: clock.monotonicMs() },
+      [followed]: nothing,
+    };
+    const shown = { ...parts, sources: { ...parts.sources, remoteOf: (key: TopicKey) => reports[key] } };
+    const flags = { local: 1, remote: 2 };
+    const sinceMs = parts.clocks.fromMonotonic(clock.monotonicMs());
+    const message = cut(stale.message, 500);
+    const ofReader = { state: "stale", reason: "server_error", message, sinceMs, flags };
+    const rows = readStatus(shown, 1).topics.shown;
+    const remotes = Object.fromEntries(rows.map(({ topic, remote }) => [topic, remote]));
+    expect(remotes).to.deep.equal({ [read]: ofReader, [followed]: { flags }, [plain]: undefined });
+    expect(statusReport(shown, false).topics.map(({ topic, remote }) => [topic, remote])).to.deep.equal([
+      [followed, { flags, remoteFlags: ["a", "b"] }],
+      [plain, undefined],
+      [read, { ...ofReader, remoteFlags: ["a", "b"] }],
+    ]);
+    const counted = agentCounts(shown.topics(), 0, remotesOf(shown)).topics;
+    const told = Object.fromEntries(counted.map(({ topic, remote }) => [topic, remote]));
+    expect(told).to.deep.equal({ [read]: ofReader, [followed]: undefined, [plain]: undefined });
   });
 });

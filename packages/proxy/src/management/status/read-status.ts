@@ -1,12 +1,15 @@
 import type { PeerMemory } from "@bunting/server";
+import type { TopicKey } from "@bunting/protocol";
 import { usedHeapBytes, type Clock, type Readiness } from "@bunting/runtime";
 import type { Grant } from "../../access/grants.js";
 import type { BackplaneReport } from "../../source/backplane/backplane-metrics.js";
+import type { RemoteReport } from "../../source/flag-source.js";
 import type { WatchCounts } from "../../source/kubernetes/watch-metrics.js";
 import type { AgentProgram } from "../../subscriber/agent-programs.js";
 import type { LeftSubscriber } from "../../subscriber/left-behind.js";
 import type { Topic } from "../../topic/topic.js";
 import { lateSubscribers, leftSubscribers } from "./late-subscribers.js";
+import type { RemoteLookup } from "./remote-view.js";
 import type { StatusObservations } from "./status-observations.js";
 import type { Overview, SharedSection, StatusView, TopicsSection, WatchesSection } from "./status-view.js";
 import { hasRefusals, refusedDocument, topicRows, type Times, type TopicQuery } from "./topic-rows.js";
@@ -26,6 +29,8 @@ export interface ShownSources {
   readonly watches: () => WatchCounts;
   /** The backplane as this replica sees it; undefined without --backplane. */
   readonly backplane: () => BackplaneReport | undefined;
+  /** What is known of a FeatureFlag's remote; absent if the source serves none. */
+  readonly remoteOf?: (topic: TopicKey) => RemoteReport | undefined;
 }
 
 /** Who gets them. */
@@ -64,6 +69,7 @@ export function readStatus(parts: StatusParts, viewers: number): StatusView {
       { search: "", only: "", offset: 0 },
       { ...times, fromMonotonic: clocks.fromMonotonic },
       subscribers.grants?.(),
+      remotesOf(parts),
     ),
     watches: watchesSection(parts),
     limits: { hit: observations.tally.of("limit") },
@@ -77,7 +83,12 @@ export function searchTopics(parts: StatusParts, query: TopicQuery, seesSubscrib
     query,
     timesOf(parts),
     seesSubscribers ? parts.subscribers.grants?.() : undefined,
+    remotesOf(parts),
   );
+}
+
+export function remotesOf({ sources, clocks }: StatusParts): RemoteLookup {
+  return { remoteOf: sources.remoteOf ?? (() => undefined), fromMonotonic: clocks.fromMonotonic };
 }
 
 export function timesOf({ clocks: { clock, fromMonotonic } }: StatusParts): Times {

@@ -1,3 +1,5 @@
+import type { RemoteView } from "./remote-view.js";
+
 /**
  * What the status page shows, in sections that are sent when they change. The page's own scripts import these types. Times are ms since the
  * epoch, not ages: a section in which nothing happens stays the same, and is not sent again. There are no flags and no values of flags in it.
@@ -120,6 +122,8 @@ export interface TopicRow {
   readonly state: TopicStateName;
   /** Reason of the staleness. */
   readonly reason: string | undefined;
+  /** Absent if the FeatureFlag names no remote flag provider. */
+  readonly remote?: RemoteView;
   readonly subscribers: number;
   /** Absent if callers have no identity, or the viewer may not see the identities. */
   readonly readers?: ShownReaders | undefined;

@@ -3,6 +3,7 @@ import { standing } from "../../topic/topic-state.js";
 import type { Topic } from "../../topic/topic.js";
 import type { Grant } from "../../access/grants.js";
 import { readersByTopic, type StatusReader } from "./readers.js";
+import { remoteView, type RemoteLookup } from "./remote-view.js";
 import { Smallest } from "./smallest.js";
 import type {
   HeldVersion,
@@ -47,6 +48,7 @@ export function topicRows(
   query: TopicQuery,
   times: Times,
   grants: Iterable<Grant> | undefined,
+  remotes: RemoteLookup,
 ): TopicsSection {
   const { search, only, offset } = query;
   const first = new Smallest(rowsPerPage, compareRanked);
@@ -62,9 +64,11 @@ export function topicRows(
   }
   const shown = offset === 0 ? first.items : all.sort(compareRanked).slice(offset, offset + rowsPerPage);
   const readers = grants && readersByTopic(grants, new Set(shown.map(({ topic }) => topic.key)));
-  const rows = shown.map(({ topic }) =>
-    rowOf(topic, times, readers && topicReaders(topic, readers.get(topic.key) ?? [])),
-  );
+  const rows = shown.map(({ topic }) => {
+    const row = rowOf(topic, times, readers && topicReaders(topic, readers.get(topic.key) ?? []));
+    const remote = remoteView(topic.key, remotes);
+    return remote === undefined ? row : { ...row, remote };
+  });
   return { total, offset, shown: rows };
 }
 

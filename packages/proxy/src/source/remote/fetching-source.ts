@@ -1,14 +1,15 @@
+import type { RemoteFlagProvider } from "@bunting/featureflags/resources";
 import type { JsonObject, Readers, TopicKey } from "@bunting/protocol";
 import type { Context } from "@bunting/runtime";
 import { ProxyError } from "../../proxy-error.js";
-import type { FlagSource, SourceSink } from "../flag-source.js";
+import type { FlagSource, RemoteStateName, SourceSink } from "../flag-source.js";
 import { NotingSink } from "./noting-sink.js";
 import { RemoteFetch } from "./remote-fetch.js";
 import { featureFlagOf, isRemoteKey, remoteKeyOf } from "./remote-key.js";
-import type { RemoteLanguage, RemoteProvider } from "./remote-kind.js";
+import type { RemoteLanguage } from "./remote-kind.js";
 import type { RemoteMetrics } from "./remote-metrics.js";
 import type { RemoteSecrets } from "./remote-secrets.js";
-import type { RemoteState, RemoteStateName } from "./remote-state.js";
+import type { RemoteState } from "./remote-state.js";
 
 export interface FetchingSourceOptions {
   /** The source of FeatureFlags. */
@@ -29,7 +30,7 @@ export interface FetchReport {
 interface Noted {
   readonly text: string;
   readonly key: TopicKey;
-  readonly provider: RemoteProvider;
+  readonly provider: RemoteFlagProvider;
 }
 
 interface Watched {

@@ -1,8 +1,10 @@
+import type { RemoteFlagProvider } from "@bunting/featureflags/resources";
+import type { MergedRemote, Side } from "@bunting/remote";
 import type { FlagDocument, JsonObject, PastVersion, TopicKey } from "@bunting/protocol";
 import type { Clock } from "@bunting/runtime";
 import type { DocumentReport, FlagSource, SourceReport, SourceSink } from "../flag-source.js";
 import { remoteKeyOf } from "./remote-key.js";
-import type { MergedRemote, RemoteFailure, RemoteLanguage, RemoteProvider, Side } from "./remote-kind.js";
+import type { RemoteFailure, RemoteLanguage } from "./remote-kind.js";
 
 export interface MergedTopicOptions {
   readonly topic: TopicKey;
@@ -23,7 +25,7 @@ export const firstAnswerMs = 2_000;
 /** A provider that is followed. */
 interface Followed {
   readonly text: string;
-  readonly provider: RemoteProvider;
+  readonly provider: RemoteFlagProvider;
   readonly key: TopicKey;
 }
 
@@ -132,7 +134,7 @@ export class MergedTopic implements SourceSink {
     const text = JSON.stringify(written);
     if (this.#followed?.text === text) return;
     const { language, topic, source, peer, clock } = this.#options;
-    let provider: RemoteProvider;
+    let provider: RemoteFlagProvider;
     try {
       provider = language.parse(written);
     } catch (error) {

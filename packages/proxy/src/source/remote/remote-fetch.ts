@@ -1,7 +1,8 @@
+import type { RemoteFlagProvider } from "@bunting/featureflags/resources";
 import type { FlagDocument, TopicKey } from "@bunting/protocol";
 import { aborted, isAborted, sleep, type Clock } from "@bunting/runtime";
 import type { SourceSink } from "../flag-source.js";
-import type { RemoteFailure, RemoteKind, RemoteProvider } from "./remote-kind.js";
+import type { RemoteFailure, RemoteKind } from "./remote-kind.js";
 import type { RemoteSecrets, RemoteSecretValues } from "./remote-secrets.js";
 import { nextRemoteState, type RemoteEvent, type RemoteState } from "./remote-state.js";
 
@@ -18,7 +19,7 @@ export interface RemoteFetchOptions {
 export interface NamedRemote {
   /** The FeatureFlag that names it. */
   readonly topic: TopicKey;
-  readonly provider: RemoteProvider;
+  readonly provider: RemoteFlagProvider;
   readonly kind: RemoteKind;
 }
 
@@ -32,7 +33,7 @@ const secretRetryMs = 30_000;
 /** Reads one remote, and reports its document, as a source does. What it fails with is told beside, and never makes the topic stale. */
 export class RemoteFetch {
   readonly #options: RemoteFetchOptions;
-  readonly #provider: RemoteProvider;
+  readonly #provider: RemoteFlagProvider;
   readonly #namespace: string;
   #state: RemoteState = { kind: "starting" };
   #document: FlagDocument | undefined;
@@ -132,7 +133,7 @@ export class RemoteFetch {
   #answered(document: FlagDocument): void {
     const { sink, clock } = this.#options;
     this.#cancelEmpty();
-    if (Object.keys(document.flags).length === 0 && this.#provider.allowEmpty !== true) {
+    if (Object.keys(document.flags).length === 0 && !this.#provider.allowEmpty) {
       const before = Object.keys(this.#document?.flags ?? sink.flags?.() ?? {}).length;
       if (before > heldAboveFlags) {
         this.#awaitAnswer();

@@ -2,7 +2,7 @@ import { isTopicKey } from "@bunting/protocol";
 import { expect } from "chai";
 import { featureFlagOf, isRemoteKey, remoteKeyOf } from "./remote-key.js";
 
-const provider = { type: "http", uri: "https://flags.test/a" };
+const provider = { type: "http", uri: "https://flags.test/a" } as const;
 
 describe("the key of a remote", () => {
   it("names its FeatureFlag, and is no topic that a subscriber can ask for", () => {

@@ -1,6 +1,6 @@
+import type { RemoteFlagProvider } from "@bunting/featureflags/resources";
 import { createHash } from "node:crypto";
 import { isTopicKey, topicKey, type TopicKey } from "@bunting/protocol";
-import type { RemoteProvider } from "./remote-kind.js";
 
 /**
  * The document of a remote is a topic beside its FeatureFlag's, so that replicas share it, and keep copies of it, as any other. Its key names what
@@ -11,7 +11,7 @@ const form = /^remote:([^:/]+):[0-9a-f]{32}\/([^/]+)$/;
 
 export function remoteKeyOf(
   topic: TopicKey,
-  { type, uri, selector = "" }: Pick<RemoteProvider, "type" | "uri" | "selector">,
+  { type, uri, selector = "" }: Pick<RemoteFlagProvider, "type" | "uri" | "selector">,
 ): TopicKey {
   const digest = createHash("sha256")
     .update(JSON.stringify([type, uri, selector]))

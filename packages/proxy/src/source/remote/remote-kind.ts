@@ -1,22 +1,6 @@
+import type { RemoteFlagProvider } from "@bunting/featureflags/resources";
 import type { FlagDocument, JsonObject } from "@bunting/protocol";
-
-/** A checked `spec.remoteFlagProvider`. */
-export interface RemoteProvider {
-  readonly type: string;
-  readonly uri: string;
-  readonly selector?: string;
-  readonly strategy: "merge" | "override" | "replace";
-  readonly intervalMs: number;
-  readonly credentials?: { readonly secretRef: SecretKeyRef };
-  readonly caSecretRef?: SecretKeyRef;
-  readonly allowEmpty?: boolean;
-}
-
-/** A key of a Secret in the namespace of the FeatureFlag. */
-export interface SecretKeyRef {
-  readonly name: string;
-  readonly key: string;
-}
+import type { mergeRemote } from "@bunting/remote";
 
 /** Why a remote can't be read: a name as of a condition's reason, and a sentence. */
 export interface RemoteFailure {
@@ -25,7 +9,7 @@ export interface RemoteFailure {
 }
 
 export interface RemoteReading {
-  readonly provider: RemoteProvider;
+  readonly provider: RemoteFlagProvider;
   /** Of the Secret; absent if the provider names none. */
   readonly credential?: string;
   readonly ca?: string;
@@ -39,22 +23,10 @@ export interface RemoteKind {
   run(reading: RemoteReading, signal: AbortSignal): Promise<void>;
 }
 
-export type Side = "local" | "remote";
-
-export interface MergedRemote {
-  readonly document: FlagDocument;
-  /** Which side each flag is of. */
-  readonly provenance: ReadonlyMap<string, Side>;
-}
-
 /** What the stage needs to know of remotes. */
 export interface RemoteLanguage {
   readonly kinds: ReadonlyMap<string, RemoteKind>;
   /** @throws Error with a sentence for the author of the FeatureFlag */
-  readonly parse: (provider: JsonObject) => RemoteProvider;
-  readonly merge: (sides: {
-    readonly local: FlagDocument;
-    readonly remote: FlagDocument;
-    readonly strategy: RemoteProvider["strategy"];
-  }) => MergedRemote;
+  readonly parse: (provider: JsonObject) => RemoteFlagProvider;
+  readonly merge: typeof mergeRemote;
 }

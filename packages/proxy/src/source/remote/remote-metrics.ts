@@ -1,5 +1,6 @@
 import { counter, defineMetrics, label, observed, type MetricsOf } from "@bunting/runtime";
-import type { RemoteEvent, RemoteStateName } from "./remote-state.js";
+import type { RemoteStateName } from "../flag-source.js";
+import type { RemoteEvent } from "./remote-state.js";
 
 /** The remotes of one replica at one moment. */
 export interface RemoteCounts {

@@ -1,13 +1,15 @@
+import type { RemoteFlagProvider } from "@bunting/featureflags/resources";
 import { KubeError, type KubeObject, type ObjectScope } from "@bunting/kube";
 import { expect } from "chai";
-import type { RemoteProvider } from "./remote-kind.js";
+
 import { hostAnnotation, RemoteSecrets } from "./remote-secrets.js";
 
-const provider: RemoteProvider = {
+const provider: RemoteFlagProvider = {
   type: "http",
   uri: "https://Flags.test/v1",
   strategy: "merge",
   intervalMs: 5_000,
+  allowEmpty: false,
   credentials: { secretRef: { name: "vendor", key: "token" } },
 };
 
@@ -23,7 +25,7 @@ function secretOf(data: Record<string, string>, host?: string): KubeObject {
 describe("RemoteSecrets", () => {
   const asked: string[] = [];
   beforeEach(() => asked.splice(0));
-  const read = (answer: KubeObject | KubeError, changes: Partial<RemoteProvider> = {}) => {
+  const read = (answer: KubeObject | KubeError, changes: Partial<RemoteFlagProvider> = {}) => {
     const get = (scope: ObjectScope): Promise<KubeObject> => {
       asked.push(`${scope.type.plural} ${scope.namespace}/${scope.name}`);
       return answer instanceof KubeError ? Promise.reject(answer) : Promise.resolve(answer);
@@ -84,7 +86,8 @@ describe("RemoteSecrets", () => {
   });
 
   it("reads a certificate of whatever host, as it is not secret, and nothing where nothing is named", async () => {
-    const plain: RemoteProvider = { type: "http", uri: provider.uri, strategy: "merge", intervalMs: 5_000 };
+    const { type, uri, strategy, intervalMs, allowEmpty } = provider;
+    const plain: RemoteFlagProvider = { type, uri, strategy, intervalMs, allowEmpty };
     const get = { get: (() => Promise.resolve(secretOf({ ca: "PEM\n" }))) as never };
     const secrets = new RemoteSecrets(() => get);
     const { signal } = new AbortController();

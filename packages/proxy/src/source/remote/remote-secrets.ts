@@ -1,6 +1,7 @@
+import type { RemoteFlagProvider, SecretKey } from "@bunting/featureflags/resources";
 import type { KubeObject, RestClient } from "@bunting/kube";
 import { errorCode, quoted } from "@bunting/runtime";
-import type { RemoteFailure, RemoteProvider, SecretKeyRef } from "./remote-kind.js";
+import type { RemoteFailure } from "./remote-kind.js";
 
 /** What a provider's Secrets hold, or why that is not known. */
 export type SecretsRead =
@@ -36,7 +37,7 @@ export class RemoteSecrets {
   /** Never rejects. */
   async read(
     namespace: string,
-    { credentials, caSecretRef, uri }: RemoteProvider,
+    { credentials, caSecretRef, uri }: RemoteFlagProvider,
     signal: AbortSignal,
   ): Promise<SecretsRead> {
     const values: { credential?: string; ca?: string } = {};
@@ -63,7 +64,7 @@ export class RemoteSecrets {
 
   async #value(
     namespace: string,
-    ref: SecretKeyRef,
+    ref: SecretKey,
     signal: AbortSignal,
   ): Promise<SecretValue | Exclude<SecretsRead, { kind: "read" }>> {
     const client = this.#client();
@@ -96,11 +97,7 @@ interface SecretValue {
   readonly text: string;
 }
 
-function unread(
-  namespace: string,
-  ref: SecretKeyRef,
-  error: unknown,
-): Exclude<SecretsRead, { kind: "read" }> {
+function unread(namespace: string, ref: SecretKey, error: unknown): Exclude<SecretsRead, { kind: "read" }> {
   switch (errorCode(error)) {
     case "FORBIDDEN":
       return {
@@ -134,7 +131,7 @@ function hostOf(uri: string): string {
   return host.toLowerCase();
 }
 
-function keyOf(namespace: string, { name, key }: SecretKeyRef): string {
+function keyOf(namespace: string, { name, key }: SecretKey): string {
   return `the key ${quoted(key)} of the Secret ${namespace}/${name}`;
 }
 

@@ -1,3 +1,4 @@
+import type { RemoteFlagProvider } from "@bunting/featureflags/resources";
 import { checkOptions, type CheckedOptions } from "@bunting/backplane";
 import { needsRedisServer, RedisServer } from "@bunting/backplane/internal/redis-server.fixture.js";
 import { systemClock } from "@bunting/runtime";
@@ -9,7 +10,7 @@ import { expect } from "chai";
 import { setTimeout as delay } from "node:timers/promises";
 import { fast } from "../backplane/backplane.fixture.js";
 import type { RecordingSink } from "../source.fixture.js";
-import type { RemoteProvider } from "./remote-kind.js";
+
 import {
   documentOf,
   flagsOf,
@@ -45,7 +46,7 @@ class RemoteModel {
   readonly #sinks: RecordingSink[] = [];
   readonly #versions = { local: 0, remote: 0 };
   #uri: (typeof uris)[number] = uris[0];
-  #strategy: RemoteProvider["strategy"] = "merge";
+  #strategy: RemoteFlagProvider["strategy"] = "merge";
   readonly log: string[] = [];
 
   constructor(seed: number, directories: readonly TempDirectory[], backplane?: CheckedOptions) {

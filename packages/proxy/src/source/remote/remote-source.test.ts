@@ -1,3 +1,4 @@
+import type { RemoteFlagProvider } from "@bunting/featureflags/resources";
 import { needsRedisServer, RedisServer } from "@bunting/backplane/internal/redis-server.fixture.js";
 import { checkOptions } from "@bunting/backplane";
 import { systemClock } from "@bunting/runtime";
@@ -7,7 +8,7 @@ import { TempDirectory } from "@bunting/test/support/temp-directory.js";
 import { expect } from "chai";
 import { setImmediate } from "node:timers/promises";
 import { fast } from "../backplane/backplane.fixture.js";
-import type { RemoteProvider } from "./remote-kind.js";
+
 import {
   documentOf,
   flagsOf,
@@ -66,7 +67,7 @@ describe("RemoteSource", () => {
     await pass(60_000);
     expect(sink.events).to.have.length(1);
     expect(remotes.asked.size).to.equal(0);
-    expect(replicas[0]?.source.reportOf(topic)).to.equal(undefined);
+    expect(replicas[0]?.source.remoteOf(topic)).to.equal(undefined);
   });
 
   for (const [strategy, expected] of [
@@ -83,7 +84,7 @@ describe("RemoteSource", () => {
       expect(flagsOf(sink)).to.deep.equal(expected);
       expect(sink.events).to.have.length(1);
       const sides = Object.entries(expected).map(([key, value]) => [key, value.split(" ")[0]]);
-      expect([...(replica.source.reportOf(topic)?.provenance ?? [])].sort()).to.deep.equal(sides.sort());
+      expect([...(replica.source.remoteOf(topic)?.provenance ?? [])].sort()).to.deep.equal(sides.sort());
     });
 
   it("tells an edit of the FeatureFlag at once, and one of the remote after its interval", async () => {
@@ -120,11 +121,11 @@ describe("RemoteSource", () => {
     expect(sink.last?.kind).to.equal("document");
     remotes.says.set(uri, failure);
     await pass(5_000);
-    expect(replica.source.reportOf(topic)).to.include({ state: "never", reason: "Status" });
+    expect(replica.source.remoteOf(topic)).to.include({ state: "never", reason: "Status" });
     remotes.says.set(uri, remote(1));
     await pass(5_000);
     expect(flagsOf(sink)).to.deep.equal({ both: "remote 1", far: "remote 1" });
-    expect(replica.source.reportOf(topic)).to.include({ state: "synced", reason: undefined });
+    expect(replica.source.remoteOf(topic)).to.include({ state: "synced", reason: undefined });
   });
 
   it("keeps the last document of a remote that fails, which is stale after three intervals, while its topic is not", async () => {
@@ -135,9 +136,9 @@ describe("RemoteSource", () => {
     await settled();
     remotes.says.set(uri, failure);
     await pass(10_000);
-    expect(replica.source.reportOf(topic)).to.include({ state: "synced", reason: "Status" });
+    expect(replica.source.remoteOf(topic)).to.include({ state: "synced", reason: "Status" });
     await pass(5_000);
-    expect(replica.source.reportOf(topic)).to.include({ state: "stale", reason: "Status" });
+    expect(replica.source.remoteOf(topic)).to.include({ state: "stale", reason: "Status" });
     cluster.publish(local(2), providerOf());
     expect(flagsOf(sink)).to.deep.equal({ both: "local 2", own: "local 2", far: "remote 1" });
     expect(sink.events.every(({ kind }) => kind === "document")).to.equal(true);
@@ -153,12 +154,12 @@ describe("RemoteSource", () => {
     await settled();
     remotes.says.set(uri, { flags: {} });
     await pass(5_000);
-    expect(replica.source.reportOf(topic)).to.include({ state: "held", reason: "Emptied" });
+    expect(replica.source.remoteOf(topic)).to.include({ state: "held", reason: "Emptied" });
     expect(Object.keys(flagsOf(sink))).to.have.length(13);
     cluster.publish(local(2), providerOf({ allowEmpty: true }));
     await settled();
     expect(flagsOf(sink)).to.deep.equal({ both: "local 2", own: "local 2" });
-    expect(replica.source.reportOf(topic)?.state).to.equal("synced");
+    expect(replica.source.remoteOf(topic)?.state).to.equal("synced");
   });
 
   it("takes an answer that takes ten flags away", async () => {
@@ -170,7 +171,7 @@ describe("RemoteSource", () => {
     remotes.says.set(uri, { flags: {} });
     await pass(5_000);
     expect(flagsOf(sink)).to.deep.equal({ both: "local 1", own: "local 1" });
-    expect(replica.source.reportOf(topic)?.state).to.equal("synced");
+    expect(replica.source.remoteOf(topic)?.state).to.equal("synced");
   });
 
   it("reads nothing while it may not read the Secret, says so, and reads with what it holds when it may", async () => {
@@ -183,7 +184,7 @@ describe("RemoteSource", () => {
     const replica = start({ secrets: () => read });
     const sink = replica.watch();
     await pass(2_000);
-    expect(replica.source.reportOf(topic)).to.include({ state: "forbidden", message: "grant it" });
+    expect(replica.source.remoteOf(topic)).to.include({ state: "forbidden", message: "grant it" });
     expect(flagsOf(sink)).to.deep.equal({ both: "local 1", own: "local 1" });
     expect(remotes.asked.size).to.equal(0);
     read = { kind: "read", values: { credential: "one" } };
@@ -202,7 +203,7 @@ describe("RemoteSource", () => {
     const before = asked.get(uri);
     await pass(20_000);
     expect(asked.get(uri)).to.equal(before);
-    expect(replica.source.reportOf(topic)?.state).to.equal("forbidden");
+    expect(replica.source.remoteOf(topic)?.state).to.equal("forbidden");
     expect(flagsOf(sink)["far"]).to.equal("remote 2");
   });
 
@@ -238,7 +239,7 @@ describe("RemoteSource", () => {
       await pass(20_000);
       expect(asked()).to.equal(before);
     }
-    expect(replica.source.reportOf(topic)).to.equal(undefined);
+    expect(replica.source.remoteOf(topic)).to.equal(undefined);
   });
 
   it("serves the FeatureFlag's own flags beside a provider that can't be used, and says what is wrong", async () => {
@@ -247,7 +248,7 @@ describe("RemoteSource", () => {
     const sink = replica.watch();
     await settled();
     expect(flagsOf(sink)).to.deep.equal({ both: "local 1", own: "local 1" });
-    expect(replica.source.reportOf(topic)).to.include({ state: "never", reason: "ProviderInvalid" });
+    expect(replica.source.remoteOf(topic)).to.include({ state: "never", reason: "ProviderInvalid" });
   });
 
   it("says that the FeatureFlag is stale while the cluster can't be read, and goes on with its remote", async () => {
@@ -303,7 +304,7 @@ describe("RemoteSource", () => {
         expect(Object.keys(flagsOf(sink))).to.have.length(14);
         await pass(20_000);
         expect(Object.keys(flagsOf(sink))).to.have.length(14);
-        if (said !== "silence") expect(replica.source.reportOf(topic)?.state).to.equal("held");
+        if (said !== "silence") expect(replica.source.remoteOf(topic)?.state).to.equal("held");
         await replica.stop();
         replicas.splice(0);
       }
@@ -336,9 +337,9 @@ describe("RemoteSource of replicas that share Redis", () => {
   };
   const local = (version: number) => documentOf("local", version, ["both", "own"]);
   const remote = (version: number) => documentOf("remote", version, ["both", "far"]);
-  const quick: Partial<RemoteProvider> = { intervalMs: 100 };
+  const quick: Partial<RemoteFlagProvider> = { intervalMs: 100 };
   const owner = (): RemoteReplica | undefined =>
-    replicas.find(({ source }) => source.reportOf(topic)?.state !== undefined);
+    replicas.find(({ source }) => source.remoteOf(topic)?.state !== undefined);
 
   it("has one of them read a remote, and the others follow it", async () => {
     remotes.says.set(uri, remote(1));
@@ -348,7 +349,7 @@ describe("RemoteSource of replicas that share Redis", () => {
       eventually(() => sinks.every((sink) => flagsOf(sink)[key] === value), `${key}: ${value}`);
     await everyone("far", "remote 1");
     await eventually(
-      () => replicas.filter(({ source }) => source.reportOf(topic)?.state !== undefined).length === 1,
+      () => replicas.filter(({ source }) => source.remoteOf(topic)?.state !== undefined).length === 1,
       "one reader",
     );
     for (let version = 2; version < 6; version++) {
@@ -358,7 +359,7 @@ describe("RemoteSource of replicas that share Redis", () => {
       await everyone("own", `local ${version}`);
     }
     for (const { source } of replicas)
-      expect(Object.fromEntries(source.reportOf(topic)?.provenance ?? [])).to.deep.equal({
+      expect(Object.fromEntries(source.remoteOf(topic)?.provenance ?? [])).to.deep.equal({
         both: "local",
         own: "local",
         far: "remote",
@@ -381,7 +382,7 @@ describe("RemoteSource of replicas that share Redis", () => {
       replicas.findIndex((replica) => replica === leaving),
       1,
     );
-    await eventually(() => owner()?.source.reportOf(topic)?.state === "stale", "another reader");
+    await eventually(() => owner()?.source.remoteOf(topic)?.state === "stale", "another reader");
     const third = start().watch();
     await eventually(() => flagsOf(third)["far"] === "remote 1", "both sides at a new replica");
     cluster.publish(local(2), providerOf(quick));

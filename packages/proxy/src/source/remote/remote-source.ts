@@ -1,11 +1,10 @@
 import type { Readers, TopicKey } from "@bunting/protocol";
 import type { Context } from "@bunting/runtime";
-import type { FlagSource, SourceSink } from "../flag-source.js";
+import type { FlagSource, RemoteReport, SourceSink } from "../flag-source.js";
 import type { FetchingSource } from "./fetching-source.js";
 import { MergedTopic } from "./merged-topic.js";
-import type { RemoteLanguage, Side } from "./remote-kind.js";
+import type { RemoteLanguage } from "./remote-kind.js";
 import type { RemoteCounts, RemoteMetrics } from "./remote-metrics.js";
-import type { RemoteStateName } from "./remote-state.js";
 
 export interface RemoteSourceOptions {
   /** The source of FeatureFlags and of remotes, as replicas share it and copies are kept of it. */
@@ -14,18 +13,6 @@ export interface RemoteSourceOptions {
   readonly remotes: Pick<FetchingSource, "reportOf" | "reports">;
   readonly language: Pick<RemoteLanguage, "parse" | "merge">;
   readonly context: Pick<Context<Pick<RemoteMetrics, "remoteCounts">>, "clock" | "metrics">;
-}
-
-/** A FeatureFlag's remote as this replica knows it. */
-export interface RemoteReport {
-  /** Undefined if another replica reads it. */
-  readonly state: RemoteStateName | undefined;
-  readonly reason: string | undefined;
-  readonly message: string | undefined;
-  /** Since when it has been in that state, in ms of the monotonic clock. */
-  readonly sinceMs: number | undefined;
-  /** The side of each flag; undefined while only the FeatureFlag's own are served. */
-  readonly provenance: ReadonlyMap<string, Side> | undefined;
 }
 
 /** Another source, whose FeatureFlags are served with what their remote flag providers say. */
@@ -91,7 +78,7 @@ export class RemoteSource implements FlagSource {
   }
 
   /** Undefined if the FeatureFlag names no provider. */
-  reportOf(topic: TopicKey): RemoteReport | undefined {
+  remoteOf(topic: TopicKey): RemoteReport | undefined {
     const merged = this.#topics.get(topic);
     if (merged?.hasProvider !== true) return undefined;
     const { failure, provenance } = merged;

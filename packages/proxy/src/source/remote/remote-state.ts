@@ -1,21 +1,11 @@
+import type { RemoteStateName } from "../flag-source.js";
 import type { RemoteFailure } from "./remote-kind.js";
 
-/**
- * How far a remote is known here:
- *
- * - `starting`: it has not answered, nor failed, since this replica began to read it.
- * - `synced`: it has answered within three intervals. If it has failed since, the failure says why.
- * - `stale`: it has not; its last document is served.
- * - `never`: it has failed, and there is no document of it.
- * - `forbidden`: the Secret that it needs may not be read. What there was is served.
- * - `held`: its newest answer takes all flags away, which the FeatureFlag does not allow; the one before is served.
- */
+/** How far a remote is known here, and why it is not further. If one that is `synced` has failed since its last answer, the failure says why. */
 export type RemoteState =
   | { readonly kind: "starting"; readonly failure?: undefined }
   | { readonly kind: "synced"; readonly failure?: RemoteFailure | undefined }
   | { readonly kind: "stale" | "never" | "forbidden" | "held"; readonly failure: RemoteFailure };
-
-export type RemoteStateName = RemoteState["kind"];
 
 export type RemoteEvent =
   /** It has answered, and the answer is served. */

@@ -1,6 +1,8 @@
+import type { RemoteFlagProvider } from "@bunting/featureflags/resources";
 import { setMaxListeners } from "node:events";
 import type { CheckedOptions } from "@bunting/backplane";
 import type { FlagDocument, JsonObject, TopicKey } from "@bunting/protocol";
+import { mergeRemote } from "@bunting/remote";
 import { aborted, createLogger, sleep, type Clock } from "@bunting/runtime";
 import { ScriptedSource, type ScriptedVersion } from "@bunting/test/support/scripted-source.js";
 import { CountingBackplaneMetrics } from "../backplane/backplane.fixture.js";
@@ -10,13 +12,7 @@ import type { FlagSource } from "../flag-source.js";
 import { CountingMetrics, RecordingSink } from "../source.fixture.js";
 import { FetchingSource } from "./fetching-source.js";
 import type { RemoteCounts } from "./remote-metrics.js";
-import type {
-  RemoteFailure,
-  RemoteKind,
-  RemoteLanguage,
-  RemoteProvider,
-  RemoteReading,
-} from "./remote-kind.js";
+import type { RemoteFailure, RemoteKind, RemoteLanguage, RemoteReading } from "./remote-kind.js";
 import type { SecretsRead } from "./remote-secrets.js";
 import { RemoteSource } from "./remote-source.js";
 
@@ -32,9 +28,9 @@ export function manyKeys(count: number): string[] {
 }
 
 /** A `spec.remoteFlagProvider`, in the language of these tests. */
-export function providerOf(fields: Partial<Record<keyof RemoteProvider, unknown>> = {}): JsonObject {
+export function providerOf(fields: Partial<Record<keyof RemoteFlagProvider, unknown>> = {}): JsonObject {
   return {
-    type: "scripted",
+    type: "http",
     uri: "https://remote.test/a",
     strategy: "merge",
     intervalMs: 5_000,
@@ -69,25 +65,16 @@ export class ScriptedRemotes implements RemoteKind {
   }
 }
 
-/** The operations of the language as simple as they can be: the tests of the language itself are its own. */
+/** A provider as it is parsed, so that intervals may be as short as tests want them. */
 export function languageOf(kind: RemoteKind): RemoteLanguage {
   return {
-    kinds: new Map([["scripted", kind]]),
+    kinds: new Map([["http", kind]]),
     parse: (written) => {
       if (typeof written["uri"] !== "string")
         throw new Error("remoteFlagProvider.uri is missing: name an address");
-      return written as unknown as RemoteProvider;
+      return written as unknown as RemoteFlagProvider;
     },
-    merge: ({ local, remote, strategy }) => {
-      const sides = { local: local.flags, remote: remote.flags };
-      const later = strategy === "merge" ? ("local" as const) : ("remote" as const);
-      const earlier = later === "local" ? ("remote" as const) : ("local" as const);
-      const first = strategy === "replace" ? {} : sides[earlier];
-      const provenance = new Map<string, "local" | "remote">();
-      for (const key of Object.keys(first)) provenance.set(key, earlier);
-      for (const key of Object.keys(sides[later])) provenance.set(key, later);
-      return { document: { ...local, flags: { ...first, ...sides[later] } }, provenance };
-    },
+    merge: mergeRemote,
   };
 }
 
