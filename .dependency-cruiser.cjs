@@ -174,7 +174,7 @@ module.exports = {
       to: {
         path: "^packages/",
         pathNot:
-          "^packages/(remote/|outbound/|sync-client/|protocol/|runtime/|featureflags/src/(resources|resource/.*)\\.ts$)",
+          "^packages/(remote/|outbound/|sync-client/|files/|protocol/|runtime/|featureflags/src/(resources|resource/.*)\\.ts$)",
       },
     },
     {

@@ -1,5 +1,12 @@
 import type { IncomingHttpHeaders } from "node:http";
-import { HttpClient, HttpFailure, unpacked } from "@bunting/sync-client/http";
+import {
+  fetchDocument,
+  HttpClient,
+  HttpFailure,
+  unpacked,
+  type Fetched,
+  type FetchOptions,
+} from "@bunting/sync-client/http";
 import type { Clock } from "@bunting/runtime";
 import type { AddressGuard } from "./address-guard.js";
 import { isNestedDeeper } from "./json-depth.js";
@@ -60,7 +67,7 @@ export class OutboundClient {
     const { url: href, method, headers, body, limits } = request;
     if (!URL.canParse(href)) throw new HttpFailure("host_refused", "the address is no URL");
     const url = new URL(href);
-    return this.within(limits.timeoutMs, url.host, signal, async (until) => {
+    return this.#within(limits.timeoutMs, url.host, signal, async (until) => {
       const message = { method, url, headers: { "accept-encoding": "gzip", ...headers } };
       const sent = body === undefined ? message : { ...message, body };
       const answer = await this.#http.send({ ...sent, maxBytes: limits.bytes }, until);
@@ -72,8 +79,36 @@ export class OutboundClient {
     });
   }
 
-  /** Work with `http` that has a bound in time. */
-  async within<Value>(
+  /**
+   * Fetches a document unless the current one is the newest; see fetchDocument. Redirects are followed within the origin of its URL.
+   *
+   * @throws HttpFailure, or what the signal was aborted with
+   */
+  async document(
+    {
+      limits,
+      headers,
+      ...options
+    }: Omit<FetchOptions, "client" | "maxBytes"> & {
+      readonly limits: Omit<OutboundLimits, "depth">;
+    },
+    signal: AbortSignal,
+  ): Promise<Fetched> {
+    return this.#within(limits.timeoutMs, new URL(options.url).host, signal, (until) =>
+      fetchDocument(
+        {
+          ...options,
+          client: this.#http,
+          headers: { "accept-encoding": "gzip", ...headers },
+          maxBytes: limits.bytes,
+          followsOthers: false,
+        },
+        until,
+      ),
+    );
+  }
+
+  async #within<Value>(
     timeoutMs: number,
     host: string,
     signal: AbortSignal,

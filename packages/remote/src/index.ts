@@ -1,1 +1,3 @@
 export { mergeRemote, type MergedRemote, type Side } from "./merge-remote.js";
+export type { RemoteFailure, RemoteKind, RemoteReading, RemoteSurroundings } from "./remote-kind.js";
+export { remoteKinds } from "./remote-kinds.js";

@@ -93,7 +93,7 @@ function referencesIn(value: JsonValue): ReadonlySet<string> {
 function withReferences(value: JsonValue, nameFor: (name: string) => string): JsonValue {
   if (typeof value !== "object" || value === null) return value;
   if (!isJsonObject(value)) {
-    const list = value as readonly JsonValue[];
+    const list = value;
     const items = list.map((item) => withReferences(item, nameFor));
     return items.every((item, index) => item === list[index]) ? list : items;
   }

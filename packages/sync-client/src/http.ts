@@ -1,7 +1,15 @@
 export { AccessToken, type OauthConfig } from "./http/access-token.js";
 export { FileToken } from "./http/file-token.js";
-export { fetchDocument, type Fetched, type FetchOptions, type Validators } from "./http/fetch-document.js";
+export {
+  codeOf,
+  fetchDocument,
+  retryAfter,
+  type Fetched,
+  type FetchOptions,
+  type Remedies,
+  type Validators,
+} from "./http/fetch-document.js";
 export { HttpClient, type ConnectionGuard } from "./http/http-client.js";
-export { HttpFailure } from "./http/http-failure.js";
+export { HttpFailure, type HttpFailureCode } from "./http/http-failure.js";
 export { nextPollMs } from "./http/poll-schedule.js";
 export { unpacked } from "./http/unpacked.js";

@@ -19,7 +19,20 @@ export interface FetchOptions {
   /** Validators of the current document. */
   readonly validators: Validators | undefined;
   readonly maxBytes: number;
+  /** False if redirects to other origins are failures. Default: they are followed. */
+  readonly followsOthers?: boolean;
+  /** What to do about failures, as ends of sentences. Default: what a source of the agent has options for. */
+  readonly remedies?: Remedies;
 }
+
+export type Remedies = Readonly<Partial<Record<HttpFailureCode, string>>>;
+
+const remediesOfSources: Remedies = {
+  unauthorized: `: check "authHeader", "bearerToken", "tokenFile" or "oauth"`,
+  forbidden: ": the credentials of the source may not read the document",
+  missing: ": there is no document at this URI",
+  throttled: ": raise the interval of the source",
+};
 
 export type Fetched =
   | { readonly kind: "unchanged" }
@@ -40,7 +53,7 @@ const maxValidatorLength = 1_024;
  * @throws HttpFailure, or what the signal was aborted with
  */
 export async function fetchDocument(options: FetchOptions, signal: AbortSignal): Promise<Fetched> {
-  const { client, headers, validators, maxBytes } = options;
+  const { client, headers, validators, maxBytes, followsOthers = true } = options;
   const first = new URL(options.url);
   let url = first;
   for (let redirects = 0; redirects <= maxRedirects; redirects++) {
@@ -62,6 +75,8 @@ export async function fetchDocument(options: FetchOptions, signal: AbortSignal):
     );
     const next = redirectOf(answer, url);
     if (next === undefined) return read(answer, first, options);
+    if (!followsOthers && next.origin !== first.origin)
+      throw new HttpFailure("redirect", `${first.host} redirects to another host, which is not followed`);
     url = next;
   }
   throw new HttpFailure("redirect", `${first.host} redirects more than ${maxRedirects} times`);
@@ -92,12 +107,12 @@ function redirectOf({ status, headers }: HttpAnswer, from: URL): URL | undefined
 async function read(
   answer: HttpAnswer,
   url: URL,
-  { validators: sent, maxBytes }: FetchOptions,
+  { validators: sent, maxBytes, remedies = remediesOfSources }: FetchOptions,
 ): Promise<Fetched> {
   const { status, headers } = answer;
   // Only an answer to a condition: a server may send 304 whatever it is asked.
   if (status === 304 && Object.keys(conditionsOf(sent)).length > 0) return { kind: "unchanged" };
-  if (status < 200 || status > 299) throw failureOf(status, headers, url);
+  if (status < 200 || status > 299) throw failureOf(answer, url, remedies);
   const body = await unpacked(answer, url.host, maxBytes);
   if (body.length === 0) throw new HttpFailure("empty", `${url.host} answered ${status} with an empty body`);
   const validators = { etag: headers.etag, lastModified: headers["last-modified"] };
@@ -111,19 +126,28 @@ function isYaml({ pathname }: URL, contentType = ""): boolean {
   return /^[^;]*\byaml\b/i.test(contentType);
 }
 
-function failureOf(status: number, headers: IncomingHttpHeaders, url: URL): HttpFailure {
-  const after = headers["retry-after"]?.trim() ?? "";
-  const wait = /^\d{1,6}$/.test(after) ? { retryAfterMs: Number(after) * 1_000 } : {};
-  const [code, remedy] = meaningOf(status);
-  return new HttpFailure(code, `${url.host} answered ${status}${remedy}`, wait);
+function failureOf({ status, headers }: HttpAnswer, url: URL, remedies: Remedies): HttpFailure {
+  const code = codeOf(status);
+  return new HttpFailure(code, `${url.host} answered ${status}${remedies[code] ?? ""}`, retryAfter(headers));
 }
 
-function meaningOf(status: number): readonly [code: HttpFailureCode, remedy: string] {
-  if (status === 401) return ["unauthorized", `: check "authHeader", "bearerToken", "tokenFile" or "oauth"`];
-  if (status === 403) return ["forbidden", `: the credentials of the source may not read the document`];
-  if (status === 404 || status === 410) return ["missing", ": there is no document at this URI"];
-  if (status === 429) return ["throttled", ": raise the interval of the source"];
-  if (status >= 500) return ["server_error", ""];
-  if (status >= 400) return ["client_error", ""];
-  return ["unexpected_status", ""];
+/** How long a server asks its client to wait, by a number of seconds or a date. */
+export function retryAfter(
+  { "retry-after": header = "" }: IncomingHttpHeaders,
+  nowMs = Date.now(),
+): { readonly retryAfterMs?: number } {
+  const after = header.trim();
+  if (/^\d{1,6}$/.test(after)) return { retryAfterMs: Number(after) * 1_000 };
+  const date = /^[A-Z]/.test(after) ? Date.parse(after) : Number.NaN;
+  return Number.isNaN(date) ? {} : { retryAfterMs: Math.max(0, date - nowMs) };
+}
+
+/** What a status means that is not 2xx. */
+export function codeOf(status: number): HttpFailureCode {
+  if (status === 401) return "unauthorized";
+  if (status === 403) return "forbidden";
+  if (status === 404 || status === 410) return "missing";
+  if (status === 429) return "throttled";
+  if (status >= 500) return "server_error";
+  return status >= 400 ? "client_error" : "unexpected_status";
 }

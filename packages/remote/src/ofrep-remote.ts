@@ -1,0 +1,90 @@
+import { isJsonObject, type FlagDocument, type JsonObject, type JsonValue } from "@bunting/protocol";
+import { OutboundClient, type OutboundAnswer } from "@bunting/outbound";
+import { codeOf, HttpFailure, retryAfter } from "@bunting/sync-client/http";
+import { authorization } from "./authorization.js";
+import { pollRemote } from "./poll-remote.js";
+import { flagsIn, jsonValue } from "./read-flag-text.js";
+import { RemoteDocumentError, remedies } from "./remote-error.js";
+import type { RemoteKind, RemoteReading, RemoteSurroundings } from "./remote-kind.js";
+
+const bulkPath = "/ofrep/v1/evaluate/flags";
+
+/**
+ * Whom a service is asked for: many refuse a question without a key. A flag that it targets has one value for everybody then, the one for this
+ * key: OFREP tells values, and not the rules that lead to them.
+ */
+const body = JSON.stringify({ context: { targetingKey: "bunting" } });
+
+/** All values of a service of OFREP, each of which becomes a flag of one variant and without a rule. */
+export function ofrepRemote(surroundings: RemoteSurroundings): RemoteKind {
+  return {
+    run: async (reading, signal) => {
+      const { guard, clock } = surroundings;
+      const client = new OutboundClient({ guard, ca: reading.ca, clock });
+      let last: { readonly etag: string | undefined; readonly document: FlagDocument } | undefined;
+      const ask = async (until: AbortSignal): Promise<FlagDocument> => {
+        const answer = await client.request(questionOf(reading, surroundings, last?.etag), until);
+        if (answer.status === 304 && last?.etag !== undefined) return last.document;
+        if (answer.status < 200 || answer.status > 299) throw refusal(answer, reading);
+        const document = flagsIn(documentOf(jsonValue(answer.body)));
+        last = { etag: answer.headers.etag, document };
+        return document;
+      };
+      try {
+        await pollRemote(ask, reading, surroundings, signal);
+      } finally {
+        client.close();
+      }
+    },
+  };
+}
+
+function questionOf(
+  { provider, credential }: RemoteReading,
+  { limits }: RemoteSurroundings,
+  etag: string | undefined,
+): Parameters<OutboundClient["request"]>[0] {
+  const url = new URL(provider.uri);
+  if (!url.pathname.endsWith(bulkPath)) url.pathname = `${url.pathname.replace(/\/+$/, "")}${bulkPath}`;
+  const headers = {
+    accept: "application/json",
+    "content-type": "application/json",
+    "content-length": String(Buffer.byteLength(body)),
+    ...authorization(credential),
+    ...(provider.selector === undefined ? {} : { "flagd-selector": provider.selector }),
+    ...(etag === undefined ? {} : { "if-none-match": etag }),
+  };
+  return { url: url.href, method: "POST", headers, body, limits };
+}
+
+function refusal({ status, headers }: OutboundAnswer, { provider }: RemoteReading): HttpFailure {
+  const code = status >= 300 && status < 400 ? "redirect" : codeOf(status);
+  const { host } = new URL(provider.uri);
+  return new HttpFailure(code, `${host} answered ${status}${remedies[code] ?? ""}`, retryAfter(headers));
+}
+
+/** @throws RemoteDocumentError if that is no answer of OFREP */
+function documentOf(answer: JsonValue): JsonValue {
+  const flags = isJsonObject(answer) ? answer["flags"] : undefined;
+  if (!Array.isArray(flags))
+    throw new RemoteDocumentError(`the remote sent no answer of OFREP: it has no list "flags"`);
+  const entries = (flags as readonly JsonValue[]).flatMap((flag): [string, JsonObject][] => {
+    if (!isJsonObject(flag)) return [];
+    const { key, value, errorCode } = flag;
+    // Without a value an application takes the one in its code: there is nothing to serve.
+    if (typeof key !== "string" || value === undefined || value === null || errorCode !== undefined)
+      return [];
+    return [[key, flagOf(flag, value)]];
+  });
+  return { flags: Object.fromEntries(entries) };
+}
+
+function flagOf({ variant, metadata }: JsonObject, value: JsonValue): JsonObject {
+  const name = typeof variant === "string" && variant !== "" ? variant : "value";
+  return {
+    state: "ENABLED",
+    variants: Object.fromEntries([[name, value]]),
+    defaultVariant: name,
+    ...(isJsonObject(metadata) ? { metadata } : {}),
+  };
+}

@@ -1,0 +1,35 @@
+import { HttpFailure, type Remedies } from "@bunting/sync-client/http";
+import { cut, singleLine } from "@bunting/runtime";
+import type { RemoteFailure } from "./remote-kind.js";
+
+/** What an author of a FeatureFlag can do, as ends of sentences. */
+export const remedies: Remedies = {
+  unauthorized: `: check the Secret that "credentials" names`,
+  forbidden: ": the credentials may not read the flags",
+  missing: `: there is nothing at this "uri"`,
+  throttled: `: raise the "interval"`,
+};
+
+/** Why what a remote sent is no document that can be served. */
+export class RemoteDocumentError extends Error {
+  override readonly name = "RemoteDocumentError";
+}
+
+/** What its FeatureFlag's status says about an error. */
+export function failureOf(error: unknown): RemoteFailure {
+  const message = cut(singleLine((error as Error).message));
+  if (error instanceof HttpFailure) return { reason: reasonOf(error.code), message };
+  if (error instanceof RemoteDocumentError) return { reason: "DocumentInvalid", message };
+  return {
+    reason: "Defect",
+    message: `the remote could not be read because of a bug in Bunting: ${message}`,
+  };
+}
+
+/** `too_large` is TooLarge. */
+export function reasonOf(code: string): string {
+  return code
+    .split("_")
+    .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
+    .join("");
+}

@@ -1,0 +1,41 @@
+import type { RemoteFlagProvider } from "@bunting/featureflags/resources";
+import type { AddressGuard } from "@bunting/outbound";
+import type { FlagDocument } from "@bunting/protocol";
+import type { Clock } from "@bunting/runtime";
+
+/** Why a remote can't be read: a name as of a condition's reason, and a sentence. */
+export interface RemoteFailure {
+  readonly reason: string;
+  readonly message: string;
+}
+
+/** What is to be read, and who is told. */
+export interface RemoteReading {
+  readonly provider: RemoteFlagProvider;
+  /** A token, or what a header Authorization has; absent if none is sent. */
+  readonly credential?: string;
+  /** Certificates of the authorities to trust in PEM; without, those of Node. */
+  readonly ca?: string;
+  /** Called with each answer, and with the same object again if the remote says that nothing has changed. */
+  readonly onDocument: (document: FlagDocument) => void;
+  readonly onFailure: (failure: RemoteFailure) => void;
+}
+
+/** Reads remotes of one type at their pace until the signal aborts. Never rejects. */
+export interface RemoteKind {
+  run(reading: RemoteReading, signal: AbortSignal): Promise<void>;
+}
+
+/** What kinds of remotes have in common. */
+export interface RemoteSurroundings {
+  readonly guard: AddressGuard;
+  readonly clock: Clock;
+  readonly limits: {
+    /** Of a document, packed and unpacked. */
+    readonly bytes: number;
+    /** For one whole answer. */
+    readonly timeoutMs: number;
+  };
+  /** A number in [0, 1); injected by tests. */
+  readonly random?: () => number;
+}
