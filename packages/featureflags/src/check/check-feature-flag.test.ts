@@ -45,6 +45,21 @@ describe("checkFeatureFlag", () => {
     ]);
   });
 
+  it("names what is wrong with a remote flag provider, and asks for no flags beside one", () => {
+    const withRemote = (remoteFlagProvider: JsonObject): JsonObject => ({
+      ...featureFlag({}),
+      spec: { remoteFlagProvider },
+    });
+    expect(check(withRemote({ type: "http", uri: "https://flags.example.com/shop.json" }))).to.deep.equal([]);
+    expect(
+      check(withRemote({ type: "htp", uri: "https://u:p@flags.example.com", interval: "1s" })),
+    ).to.deep.equal([
+      "error remote spec/remoteFlagProvider/type",
+      "error remote spec/remoteFlagProvider/uri",
+      "error remote spec/remoteFlagProvider/interval",
+    ]);
+  });
+
   it("says of which flag a finding is, and why", () => {
     const [finding] = checkFeatureFlag(
       featureFlag({ flags: { a: { ...flag, defaultVariant: "of" } } }),

@@ -1,6 +1,7 @@
-import { atOnce, type DocumentWork, type JsonObject } from "@bunting/protocol";
+import { atOnce, isJsonObject, type DocumentWork, type JsonObject, type JsonValue } from "@bunting/protocol";
 import { readFeatureFlag } from "../manifest/read-feature-flag.js";
 import { openFeatureApiVersion } from "../resource/custom-resource.js";
+import { parseRemoteFlagProvider } from "../resource/remote-flag-provider.js";
 import { checkingDocument, type CheckOptions } from "./check-document.js";
 import { kindOfError, kindOfWarning } from "./finding-kinds.js";
 import type { Finding } from "./finding.js";
@@ -33,6 +34,7 @@ export function* checkingFeatureFlag(
   }
   const { flags, warnings } = read;
   yield;
+  const ofRemote = remoteFindings(object["spec"] ?? null);
   const ofDocument = yield* checkingDocument(flags, options);
   return withoutEchoes([
     ...warnings.map(({ kind, message, path }): Finding => ({
@@ -54,7 +56,22 @@ export function* checkingFeatureFlag(
       ...finding,
       path: [...flags.path, ...finding.path],
     })),
+    ...ofRemote,
   ]);
+}
+
+/** What is wrong with the remote flag provider, for which the flags of the FeatureFlag itself are served alone. */
+function remoteFindings(spec: JsonValue): readonly Finding[] {
+  const value = isJsonObject(spec) ? (spec["remoteFlagProvider"] ?? null) : null;
+  if (value === null) return [];
+  const parsed = parseRemoteFlagProvider(value);
+  if ("provider" in parsed) return [];
+  return parsed.problems.map(({ message, path }) => ({
+    severity: "error",
+    kind: "remote",
+    message,
+    path: ["spec", "remoteFlagProvider", ...path],
+  }));
 }
 
 /** A warning at the place of an error says less than that. */

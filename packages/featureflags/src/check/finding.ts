@@ -24,6 +24,7 @@
  * - provider: a source names a provider that does not exist.
  * - port: a port that is none, or two services on one port.
  * - annotation: an annotation of a Pod that the operator does not read as its author means.
+ * - remote: a remote flag provider that the proxy does not ask.
  * - unknown-flag: a source names a FeatureFlag that is in none of the files.
  * - number: a number that is not what is written: `1.10` is 1.1, and digits beyond the 15th are lost.
  */
@@ -51,6 +52,7 @@ export type FindingKind =
   | "provider"
   | "port"
   | "annotation"
+  | "remote"
   | "unknown-flag"
   | "number";
 

@@ -15,6 +15,8 @@ import { objectError, type ObjectError, type ObjectReading } from "./object-read
 import { readFlags } from "./read-flags.js";
 
 const group = "core.openfeature.dev/";
+/** What a FeatureFlag without flags of its own may have. */
+const besideFlags: readonly string[] = ["remoteFlagProvider", "rollout"];
 
 /** Reads a Kubernetes object: a FeatureFlag, or something else (undefined). */
 export function readFeatureFlag(object: JsonObject): ObjectReading {
@@ -46,7 +48,8 @@ function readSpec(object: JsonObject, topic: TopicKey, spec: JsonObject | undefi
   if (flagSpec === undefined || flagSpec === null) {
     const flags = { topic, document: emptyFlagDocument, written: {}, path: [] };
     // Without anything else it is meant to have no flags.
-    const isMisplaced = Object.keys(spec ?? {}).length > 0 || "flagSpec" in object || "flags" in object;
+    const others = Object.keys(spec ?? {}).filter((field) => !besideFlags.includes(field));
+    const isMisplaced = others.length > 0 || "flagSpec" in object || "flags" in object;
     const message = `there is no "spec.flagSpec", so this FeatureFlag is served without flags: put "flags" below it`;
     const warning = { kind: "other", path: ["spec"], message } as const;
     return { flags, warnings: isMisplaced ? [warning] : [] };

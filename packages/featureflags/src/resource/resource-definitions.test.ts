@@ -22,6 +22,12 @@ import {
 } from "./flagd.js";
 import { flagRolloutDefaults } from "./flag-rollout.js";
 import { inProcessConfigurationDefaults } from "./in-process-configuration.js";
+import {
+  parseRemoteFlagProvider,
+  remoteProviderDefaults,
+  remoteStrategies,
+  remoteTypes,
+} from "./remote-flag-provider.js";
 import { resourceFields } from "./resource-fields.js";
 
 interface Schema {
@@ -150,6 +156,23 @@ describe("the types of custom resources", () => {
     expect(namesOf(await schemaOf("flagds", "autoscaling"))).to.deep.equal(autoscalingFields);
     expect(namesOf(await schemaOf("flagds", "gatewayApiRoutes"))).to.deep.equal(routesFields);
     expect(namesOf(await schemaOf("flagds", "gatewayApiRoutes", "parentRefs"))).to.deep.equal(parentFields);
+  });
+
+  it("have the fields, the words and the defaults of a remote flag provider", async () => {
+    const schema = await schemaOf("featureflags", "remoteFlagProvider");
+    const { properties = {} } = schema as {
+      readonly properties?: Readonly<Record<string, { enum?: string[] }>>;
+    };
+    expect(properties["type"]?.enum).to.deep.equal(remoteTypes);
+    expect(properties["strategy"]?.enum).to.deep.equal(remoteStrategies);
+    expect(defaultsOf(schema)).to.deep.equal(remoteProviderDefaults);
+    const secret = { name: "s", key: "k" };
+    const full = {
+      ...{ type: "grpc", uri: "grpcs://flags.example.com", selector: "shop/checkout", strategy: "override" },
+      ...{ interval: "5m", credentials: { secretRef: secret }, caSecretRef: secret, allowEmpty: true },
+    };
+    expect(namesOf(schema)).to.deep.equal(Object.keys(full).sort());
+    expect(parseRemoteFlagProvider(full)).to.have.property("provider");
   });
 
   it("have the defaults of the definitions", async () => {
