@@ -3,6 +3,7 @@ import { checkOptionTable } from "./check/check-options.js";
 import { shells } from "./completion/shells.js";
 import { diffOptionTable } from "./diff/diff-options.js";
 import { evalOptionTable } from "./evaluate/eval-options.js";
+import { grantOptionTable, grantTasks } from "./grant/grant-options.js";
 import { lintOptionTable } from "./lint/lint-options.js";
 import { operatorTaskOptions, operatorTasks } from "./operator/operator-options.js";
 import { rolloutOptionTable, rolloutTasks } from "./rollout/rollout-options.js";
@@ -129,6 +130,23 @@ export const commands: readonly Command[] = [
     epilogue:
       "Exit code: 0, 1 if status finds the rollout halted or aborted, 2 if the cluster can't be asked, there is nothing to do, or the command line is wrong.",
     load: async () => ({ run: (await import("./rollout/run-rollout.js")).runRollout }),
+  }),
+  command({
+    name: "grant",
+    summary: "print the Role by which the proxy may read a Secret of a remote flag provider",
+    words: "credentials NAMESPACE/NAME",
+    word: { name: "task", choices: grantTasks },
+    describe:
+      "Prints what the owner of a namespace applies so that the proxy can read one Secret, which a FeatureFlag's spec.remoteFlagProvider names: a Role for that Secret alone, and its RoleBinding. It asks no cluster, and changes nothing. The proxy sends what the Secret holds to no host but the one that its annotation bunting.dev/host names.",
+    table: grantOptionTable,
+    examples: [
+      {
+        line: "bunting grant credentials shop/flag-service | kubectl apply -f -",
+        meaning: "Let the proxy that the operator deploys read it.",
+      },
+    ],
+    epilogue: "Exit code: 0, or 2 if the command line is wrong.",
+    load: async () => ({ run: (await import("./grant/run-grant.js")).runGrant }),
   }),
   command({
     name: "check",

@@ -1,0 +1,27 @@
+import { option, text } from "@bunting/runtime/options";
+import { jsonOption } from "../shared-options.js";
+
+const group = "Grant";
+
+/** What `bunting grant` can print; the first word of its command line. */
+export const grantTasks = ["credentials"] as const;
+
+export const grantOptionTable = {
+  namespace: option({
+    type: text,
+    default: "default",
+    short: "n",
+    describe: "Namespace of a name without one.",
+    group,
+    env: ["BUNTING_NAMESPACE"],
+  }),
+  proxyAccount: option({
+    type: text,
+    default: "open-feature-operator-system/open-feature-operator-flagd-proxy",
+    describe:
+      "The ServiceAccount of the proxy, as NAMESPACE/NAME: by default that of a proxy that the operator deploys.",
+    group,
+    env: ["BUNTING_PROXY_ACCOUNT"],
+  }),
+  json: jsonOption,
+} as const;
