@@ -136,6 +136,22 @@ describe("AgentStatus", () => {
     expect(world.condition("Converged")?.lastTransitionTime).to.not.equal(lastTransitionTime);
   });
 
+  it("says how a remote flag provider is, and no more once there is none", async () => {
+    world.tell({ remote: { state: "forbidden", message: "Secret shop/remote may not be read." } });
+    await start();
+    expect(world.condition("RemoteSynced")).to.include({ status: "False", reason: "CredentialsForbidden" });
+    expect(world.condition("CredentialsForbidden")?.message).to.contain("shop/remote");
+    world.tell({ remote: { state: "synced" } });
+    await lookFor(10_000);
+    expect(world.condition("RemoteSynced")).to.include({ status: "True", reason: "Synced" });
+    expect(world.condition("CredentialsForbidden")).to.equal(undefined);
+    world.tell();
+    await lookFor(10_000);
+    expect(world.condition("RemoteSynced")).to.equal(undefined);
+    expect(world.condition("Served")?.status).to.equal("True");
+    expect(world.writes).to.have.length(3);
+  });
+
   it("says of Pods that come and go once a minute, when they have settled", async () => {
     world.tell();
     await start();

@@ -12,6 +12,7 @@ import { Controller } from "../controller.js";
 import { StatusWriter } from "../status-writer.js";
 import { flagAgents, type FlagAgents } from "./flag-agents.js";
 import type { ProxyAgents } from "./proxy-agents.js";
+import { remoteConditions } from "./remote-verdicts.js";
 import { toldStamp, toldByFlag, type ToldStamp, type TopicAgents } from "./told-agents.js";
 
 export interface AgentStatusOptions {
@@ -43,7 +44,7 @@ const readsOfAll = { burst: 200, perSecond: 20 };
 const noAgents: readonly TopicAgents[] = [];
 
 /**
- * Says in the status of FeatureFlags how many agents have them: the numbers, and the conditions Served and Converged. It speaks of those that agents
+ * Says in the status of FeatureFlags how many agents have them: the numbers, and the conditions Served and Converged; and how their remote flag provider is. It speaks of those that agents
  * ask the proxy for, and of those that it has spoken of before. Only the leader runs it.
  */
 export class AgentStatus implements Runnable {
@@ -145,7 +146,9 @@ export class AgentStatus implements Runnable {
     const before = status?.conditions ?? [];
     const observedGeneration = metadata.generation ?? 0;
     let conditions: readonly Condition[] = [];
-    let isNews = false;
+    const isSaid = (type: string): boolean => verdicts.some((verdict) => verdict.type === type);
+    // What is left out is taken back.
+    let isNews = before.some(({ type }) => remoteConditions.some((each) => each === type) && !isSaid(type));
     for (const verdict of verdicts) {
       const said = before.find(({ type }) => type === verdict.type);
       const [now] = setCondition(said === undefined ? [] : [said], { ...verdict, observedGeneration }, nowMs);

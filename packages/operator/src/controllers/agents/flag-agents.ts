@@ -1,4 +1,5 @@
 import { cut } from "@bunting/runtime";
+import { remoteVerdicts, type remoteConditions } from "./remote-verdicts.js";
 import type { TopicAgents } from "./told-agents.js";
 
 /** A FeatureFlag, as the API server has it. */
@@ -10,13 +11,13 @@ export interface StoredVersion {
 /** The agents of a FeatureFlag, as its status has them. */
 export interface FlagAgents {
   readonly counts: { readonly total: number; readonly current: number; readonly refusing: number };
-  /** Served: whether the proxies serve it as it is stored. Converged: whether all agents have it. */
-  readonly verdicts: readonly [Verdict, Verdict];
+  /** Served: whether the proxies serve it as it is stored. Converged: whether all agents have it. Others if it has a remote flag provider. */
+  readonly verdicts: readonly Verdict[];
 }
 
 /** What a condition says, without times. */
 export interface Verdict {
-  readonly type: "Served" | "Converged";
+  readonly type: "Served" | "Converged" | (typeof remoteConditions)[number];
   readonly status: "True" | "False";
   /** One word. */
   readonly reason: string;
@@ -36,14 +37,11 @@ export function flagAgents(stored: StoredVersion, told: readonly TopicAgents[]):
     refusing: sumOf(asked, ({ refusing }) => refusing),
   };
   const isServed = asked.every(isServedBy);
-  return { counts, verdicts: [served(stored, asked, isServed), converged(counts)] };
+  const ofRemote = remoteVerdicts(told.map(({ remote }) => remote));
+  return { counts, verdicts: [served(stored, asked, isServed), converged(counts), ...ofRemote] };
 }
 
-function served(
-  { generation }: StoredVersion,
-  asked: readonly TopicAgents[],
-  isServed: boolean,
-): FlagAgents["verdicts"][0] {
+function served({ generation }: StoredVersion, asked: readonly TopicAgents[], isServed: boolean): Verdict {
   const verdict = (status: Verdict["status"], reason: string, message: string): Verdict => {
     return { type: "Served", status, reason, message: cut(message, maxMessageCharacters) };
   };

@@ -1,5 +1,6 @@
 import { askProxy } from "../proxy/ask-proxy.js";
 import type { ToldTrial } from "../../push/told-push.js";
+import { remoteStates, type ToldRemote } from "./remote-verdicts.js";
 import type { AddressAgents } from "./told-addresses.js";
 import type { TopicAgents } from "./told-agents.js";
 
@@ -100,11 +101,17 @@ function isOfAddress(value: unknown): value is AddressAgents {
 }
 
 function hasCounts(value: unknown): value is TopicAgents {
-  const { topic, subscribers, current, refusing, trial } = (value ?? {}) as Record<string, unknown>;
-  const hasTrial = trial === undefined || isTrial(trial);
+  const { topic, subscribers, current, refusing, trial, remote } = (value ?? {}) as Record<string, unknown>;
+  const hasParts = (trial === undefined || isTrial(trial)) && (remote === undefined || isRemote(remote));
   return (
-    typeof topic === "string" && [subscribers, current, refusing].every(Number.isSafeInteger) && hasTrial
+    typeof topic === "string" && [subscribers, current, refusing].every(Number.isSafeInteger) && hasParts
   );
+}
+
+function isRemote(value: unknown): value is ToldRemote {
+  const { state = "starting", reason = "", message = "" } = (value ?? {}) as Record<string, unknown>;
+  const isState = remoteStates.some((each) => each === state);
+  return isState && typeof reason === "string" && typeof message === "string";
 }
 
 function isTrial(value: unknown): value is ToldTrial {

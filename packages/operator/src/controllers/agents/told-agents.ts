@@ -1,4 +1,5 @@
 import type { ToldTrial } from "../../push/told-push.js";
+import type { ToldRemote } from "./remote-verdicts.js";
 
 /** What one proxy says of a topic: the answer to `/status?agents`, as far as it is for us. */
 export interface TopicAgents {
@@ -17,6 +18,8 @@ export interface TopicAgents {
   readonly refusing: number;
   /** A newer version, which only some of them are to have yet. */
   readonly trial?: ToldTrial;
+  /** Absent without a remote flag provider. */
+  readonly remote?: ToldRemote;
 }
 
 const featureFlagTopic = /^[^/]+\/[^/]+$/;
@@ -53,5 +56,8 @@ export function toldStamp(told: readonly TopicAgents[]): ToldStamp {
     JSON.stringify([uid, generation, stale, refused, current < subscribers, refusing > 0]),
   );
   const counts = asked.map(({ subscribers, current, refusing }) => [subscribers, current, refusing].join());
-  return { versions: [...new Set(versions)].sort().join(), counts: counts.sort().join(" ") };
+  const remotes = told.flatMap(({ remote }) =>
+    remote === undefined ? [] : `${remote.state} ${remote.reason}`,
+  );
+  return { versions: [...new Set([...versions, ...remotes])].sort().join(), counts: counts.sort().join(" ") };
 }

@@ -1,0 +1,65 @@
+import { cut } from "@bunting/runtime";
+import type { Verdict } from "./flag-agents.js";
+
+/** What a proxy says of a FeatureFlag's remote flag provider; one replica reads it for all, and only that one has a state. */
+export interface ToldRemote {
+  readonly state?: RemoteStateName;
+  /** One word, and a sentence: why it is so, or what has failed since it was so. */
+  readonly reason?: string;
+  readonly message?: string;
+}
+
+export const remoteStates = ["starting", "synced", "stale", "never", "forbidden", "held"] as const;
+export type RemoteStateName = (typeof remoteStates)[number];
+
+/** The conditions about a remote: they are there as long as a FeatureFlag has one that a proxy reads. */
+export const remoteConditions = ["RemoteSynced", "CredentialsForbidden"] as const;
+
+const maxMessageCharacters = 1_024;
+/** The worst is said, if replicas say different things while one takes over from another. */
+const fromWorst: readonly RemoteStateName[] = ["forbidden", "never", "held", "stale", "starting", "synced"];
+
+const unsynced: Readonly<
+  Record<Exclude<RemoteStateName, "synced">, { readonly reason: string; readonly then: string }>
+> = {
+  starting: { reason: "Starting", then: "It has not answered yet: the FeatureFlag's own flags are served." },
+  never: { reason: "NeverAnswered", then: "The FeatureFlag's own flags are served." },
+  stale: { reason: "Stale", then: "What it answered last is served." },
+  held: {
+    reason: "EmptyAnswerHeld",
+    then: "What it answered before is served; allowEmpty lets it take all flags away.",
+  },
+  forbidden: { reason: "CredentialsForbidden", then: "What it answered last is served, if anything." },
+};
+
+/** None if no proxy reads a remote for the FeatureFlag. */
+export function remoteVerdicts(told: readonly (ToldRemote | undefined)[]): readonly Verdict[] {
+  const worst = fromWorst.find((state) => told.some((remote) => remote?.state === state));
+  const remote = told.find((each) => each?.state === worst);
+  if (worst === undefined || remote === undefined) return [];
+  const said = remote.message ?? "";
+  if (worst === "synced") {
+    const since = said === "" ? "" : ` Since then: ${said}`;
+    return [verdict("RemoteSynced", "True", "Synced", `The remote flag provider has answered.${since}`)];
+  }
+  const { reason, then } = unsynced[worst];
+  const synced = verdict(
+    "RemoteSynced",
+    "False",
+    reason,
+    [said, then].filter((text) => text !== "").join(" "),
+  );
+  if (worst !== "forbidden") return [synced];
+  const grant =
+    "The owner of the namespace lets the proxy read it by a Role for that Secret alone, with the verbs get and watch, which bunting grant credentials NAMESPACE/SECRET prints.";
+  return [synced, verdict("CredentialsForbidden", "True", "Forbidden", `${said} ${grant}`.trim())];
+}
+
+function verdict(
+  type: (typeof remoteConditions)[number],
+  status: Verdict["status"],
+  reason: string,
+  message: string,
+): Verdict {
+  return { type, status, reason, message: cut(message, maxMessageCharacters) };
+}
