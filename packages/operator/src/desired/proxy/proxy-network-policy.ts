@@ -8,7 +8,7 @@ const namespaceCalled = (name: string): object => ({
 const tcp = (port: string | number): object => ({ port, protocol: "TCP" });
 
 /** Options with which the proxy calls more than the API server: which addresses that may be, only they say. */
-const callingOptions = ["backplane", "source"];
+const callingOptions = ["backplane", "remote-hosts", "source"];
 
 /**
  * The NetworkPolicy: who reaches the proxy, and whom it reaches. Flags are for every Pod of the cluster; metrics are for the namespace `monitoring` and for our own,

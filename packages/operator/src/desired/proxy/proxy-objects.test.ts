@@ -213,6 +213,7 @@ describe("the objects of the proxy", () => {
     for (const change of [
       { options: { backplane: "redis://r:6379/0" } },
       { options: { source: "upstream:other:8015" } },
+      { options: { "remote-hosts": "flags.example.com" } },
       { redis: { name: "redis", files: [] } },
     ]) {
       const spec = objectsOf(change)["NetworkPolicy"]?.spec;
