@@ -71,6 +71,16 @@ const cases: Readonly<Record<string, AlertCase>> = {
       [`bunting_proxy_source_errors_total{${proxy}, kind="forbidden"}`]: "0 0 1 1 2 2 3 3 4 4 5 5 5x80",
     },
   },
+  BuntingRemoteUnread: {
+    series: { [`bunting_proxy_remote_topics{${proxy}, state="stale"}`]: "2x90" },
+    firesAtMinute: 16,
+    quietAtMinute: 14,
+    description: "p:8016 can't read the remote flag providers of 2 FeatureFlags (stale)",
+    never: {
+      [`bunting_proxy_remote_topics{${proxy}, state="stale"}`]: "0x10 1x10 0x70",
+      [`bunting_proxy_remote_topics{${proxy}, state="synced"}`]: "9x90",
+    },
+  },
   BuntingProxyPollsTopics: {
     series: { [`bunting_proxy_source_unwatched_topics{${proxy}}`]: "7x90" },
     firesAtMinute: 11,
