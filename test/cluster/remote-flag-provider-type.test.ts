@@ -11,11 +11,11 @@ describe("spec.remoteFlagProvider, as an API server takes it", function () {
     namespace = await cluster().createNamespace();
   });
 
-  async function put(remoteFlagProvider: object): Promise<ApiResponse> {
+  async function put(remoteFlagProvider: object, more: object = {}): Promise<ApiResponse> {
     const metadata = { name: "flags", namespace };
     const body = {
       ...{ apiVersion: "core.openfeature.dev/v1beta1", kind: "FeatureFlag", metadata },
-      spec: { remoteFlagProvider },
+      spec: { remoteFlagProvider, ...more },
     };
     const path = `${featureFlagPath(namespace, "flags")}?fieldManager=test&force=true`;
     return cluster().api.request("PATCH", path, { contentType: "application/apply-patch+yaml", body });
@@ -40,6 +40,12 @@ describe("spec.remoteFlagProvider, as an API server takes it", function () {
       allowEmpty: true,
     };
     expect(stored(await put(full))).to.deep.equal(full);
+  });
+
+  it("is refused beside spec.rollout", async () => {
+    const { status, text } = await put(least, { rollout: {} });
+    expect(status).to.equal(422);
+    expect(text).to.contain("rollout and remoteFlagProvider exclude each other");
   });
 
   const refused: Readonly<Record<string, readonly [changes: object, says: string]>> = {

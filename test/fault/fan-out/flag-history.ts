@@ -8,7 +8,7 @@ export interface HistoryEntry {
   readonly index: number;
   /** Undefined if this is a deletion. */
   readonly document: FlagDocument | undefined;
-  readonly version: Required<Omit<ScriptedVersion, "readers" | "trial">>;
+  readonly version: Required<Omit<ScriptedVersion, "provider" | "readers" | "trial">>;
   /** Canonical JSON; for a deletion what subscribers of flagd.sync.v1 may be served instead, undefined if nothing. */
   readonly text: string | undefined;
   readonly digest: string;
