@@ -128,6 +128,7 @@ describe("flags of a remote, on a real API server", function () {
     expect(authorizations, "it is asked by nobody").to.deep.equal([]);
   });
 
+  // The commands of docs/operate/remote.md.
   it("serves both, once the owner of the namespace has granted it, and says so", async () => {
     const account = `${home.account.namespace}/proxy`;
     const args = ["grant", "credentials", `${home.shop}/remote`, "--proxy-account", account];

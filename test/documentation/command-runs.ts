@@ -17,6 +17,10 @@ export const commandRuns: Readonly<Record<string, readonly RegExp[]>> = {
     /^bunting-agent start --sync-port /,
   ],
   "test/cluster/flag-rollout.test.ts": [/^bunting rollout (status|abort) shop\/checkout$/],
+  "test/cluster/remote-flags.test.ts": [
+    /^bunting grant credentials shop\/flag-service \| kubectl apply -f -$/,
+    /^kubectl wait --for=condition=RemoteSynced featureflag\/checkout -n shop$/,
+  ],
   "test/helm/page-commands.test.ts": [
     /patch featureflag shop .*new-checkout/,
     /edit featureflag NAME$/,
