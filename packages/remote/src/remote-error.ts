@@ -1,4 +1,4 @@
-import { HttpFailure, type Remedies } from "@bunting/sync-client/http";
+import type { HttpFailure, Remedies } from "@bunting/sync-client/http";
 import { cut, singleLine } from "@bunting/runtime";
 import type { RemoteFailure } from "./remote-kind.js";
 
@@ -18,7 +18,7 @@ export class RemoteDocumentError extends Error {
 /** What its FeatureFlag's status says about an error. */
 export function failureOf(error: unknown): RemoteFailure {
   const message = cut(singleLine((error as Error).message));
-  if (error instanceof HttpFailure) return { reason: reasonOf(error.code), message };
+  if (isHttpFailure(error)) return { reason: reasonOf(error.code), message };
   if (error instanceof RemoteDocumentError) return { reason: "DocumentInvalid", message };
   return {
     reason: "Defect",
@@ -32,4 +32,9 @@ export function reasonOf(code: string): string {
     .split("_")
     .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
     .join("");
+}
+
+/** By its name: what is loaded on first use may have a class of its own. */
+export function isHttpFailure(error: unknown): error is HttpFailure {
+  return error instanceof Error && error.name === "HttpFailure";
 }

@@ -1,6 +1,7 @@
 import {
   type CallEnd,
   callEnd,
+  callSyncFlags,
   grpcTls,
   MessageBuffer,
   runRenewing,
@@ -11,7 +12,6 @@ import {
 } from "@bunting/sync-client";
 import { credentials, type ChannelCredentials, type ChannelOptions } from "@grpc/grpc-js";
 import { Backoff, isAborted, sleep } from "@bunting/runtime";
-import { callSyncFlags } from "./flagd-call.js";
 import { replaceFlagSets } from "./flag-sets.js";
 import type { SyncSource, SyncSourceOptions, SourceStatus } from "./sync-source.js";
 import { topicOf } from "./grpc-config.js";

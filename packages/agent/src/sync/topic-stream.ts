@@ -3,6 +3,7 @@ import {
   type CallEnd,
   callEnd,
   callSync,
+  OutgoingMessages,
   statusName,
   type StreamParts,
   type SyncCall,
@@ -20,7 +21,6 @@ import {
 import { cut, cutToBytes } from "@bunting/runtime";
 import { version } from "../version.js";
 import type { SyncSourceParts } from "./on-demand-source.js";
-import { OutgoingMessages } from "./outgoing-messages.js";
 import type { GrpcSourceConfig } from "./source-config.js";
 import { TopicDocument, type NamedDocument } from "./topic-document.js";
 

@@ -1,5 +1,5 @@
-import { asBuffer, readFields } from "@bunting/sync-client/messages";
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
+import { asBuffer, readFields } from "./message-fields.js";
 
 export const syncFlagsPath = "/flagd.sync.v1.FlagSyncService/SyncFlags";
 

@@ -1,8 +1,8 @@
-import { MalformedMessageError } from "@bunting/sync-client/messages";
 import { syncV1 } from "@bunting/protocol";
 import { expect } from "chai";
 import fc from "fast-check";
 import { decodeSyncFlagsResponse, encodeSyncFlagsRequest } from "./flagd-wire.js";
+import { MalformedMessageError } from "./message-fields.js";
 
 const encode = (message: Partial<syncV1.SyncFlagsResponse>): Buffer =>
   Buffer.from(syncV1.SyncFlagsResponse.encode({ flagConfiguration: "", ...message }).finish());

@@ -1,16 +1,11 @@
 import {
-  type CallEnd,
-  runCall,
-  type StreamCall,
-  type StreamParts,
-  type SyncChannel,
-} from "@bunting/sync-client";
-import {
   decodeSyncFlagsResponse,
   encodeSyncFlagsRequest,
   syncFlagsPath,
   type SyncFlagsRequest,
 } from "./flagd-wire.js";
+import { runCall, type CallEnd, type StreamCall, type StreamParts } from "./stream-call.js";
+import type { SyncChannel } from "./sync-channel.js";
 
 export interface SyncFlagsCall extends StreamParts, Pick<StreamCall, "opened"> {
   readonly request: SyncFlagsRequest;

@@ -1,0 +1,263 @@
+import { isIP } from "node:net";
+import { credentials as grpcCredentials, type ChannelCredentials } from "@grpc/grpc-js";
+import { calledHost } from "@bunting/outbound";
+import { parseAnySelector, ProtocolError, type FlagDocument } from "@bunting/protocol";
+import { cut, isAborted, singleLine, sleep } from "@bunting/runtime";
+import {
+  callEnd,
+  callSync,
+  callSyncFlags,
+  MessageBuffer,
+  OutgoingMessages,
+  SentSecrets,
+  statusName,
+  SyncChannel,
+  type CallEnd,
+  type StreamParts,
+} from "@bunting/sync-client";
+import { encodeHello, TopicReplica, type SyncResponse } from "@bunting/sync-client/messages";
+import { authorization } from "./authorization.js";
+import { HeldDocument } from "./held-document.js";
+import { flagsIn, jsonValue } from "./read-flag-text.js";
+import { failureOf, isHttpFailure, reasonOf, RemoteDocumentError } from "./remote-error.js";
+import type { RemoteReading, RemoteSurroundings } from "./remote-kind.js";
+import { RemoteWaits } from "./remote-waits.js";
+
+const connectTimeoutMs = 10_000;
+const keepalive = {
+  "grpc.keepalive_time_ms": 20_000,
+  "grpc.keepalive_timeout_ms": 10_000,
+  "grpc.keepalive_permit_without_calls": 0,
+};
+/** Size of a message beyond its document, in bytes. */
+const contextBytes = 64 * 1_024;
+/** More than a proxy sends on a stream of one topic: after each version it waits for the ack. */
+const maxMessagesPerSecond = 1_000;
+/** Ends at a server that has flagd.sync.v1 only; a gateway may forbid the other one. */
+const unknownMethod: ReadonlySet<string> = new Set(["unimplemented", "permission_denied", "not_grpc"]);
+const refused: ReadonlySet<string> = new Set(["unauthenticated", "permission_denied", "credentials"]);
+
+/**
+ * Flags of a proxy or of flagd: a stream of bunting.sync.v1, if the server has it and the selector names one topic, else of flagd.sync.v1. While a
+ * stream is open, its last document counts as an answer each interval.
+ */
+export class GrpcRemote {
+  readonly #reading: RemoteReading;
+  readonly #surroundings: RemoteSurroundings;
+  readonly #url: URL;
+  readonly #selector: string;
+  readonly #held: HeldDocument;
+  readonly #replica: TopicReplica<NonNullable<HeldDocument["current"]>> | undefined;
+  readonly #waits: RemoteWaits;
+  /** The newest document, while the server says nothing to the contrary. */
+  #fresh: FlagDocument | undefined;
+
+  constructor(reading: RemoteReading, surroundings: RemoteSurroundings) {
+    const { uri, selector = "", intervalMs } = reading.provider;
+    this.#reading = reading;
+    this.#surroundings = surroundings;
+    this.#url = new URL(uri.replace(/^grpcs:/i, "https:").replace(/^grpc:/i, "http:"));
+    this.#selector = selector;
+    this.#held = new HeldDocument(surroundings.limits.bytes, (document) => this.#taken(document));
+    const topic = topicOf(selector);
+    this.#replica = topic === undefined ? undefined : new TopicReplica(topic, this.#held);
+    this.#waits = new RemoteWaits(intervalMs, surroundings.random ?? Math.random);
+  }
+
+  /** Never rejects. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { clock } = this.#surroundings;
+    const stopConfirming = this.#confirm();
+    try {
+      while (!signal.aborted) {
+        const end = await this.#follow(signal).catch((error: unknown) => error as Error);
+        this.#fresh = undefined;
+        if (isAborted(signal)) return;
+        this.#reading.onFailure(end instanceof Error ? failureOf(end) : this.#failureOf(end));
+        const reason = isHttpFailure(end) ? end.code : "reason" in end ? end.reason : "";
+        const askedMs = "pushbackMs" in end ? (end.pushbackMs ?? 0) : 0;
+        await sleep(this.#waits.next(refused.has(reason), askedMs), signal, clock);
+      }
+    } finally {
+      stopConfirming();
+    }
+  }
+
+  #confirm(): () => void {
+    const { clock } = this.#surroundings;
+    const { provider, onDocument } = this.#reading;
+    let cancel: () => void = () => undefined;
+    const next = (): void => {
+      cancel = clock.after(provider.intervalMs, () => {
+        if (this.#fresh !== undefined) onDocument(this.#fresh);
+        next();
+      });
+    };
+    next();
+    return () => cancel();
+  }
+
+  #taken(document: FlagDocument): void {
+    this.#fresh = document;
+    this.#waits.reset();
+    this.#reading.onDocument(document);
+  }
+
+  /** One connection, until its stream ends. */
+  async #follow(signal: AbortSignal): Promise<CallEnd> {
+    const headers = authorization(this.#reading.credential);
+    const channel = await this.#connect();
+    if (!(channel instanceof SyncChannel)) return channel;
+    const parts: StreamParts = {
+      headers,
+      clock: this.#surroundings.clock,
+      connectTimeoutMs,
+      redact: new SentSecrets(headers).redact,
+      buffer: new MessageBuffer(),
+    };
+    try {
+      if (this.#replica !== undefined) {
+        const end = await this.#followTopic(this.#replica, channel, parts, signal);
+        if (end !== undefined) return end;
+      }
+      return await this.#followFlagd(channel, { ...parts, buffer: new MessageBuffer() }, signal);
+    } finally {
+      await channel.close();
+    }
+  }
+
+  /** A channel to addresses that the guard admits: grpc-js resolves nothing itself, nor goes by a proxy of the environment. */
+  async #connect(): Promise<SyncChannel | CallEnd> {
+    const { guard, limits } = this.#surroundings;
+    const { ca } = this.#reading;
+    const { name, port, isPlain } = calledHost(this.#url);
+    const addresses = await guard.resolve(this.#url);
+    const family = addresses[0]?.family === 6 ? 6 : 4;
+    const targets = addresses
+      .filter((one) => one.family === family)
+      .map(({ address }) => (family === 6 ? `[${address}]:${port}` : `${address}:${port}`));
+    let transport: ChannelCredentials;
+    try {
+      transport = isPlain
+        ? grpcCredentials.createInsecure()
+        : grpcCredentials.createSsl(ca === undefined ? null : Buffer.from(ca));
+    } catch {
+      return callEnd("certificate", `the Secret of "caSecretRef" holds no certificates in PEM`);
+    }
+    const authority = isIP(name) === 6 ? `[${name}]:${port}` : `${name}:${port}`;
+    return new SyncChannel(
+      `ipv${family}:${targets.join(",")}`,
+      {
+        ...keepalive,
+        "grpc.max_receive_message_length": limits.bytes + contextBytes,
+        "grpc.enable_http_proxy": 0,
+        "grpc.default_authority": authority,
+        // A server is not told an address as its name.
+        ...(isIP(name) === 0 ? { "grpc.ssl_target_name_override": name } : {}),
+      },
+      transport,
+    );
+  }
+
+  /** Undefined if the server does not know the protocol. */
+  async #followTopic(
+    replica: TopicReplica<NonNullable<HeldDocument["current"]>>,
+    channel: SyncChannel,
+    parts: StreamParts,
+    signal: AbortSignal,
+  ): Promise<CallEnd | undefined> {
+    let outgoing: OutgoingMessages | undefined;
+    const stream = { isHeard: false };
+    const end = await callSync(
+      channel,
+      {
+        ...parts,
+        hello: encodeHello({ agent: "bunting-remote", providerId: "", readsFreshness: true }),
+        maxMessagesPerSecond,
+        opened: () => undefined,
+        started: (send) => {
+          outgoing = new OutgoingMessages(send, parts.clock);
+          outgoing.send(replica.subscribeMessage());
+        },
+        received: (response, number) => {
+          stream.isHeard = true;
+          if (outgoing?.isStuck === true)
+            return callEnd("answers_unread", "the proxy goes on sending without reading the answers");
+          if ("topic" in response && response.topic !== replica.topic) return undefined;
+          if (!("version" in response)) return this.#said(response, parts);
+          const { answer, outcome } = replica.take(response, number);
+          outgoing?.send(answer);
+          if ("refusal" in outcome)
+            this.#failed(new RemoteDocumentError(`what the remote sent can't be served: ${outcome.refusal}`));
+          return undefined;
+        },
+      },
+      signal,
+    );
+    return !signal.aborted && !stream.isHeard && unknownMethod.has(end.reason) ? undefined : end;
+  }
+
+  /** What a proxy says of a topic beside its versions. A document that is not there any more is kept: a vanished remote takes nothing away. */
+  #said(response: SyncResponse, { redact }: StreamParts): CallEnd | undefined {
+    switch (response.kind) {
+      case "missing":
+        this.#told("Missing", `the remote has no FeatureFlag ${this.#selector}`);
+        break;
+      case "deleted":
+        this.#told("Missing", `the FeatureFlag ${this.#selector} of the remote was deleted`);
+        break;
+      case "freshness":
+        if (response.isStale)
+          this.#told("Stale", `the remote can't follow its flags: ${redact(response.reason)}`);
+        else this.#fresh ??= this.#held.current?.document;
+        break;
+      case "topic_error": {
+        const name = statusName(response.code);
+        const pushbackMs = response.retryAfterMs === 0 ? undefined : response.retryAfterMs;
+        return { reason: name.toLowerCase(), message: `${name}: ${redact(response.message)}`, pushbackMs };
+      }
+      default:
+    }
+    return undefined;
+  }
+
+  #told(reason: string, message: string): void {
+    this.#fresh = undefined;
+    this.#reading.onFailure({ reason, message: cut(singleLine(message)) });
+  }
+
+  #failed(error: Error): void {
+    this.#fresh = undefined;
+    this.#reading.onFailure(failureOf(error));
+  }
+
+  #followFlagd(channel: SyncChannel, parts: StreamParts, signal: AbortSignal): Promise<CallEnd> {
+    const call = {
+      ...parts,
+      request: { providerId: "", selector: this.#selector },
+      opened: () => undefined,
+      received: (document: Buffer) => {
+        try {
+          this.#taken(flagsIn(jsonValue(document)));
+        } catch (error) {
+          if (!(error instanceof RemoteDocumentError)) throw error;
+          this.#failed(error);
+        }
+      },
+    };
+    return callSyncFlags(channel, call, signal);
+  }
+
+  #failureOf({ reason, message }: CallEnd): { readonly reason: string; readonly message: string } {
+    return { reason: reasonOf(reason), message: cut(singleLine(`${this.#url.host}: ${message}`)) };
+  }
+}
+
+function topicOf(selector: string): string | undefined {
+  try {
+    return parseAnySelector(selector);
+  } catch (error) {
+    if (error instanceof ProtocolError) return undefined;
+    throw error;
+  }
+}
