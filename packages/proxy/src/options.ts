@@ -16,6 +16,7 @@ import {
 import { accessOptionTable } from "./access-options.js";
 import { backplaneOptionTable } from "./backplane-options.js";
 import { cacheOptionTable } from "./cache-options.js";
+import { remoteOptionTable } from "./remote-options.js";
 import { tlsOptionTable } from "./tls-options.js";
 import { upstreamOptionTable } from "./upstream-options.js";
 
@@ -70,6 +71,7 @@ export const proxyOptionTable = {
         "kubernetes watches the FeatureFlags of a cluster, and is the default in a Pod; dir:PATH serves the FeatureFlag manifests and flagd files in a directory and its subdirectories; upstream:HOST:PORT[,HOST:PORT…] serves what other proxies serve, of which one is used at a time (a semicolon separates those of different clusters).",
     }),
     ...cacheOptionTable,
+    ...remoteOptionTable,
     allowFileSelectors: option({
       type: toggle,
       default: false,

@@ -4,6 +4,7 @@ import { accessMetrics, type AccessMetrics } from "./access/access-metrics.js";
 import { serviceMetrics } from "./service/service-metrics.js";
 import { backplaneMetrics, type BackplaneMetrics } from "./source/backplane/backplane-metrics.js";
 import { watchMetrics } from "./source/kubernetes/watch-metrics.js";
+import { remoteMetrics, type RemoteMetrics } from "./source/remote/remote-metrics.js";
 import { sourceMetrics, type SourceMetrics } from "./source/source-metrics.js";
 import { upstreamMetrics } from "./source/upstream/upstream-metrics.js";
 import { subscriberMetrics } from "./subscriber/subscriber-metrics.js";
@@ -13,6 +14,7 @@ import { version } from "./version.js";
 /** The metrics that stages share. Called on hot paths: a call allocates nothing. */
 export type ProxyMetrics = SourceMetrics &
   BackplaneMetrics &
+  RemoteMetrics &
   AccessMetrics &
   MetricsOf<typeof topicMetrics> &
   MetricsOf<typeof subscriberMetrics> &
@@ -35,6 +37,7 @@ export function proxyMetrics(registry?: Registry) {
     ...watchMetrics.create(registry),
     ...upstreamMetrics.create(registry),
     ...backplaneMetrics.create(registry),
+    ...remoteMetrics.create(registry),
     ...accessMetrics.create(registry),
   };
 }

@@ -83,6 +83,7 @@ const rows: { readonly [Name in keyof ProxyOptions]: Row | "read before" } = {
   source: toSource("source", "dir:/elsewhere"),
   cacheDir: toSource("cacheDir", "/cache"),
   cacheSize: toSource("cacheSize", 4711, { cacheDir: "/cache" }),
+  remoteHosts: toSource("remoteHosts", ["flags.example.com"], { source: "kubernetes" }),
   topicPrefix: {
     value: "eu/",
     with: upstream,

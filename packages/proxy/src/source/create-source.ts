@@ -1,8 +1,9 @@
-import { isInCluster } from "@bunting/kube";
+import { isInCluster, type ConnectedCluster } from "@bunting/kube";
 import { readersAnnotation, type FlagDocument } from "@bunting/protocol";
 import type { Context, OptionsOf } from "@bunting/runtime";
 import { cacheOptionTable } from "../cache-options.js";
 import type { ProxyOptions } from "../options.js";
+import type { remoteOptionTable } from "../remote-options.js";
 import { ProxyError } from "../proxy-error.js";
 import { backplaneConfig, type BackplaneProxyOptions } from "./backplane/backplane-config.js";
 import type { BackplaneMetrics } from "./backplane/backplane-metrics.js";
@@ -14,6 +15,11 @@ import type { FlagSource } from "./flag-source.js";
 import { connectProxyCluster } from "./kubernetes/connect-cluster.js";
 import { KubernetesSource } from "./kubernetes/kubernetes-source.js";
 import { parseSourceOption, type SourceOption } from "./parse-source-option.js";
+import { FetchingSource } from "./remote/fetching-source.js";
+import { remoteLanguage } from "./remote/remote-language.js";
+import type { RemoteMetrics } from "./remote/remote-metrics.js";
+import { RemoteSecrets } from "./remote/remote-secrets.js";
+import { RemoteSource } from "./remote/remote-source.js";
 import { RoutedSource } from "./routed-source.js";
 import type { SourceMetrics } from "./source-metrics.js";
 import { TierPath } from "./upstream/tier-path.js";
@@ -36,11 +42,12 @@ export type SourceOptions = Pick<
   | "serviceAccountDirectory"
 > &
   OptionsOf<typeof cacheOptionTable> &
+  OptionsOf<typeof remoteOptionTable> &
   UpstreamOptions &
   BackplaneProxyOptions;
 
 export interface SourceParts {
-  readonly context: Context<SourceMetrics & BackplaneMetrics>;
+  readonly context: Context<SourceMetrics & BackplaneMetrics & RemoteMetrics>;
   readonly env: Readonly<Record<string, string | undefined>>;
   /** True if the readers that FeatureFlags name are needed. */
   readonly readsReaders?: boolean;
@@ -67,61 +74,99 @@ const ownerWatchTiming = {
  */
 export function createSource(options: SourceOptions, parts: SourceParts): FlagSource {
   const named = parseSourceOption(options.source, isInCluster(parts.env));
-  const { cacheDir, cacheSize, kubeconfig, kubeContext, topicPrefix } = options;
+  const { cacheDir, cacheSize } = options;
   if (cacheDir === "" && cacheSize !== cacheOptionTable.cacheSize.default)
     throw new ProxyError(
       "OPTION_INVALID",
       "--cache-size is given without --cache-dir, which says where copies are kept: none would be",
     );
-  const source = createMain(named, options, parts);
-  const cached =
-    cacheDir === ""
-      ? source
-      : new CachedSource({
-          ...parts,
-          source,
-          sourceName: JSON.stringify(
-            named.kind === "kubernetes"
-              ? { ...named, kubeconfig, kubeContext }
-              : named.kind === "upstream"
-                ? { ...named, topicPrefix }
-                : named,
-          ),
-          directory: cacheDir,
-          maxBytes: cacheSize,
-        });
-  return options.allowFileSelectors ? new RoutedSource(cached, new FileSelectorSource(parts)) : cached;
+  if (named.kind !== "kubernetes" && options.remoteHosts.length > 0)
+    throw new ProxyError(
+      "OPTION_INVALID",
+      "--remote-hosts is for --source kubernetes, whose FeatureFlags may name remotes; other sources name none: leave it out",
+    );
+  const main =
+    named.kind === "kubernetes"
+      ? clusterSource(named, options, parts)
+      : cachedSource(createMain(named, options, parts), named, options, parts);
+  return options.allowFileSelectors ? new RoutedSource(main, new FileSelectorSource(parts)) : main;
 }
 
-function createMain(named: SourceOption, options: SourceOptions, parts: SourceParts): FlagSource {
-  const backplane = backplaneConfig(options);
-  if (backplane !== undefined && named.kind !== "kubernetes")
+/** A source with copies on disk, if there are to be any. */
+function cachedSource(
+  source: FlagSource,
+  named: SourceOption,
+  { cacheDir, cacheSize, kubeconfig, kubeContext, topicPrefix }: SourceOptions,
+  parts: SourceParts,
+): FlagSource {
+  if (cacheDir === "") return source;
+  return new CachedSource({
+    ...parts,
+    source,
+    sourceName: JSON.stringify(
+      named.kind === "kubernetes"
+        ? { ...named, kubeconfig, kubeContext }
+        : named.kind === "upstream"
+          ? { ...named, topicPrefix }
+          : named,
+    ),
+    directory: cacheDir,
+    maxBytes: cacheSize,
+  });
+}
+
+function createMain(
+  named: Exclude<SourceOption, { readonly kind: "kubernetes" }>,
+  options: SourceOptions,
+  parts: SourceParts,
+): FlagSource {
+  if (backplaneConfig(options) !== undefined)
     throw new ProxyError(
       "OPTION_INVALID",
       "--backplane shares the watches of --source kubernetes between replicas; other sources have none: leave it out",
     );
-  if (named.kind !== "upstream") refuseWithoutUpstreams(options);
-  if (named.kind === "directory") return new DirectorySource({ ...parts, path: named.path });
-  if (named.kind === "upstream") {
-    if (parts.readsReaders === true)
-      parts.context.logger.warn(
-        `upstreams don't say whom FeatureFlags are shared with: the annotation ${readersAnnotation} lets nobody read here`,
-      );
-    return new UpstreamSource({
-      ...parts,
-      tierPath: parts.tierPath ?? new TierPath(parts.context.clock),
-      upstreams: parseUpstreams(named.upstreams, options.topicPrefix),
-      credentials: upstreamCredentials(options),
-    });
+  if (named.kind === "directory") {
+    refuseWithoutUpstreams(options);
+    return new DirectorySource({ ...parts, path: named.path });
   }
-  const { timing = {}, staleAfterMs } = backplane === undefined ? {} : ownerWatchTiming;
+  if (parts.readsReaders === true)
+    parts.context.logger.warn(
+      `upstreams don't say whom FeatureFlags are shared with: the annotation ${readersAnnotation} lets nobody read here`,
+    );
+  return new UpstreamSource({
+    ...parts,
+    tierPath: parts.tierPath ?? new TierPath(parts.context.clock),
+    upstreams: parseUpstreams(named.upstreams, options.topicPrefix),
+    credentials: upstreamCredentials(options),
+  });
+}
+
+/** The FeatureFlags of a cluster, each merged with its remote: both are shared among replicas, and copies are kept of both. */
+function clusterSource(named: SourceOption, options: SourceOptions, parts: SourceParts): FlagSource {
+  const { clock } = parts.context;
+  refuseWithoutUpstreams(options);
+  const { timing = {}, staleAfterMs } = backplaneConfig(options) === undefined ? {} : ownerWatchTiming;
+  let cluster: ConnectedCluster | undefined;
   const source = new KubernetesSource({
     ...parts,
-    connect: () => connectProxyCluster(options, { clock: parts.context.clock, env: parts.env, timing }),
+    connect: async () => {
+      cluster = await connectProxyCluster(options, { clock, env: parts.env, timing });
+      return cluster;
+    },
     planning: { watchScope: options.watchScope },
     timeoutSeconds: Math.max(1, Math.round(options.watchTimeout / 1_000)),
     ...(staleAfterMs === undefined ? {} : { staleAfterMs }),
   });
+  const language = remoteLanguage(options.remoteHosts, clock);
+  const secrets = new RemoteSecrets(() => cluster?.client);
+  const remotes = new FetchingSource({ source, language, secrets, context: parts.context });
+  const cached = cachedSource(shared(remotes, options, parts), named, options, parts);
+  return new RemoteSource({ source: cached, remotes, language, context: parts.context });
+}
+
+/** Shared among replicas, if they are to share it. */
+function shared(source: FlagSource, options: SourceOptions, parts: SourceParts): FlagSource {
+  const backplane = backplaneConfig(options);
   if (backplane === undefined) return source;
   return new BackplaneSource({
     ...parts,

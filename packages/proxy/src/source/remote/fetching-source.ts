@@ -6,7 +6,7 @@ import type { FlagSource, RemoteStateName, SourceSink } from "../flag-source.js"
 import { NotingSink } from "./noting-sink.js";
 import { RemoteFetch } from "./remote-fetch.js";
 import { featureFlagOf, isRemoteKey, remoteKeyOf } from "./remote-key.js";
-import type { RemoteLanguage } from "./remote-kind.js";
+import type { RemoteLanguage } from "./remote-language.js";
 import type { RemoteMetrics } from "./remote-metrics.js";
 import type { RemoteSecrets } from "./remote-secrets.js";
 import type { RemoteState } from "./remote-state.js";

@@ -1,10 +1,10 @@
 import type { RemoteFlagProvider } from "@bunting/featureflags/resources";
-import type { MergedRemote, Side } from "@bunting/remote";
+import type { MergedRemote, Side, RemoteFailure } from "@bunting/remote";
 import type { FlagDocument, JsonObject, PastVersion, TopicKey } from "@bunting/protocol";
 import type { Clock } from "@bunting/runtime";
 import type { DocumentReport, FlagSource, SourceReport, SourceSink } from "../flag-source.js";
 import { remoteKeyOf } from "./remote-key.js";
-import type { RemoteFailure, RemoteLanguage } from "./remote-kind.js";
+import type { RemoteLanguage } from "./remote-language.js";
 
 export interface MergedTopicOptions {
   readonly topic: TopicKey;

@@ -1,8 +1,9 @@
+import type { RemoteFailure, RemoteKind } from "@bunting/remote";
 import type { RemoteFlagProvider } from "@bunting/featureflags/resources";
 import type { FlagDocument, TopicKey } from "@bunting/protocol";
 import { aborted, isAborted, sleep, type Clock } from "@bunting/runtime";
 import type { SourceSink } from "../flag-source.js";
-import type { RemoteFailure, RemoteKind } from "./remote-kind.js";
+
 import type { RemoteSecrets, RemoteSecretValues } from "./remote-secrets.js";
 import { nextRemoteState, type RemoteEvent, type RemoteState } from "./remote-state.js";
 

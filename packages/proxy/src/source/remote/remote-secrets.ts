@@ -1,7 +1,7 @@
+import type { RemoteFailure } from "@bunting/remote";
 import type { RemoteFlagProvider, SecretKey } from "@bunting/featureflags/resources";
 import type { KubeObject, RestClient } from "@bunting/kube";
 import { errorCode, quoted } from "@bunting/runtime";
-import type { RemoteFailure } from "./remote-kind.js";
 
 /** What a provider's Secrets hold, or why that is not known. */
 export type SecretsRead =

@@ -3,7 +3,7 @@ import type { Context } from "@bunting/runtime";
 import type { FlagSource, RemoteReport, SourceSink } from "../flag-source.js";
 import type { FetchingSource } from "./fetching-source.js";
 import { MergedTopic } from "./merged-topic.js";
-import type { RemoteLanguage } from "./remote-kind.js";
+import type { RemoteLanguage } from "./remote-language.js";
 import type { RemoteCounts, RemoteMetrics } from "./remote-metrics.js";
 
 export interface RemoteSourceOptions {

@@ -1,5 +1,5 @@
+import type { RemoteFailure } from "@bunting/remote";
 import type { RemoteStateName } from "../flag-source.js";
-import type { RemoteFailure } from "./remote-kind.js";
 
 /** How far a remote is known here, and why it is not further. If one that is `synced` has failed since its last answer, the failure says why. */
 export type RemoteState =

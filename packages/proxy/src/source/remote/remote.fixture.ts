@@ -1,3 +1,4 @@
+import type { RemoteFailure, RemoteKind, RemoteReading } from "@bunting/remote";
 import type { RemoteFlagProvider } from "@bunting/featureflags/resources";
 import { setMaxListeners } from "node:events";
 import type { CheckedOptions } from "@bunting/backplane";
@@ -12,7 +13,7 @@ import type { FlagSource } from "../flag-source.js";
 import { CountingMetrics, RecordingSink } from "../source.fixture.js";
 import { FetchingSource } from "./fetching-source.js";
 import type { RemoteCounts } from "./remote-metrics.js";
-import type { RemoteFailure, RemoteKind, RemoteLanguage, RemoteReading } from "./remote-kind.js";
+import type { RemoteLanguage } from "./remote-language.js";
 import type { SecretsRead } from "./remote-secrets.js";
 import { RemoteSource } from "./remote-source.js";
 
@@ -124,6 +125,8 @@ export interface RemoteReplicaOptions {
   readonly clock: Clock;
   readonly cluster: RemoteCluster;
   readonly remotes: RemoteKind;
+  /** How providers are read and merged; default: as `languageOf` says. */
+  readonly language?: RemoteLanguage;
   readonly cacheDir?: string;
   readonly backplane?: CheckedOptions;
   readonly secrets?: () => SecretsRead;
@@ -154,7 +157,7 @@ export class RemoteReplica {
       { format: "json", debug: false },
       { write: (line) => void this.lines.push(line) },
     );
-    const language = languageOf(remotes);
+    const { language = languageOf(remotes) } = options;
     this.cluster = new ClusterSide(clock, !isCut);
     const fetching = new FetchingSource({
       source: this.cluster,

@@ -1,0 +1,52 @@
+import { parseRemoteFlagProvider, type RemoteFlagProvider } from "@bunting/featureflags/resources";
+import { AddressGuard, parseAllowedHost } from "@bunting/outbound";
+import type { JsonObject } from "@bunting/protocol";
+import { mergeRemote, remoteKinds, type RemoteKind } from "@bunting/remote";
+import type { Clock } from "@bunting/runtime";
+import { ProxyError } from "../../proxy-error.js";
+
+/** What the stage needs to know of remotes. */
+export interface RemoteLanguage {
+  readonly kinds: ReadonlyMap<string, RemoteKind>;
+  /** @throws Error with a sentence for the author of the FeatureFlag */
+  readonly parse: (provider: JsonObject) => RemoteFlagProvider;
+  readonly merge: typeof mergeRemote;
+}
+
+/** As large as the largest documents of other sources. */
+const limits = { bytes: 16 * 1024 * 1024, timeoutMs: 30_000 };
+
+/**
+ * The remotes that a proxy may read.
+ *
+ * @param remoteHosts those of --remote-hosts
+ * @throws ProxyError OPTION_INVALID
+ */
+export function remoteLanguage(remoteHosts: readonly string[], clock: Clock): RemoteLanguage {
+  const hosts = remoteHosts.map((text) => {
+    try {
+      return parseAllowedHost(text);
+    } catch (cause) {
+      throw new ProxyError("OPTION_INVALID", `--remote-hosts: ${(cause as Error).message}`, { cause });
+    }
+  });
+  const guard = new AddressGuard({ hosts, option: "--remote-hosts" });
+  const kinds = remoteKinds({ guard, clock, limits });
+  return {
+    kinds,
+    parse: (written) => {
+      const parsed = parseRemoteFlagProvider(written);
+      if ("problems" in parsed)
+        throw new Error(
+          parsed.problems
+            .map(({ path, message }) => `${["spec.remoteFlagProvider", ...path].join(".")}: ${message}`)
+            .join("; "),
+        );
+      const { type } = parsed.provider;
+      if (!kinds.has(type))
+        throw new Error(`spec.remoteFlagProvider.type: this proxy reads no remotes of the type ${type}`);
+      return parsed.provider;
+    },
+    merge: mergeRemote,
+  };
+}
