@@ -19,7 +19,7 @@ import { encodeHello, TopicReplica, type SyncResponse } from "@bunting/sync-clie
 import { authorization } from "./authorization.js";
 import { HeldDocument } from "./held-document.js";
 import { flagsIn, jsonValue } from "./read-flag-text.js";
-import { failureOf, isHttpFailure, reasonOf, RemoteDocumentError } from "./remote-error.js";
+import { failureOf, isHttpFailure, outcomeReason, RemoteDocumentError } from "./remote-error.js";
 import type { RemoteReading, RemoteSurroundings } from "./remote-kind.js";
 import { RemoteWaits } from "./remote-waits.js";
 
@@ -249,7 +249,7 @@ export class GrpcRemote {
   }
 
   #failureOf({ reason, message }: CallEnd): { readonly reason: string; readonly message: string } {
-    return { reason: reasonOf(reason), message: cut(singleLine(`${this.#url.host}: ${message}`)) };
+    return { reason: outcomeReason(reason), message: cut(singleLine(`${this.#url.host}: ${message}`)) };
   }
 }
 

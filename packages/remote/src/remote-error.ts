@@ -18,7 +18,7 @@ export class RemoteDocumentError extends Error {
 /** What its FeatureFlag's status says about an error. */
 export function failureOf(error: unknown): RemoteFailure {
   const message = cut(singleLine((error as Error).message));
-  if (isHttpFailure(error)) return { reason: reasonOf(error.code), message };
+  if (isHttpFailure(error)) return { reason: outcomeReason(error.code), message };
   if (error instanceof RemoteDocumentError) return { reason: "DocumentInvalid", message };
   return {
     reason: "Defect",
@@ -27,7 +27,7 @@ export function failureOf(error: unknown): RemoteFailure {
 }
 
 /** `too_large` is TooLarge. */
-export function reasonOf(code: string): string {
+export function outcomeReason(code: string): string {
   return code
     .split("_")
     .map((word) => word.charAt(0).toUpperCase() + word.slice(1))

@@ -1,5 +1,5 @@
 import { cut } from "@bunting/runtime";
-import { remoteVerdicts, type remoteConditions } from "./remote-verdicts.js";
+import { remoteVerdicts, type RemoteVerdict } from "./remote-verdicts.js";
 import type { TopicAgents } from "./told-agents.js";
 
 /** A FeatureFlag, as the API server has it. */
@@ -12,12 +12,12 @@ export interface StoredVersion {
 export interface FlagAgents {
   readonly counts: { readonly total: number; readonly current: number; readonly refusing: number };
   /** Served: whether the proxies serve it as it is stored. Converged: whether all agents have it. Others if it has a remote flag provider. */
-  readonly verdicts: readonly Verdict[];
+  readonly verdicts: readonly (Verdict | RemoteVerdict)[];
 }
 
 /** What a condition says, without times. */
 export interface Verdict {
-  readonly type: "Served" | "Converged" | (typeof remoteConditions)[number];
+  readonly type: "Served" | "Converged";
   readonly status: "True" | "False";
   /** One word. */
   readonly reason: string;

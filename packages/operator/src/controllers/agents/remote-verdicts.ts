@@ -1,26 +1,33 @@
 import { cut } from "@bunting/runtime";
-import type { Verdict } from "./flag-agents.js";
 
 /** What a proxy says of a FeatureFlag's remote flag provider; one replica reads it for all, and only that one has a state. */
 export interface ToldRemote {
-  readonly state?: RemoteStateName;
+  readonly state?: ToldRemoteState;
   /** One word, and a sentence: why it is so, or what has failed since it was so. */
   readonly reason?: string;
   readonly message?: string;
 }
 
 export const remoteStates = ["starting", "synced", "stale", "never", "forbidden", "held"] as const;
-export type RemoteStateName = (typeof remoteStates)[number];
+export type ToldRemoteState = (typeof remoteStates)[number];
 
 /** The conditions about a remote: they are there as long as a FeatureFlag has one that a proxy reads. */
 export const remoteConditions = ["RemoteSynced", "CredentialsForbidden"] as const;
 
+/** What a condition about a remote says, without times. */
+export interface RemoteVerdict {
+  readonly type: (typeof remoteConditions)[number];
+  readonly status: "True" | "False";
+  readonly reason: string;
+  readonly message: string;
+}
+
 const maxMessageCharacters = 1_024;
 /** The worst is said, if replicas say different things while one takes over from another. */
-const fromWorst: readonly RemoteStateName[] = ["forbidden", "never", "held", "stale", "starting", "synced"];
+const fromWorst: readonly ToldRemoteState[] = ["forbidden", "never", "held", "stale", "starting", "synced"];
 
 const unsynced: Readonly<
-  Record<Exclude<RemoteStateName, "synced">, { readonly reason: string; readonly then: string }>
+  Record<Exclude<ToldRemoteState, "synced">, { readonly reason: string; readonly then: string }>
 > = {
   starting: { reason: "Starting", then: "It has not answered yet: the FeatureFlag's own flags are served." },
   never: { reason: "NeverAnswered", then: "The FeatureFlag's own flags are served." },
@@ -33,7 +40,7 @@ const unsynced: Readonly<
 };
 
 /** None if no proxy reads a remote for the FeatureFlag. */
-export function remoteVerdicts(told: readonly (ToldRemote | undefined)[]): readonly Verdict[] {
+export function remoteVerdicts(told: readonly (ToldRemote | undefined)[]): readonly RemoteVerdict[] {
   const worst = fromWorst.find((state) => told.some((remote) => remote?.state === state));
   const remote = told.find((each) => each?.state === worst);
   if (worst === undefined || remote === undefined) return [];
@@ -56,10 +63,10 @@ export function remoteVerdicts(told: readonly (ToldRemote | undefined)[]): reado
 }
 
 function verdict(
-  type: (typeof remoteConditions)[number],
-  status: Verdict["status"],
+  type: RemoteVerdict["type"],
+  status: RemoteVerdict["status"],
   reason: string,
   message: string,
-): Verdict {
+): RemoteVerdict {
   return { type, status, reason, message: cut(message, maxMessageCharacters) };
 }
