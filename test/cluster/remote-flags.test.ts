@@ -73,7 +73,7 @@ describe("flags of a remote, on a real API server", function () {
     proxy = await startProxyInPod(account, [
       ...[`--management-port=${management}`, `--port=${sync}`],
       `--status-token-file=${mounted.file("tokens")}`,
-      `--remote-hosts=http://remote.localhost:${port}=127.0.0.0/8+::1/128`,
+      `--remote-hosts=http://localhost:${port}=127.0.0.0/8+::1/128`,
     ]);
     await home.start("operator-1").leads(60 * seconds);
     const pods = `/api/v1/namespaces/${namespace}/pods`;
@@ -101,13 +101,13 @@ describe("flags of a remote, on a real API server", function () {
       60 * seconds,
     );
     await cluster().api.create(`/api/v1/namespaces/${home.shop}/secrets`, {
-      metadata: { name: "remote", annotations: { "bunting.dev/host": "remote.localhost" } },
+      metadata: { name: "remote", annotations: { "bunting.dev/host": `localhost:${port}` } },
       stringData: { token },
     });
     await home.put("FeatureFlag", "flags", {
       flagSpec: { flags: { shared: flag("own"), ours: flag("own") } },
       remoteFlagProvider: {
-        ...{ type: "http", uri: `http://remote.localhost:${port}/flags.json`, strategy: "override" },
+        ...{ type: "http", uri: `http://localhost:${port}/flags.json`, strategy: "override" },
         ...{ interval: "5s", credentials: { secretRef: { name: "remote", key: "token" } } },
       },
     });

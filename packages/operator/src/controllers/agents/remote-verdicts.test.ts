@@ -31,7 +31,7 @@ describe("remoteVerdicts", () => {
   });
 
   it("say what the proxy says, and what is served", () => {
-    const [verdict] = remoteVerdicts([undefined, { state: "stale", message: "It answered 503." }]);
+    const [verdict] = remoteVerdicts([undefined, { state: "stale", message: "It answered 503" }]);
     expect(verdict?.message).to.equal("It answered 503. What it answered last is served.");
     const [synced] = remoteVerdicts([{ state: "synced", message: "It answered 503." }]);
     expect(synced?.message).to.equal("The remote flag provider has answered. Since then: It answered 503.");

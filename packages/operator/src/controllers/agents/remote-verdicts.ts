@@ -44,7 +44,7 @@ export function remoteVerdicts(told: readonly (ToldRemote | undefined)[]): reado
   const worst = fromWorst.find((state) => told.some((remote) => remote?.state === state));
   const remote = told.find((each) => each?.state === worst);
   if (worst === undefined || remote === undefined) return [];
-  const said = remote.message ?? "";
+  const said = sentence(remote.message ?? "");
   if (worst === "synced") {
     const since = said === "" ? "" : ` Since then: ${said}`;
     return [verdict("RemoteSynced", "True", "Synced", `The remote flag provider has answered.${since}`)];
@@ -60,6 +60,10 @@ export function remoteVerdicts(told: readonly (ToldRemote | undefined)[]): reado
   const grant =
     "The owner of the namespace lets the proxy read it by a Role for that Secret alone, with the verbs get and watch, which bunting grant credentials NAMESPACE/SECRET prints.";
   return [synced, verdict("CredentialsForbidden", "True", "Forbidden", `${said} ${grant}`.trim())];
+}
+
+function sentence(text: string): string {
+  return text === "" || text.endsWith(".") ? text : `${text}.`;
 }
 
 function verdict(
