@@ -71,6 +71,13 @@ const cases: Readonly<Record<string, AlertCase>> = {
       [`bunting_proxy_source_errors_total{${proxy}, kind="forbidden"}`]: "0 0 1 1 2 2 3 3 4 4 5 5 5x80",
     },
   },
+  BuntingProxyPollsTopics: {
+    series: { [`bunting_proxy_source_unwatched_topics{${proxy}}`]: "7x90" },
+    firesAtMinute: 11,
+    quietAtMinute: 9,
+    description: "p:8016 polls 7 FeatureFlags",
+    never: { [`bunting_proxy_source_unwatched_topics{${proxy}}`]: "7x8 0x80" },
+  },
   BuntingRemoteUnread: {
     series: { [`bunting_proxy_remote_topics{${proxy}, state="stale"}`]: "2x90" },
     firesAtMinute: 16,
@@ -80,13 +87,6 @@ const cases: Readonly<Record<string, AlertCase>> = {
       [`bunting_proxy_remote_topics{${proxy}, state="stale"}`]: "0x10 1x10 0x70",
       [`bunting_proxy_remote_topics{${proxy}, state="synced"}`]: "9x90",
     },
-  },
-  BuntingProxyPollsTopics: {
-    series: { [`bunting_proxy_source_unwatched_topics{${proxy}}`]: "7x90" },
-    firesAtMinute: 11,
-    quietAtMinute: 9,
-    description: "p:8016 polls 7 FeatureFlags",
-    never: { [`bunting_proxy_source_unwatched_topics{${proxy}}`]: "7x8 0x80" },
   },
   BuntingUpstreamFails: {
     series: { [perReason("bunting_proxy_upstream_failures_total", "unavailable")]: "0+4x90" },

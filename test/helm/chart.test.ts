@@ -19,6 +19,7 @@ const changedOptions: Readonly<Record<string, unknown>> = {
   source: "dir:/flags",
   "watch-scope": "namespace",
   "watch-timeout": "1m30s",
+  "remote-hosts": "flags.example.com",
   "missing-policy": "fail",
   "deletion-grace": 0,
   "deletion-policy": "empty",
