@@ -39,7 +39,7 @@ const programs: Readonly<Record<string, Program>> = {
   },
   proxy: {
     leftOut: leftOutOfGrpcClients,
-    inBundle: ["./upstream-link.js", "./replicated-topics.js"],
+    inBundle: ["./upstream-link.js", "./replicated-topics.js", "./grpc-remote.js"],
     // For a proxy that is fed by another, and for replicas that share a Redis.
     apart: { "@grpc/grpc-js": "proxy", ioredis: "backplane" },
   },

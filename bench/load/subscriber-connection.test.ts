@@ -277,9 +277,12 @@ describe("bench: a subscriber of the load client", () => {
     expect(requests.map(({ message }) => message)).to.deep.equal([
       {
         $case: "hello",
-        value: { agent: "bunting-bench", providerId: "", isProxy: undefined, readsFreshness: undefined },
+        value: {
+          ...{ agent: "bunting-bench", providerId: "", instance: undefined },
+          ...{ isProxy: undefined, readsFreshness: undefined, readsTrials: undefined },
+        },
       },
-      { $case: "subscribe", value: { topic, held: undefined } },
+      { $case: "subscribe", value: { topic, held: undefined, trialDigest: undefined } },
       ...versions.map(({ digest }, index) => ({
         $case: "ack",
         value: { topic, number: String([2, 4, 5][index]), digest, rejectedFlags: [] },
