@@ -9,6 +9,7 @@ import { TempDirectory } from "../support/temp-directory.js";
 import type { ApiObject } from "./support/api-client.js";
 import { featureFlagPath } from "./support/cluster.js";
 import { OperatorHome } from "./support/operator-home.js";
+import { createProxyPod, mountStatusTokens } from "./support/told-proxy.js";
 import { sharedCluster } from "./support/use-cluster.js";
 
 interface RolledOut extends ApiObject {
@@ -85,18 +86,7 @@ describe("a FeatureFlag with spec.rollout, on a real API server", function () {
       startProxyInPod(account, [...args, `--status-token-file=${mounted.file("tokens")}`]);
     proxy = await startOneProxy();
     await home.start("operator-1").leads(60 * seconds);
-    const pods = `/api/v1/namespaces/${namespace}/pods`;
-    const labels = {
-      "app.kubernetes.io/name": "flagd-proxy",
-      "app.kubernetes.io/managed-by": "open-feature-operator",
-    };
-    await cluster().api.create(pods, {
-      metadata: { name: "flagd-proxy-1", labels },
-      spec: { containers: [{ name: "flagd-proxy", image: "registry.example/proxy" }] },
-    });
-    await cluster().api.patch(`${pods}/flagd-proxy-1/status`, {
-      status: { podIP: "127.0.0.1", conditions: [{ type: "Ready", status: "True" }] },
-    });
+    await createProxyPod(cluster(), namespace);
     await put(1);
     agents = await Promise.all(
       Array.from({ length: agentCount }, (_, index) =>
@@ -105,20 +95,7 @@ describe("a FeatureFlag with spec.rollout, on a real API server", function () {
         }),
       ),
     );
-    await eventually(
-      async () => {
-        const { status, text } = await cluster().api.request(
-          "GET",
-          `/api/v1/namespaces/${namespace}/secrets/flagd-proxy-status`,
-        );
-        if (status !== 200) return false;
-        const { data } = JSON.parse(text) as { readonly data: { readonly tokens: string } };
-        mounted.replace("tokens", Buffer.from(data.tokens, "base64").toString());
-        return true;
-      },
-      "the operator makes the token",
-      60 * seconds,
-    );
+    await mountStatusTokens(cluster(), namespace, mounted);
     await have(1);
     await isIn("Whole");
   });

@@ -11,6 +11,7 @@ import type { ApiObject } from "./support/api-client.js";
 import { featureFlagPath } from "./support/cluster.js";
 import { OperatorHome } from "./support/operator-home.js";
 import { PlayedKubelet, type SidecarPod } from "./support/played-kubelet.js";
+import { createProxyPod, mountStatusTokens } from "./support/told-proxy.js";
 import { sharedCluster } from "./support/use-cluster.js";
 
 interface Counted extends ApiObject {
@@ -62,32 +63,10 @@ describe("the agents in the status of a FeatureFlag", function () {
       `--status-token-file=${mounted.file("tokens")}`,
     ]);
     await home.start("operator-1").leads(60_000);
-    const pods = `/api/v1/namespaces/${namespace}/pods`;
-    const labels = {
-      "app.kubernetes.io/name": "flagd-proxy",
-      "app.kubernetes.io/managed-by": "open-feature-operator",
-    };
-    await cluster().api.create(pods, {
-      metadata: { name: "flagd-proxy-1", labels },
-      spec: { containers: [{ name: "flagd-proxy", image: "registry.example/proxy" }] },
-    });
-    await cluster().api.patch(`${pods}/flagd-proxy-1/status`, {
-      status: { podIP: "127.0.0.1", conditions: [{ type: "Ready", status: "True" }] },
-    });
+    await createProxyPod(cluster(), namespace);
     for (let each = 0; each < 2; each++)
       agents.push(await startAgent(proxySources(proxy.sync, `${home.shop}/flags`)));
-    await eventually(
-      async () => {
-        const path = `/api/v1/namespaces/${namespace}/secrets/flagd-proxy-status`;
-        const { status, text } = await cluster().api.request("GET", path);
-        if (status !== 200) return false;
-        const { data } = JSON.parse(text) as { readonly data: { readonly tokens: string } };
-        mounted.replace("tokens", Buffer.from(data.tokens, "base64").toString());
-        return true;
-      },
-      "the operator makes the token",
-      60_000,
-    );
+    await mountStatusTokens(cluster(), namespace, mounted);
   });
   after(async () => {
     await Promise.all([...agents, proxy].map(({ process }) => process.stop("SIGKILL")));

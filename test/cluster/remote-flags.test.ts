@@ -6,11 +6,12 @@ import { proxySources, startAgent, type AgentProcess } from "../support/agent-pr
 import { runBunting } from "../support/cli-process.js";
 import { eventually } from "../support/event-queue.js";
 import { freePort } from "../support/free-port.js";
-import { startProxyInPod, type ProxyProcess } from "../support/proxy-process.js";
+import { portOf, startProxy, startProxyInPod, type ProxyProcess } from "../support/proxy-process.js";
 import { TempDirectory } from "../support/temp-directory.js";
 import type { ApiObject } from "./support/api-client.js";
 import { featureFlagPath } from "./support/cluster.js";
 import { OperatorHome } from "./support/operator-home.js";
+import { createProxyPod, mountStatusTokens } from "./support/told-proxy.js";
 import { sharedCluster } from "./support/use-cluster.js";
 
 const seconds = 1_000;
@@ -34,6 +35,9 @@ describe("flags of a remote, on a real API server", function () {
   let agent: AgentProcess;
   let mounted: TempDirectory;
   let remote: Server;
+  /** The proxy of another cluster, on a directory. */
+  let otherProxy: ProxyProcess;
+  let otherFlags: TempDirectory;
   let served: object;
   let authorizations: (string | undefined)[];
 
@@ -64,6 +68,9 @@ describe("flags of a remote, on a real API server", function () {
       else response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(served));
     });
     await new Promise<void>((resolve) => remote.listen(0, "127.0.0.1", resolve));
+    otherFlags = new TempDirectory();
+    otherFlags.replace("far.json", JSON.stringify({ flags: { far: flag("there") } }));
+    otherProxy = await startProxy(otherFlags.path);
     const [management, sync] = [await freePort(), await freePort()];
     home = await OperatorHome.create(cluster(), [`--proxy-management-port=${management}`, "--proxy=always"]);
     const { namespace } = home.account;
@@ -73,33 +80,11 @@ describe("flags of a remote, on a real API server", function () {
     proxy = await startProxyInPod(account, [
       ...[`--management-port=${management}`, `--port=${sync}`],
       `--status-token-file=${mounted.file("tokens")}`,
-      `--remote-hosts=http://localhost:${port}=127.0.0.0/8+::1/128`,
+      `--remote-hosts=http://localhost:${port}=127.0.0.0/8+::1/128,http://127.0.0.1:${portOf(otherProxy)}=127.0.0.1`,
     ]);
     await home.start("operator-1").leads(60 * seconds);
-    const pods = `/api/v1/namespaces/${namespace}/pods`;
-    const labels = {
-      "app.kubernetes.io/name": "flagd-proxy",
-      "app.kubernetes.io/managed-by": "open-feature-operator",
-    };
-    await cluster().api.create(pods, {
-      metadata: { name: "flagd-proxy-1", labels },
-      spec: { containers: [{ name: "flagd-proxy", image: "registry.example/proxy" }] },
-    });
-    await cluster().api.patch(`${pods}/flagd-proxy-1/status`, {
-      status: { podIP: "127.0.0.1", conditions: [{ type: "Ready", status: "True" }] },
-    });
-    await eventually(
-      async () => {
-        const path = `/api/v1/namespaces/${namespace}/secrets/flagd-proxy-status`;
-        const { status, text } = await cluster().api.request("GET", path);
-        if (status !== 200) return false;
-        const { data } = JSON.parse(text) as { readonly data: { readonly tokens: string } };
-        mounted.replace("tokens", Buffer.from(data.tokens, "base64").toString());
-        return true;
-      },
-      "the operator makes the token",
-      60 * seconds,
-    );
+    await createProxyPod(cluster(), namespace);
+    await mountStatusTokens(cluster(), namespace, mounted);
     await cluster().api.create(`/api/v1/namespaces/${home.shop}/secrets`, {
       metadata: { name: "remote", annotations: { "bunting.dev/host": `localhost:${port}` } },
       stringData: { token },
@@ -114,7 +99,8 @@ describe("flags of a remote, on a real API server", function () {
     agent = await startAgent(proxySources(proxy.sync, `${home.shop}/flags`));
   });
   after(async () => {
-    await Promise.all([agent, proxy].map(({ process }) => process.stop("SIGKILL")));
+    await Promise.all([agent, proxy, otherProxy].map(({ process }) => process.stop("SIGKILL")));
+    otherFlags.remove();
     await home.stop();
     remote.closeAllConnections();
     remote.close();
@@ -158,5 +144,22 @@ describe("flags of a remote, on a real API server", function () {
     served = { flags: { shared: flag("back") } };
     await has("shared", "back");
     expect(await value("theirs"), "it is gone").to.equal(undefined);
+  });
+
+  it("follows the proxy of another cluster over gRPC, and keeps what it had while that is away", async () => {
+    await home.put("FeatureFlag", "flags", {
+      flagSpec: { flags: { ours: flag("own") } },
+      remoteFlagProvider: {
+        ...{ type: "grpc", uri: `grpc://127.0.0.1:${portOf(otherProxy)}`, selector: "default/far" },
+        interval: "5s",
+      },
+    });
+    await has("far", "there");
+    otherFlags.replace("far.json", JSON.stringify({ flags: { far: flag("edited") } }));
+    await has("far", "edited");
+    await isSaid("RemoteSynced", "Synced");
+    await otherProxy.process.stop("SIGKILL");
+    await isSaid("RemoteSynced", "Stale");
+    expect([await value("far"), await value("ours")]).to.deep.equal(["edited", "own"]);
   });
 });
