@@ -112,13 +112,18 @@ describe("an agent of bunting.sync.v1", () => {
     expect((await last.subscribed()).held?.resourceVersion).to.equal("4712");
   });
 
-  it("opens its ports with the flags that its source has now, and not with those on disk before", async () => {
-    const first = await start();
+  /** Runs an agent until its flags are on disk. */
+  async function keepOnDisk(): Promise<void> {
+    const { stop } = await start();
     const stream = await server.nextStream();
     await stream.subscribed();
     await stream.snapshot(one, version);
     await eventually(() => readdirSync(cache.path).length === 1, "the file");
-    await first.stop();
+    await stop();
+  }
+
+  it("opens its ports with the flags that its source has now, and not with those on disk before", async () => {
+    await keepOnDisk();
     // Its time stands still, so the ports wait for the source without end.
     const { management } = await start(undefined, new ManualClock());
     const again = await server.nextStream();
@@ -130,12 +135,7 @@ describe("an agent of bunting.sync.v1", () => {
   });
 
   it("opens its ports at once with the flags on disk if its source can't be reached", async () => {
-    const first = await start();
-    const stream = await server.nextStream();
-    await stream.subscribed();
-    await stream.snapshot(one, version);
-    await eventually(() => readdirSync(cache.path).length === 1, "the file");
-    await first.stop();
+    await keepOnDisk();
     await server.stop();
     const { management } = await start(undefined, new ManualClock());
     await eventually(async () => (await text(`${management}/readyz`)).startsWith("ready"), "/readyz");

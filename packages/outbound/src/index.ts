@@ -1,10 +1,8 @@
 export { AddressGuard, type AddressGuardOptions } from "./address-guard.js";
 export { calledHost, parseAllowedHost, type AllowedHost } from "./allowed-host.js";
 export { isNestedDeeper } from "./json-depth.js";
-export { parseNetwork, type Network } from "./network.js";
 export {
   OutboundClient,
-  outboundRequest,
   type OutboundAnswer,
   type OutboundLimits,
   type OutboundOptions,

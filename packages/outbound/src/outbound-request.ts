@@ -130,19 +130,3 @@ export class OutboundClient {
     }
   }
 }
-
-/** One request on a connection of its own; see OutboundClient. */
-export async function outboundRequest({
-  guard,
-  ca,
-  clock,
-  signal,
-  ...request
-}: OutboundRequest & OutboundOptions & { readonly signal: AbortSignal }): Promise<OutboundAnswer> {
-  const client = new OutboundClient({ guard, ca, clock });
-  try {
-    return await client.request(request, signal);
-  } finally {
-    client.close();
-  }
-}

@@ -11,7 +11,7 @@ export interface RolloutOrder {
 }
 
 /**
- * What is to be written. Orders of resume and abort are annotations, which make no new generation.
+ * Patch that gives the order. Orders of resume and abort are annotations, which make no new generation.
  *
  * @param now a text that differs from all before
  * @throws CliError USAGE_INVALID where there is nothing to order

@@ -60,7 +60,7 @@ export function* checkingFeatureFlag(
   ]);
 }
 
-/** What is wrong with the remote flag provider, for which the flags of the FeatureFlag itself are served alone. */
+/** Mistakes in the remote flag provider. The proxy then serves the flags of the FeatureFlag itself, and no others. */
 function remoteFindings(spec: JsonValue): readonly Finding[] {
   const value = isJsonObject(spec) ? (spec["remoteFlagProvider"] ?? null) : null;
   if (value === null) return [];

@@ -29,7 +29,7 @@ export function acceptedOf({ status }: StoredFeatureFlag): Condition | undefined
   return status?.conditions?.find(({ type }) => type === acceptedCondition);
 }
 
-/** Who else is told of FeatureFlags that go by. */
+/** Listeners that are told of FeatureFlags beside the check of their flags. */
 export interface FeatureFlagListeners {
   /** Called for each whose status spoke of agents when it was first seen. */
   readonly onCounted?: ((key: string) => void) | undefined;

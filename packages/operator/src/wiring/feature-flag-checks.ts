@@ -8,7 +8,7 @@ export interface FeatureFlagCheckParts {
   readonly events: EventRecorder;
   /** The annotation `bunting.dev/validation` of a namespace. */
   readonly levelOfNamespace: (namespace: string) => string | undefined;
-  /** Who else is told of FeatureFlags: nobody where nobody counts agents. */
+  /** Further listeners to FeatureFlags: none where nobody counts agents. */
   readonly others: FeatureFlagListeners;
 }
 

@@ -147,7 +147,7 @@ export class AgentStatus implements Runnable {
     const observedGeneration = metadata.generation ?? 0;
     let conditions: readonly Condition[] = [];
     const isSaid = (type: string): boolean => verdicts.some((verdict) => verdict.type === type);
-    // What is left out is taken back.
+    // An API server takes back what the next apply leaves out.
     let isNews = before.some(({ type }) => remoteConditions.some((each) => each === type) && !isSaid(type));
     for (const verdict of verdicts) {
       const said = before.find(({ type }) => type === verdict.type);

@@ -39,7 +39,7 @@ const unsynced: Readonly<
   forbidden: { reason: "CredentialsForbidden", then: "What it answered last is served, if anything." },
 };
 
-/** None if no proxy reads a remote for the FeatureFlag. */
+/** Conditions about the remote of a FeatureFlag; none if no proxy reads one for it. */
 export function remoteVerdicts(told: readonly (ToldRemote | undefined)[]): readonly RemoteVerdict[] {
   const worst = fromWorst.find((state) => told.some((remote) => remote?.state === state));
   const remote = told.find((each) => each?.state === worst);

@@ -90,7 +90,7 @@ class World {
     this.object = { ...this.object, metadata: { ...metadata, annotations } };
   }
 
-  /** What is said now. */
+  /** The status as it is now, in a few words. */
   get shown(): string {
     const { rollout, conditions } = this.object?.status ?? {};
     const version = [1, 2, 3].find((one) => digestOf(one) === rollout?.digest);

@@ -58,7 +58,7 @@ const conditionType = "RolledOut";
 const maxOrderCharacters = 64;
 const writesOfAll = { burst: 5, perSecond: 5 };
 
-/** What is to be written. Without `rollout`, the newest version is served to all at once. */
+/** Status that is about to be applied. Without `rollout`, the newest version is served to all at once. */
 interface NewStatus {
   readonly fields: { readonly rollout?: FlagRolloutStatus; readonly conditions: readonly Condition[] };
   /** More than another sentence. */
@@ -120,7 +120,7 @@ export class FlagRollouts implements Runnable {
     const metadata = { namespace, name, ...(uid === undefined ? {} : { uid }) };
     const target: StatusTarget = { type: featureFlagType, kind: "FeatureFlag", metadata };
     if (rollout === undefined) {
-      // What is left out is taken back.
+      // An API server takes back what the next apply leaves out.
       if (object.status?.rollout !== undefined) await this.#writer.write(target, {}, signal);
       return undefined;
     }

@@ -5,6 +5,7 @@ import {
   readersOfMetadata,
   remoteProviderOf,
   withEarlierFlags,
+  type JsonObject,
   type Readers,
   type TopicKey,
   type WrittenDocument,
@@ -186,10 +187,11 @@ export class FlagRecord implements WatchRequest {
     const { sink, log, topic } = this.#options;
     const { resourceVersion = "" } = version;
     // The version that is tried is of the FeatureFlag alone: with flags of a remote beside it, there is none.
-    const staged = remoteProviderOf(object) === undefined ? this.#stages?.of(object) : undefined;
+    const provider = remoteProviderOf(object);
+    const staged = provider === undefined ? this.#stages?.of(object) : undefined;
     if (staged === "unpaced") log.unpaced(topic, resourceVersion);
     try {
-      if (staged === undefined || staged === "unpaced") this.#reportAtOnce(object, version);
+      if (staged === undefined || staged === "unpaced") this.#reportAtOnce(object, version, provider);
       else this.#reportStaged(object, version, staged);
       return true;
     } catch (error) {
@@ -202,12 +204,11 @@ export class FlagRecord implements WatchRequest {
     }
   }
 
-  #reportAtOnce(object: KubeObject, version: SourceVersion): void {
+  #reportAtOnce(object: KubeObject, version: SourceVersion, provider: JsonObject | undefined): void {
     const { sink } = this.#options;
     const { document, refused } = this.#read(object, version);
     const earlier = refused.length === 0 ? undefined : sink.flags?.();
     const served = withEarlierFlags(document, refused, earlier);
-    const provider = remoteProviderOf(object);
     const report = { kind: "document", document: served, version } as const;
     sink.report(provider === undefined ? report : { ...report, provider });
   }
