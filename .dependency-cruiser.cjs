@@ -77,6 +77,13 @@ module.exports = {
       to: { dependencyTypes: ["core"] },
     },
     {
+      name: "extension-imports-protocol-only",
+      comment: "It is published: an extension has none of the operator's code.",
+      severity: "error",
+      from: { path: "^packages/extension/", pathNot: tests },
+      to: { path: "^packages/", pathNot: "^packages/(extension|protocol)/" },
+    },
+    {
       name: "files-imports-leaves-only",
       severity: "error",
       from: { path: "^packages/files/" },

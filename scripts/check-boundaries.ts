@@ -52,6 +52,11 @@ const violations: readonly { readonly rule: string; readonly at: string; readonl
     code: 'export * from "../../runtime/src/index.js";',
   },
   {
+    rule: "extension-imports-protocol-only",
+    at: "packages/extension/src",
+    code: 'export * from "../../runtime/src/index.js";',
+  },
+  {
     rule: "files-imports-leaves-only",
     at: "packages/files/src",
     code: 'export * from "../../rpc/src/index.js";',
