@@ -1,5 +1,6 @@
 import { isJsonObject, type JsonValue } from "@bunting/protocol";
 import type { ExtensionHook, ExtensionObject } from "./extension-request.js";
+import { isExtensionObject, jsonOf } from "./json-of.js";
 
 /** What an extension answered. `failed` is no answer: what follows is for the failurePolicy of the Extension to say. */
 export type ExtensionAnswer =
@@ -51,22 +52,15 @@ export function readAnswer(hook: ExtensionHook, response: ExtensionResponse): Ex
 }
 
 function readObject({ body }: ExtensionResponse): ExtensionAnswer {
-  const object = parse(body);
+  const object = jsonOf(body);
   if (object === undefined) return failed("it answered 200 with what is no JSON");
-  if (!isObject(object))
+  if (!isExtensionObject(object))
     return failed("it answered 200 with what is no object: apiVersion, kind and metadata.name are texts");
   return { kind: "replaced", object };
 }
 
-function isObject(value: JsonValue): value is ExtensionObject {
-  if (!isJsonObject(value)) return false;
-  const { apiVersion, kind, metadata } = value;
-  const name = isJsonObject(metadata) ? metadata["name"] : undefined;
-  return [apiVersion, kind, name].every((each) => typeof each === "string" && each !== "");
-}
-
 function readFindings({ body }: ExtensionResponse): ExtensionAnswer {
-  const value = parse(body);
+  const value = jsonOf(body);
   const findings = isJsonObject(value) ? value["findings"] : undefined;
   if (!Array.isArray(findings))
     return failed('it answered 200 with what is no list of findings: {"findings": [...]}');
@@ -94,7 +88,7 @@ function readFinding(value: JsonValue): ExtensionFinding | undefined {
 function reasonOf({ contentType, body }: ExtensionResponse): string | undefined {
   const [type = ""] = contentType.toLowerCase().split(";");
   if (/^application\/(.+\+)?json$/.test(type.trim())) {
-    const value = parse(body);
+    const value = jsonOf(body);
     const message = isJsonObject(value) ? value["message"] : value;
     return typeof message === "string" ? sentence(message) : undefined;
   }
@@ -111,14 +105,6 @@ function sentence(text: string): string | undefined {
   // By characters: half of one is no text.
   const characters = Array.from(line);
   return characters.length > maxReasonLength ? `${characters.slice(0, maxReasonLength - 1).join("")}…` : line;
-}
-
-function parse(text: string): JsonValue | undefined {
-  try {
-    return JSON.parse(text) as JsonValue;
-  } catch {
-    return undefined;
-  }
 }
 
 function failed(reason: string): ExtensionAnswer {

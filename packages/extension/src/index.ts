@@ -29,3 +29,11 @@ export type {
   SidecarQuantities,
   SidecarSpec,
 } from "./sidecar-object.js";
+export { answerRequest, type HookResponse } from "./answer-request.js";
+export { refuse, HookRefusal, type ExtensionHooks, type LintHook, type PreCreateHook } from "./hooks.js";
+export { mapContainers, mapPodTexts, mapTexts } from "./pod-parts.js";
+export { serveExtension, type ServedExtension, type ServeOptions } from "./serve-extension.js";
+export { annotater, type AnnotaterRule } from "./shipped/annotater.js";
+export { flagOwner, type FlagOwnerOptions } from "./shipped/flag-owner.js";
+export type { Matching } from "./shipped/matching.js";
+export { qualityOfService, type QualityLevel } from "./shipped/quality-of-service.js";

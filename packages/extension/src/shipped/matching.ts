@@ -1,0 +1,60 @@
+import { isJsonObject, type JsonObject, type JsonValue } from "@bunting/protocol";
+import { extensionTargets, type ExtensionRequest, type ExtensionTarget } from "../extension-request.js";
+
+/** Which objects a rule is for: those to which all that it names applies. */
+export interface Matching {
+  /** Default: all. */
+  readonly targets?: readonly ExtensionTarget[];
+  /** Kinds of objects, such as `Ingress`. Default: all. */
+  readonly kinds?: readonly string[];
+  /** Names of namespaces; a star at the beginning or the end stands for any text: `*-pro`. Default: all. */
+  readonly namespaces?: readonly string[];
+  /** Labels that the namespace has. */
+  readonly namespaceLabels?: Readonly<Record<string, string>>;
+  /** Labels that the object has. */
+  readonly objectLabels?: Readonly<Record<string, string>>;
+}
+
+export const matchingFields = ["targets", "kinds", "namespaces", "namespaceLabels", "objectLabels"] as const;
+
+export function matches(rule: Matching, { target, object, namespace }: ExtensionRequest): boolean {
+  const { labels } = object.metadata;
+  return (
+    (rule.targets?.includes(target) ?? true) &&
+    (rule.kinds?.includes(object.kind) ?? true) &&
+    (rule.namespaces?.some((pattern) => isNamed(namespace.name, pattern)) ?? true) &&
+    hasLabels(namespace.labels, rule.namespaceLabels) &&
+    hasLabels(isJsonObject(labels) ? labels : {}, rule.objectLabels)
+  );
+}
+
+function isNamed(name: string, pattern: string): boolean {
+  if (pattern === "*") return true;
+  if (pattern.startsWith("*")) return name.endsWith(pattern.slice(1));
+  return pattern.endsWith("*") ? name.startsWith(pattern.slice(0, -1)) : name === pattern;
+}
+
+function hasLabels(labels: JsonObject, wanted: Readonly<Record<string, string>> = {}): boolean {
+  return Object.entries(wanted).every(([key, value]) => Object.hasOwn(labels, key) && labels[key] === value);
+}
+
+/** What is wrong with the matching part of a rule; undefined if nothing is. */
+export function problemOfMatching(rule: JsonObject): string | undefined {
+  for (const field of ["targets", "kinds", "namespaces"] as const)
+    if (rule[field] !== undefined && !isListOfTexts(rule[field])) return `${field} is no list of texts`;
+  for (const field of ["namespaceLabels", "objectLabels"] as const)
+    if (rule[field] !== undefined && !isTexts(rule[field])) return `${field} is no object with texts`;
+  const targets = (rule["targets"] ?? []) as readonly string[];
+  const other = targets.find((each) => !extensionTargets.some((target) => target === each));
+  return other === undefined
+    ? undefined
+    : `targets names ${other}, which is none of ${extensionTargets.join(", ")}`;
+}
+
+function isListOfTexts(value: JsonValue): boolean {
+  return Array.isArray(value) && value.every((each) => typeof each === "string");
+}
+
+export function isTexts(value: JsonValue): value is Readonly<Record<string, string>> {
+  return isJsonObject(value) && Object.values(value).every((each) => typeof each === "string");
+}
