@@ -30,6 +30,7 @@ export type {
   SidecarSpec,
 } from "./sidecar-object.js";
 export { answerRequest, type HookResponse } from "./answer-request.js";
+export { changedFields, isFixedField, pointerStep, unlistedFields } from "./changed-fields.js";
 export { refuse, HookRefusal, type ExtensionHooks, type LintHook, type PreCreateHook } from "./hooks.js";
 export { mapContainers, mapPodTexts, mapTexts } from "./pod-parts.js";
 export { serveExtension, type ServedExtension, type ServeOptions } from "./serve-extension.js";

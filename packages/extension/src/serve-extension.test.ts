@@ -82,9 +82,13 @@ describe("serveExtension", () => {
             };
             resolveAsked();
           }),
-      }).then(() => post(extensionRequest()).then((response) => responses.push(response.status)));
+      }).then(() =>
+        post(extensionRequest()).then((response) =>
+          responses.push(response.status, response.headers.get("connection")),
+        ),
+      );
     });
-    const responses: number[] = [];
+    const responses: unknown[] = [];
     await asked;
     ending.abort();
     answer();
@@ -92,7 +96,7 @@ describe("serveExtension", () => {
     const { port } = new URL(served.url);
     const [error] = (await once(connect(Number(port), "127.0.0.1"), "error")) as [NodeJS.ErrnoException];
     expect(error.code).to.equal("ECONNREFUSED");
-    expect(responses).to.deep.equal([204]);
+    expect(responses).to.deep.equal([204, "close"]);
   });
 
   it("says why it does not listen", async () => {

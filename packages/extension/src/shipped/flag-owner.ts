@@ -1,5 +1,6 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "@bunting/protocol";
 import type { ExtensionFinding } from "../extension-answer.js";
+import { pointerStep } from "../changed-fields.js";
 import type { LintHook } from "../hooks.js";
 
 export interface FlagOwnerOptions {
@@ -27,7 +28,7 @@ export function flagOwner(options: FlagOwnerOptions = {}): LintHook {
         const problem = problemOf(owner, name, { key, owners });
         return problem === undefined
           ? []
-          : [{ severity, message: problem, field: `/spec/flagSpec/flags/${escaped(name)}` }];
+          : [{ severity, message: problem, field: `/spec/flagSpec/flags/${pointerStep(name)}` }];
       },
     );
   };
@@ -47,9 +48,4 @@ function problemOf(
 function objectIn(value: JsonObject, field: string): JsonObject {
   const inner = value[field];
   return isJsonObject(inner) ? inner : {};
-}
-
-/** As JSON pointers have it (RFC 6901). */
-function escaped(step: string): string {
-  return step.replaceAll("~", "~0").replaceAll("/", "~1");
 }

@@ -1,0 +1,114 @@
+import { expect } from "chai";
+import fc from "fast-check";
+import type { JsonValue } from "@bunting/protocol";
+import { changedFields, isFixedField, unlistedFields } from "./changed-fields.js";
+import { proxyDeployment, sidecarObject } from "./extension-request.fixture.js";
+import type { ExtensionObject } from "./extension-request.js";
+import { mapContainers, mapPodTexts, mapTexts } from "./pod-parts.js";
+
+describe("changedFields", () => {
+  it("names the innermost fields that differ", () => {
+    const before = { a: { b: 1, c: 2 }, list: [{ x: 1 }, 2] };
+    const cases: readonly (readonly [JsonValue, readonly string[]])[] = [
+      [before, []],
+      [{ ...before, a: { b: 1, c: 3 } }, ["/a/c"]],
+      [{ ...before, a: { b: 1 } }, ["/a/c"]],
+      [{ ...before, "d/e~f": { g: { h: 1 }, i: {} } }, ["/d~1e~0f/g/h", "/d~1e~0f/i"]],
+      [{ ...before, a: null }, ["/a"]],
+      [{ ...before, list: [{ x: 2 }, 2] }, ["/list/0/x"]],
+      [{ ...before, list: [{ x: 1 }, 2, 3, 4] }, ["/list/-"]],
+      [{ ...before, list: [{ x: 1 }] }, ["/list"]],
+      [{ ...before, list: {} }, ["/list"]],
+      [[], [""]],
+    ];
+    for (const [after, fields] of cases)
+      expect(changedFields(before, after), JSON.stringify(after)).to.deep.equal(fields);
+  });
+
+  it("names a field if and only if the values differ", () => {
+    const pair = fc.tuple(fc.jsonValue(), fc.jsonValue());
+    fc.assert(
+      fc.property(pair, ([a, b]) => {
+        // As they arrive: without -0.
+        const [before, after] = JSON.parse(JSON.stringify([a, b])) as [JsonValue, JsonValue];
+        expect(changedFields(before, before)).to.deep.equal([]);
+        let isEqual = true;
+        try {
+          expect(after).to.deep.equal(before);
+        } catch {
+          isEqual = false;
+        }
+        expect(changedFields(before, after).length === 0).to.equal(isEqual);
+      }),
+      { seed: 7, numRuns: 500 },
+    );
+  });
+});
+
+describe("unlistedFields", () => {
+  const put = (): Readonly<Record<string, string>> => ({ b: "2" });
+  const deployment = proxyDeployment();
+  const withContainer = (change: object): ExtensionObject =>
+    mapContainers(deployment, (container) => ({ ...container, ...change }));
+
+  it("allows labels, annotations and resources by default, of the object and its Pods", () => {
+    for (const field of ["labels", "annotations"] as const) {
+      expect(unlistedFields(deployment, mapTexts(deployment, field, put))).to.deep.equal([]);
+      expect(unlistedFields(deployment, mapPodTexts(deployment, field, put))).to.deep.equal([]);
+    }
+    expect(unlistedFields(deployment, withContainer({ resources: { limits: { cpu: "1" } } }))).to.deep.equal(
+      [],
+    );
+    const sidecar = mapContainers(sidecarObject(), (container) => ({ ...container, resources: {} }));
+    expect(unlistedFields(sidecarObject(), sidecar)).to.deep.equal([]);
+  });
+
+  it("names everything else", () => {
+    const changes: Readonly<Record<string, ExtensionObject>> = {
+      "/spec/template/spec/containers/0/image": withContainer({ image: "other:1" }),
+      "/spec/template/spec/containers/0/securityContext/privileged": withContainer({
+        securityContext: { privileged: true },
+      }),
+      "/spec/replicas": {
+        ...deployment,
+        spec: { ...(deployment["spec"] as object), replicas: 1 },
+      },
+      "/spec/containers": {
+        ...deployment,
+        spec: { ...(deployment["spec"] as object), containers: [] },
+      },
+    };
+    for (const [field, after] of Object.entries(changes))
+      expect(unlistedFields(deployment, after)).to.include(field);
+  });
+
+  it("allows what is listed, and nothing beside it", () => {
+    const longer = JSON.parse(
+      JSON.stringify(deployment).replace(
+        '"containers":[',
+        '"containers":[{"name":"proxy","image":"proxy:1","resources":{"limits":{"memory":"64Mi"}}},',
+      ),
+    ) as ExtensionObject;
+    const further = ["/spec/template/spec/containers/-"];
+    // Put before the others, it has changed each of them.
+    expect(unlistedFields(deployment, longer, further)).to.not.deep.equal([]);
+    const appended = JSON.parse(
+      JSON.stringify(deployment).replace('"image":"other:1"}]', '"image":"other:1"},{"name":"shipper"}]'),
+    ) as ExtensionObject;
+    expect(unlistedFields(deployment, appended, further)).to.deep.equal([]);
+    expect(unlistedFields(deployment, appended)).to.deep.equal(further);
+    expect(unlistedFields(deployment, mapTexts(deployment, "labels", put), further)).to.have.length(2);
+  });
+
+  it("allows nobody to change which object it is, or whose", () => {
+    const renamed = {
+      ...deployment,
+      kind: "DaemonSet",
+      metadata: { ...deployment.metadata, name: "x", ownerReferences: [] },
+    };
+    const fields = ["/kind", "/metadata/name", "/metadata/ownerReferences"];
+    expect(unlistedFields(deployment, renamed, ["/kind", "/metadata", ""])).to.deep.equal(fields);
+    expect(fields.every(isFixedField)).to.equal(true);
+    expect(isFixedField("/metadata/names")).to.equal(false);
+  });
+});

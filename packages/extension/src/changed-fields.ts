@@ -1,0 +1,90 @@
+import { isDeepStrictEqual } from "node:util";
+import { isJsonObject, type JsonObject, type JsonValue } from "@bunting/protocol";
+import type { ExtensionObject } from "./extension-request.js";
+
+/**
+ * The fields in which two objects differ, as JSON pointers: the innermost ones, so that `/metadata/labels/team` is named rather than `/metadata`. Elements
+ * that follow those that a list had are `/-` of it, as in JSON Patch; a list that got shorter has changed as a whole.
+ */
+export function changedFields(before: JsonValue, after: JsonValue): readonly string[] {
+  if (isJsonObject(before) && isJsonObject(after)) return changedMembers(before, after);
+  if (!Array.isArray(before) || !Array.isArray(after)) return isDeepStrictEqual(before, after) ? [] : [""];
+  const [old, now] = [before, after] as readonly (readonly JsonValue[])[];
+  if (old === undefined || now === undefined || now.length < old.length) return [""];
+  const inside = old.flatMap((value, index) =>
+    below(String(index), changedFields(value, now[index] ?? null)),
+  );
+  return now.length > old.length ? [...inside, "/-"] : inside;
+}
+
+function changedMembers(before: JsonObject, after: JsonObject): readonly string[] {
+  const names = new Set([...Object.keys(before), ...Object.keys(after)]);
+  return [...names].flatMap((name) => {
+    const [old, now] = [before[name], after[name]];
+    const isThere = old !== undefined && now !== undefined;
+    if (!isThere) return old === now ? [] : below(name, memberPointers(old ?? now));
+    return below(name, changedFields(old, now));
+  });
+}
+
+/** What came or went is named by its members, as what has changed is: `mutates` may list only some of them. */
+function memberPointers(value: JsonValue | undefined): readonly string[] {
+  if (!isJsonObject(value) || Object.keys(value).length === 0) return [""];
+  return Object.entries(value).flatMap(([name, inner]) => below(name, memberPointers(inner)));
+}
+
+function below(step: string, pointers: readonly string[]): readonly string[] {
+  return pointers.map((pointer) => `/${pointerStep(step)}${pointer}`);
+}
+
+/** A name as JSON pointers have it (RFC 6901). */
+export function pointerStep(name: string): string {
+  return name.replaceAll("~", "~0").replaceAll("/", "~1");
+}
+
+/** What no extension may change, whatever its Extension lists: which object it is, and whose. */
+const fixed = [
+  "/apiVersion",
+  "/kind",
+  "/metadata/name",
+  "/metadata/generateName",
+  "/metadata/namespace",
+  "/metadata/uid",
+  "/metadata/resourceVersion",
+  "/metadata/ownerReferences",
+  "/metadata/finalizers",
+  "/metadata/managedFields",
+];
+
+/** What an extension may change if its Extension lists nothing: labels, annotations and resources, of the object and of the Pods that it makes. */
+const byDefault: readonly RegExp[] = [
+  /^(\/spec\/template)?\/metadata\/(labels|annotations)(\/|$)/,
+  /^\/spec\/(container|template\/spec\/containers\/\d+)\/resources(\/|$)/,
+];
+
+/**
+ * The changed fields that an Extension with this `mutates` may not change; without one, by the default. A pointer stands for all that is below it:
+ * `/spec/template/spec/containers/-` for further containers only.
+ */
+export function unlistedFields(
+  before: ExtensionObject,
+  after: ExtensionObject,
+  mutates?: readonly string[],
+): readonly string[] {
+  const isListed = (field: string): boolean =>
+    mutates === undefined
+      ? byDefault.some((pattern) => pattern.test(field))
+      : mutates.some((pointer) => isAt(field, pointer));
+  return changedFields(before, after).filter(
+    (field) => fixed.some((pointer) => isAt(field, pointer)) || !isListed(field),
+  );
+}
+
+/** True if no Extension may list the field. */
+export function isFixedField(field: string): boolean {
+  return fixed.some((pointer) => isAt(field, pointer));
+}
+
+function isAt(field: string, pointer: string): boolean {
+  return field === pointer || field.startsWith(`${pointer}/`);
+}
