@@ -31,6 +31,14 @@ export type {
 } from "./sidecar-object.js";
 export { answerRequest, type HookResponse } from "./answer-request.js";
 export { changedFields, isFixedField, pointerStep, unlistedFields } from "./changed-fields.js";
+export { askExtension } from "./conformance/ask-extension.js";
+export {
+  checkConformance,
+  type ConformanceOptions,
+  type ConformanceResult,
+} from "./conformance/check-conformance.js";
+export { stepsOf } from "./conformance/pointer.js";
+export type { PostOptions } from "./conformance/post.js";
 export { refuse, HookRefusal, type ExtensionHooks, type LintHook, type PreCreateHook } from "./hooks.js";
 export { mapContainers, mapPodTexts, mapTexts } from "./pod-parts.js";
 export { serveExtension, type ServedExtension, type ServeOptions } from "./serve-extension.js";
