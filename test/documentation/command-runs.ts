@@ -21,6 +21,7 @@ export const commandRuns: Readonly<Record<string, readonly RegExp[]>> = {
     /^bunting grant credentials shop\/flag-service \| kubectl apply -f -$/,
     /^kubectl wait --for=condition=RemoteSynced featureflag\/checkout -n shop$/,
   ],
+  "packages/cli/src/extension/run-extension.test.ts": [/^bunting extension test /],
   "test/helm/page-commands.test.ts": [
     /patch featureflag shop .*new-checkout/,
     /edit featureflag NAME$/,

@@ -4,6 +4,7 @@ import { shells } from "./completion/shells.js";
 import { diffOptionTable } from "./diff/diff-options.js";
 import { evalOptionTable } from "./evaluate/eval-options.js";
 import { grantOptionTable, grantTasks } from "./grant/grant-options.js";
+import { extensionOptionTable, extensionTasks } from "./extension/extension-options.js";
 import { lintOptionTable } from "./lint/lint-options.js";
 import { operatorTaskOptions, operatorTasks } from "./operator/operator-options.js";
 import { rolloutOptionTable, rolloutTasks } from "./rollout/rollout-options.js";
@@ -191,6 +192,25 @@ export const commands: readonly Command[] = [
     epilogue:
       "Exit code: 0 if nothing is wrong, 1 if something is to be done, 2 if the cluster can't be asked or the command line is wrong.",
     load: async () => ({ run: (await import("./operator/run-operator.js")).runOperator }),
+  }),
+  command({
+    name: "extension",
+    summary: "test an extension of the operator",
+    words: "test URL",
+    word: { name: "task", choices: extensionTasks },
+    describe:
+      "Asks an extension at an address what an operator would ask it, and checks its answers: that they are of the protocol, the same for the same question, settle, and change nothing that they may not. Nothing is written to a cluster.",
+    table: extensionOptionTable,
+    examples: [
+      { line: "bunting extension test http://localhost:8080", meaning: "Ask about all objects." },
+      {
+        line: `bunting extension test http://localhost:8080 --target Sidecar -n shop-pro -c '{"scrape":true}'`,
+        meaning: "Ask about the sidecar of a namespace, with the configuration of an application.",
+      },
+    ],
+    epilogue:
+      "Exit code: 0 if no check failed, even with remarks, 1 if one failed, 2 if the command line or a file is wrong.",
+    load: async () => ({ run: (await import("./extension/run-extension.js")).runExtension }),
   }),
   command({
     name: "completion",

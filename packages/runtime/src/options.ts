@@ -26,6 +26,7 @@ export {
   duration,
   integer,
   list,
+  mapping,
   port,
   text,
   toggle,

@@ -1,0 +1,69 @@
+import {
+  checkConformance,
+  extensionTargets,
+  type ConformanceOptions,
+  type ConformanceResult,
+} from "@bunting/extension";
+import { CliError } from "../cli-error.js";
+import type { CommandCall } from "../command.js";
+import { readInput, unreadable } from "../input/read-input.js";
+import { readJsonOption } from "../input/read-json-option.js";
+import type { Io } from "../terminal/io.js";
+import { plural } from "../terminal/plural.js";
+import type { extensionOptionTable } from "./extension-options.js";
+import { extensionUrl } from "./extension-url.js";
+import { readObject } from "./read-object.js";
+
+type ExtensionCall = CommandCall<typeof extensionOptionTable>;
+
+/** `bunting extension test URL`; resolves with the exit code. */
+export async function runExtension({ options, words, io }: ExtensionCall): Promise<number> {
+  const [, url, ...rest] = words;
+  if (url === undefined || rest.length > 0)
+    throw new CliError("USAGE_INVALID", "name one address: bunting extension test http://localhost:8080");
+  const { href } = extensionUrl(url, options.tokenFile !== "");
+  const found: ConformanceResult[] = [];
+  for await (const result of checkConformance(href, await conformanceOptions({ options, io }))) {
+    found.push(result);
+    if (!options.json) print(result, io);
+  }
+  const failed = found.filter(({ outcome }) => outcome === "failed").length;
+  if (options.json) io.print(JSON.stringify({ url: href, conforms: failed === 0, results: found }, null, 2));
+  const remarks = found.filter(({ outcome }) => outcome === "remark").length;
+  const counted = [plural(failed, "failure"), ...(remarks === 0 ? [] : [plural(remarks, "remark")])];
+  io.note(`${plural(found.length, "check")}: ${counted.join(", ")}`);
+  return failed > 0 ? 1 : 0;
+}
+
+async function conformanceOptions({
+  options,
+  io,
+}: Pick<ExtensionCall, "options" | "io">): Promise<ConformanceOptions> {
+  const { target, object, namespace, configuration, mutates, timeout, caFile, tokenFile } = options;
+  if (object !== "" && target === "all")
+    throw new CliError("USAGE_INVALID", `--object takes one --target: ${extensionTargets.join(", ")}`);
+  const example = 'JSON such as {"scrape": true}';
+  const json = { option: "--configuration", what: "the configuration", example };
+  return {
+    ...(target === "all" ? {} : { targets: [target] }),
+    ...(object === "" ? {} : { object: await readObject(object, io) }),
+    namespace: { name: namespace, labels: options.namespaceLabels, annotations: {} },
+    ...(configuration === "" ? {} : { configuration: (await readJsonOption(configuration, json, io)).value }),
+    ...(mutates.length === 0 ? {} : { mutates }),
+    timeoutMs: timeout,
+    ...(caFile === "" ? {} : { ca: await textOf(caFile, io) }),
+    ...(tokenFile === "" ? {} : { token: (await textOf(tokenFile, io)).trim() }),
+    signal: io.signal,
+  };
+}
+
+async function textOf(path: string, io: Io): Promise<string> {
+  const text = (await readInput(path, io)).toString();
+  if (text.trim() === "") throw unreadable(path, new Error("it is empty"));
+  return text;
+}
+
+function print({ outcome, target, message }: ConformanceResult, { print: line, colours }: Io): void {
+  const colour = { passed: colours.green, remark: colours.yellow, failed: colours.red }[outcome];
+  line([colour(outcome.padEnd(6)), ...(target === undefined ? [] : [`${target}:`]), message].join(" "));
+}
