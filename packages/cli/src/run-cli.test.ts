@@ -4,6 +4,7 @@ import { open } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { Readable } from "node:stream";
+import { serveExtension } from "@bunting/extension";
 import { flagName, type OptionSpec } from "@bunting/runtime/options";
 import { expect } from "chai";
 import { readCommandLine } from "./command-line/read-command-line.js";
@@ -307,6 +308,33 @@ describe("bunting", () => {
         /^::error file=\S*bad%3A 1%2C2\.yaml,line=2,col=44,title=bunting lint%3A flag::agents refuse it: /,
       );
       expect(annotated.code).to.equal(1);
+    });
+
+    it("asks extensions about FeatureFlags with --extensions, and sorts what they say into the rest", async () => {
+      const lint = () => [{ severity: "warning", message: "it is old", field: "/metadata/name" }] as const;
+      const ending = new AbortController();
+      const extension = await serveExtension({ lint }, { port: 0, host: "127.0.0.1", signal: ending.signal });
+      try {
+        const head = "apiVersion: core.openfeature.dev/v1beta1\nkind: FeatureFlag\nmetadata: { name: a }\n";
+        const path = file(
+          "a.yaml",
+          `${head}spec:\n  flagSpec: ${bad.replaceAll("\n", "\n    ").replace("flags", "\n    flags")}`,
+        );
+        const { out, code } = await run(["lint", path, "--extensions", `age=${extension.url}`]);
+        expect(code).to.equal(1);
+        const [first = "", second, ...rest] = out.split("\n");
+        expect(first.replace(path, "")).to.equal(":3:13: warning: age: it is old [extension]");
+        expect(second).to.match(/ error: .* \[flag\]$/);
+        expect(rest).to.deep.equal([]);
+      } finally {
+        ending.abort();
+        await extension.ended;
+      }
+      const { code, err } = await run(["lint", file("a.yaml", good), "--extensions", "age=localhost"]);
+      expect([code, err]).to.deep.equal([
+        2,
+        'bunting: "localhost" is no address of an extension: write http://localhost:8080',
+      ]);
     });
 
     it("reads the standard input", async () => {

@@ -30,6 +30,7 @@ export type {
   SidecarSpec,
 } from "./sidecar-object.js";
 export { answerRequest, type HookResponse } from "./answer-request.js";
+export { isExtensionObject } from "./json-of.js";
 export { changedFields, isFixedField, pointerStep, unlistedFields } from "./changed-fields.js";
 export { askExtension } from "./conformance/ask-extension.js";
 export {

@@ -1,4 +1,4 @@
-import { byteSizeOrAuto, choice, option, optionGroup, toggle } from "@bunting/runtime/options";
+import { byteSizeOrAuto, choice, mapping, option, optionGroup, toggle } from "@bunting/runtime/options";
 import { jsonOption } from "../shared-options.js";
 
 const mebibyte = 1024 * 1024;
@@ -25,6 +25,13 @@ export const lintOptionTable = {
       describe:
         "Maximum size of a document as JSON. The default, also written as auto, is what the API server stores in one object; an agent with a memory limit of 64Mi takes a little more.",
       env: ["BUNTING_LINT_MAX_DOCUMENT"],
+    }),
+    extensions: option({
+      type: mapping,
+      default: {},
+      describe:
+        "NAME=URL of extensions whose lint hooks get each FeatureFlag, as the operator would send it. NAME is that of the Extension, whose configuration is the annotation extensions.bunting.dev/NAME of the FeatureFlag. One that does not answer ends the command.",
+      env: ["BUNTING_LINT_EXTENSIONS"],
     }),
     failOn: option({
       type: choice("warning", "error"),

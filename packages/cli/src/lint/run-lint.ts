@@ -1,6 +1,7 @@
 import { plainTopicOf } from "@bunting/featureflags/manifests";
 import { CliError } from "../cli-error.js";
 import type { CommandCall } from "../command.js";
+import { extensionUrl } from "../extension/extension-url.js";
 import { findFiles, type FoundFile } from "../input/find-files.js";
 import { nameOf, readInput } from "../input/read-input.js";
 import type { Io } from "../terminal/io.js";
@@ -22,6 +23,7 @@ export async function runLint({ options, words, io }: CommandCall<typeof lintOpt
       "name the files or directories to check, or - for the standard input",
     );
   const maxDocumentBytes = options.maxDocument === "auto" ? defaultMaxDocumentBytes : options.maxDocument;
+  for (const url of Object.values(options.extensions)) extensionUrl(url);
   const files = await findFiles(words, io.signal);
   const findings: FileFinding[] = [];
   const counts = { files: 0, documents: 0, flags: 0 };
@@ -31,7 +33,7 @@ export async function runLint({ options, words, io }: CommandCall<typeof lintOpt
   for (const [index, file] of files.entries()) {
     io.signal.throwIfAborted();
     if (index % 20 === 0) io.progress(`${index} of ${files.length} files …`);
-    const linted = await lintFile(file, maxDocumentBytes, io);
+    const linted = await lintFile(file, { maxDocumentBytes, extensions: options.extensions }, io);
     const isAsked = (file.isNamed && !options.skipOthers) || options.source;
     if (linted.isForeign && !isAsked) continue;
     counts.files++;
@@ -48,8 +50,24 @@ export async function runLint({ options, words, io }: CommandCall<typeof lintOpt
   return report({ options, io, findings, counts });
 }
 
-async function lintFile({ path }: FoundFile, maxDocumentBytes: number, io: Io): Promise<LintedText> {
-  return lintText(path, await readInput(path, io), { maxDocumentBytes, name: nameOf(path) });
+interface LintFileOptions {
+  readonly maxDocumentBytes: number;
+  readonly extensions: Readonly<Record<string, string>>;
+}
+
+async function lintFile(
+  { path }: FoundFile,
+  { maxDocumentBytes, extensions }: LintFileOptions,
+  io: Io,
+): Promise<LintedText> {
+  const bytes = await readInput(path, io);
+  const file = nameOf(path);
+  const linted = await lintText(path, bytes, { maxDocumentBytes, name: file });
+  if (Object.keys(extensions).length === 0) return linted;
+  const { lintByExtensions } = await import("./lint-by-extensions.js");
+  const found = await lintByExtensions(path, bytes.toString(), extensions, io.signal);
+  const findings = [...linted.findings, ...found.map((finding) => ({ ...finding, file }))];
+  return { ...linted, findings: findings.sort((a, b) => a.line - b.line || a.column - b.column) };
 }
 
 /** What is wrong with a file only as one of several of a directory that the proxy serves. `sources` are the topics that were found before. */

@@ -26,6 +26,7 @@
  * - annotation: an annotation of a Pod that the operator does not read as its author means.
  * - remote: a remote flag provider that the proxy does not ask.
  * - unknown-flag: a source names a FeatureFlag that is in none of the files.
+ * - extension: what an extension of the operator has to say.
  * - number: a number that is not what is written: `1.10` is 1.1, and digits beyond the 15th are lost.
  */
 export type FindingKind =
@@ -54,6 +55,7 @@ export type FindingKind =
   | "annotation"
   | "remote"
   | "unknown-flag"
+  | "extension"
   | "number";
 
 /** An error is not served, or fails when it is evaluated; a warning is served, but maybe not as its author thinks. */
