@@ -1,0 +1,5 @@
+import { serveExtension } from "@bunting/extension";
+import { lint, preCreate } from "./hooks.mjs";
+
+const { url } = await serveExtension({ preCreate, lint });
+console.log(`my-extension at ${url}`);
