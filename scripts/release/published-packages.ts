@@ -17,6 +17,7 @@ const agentFiles = ["cjs", "health.cjs", "licenses.txt", "cdx.json"].map(
 export const publishedPackages: readonly PublishedPackage[] = [
   { folder: "protocol", name: "@bunting/protocol" },
   { folder: "evaluation", name: "@bunting/evaluation" },
+  { folder: "extension", name: "@bunting/extension" },
   { folder: "featureflags", name: "@bunting/featureflags" },
   { folder: "cli", name: "bunting", built: ["bin", "dist/bundle"] },
   { folder: "agent", name: "bunting-agent", built: ["bin", ...agentFiles, "dist/chunks"] },

@@ -20,6 +20,7 @@ export async function stagePackage(published: PublishedPackage, target: string):
   for (const part of built ?? []) copyBuilt(path.join(source, part), path.join(target, part));
   if (built !== undefined) return;
   await bundleLibrary(folder, path.join(target, "dist"));
-  const proto = path.join(source, "proto");
-  if (existsSync(proto)) cpSync(proto, path.join(target, "proto"), { recursive: true });
+  for (const interfaces of ["proto", "openapi.yaml"])
+    if (existsSync(path.join(source, interfaces)))
+      cpSync(path.join(source, interfaces), path.join(target, interfaces), { recursive: true });
 }

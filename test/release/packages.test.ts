@@ -14,6 +14,7 @@ const root = path.resolve(import.meta.dirname, "../..");
 const contents: Readonly<Record<string, RegExp>> = {
   "@bunting/protocol": /^(dist\/index\.(js|d\.ts)|proto\/(\w+\/)+\w+\.proto)$/,
   "@bunting/evaluation": /^dist\/index\.(js|d\.ts)$/,
+  "@bunting/extension": /^(dist\/index\.(js|d\.ts)|openapi\.yaml)$/,
   "@bunting/featureflags":
     /^dist\/((manifests|checks|resources)\.(js|d\.ts)|chunks\/[\w.-]+-[\w-]{8}(\.js|\.d\.ts))$/,
   bunting:
@@ -53,10 +54,11 @@ describe("the packages that are published", function () {
   });
   after(() => directory.remove());
 
-  it("are the command, the agent and three libraries, and nobody publishes a folder of the workspace by mistake", () => {
+  it("are the command, the agent and four libraries, and nobody publishes a folder of the workspace by mistake", () => {
     const names = [
       "@bunting/protocol",
       "@bunting/evaluation",
+      "@bunting/extension",
       "@bunting/featureflags",
       "bunting",
       "bunting-agent",
