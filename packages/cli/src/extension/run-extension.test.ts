@@ -1,4 +1,5 @@
 import { writeFileSync } from "node:fs";
+import path from "node:path";
 import { Readable } from "node:stream";
 import {
   annotater,
@@ -9,7 +10,7 @@ import {
   type ServedExtension,
 } from "@bunting/extension";
 import { TempDirectory } from "@bunting/test/support/temp-directory.js";
-import { codeBlocksOf } from "@bunting/test/support/markdown-pages.js";
+import { codeBlocksOf, repository } from "@bunting/test/support/markdown-pages.js";
 import { expect } from "chai";
 import { runCli } from "../run-cli.js";
 import { coloursFor } from "../terminal/colours.js";
@@ -56,7 +57,7 @@ describe("bunting extension test", () => {
     asked.length = 0;
     const out: string[] = [];
     const err: string[] = [];
-    const code = await runCli(["extension", ...argv], {
+    const code = await runCli(argv[0] === "lint" ? argv : ["extension", ...argv], {
       env: {},
       stdin: Readable.from([]),
       colours: coloursFor(false, {}),
@@ -78,7 +79,7 @@ describe("bunting extension test", () => {
     expect(out).to.contain("passed answers after a body that is no JSON");
   });
 
-  it("prints what docs/cli.md shows, and runs the examples of its help", async () => {
+  it("prints what docs/cli.md shows, and runs the examples of its help and of docs/extensions/write.md", async () => {
     const blocks = codeBlocksOf("docs/cli.md").map(({ text }) => text);
     const shown =
       blocks.find((text) => text.startsWith("$ bunting extension test")) ?? expect.fail("it shows none");
@@ -95,6 +96,8 @@ describe("bunting extension test", () => {
     expect((await run("test", extension.url)).code).to.equal(0);
     const example = ["--target", "Sidecar", "-n", "shop-pro", "-c", '{"scrape":true}'];
     expect((await run("test", extension.url, ...example)).code).to.equal(0);
+    const flags = path.join(repository, "examples/flags");
+    expect((await run("lint", "--extensions", `my-extension=${extension.url}`, flags)).code).to.equal(0);
   });
 
   it("asks about an object, a namespace and a configuration of files and options", async () => {
