@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { askExtension, checkConformance, serveExtension } from "@bunting/extension";
-import { lint, preCreate } from "./hooks.mjs";
+import { lint, preCreate } from "./hooks.ts";
 
 const stop = new AbortController();
 const { url } = await serveExtension(

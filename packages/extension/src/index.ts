@@ -1,3 +1,4 @@
+export { isJsonObject, type JsonObject, type JsonValue } from "@bunting/protocol";
 export {
   configurationAnnotation,
   configurationPrefix,
@@ -38,7 +39,7 @@ export {
   type ConformanceOptions,
   type ConformanceResult,
 } from "./conformance/check-conformance.js";
-export { stepsOf } from "./conformance/pointer.js";
+export { stepsOf, valueAtPointer } from "./conformance/pointer.js";
 export type { PostOptions } from "./conformance/post.js";
 export { refuse, HookRefusal, type ExtensionHooks, type LintHook, type PreCreateHook } from "./hooks.js";
 export { mapContainers, mapPodTexts, mapTexts } from "./pod-parts.js";

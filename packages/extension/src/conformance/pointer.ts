@@ -1,7 +1,7 @@
 import { isJsonObject, type JsonValue } from "@bunting/protocol";
 
 /** The value at a JSON pointer; undefined if there is none. */
-export function valueAtPointer(value: JsonValue, pointer: string): JsonValue | undefined {
+export function valueAtPointer(value: JsonValue | undefined, pointer: string): JsonValue | undefined {
   let found: JsonValue | undefined = value;
   for (const step of stepsOf(pointer)) {
     if (isJsonObject(found)) found = Object.hasOwn(found, step) ? found[step] : undefined;
