@@ -106,6 +106,28 @@ describe("checkConformance", () => {
     ]);
   });
 
+  it("finds an answer that depends on what it must not", async () => {
+    const dependingOn = async (
+      isOther: (request: ExtensionRequest) => boolean,
+    ): Promise<readonly string[]> => {
+      const url = await answering((request) => ({
+        ...request.object,
+        metadata: { ...request.object.metadata, labels: { other: String(isOther(request)) } },
+      }));
+      const found = await problems(url, { targets: ["Flagd"] });
+      await stop();
+      return found;
+    };
+    const line = (what: string): readonly string[] => [
+      `failed Flagd answers otherwise to ${what}: a changed object`,
+    ];
+    expect(await dependingOn(({ dryRun }) => dryRun)).to.deep.equal(line("a dry run"));
+    const uid = "the same question asked again, with another uid";
+    expect(await dependingOn(({ uid }) => uid.endsWith("again"))).to.deep.equal(line(uid));
+    const later = (request: ExtensionRequest): boolean => "later" in request;
+    expect(await dependingOn(later)).to.deep.equal(line("a field that it does not know"));
+  });
+
   it("remarks what must be listed, and finds what is not, or what nobody may change", async () => {
     const url = await answering(({ object }) => ({ ...object, kind: "Other", spec: { rules: [] } }));
     const identity = "failed Flagd changes which object it is, or whose: /kind";
