@@ -252,6 +252,15 @@ describe("the extensions of examples/extensions", () => {
       expect(asked).to.deep.equal([{ url: "/root/fiaas/deploy/Ingress", body }]);
     });
 
+    it("gives an object its type where the hook leaves it out, as FiaaS does", async () => {
+      answer = { status: 200, body: JSON.stringify({ metadata: { name: "flags", labels: { a: "1" } } }) };
+      expect(await changed(ingress)).to.deep.equal({
+        apiVersion: ingress.apiVersion,
+        kind: "Ingress",
+        metadata: { name: "flags", labels: { a: "1" } },
+      });
+    });
+
     it("takes 404 and 304 for no change, 4xx for a refusal and 5xx for a failure", async () => {
       for (const status of [404, 304, 204]) {
         answer = { status };
@@ -262,6 +271,50 @@ describe("the extensions of examples/extensions", () => {
       expect(await ask(ingress)).to.deep.equal({ kind: "refused", reason });
       answer = { status: 503 };
       expect((await ask(ingress)).kind).to.equal("failed");
+    });
+  });
+
+  describe("of which FiaaS asks one as its hook", () => {
+    let asked: ExtensionProcess;
+    before(async () => {
+      asked = await ExtensionProcess.start("optional-metrics/optional-metrics.mjs");
+    });
+    after(() => asked.stop());
+    beforeEach(() =>
+      start("fiaas/from-fiaas.mjs", { EXTENSION_URL: asked.url, EXTENSION_NAME: "optional-metrics" }),
+    );
+
+    /** As fiaas-deploy-daemon asks: its objects have neither apiVersion nor kind. */
+    async function deploy(
+      kind: string,
+      configuration: unknown,
+    ): Promise<{ readonly status: number; readonly text: string }> {
+      const object = { metadata: deployment.metadata, spec: deployment["spec"] };
+      const application = { version: 3, extensions: { "optional-metrics": configuration } };
+      const response = await fetch(`${extension.url}/fiaas/deploy/${kind}`, {
+        method: "POST",
+        body: JSON.stringify({ object, application }),
+      });
+      return { status: response.status, text: await response.text() };
+    }
+
+    it("answers with the object as the extension has it, 404 for no change and 400 for a refusal", async () => {
+      const { status, text } = await deploy("Deployment", { scrape: true });
+      expect(status).to.equal(200);
+      const scrape = "spec.template.metadata.annotations.prometheus\\.io/scrape";
+      expect(JSON.parse(text)).to.have.nested.property(scrape, "true");
+      expect((await deploy("Deployment", undefined)).status).to.equal(404);
+      expect((await deploy("Other", { scrape: true })).status).to.equal(404);
+      const refused = { status: 400, text: 'scrape is "yes": write true or false' };
+      expect(await deploy("Deployment", { scrape: "yes" })).to.deep.equal(refused);
+    });
+
+    it("answers 500 where the extension is not there, and to what is no request", async () => {
+      expect(
+        (await fetch(`${extension.url}/fiaas/deploy/Service`, { method: "POST", body: "{" })).status,
+      ).to.equal(500);
+      await asked.stop();
+      expect((await deploy("Deployment", { scrape: true })).status).to.equal(500);
     });
   });
 

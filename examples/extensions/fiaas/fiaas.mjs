@@ -17,7 +17,8 @@ async function preCreate({ object, configuration = {} }) {
     signal: AbortSignal.timeout(1_500),
   });
   const { status } = response;
-  if (status === 200) return response.json();
+  // FiaaS' own objects have neither, and a hook may have made its answer as it would for FiaaS.
+  if (status === 200) return { apiVersion: object.apiVersion, kind: object.kind, ...(await response.json()) };
   const text = (await response.text()).trim();
   if (status >= 400 && status < 500 && status !== 404)
     refuse(`the hook of FiaaS answered ${status}${text === "" ? "" : `: ${text}`}`);
