@@ -23,13 +23,7 @@ export {
   type ExtensionFinding,
   type ExtensionResponse,
 } from "./extension-answer.js";
-export type {
-  SidecarContainer,
-  SidecarMetadata,
-  SidecarObject,
-  SidecarQuantities,
-  SidecarSpec,
-} from "./sidecar-object.js";
+export type { SidecarMetadata, SidecarObject } from "./sidecar-object.js";
 export { answerRequest, type HookResponse } from "./answer-request.js";
 export { isExtensionObject } from "./json-of.js";
 export { changedFields, isFixedField, pointerStep, unlistedFields } from "./changed-fields.js";

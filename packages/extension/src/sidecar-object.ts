@@ -9,7 +9,11 @@ export interface SidecarObject extends ExtensionObject {
   readonly apiVersion: "bunting.dev/v1alpha1";
   readonly kind: "Sidecar";
   readonly metadata: SidecarMetadata;
-  readonly spec: SidecarSpec;
+  /**
+   * `container` is the sidecar, as Kubernetes has containers. It is absent for applications that evaluate flags in process: they get variables only. Pods
+   * of the class Guaranteed get it with limits equal to its requests.
+   */
+  readonly spec: JsonObject;
 }
 
 export interface SidecarMetadata extends ExtensionObjectMetadata {
@@ -18,22 +22,4 @@ export interface SidecarMetadata extends ExtensionObjectMetadata {
   readonly namespace: string;
   /** Annotations that the Pods get. */
   readonly annotations: Readonly<Record<string, string>>;
-}
-
-export interface SidecarSpec extends JsonObject {
-  /**
-   * The sidecar. Absent for applications that evaluate flags in process: they get variables only. Pods of the class Guaranteed get it with limits equal
-   * to its requests.
-   */
-  readonly container?: SidecarContainer;
-}
-
-export interface SidecarContainer extends JsonObject {
-  readonly name: string;
-  readonly resources?: SidecarQuantities;
-}
-
-export interface SidecarQuantities extends JsonObject {
-  readonly requests?: Readonly<Record<string, string | number>>;
-  readonly limits?: Readonly<Record<string, string | number>>;
 }
