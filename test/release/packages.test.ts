@@ -2,6 +2,7 @@ import { execFileSync } from "node:child_process";
 import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { expect } from "chai";
+import { findNode24 } from "../../scripts/node24.js";
 import { packPackages, type PackedPackage } from "../../scripts/release/pack-packages.js";
 import { publishedPackages } from "../../scripts/release/published-packages.js";
 import { startAgent } from "../support/agent-process.js";
@@ -199,6 +200,15 @@ describe("the packages that are published", function () {
         expect(printed.split("\n")).to.deep.equal(expected);
       });
     }
+
+    it("the template of an extension passes its tests by node alone, and TypeScript takes its hooks", async () => {
+      for (const name of ["hooks.ts", "extension.test.mjs"])
+        consumer.write(name, readFileSync(path.join(root, "examples/extensions/template", name), "utf8"));
+      const node = findNode24();
+      const binary = "binary" in node ? node.binary : expect.fail(node.missing);
+      expect(await consumer.run(binary, "--test", "--test-reporter=tap")).to.match(/^# pass 2$/m);
+      await consumer.typeCheck("hooks.ts");
+    });
 
     it("TypeScript finds the types of all, and refuses what they do not have", async () => {
       const libraries = publishedPackages.filter(({ built }) => built === undefined);
