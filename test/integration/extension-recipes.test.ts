@@ -1,4 +1,5 @@
 import { spawnSync } from "node:child_process";
+import { existsSync, readdirSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import path from "node:path";
@@ -12,9 +13,9 @@ import {
 } from "@bunting/extension";
 import { expect } from "chai";
 import { ExtensionProcess } from "../support/extension-process.js";
+import { readRecipe, recipeNames, recipesFolder, type RecipeName } from "../support/extension-recipe.js";
 import { repository } from "../support/markdown-pages.js";
-
-const folder = path.join(repository, "examples/extensions");
+import type { JsonValue } from "@bunting/protocol";
 
 const sidecar: ExtensionObject = {
   apiVersion: "bunting.dev/v1alpha1",
@@ -54,6 +55,15 @@ describe("the extensions of examples/extensions", () => {
     extension = await ExtensionProcess.start(program, env);
   }
 
+  /** Starts what its Deployment runs, and asks about all that its Extension lists: nothing else may change. */
+  async function startRecipe(name: RecipeName, configuration?: JsonValue): Promise<void> {
+    const { program, env, extension: manifest } = readRecipe(name);
+    await start(program, env);
+    const { objects, mutates } = manifest.spec;
+    const given = configuration === undefined ? {} : { configuration };
+    await expectConformance({ targets: objects, ...(mutates === undefined ? {} : { mutates }), ...given });
+  }
+
   function ask(object: ExtensionObject, changes: Partial<ExtensionRequest> = {}): Promise<ExtensionAnswer> {
     return askExtension(extension.url, {
       uid: "1",
@@ -85,8 +95,7 @@ describe("the extensions of examples/extensions", () => {
   });
 
   it("annotate Ingresses for their site's certificates, by namespace", async () => {
-    await start("annotater/annotater.mjs", { RULES: path.join(folder, "site-annotations/rules.json") });
-    await expectConformance();
+    await startRecipe("site-annotations");
     const issuer = "cert-manager.io/cluster-issuer";
     expect((await changed(ingress)).metadata["annotations"]).to.deep.equal({
       "kubernetes.io/tls-acme": "true",
@@ -98,8 +107,7 @@ describe("the extensions of examples/extensions", () => {
   });
 
   it("give objects default annotations by selector, and keep those that they have", async () => {
-    await start("annotater/annotater.mjs", { RULES: path.join(folder, "default-annotation/rules.json") });
-    await expectConformance();
+    await startRecipe("default-annotation");
     const backend = "nginx.ingress.kubernetes.io/default-backend";
     const open = namespaced("shop", { "example.com/zone": "public" });
     expect((await changed(ingress, open)).metadata["annotations"]).to.deep.equal({ [backend]: "sorry-page" });
@@ -119,17 +127,20 @@ describe("the extensions of examples/extensions", () => {
       "bunting",
     );
     const options = ["--conditions=@bunting/source", "--import=tsx"];
-    const env = { ...process.env, RULES: path.join(folder, "qos/levels.json") };
-    const wrong = spawnSync(process.execPath, [...options, path.join(folder, "annotater/annotater.mjs")], {
-      env,
-    });
+    const env = { ...process.env, RULES: path.join(recipesFolder, "qos/levels.json") };
+    const wrong = spawnSync(
+      process.execPath,
+      [...options, path.join(recipesFolder, "annotater/annotater.mjs")],
+      {
+        env,
+      },
+    );
     expect([wrong.status, wrong.stderr.toString()]).to.deep.equal([1, wrong.stderr.toString()]);
     expect(wrong.stderr.toString()).to.include("rules are a list");
   });
 
   it("give sidecars the quality of service of their namespace", async () => {
-    await start("qos/qos.mjs");
-    await expectConformance();
+    await startRecipe("qos");
     const resourcesIn = async (name: string): Promise<unknown> =>
       (await changed(sidecar, namespaced(name)))["spec"];
     expect(await resourcesIn("money-dev")).to.deep.equal({
@@ -147,10 +158,7 @@ describe("the extensions of examples/extensions", () => {
   });
 
   it("annotate Pods for the log shipper of their node, and add a container where there is none of the node", async () => {
-    await start("log-shipper/log-shipper.mjs", { SHIPPER: path.join(folder, "log-shipper/container.json") });
-    const containers = "/spec/template/spec/containers/-";
-    const annotations = "/spec/template/metadata/annotations";
-    await expectConformance({ mutates: ["/metadata/annotations", annotations, containers] });
+    await startRecipe("log-shipper");
     const shipped = await changed(deployment, { configuration: { parser: "flagd" } });
     expect(shipped).to.have.nested.property(
       "spec.template.metadata.annotations.fluentbit\\.io/parser",
@@ -164,8 +172,7 @@ describe("the extensions of examples/extensions", () => {
   });
 
   it("have metrics collected of those who ask for it, and keep what an application has of its own", async () => {
-    await start("optional-metrics/optional-metrics.mjs");
-    await expectConformance({ configuration: { scrape: true } });
+    await startRecipe("optional-metrics", { scrape: true });
     expect(await ask(sidecar)).to.deep.equal({ kind: "unchanged" });
     const scraped = await changed(sidecar, { configuration: { scrape: true } });
     expect(scraped.metadata["annotations"]).to.deep.equal({
@@ -186,8 +193,7 @@ describe("the extensions of examples/extensions", () => {
   });
 
   it("make annotations of monitoring directives, and say what is wrong with them before they are relied on", async () => {
-    await start("monitoring/monitoring.mjs");
-    await expectConformance({ configuration: { availability: 99.9 } });
+    await startRecipe("monitoring", { availability: 99.9 });
     const directives = { availability: 99.9, latencyMs: 20 };
     expect((await changed(sidecar, { configuration: directives })).metadata["annotations"]).to.include({
       "monitoring.example.com/slo-availability": "99.9",
@@ -210,8 +216,9 @@ describe("the extensions of examples/extensions", () => {
   });
 
   it("want an owner on each flag", async () => {
+    await startRecipe("owner");
+    await extension.stop();
     await start("owner/owner.mjs", { OWNERS: "shop, search", SEVERITY: "warning" });
-    await expectConformance();
     const answer = await ask(flags);
     const findings = answer.kind === "commented" ? answer.findings : [];
     expect(findings.map(({ severity, field }) => [severity, field])).to.deep.equal([
@@ -321,9 +328,38 @@ describe("the extensions of examples/extensions", () => {
   it("have a template with tests that pass", async () => {
     await start("template/extension.mjs");
     const options = ["--conditions=@bunting/source", "--import=tsx", "--test", "--test-reporter=tap"];
-    const file = path.join(folder, "template/extension.test.mjs");
+    const file = path.join(recipesFolder, "template/extension.test.mjs");
     const { status, stdout } = spawnSync(process.execPath, [...options, file], { cwd: repository });
     expect([status, stdout.toString()]).to.deep.equal([0, stdout.toString()]);
     expect(stdout.toString()).to.match(/^# pass 2$/m);
   });
+});
+
+describe("the manifests of examples/extensions", () => {
+  it("are of all folders but those of programs and of the template", () => {
+    const folders = readdirSync(recipesFolder, { withFileTypes: true })
+      .filter((entry) => entry.isDirectory())
+      .map(({ name }) => name);
+    expect(folders).to.have.members([...recipeNames, "annotater", "template"]);
+  });
+
+  for (const name of recipeNames)
+    it(`${name}: the Extension leads to the Service, the Service to the Pods, and these to files that there are`, () => {
+      const { extension, deployment, service, kustomization, program, env } = readRecipe(name);
+      expect(extension).to.deep.include({
+        apiVersion: "bunting.dev/v1alpha1",
+        kind: "Extension",
+        metadata: { name },
+      });
+      expect(extension.spec.service).to.include(service.metadata);
+      expect(service.spec["ports"]).to.have.nested.property("[0].port", extension.spec.service.port);
+      expect(service.spec["selector"]).to.deep.equal({ app: name });
+      expect(deployment.spec).to.have.nested.property("template.metadata.labels.app", name);
+      expect(kustomization.resources).to.deep.equal(["workload.yaml", "extension.yaml"]);
+      expect(existsSync(path.join(recipesFolder, program)), program).to.equal(true);
+      const files = Object.values(env).filter((value) => value.startsWith(recipesFolder));
+      const generated = kustomization.configMapGenerator?.flatMap((each) => each.files) ?? [];
+      expect(files).to.deep.equal(generated.map((file) => path.join(recipesFolder, name, file)));
+      expect(kustomization.configMapGenerator?.map((each) => each.name) ?? [name]).to.deep.equal([name]);
+    });
 });
