@@ -218,7 +218,7 @@ describe("objects that the recipes of examples/extensions have changed, on a rea
   });
 });
 
-describe("the workloads of examples/extensions on a real API server", function () {
+describe("the workloads that docs/extensions/recipes.md applies, on a real API server", function () {
   this.timeout(120_000);
   const cluster = sharedCluster();
   const namespace = "bunting-extensions";

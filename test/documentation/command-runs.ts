@@ -44,6 +44,10 @@ export const commandRuns: Readonly<Record<string, readonly RegExp[]>> = {
     /^kubectl get featureflags -o yaml \| bunting lint -$/,
     /^kubectl create namespace bunting-system --save-config/,
   ],
+  "test/cluster/extension-recipes.test.ts": [
+    /^kubectl create namespace bunting-extensions$/,
+    /^kubectl apply -k examples\/extensions\//,
+  ],
   "test/helm/gitops.test.ts": [/^kubectl apply -f examples\/gitops\//],
   "test/helm/start-pages.test.ts": [
     /^helm upgrade --install bunting(-operator)? deploy\/helm\/\S+ --namespace bunting-system --create-namespace /,
