@@ -74,6 +74,8 @@ export default defineConfig({
           page("The agent", "/operate/agent"),
           page("The operator", "/operate/operator"),
           page("Argo CD and Flux", "/operate/gitops"),
+          page("Extensions", "/extensions/recipes"),
+          page("Write an extension", "/extensions/write"),
           page("Security", "/operate/security"),
         ],
       },
