@@ -10,6 +10,7 @@ import {
   type ServedExtension,
 } from "@bunting/extension";
 import { TempDirectory } from "@bunting/test/support/temp-directory.js";
+import { Authority } from "@bunting/test/support/certificates.js";
 import { codeBlocksOf, repository } from "@bunting/test/support/markdown-pages.js";
 import { expect } from "chai";
 import { runCli } from "../run-cli.js";
@@ -122,6 +123,39 @@ describe("bunting extension test", () => {
       configuration: { scrape: true },
       object: { apiVersion: "v1", kind: "Service", metadata: { name: "flags", namespace: "shop" } },
     });
+  });
+
+  it("asks over TLS by the authorities of a file, and presents the token of a file", async () => {
+    const authority = await Authority.create();
+    const { cert, key } = await authority.issue();
+    const file = (name: string, text: string): string => {
+      writeFileSync(directory.file(name), text);
+      return directory.file(name);
+    };
+    const tokens = new Set<string>();
+    const ended = new AbortController();
+    const secured = await serveExtension(
+      {},
+      {
+        port: 0,
+        host: "127.0.0.1",
+        tls: { certFile: file("tls.crt", cert), keyFile: file("tls.key", key) },
+        authenticate: (token) => {
+          tokens.add(token);
+          return token === "secret";
+        },
+        signal: ended.signal,
+      },
+    );
+    const url = ["test", secured.url, "--target", "Proxy"];
+    const trusted = ["--ca-file", file("ca.crt", authority.cert)];
+    const { code, out } = await run(...url, ...trusted, "--token-file", file("token", "secret\n"));
+    expect([code, out.split("\n")[0]]).to.deep.equal([0, "passed Proxy: answers: no change"]);
+    expect([...tokens]).to.deep.equal(["secret"]);
+    expect((await run(...url, ...trusted)).out).to.contain("failed Proxy: it answered 401");
+    expect((await run(...url)).out).to.contain("failed Proxy: it can't be reached");
+    ended.abort();
+    await secured.ended;
   });
 
   it("exits with 1 if a check failed, and not for a remark", async () => {
