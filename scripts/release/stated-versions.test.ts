@@ -30,7 +30,7 @@ describe("the version of a release", () => {
     it(`is refused if ${file} names another in any of its places`, () => {
       const text = readFileSync(path.join(root, file), "utf8");
       for (const { index } of text.matchAll(
-        new RegExp(`(?<=[ :="])${version.replaceAll(".", "\\.")}(?=["\\s])`, "g"),
+        new RegExp(`(?<=[ :="@^])${version.replaceAll(".", "\\.")}(?=["\\s])`, "g"),
       )) {
         // Words of the changelog and of comments may name versions of other things.
         if (!isPlace(text, index)) continue;

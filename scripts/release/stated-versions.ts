@@ -16,6 +16,8 @@ const places: readonly (readonly [files: string, pattern: RegExp])[] = [
   ["deploy/helm/values-openfeature-operator.yaml", /^ *tag: "(.*)"$/gm],
   ["deploy/kustomize/base/deployment.yaml", /image: ghcr\.io\/[^:]+:(.*)$/gm],
   ["deploy/kustomize/operator/deployment.yaml", /image: ghcr\.io\/[^:]+:(.*)$/gm],
+  ["examples/extensions/Dockerfile", /@bunting\/extension@(\S+)$/gm],
+  ["examples/extensions/template/package.json", /"@bunting\/extension": "\^(.*)"$/gm],
   ["deploy/docker/*.Dockerfile", /^ARG VERSION=(\S+)/gm],
   // The newest section is the first.
   ["CHANGELOG.md", /(?<![^]*^## )^## (\S+)/gm],
