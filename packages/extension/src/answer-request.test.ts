@@ -18,6 +18,13 @@ describe("answerRequest", () => {
     expect([status, JSON.parse(body)]).to.deep.equal([200, object]);
   });
 
+  it("answers 200 with the object that the hook got, if it has changed that", async () => {
+    const { status, body = "" } = await answer({
+      preCreate: ({ object }) => Object.assign(object, { spec: { replicas: 3 } }),
+    });
+    expect([status, JSON.parse(body)]).to.deep.equal([200, { ...proxyDeployment(), spec: { replicas: 3 } }]);
+  });
+
   it("answers 204 if the hook returns nothing or what it got, and for hooks that there are not", async () => {
     expect(await answer({ preCreate: () => undefined })).to.deep.equal({ status: 204 });
     expect(await answer({ preCreate: ({ object }) => structuredClone(object) })).to.deep.equal({

@@ -41,8 +41,10 @@ async function answerOf(
     const findings = (await lint?.(request)) ?? [];
     return findings.length === 0 ? undefined : { findings };
   }
+  // JavaScript lets a hook change the object that it got, and return that.
+  const before = structuredClone(request.object);
   const object = await preCreate?.(request);
-  return object === undefined || isDeepStrictEqual(object, request.object) ? undefined : object;
+  return object === undefined || isDeepStrictEqual(object, before) ? undefined : object;
 }
 
 function explained(status: number, message: string): HookResponse {
