@@ -14,12 +14,17 @@ describe("changedFields", () => {
       [{ ...before, a: { b: 1, c: 3 } }, ["/a/c"]],
       [{ ...before, a: { b: 1 } }, ["/a/c"]],
       [{ ...before, "d/e~f": { g: { h: 1 }, i: {} } }, ["/d~1e~0f/g/h", "/d~1e~0f/i"]],
-      [{ ...before, a: null }, ["/a"]],
+      [{ ...before, a: null }, ["/a", "/a/b", "/a/c"]],
       [{ ...before, list: [{ x: 2 }, 2] }, ["/list/0/x"]],
       [{ ...before, list: [{ x: 1 }, 2, 3, 4] }, ["/list/-"]],
       [{ ...before, list: [{ x: 1 }] }, ["/list"]],
-      [{ ...before, list: {} }, ["/list"]],
-      [[], [""]],
+      [{ ...before, list: { x: 1 } }, ["/list", "/list/x"]],
+      [
+        JSON.parse(
+          `{"a":{"b":1,"c":2},"list":[{"x":1},2],"constructor":{},"__proto__":{"y":1}}`,
+        ) as JsonValue,
+        ["/constructor", "/__proto__/y"],
+      ],
     ];
     for (const [after, fields] of cases)
       expect(changedFields(before, after), JSON.stringify(after)).to.deep.equal(fields);
@@ -109,6 +114,30 @@ describe("unlistedFields", () => {
     const fields = ["/kind", "/metadata/name", "/metadata/ownerReferences"];
     expect(unlistedFields(deployment, renamed, ["/kind", "/metadata", ""])).to.deep.equal(fields);
     expect(fields.every(isFixedField)).to.equal(true);
+    for (const name of [
+      "bunting.dev/injected",
+      "rollout.bunting.dev/x",
+      "openfeature.dev/enabled",
+      "app.kubernetes.io/managed-by",
+    ])
+      for (const map of [mapTexts, mapPodTexts])
+        for (const field of ["labels", "annotations"] as const) {
+          const marked = map(deployment, field, (texts) => ({ ...texts, [name]: "x" }));
+          for (const mutates of [undefined, [""]])
+            expect(unlistedFields(deployment, marked, mutates), name).to.have.length(1);
+        }
+    for (const name of ["notbunting.dev/x", "bunting.dev.example.com/x", "app.kubernetes.io/managed-by-us"])
+      expect(
+        unlistedFields(
+          deployment,
+          mapTexts(deployment, "labels", (texts) => ({ ...texts, [name]: "x" })),
+        ),
+      ).to.deep.equal([]);
+    const marked = mapTexts(deployment, "labels", (texts) => ({ ...texts, "bunting.dev/a": "1" }));
+    for (const labels of [null, [], "x"]) {
+      const bare = { ...marked, metadata: { ...marked.metadata, labels } };
+      expect(unlistedFields(marked, bare)).to.include("/metadata/labels/bunting.dev~1a");
+    }
     expect(isFixedField("/metadata/names")).to.equal(false);
   });
 });

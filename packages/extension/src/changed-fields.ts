@@ -8,6 +8,9 @@ import type { ExtensionObject } from "./extension-request.js";
  */
 export function changedFields(before: JsonValue, after: JsonValue): readonly string[] {
   if (isJsonObject(before) && isJsonObject(after)) return changedMembers(before, after);
+  // With an object, all that was in it went, or all that is in it came.
+  if (isJsonObject(before) || isJsonObject(after))
+    return [...new Set(["", ...memberPointers(before), ...memberPointers(after)])];
   if (!Array.isArray(before) || !Array.isArray(after)) return isDeepStrictEqual(before, after) ? [] : [""];
   const [old, now] = [before, after] as readonly (readonly JsonValue[])[];
   if (old === undefined || now === undefined || now.length < old.length) return [""];
@@ -20,9 +23,10 @@ export function changedFields(before: JsonValue, after: JsonValue): readonly str
 function changedMembers(before: JsonObject, after: JsonObject): readonly string[] {
   const names = new Set([...Object.keys(before), ...Object.keys(after)]);
   return [...names].flatMap((name) => {
-    const [old, now] = [before[name], after[name]];
-    const isThere = old !== undefined && now !== undefined;
-    if (!isThere) return old === now ? [] : below(name, memberPointers(old ?? now));
+    // A name such as `constructor` is there by inheritance.
+    const [old, now] = [before, after].map((each) => (Object.hasOwn(each, name) ? each[name] : undefined));
+    if (old === undefined || now === undefined)
+      return old === now ? [] : below(name, memberPointers(old ?? now));
     return below(name, changedFields(old, now));
   });
 }
@@ -42,7 +46,7 @@ export function pointerStep(name: string): string {
   return name.replaceAll("~", "~0").replaceAll("/", "~1");
 }
 
-/** What no extension may change, whatever its Extension lists: which object it is, and whose. */
+/** What no extension may change, whatever its Extension lists: which object it is, and whose. `ownNames` belong to it. */
 const fixed = [
   "/apiVersion",
   "/kind",
@@ -55,6 +59,10 @@ const fixed = [
   "/metadata/finalizers",
   "/metadata/managedFields",
 ];
+
+/** Labels and annotations by which the operator, its policies and its webhooks know what they have made. */
+const ownNames =
+  /^(\/spec\/template)?\/metadata\/(labels|annotations)\/(([\w-]+\.)*(bunting|openfeature)\.dev~1|app\.kubernetes\.io~1managed-by$)/;
 
 /** What an extension may change if its Extension lists nothing: labels, annotations and resources, of the object and of the Pods that it makes. */
 const byDefault: readonly RegExp[] = [
@@ -75,14 +83,12 @@ export function unlistedFields(
     mutates === undefined
       ? byDefault.some((pattern) => pattern.test(field))
       : mutates.some((pointer) => isAt(field, pointer));
-  return changedFields(before, after).filter(
-    (field) => fixed.some((pointer) => isAt(field, pointer)) || !isListed(field),
-  );
+  return changedFields(before, after).filter((field) => isFixedField(field) || !isListed(field));
 }
 
 /** True if no Extension may list the field. */
 export function isFixedField(field: string): boolean {
-  return fixed.some((pointer) => isAt(field, pointer));
+  return ownNames.test(field) || fixed.some((pointer) => isAt(field, pointer));
 }
 
 function isAt(field: string, pointer: string): boolean {

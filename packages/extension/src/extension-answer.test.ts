@@ -66,6 +66,17 @@ describe("readAnswer", () => {
       expect(answer(200, body).kind, body).to.equal("failed");
   });
 
+  it("takes a 200 with labels or annotations that are no texts for a failure", () => {
+    for (const field of ["labels", "annotations"])
+      for (const texts of [null, [], "x", { a: 1 }, { a: null }]) {
+        const wrong = { ...object, metadata: { ...object.metadata, [field]: texts } };
+        expect(answer(200, JSON.stringify(wrong)), JSON.stringify(texts)).to.deep.equal({
+          kind: "failed",
+          reason: `it answered 200 with an object whose ${field} are no texts`,
+        });
+      }
+  });
+
   it("makes one short line of a reason", () => {
     const refused = answer(403, "\u001b[31mno\r\n\u202eway\u2028 out\u0000", "text/plain");
     expect(refused).to.deep.equal({ kind: "refused", reason: "[31mno way out" });

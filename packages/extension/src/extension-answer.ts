@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonValue } from "@bunting/protocol";
 import type { ExtensionHook, ExtensionObject } from "./extension-request.js";
-import { isExtensionObject, jsonOf } from "./json-of.js";
+import { isExtensionObject, isTexts, jsonOf } from "./json-of.js";
 
 /** What an extension answered. `failed` is no answer: what follows is for the failurePolicy of the Extension to say. */
 export type ExtensionAnswer =
@@ -56,7 +56,13 @@ function readObject({ body }: ExtensionResponse): ExtensionAnswer {
   if (object === undefined) return failed("it answered 200 with what is no JSON");
   if (!isExtensionObject(object))
     return failed("it answered 200 with what is no object: apiVersion, kind and metadata.name are texts");
-  return { kind: "replaced", object };
+  const field = (["labels", "annotations"] as const).find((each) => {
+    const texts = object.metadata[each];
+    return texts !== undefined && !isTexts(texts);
+  });
+  return field === undefined
+    ? { kind: "replaced", object }
+    : failed(`it answered 200 with an object whose ${field} are no texts`);
 }
 
 function readFindings({ body }: ExtensionResponse): ExtensionAnswer {

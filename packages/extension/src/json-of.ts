@@ -17,3 +17,8 @@ export function isExtensionObject(value: JsonValue | undefined): value is Extens
   const name = isJsonObject(metadata) ? metadata["name"] : undefined;
   return [apiVersion, kind, name].every((each) => typeof each === "string" && each !== "");
 }
+
+/** True for labels, annotations and the like. */
+export function isTexts(value: JsonValue): value is Readonly<Record<string, string>> {
+  return isJsonObject(value) && Object.values(value).every((each) => typeof each === "string");
+}

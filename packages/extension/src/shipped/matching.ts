@@ -1,3 +1,4 @@
+import { isTexts } from "../json-of.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "@bunting/protocol";
 import { extensionTargets, type ExtensionRequest, type ExtensionTarget } from "../extension-request.js";
 
@@ -53,8 +54,4 @@ export function problemOfMatching(rule: JsonObject): string | undefined {
 
 function isListOfTexts(value: JsonValue): boolean {
   return Array.isArray(value) && value.every((each) => typeof each === "string");
-}
-
-export function isTexts(value: JsonValue): value is Readonly<Record<string, string>> {
-  return isJsonObject(value) && Object.values(value).every((each) => typeof each === "string");
 }
