@@ -1,8 +1,8 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "@bunting/protocol";
 import type { ExtensionObject } from "../extension-request.js";
 import type { PreCreateHook } from "../hooks.js";
-import { mapPodTexts, mapTexts } from "../pod-parts.js";
 import { isTexts } from "../json-of.js";
+import { mapPodTexts, mapTexts } from "../pod-parts.js";
 import { matches, matchingFields, problemOfMatching, type Matching } from "./matching.js";
 
 /** Annotations and labels that objects get unless they have them. */

@@ -1,6 +1,6 @@
-import { isTexts } from "../json-of.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "@bunting/protocol";
 import { extensionTargets, type ExtensionRequest, type ExtensionTarget } from "../extension-request.js";
+import { isTexts } from "../json-of.js";
 
 /** Which objects a rule is for: those to which all that it names applies. */
 export interface Matching {
