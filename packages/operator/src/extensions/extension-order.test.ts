@@ -66,7 +66,7 @@ describe("the order of Extensions", () => {
         for (const [index, one] of order.entries())
           for (const earlier of order.slice(0, index)) expect(isBefore(one, earlier)).to.equal(false);
       }),
-      { seed: 11, numRuns: 2_000 },
+      { seed: 11, numRuns: 500 },
     );
   });
 
@@ -83,18 +83,18 @@ describe("the order of Extensions", () => {
           }
         }
       }),
-      { seed: 12, numRuns: 2_000 },
+      { seed: 12, numRuns: 500 },
     );
   });
 
   it("has all of them, once, in whatever order they are given", () => {
     fc.assert(
-      fc.property(any, fc.infiniteStream(fc.nat(5)), (extensions) => {
+      fc.property(any, (extensions) => {
         const there = extensions.map(({ name: each }) => each).sort();
         expect(names(extensions).toSorted()).to.deep.equal(there);
         expect(names(extensions.toReversed())).to.deep.equal(names(extensions));
       }),
-      { seed: 13, numRuns: 2_000 },
+      { seed: 13, numRuns: 500 },
     );
   });
 
@@ -105,7 +105,7 @@ describe("the order of Extensions", () => {
         expect(names(more).filter((each) => each !== "z")).to.deep.equal(names(extensions));
         expect(extensionOrder(more).cycles).to.deep.equal(extensionOrder(extensions).cycles);
       }),
-      { seed: 14, numRuns: 2_000 },
+      { seed: 14, numRuns: 500 },
     );
   });
 
@@ -113,13 +113,13 @@ describe("the order of Extensions", () => {
     fc.assert(
       fc.property(any, any, (extensions, [added]) => {
         fc.pre(added !== undefined && !extensions.some(({ name: each }) => each === added.name));
-        const young = { ...(added ?? extension("z")), createdMs: 9 };
+        const young = { ...added, createdMs: 9 };
         const before = extensionOrder(extensions).cycles;
         const after = new Map(extensionOrder([...extensions, young]).cycles);
         after.delete(young.name);
         for (const of of before.keys()) expect(after.has(of)).to.equal(true);
       }),
-      { seed: 15, numRuns: 2_000 },
+      { seed: 15, numRuns: 500 },
     );
   });
 });
