@@ -31,6 +31,7 @@ const stages = {
     "desired",
     "upgrade",
     "push",
+    "extensions",
     "certificates",
     "admission",
     "controllers",

@@ -1,0 +1,150 @@
+import { randomUUID } from "node:crypto";
+import {
+  maxExtensionBytes,
+  readAnswer,
+  type ExtensionAnswer,
+  type ExtensionRequest,
+} from "@bunting/extension";
+import { OutboundClient, type AllowedHost, type OutboundAnswer } from "@bunting/outbound";
+import { CodedError, type Clock } from "@bunting/runtime";
+import type { Extension } from "../api/extension.js";
+import { AnswerCache, questionKey } from "./answer-cache.js";
+import { extensionAddress } from "./extension-address.js";
+import { timeoutMsOf } from "./extension-timeout.js";
+
+export interface ExtensionCallerOptions {
+  /** Hosts that a `url` may name. */
+  readonly hosts: readonly AllowedHost[];
+  /** The operator's token with the audience of extensions; undefined if it has none. */
+  readonly token: () => Promise<string | undefined>;
+  readonly clock: Clock;
+  /** Hears of each call: how it ended, and how long it took. */
+  readonly onCalled?: (extension: string, answer: ExtensionAnswer["kind"], ms: number) => void;
+}
+
+/** What is asked; the caller gives it the number of the call. */
+export type ExtensionQuestion = Omit<ExtensionRequest, "uid">;
+
+/** Connections that can't be opened are tried again so many times, within the time that there is. */
+const retries = 2;
+/** Levels of objects and lists in an answer. */
+const maxDepth = 100;
+/** An extension that has failed is not asked for that long: hundreds of namespaces may wait for it, each for its whole timeout. */
+export const failedPauseMs = 10_000;
+
+interface Asked {
+  readonly version: string;
+  readonly url: string;
+  readonly client: OutboundClient;
+  failed?: { readonly answer: ExtensionAnswer; readonly untilMs: number };
+}
+
+/** Asks extensions, each over one connection, and never the same twice within ten minutes. Whatever is wrong with one is an answer of the kind `failed`. */
+export class ExtensionCaller {
+  readonly #options: ExtensionCallerOptions;
+  readonly #answers: AnswerCache;
+  /** By the names of Extensions. */
+  readonly #asked = new Map<string, Asked>();
+
+  constructor(options: ExtensionCallerOptions) {
+    this.#options = options;
+    this.#answers = new AnswerCache(options.clock);
+  }
+
+  /** Ends the connections of all Extensions but these. */
+  keep(names: ReadonlySet<string>): void {
+    for (const [name, { client }] of this.#asked) {
+      if (names.has(name)) continue;
+      client.close();
+      this.#asked.delete(name);
+    }
+  }
+
+  /** @throws the reason of the signal alone */
+  async ask(
+    extension: Extension,
+    question: ExtensionQuestion,
+    signal: AbortSignal,
+  ): Promise<ExtensionAnswer> {
+    const { clock, onCalled } = this.#options;
+    const asked = this.#askedOf(extension);
+    const key = questionKey(asked.version, question);
+    const known = this.#answers.get(key);
+    if (known !== undefined) return known;
+    const startMs = clock.monotonicMs();
+    if (asked.failed !== undefined && startMs < asked.failed.untilMs) return asked.failed.answer;
+    const answer = await this.#call(asked, question, timeoutMsOf(extension.spec), signal);
+    const endMs = clock.monotonicMs();
+    onCalled?.(extension.metadata.name, answer.kind, endMs - startMs);
+    if (answer.kind === "failed") asked.failed = { answer, untilMs: endMs + failedPauseMs };
+    else {
+      delete asked.failed;
+      this.#answers.set(key, answer);
+    }
+    return answer;
+  }
+
+  #askedOf({ metadata, spec }: Extension): Asked {
+    const { name, uid = "", generation = 0 } = metadata;
+    const version = `${name} ${uid} ${generation}`;
+    const before = this.#asked.get(name);
+    if (before?.version === version) return before;
+    before?.client.close();
+    const { url, guard } = extensionAddress(spec, this.#options.hosts);
+    const client = new OutboundClient({ guard, ca: spec.caBundle, clock: this.#options.clock });
+    const asked = { version, url, client };
+    this.#asked.set(name, asked);
+    return asked;
+  }
+
+  async #call(
+    { client, url }: Asked,
+    question: ExtensionQuestion,
+    timeoutMs: number,
+    signal: AbortSignal,
+  ): Promise<ExtensionAnswer> {
+    const body = JSON.stringify({ uid: randomUUID(), ...question });
+    if (Buffer.byteLength(body) > maxExtensionBytes)
+      return failed(
+        `the object has more than ${maxExtensionBytes / 1_000_000} MB, and is sent to no extension`,
+      );
+    const untilMs = this.#options.clock.monotonicMs() + timeoutMs;
+    for (let left = retries; ; left--) {
+      const leftMs = untilMs - this.#options.clock.monotonicMs();
+      try {
+        const limits = { bytes: maxExtensionBytes, depth: maxDepth, timeoutMs: leftMs };
+        const headers = await this.#headers();
+        const request = { url, method: "POST", headers, body, limits } as const;
+        return answerOf(question, await client.request(request, signal));
+      } catch (error) {
+        signal.throwIfAborted();
+        const isUnreachable = error instanceof CodedError && error.code === "unreachable";
+        const isOver = this.#options.clock.monotonicMs() >= untilMs;
+        if (!isUnreachable || left === 0 || isOver) return failed(sentenceOf(error));
+      }
+    }
+  }
+
+  async #headers(): Promise<Readonly<Record<string, string>>> {
+    const token = await this.#options.token();
+    return {
+      "content-type": "application/json",
+      ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+    };
+  }
+}
+
+function answerOf({ hook }: ExtensionQuestion, { status, headers, body }: OutboundAnswer): ExtensionAnswer {
+  const contentType = headers["content-type"] ?? "";
+  return readAnswer(hook, { status, contentType, body: body.toString() });
+}
+
+function sentenceOf(error: unknown): string {
+  if (error instanceof CodedError && error.code === "too_large")
+    return `its answer has more than ${maxExtensionBytes / 1_000_000} MB`;
+  return (error as Error).message;
+}
+
+function failed(reason: string): ExtensionAnswer {
+  return { kind: "failed", reason };
+}

@@ -1,0 +1,125 @@
+import {
+  unlistedFields,
+  type ExtensionAnswer,
+  type ExtensionObject,
+  type ExtensionOperation,
+  type ExtensionNamespace,
+  type ExtensionTarget,
+  configurationAnnotation,
+} from "@bunting/extension";
+import type { JsonValue } from "@bunting/protocol";
+import type { Extension } from "../api/extension.js";
+import { selects } from "../upgrade/selects.js";
+import type { ExtensionQuestion } from "./extension-caller.js";
+
+/** An object that is about to be made, or changed. */
+export interface PreCreateObject {
+  readonly target: ExtensionTarget;
+  readonly operation: ExtensionOperation;
+  readonly namespace: ExtensionNamespace;
+  readonly object: ExtensionObject;
+  /** Of what the object is made of; those of its namespace count where these have none. */
+  readonly annotations: Readonly<Record<string, string>>;
+}
+
+/** What extensions made of an object. */
+export type PreCreateOutcome =
+  | {
+      readonly kind: "made";
+      readonly object: ExtensionObject;
+      /** What extensions did not do that were asked, and what nobody read. */
+      readonly remarks: readonly ExtensionRemark[];
+    }
+  /** An extension refuses it. */
+  | { readonly kind: "refused"; readonly extension: string; readonly reason: string }
+  /** An extension has failed without which nothing may be made: what was made before stays. */
+  | { readonly kind: "withheld"; readonly extension: string; readonly reason: string };
+
+export interface ExtensionRemark {
+  readonly extension: string;
+  readonly message: string;
+}
+
+/** As ExtensionCaller has it. */
+export type AskExtension = (
+  extension: Extension,
+  question: ExtensionQuestion,
+  signal: AbortSignal,
+) => Promise<ExtensionAnswer>;
+
+/** Asks the extensions for the object one after the other, each about what those before it have made of it. */
+export async function preCreate(
+  extensions: readonly Extension[],
+  asked: PreCreateObject,
+  ask: AskExtension,
+  signal: AbortSignal,
+): Promise<PreCreateOutcome> {
+  let { object } = asked;
+  const remarks: ExtensionRemark[] = [];
+  for (const extension of extensions) {
+    const { name } = extension.metadata;
+    if (!isAskedFor(extension, asked)) continue;
+    const answer = await answerOf(extension, { ...asked, object }, ask, signal);
+    switch (answer.kind) {
+      case "replaced":
+        ({ object } = answer);
+        break;
+      case "refused":
+        return { kind: "refused", extension: name, reason: answer.reason };
+      case "failed":
+        if (extension.spec.failurePolicy === "Fail")
+          return { kind: "withheld", extension: name, reason: answer.reason };
+        remarks.push({ extension: name, message: answer.reason });
+        break;
+      default:
+    }
+  }
+  return { kind: "made", object, remarks };
+}
+
+/** True if the extension is asked about objects of this kind in this namespace. */
+export function isAskedFor(
+  { spec }: Extension,
+  { target, namespace }: Pick<PreCreateObject, "target" | "namespace">,
+): boolean {
+  return (
+    spec.hooks.includes("pre-create") &&
+    spec.objects.includes(target) &&
+    selects(spec.namespaceSelector ?? {}, namespace.labels)
+  );
+}
+
+async function answerOf(
+  extension: Extension,
+  { target, operation, namespace, object, annotations }: PreCreateObject,
+  ask: AskExtension,
+  signal: AbortSignal,
+): Promise<ExtensionAnswer> {
+  const annotation = configurationAnnotation(extension.metadata.name);
+  const configuration = parsed(annotations[annotation] ?? namespace.annotations[annotation]);
+  if (configuration === "invalid")
+    return { kind: "refused", reason: `the annotation ${annotation} is no JSON` };
+  const question = { hook: "pre-create", target, operation, dryRun: false, namespace, object } as const;
+  const withConfiguration = configuration === undefined ? {} : { configuration: configuration.value };
+  const answer = await ask(extension, { ...question, ...withConfiguration }, signal);
+  if (answer.kind !== "replaced") return answer;
+  const unlisted = unlistedFields(object, answer.object, extension.spec.mutates);
+  if (unlisted.length === 0) return answer;
+  const more = unlisted.length > maxNamed ? `, and ${unlisted.length - maxNamed} more` : "";
+  const fields = unlisted.slice(0, maxNamed).join(", ");
+  return {
+    kind: "failed",
+    reason: `it changes what its Extension does not list in mutates: ${fields}${more}`,
+  };
+}
+
+const maxNamed = 5;
+
+function parsed(text: string | undefined): { readonly value: JsonValue } | "invalid" | undefined {
+  if (text === undefined) return undefined;
+  try {
+    return { value: JSON.parse(text) as JsonValue };
+  } catch {
+    return "invalid";
+  }
+}
