@@ -1,0 +1,96 @@
+import type { ExtensionObject, SidecarObject } from "@bunting/extension";
+import type { ResourceRequirements } from "@bunting/featureflags/resources";
+import { isJsonObject, type JsonObject, type JsonValue } from "@bunting/protocol";
+import type { InjectionEntry } from "../api/injection.js";
+import type { Container } from "../api/pod-manifest.js";
+import { withDigest } from "../desired/entry-digest.js";
+import { imageRevision } from "../desired/image-reference.js";
+import { sidecarResources } from "../desired/sidecar-resources.js";
+
+export type ExtendedEntry =
+  | {
+      readonly kind: "entry";
+      readonly entry: InjectionEntry;
+      /** What of its resources had to be mended, so that Pods with it are not refused. */
+      readonly remarks: readonly string[];
+    }
+  /** Pods could not have what extensions have made. */
+  | { readonly kind: "unusable"; readonly reason: string };
+
+/** What extensions are asked about an entry: the object of the target Sidecar. */
+export function sidecarOf(
+  text: string,
+  namespace: string,
+  { container, annotations }: InjectionEntry,
+): SidecarObject {
+  return {
+    apiVersion: "bunting.dev/v1alpha1",
+    kind: "Sidecar",
+    metadata: { name: text, namespace, annotations },
+    // Through JSON, which leaves out what is undefined.
+    spec: JSON.parse(JSON.stringify(container === undefined ? {} : { container })) as JsonObject,
+  };
+}
+
+/** The entry with what extensions have made of its object; an equal one if they have changed nothing of it. */
+export function extendedEntry(before: InjectionEntry, { metadata, spec }: ExtensionObject): ExtendedEntry {
+  const annotations = metadata["annotations"] ?? {};
+  if (!isTexts(annotations)) return unusable("an annotation of a Pod is a text; one is not");
+  const others = Object.keys(metadata).find((name) => !knownMetadata.has(name));
+  if (others !== undefined) return unusable(`a Sidecar has no metadata.${others}, and Pods would not get it`);
+  if (!isJsonObject(spec)) return unusable("a Sidecar has a spec; there is none");
+  const { container, ...more } = spec;
+  const [unknown] = Object.keys(more);
+  if (unknown !== undefined) return unusable(`a Sidecar has no spec.${unknown}, and Pods would not get it`);
+  const { digest: _digest, guaranteed: _guaranteed, container: old, ...rest } = before;
+  if (old === undefined || container === undefined) {
+    if ((old === undefined) !== (container === undefined))
+      return unusable("a container is neither added to a Sidecar nor taken from it");
+    return { kind: "entry", entry: withDigest({ ...rest, annotations }), remarks: [] };
+  }
+  const problem = containerProblem(container, old);
+  if (problem !== undefined) return unusable(problem);
+  const made = container as unknown as Container;
+  const resources = sidecarResources(made.resources as ResourceRequirements | undefined, {});
+  const entry = withDigest({
+    ...rest,
+    revision: made.image === old.image ? rest.revision : imageRevision(made.image),
+    container: { ...made, resources: resources.resources },
+    guaranteed: { ...made, resources: resources.guaranteed },
+    annotations,
+  });
+  return { kind: "entry", entry, remarks: resources.problems.map(({ message }) => message) };
+}
+
+const knownMetadata: ReadonlySet<string> = new Set(["name", "namespace", "annotations"]);
+
+/** Why Pods with the container would be refused, as far as that can be told without an API server. */
+function containerProblem(container: JsonValue, { name }: Container): string | undefined {
+  if (!isJsonObject(container)) return "spec.container is an object; it is not";
+  if (container["name"] !== name) return `the container of a Sidecar is called ${name}`;
+  const { image, resources = {} } = container;
+  if (typeof image !== "string" || image === "") return "the container of a Sidecar has an image";
+  const list = lists.find((each) => !Array.isArray(container[each] ?? []));
+  if (list !== undefined) return `spec.container.${list} is a list; it is not`;
+  const areQuantities =
+    isJsonObject(resources) &&
+    ["requests", "limits"].every((each) => isQuantities(resources[each] ?? {})) &&
+    Array.isArray(resources["claims"] ?? []);
+  return areQuantities ? undefined : "spec.container.resources has requests and limits, such as memory: 64Mi";
+}
+
+const lists = ["args", "command", "env", "envFrom", "ports", "volumeMounts"];
+
+function isTexts(value: JsonValue): value is Readonly<Record<string, string>> {
+  return isJsonObject(value) && Object.values(value).every((each) => typeof each === "string");
+}
+
+function isQuantities(value: JsonValue): boolean {
+  return (
+    isJsonObject(value) && Object.values(value).every((each) => ["string", "number"].includes(typeof each))
+  );
+}
+
+function unusable(reason: string): ExtendedEntry {
+  return { kind: "unusable", reason };
+}
