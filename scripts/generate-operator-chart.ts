@@ -33,6 +33,7 @@ const notInChart = [
   "webhook-cert-name",
   "webhook-cert-key",
   "webhook-ca-name",
+  "extension-token-file",
   "config",
   "kubeconfig",
   "kube-context",

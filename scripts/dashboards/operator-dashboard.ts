@@ -148,6 +148,29 @@ export const operatorDashboard: Dashboard = {
       ],
     },
     {
+      title: "Extensions",
+      panels: [
+        {
+          title: "Calls",
+          description: "Of extensions, by what they answered.",
+          unit: "reqps",
+          queries: [perSecond("bunting_operator_extension_calls_total", "answer", "{{answer}}")],
+        },
+        {
+          title: "Failing extensions",
+          description: "1 for an extension that does not answer, or answers what it may not.",
+          unit: "short",
+          red: 1,
+          queries: [
+            {
+              expr: `max by (extension) (${series("bunting_operator_extension_failing")})`,
+              legend: "{{extension}}",
+            },
+          ],
+        },
+      ],
+    },
+    {
       title: "Webhooks",
       panels: [
         {

@@ -112,12 +112,14 @@ describe("Injections on a real API server", function () {
     });
     const { client } = connected;
     const controller = new InjectionController({
-      client: {
-        get: (...args) => client.get(...args),
-        delete: (...args) => client.delete(...args),
-        apply: (...args) => beforeWrite().then(() => client.apply(...args)),
+      cluster: {
+        client: {
+          get: (...args) => client.get(...args),
+          delete: (...args) => client.delete(...args),
+          apply: (...args) => beforeWrite().then(() => client.apply(...args)),
+        },
+        watches,
       },
-      watches,
       sources,
       seen,
       context,

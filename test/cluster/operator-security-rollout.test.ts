@@ -107,7 +107,8 @@ describe("the security of the operator's proxy, switched on and off again while 
         events: world.events,
         use: new ProxyUse("always"),
         owner: () => Promise.resolve(undefined),
-        onState: () => undefined,
+        injections: { proxyEntered: () => undefined },
+        extensions: { applier: (applier) => applier, listen: () => () => undefined },
       },
     );
     security.maps.asks(namespace, true);

@@ -105,6 +105,7 @@ describe("the Helm chart", () => {
       "ClusterRole bunting-proxy",
       "ClusterRoleBinding bunting-proxy",
       "CustomResourceDefinition agentrollouts.bunting.dev",
+      "CustomResourceDefinition extensions.bunting.dev",
       "CustomResourceDefinition featureflags.core.openfeature.dev",
       "CustomResourceDefinition featureflagsources.core.openfeature.dev",
       "CustomResourceDefinition flagds.core.openfeature.dev",

@@ -105,6 +105,14 @@ const cases: Readonly<Record<string, AlertCase>> = {
       "Agents complain of the newest version of the FeatureFlag shop/checkout. Those of its wave keep what they have of it, and all others keep the version before.",
     never: { [`bunting_operator_flag_rollout_halted{${replica}, flag="shop/checkout"}`]: "0x90" },
   },
+  BuntingExtensionFailing: {
+    series: { [`bunting_operator_extension_failing{${replica}, extension="qos"}`]: "_x10 1x79" },
+    firesAtMinute: 16,
+    quietAtMinute: 14,
+    description:
+      "The Extension qos does not answer, or answers what it may not. With failurePolicy Fail, nothing that it is asked about is made or changed meanwhile.",
+    never: { [`bunting_operator_extension_failing{${replica}, extension="qos"}`]: "0x10 1x3 0x75" },
+  },
 };
 
 describe("the alerts on the operator", () => {

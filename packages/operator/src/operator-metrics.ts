@@ -5,6 +5,7 @@ import { certificateMetrics } from "./certificates/certificate-metrics.js";
 import { agentRolloutMetrics } from "./controllers/agent-rollout/agent-rollout-metrics.js";
 import { applyMetrics } from "./controllers/apply/apply-metrics.js";
 import { controllerMetrics } from "./controllers/controller-metrics.js";
+import { extensionMetrics } from "./controllers/extensions/extension-metrics.js";
 import { flagRolloutMetrics } from "./controllers/push/flag-rollout-metrics.js";
 import { missedPodsMetrics } from "./controllers/pods/missed-pods-metrics.js";
 import { processOfOperatorMetrics } from "./process-of-operator-metrics.js";
@@ -28,6 +29,7 @@ export function operatorMetrics(registry?: Registry) {
     ...missedPodsMetrics.create(registry),
     ...agentRolloutMetrics.create(registry),
     ...flagRolloutMetrics.create(registry),
+    ...extensionMetrics.create(registry),
     tls: tlsMetrics("bunting_operator_webhook").create(registry),
   };
 }

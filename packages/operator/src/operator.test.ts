@@ -260,6 +260,28 @@ const rows: { readonly [Name in keyof OperatorOptions]: Row | "read before" | "i
     ],
     as: [1, 1, true],
   },
+  extensions: {
+    value: true,
+    reaches: (made) => [
+      made.all("ClusterExtensions").length,
+      made.all("extendedLookup").length,
+      made.all("ExtendingApplier").map(({ given }) => given[1].target),
+      made.one("featureFlagWebhook").given[0].comments !== undefined,
+      made.one("InjectionController").given[0].extensions !== undefined,
+    ],
+    as: [1, 1, ["Proxy"], true, true],
+  },
+  extensionHosts: {
+    value: ["hooks.example.com"],
+    with: { extensions: true },
+    reaches: (made) => made.all("ExtensionCaller").map(({ given }) => given[0].hosts.map(({ name }) => name)),
+    as: [["hooks.example.com"], ["hooks.example.com"]],
+  },
+  extensionTokenFile: {
+    value: "/token",
+    with: { extensions: true },
+    reaches: (made) => made.one("extensionToken").given[0],
+  },
   flagsValidation: {
     value: false,
     reaches: (made) => [paths(made), made.all("FeatureFlagStatus")],

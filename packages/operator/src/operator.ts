@@ -21,6 +21,7 @@ import { certificatesOf } from "./wiring/certificates.js";
 import { compiledInjections } from "./wiring/compiled-injections.js";
 import { countedAgents } from "./wiring/counted-agents.js";
 import { deployedProxy } from "./wiring/deployed-proxy.js";
+import { extensionsOf } from "./wiring/extensions.js";
 import { featureFlagChecks } from "./wiring/feature-flag-checks.js";
 import { flagds } from "./wiring/flagds.js";
 import { inlineFlags } from "./wiring/inline-flags.js";
@@ -57,19 +58,17 @@ export async function createOperator(
   processMetrics(registry);
   const context = { clock, logger, metrics: operatorMetrics(registry) };
   const { wiring, unread } = await watchedCluster(options, parts, context);
-  const { cluster } = wiring;
+  const { cluster, instance } = wiring;
   const events = new parts.EventRecorder({
-    client: cluster.client,
-    controller: "bunting.dev/operator",
-    instance: wiring.instance,
-    context,
+    ...{ client: cluster.client, controller: "bunting.dev/operator", instance, context },
     onDropped: () => context.metrics.eventDropped(),
   });
   const owner = ownDeploymentOf(wiring);
   const certificates = certificatesOf(wiring);
   const use = new parts.ProxyUse(options.proxy);
   const security = proxySecurity(wiring, events);
-  const injections = compiledInjections(wiring, { use, security });
+  const extensions = extensionsOf(wiring, events);
+  const injections = compiledInjections(wiring, { use, security, extensions });
   const calls = webhookCalls(wiring, certificates);
   const { sources, lookup } = injections;
   const levelOfNamespace = (namespace: string): string | undefined => sources.validationOf(namespace);
@@ -79,14 +78,14 @@ export async function createOperator(
   const restarts = rollouts(wiring, { events, sources });
   const upgrades = agentRollouts(wiring, { events, proxies: counted.proxies });
   const inline = inlineFlags(wiring, { events });
-  const agents = flagds(wiring, { events, sources });
-  const proxy = deployedProxy(wiring, { events, use, security, owner, onState: injections.proxyEntered });
-  const webhooks = admissionPort(wiring, { lookup, levelOfNamespace, certificates, keys: calls.keys });
+  const agents = flagds(wiring, { events, sources, extensions });
+  const proxy = deployedProxy(wiring, { events, use, security, owner, extensions, injections });
+  const webhooks = admissionPort(wiring, { lookup, levelOfNamespace, certificates, calls, extensions });
   const readiness = new OperatorReadiness(
     [
       { what: () => "the certificate of the webhooks", isMet: webhooks.hasCertificate },
       { what: () => "the key of the webhooks", isMet: () => calls.keys.lastItems.length > 0 },
-      { what: () => `the ${sources.unread.join(", ")}`, isMet: () => sources.hasSynced },
+      { what: () => `the ${injections.unread().join(", ")}`, isMet: () => injections.unread().length === 0 },
     ],
     () => unread.remarks(),
   );
@@ -98,6 +97,7 @@ export async function createOperator(
       runnableComponent(each, "are there before the first call of a webhook, and until after the last"),
     ),
     injections.everywhere,
+    ...extensions.everywhere,
     webhooks.component,
     runnableComponent(
       leadership(wiring, {
@@ -109,6 +109,7 @@ export async function createOperator(
           shared: () =>
             [
               calls.alone,
+              extensions.leading,
               injections.leading,
               pods,
               restarts,

@@ -10,6 +10,7 @@ import {
   toggle,
   type OptionsOf,
 } from "@bunting/runtime";
+import { extensionsOptionTable } from "./extension-options.js";
 import { flagdOptionTable } from "./flagd-options.js";
 import { ignoredOptionTable } from "./ignored-options.js";
 import { inProcessOptionTable } from "./in-process-options.js";
@@ -95,6 +96,7 @@ export const operatorOptionTable = {
   ...sidecarOptionTable,
   ...inProcessOptionTable,
   ...flagdOptionTable,
+  ...extensionsOptionTable,
   ...optionGroup("Pods", {
     missingSource: option({
       type: choice("admit", "refuse"),

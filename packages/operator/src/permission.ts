@@ -34,6 +34,13 @@ export const withFlagds = { option: "flagd", is: ["true"] } as const;
 export const withAgentRollouts = { option: "agent-rollouts", is: ["true"] } as const;
 /** AgentRollouts are of no namespace, and so there are none for an operator of some namespaces. */
 export const ofAgentRollouts = { serving: "all", onlyIf: withAgentRollouts } as const;
+/** Likewise. */
+export const ofExtensions = {
+  scope: "cluster",
+  serving: "all",
+  apiGroup: "bunting.dev",
+  onlyIf: { option: "extensions", is: ["true"] },
+} as const;
 export const ofInlineFlags = {
   scope: "served",
   onlyIf: { option: "inline-flags", is: ["true"] },

@@ -6,6 +6,7 @@ import {
 } from "./api/webhooks.js";
 import {
   ofAgentRollouts,
+  ofExtensions,
   ofInlineFlags,
   withChecks,
   withAgents,
@@ -129,6 +130,18 @@ export const permissions: readonly Permission[] = Object.freeze([
     resources: ["poddisruptionbudgets"],
     verbs: ["list", "watch"],
     why: "takes no more Pods at a time than these allow",
+  },
+  {
+    ...ofExtensions,
+    resources: ["extensions"],
+    verbs: ["list", "watch"],
+    why: "reads which extensions are asked",
+  },
+  {
+    ...ofExtensions,
+    resources: ["extensions/status"],
+    verbs: ["patch"],
+    why: "says in their status how they do",
   },
   {
     scope: "served",

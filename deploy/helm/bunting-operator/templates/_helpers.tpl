@@ -99,6 +99,9 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- $_ := set $own "certificates" .Values.certificates.mode -}}
 {{- $_ := set $own "webhook-cert-path" "/etc/bunting/webhook" -}}
 {{- end -}}
+{{- if eq (toString .Values.options.extensions) "true" -}}
+{{- $_ := set $own "extension-token-file" "/var/run/secrets/bunting-extension/token" -}}
+{{- end -}}
 {{- merge $own .Values.options | toJson -}}
 {{- end -}}
 
@@ -142,6 +145,9 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- if .Values.watchNamespaces -}}
 {{- if eq (toString (get .Values.options "agent-rollouts")) "true" -}}
 {{- fail "watchNamespaces: options.agent-rollouts obeys objects of the whole cluster, which an operator of some namespaces may not read: leave one of them out" -}}
+{{- end -}}
+{{- if eq (toString .Values.options.extensions) "true" -}}
+{{- fail "watchNamespaces: options.extensions obeys objects of the whole cluster, which an operator of some namespaces may not read: leave one of them out" -}}
 {{- end -}}
 {{- if .Values.rbac.keepStockBinding -}}
 {{- fail "watchNamespaces: rbac.keepStockBinding keeps rights in the whole cluster: take the open-feature-operator over in all namespaces first, and name some when no Pod needs that binding" -}}

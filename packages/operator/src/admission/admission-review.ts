@@ -11,6 +11,8 @@ export interface AdmissionRequest {
   readonly namespace: string;
   /** Set for requests of a subresource, such as `status`. */
   readonly subResource: string;
+  /** True if nothing is stored, whatever the answer. */
+  readonly dryRun: boolean;
   /** Undefined for deletions. */
   readonly object: JsonObject | undefined;
   /** The object as it is stored, for updates and deletions. */
@@ -58,6 +60,7 @@ function readRequest(request: JsonObject): AdmissionRequest | MalformedReview {
     kind: { group: textOf(kind["group"]), version: textOf(kind["version"]), kind: textOf(kind["kind"]) },
     namespace: textOf(request["namespace"]),
     subResource: textOf(request["subResource"]),
+    dryRun: request["dryRun"] === true,
     object: isObject(object) ? object : undefined,
     oldObject: isObject(oldObject) ? oldObject : undefined,
   };

@@ -110,6 +110,7 @@ describe("reviewSource", () => {
       operation: oldSpec === undefined ? "CREATE" : "UPDATE",
       namespace: "shop",
       subResource: "",
+      dryRun: false,
       object: { spec },
       oldObject: oldSpec === undefined ? undefined : { spec: oldSpec },
     });

@@ -59,6 +59,7 @@ describe("podWebhook", () => {
         operation: "CREATE",
         namespace: "shop",
         subResource: "",
+        dryRun: false,
       },
       ...{ object, oldObject: undefined, ...other },
     };

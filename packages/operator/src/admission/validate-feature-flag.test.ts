@@ -46,6 +46,7 @@ describe("featureFlagWebhook", () => {
         operation: oldObject === undefined ? "CREATE" : "UPDATE",
         namespace: "shop",
         subResource: "",
+        dryRun: false,
         object,
         oldObject,
       },
@@ -136,7 +137,7 @@ describe("featureFlagWebhook", () => {
           object: featureFlag(bad),
           oldObject: undefined,
         },
-        ...{ operation: "CREATE", subResource: "" },
+        ...{ operation: "CREATE", subResource: "", dryRun: false },
       },
       systemClock.monotonicMs() - 1_000,
     );
@@ -162,7 +163,7 @@ describe("featureFlagWebhook", () => {
         object: featureFlag(bad),
         oldObject: undefined,
       },
-      ...{ operation: "UPDATE", subResource: "" },
+      ...{ operation: "UPDATE", subResource: "", dryRun: false },
     };
     expect((await webhook.review({ ...request, subResource: "status" }, 0)).isAllowed).to.equal(true);
     expect((await webhook.review({ ...request, operation: "DELETE" }, 0)).isAllowed).to.equal(true);

@@ -2,6 +2,7 @@ import { checkingFeatureFlag, type CheckOptions, type Finding } from "@bunting/f
 import { isJsonObject, type DocumentWork, type JsonObject } from "@bunting/protocol";
 import type { Clock } from "@bunting/runtime";
 import { buntingAnnotations } from "../api/names.js";
+import type { FlagComments } from "../extensions/lint-flags.js";
 import { admitted, type AdmissionAnswer, type AdmissionRefusal } from "./admission-answer.js";
 import type { Webhook } from "./admission-handler.js";
 import type { AdmissionRequest } from "./admission-review.js";
@@ -16,6 +17,8 @@ export interface FeatureFlagWebhookOptions {
   /** The annotation `bunting.dev/validation` of a namespace, from memory. */
   readonly levelOfNamespace: (namespace: string) => string | undefined;
   readonly clock: Pick<Clock, "monotonicMs">;
+  /** What extensions have to say, by `untilMs` of the clock; absent: none is asked. */
+  readonly comments?: ((request: AdmissionRequest, untilMs: number) => Promise<FlagComments>) | undefined;
 }
 
 /** The API server waits for three seconds, and this process may be busy with others. */
@@ -50,12 +53,17 @@ async function reviewFeatureFlag(
   const work = checking(object, oldObject, (finding) => isRefused(finding, level), options);
   const checked = await workUntil(work, untilMs, clock);
   if (checked === undefined) return { isAllowed: true, warnings: [...first, notInTime] };
-  const { refused, others } = checked;
-  const warnings = [...first, ...others.map(sentenceOf)];
+  const comments = (await options.comments?.(request, untilMs)) ?? noComments;
+  const unwanted = comments.findings.filter((finding) => isRefused(finding, level));
+  const refused = [...checked.refused, ...unwanted];
+  const others = [...checked.others, ...comments.findings.filter((finding) => !unwanted.includes(finding))];
+  const warnings = [...first, ...others.map(sentenceOf), ...comments.remarks];
   return refused.length === 0
     ? { isAllowed: true, warnings }
     : { isAllowed: false, warnings, refusal: refusalOf(refused) };
 }
+
+const noComments: FlagComments = { findings: [], remarks: [] };
 
 const notInTime =
   "there are too many flags to check them in a second: they are checked afterwards, and the condition Accepted will say what is wrong";

@@ -6,7 +6,7 @@ import { buntingAnnotations } from "../api/names.js";
  * What is refused of a FeatureFlag, by the annotation `bunting.dev/validation` of it or of its namespace:
  *
  * - `strict`: every error that the checks find;
- * - `errors`: those with which flags are not served as their author means, whatever the context of an evaluation;
+ * - `errors`: those with which flags are not served as their author means, whatever the context of an evaluation, and those of extensions;
  * - `warn`: nothing.
  */
 export type ValidationLevel = "strict" | "errors" | "warn";
@@ -19,6 +19,7 @@ const refusedByErrors: ReadonlySet<FindingKind> = new Set<FindingKind>([
   "flag",
   "unknown-operator",
   "unknown-variant",
+  "extension",
 ]);
 
 const levels: ReadonlySet<string> = new Set<ValidationLevel>(["strict", "errors", "warn"]);

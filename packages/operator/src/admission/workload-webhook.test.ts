@@ -30,7 +30,7 @@ describe("workloadWebhook", () => {
     return webhook.review(
       {
         ...{ uid: "1", kind: { group, version: "v1", kind }, operation, namespace: "shop", subResource: "" },
-        ...{ object, oldObject },
+        ...{ object, oldObject, dryRun: false },
       },
       systemClock.monotonicMs(),
     );

@@ -12,6 +12,9 @@ export interface Injection {
 /** The name of the only Injection of a namespace. */
 export const injectionName = "bunting";
 
+/** A label of Injections about whose entries extensions were asked. */
+export const extendedLabel = "bunting.dev/extended";
+
 export const injectionType = { group: "bunting.dev", version: "v1alpha1", plural: "injections" } as const;
 
 /** The form of the entries. The policy skips an Injection of another format, and the webhook injects instead. */
@@ -26,6 +29,8 @@ export interface InjectionSpec {
   readonly sources: Readonly<Record<string, InjectionEntry>>;
   /** By the text of the annotation `openfeature.dev/inprocessconfiguration`. */
   readonly inProcess?: Readonly<Record<string, InjectionEntry>>;
+  /** Texts of both lists that an extension refuses, and why: Pods with them get nothing. */
+  readonly refused?: Readonly<Record<"sources" | "inProcess", Readonly<Record<string, string>>>>;
 }
 
 /**

@@ -1,5 +1,11 @@
 import type { InProcessConfiguration } from "@bunting/featureflags/resources";
-import { injectionFormat, injectionName, type Injection, type InjectionEntry } from "../api/injection.js";
+import {
+  injectionFormat,
+  injectionName,
+  type Injection,
+  type InjectionEntry,
+  type InjectionSpec,
+} from "../api/injection.js";
 import { planInProcess, type InProcessRules } from "../sources/in-process-plan.js";
 import {
   planSources,
@@ -43,11 +49,15 @@ export interface TextOutcome {
   readonly plan: SourcePlan | undefined;
   /** Why it is refused, or what of it is not served. */
   readonly problems: readonly SourceProblem[];
+  /** Why an extension refuses it. Whoever reads the Injection has to know: what can be compiled without extensions is not to be given either. */
+  readonly refusal?: string;
 }
 
 export interface CompiledInjection {
-  /** Undefined if no text has an entry. */
+  /** Undefined if no text has an entry, and none is refused by an extension. */
   readonly injection: Injection | undefined;
+  /** True if extensions were asked about its entries. */
+  readonly isExtended?: boolean;
   readonly sources: ReadonlyMap<string, TextOutcome>;
   readonly inProcess: ReadonlyMap<string, TextOutcome>;
 }
@@ -62,12 +72,23 @@ const maxTried = 400;
 /** Nor are further ones if what was compiled is so large by then, whether it fits or not: nothing else runs meanwhile. */
 const maxCompiledBytes = 4 * maxBytes;
 
+/** Compiles what Pods of a namespace get for a text. */
+export type CompileText = (
+  list: "sources" | "inProcess",
+  text: string,
+  inputs: InjectionInputs,
+) => TextOutcome;
+
 /** Compiles what Pods of a namespace get. Texts for which there is no room are left to the webhook. */
-export function compileInjection(inputs: InjectionInputs, texts: InjectionTexts): CompiledInjection {
+export function compileInjection(
+  inputs: InjectionInputs,
+  texts: InjectionTexts,
+  compileText: CompileText = compileByList,
+): CompiledInjection {
   const work = { tries: maxTried, bytes: maxCompiledBytes };
   const room = { texts: maxTexts, bytes: maxBytes };
   const offeredRoom = { ...maxOffered };
-  const compile = (list: "sources" | "inProcess", outcomeOf: (text: string) => TextOutcome) => {
+  const compile = (list: "sources" | "inProcess") => {
     const roomsOf = (text: string): readonly Room[] =>
       texts.offered?.[list].has(text) === true ? [room, offeredRoom] : [room];
     const tried = (text: string): TextOutcome => {
@@ -75,21 +96,31 @@ export function compileInjection(inputs: InjectionInputs, texts: InjectionTexts)
       const unkept = unkeptProblem(list, text, inputs);
       if (unkept !== undefined) return refused([unkept]);
       return work.tries-- > 0 && work.bytes > 0
-        ? fitted(text, outcomeOf(text), roomsOf(text), work)
+        ? fitted(text, compileText(list, text, inputs), roomsOf(text), work)
         : refused([tooLarge]);
     };
     return new Map([...new Set(texts[list])].map((text) => [text, tried(text)]));
   };
-  const sources = compile("sources", (text) => compileSources(text, inputs));
-  const inProcess = compile("inProcess", (text) => compileInProcess(text, inputs));
+  const sources = compile("sources");
+  const inProcess = compile("inProcess");
+  const refusals = refusalsOf({ sources, inProcess });
   const injection: Injection = {
     apiVersion: "bunting.dev/v1alpha1",
     kind: "Injection",
     metadata: { name: injectionName, namespace: inputs.namespace.name },
-    spec: { format: injectionFormat, sources: entriesOf(sources), inProcess: entriesOf(inProcess) },
+    spec: {
+      format: injectionFormat,
+      sources: entriesOf(sources),
+      inProcess: entriesOf(inProcess),
+      ...(refusals === undefined ? {} : { refused: refusals }),
+    },
   };
-  const isEmpty = room.texts === maxTexts;
+  const isEmpty = room.texts === maxTexts && refusals === undefined;
   return { injection: isEmpty ? undefined : injection, sources, inProcess };
+}
+
+function compileByList(...[list, text, inputs]: Parameters<CompileText>): TextOutcome {
+  return list === "sources" ? compileSources(text, inputs) : compileInProcess(text, inputs);
 }
 
 /** What Pods with this text of `openfeature.dev/featureflagsource` get. */
@@ -161,4 +192,21 @@ function entriesOf(outcomes: ReadonlyMap<string, TextOutcome>): Readonly<Record<
     entry === undefined ? [] : [[text, entry] as const],
   );
   return Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+/** Of so many texts it is kept that an extension refuses them. */
+const maxRefused = 200;
+
+function refusalsOf(
+  outcomes: Readonly<Record<"sources" | "inProcess", ReadonlyMap<string, TextOutcome>>>,
+): InjectionSpec["refused"] {
+  const of = (list: "sources" | "inProcess"): Readonly<Record<string, string>> =>
+    Object.fromEntries(
+      [...outcomes[list]]
+        .flatMap(([text, { refusal }]) => (refusal === undefined ? [] : [[text, refusal] as const]))
+        .slice(0, maxRefused)
+        .sort(([a], [b]) => (a < b ? -1 : 1)),
+    );
+  const refused = { sources: of("sources"), inProcess: of("inProcess") };
+  return Object.values(refused).every((texts) => Object.keys(texts).length === 0) ? undefined : refused;
 }

@@ -2,29 +2,29 @@ import { expect } from "chai";
 import type { ExtensionObject } from "@bunting/extension";
 import type { InjectionEntry } from "../api/injection.js";
 import { withDigest } from "../desired/entry-digest.js";
-import { extendedEntry, sidecarOf } from "./extended-entry.js";
+import { extendedEntry, sidecarObject } from "./extended-entry.js";
 
 const resources = { requests: { cpu: "20m", memory: "32Mi" }, limits: { memory: "64Mi" } };
 const container = { name: "flagd", image: "agent:1", args: ["start"], env: [], resources } as const;
 const both = { cpu: "20m", memory: "64Mi" };
-const entry: InjectionEntry = withDigest({
+const common = {
   origin: "0123456789abcdef",
   revision: "1",
-  container,
-  guaranteed: { ...container, resources: { requests: both, limits: both } },
   volumes: [],
   env: [],
   mounts: [],
   imagePullSecrets: [],
   annotations: { "example.com/a": "1" },
-});
-const { container: _container, guaranteed: _guaranteed, ...inProcess } = entry;
+};
+const guaranteed = { ...container, resources: { requests: both, limits: both } };
+const entry: InjectionEntry = withDigest({ ...common, container, guaranteed });
+const ofInProcess = withDigest(common);
 
 describe("extendedEntry", () => {
-  const sidecar = sidecarOf("storefront", "shop", entry);
+  const sidecar = sidecarObject("storefront", "shop", entry);
 
   function withContainer(changes: object): ExtensionObject {
-    return { ...sidecar, spec: { container: { ...container, ...changes } } } as ExtensionObject;
+    return { ...sidecar, spec: { container: { ...container, ...changes } } };
   }
 
   function extended(object: ExtensionObject, before = entry): InjectionEntry {
@@ -40,8 +40,7 @@ describe("extendedEntry", () => {
 
   it("is the same entry for the object that was asked about", () => {
     expect(extended(sidecar)).to.deep.equal(entry);
-    const ofInProcess = withDigest((({ digest: _digest, ...rest }) => rest)(inProcess));
-    expect(extended(sidecarOf("config", "shop", ofInProcess), ofInProcess)).to.deep.equal(ofInProcess);
+    expect(extended(sidecarObject("config", "shop", ofInProcess), ofInProcess)).to.deep.equal(ofInProcess);
   });
 
   it("has the new resources, also for Pods of the class Guaranteed, and another digest", () => {
@@ -77,7 +76,7 @@ describe("extendedEntry", () => {
     expect(reason({ ...sidecar, metadata: { ...metadata, labels: {} } })).to.contain("no metadata.labels");
     expect(reason({ ...sidecar, metadata: { ...metadata, annotations: { a: 1 } } })).to.contain("is a text");
     expect(reason({ ...sidecar, spec: {} })).to.contain("neither added");
-    expect(reason(sidecar, inProcess)).to.contain("neither added");
+    expect(reason(sidecar, ofInProcess)).to.contain("neither added");
     expect(reason({ ...sidecar, spec: { container: [] } })).to.contain("is an object");
     expect(reason(withContainer({ name: "other" }))).to.contain("is called flagd");
     expect(reason(withContainer({ image: "" }))).to.contain("has an image");

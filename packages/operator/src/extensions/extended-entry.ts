@@ -1,5 +1,4 @@
 import type { ExtensionObject, SidecarObject } from "@bunting/extension";
-import type { ResourceRequirements } from "@bunting/featureflags/resources";
 import { isJsonObject, type JsonObject, type JsonValue } from "@bunting/protocol";
 import type { InjectionEntry } from "../api/injection.js";
 import type { Container } from "../api/pod-manifest.js";
@@ -18,7 +17,7 @@ export type ExtendedEntry =
   | { readonly kind: "unusable"; readonly reason: string };
 
 /** What extensions are asked about an entry: the object of the target Sidecar. */
-export function sidecarOf(
+export function sidecarObject(
   text: string,
   namespace: string,
   { container, annotations }: InjectionEntry,
@@ -42,7 +41,8 @@ export function extendedEntry(before: InjectionEntry, { metadata, spec }: Extens
   const { container, ...more } = spec;
   const [unknown] = Object.keys(more);
   if (unknown !== undefined) return unusable(`a Sidecar has no spec.${unknown}, and Pods would not get it`);
-  const { digest: _digest, guaranteed: _guaranteed, container: old, ...rest } = before;
+  const { container: old } = before;
+  const rest = unmade(before);
   if (old === undefined || container === undefined) {
     if ((old === undefined) !== (container === undefined))
       return unusable("a container is neither added to a Sidecar nor taken from it");
@@ -51,15 +51,22 @@ export function extendedEntry(before: InjectionEntry, { metadata, spec }: Extens
   const problem = containerProblem(container, old);
   if (problem !== undefined) return unusable(problem);
   const made = container as unknown as Container;
-  const resources = sidecarResources(made.resources as ResourceRequirements | undefined, {});
+  const resources = sidecarResources(made.resources, {});
   const entry = withDigest({
     ...rest,
-    revision: made.image === old.image ? rest.revision : imageRevision(made.image),
+    revision: made.image === old.image ? rest.revision : imageRevision(made.image ?? ""),
     container: { ...made, resources: resources.resources },
     guaranteed: { ...made, resources: resources.guaranteed },
     annotations,
   });
   return { kind: "entry", entry, remarks: resources.problems.map(({ message }) => message) };
+}
+
+/** The entry without what is made of what extensions answer. */
+function unmade(entry: InjectionEntry): Omit<InjectionEntry, "digest" | "container" | "guaranteed"> {
+  const made = new Set(["digest", "container", "guaranteed"]);
+  const fields = Object.entries(entry).filter(([name]) => !made.has(name));
+  return Object.fromEntries(fields) as unknown as ReturnType<typeof unmade>;
 }
 
 const knownMetadata: ReadonlySet<string> = new Set(["name", "namespace", "annotations"]);

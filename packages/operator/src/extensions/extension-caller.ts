@@ -6,7 +6,7 @@ import {
   type ExtensionRequest,
 } from "@bunting/extension";
 import { OutboundClient, type AllowedHost, type OutboundAnswer } from "@bunting/outbound";
-import { CodedError, type Clock } from "@bunting/runtime";
+import { CodedError, Semaphore, type Clock } from "@bunting/runtime";
 import type { Extension } from "../api/extension.js";
 import { AnswerCache, questionKey } from "./answer-cache.js";
 import { extensionAddress } from "./extension-address.js";
@@ -36,6 +36,7 @@ interface Asked {
   readonly version: string;
   readonly url: string;
   readonly client: OutboundClient;
+  readonly turns: Semaphore;
   failed?: { readonly answer: ExtensionAnswer; readonly untilMs: number };
 }
 
@@ -71,17 +72,23 @@ export class ExtensionCaller {
     const key = questionKey(asked.version, question);
     const known = this.#answers.get(key);
     if (known !== undefined) return known;
-    const startMs = clock.monotonicMs();
-    if (asked.failed !== undefined && startMs < asked.failed.untilMs) return asked.failed.answer;
-    const answer = await this.#call(asked, question, timeoutMsOf(extension.spec), signal);
-    const endMs = clock.monotonicMs();
-    onCalled?.(extension.metadata.name, answer.kind, endMs - startMs);
-    if (answer.kind === "failed") asked.failed = { answer, untilMs: endMs + failedPauseMs };
-    else {
-      delete asked.failed;
-      this.#answers.set(key, answer);
-    }
-    return answer;
+    // There is one connection: the time of a call begins with its turn.
+    return asked.turns.run(async () => {
+      const { failed } = asked;
+      const startMs = clock.monotonicMs();
+      if (failed !== undefined && startMs < failed.untilMs) return failed.answer;
+      const kept = this.#answers.get(key);
+      if (kept !== undefined) return kept;
+      const answer = await this.#call(asked, question, timeoutMsOf(extension.spec), signal);
+      const endMs = clock.monotonicMs();
+      onCalled?.(extension.metadata.name, answer.kind, endMs - startMs);
+      if (answer.kind === "failed") asked.failed = { answer, untilMs: endMs + failedPauseMs };
+      else {
+        delete asked.failed;
+        this.#answers.set(key, answer);
+      }
+      return answer;
+    }, signal);
   }
 
   #askedOf({ metadata, spec }: Extension): Asked {
@@ -92,7 +99,7 @@ export class ExtensionCaller {
     before?.client.close();
     const { url, guard } = extensionAddress(spec, this.#options.hosts);
     const client = new OutboundClient({ guard, ca: spec.caBundle, clock: this.#options.clock });
-    const asked = { version, url, client };
+    const asked = { version, url, client, turns: new Semaphore(1) };
     this.#asked.set(name, asked);
     return asked;
   }

@@ -29,9 +29,11 @@ describe("preCreate", () => {
     return preCreate(
       extensions.map(([extension]) => extension),
       { ...object, namespace, ...changes },
-      ({ metadata: { name } }, question) => {
-        asked.push(name);
-        return Promise.resolve(hooks.get(name)?.(question) ?? { kind: "unchanged" });
+      {
+        ask: ({ metadata: { name } }, question) => {
+          asked.push(name);
+          return Promise.resolve(hooks.get(name)?.(question) ?? { kind: "unchanged" });
+        },
       },
       never,
     );

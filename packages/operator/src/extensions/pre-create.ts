@@ -5,12 +5,11 @@ import {
   type ExtensionOperation,
   type ExtensionNamespace,
   type ExtensionTarget,
-  configurationAnnotation,
 } from "@bunting/extension";
-import type { JsonValue } from "@bunting/protocol";
 import type { Extension } from "../api/extension.js";
 import { selects } from "../upgrade/selects.js";
-import type { ExtensionQuestion } from "./extension-caller.js";
+import { configurationFor } from "./configuration-for.js";
+import type { ExtensionPeers } from "./extension-peers.js";
 
 /** An object that is about to be made, or changed. */
 export interface PreCreateObject {
@@ -20,6 +19,8 @@ export interface PreCreateObject {
   readonly object: ExtensionObject;
   /** Of what the object is made of; those of its namespace count where these have none. */
   readonly annotations: Readonly<Record<string, string>>;
+  /** Why an object could not be made as an extension has it; undefined if it could. Absent: API servers see to that. */
+  readonly problemOf?: (object: ExtensionObject) => string | undefined;
 }
 
 /** What extensions made of an object. */
@@ -40,18 +41,11 @@ export interface ExtensionRemark {
   readonly message: string;
 }
 
-/** As ExtensionCaller has it. */
-export type AskExtension = (
-  extension: Extension,
-  question: ExtensionQuestion,
-  signal: AbortSignal,
-) => Promise<ExtensionAnswer>;
-
 /** Asks the extensions for the object one after the other, each about what those before it have made of it. */
 export async function preCreate(
   extensions: readonly Extension[],
   asked: PreCreateObject,
-  ask: AskExtension,
+  peers: ExtensionPeers,
   signal: AbortSignal,
 ): Promise<PreCreateOutcome> {
   let { object } = asked;
@@ -59,7 +53,8 @@ export async function preCreate(
   for (const extension of extensions) {
     const { name } = extension.metadata;
     if (!isAskedFor(extension, asked)) continue;
-    const answer = await answerOf(extension, { ...asked, object }, ask, signal);
+    const answer = await answerOf(extension, { ...asked, object }, peers, signal);
+    peers.heard?.(name, answer);
     switch (answer.kind) {
       case "replaced":
         ({ object } = answer);
@@ -91,20 +86,28 @@ export function isAskedFor(
 
 async function answerOf(
   extension: Extension,
-  { target, operation, namespace, object, annotations }: PreCreateObject,
-  ask: AskExtension,
+  { target, operation, namespace, object, annotations, problemOf }: PreCreateObject,
+  peers: ExtensionPeers,
   signal: AbortSignal,
 ): Promise<ExtensionAnswer> {
-  const annotation = configurationAnnotation(extension.metadata.name);
-  const configuration = parsed(annotations[annotation] ?? namespace.annotations[annotation]);
-  if (configuration === "invalid")
-    return { kind: "refused", reason: `the annotation ${annotation} is no JSON` };
-  const question = { hook: "pre-create", target, operation, dryRun: false, namespace, object } as const;
-  const withConfiguration = configuration === undefined ? {} : { configuration: configuration.value };
-  const answer = await ask(extension, { ...question, ...withConfiguration }, signal);
+  const configured = configurationFor(extension.metadata.name, annotations, namespace);
+  if ("problem" in configured) return { kind: "refused", reason: configured.problem };
+  const question = {
+    hook: "pre-create",
+    target,
+    operation,
+    dryRun: false,
+    namespace,
+    object,
+    ...configured,
+  } as const;
+  const answer = await peers.ask(extension, question, signal);
   if (answer.kind !== "replaced") return answer;
   const unlisted = unlistedFields(object, answer.object, extension.spec.mutates);
-  if (unlisted.length === 0) return answer;
+  if (unlisted.length === 0) {
+    const problem = problemOf?.(answer.object);
+    return problem === undefined ? answer : { kind: "failed", reason: problem };
+  }
   const more = unlisted.length > maxNamed ? `, and ${unlisted.length - maxNamed} more` : "";
   const fields = unlisted.slice(0, maxNamed).join(", ");
   return {
@@ -114,12 +117,3 @@ async function answerOf(
 }
 
 const maxNamed = 5;
-
-function parsed(text: string | undefined): { readonly value: JsonValue } | "invalid" | undefined {
-  if (text === undefined) return undefined;
-  try {
-    return { value: JSON.parse(text) as JsonValue };
-  } catch {
-    return "invalid";
-  }
-}

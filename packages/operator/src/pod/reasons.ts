@@ -20,4 +20,8 @@ export const notInjectedReasons = Object.freeze({
   NotShared:
     "the Pod names an object of another namespace that is not shared with this one: its annotation bunting.dev/readers must name this namespace",
   InvalidSource: "the FeatureFlagSource or InProcessConfiguration is not accepted: its conditions say why",
+  RefusedByExtension:
+    "an extension of the cluster refuses what the Pod would get: the conditions of what it names say why",
+  NotExtended:
+    "an extension without which nothing is made has not answered yet about what the Pod would get: the status of the Extension says how it does",
 } as const satisfies Readonly<Record<string, string>>);

@@ -23,7 +23,13 @@ export type SourceProblemReason =
   /** Served although the owner of another namespace has not shared it. */
   | "CrossNamespaceLegacy"
   /** The namespace has more, or larger, entries than an object can hold. */
-  | "TooLarge";
+  | "TooLarge"
+  /** An extension refuses it. */
+  | "RefusedByExtension"
+  /** An extension has failed without which nothing new is made. */
+  | "ExtensionFailed"
+  /** A configuration for an extension that does not exist. */
+  | "UnknownExtension";
 
 export interface SourceProblem {
   readonly reason: SourceProblemReason;

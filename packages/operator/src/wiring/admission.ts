@@ -4,18 +4,19 @@ import type { AdmissionServer } from "../admission/admission-server.js";
 import type { EntryLookup } from "../admission/entry-lookup.js";
 import { featureFlagSourceWebhook } from "../admission/validate-feature-flag-source.js";
 import { webhookPaths } from "../api/webhooks.js";
-import type { SecretWatch } from "../certificates/secret-watch.js";
 import type { ServingCertificates } from "../certificates/serving-certificates.js";
-import type { WebhookKey } from "../certificates/webhook-keys.js";
 import { OperatorError } from "../operator-error.js";
+import type { Extensions } from "./extensions.js";
 import type { OperatorWiring } from "./operator-parts.js";
+import type { WebhookCalls } from "./webhook-calls.js";
 
 export interface AdmissionParts {
   readonly certificates: ServingCertificates;
-  readonly keys: SecretWatch<WebhookKey>;
+  readonly calls: Pick<WebhookCalls, "keys">;
   readonly lookup: EntryLookup;
   /** The annotation `bunting.dev/validation` of a namespace. */
   readonly levelOfNamespace: (namespace: string) => string | undefined;
+  readonly extensions: Pick<Extensions, "comments">;
 }
 
 /** What the API server stores in one object. */
@@ -30,14 +31,15 @@ export interface AdmissionPort {
 /** The port of the webhooks, on every replica. */
 export function admissionPort(
   wiring: OperatorWiring,
-  { certificates, keys, lookup, levelOfNamespace }: AdmissionParts,
+  { certificates, calls, lookup, levelOfNamespace, extensions }: AdmissionParts,
 ): AdmissionPort {
   const { options, parts, context } = wiring;
   const { clock, logger, metrics } = context;
   const { missingSource } = options;
+  const { comments } = extensions;
   const pods = (isRequired: boolean): Webhook =>
     parts.podWebhook({ lookup, isRequired, missingSource, metrics });
-  const flags = parts.featureFlagWebhook({ maxDocumentBytes, levelOfNamespace, clock });
+  const flags = parts.featureFlagWebhook({ maxDocumentBytes, levelOfNamespace, clock, comments });
   const webhooks = new Map([
     [webhookPaths.pod, pods(false)],
     [webhookPaths.requiredPod, pods(true)],
@@ -58,7 +60,7 @@ export function admissionPort(
   ]);
   const handler = new parts.AdmissionHandler({
     webhooks,
-    keys: () => keys.lastItems.map(({ key }) => key),
+    keys: () => calls.keys.lastItems.map(({ key }) => key),
     context,
     log: new RateLimitedLog(logger, clock),
   });

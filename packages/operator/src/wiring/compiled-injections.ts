@@ -8,6 +8,7 @@ import type { ProxyState } from "../controllers/proxy/proxy-state.js";
 import type { ProxyUse } from "../controllers/proxy/proxy-use.js";
 import { sidecarSettings, sourceSettings } from "../settings.js";
 import { version } from "../version.js";
+import type { Extensions } from "./extensions.js";
 import type { OperatorWiring } from "./operator-parts.js";
 import type { ProxySecurity } from "./proxy-security.js";
 
@@ -17,6 +18,8 @@ export interface CompiledInjections {
   /** Counts Pods. */
   readonly usage: SourceUsage;
   readonly lookup: EntryLookup;
+  /** What of all that the lookup needs has not been read yet. */
+  readonly unread: () => readonly string[];
   /** The state of the proxy has changed. */
   readonly proxyEntered: (state: ProxyState) => void;
   /** What runs on every replica. */
@@ -28,7 +31,11 @@ export interface CompiledInjections {
 /** FeatureFlagSources and InProcessConfigurations: what Pods get of them, and what has to be there for that. */
 export function compiledInjections(
   wiring: OperatorWiring,
-  { use, security }: { readonly use: ProxyUse; readonly security: ProxySecurity },
+  {
+    use,
+    security,
+    extensions,
+  }: { readonly use: ProxyUse; readonly security: ProxySecurity; readonly extensions: Extensions },
 ): CompiledInjections {
   const { options, parts, context, cluster, watches, served } = wiring;
   const { client } = cluster;
@@ -63,12 +70,17 @@ export function compiledInjections(
       security.maps.complete();
     },
   };
-  const controller = new parts.InjectionController({ client, watches, sources, seen, context, news });
+  const controller = new parts.InjectionController({
+    ...{ sources, seen, context, news },
+    cluster: { client, watches },
+    extensions: extensions.injections,
+  });
   return {
     sources,
     seen,
     usage,
-    lookup: parts.compilingLookup(sources),
+    unread: () => [...sources.unread, ...extensions.unread()],
+    lookup: extensions.lookup(parts.compilingLookup(sources)),
     proxyEntered: (state) => proxyReady.entered(state),
     everywhere: runnableComponent(
       sources,

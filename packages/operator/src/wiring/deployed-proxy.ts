@@ -1,9 +1,10 @@
 import type { EventRecorder, OwnerReference } from "@bunting/kube";
 import { runnableComponent, type Component } from "@bunting/runtime";
-import type { ProxyState } from "../controllers/proxy/proxy-state.js";
 import type { ProxyUse } from "../controllers/proxy/proxy-use.js";
 import { proxySettings } from "../settings.js";
 import { version } from "../version.js";
+import type { CompiledInjections } from "./compiled-injections.js";
+import type { Extensions } from "./extensions.js";
 import type { OperatorWiring } from "./operator-parts.js";
 import type { ProxySecurity } from "./proxy-security.js";
 
@@ -11,10 +12,11 @@ export interface DeployedProxyParts {
   readonly events: EventRecorder;
   readonly use: ProxyUse;
   readonly security: Pick<ProxySecurity, "access" | "onAccess">;
+  readonly extensions: Pick<Extensions, "applier" | "listen">;
   /** The operator's own Deployment; undefined if there is none. */
   readonly owner: (signal: AbortSignal) => Promise<OwnerReference | undefined>;
-  /** Called when the state of the proxy has changed. */
-  readonly onState: (state: ProxyState) => void;
+  /** Hears of the state of the proxy. */
+  readonly injections: Pick<CompiledInjections, "proxyEntered">;
 }
 
 /** The proxy: what the leader runs to deploy it, in the order of the start. */
@@ -24,9 +26,10 @@ export function deployedProxy(
 ): () => readonly Component[] {
   const { options, parts, context, cluster, watches } = wiring;
   const { client } = cluster;
-  const { events, owner, use, security, onState } = deployed;
+  const { events, owner, use, security, extensions, injections } = deployed;
   const settings = proxySettings(options, version);
-  const applier = new parts.Applier({ client, drift: options.drift, metrics: context.metrics });
+  const plain = new parts.Applier({ client, drift: options.drift, metrics: context.metrics });
+  const applier = extensions.applier(plain, { target: "Proxy", annotations: {} });
   const subscribers = new parts.ProxySubscribers(client, settings, context);
   const controller = new parts.ProxyController({
     settings,
@@ -34,9 +37,12 @@ export function deployedProxy(
     cluster: { client, applier, events, owner, subscribers, access: security.access },
     context,
     lingerMs: options.proxyLinger,
-    onState,
+    onState: injections.proxyEntered,
   });
   security.onAccess(() => controller.changed());
+  extensions.listen((namespace) => {
+    if (namespace === options.namespace) controller.changed();
+  });
   return () => [
     ...parts
       .proxyWatches(watches, options.namespace, () => controller.changed())

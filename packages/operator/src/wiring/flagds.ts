@@ -3,12 +3,21 @@ import { runnableComponent, type Component } from "@bunting/runtime";
 import type { FlagdSources } from "../controllers/flagd/flagd-controller.js";
 import { flagdSettings } from "../settings.js";
 import { version } from "../version.js";
+import type { Extensions } from "./extensions.js";
 import type { OperatorWiring } from "./operator-parts.js";
 
 /** The agents that stand by themselves, as the leader deploys them; without the option for them, it tells whoever asks for one. */
 export function flagds(
   wiring: OperatorWiring,
-  { events, sources }: { readonly events: EventRecorder; readonly sources: FlagdSources },
+  {
+    events,
+    sources,
+    extensions,
+  }: {
+    readonly events: EventRecorder;
+    readonly sources: FlagdSources;
+    readonly extensions: Pick<Extensions, "applier" | "listen">;
+  },
 ): () => readonly Component[] {
   const { options, parts, context, cluster, watches } = wiring;
   const { client } = cluster;
@@ -22,7 +31,11 @@ export function flagds(
     settings: flagdSettings(options, version),
     sources,
     watches,
-    cluster: { client, applier, events, discovery },
+    cluster: {
+      ...{ client, applier, events, discovery },
+      applierFor: (annotations) => extensions.applier(applier, { target: "Flagd", annotations }),
+    },
+    extensions,
     context,
   });
   return () => [runnableComponent(controller, "deploys Flagds of the sources that are known by then")];

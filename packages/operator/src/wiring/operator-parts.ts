@@ -23,6 +23,18 @@ import { ProxyAgents } from "../controllers/agents/proxy-agents.js";
 import { AgentRolloutController } from "../controllers/agent-rollout/agent-rollout-controller.js";
 import { Applier } from "../controllers/apply/applier.js";
 import { AccessController } from "../controllers/access/access-controller.js";
+import { ClusterExtensions } from "../controllers/extensions/cluster-extensions.js";
+import { ExtendedEntries } from "../controllers/extensions/extended-entries.js";
+import { ExtendedInjection } from "../controllers/extensions/extended-injection.js";
+import { extendedLookup } from "../controllers/extensions/extended-lookup.js";
+import { ExtendingApplier } from "../controllers/extensions/extending-applier.js";
+import { ExtensionHealth } from "../controllers/extensions/extension-health.js";
+import { ExtensionRetries } from "../controllers/extensions/extension-retries.js";
+import { extensionToken } from "../controllers/extensions/extension-token.js";
+import { ExtensionStatusController } from "../controllers/extensions/extension-status-controller.js";
+import { flagComments } from "../controllers/extensions/flag-comments.js";
+import { StoredInjections } from "../controllers/extensions/stored-injections.js";
+import { ExtensionCaller } from "../extensions/extension-caller.js";
 import { FeatureFlagStatus } from "../controllers/feature-flag-status.js";
 import { FlagdController } from "../controllers/flagd/flagd-controller.js";
 import { compilingLookup } from "../controllers/injection/compiling-lookup.js";
@@ -73,6 +85,18 @@ export const operatorParts = {
   SourceUsage,
   AccessController,
   compilingLookup,
+  ClusterExtensions,
+  ExtensionHealth,
+  ExtensionCaller,
+  ExtensionRetries,
+  extensionToken,
+  ExtendedEntries,
+  ExtendedInjection,
+  StoredInjections,
+  ExtensionStatusController,
+  ExtendingApplier,
+  extendedLookup,
+  flagComments,
   PodStream,
   MissedPods,
   RolloutOnChange,

@@ -48,6 +48,13 @@ export const definitions: Readonly<Record<string, DefinitionTable>> = {
       [["status"], ["conditions"]],
     ],
   },
+  "extensions.bunting.dev": {
+    version: "v1alpha1",
+    fields: [
+      [spec, ["hooks", "objects", "service", "url", "failurePolicy", "mutates"]],
+      [["status"], ["conditions", "order"]],
+    ],
+  },
   "injections.bunting.dev": { version: "v1alpha1", fields: [[[], ["spec"]]] },
 };
 

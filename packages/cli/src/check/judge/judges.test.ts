@@ -75,7 +75,7 @@ describe("judgeDefinitions", () => {
 
   it("finds nothing in ours", () => {
     const found = Object.entries(ours).map(([name, object]) => ({ name, object }));
-    expect(found).to.have.length(6);
+    expect(found).to.have.length(7);
     for (const operatedBy of ["bunting", "stock", "nobody"] as const)
       expect(judgeDefinitions({ phase: "installed", operatedBy, found })).to.deep.equal([]);
     expect(judgeDefinitions({ phase: "pre", operatedBy: "bunting", found })).to.deep.equal([]);

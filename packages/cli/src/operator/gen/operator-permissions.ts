@@ -228,6 +228,43 @@ export const operatorPermissions = [
     "why": "takes no more Pods at a time than these allow"
   },
   {
+    "scope": "cluster",
+    "serving": "all",
+    "apiGroup": "bunting.dev",
+    "onlyIf": {
+      "option": "extensions",
+      "is": [
+        "true"
+      ]
+    },
+    "resources": [
+      "extensions"
+    ],
+    "verbs": [
+      "list",
+      "watch"
+    ],
+    "why": "reads which extensions are asked"
+  },
+  {
+    "scope": "cluster",
+    "serving": "all",
+    "apiGroup": "bunting.dev",
+    "onlyIf": {
+      "option": "extensions",
+      "is": [
+        "true"
+      ]
+    },
+    "resources": [
+      "extensions/status"
+    ],
+    "verbs": [
+      "patch"
+    ],
+    "why": "says in their status how they do"
+  },
+  {
     "scope": "served",
     "apiGroup": "",
     "resources": [
@@ -988,6 +1025,12 @@ export const permissionOptions = {
   "flagd": {
     "env": [
       "BUNTING_FLAGD"
+    ],
+    "default": "false"
+  },
+  "extensions": {
+    "env": [
+      "BUNTING_EXTENSIONS"
     ],
     "default": "false"
   },

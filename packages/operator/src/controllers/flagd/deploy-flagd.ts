@@ -15,6 +15,8 @@ import type { FlagdOutcome, FlagdProblem } from "./flagd-outcome.js";
 export interface FlagdCluster {
   readonly client: Pick<RestClient, "apply" | "get">;
   readonly applier: Pick<Applier, "apply" | "remove">;
+  /** What applies the objects of a Flagd with these annotations; absent: `applier`. */
+  readonly applierFor?: (annotations: Readonly<Record<string, string>>) => Pick<Applier, "apply" | "remove">;
   readonly events: Pick<EventRecorder, "record">;
   readonly discovery: Pick<Discovery, "serves">;
 }
@@ -52,8 +54,9 @@ export async function deployFlagd(
   await removeUnwanted(objects, servesRoutes, cluster, signal);
   const problems: FlagdProblem[] = [...objects.problems];
   if (objects.route.isWanted && !servesRoutes) problems.push(routesNotServed);
+  const applier = cluster.applierFor?.(flagd.metadata.annotations ?? {}) ?? cluster.applier;
   const apply = async (object: DesiredObject): Promise<Applied> => {
-    const applied = await cluster.applier.apply(object, signal);
+    const applied = await applier.apply(object, signal);
     news.report(object, applied);
     return applied;
   };

@@ -2,6 +2,7 @@ import { openFeatureApiVersion } from "@bunting/featureflags/resources";
 import type { ClusterWatches, RunningInformer } from "@bunting/kube";
 import { aborted, isAborted, type Context, type Runnable, type WorkResult } from "@bunting/runtime";
 import type { FlagdSettings } from "../../desired/flagd/flagd-settings.js";
+import { OperatorError } from "../../operator-error.js";
 import { AppliedEvents } from "../apply/applied-events.js";
 import { Controller } from "../controller.js";
 import type { ControllerMetrics } from "../controller-metrics.js";
@@ -27,6 +28,8 @@ export interface FlagdControllerOptions {
   readonly sources: FlagdSources;
   readonly watches: ClusterWatches;
   readonly cluster: FlagdCluster;
+  /** Calls back with each namespace whose Flagds may have to change, because of extensions; absent: none is asked. */
+  readonly extensions?: { listen(listener: (namespace: string) => void): () => void };
   readonly context: Context<ControllerMetrics>;
 }
 
@@ -66,7 +69,7 @@ export class FlagdController implements Runnable {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const { sources, watches, cluster, context } = this.#options;
+    const { sources, watches, cluster, extensions, context } = this.#options;
     await Promise.race([sources.whenSynced, aborted(signal)]);
     if (isAborted(signal)) return;
     const onChange = (key: string): void => {
@@ -79,12 +82,17 @@ export class FlagdController implements Runnable {
     };
     const watched = { watches, discovery: cluster.discovery, context, onChange };
     this.#flagds = watchFlagds(watched);
-    const stop = sources.listen((namespace, by) => this.#sourceChanged(namespace, by));
+    const stops = [
+      sources.listen((namespace, by) => this.#sourceChanged(namespace, by)),
+      extensions?.listen((namespace) => this.#sourceChanged(namespace, namespace)),
+    ];
     await Promise.all([
       this.#flagds.run(signal),
       watchMadeObjects(watched, signal),
       this.#controller.run(signal),
-    ]).finally(stop);
+    ]).finally(() => {
+      for (const stop of stops) stop?.();
+    });
   }
 
   #sourceChanged(namespace: string, by: string): void {
@@ -109,7 +117,7 @@ export class FlagdController implements Runnable {
     } catch (error) {
       if (isAborted(signal)) throw error;
       const message = error instanceof Error ? error.message : String(error);
-      const problem = { reason: "ApplyFailed", message };
+      const problem = { reason: reasonOf(error), message };
       this.#report(flagd, problem);
       await this.#status.write(flagd, { kind: "refused", problem }, signal);
       throw error;
@@ -126,6 +134,12 @@ export class FlagdController implements Runnable {
       note: message,
     });
   }
+}
+
+function reasonOf(error: unknown): string {
+  const code = error instanceof OperatorError ? error.code : undefined;
+  if (code === "EXTENSION_REFUSED") return "RefusedByExtension";
+  return code === "EXTENSION_FAILED" ? "ExtensionFailed" : "ApplyFailed";
 }
 
 function problemsOf(outcome: FlagdOutcome): readonly FlagdProblem[] {

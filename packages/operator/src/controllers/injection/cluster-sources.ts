@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import { featureFlagSourceType, inProcessConfigurationType } from "@bunting/featureflags/resources";
 import type { ClusterWatches, Informer, KubeObject, RunningInformer } from "@bunting/kube";
 import { featureFlagType, parseReaders } from "@bunting/protocol";
@@ -6,6 +7,7 @@ import { namespaceType } from "../../api/core-types.js";
 import { buntingAnnotations } from "../../api/names.js";
 import type { InjectionInputs } from "../../desired/injection.js";
 import type { SecurityWatch } from "../security/security-watch.js";
+import { configurationsIn } from "../extensions/configurations-of.js";
 import { Dependents } from "./dependents.js";
 import { KeptSpecs } from "./kept-specs.js";
 import type { TextOrigins } from "./namespace-texts.js";
@@ -276,8 +278,13 @@ function isSameToPods(object: StoredObject, before: StoredObject): boolean {
     object.unkept === before.unkept &&
     uid === before.metadata.uid &&
     generation === before.metadata.generation &&
-    readersOf(object) === readersOf(before)
+    readersOf(object) === readersOf(before) &&
+    isDeepStrictEqual(configurationsOf(object), configurationsOf(before))
   );
+}
+
+function configurationsOf({ metadata }: StoredObject): Readonly<Record<string, string>> {
+  return configurationsIn(metadata.annotations);
 }
 
 function readersIn(object: KubeObject): ReadonlySet<string> {

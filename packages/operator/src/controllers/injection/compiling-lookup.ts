@@ -18,6 +18,9 @@ const reasons: Readonly<Record<SourceProblemReason, NotInjectedReason>> = {
   NoSources: "InvalidSource",
   CrossNamespaceLegacy: "InvalidSource",
   TooLarge: "InvalidSource",
+  RefusedByExtension: "RefusedByExtension",
+  ExtensionFailed: "NotExtended",
+  UnknownExtension: "InvalidSource",
 };
 
 /**

@@ -6,7 +6,7 @@ import {
   unlessNotFound,
 } from "@bunting/kube";
 import { aborted, isAborted, type Context, type Runnable, type WorkResult } from "@bunting/runtime";
-import { injectionName, injectionType, type Injection } from "../../api/injection.js";
+import { extendedLabel, injectionName, injectionType, type Injection } from "../../api/injection.js";
 import { accessNeeds, type AccessNeeds } from "../../desired/access.js";
 import {
   compileInjection,
@@ -15,6 +15,7 @@ import {
   type TextOutcome,
 } from "../../desired/injection.js";
 import type { SourcePlan } from "../../sources/source-plan.js";
+import type { PlainInjection } from "../extensions/extended-injection.js";
 import { fieldManager } from "../apply/managed-object.js";
 import { Controller } from "../controller.js";
 import type { ControllerMetrics } from "../controller-metrics.js";
@@ -25,12 +26,26 @@ import type { SeenTexts, TextList } from "./seen-texts.js";
 import { storedMetadata } from "./stored-objects.js";
 
 export interface InjectionControllerOptions {
-  readonly client: Pick<RestClient, "get" | "apply" | "delete">;
-  readonly watches: ClusterWatches;
+  readonly cluster: {
+    readonly client: Pick<RestClient, "get" | "apply" | "delete">;
+    readonly watches: ClusterWatches;
+  };
   readonly sources: ClusterSources;
   readonly seen: SeenTexts;
+  /** Absent: no extension is asked. */
+  readonly extensions?: InjectionExtensions | undefined;
   readonly context: Context<ControllerMetrics>;
   readonly news: CompileNews;
+}
+
+/** What extensions make of Injections. */
+export interface InjectionExtensions {
+  /** Resolves when it is known which there are. */
+  readonly whenSynced: Promise<void>;
+  /** Calls back with each namespace whose Injection may have to change, until the returned function is called. */
+  listen(listener: (namespace: string) => void): () => void;
+  /** Resolves to undefined while they are asked. */
+  of(plain: PlainInjection, signal: AbortSignal): Promise<CompiledInjection | undefined>;
 }
 
 /** Hears what was compiled. */
@@ -87,13 +102,13 @@ export class InjectionController implements Runnable {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const { sources, seen, watches, context } = this.#options;
+    const { sources, seen, extensions, cluster, context } = this.#options;
     // What this process has compiled when it led before, and others have removed since.
     const before = [...this.#written.keys()];
     this.#written.clear();
     this.#compiledMs.clear();
     this.#touched = new Date(context.clock.now()).toISOString();
-    const injections = watches.inform(
+    const injections = cluster.watches.inform(
       { type: injectionType, isMetadataOnly: true },
       {
         transform: storedMetadata,
@@ -104,11 +119,12 @@ export class InjectionController implements Runnable {
     const stops = [
       sources.listen((namespace, by) => this.#controller.add(namespace, by)),
       seen.listen((namespace) => this.#controller.add(namespace)),
+      extensions?.listen((namespace) => this.#controller.add(namespace)),
     ];
     try {
       await Promise.all([injections.run(signal), this.#work(injections, before, signal)]);
     } finally {
-      for (const stop of stops) stop();
+      for (const stop of stops) stop?.();
       this.#awaited = undefined;
     }
   }
@@ -126,8 +142,9 @@ export class InjectionController implements Runnable {
     before: readonly string[],
     signal: AbortSignal,
   ): Promise<void> {
-    const { sources } = this.#options;
-    await Promise.race([Promise.all([sources.whenSynced, informer.whenSynced]), aborted(signal)]);
+    const { sources, extensions } = this.#options;
+    const synced = [sources.whenSynced, extensions?.whenSynced ?? Promise.resolve(), informer.whenSynced];
+    await Promise.race([Promise.all(synced), aborted(signal)]);
     if (isAborted(signal)) return;
     const held = Array.from(informer.store.list(), ({ metadata }) => metadata.namespace ?? "");
     const awaited = new Set([...sources.namespaces(), ...held, ...before]);
@@ -158,9 +175,9 @@ export class InjectionController implements Runnable {
     if (texts.sources.length + texts.inProcess.length > 0) this.#compiledMs.set(namespace, nowMs);
     else this.#compiledMs.delete(namespace);
     sources.beginInputs(namespace, "injection");
-    const compiled = compileInjection(sources.inputs(namespace, "injection"), texts);
-    const { injection } = compiled;
-    const object = injection && withAnnotations(injection, texts, this.#touched);
+    const compiled = await this.#compile(namespace, texts, signal);
+    if (compiled === undefined) return undefined;
+    const object = storedForm(compiled, texts, this.#touched);
     // Whether it could be written or not: others wait for all namespaces, and a quota of one of them may refuse its Injection for ever.
     await this.#write(namespace, object, signal).finally(() => {
       this.#tell(namespace, compiled);
@@ -169,12 +186,31 @@ export class InjectionController implements Runnable {
     return undefined;
   }
 
+  /** Undefined while extensions are asked. */
+  async #compile(
+    namespace: string,
+    texts: InjectionTexts,
+    signal: AbortSignal,
+  ): Promise<CompiledInjection | undefined> {
+    const { sources, extensions } = this.#options;
+    const inputs = sources.inputs(namespace, "injection");
+    const compiled = compileInjection(inputs, texts);
+    if (extensions === undefined) return compiled;
+    const isStored = this.#live(namespace) !== undefined;
+    const extended = await extensions.of({ compiled, inputs, texts, isStored }, signal);
+    if (extended !== undefined) return extended;
+    // Sidecars of before need these all the same, and others wait for all namespaces.
+    this.#tellNeeds(namespace, compiled);
+    this.#finished(namespace);
+    return undefined;
+  }
+
   /** Texts that were seen on Pods by an earlier leader are in the Injection only. */
   async #recall(namespace: string, signal: AbortSignal): Promise<void> {
-    const { client, seen } = this.#options;
+    const { cluster, seen } = this.#options;
     if (this.#live(namespace) === undefined) return;
     const scope = { type: injectionType, namespace, name: injectionName };
-    const injection = await unlessNotFound(client.get(scope, signal));
+    const injection = await unlessNotFound(cluster.client.get(scope, signal));
     if (injection === undefined) return;
     const { metadata, ...object } = injection;
     const { spec } = object as Partial<Injection>;
@@ -194,7 +230,7 @@ export class InjectionController implements Runnable {
   }
 
   async #write(namespace: string, injection: object | undefined, signal: AbortSignal): Promise<void> {
-    const { client } = this.#options;
+    const { client } = this.#options.cluster;
     const live = this.#live(namespace);
     const written = this.#written.get(namespace);
     const content = injection === undefined ? "" : JSON.stringify(injection);
@@ -212,7 +248,8 @@ export class InjectionController implements Runnable {
     this.#written.set(namespace, { content, resourceVersion });
   }
 
-  #tell(namespace: string, { sources, inProcess }: CompiledInjection): void {
+  #tell(namespace: string, compiled: CompiledInjection): void {
+    const { sources, inProcess } = compiled;
     const { news } = this.#options;
     for (const [list, outcomes] of [
       ["sources", sources],
@@ -221,6 +258,11 @@ export class InjectionController implements Runnable {
       for (const [text, outcome] of outcomes)
         if (isPlainName(text)) news.compiled(list, `${namespace}/${text}`, outcome);
         else this.#options.seen.compiled(namespace, list, text, outcome.entry !== undefined);
+    this.#tellNeeds(namespace, compiled);
+  }
+
+  #tellNeeds(namespace: string, { sources }: CompiledInjection): void {
+    const { news } = this.#options;
     const plansOf = (texts: readonly (readonly [text: string, outcome: TextOutcome])[]): SourcePlan[] =>
       texts.flatMap(([, { plan }]) => (plan === undefined ? [] : [plan]));
     news.usesProxy(
@@ -247,7 +289,13 @@ export class InjectionController implements Runnable {
   }
 }
 
-function withAnnotations(injection: Injection, texts: InjectionTexts, touched: string): object {
+function storedForm(
+  { injection, isExtended = false }: CompiledInjection,
+  texts: InjectionTexts,
+  touched: string,
+): object | undefined {
+  if (injection === undefined) return undefined;
   const annotations = { [touchedAnnotation]: touched, ...offeredAnnotations(injection, texts) };
-  return { ...injection, metadata: { ...injection.metadata, annotations } };
+  const labels = isExtended ? { labels: { [extendedLabel]: "true" } } : {};
+  return { ...injection, metadata: { ...injection.metadata, ...labels, annotations } };
 }

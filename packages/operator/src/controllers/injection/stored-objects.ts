@@ -9,6 +9,7 @@ import { buntingAnnotations } from "../../api/names.js";
 import { openShiftUsers } from "../../desired/sidecar-entry.js";
 import type { Unkept } from "../../sources/source-plan.js";
 import type { SourceProblem } from "../../sources/source-problem.js";
+import { configurationsIn } from "../extensions/configurations-of.js";
 import { ownConditions } from "./source-conditions.js";
 import type { KeptSpecs } from "./kept-specs.js";
 
@@ -38,7 +39,7 @@ export function storedSource(object: KubeObject, kept: KeptSpecs): StoredSource 
   const { spec } = object as { readonly spec?: FeatureFlagSource["spec"] };
   const unkept = problemOf(kind, object, spec, kept);
   if (unkept !== undefined) return { ...common(object, []), kind, spec: { sources: [] }, unkept };
-  return { ...common(object, [readersAnnotation]), kind, spec: { sources: [], ...spec } };
+  return { ...common(object, annotationsOf(object)), kind, spec: { sources: [], ...spec } };
 }
 
 /** Of an InProcessConfiguration, likewise. */
@@ -47,7 +48,7 @@ export function storedConfiguration(object: KubeObject, kept: KeptSpecs): Stored
   const { spec = {} } = object as { readonly spec?: InProcessConfiguration["spec"] };
   const unkept = problemOf(kind, object, spec, kept);
   return unkept === undefined
-    ? { ...common(object, [readersAnnotation]), kind, spec }
+    ? { ...common(object, annotationsOf(object)), kind, spec }
     : { ...common(object, []), kind, spec: {}, unkept };
 }
 
@@ -59,8 +60,20 @@ function problemOf(
   kept: KeptSpecs,
 ): SourceProblem | undefined {
   const { namespace = "", name } = object.metadata;
-  const readers = readersOf(object);
-  return kept.admit(namespace, `${kind}/${name}`, readers === undefined ? (spec ?? {}) : { spec, readers });
+  const annotations = annotationsOf(object).map((annotation) => object.metadata.annotations?.[annotation]);
+  return kept.admit(
+    namespace,
+    `${kind}/${name}`,
+    annotations.length === 0 ? (spec ?? {}) : { spec, annotations },
+  );
+}
+
+/** The annotations that say with whom it is shared, and what extensions are told. */
+function annotationsOf({ metadata: { annotations = {} } }: KubeObject): readonly string[] {
+  return [
+    ...(annotations[readersAnnotation] === undefined ? [] : [readersAnnotation]),
+    ...Object.keys(configurationsIn(annotations)),
+  ];
 }
 
 /** To be called when a FeatureFlagSource or an InProcessConfiguration is gone. */

@@ -1,0 +1,153 @@
+import type { ExtensionAnswer } from "@bunting/extension";
+import { recordingLogger } from "@bunting/test/support/grpc-port.js";
+import { ManualClock } from "@bunting/test/support/manual-clock.js";
+import { expect } from "chai";
+import type { Extension } from "../../api/extension.js";
+import { storedExtension } from "../../extensions/extension.fixture.js";
+import type { ExtensionQuestion } from "../../extensions/extension-caller.js";
+import { operatorMetrics } from "../../operator-metrics.js";
+import { portEntry } from "../../pod/injection-entry.fixture.js";
+import { ExtendedEntries, type AskedEntries, type ExtendedAnswer } from "./extended-entries.js";
+
+const asked: AskedEntries = {
+  namespace: "shop",
+  operation: "CREATE",
+  entries: [{ key: "sources/app", text: "app", entry: portEntry, annotations: {} }],
+};
+
+describe("ExtendedEntries", () => {
+  let extensions: readonly Extension[];
+  let labels: Readonly<Record<string, string>>;
+  let answer: (question: ExtensionQuestion) => ExtensionAnswer | Promise<ExtensionAnswer>;
+  let questions: ExtensionQuestion[];
+  let failures: boolean[];
+  let clock: ManualClock;
+  let entries: ExtendedEntries;
+  let abort: AbortController;
+  let running: Promise<void>;
+  let answered: () => Promise<string>;
+
+  beforeEach(() => {
+    extensions = [storedExtension("qos")];
+    labels = {};
+    answer = annotated("1");
+    questions = [];
+    failures = [];
+    clock = new ManualClock();
+    entries = new ExtendedEntries({
+      extensions: {
+        askedFor: () => extensions,
+        namespace: (name) => ({ name, labels, annotations: {} }),
+      },
+      peers: {
+        ask: async (_extension, question) => {
+          questions.push(question);
+          return await answer(question);
+        },
+      },
+      onAsked: (_namespace, hasFailed) => failures.push(hasFailed),
+      context: { clock, logger: recordingLogger(), metrics: operatorMetrics() },
+    });
+    answered = () => new Promise((resolve) => entries.listen(resolve));
+    abort = new AbortController();
+    running = entries.run(abort.signal);
+  });
+  afterEach(async () => {
+    abort.abort();
+    await running;
+  });
+
+  const annotated =
+    (value: string) =>
+    ({ object }: ExtensionQuestion): ExtensionAnswer => {
+      const metadata = {
+        ...object.metadata,
+        annotations: { ...(object.metadata["annotations"] as object), "example.com/a": value },
+      };
+      return { kind: "replaced", object: { ...object, metadata } };
+    };
+
+  async function untilAnswered(about: AskedEntries = asked): Promise<ExtendedAnswer> {
+    const done = answered();
+    expect(entries.look(about)).to.deep.equal({ kind: "asking" });
+    expect(await done).to.equal(about.namespace);
+    return entries.look(about);
+  }
+
+  function annotationOf(found: ExtendedAnswer, key = "sources/app"): unknown {
+    const outcome = found.kind === "extended" ? found.outcomes.get(key) : undefined;
+    return outcome?.kind === "entry" ? outcome.entry.annotations["example.com/a"] : outcome;
+  }
+
+  it("asks beside its caller, and gives the answer once", async () => {
+    expect(annotationOf(await untilAnswered())).to.equal("1");
+    expect(failures).to.deep.equal([false]);
+    answer = annotated("2");
+    expect(annotationOf(await untilAnswered())).to.equal("2");
+  });
+
+  it("asks nobody where no extension is asked for, or nothing is to be asked about", () => {
+    expect(entries.look({ ...asked, entries: [] })).to.deep.equal({ kind: "plain" });
+    extensions = [];
+    expect(entries.look(asked)).to.deep.equal({ kind: "plain" });
+    expect(questions).to.deep.equal([]);
+  });
+
+  it("asks anew when what is asked has changed while it asked: the entry, the namespace or the extensions", async () => {
+    const changes: (() => AskedEntries)[] = [
+      () => ({ ...asked, operation: "UPDATE" }),
+      () => {
+        const [first] = asked.entries;
+        return { ...asked, entries: first === undefined ? [] : [{ ...first, annotations: { a: "1" } }] };
+      },
+      () => {
+        labels = { stage: "dev" };
+        return asked;
+      },
+      () => {
+        extensions = extensions.map((each) => ({ ...each, metadata: { ...each.metadata, generation: 2 } }));
+        return asked;
+      },
+    ];
+    for (const change of changes) {
+      const done = answered();
+      expect(entries.look(asked)).to.deep.equal({ kind: "asking" });
+      await done;
+      const changed = change();
+      expect(annotationOf(await untilAnswered(changed))).to.equal("1");
+    }
+  });
+
+  it("says that one has failed, and goes on without it, or withholds the entry if it has to be asked", async () => {
+    answer = () => ({ kind: "failed", reason: "it answered 503" });
+    const withheld = await untilAnswered();
+    expect(annotationOf(withheld)).to.deep.equal({
+      ...{ kind: "withheld", extension: "qos" },
+      reason: "it answered 503",
+    });
+    extensions = [storedExtension("qos", { failurePolicy: "Ignore" })];
+    expect(annotationOf(await untilAnswered())).to.equal(portEntry.annotations["example.com/a"]);
+    expect(failures).to.deep.equal([true, true]);
+  });
+
+  it("takes what Pods could not have for a failure of who answered it", async () => {
+    answer = ({ object }) => ({ kind: "replaced", object: { ...object, spec: {} } });
+    extensions = [storedExtension("qos", { mutates: ["/spec"] })];
+    expect(annotationOf(await untilAnswered())).to.deep.include({ kind: "withheld", extension: "qos" });
+  });
+
+  it("has a minute for all entries of a namespace, and takes the others for failures", async () => {
+    const [first] = asked.entries;
+    if (first === undefined) return;
+    const many = { ...asked, entries: [first, { ...first, key: "sources/b", text: "b" }] };
+    answer = (question) => {
+      clock.advance(60_000);
+      return annotated("1")(question);
+    };
+    const found = await untilAnswered(many);
+    expect(annotationOf(found)).to.equal("1");
+    expect(annotationOf(found, "sources/b")).to.deep.include({ kind: "withheld", extension: "qos" });
+    expect(questions).to.have.length(1);
+    expect(failures).to.deep.equal([true]);
+  });
+});

@@ -1,0 +1,195 @@
+import { createHash } from "node:crypto";
+import type { ExtensionOperation } from "@bunting/extension";
+import { Signal, type Context, type Runnable } from "@bunting/runtime";
+import type { Extension } from "../../api/extension.js";
+import type { InjectionEntry } from "../../api/injection.js";
+import { extendedEntry, sidecarObject } from "../../extensions/extended-entry.js";
+import type { ExtensionPeers } from "../../extensions/extension-peers.js";
+import { preCreate, type PreCreateOutcome } from "../../extensions/pre-create.js";
+import { Controller } from "../controller.js";
+import type { ControllerMetrics } from "../controller-metrics.js";
+import type { ClusterExtensions } from "./cluster-extensions.js";
+
+/** An entry that extensions are asked about. */
+export interface AskedEntry {
+  /** The text of the annotation, with its list: equal ones are the same entry. */
+  readonly key: string;
+  readonly text: string;
+  readonly entry: InjectionEntry;
+  /** Of the FeatureFlagSources that it is of: configurations of extensions. */
+  readonly annotations: Readonly<Record<string, string>>;
+}
+
+export interface AskedEntries {
+  readonly namespace: string;
+  readonly operation: ExtensionOperation;
+  readonly entries: readonly AskedEntry[];
+}
+
+/** What extensions made of an entry. */
+export type ExtendedOutcome =
+  | { readonly kind: "entry"; readonly entry: InjectionEntry; readonly remarks: readonly string[] }
+  | (PreCreateOutcome & { readonly kind: "refused" | "withheld" });
+
+/** `asking`: `listen` tells when there is more to say. */
+export type ExtendedAnswer =
+  | { readonly kind: "plain" }
+  | { readonly kind: "asking" }
+  | { readonly kind: "extended"; readonly outcomes: ReadonlyMap<string, ExtendedOutcome> };
+
+export interface ExtendedEntriesOptions {
+  readonly extensions: Pick<ClusterExtensions, "askedFor" | "namespace">;
+  readonly peers: ExtensionPeers;
+  /** Hears whether an extension has failed, after all entries of a namespace were asked about. */
+  readonly onAsked: (namespace: string, hasFailed: boolean) => void;
+  readonly context: Context<ControllerMetrics>;
+}
+
+/** Namespaces whose extensions are asked at a time: a slow one delays others less than it is asked for. */
+const concurrency = 4;
+/** For all entries of a namespace together, in ms. What is left then is asked in the next round, and what was answered by then is not asked again. */
+const roundMs = 60_000;
+
+type Round =
+  | { readonly kind: "asking"; readonly question: string; readonly asked: AskedEntries }
+  | {
+      readonly kind: "answered";
+      readonly question: string;
+      readonly outcomes: ReadonlyMap<string, ExtendedOutcome>;
+    };
+
+/**
+ * Asks extensions about the entries of Injections, beside those who compile them: while a namespace waits for its extensions, what Pods got before
+ * stays, and other namespaces go on.
+ */
+export class ExtendedEntries implements Runnable {
+  readonly name = "extended entries";
+  readonly #options: ExtendedEntriesOptions;
+  readonly #controller: Controller;
+  readonly #rounds = new Map<string, Round>();
+  readonly #answered = new Signal<string>();
+
+  constructor(options: ExtendedEntriesOptions) {
+    this.#options = options;
+    this.#controller = new Controller({
+      name: "extended-entries",
+      reconcile: async (namespace, signal) => {
+        await this.#ask(namespace, signal);
+        return undefined;
+      },
+      concurrency,
+      context: options.context,
+    });
+  }
+
+  /** Calls back with each namespace about whose entries extensions have answered, until the returned function is called. */
+  listen(listener: (namespace: string) => void): () => void {
+    return this.#answered.listen(listener);
+  }
+
+  run(signal: AbortSignal): Promise<void> {
+    this.#rounds.clear();
+    return this.#controller.run(signal);
+  }
+
+  /** What extensions say of these entries. Each answer is given once, and asked for anew by the next call; extensions are not asked the same twice. */
+  look(asked: AskedEntries): ExtendedAnswer {
+    const { namespace } = asked;
+    const extensions = this.#extensionsOf(namespace);
+    if (extensions.length === 0 || asked.entries.length === 0) {
+      this.#rounds.delete(namespace);
+      return { kind: "plain" };
+    }
+    const question = this.#questionOf(asked, extensions);
+    const round = this.#rounds.get(namespace);
+    if (round?.question === question && round.kind === "answered") {
+      this.#rounds.delete(namespace);
+      return { kind: "extended", outcomes: round.outcomes };
+    }
+    if (round?.question !== question) this.#rounds.set(namespace, { kind: "asking", question, asked });
+    this.#controller.add(namespace);
+    return { kind: "asking" };
+  }
+
+  #extensionsOf(namespace: string): readonly Extension[] {
+    return this.#options.extensions.askedFor({ hook: "pre-create", target: "Sidecar", namespace });
+  }
+
+  #questionOf({ namespace, operation, entries }: AskedEntries, extensions: readonly Extension[]): string {
+    const hash = createHash("sha256");
+    hash.update(JSON.stringify([operation, this.#options.extensions.namespace(namespace)]));
+    for (const { metadata } of extensions)
+      hash.update(`${metadata.uid ?? ""} ${metadata.generation ?? ""}\n`);
+    for (const { key, entry, annotations } of entries)
+      hash.update(JSON.stringify([key, entry.digest, annotations]));
+    return hash.digest("hex");
+  }
+
+  async #ask(namespace: string, signal: AbortSignal): Promise<void> {
+    const round = this.#rounds.get(namespace);
+    if (round?.kind !== "asking") return;
+    const { clock } = this.#options.context;
+    const extensions = this.#extensionsOf(namespace);
+    const untilMs = clock.monotonicMs() + roundMs;
+    const outcomes = new Map<string, ExtendedOutcome>();
+    let hasFailed = false;
+    for (const each of round.asked.entries) {
+      const made =
+        clock.monotonicMs() < untilMs
+          ? await this.#askAbout(each, round.asked, extensions, signal)
+          : late(extensions, each.entry);
+      hasFailed ||= made.hasFailed;
+      outcomes.set(each.key, made.outcome);
+    }
+    // What is compiled may have changed meanwhile: then it is asked for anew.
+    if (this.#rounds.get(namespace) === round)
+      this.#rounds.set(namespace, { kind: "answered", question: round.question, outcomes });
+    this.#options.onAsked(namespace, hasFailed);
+    this.#answered.emit(namespace);
+  }
+
+  async #askAbout(
+    { text, entry, annotations }: AskedEntry,
+    { namespace, operation }: AskedEntries,
+    extensions: readonly Extension[],
+    signal: AbortSignal,
+  ): Promise<{ readonly outcome: ExtendedOutcome; readonly hasFailed: boolean }> {
+    const { peers, extensions: known } = this.#options;
+    const outcome = await preCreate(
+      extensions,
+      {
+        target: "Sidecar",
+        operation,
+        namespace: known.namespace(namespace),
+        object: sidecarObject(text, namespace, entry),
+        annotations,
+        problemOf: (object) => {
+          const made = extendedEntry(entry, object);
+          return made.kind === "unusable" ? made.reason : undefined;
+        },
+      },
+      peers,
+      signal,
+    );
+    if (outcome.kind !== "made") return { outcome, hasFailed: outcome.kind === "withheld" };
+    const made = extendedEntry(entry, outcome.object);
+    // Each answer was looked at when it came.
+    if (made.kind === "unusable")
+      throw new Error(`what extensions made of ${text} can't be used: ${made.reason}`);
+    return { outcome: made, hasFailed: outcome.remarks.length > 0 };
+  }
+}
+
+/** The outcome of an entry for which there was no time. */
+function late(
+  extensions: readonly Extension[],
+  entry: InjectionEntry,
+): { readonly outcome: ExtendedOutcome; readonly hasFailed: true } {
+  const needed = extensions.find(({ spec }) => spec.failurePolicy === "Fail");
+  const reason = `the extensions of the namespace took more than ${roundMs / 1_000} s`;
+  const outcome: ExtendedOutcome =
+    needed === undefined
+      ? { kind: "entry", entry, remarks: [] }
+      : { kind: "withheld", extension: needed.metadata.name, reason };
+  return { outcome, hasFailed: true };
+}

@@ -1,0 +1,162 @@
+import { configurationAnnotation, configurationPrefix } from "@bunting/extension";
+import { unlessNotFound, type EventRecorder, type RestClient } from "@bunting/kube";
+import { openFeatureApiVersion } from "@bunting/featureflags/resources";
+import { injectionName, injectionType, type Injection, type InjectionEntry } from "../../api/injection.js";
+import {
+  compileInjection,
+  type CompiledInjection,
+  type InjectionInputs,
+  type InjectionTexts,
+  type TextOutcome,
+} from "../../desired/injection.js";
+import type { SourceProblem } from "../../sources/source-problem.js";
+import { isPlainName } from "../injection/namespace-texts.js";
+import type { TextList } from "../injection/seen-texts.js";
+import type { ClusterExtensions } from "./cluster-extensions.js";
+import { configurationsOf } from "./configurations-of.js";
+import type { AskedEntry, ExtendedEntries, ExtendedOutcome } from "./extended-entries.js";
+
+export interface ExtendedInjectionOptions {
+  readonly client: Pick<RestClient, "get">;
+  readonly extensions: Pick<ClusterExtensions, "extension">;
+  readonly entries: Pick<ExtendedEntries, "look">;
+  readonly events: Pick<EventRecorder, "record">;
+}
+
+/** What is compiled of a namespace, before extensions. */
+export interface PlainInjection {
+  readonly compiled: CompiledInjection;
+  readonly inputs: InjectionInputs;
+  readonly texts: InjectionTexts;
+  /** False if the namespace has no Injection yet. */
+  readonly isStored: boolean;
+}
+
+const lists = ["sources", "inProcess"] as const;
+
+/** Injections with what extensions make of their entries. */
+export class ExtendedInjection {
+  readonly #options: ExtendedInjectionOptions;
+
+  constructor(options: ExtendedInjectionOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * @returns undefined while extensions are asked: what was stored before stays
+   * @throws KubeError
+   */
+  async of(plain: PlainInjection, signal: AbortSignal): Promise<CompiledInjection | undefined> {
+    const { compiled, inputs, texts, isStored } = plain;
+    const namespace = inputs.namespace.name;
+    const entries = lists.flatMap((list) => [...compiled[list]].flatMap((each) => asked(list, each, inputs)));
+    const answer = this.#options.entries.look({
+      namespace,
+      operation: isStored ? "UPDATE" : "CREATE",
+      entries,
+    });
+    if (answer.kind === "plain") return this.#withRemarks(plain, compiled, false);
+    if (answer.kind === "asking") return undefined;
+    const { outcomes } = answer;
+    const isWithheld = [...outcomes.values()].some(({ kind }) => kind === "withheld");
+    const before = isWithheld && isStored ? await this.#stored(namespace, signal) : undefined;
+    const outcomeOf = (list: TextList, text: string): TextOutcome => {
+      const of = compiled[list].get(text) ?? { entry: undefined, plan: undefined, problems: [] };
+      const outcome = outcomes.get(keyOf(list, text));
+      return outcome === undefined ? of : extended(of, outcome, before?.spec[list]?.[text]);
+    };
+    const refused = compileInjection(inputs, texts, outcomeOf);
+    this.#tell(namespace, outcomes);
+    return this.#withRemarks(plain, refused, true);
+  }
+
+  /** Configurations for extensions that do not exist are told of, since their authors wait for something that never comes. */
+  #withRemarks(
+    { inputs }: PlainInjection,
+    compiled: CompiledInjection,
+    isExtended: boolean,
+  ): CompiledInjection {
+    const remarked = (list: TextList): ReadonlyMap<string, TextOutcome> =>
+      new Map(
+        [...compiled[list]].map(([text, outcome]) => {
+          const unknown = this.#unknown(configurationsOf(list, text, inputs));
+          return [
+            text,
+            unknown.length === 0 ? outcome : { ...outcome, problems: [...unknown, ...outcome.problems] },
+          ];
+        }),
+      );
+    return { ...compiled, sources: remarked("sources"), inProcess: remarked("inProcess"), isExtended };
+  }
+
+  #unknown(annotations: Readonly<Record<string, string>>): readonly SourceProblem[] {
+    return Object.keys(annotations)
+      .map((annotation) => annotation.slice(configurationPrefix.length))
+      .filter((name) => this.#options.extensions.extension(name) === undefined)
+      .map((name) => ({
+        reason: "UnknownExtension",
+        message: `the annotation ${configurationAnnotation(name)} is for an Extension ${name}, which does not exist`,
+      }));
+  }
+
+  async #stored(namespace: string, signal: AbortSignal): Promise<Injection | undefined> {
+    const scope = { type: injectionType, namespace, name: injectionName };
+    return (await unlessNotFound(this.#options.client.get(scope, signal))) as unknown as
+      Injection | undefined;
+  }
+
+  #tell(namespace: string, outcomes: ReadonlyMap<string, ExtendedOutcome>): void {
+    for (const [key, outcome] of outcomes) {
+      const [list, text] = [key.slice(0, key.indexOf("/")), key.slice(key.indexOf("/") + 1)];
+      if (outcome.kind !== "refused" || !isPlainName(text)) continue;
+      const kind = list === "sources" ? "FeatureFlagSource" : "InProcessConfiguration";
+      this.#options.events.record({
+        regarding: { apiVersion: openFeatureApiVersion, kind, namespace, name: text },
+        type: "Warning",
+        reason: "RefusedByExtension",
+        action: "Compile",
+        note: `The extension ${outcome.extension} refuses what Pods would get that name it: ${outcome.reason}`,
+      });
+    }
+  }
+}
+
+function keyOf(list: TextList, text: string): string {
+  return `${list}/${text}`;
+}
+
+function asked(
+  list: TextList,
+  [text, { entry }]: readonly [string, TextOutcome],
+  inputs: InjectionInputs,
+): readonly AskedEntry[] {
+  if (entry === undefined) return [];
+  return [{ key: keyOf(list, text), text, entry, annotations: configurationsOf(list, text, inputs) }];
+}
+
+/** @param stored the entry that Pods got before */
+function extended(
+  of: TextOutcome,
+  outcome: ExtendedOutcome,
+  stored: InjectionEntry | undefined,
+): TextOutcome {
+  switch (outcome.kind) {
+    case "entry": {
+      const remarks = outcome.remarks.map((message): SourceProblem => ({
+        reason: "InvalidSetting",
+        message,
+      }));
+      return { ...of, entry: outcome.entry, problems: [...of.problems, ...remarks] };
+    }
+    case "refused": {
+      const message = `the extension ${outcome.extension} refuses it: ${outcome.reason}`;
+      const problems: readonly SourceProblem[] = [...of.problems, { reason: "RefusedByExtension", message }];
+      return { ...of, entry: undefined, problems, refusal: message };
+    }
+    case "withheld": {
+      const served = stored === undefined ? "Pods get none" : "Pods get what was made before";
+      const message = `the extension ${outcome.extension}, without which sidecars are not made, has failed, so ${served}: ${outcome.reason}`;
+      return { ...of, entry: stored, problems: [...of.problems, { reason: "ExtensionFailed", message }] };
+    }
+  }
+}

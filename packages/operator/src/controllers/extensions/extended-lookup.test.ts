@@ -1,0 +1,51 @@
+import { expect } from "chai";
+import type { Extension } from "../../api/extension.js";
+import type { InjectionEntry, InjectionSpec } from "../../api/injection.js";
+import { storedExtension } from "../../extensions/extension.fixture.js";
+import { portEntry } from "../../pod/injection-entry.fixture.js";
+import { extendedLookup } from "./extended-lookup.js";
+
+const plainEntry: InjectionEntry = { ...portEntry, digest: "plain" };
+const storedEntry: InjectionEntry = { ...portEntry, digest: "stored" };
+const request = { list: "sources", text: "app" } as const;
+
+describe("extendedLookup", () => {
+  let extensions: readonly Extension[];
+  let spec: InjectionSpec | undefined;
+  let hasSynced: boolean;
+  const lookup = (): unknown =>
+    extendedLookup({
+      extensions: { hasSynced, askedFor: () => extensions },
+      injections: { hasSynced: true, of: () => spec },
+      plain: () => plainEntry,
+    })("shop", request);
+  beforeEach(() => {
+    extensions = [storedExtension("qos")];
+    spec = undefined;
+    hasSynced = true;
+  });
+
+  it("gives what was stored, and what can be compiled where no extension is asked", () => {
+    spec = { format: 1, sources: { app: storedEntry } };
+    expect(lookup()).to.equal(storedEntry);
+    extensions = [];
+    expect(lookup()).to.equal(plainEntry);
+  });
+
+  it("gives what extensions have not seen only if none of them must be asked", () => {
+    expect(lookup()).to.include({ reason: "NotExtended" });
+    extensions = [storedExtension("qos", { failurePolicy: "Ignore" })];
+    expect(lookup()).to.equal(plainEntry);
+  });
+
+  it("gives nothing that an extension refuses, whatever its failurePolicy is", () => {
+    extensions = [storedExtension("qos", { failurePolicy: "Ignore" })];
+    spec = { format: 1, sources: {}, refused: { sources: { app: "no flags here" }, inProcess: {} } };
+    expect(lookup()).to.deep.equal({ reason: "RefusedByExtension", message: "no flags here" });
+  });
+
+  it("gives nothing before all is read", () => {
+    hasSynced = false;
+    expect(lookup()).to.include({ reason: "NotExtended" });
+  });
+});

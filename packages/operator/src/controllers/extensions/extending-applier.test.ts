@@ -1,0 +1,110 @@
+import type { ExtensionAnswer, ExtensionObject } from "@bunting/extension";
+import { KubeError } from "@bunting/kube";
+import { expect } from "chai";
+import type { Extension } from "../../api/extension.js";
+import type { DesiredObject } from "../../desired/desired-object.js";
+import { storedExtension } from "../../extensions/extension.fixture.js";
+import type { ExtensionQuestion } from "../../extensions/extension-caller.js";
+import type { Applied } from "../apply/applier.js";
+import { ExtendingApplier } from "./extending-applier.js";
+
+const desired: DesiredObject = {
+  apiVersion: "v1",
+  kind: "Service",
+  metadata: { name: "flags", namespace: "shop" },
+  spec: { ports: [], type: undefined },
+};
+const never = new AbortController().signal;
+
+describe("ExtendingApplier", () => {
+  let extensions: readonly Extension[];
+  let answer: ExtensionAnswer;
+  let isThere: boolean;
+  let questions: ExtensionQuestion[];
+  let applied: DesiredObject[];
+  let failures: boolean[];
+  beforeEach(() => {
+    extensions = [storedExtension("notes", { objects: ["Flagd"] })];
+    answer = { kind: "unchanged" };
+    isThere = false;
+    questions = [];
+    applied = [];
+    failures = [];
+  });
+
+  const apply = (): Promise<Applied> =>
+    new ExtendingApplier(
+      {
+        applier: {
+          apply: (object) => {
+            applied.push(object);
+            return Promise.resolve({} as Applied);
+          },
+          remove: () => Promise.resolve(true),
+        },
+        client: {
+          get: () =>
+            isThere
+              ? Promise.resolve({ metadata: { name: "flags" } })
+              : Promise.reject(new KubeError("NOT_FOUND", "there is none")),
+        },
+        extensions: {
+          askedFor: () => extensions,
+          namespace: (name) => ({ name, labels: {}, annotations: {} }),
+        },
+        peers: {
+          ask: (_extension, question) => {
+            questions.push(question);
+            return Promise.resolve(answer);
+          },
+        },
+        onAsked: (_namespace, hasFailed) => failures.push(hasFailed),
+      },
+      { target: "Flagd", annotations: { "extensions.bunting.dev/notes": "1" } },
+    ).apply(desired, never);
+
+  async function errorOf(result: Promise<unknown>): Promise<unknown> {
+    return result.then(
+      () => undefined,
+      (error: unknown) => error,
+    );
+  }
+
+  it("applies what extensions have made, which are told whether it is there", async () => {
+    const metadata = { ...desired.metadata, labels: { team: "shop" } };
+    answer = { kind: "replaced", object: { ...desired, spec: { ports: [] }, metadata } as ExtensionObject };
+    await apply();
+    expect(applied).to.deep.equal([answer.object]);
+    isThere = true;
+    await apply();
+    expect(
+      questions.map(({ operation, target, configuration }) => [operation, target, configuration]),
+    ).to.deep.equal([
+      ["CREATE", "Flagd", 1],
+      ["UPDATE", "Flagd", 1],
+    ]);
+    expect(failures).to.deep.equal([false, false]);
+  });
+
+  it("applies the object as it is where no extension is asked", async () => {
+    extensions = [];
+    await apply();
+    expect(applied).to.deep.equal([desired]);
+    expect(questions).to.deep.equal([]);
+  });
+
+  it("applies nothing that is refused, or of which one has failed that has to be asked", async () => {
+    answer = { kind: "refused", reason: "no" };
+    expect(await errorOf(apply())).to.include({
+      code: "EXTENSION_REFUSED",
+      message: "the extension notes refuses the Service shop/flags: no",
+    });
+    answer = { kind: "failed", reason: "late" };
+    expect(await errorOf(apply())).to.include({ code: "EXTENSION_FAILED" });
+    expect(applied).to.deep.equal([]);
+    extensions = [storedExtension("notes", { objects: ["Flagd"], failurePolicy: "Ignore" })];
+    await apply();
+    expect(applied).to.have.length(1);
+    expect(failures).to.deep.equal([true, true]);
+  });
+});

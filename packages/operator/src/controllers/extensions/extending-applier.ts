@@ -1,0 +1,81 @@
+import type { ExtensionObject, ExtensionTarget } from "@bunting/extension";
+import { unlessNotFound, type RestClient } from "@bunting/kube";
+import type { JsonValue } from "@bunting/protocol";
+import type { DesiredObject } from "../../desired/desired-object.js";
+import type { ExtensionPeers } from "../../extensions/extension-peers.js";
+import { preCreate } from "../../extensions/pre-create.js";
+import { OperatorError } from "../../operator-error.js";
+import type { Applied, Applier } from "../apply/applier.js";
+import { resourceTypeOf } from "../apply/resource-types.js";
+import type { ClusterExtensions } from "./cluster-extensions.js";
+
+export interface ExtendingApplierOptions {
+  readonly applier: Pick<Applier, "apply" | "remove">;
+  readonly client: Pick<RestClient, "get">;
+  readonly extensions: Pick<ClusterExtensions, "askedFor" | "namespace">;
+  readonly peers: ExtensionPeers;
+  /** Hears of each object whether an extension has failed. */
+  readonly onAsked: (namespace: string, hasFailed: boolean) => void;
+}
+
+/** What extensions are told of the objects, beside the objects. */
+export interface ExtendedTarget {
+  readonly target: Exclude<ExtensionTarget, "Sidecar" | "FeatureFlag">;
+  /** Of what they are made of: configurations of extensions. */
+  readonly annotations: Readonly<Record<string, string>>;
+}
+
+/** Applies objects as extensions have them. */
+export class ExtendingApplier {
+  readonly #options: ExtendingApplierOptions;
+  readonly #target: ExtendedTarget;
+
+  constructor(options: ExtendingApplierOptions, target: ExtendedTarget) {
+    this.#options = options;
+    this.#target = target;
+  }
+
+  /** @throws KubeError, or OperatorError EXTENSION_REFUSED or EXTENSION_FAILED: then the object stays as it was */
+  async apply(desired: DesiredObject, signal: AbortSignal): Promise<Applied> {
+    const { applier, extensions, peers, client, onAsked } = this.#options;
+    const { name, namespace = "" } = desired.metadata;
+    const { target, annotations } = this.#target;
+    const asked = extensions.askedFor({ hook: "pre-create", target, namespace });
+    if (asked.length === 0) return applier.apply(desired, signal);
+    const live = await unlessNotFound(client.get({ type: resourceTypeOf(desired), namespace, name }, signal));
+    const outcome = await preCreate(
+      asked,
+      {
+        target,
+        operation: live === undefined ? "CREATE" : "UPDATE",
+        namespace: extensions.namespace(namespace),
+        object: jsonOf(desired),
+        annotations,
+      },
+      peers,
+      signal,
+    );
+    const object = `${desired.kind} ${namespace}/${name}`;
+    if (outcome.kind === "refused")
+      throw new OperatorError(
+        "EXTENSION_REFUSED",
+        `the extension ${outcome.extension} refuses the ${object}: ${outcome.reason}`,
+      );
+    onAsked(namespace, outcome.kind === "withheld" || outcome.remarks.length > 0);
+    if (outcome.kind === "withheld")
+      throw new OperatorError(
+        "EXTENSION_FAILED",
+        `the extension ${outcome.extension}, without which the ${object} is not made or changed, has failed: ${outcome.reason}`,
+      );
+    return applier.apply(outcome.object, signal);
+  }
+
+  remove(former: DesiredObject, signal: AbortSignal): Promise<boolean> {
+    return this.#options.applier.remove(former, signal);
+  }
+}
+
+/** Through JSON, which leaves out what is undefined. */
+function jsonOf(object: DesiredObject): ExtensionObject {
+  return JSON.parse(JSON.stringify(object)) as JsonValue & ExtensionObject;
+}

@@ -1,0 +1,46 @@
+import { expect } from "chai";
+import { ExtensionHealth } from "./extension-health.js";
+
+describe("ExtensionHealth", () => {
+  let health: ExtensionHealth;
+  let changed: string[];
+  beforeEach(() => {
+    health = new ExtensionHealth();
+    changed = [];
+    health.listen((name) => changed.push(`${name} ${health.of(name).kind}`));
+  });
+
+  it("tells of each change once", () => {
+    expect(health.of("a")).to.deep.equal({ kind: "unasked" });
+    health.heard("a", { kind: "unchanged" });
+    health.heard("a", { kind: "refused", reason: "no" });
+    health.heard("a", { kind: "failed", reason: "late" });
+    health.heard("a", { kind: "failed", reason: "late" });
+    expect(health.failing).to.deep.equal(["a"]);
+    health.heard("a", { kind: "unchanged" });
+    expect(health.of("a")).to.deep.equal({ kind: "healthy", lastError: "late" });
+    expect(changed).to.deep.equal(["a healthy", "a failing", "a healthy"]);
+  });
+
+  it("believes no answer of before while calls fail", () => {
+    health.called("a", "failed");
+    health.heard("a", { kind: "failed", reason: "late" });
+    health.heard("a", { kind: "unchanged" });
+    expect(health.of("a").kind).to.equal("failing");
+    health.called("a", "unchanged");
+    health.heard("a", { kind: "unchanged" });
+    expect(health.of("a").kind).to.equal("healthy");
+  });
+
+  it("calls one failing that answers, but not what it may", () => {
+    health.called("a", "replaced");
+    health.heard("a", { kind: "failed", reason: "it changes /spec" });
+    expect(health.of("a")).to.deep.equal({ kind: "failing", lastError: "it changes /spec" });
+  });
+
+  it("forgets those that are gone", () => {
+    for (const name of ["a", "b"]) health.heard(name, { kind: "failed", reason: "late" });
+    health.keep(new Set(["b"]));
+    expect([health.of("a").kind, health.of("b").kind]).to.deep.equal(["unasked", "failing"]);
+  });
+});

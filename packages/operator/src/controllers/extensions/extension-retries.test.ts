@@ -1,0 +1,64 @@
+import { nextTurn } from "@bunting/runtime";
+import { recordingLogger } from "@bunting/test/support/grpc-port.js";
+import { ManualClock } from "@bunting/test/support/manual-clock.js";
+import { expect } from "chai";
+import { operatorMetrics } from "../../operator-metrics.js";
+import { ExtensionRetries } from "./extension-retries.js";
+
+describe("ExtensionRetries", () => {
+  let clock: ManualClock;
+  let looked: string[];
+  let retries: ExtensionRetries;
+  let abort: AbortController;
+  let running: Promise<void>;
+
+  beforeEach(() => {
+    clock = new ManualClock();
+    looked = [];
+    retries = new ExtensionRetries({
+      lookAgain: (namespace) => looked.push(namespace),
+      context: { clock, logger: recordingLogger(), metrics: operatorMetrics() },
+    });
+    abort = new AbortController();
+    running = retries.run(abort.signal);
+  });
+  afterEach(async () => {
+    abort.abort();
+    await running;
+  });
+
+  async function passes(ms: number): Promise<void> {
+    clock.advance(ms);
+    await nextTurn();
+    await nextTurn();
+  }
+
+  it("has a namespace looked at again after 10 s, and later and later, up to 5 min", async () => {
+    for (const waitMs of [10_000, 20_000, 40_000, 80_000, 160_000, 300_000, 300_000]) {
+      retries.failed("shop");
+      await passes(waitMs - 1);
+      expect(looked).to.deep.equal([]);
+      await passes(1);
+      expect(looked.splice(0)).to.deep.equal(["shop"]);
+    }
+  });
+
+  it("begins anew after a success", async () => {
+    retries.failed("shop");
+    retries.failed("shop");
+    retries.succeeded("shop");
+    await passes(300_000);
+    expect(looked).to.deep.equal([]);
+    retries.failed("shop");
+    await passes(10_000);
+    expect(looked).to.deep.equal(["shop"]);
+  });
+
+  it("has all of them looked at when an extension has recovered", async () => {
+    retries.failed("shop");
+    retries.failed("bank");
+    retries.recovered();
+    await passes(0);
+    expect(looked).to.deep.equal(["shop", "bank"]);
+  });
+});

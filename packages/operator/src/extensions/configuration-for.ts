@@ -1,0 +1,26 @@
+import { configurationAnnotation, type ExtensionNamespace } from "@bunting/extension";
+import type { JsonValue } from "@bunting/protocol";
+
+/** What an application has for an extension; empty if it has nothing. */
+export type Configured = { readonly configuration?: JsonValue } | { readonly problem: string };
+
+/**
+ * The configuration for an extension, of the annotations of what an object is made of, or else of its namespace.
+ *
+ * @param annotations of a FeatureFlagSource, a Flagd or a FeatureFlag
+ */
+export function configurationFor(
+  extension: string,
+  annotations: Readonly<Record<string, unknown>>,
+  namespace: ExtensionNamespace,
+): Configured {
+  const annotation = configurationAnnotation(extension);
+  const text = annotations[annotation] ?? namespace.annotations[annotation];
+  if (text === undefined) return {};
+  try {
+    // What is no text, which API servers refuse, is no JSON either.
+    return { configuration: JSON.parse(typeof text === "string" ? text : "") as JsonValue };
+  } catch {
+    return { problem: `the annotation ${annotation} is no JSON` };
+  }
+}

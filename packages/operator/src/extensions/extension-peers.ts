@@ -1,0 +1,11 @@
+import type { ExtensionAnswer } from "@bunting/extension";
+import type { Extension } from "../api/extension.js";
+import type { ExtensionQuestion } from "./extension-caller.js";
+
+/** The services behind Extensions. */
+export interface ExtensionPeers {
+  /** As ExtensionCaller has it. @throws the reason of the signal alone */
+  ask(extension: Extension, question: ExtensionQuestion, signal: AbortSignal): Promise<ExtensionAnswer>;
+  /** Hears what became of each answer, once it was looked at: one with what the extension may not change is `failed`. */
+  heard?(extension: string, answer: ExtensionAnswer): void;
+}

@@ -1,0 +1,137 @@
+import type { EventRecorder } from "@bunting/kube";
+import { parseAllowedHost, type AllowedHost } from "@bunting/outbound";
+import { runnableComponent, type Component } from "@bunting/runtime";
+import type { EntryLookup } from "../admission/entry-lookup.js";
+import type { FeatureFlagWebhookOptions } from "../admission/validate-feature-flag.js";
+import type { Applier } from "../controllers/apply/applier.js";
+import type { ExtendedTarget } from "../controllers/extensions/extending-applier.js";
+import type { InjectionExtensions } from "../controllers/injection/injection-controller.js";
+import { OperatorError } from "../operator-error.js";
+import type { OperatorWiring } from "./operator-parts.js";
+
+/** What asks extensions. */
+export interface Extensions {
+  /** Of Injections; undefined if no extension is asked at all. */
+  readonly injections: InjectionExtensions | undefined;
+  readonly lookup: (plain: EntryLookup) => EntryLookup;
+  readonly comments: FeatureFlagWebhookOptions["comments"];
+  /** Applies objects as extensions have them. */
+  readonly applier: (applier: Applier, target: ExtendedTarget) => Pick<Applier, "apply" | "remove">;
+  /** Calls back with each namespace whose objects may have to be made anew. */
+  readonly listen: (listener: (namespace: string) => void) => () => void;
+  /** What of them has not been read yet. */
+  readonly unread: () => readonly string[];
+  /** What runs on every replica. */
+  readonly everywhere: readonly Component[];
+  /** What runs on the leader, in the order of the start. */
+  readonly leading: () => readonly Component[];
+}
+
+const none: Extensions = {
+  injections: undefined,
+  lookup: (plain) => plain,
+  comments: undefined,
+  applier: (applier) => applier,
+  listen: () => () => undefined,
+  unread: () => [],
+  everywhere: [],
+  leading: () => [],
+};
+
+/**
+ * Extensions: who they are, and who asks them. Without the option for them nobody does.
+ *
+ * @throws OperatorError OPTION_INVALID if the options name a host that can't be one, or want extensions in some namespaces only
+ */
+export function extensionsOf(wiring: OperatorWiring, events: EventRecorder): Extensions {
+  const { options, parts, context, cluster, watches, served } = wiring;
+  if (!options.extensions) return none;
+  if (served !== undefined)
+    throw new OperatorError(
+      "OPTION_INVALID",
+      "--extensions asks for rights in the whole cluster, and --watch-namespaces for none: leave one of them out",
+    );
+  const { client } = cluster;
+  const { clock, logger, metrics } = context;
+  const hosts = hostsOf(options.extensionHosts);
+  const token = parts.extensionToken(options.extensionTokenFile);
+  const extensions = new parts.ClusterExtensions(watches);
+  const health = new parts.ExtensionHealth();
+  const callerOf = (): InstanceType<typeof parts.ExtensionCaller> =>
+    new parts.ExtensionCaller({
+      ...{ hosts, token, clock },
+      onCalled: (extension, kind) => {
+        metrics.extensionCalled(kind);
+        health.called(extension, kind);
+      },
+    });
+  // Comments on FeatureFlags do not wait behind entries of hundreds of namespaces.
+  const [making, commenting] = [callerOf(), callerOf()];
+  extensions.listenToExtensions(() => {
+    const names = new Set(extensions.asked.order.map(({ metadata }) => metadata.name));
+    for (const name of health.failing) if (!names.has(name)) metrics.extensionFailing(name, 0);
+    health.keep(names);
+    making.keep(names);
+    commenting.keep(names);
+  });
+  const peersOf = (caller: typeof making) => ({
+    ask: caller.ask.bind(caller),
+    heard: health.heard.bind(health),
+  });
+  const peers = peersOf(making);
+  const retries = new parts.ExtensionRetries({
+    lookAgain: (namespace) => extensions.lookAt(namespace),
+    context,
+  });
+  health.listen((name) => {
+    const state = health.of(name);
+    metrics.extensionFailing(name, state.kind === "failing" ? 1 : 0);
+    if (state.kind === "failing")
+      logger.warn({ extension: name, error: state.lastError }, "an extension fails");
+    else retries.recovered();
+  });
+  const onAsked = (namespace: string, hasFailed: boolean): void =>
+    hasFailed ? retries.failed(namespace) : retries.succeeded(namespace);
+  const entries = new parts.ExtendedEntries({ extensions, peers, onAsked, context });
+  const extended = new parts.ExtendedInjection({ client, extensions, entries, events });
+  const stored = new parts.StoredInjections(watches);
+  const status = new parts.ExtensionStatusController({ client, extensions, health, context });
+  return {
+    injections: {
+      whenSynced: extensions.whenSynced,
+      listen: (listener) => {
+        const stops = [extensions.listen(listener), entries.listen(listener)];
+        return () => stops.forEach((stop) => stop());
+      },
+      of: extended.of.bind(extended),
+    },
+    lookup: (plain) => parts.extendedLookup({ extensions, injections: stored, plain }),
+    comments: parts.flagComments({ extensions, peers: peersOf(commenting), clock }),
+    applier: (applier, target) =>
+      new parts.ExtendingApplier({ applier, client, extensions, peers, onAsked }, target),
+    listen: (listener) => extensions.listen(listener),
+    unread: () => [extensions, stored].filter(({ hasSynced }) => !hasSynced).map(({ name }) => name),
+    everywhere: [
+      runnableComponent(
+        extensions,
+        "are known before the first Pod is admitted, and the first entry compiled",
+      ),
+      runnableComponent(stored, "have what extensions made, which webhooks give to Pods"),
+    ],
+    leading: () => [
+      runnableComponent(entries, "asks extensions for those who compile"),
+      runnableComponent(retries, "has them asked again that failed"),
+      runnableComponent(status, "says in their status how they do"),
+    ],
+  };
+}
+
+function hostsOf(texts: readonly string[]): readonly AllowedHost[] {
+  return texts.map((text) => {
+    try {
+      return parseAllowedHost(text);
+    } catch (cause) {
+      throw new OperatorError("OPTION_INVALID", `--extension-hosts: ${(cause as Error).message}`, { cause });
+    }
+  });
+}
