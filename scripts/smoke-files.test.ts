@@ -1,4 +1,5 @@
 import { expect } from "chai";
+import { nightFiles } from "./night-files.js";
 import { filesOfEntry, smokeEntries, smokeFiles } from "./smoke-files.js";
 import { allTestFiles } from "./test-files.js";
 
@@ -13,5 +14,12 @@ describe("the smoke of another node", () => {
     const files = smokeFiles();
     expect(new Set(files).size).to.equal(files.length);
     expect(files.length).to.be.lessThan(allTestFiles().length / 2);
+  });
+
+  it("leaves to the night what the gate leaves to it", () => {
+    const left = smokeFiles("full").filter((file) => !smokeFiles("gate").includes(file));
+    expect(left).not.to.deep.equal([]);
+    for (const file of left) expect(nightFiles).to.have.property(file);
+    expect(smokeFiles("gate").filter((file) => Object.hasOwn(nightFiles, file))).to.deep.equal([]);
   });
 });

@@ -1,4 +1,6 @@
+import { filesOfScale } from "./night-files.js";
 import { allTestFiles } from "./test-files.js";
+import type { TestScale } from "../test/support/scale.js";
 
 /**
  * What touches node's own parts (HTTP/2, TLS, sockets, file watching, V8's flags, processes) or its clients': it differs between versions of
@@ -28,8 +30,8 @@ export function filesOfEntry(
   return files.filter((file) => entry.some((place) => file === place || file.startsWith(`${place}/`)));
 }
 
-/** A fifth of the files, and a tenth of their work. */
-export function smokeFiles(): readonly string[] {
-  const files = allTestFiles();
+/** A fifth of the files, and a tenth of their work. Those of the night are left out here, because files that are named always run. */
+export function smokeFiles(scale?: TestScale): readonly string[] {
+  const files = filesOfScale(allTestFiles(), scale);
   return smokeEntries.flatMap((entry) => filesOfEntry(entry, files));
 }
