@@ -20,5 +20,30 @@ describe("the watch of FeatureFlags", () => {
     see("new", 1, { spec: { rollout: {} } });
     see("had", 1, { spec: {}, status: { rollout: {} } });
     expect(told).to.deep.equal(["shop/new", "shop/new", "shop/had", "shop/had"]);
+    told.length = 0;
+    const conditions = [{ type: "RolledOut", status: "False" as const, reason: "TooLarge", message: "" }];
+    see("large", 1, { spec: {}, status: { conditions: conditions as never } });
+    expect(told, "of one of which only a condition is left").to.deep.equal(["shop/large", "shop/large"]);
+  });
+
+  it("tells of rollouts once when their FeatureFlag is gone, also while nobody watched", () => {
+    const told: string[] = [];
+    const watch = new FeatureFlagWatch(() => undefined, { onRollout: (key) => told.push(key) });
+    const object = (name: string, rollout: object | undefined): Flag => ({
+      metadata: { namespace: "shop", name, uid: "u", generation: 1 },
+      spec: rollout === undefined ? {} : { rollout },
+    });
+    const first = watch.beginRead();
+    for (const name of ["a", "b", "c"]) first.add(object(name, {}), "1");
+    first.add(object("plain", undefined), "1");
+    first.complete("1", 1);
+    told.length = 0;
+    for (const name of ["a", "a", "plain"])
+      watch.event({ type: "DELETED", object: object(name, {}), resourceVersion: "2" });
+    expect(told).to.deep.equal(["shop/a"]);
+    const again = watch.beginRead();
+    again.add(object("b", undefined), "3");
+    again.complete("3", 1);
+    expect(told).to.deep.equal(["shop/a", "shop/c"]);
   });
 });

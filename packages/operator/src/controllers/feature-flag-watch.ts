@@ -22,6 +22,8 @@ export interface StoredFeatureFlag extends KubeObject {
 
 /** The condition that says whether a FeatureFlag is served as it is written. */
 export const acceptedCondition = "Accepted";
+/** The condition that says how far the rollout of a FeatureFlag is. */
+export const rolledOutCondition = "RolledOut";
 
 const maxLevelLength = 16;
 
@@ -33,7 +35,7 @@ export function acceptedOf({ status }: StoredFeatureFlag): Condition | undefined
 export interface FeatureFlagListeners {
   /** Called for each whose status spoke of agents when it was first seen. */
   readonly onCounted?: ((key: string) => void) | undefined;
-  /** Called whenever one is seen that has spec.rollout, or had it. */
+  /** Called whenever one is seen that has spec.rollout, or had it, and when such a one is gone. */
   readonly onRollout?: ((key: string) => void) | undefined;
 }
 
@@ -46,6 +48,8 @@ export class FeatureFlagWatch implements ReflectorHandler {
   readonly #others: FeatureFlagListeners;
   /** By key: uid, generation and the level of validation. */
   readonly #seen = new Map<string, string>();
+  /** Keys of those that `onRollout` was called for. */
+  readonly #rolledOut = new Set<string>();
 
   constructor(onUnchecked: (key: string) => void, others: FeatureFlagListeners = {}) {
     this.#onUnchecked = onUnchecked;
@@ -62,13 +66,13 @@ export class FeatureFlagWatch implements ReflectorHandler {
       remove: (object) => void read.delete(keyOf(object)),
       complete: () => {
         for (const key of [...this.#seen.keys()])
-          if (!read.has(key) && isKeyIn(key, namespace)) this.#seen.delete(key);
+          if (!read.has(key) && isKeyIn(key, namespace)) this.#gone(key);
       },
     };
   }
 
   event({ type, object }: Parameters<ReflectorHandler["event"]>[0]): void {
-    if (type === "DELETED") this.#seen.delete(keyOf(object));
+    if (type === "DELETED") this.#gone(keyOf(object));
     else this.#see(object);
   }
 
@@ -93,12 +97,21 @@ export class FeatureFlagWatch implements ReflectorHandler {
   /** Forgets everything: what goes by next is new. */
   clear(): void {
     this.#seen.clear();
+    this.#rolledOut.clear();
+  }
+
+  #gone(key: string): void {
+    this.#seen.delete(key);
+    if (this.#rolledOut.delete(key)) this.#others.onRollout?.(key);
   }
 
   #see(object: StoredFeatureFlag): void {
     const key = keyOf(object);
     const { onCounted, onRollout } = this.#others;
-    if (hasRollout(object)) onRollout?.(key);
+    if (hasRollout(object)) {
+      this.#rolledOut.add(key);
+      onRollout?.(key);
+    }
     const { uid = "", generation = 0 } = object.metadata;
     const level = annotationOf(object as unknown as JsonObject);
     // A part of a longer text, which is no level, would keep all of it in memory.
@@ -114,9 +127,11 @@ export class FeatureFlagWatch implements ReflectorHandler {
   }
 }
 
+/** True as well while the status still says something of a rollout: flags that are too large have a condition alone. */
 function hasRollout({
   spec,
   status,
 }: StoredFeatureFlag & { readonly spec?: { readonly rollout?: unknown } }): boolean {
-  return (spec?.rollout ?? status?.rollout) !== undefined;
+  const isSaid = status?.conditions?.some(({ type }) => type === rolledOutCondition) === true;
+  return isSaid || (spec?.rollout ?? status?.rollout) !== undefined;
 }

@@ -322,6 +322,29 @@ describe("FlagRollouts", () => {
     await changed();
     await pass(70_000);
     expect(world.writes).to.have.length(1);
+    world.object = { ...world.object, spec: { ...world.object.spec, rollout: null } };
+    await changed();
+    expect(world.object.status, "nothing is said once spec.rollout is removed").to.deep.equal({});
+  });
+
+  it("calls no rollout halted whose FeatureFlag has an invalid version by now", async () => {
+    await pass(10_000);
+    world.edit(2);
+    await changed();
+    world.says = { refusals: 1 };
+    await pass(12_000);
+    expect(await halted()).to.deep.equal([haltedSeries]);
+    const valid = world.object;
+    world.object = {
+      ...world.object,
+      metadata: { name: "checkout" },
+      spec: { flagSpec: { flags: { f: { state: 1 } } }, rollout: {} },
+    };
+    await changed();
+    expect(await halted()).to.deep.equal([]);
+    world.object = valid;
+    await changed();
+    expect(await halted(), "it is taken back").to.deep.equal([haltedSeries]);
   });
 
   it("does not touch one whose flags can't be served", async () => {

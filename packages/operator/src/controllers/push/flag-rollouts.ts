@@ -35,6 +35,7 @@ import { toldByFlag } from "../agents/told-agents.js";
 import type { ProxyAgents } from "../agents/proxy-agents.js";
 import type { ControllerMetrics } from "../controller-metrics.js";
 import { Controller } from "../controller.js";
+import { rolledOutCondition } from "../feature-flag-watch.js";
 import { StatusWriter, type StatusTarget } from "../status-writer.js";
 import type { FlagRolloutMetrics } from "./flag-rollout-metrics.js";
 import { FlagRolloutNotices } from "./flag-rollout-notices.js";
@@ -54,7 +55,6 @@ export interface RolledOutFeatureFlag extends KubeObject {
 
 /** Of its own: the other fields of the status are applied by other controllers. */
 const statusManager = "bunting-operator-rollout";
-const conditionType = "RolledOut";
 const maxOrderCharacters = 64;
 const writesOfAll = { burst: 5, perSecond: 5 };
 
@@ -121,11 +121,17 @@ export class FlagRollouts implements Runnable {
     const target: StatusTarget = { type: featureFlagType, kind: "FeatureFlag", metadata };
     if (rollout === undefined) {
       // An API server takes back what the next apply leaves out.
-      if (object.status?.rollout !== undefined) await this.#writer.write(target, {}, signal);
+      const { rollout: stored, conditions } = object.status ?? {};
+      if (stored !== undefined || saidOf(conditions) !== undefined)
+        await this.#writer.write(target, {}, signal);
       return undefined;
     }
     const document = wellFormed(object);
-    if (document === undefined) return undefined;
+    if (document === undefined) {
+      // What has halted was the version before.
+      this.#notices.is(key, undefined);
+      return undefined;
+    }
     return this.#go(key, { object, document, target, rollout }, signal);
   }
 
@@ -216,12 +222,12 @@ export class FlagRollouts implements Runnable {
   ): NewStatus | undefined {
     const { object, document, stored, verdict } = given;
     const { record, takesWhole } = verdict;
-    const said = object.status?.conditions?.find(({ type }) => type === conditionType);
+    const said = saidOf(object.status?.conditions);
     const whole =
       takesWhole || stored === undefined ? wholeOf(object, record.digest, document) : stored.whole;
     const isWhole = record.phase === "Whole" && whole !== undefined;
     const condition = {
-      type: conditionType,
+      type: rolledOutCondition,
       status: isWhole ? ("True" as const) : ("False" as const),
       reason: whole === undefined ? "TooLarge" : record.phase,
       message:
@@ -240,6 +246,10 @@ export class FlagRollouts implements Runnable {
     const rollout = whole === undefined ? {} : { rollout: { ...record, whole } };
     return { fields: { ...rollout, conditions }, isNews };
   }
+}
+
+function saidOf(conditions: readonly Condition[] | undefined): Condition | undefined {
+  return conditions?.find(({ type }) => type === rolledOutCondition);
 }
 
 /** Undefined for a long text as well: it would have to be kept in the status, beside flags that may leave no room there. */
