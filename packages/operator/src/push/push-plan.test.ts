@@ -159,8 +159,31 @@ describe("the next step of a rollout", () => {
       "Progressing 1 100 silent",
     ],
     [
-      "is for all at once where only those ask who can't try it",
-      { before: undefined, evidence: evidence(told({ agents: 0, wave: 0, current: 0 })) },
+      "waits before it believes that only those ask who can't try it",
+      { before: undefined, evidence: evidence(told({ agents: 0, wave: 0, current: 0, reach: 0 })) },
+      "Progressing 0 0 observed",
+    ],
+    [
+      "is for all where only those have asked for the time of observation who can't try it",
+      {
+        before: undefined,
+        evidence: evidence(told({ agents: 0, wave: 0, current: 0, reach: 0 })),
+        watch: { ...observed, wave: 0, peak: 0 },
+      },
+      "Whole 3 0 nobody takes",
+    ],
+    [
+      "waits in a wave for agents where none is left at all",
+      { evidence: evidence(told({ agents: 0, wave: 0, current: 0 })), watch: undefined },
+      "Progressing 1 100 away",
+    ],
+    [
+      "is for all without agents that are not missed any more",
+      {
+        before: record({ agents: 0 }),
+        evidence: evidence(told({ agents: 0, wave: 0, current: 0 })),
+        watch: observed,
+      },
       "Whole 3 0 nobody takes",
     ],
     [
@@ -206,6 +229,21 @@ describe("the next step of a rollout", () => {
     );
     expect(resumed.record).to.include({ phase: "Progressing", forgiven: 4, resumed: "later" });
   });
+
+  for (const wave of [0, 1])
+    it(`goes on without agents that have all gone, once it is resumed in wave ${wave}`, () => {
+      const reach = wave * 100;
+      const gone = evidence(told({ reach, agents: 0, wave: 0, current: 0 }));
+      const before = record({ wave, reach });
+      expect(nextPush(inputs({ before, evidence: gone })).why).to.equal("away");
+      const resumed = nextPush(inputs({ before, evidence: gone, resumed: "now" }));
+      const observes = nextPush(
+        inputs({ before: resumed.record, evidence: gone, resumed: "now", watch: resumed.watch }),
+      );
+      expect(shown(observes)).to.equal(`Progressing ${wave} ${reach} observed`);
+      const next = { before: observes.record, watch: observes.watch, nowMs: 1_060_000 };
+      expect(shown(nextPush(inputs({ ...next, evidence: gone, resumed: "now" })))).to.contain("nobody takes");
+    });
 
   it("looks again soon while it goes on, and not at all while somebody has to do something", () => {
     const again = (change: Partial<PushInputs>): number | undefined => nextPush(inputs(change)).againMs;

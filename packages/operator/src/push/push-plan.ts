@@ -165,11 +165,12 @@ function changes(
     case "halt":
       return withResumed(resumed);
     case "resume": {
-      const { refusals = 0, lowest, wave: there = 0 } = evidence ?? {};
+      const { refusals = 0, lowest, wave: there = 0, agents = 0 } = evidence ?? {};
       const isEmpty = wave > 0 && there === 0 && lowest !== undefined;
       return {
         forgiven: Math.max(forgiven, refusals),
         ...(isEmpty ? { reach: reachOf(0, lowest, reach) } : {}),
+        ...(agents === 0 ? { agents } : {}),
         ...withResumed(resumed),
       };
     }

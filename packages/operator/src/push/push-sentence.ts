@@ -24,7 +24,7 @@ export function pushSentence(
       return `${version} is in wave ${wave} of ${waves}, and no further one begins, because spec.rollout.paused is true.`;
     case "Progressing":
       return wave === 0
-        ? `${version} has reached no agent yet${waits[why] ?? ""}.`
+        ? `${version} has reached no agent yet${waits[why] ?? (why === "observed" ? untried : "")}.`
         : `${version} is in wave ${wave} of ${waves}${waits[why] ?? ", whose agents try it"}.`;
   }
 }
@@ -34,6 +34,8 @@ const wholeSentences: Partial<Record<PushReason, string>> = {
   nobody:
     "The version is for all agents at once, because no agent asks for it that could try it before others.",
 };
+
+const untried = ": no agent asks for it that could try it; if that stays so, it is for all";
 
 /** What keeps a rollout from going on, and would not pass by itself for sure. */
 const waits: Partial<Record<PushReason, string>> = {

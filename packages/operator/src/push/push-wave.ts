@@ -19,7 +19,7 @@ export interface WaveInputs {
   /** 0: none has begun. */
   readonly wave: number;
   readonly reach: number;
-  /** Agents that could have tried an earlier version, or this one before. */
+  /** Agents that could have tried an earlier version, or this one before, and are missed if they are gone. */
   readonly known: number;
   readonly evidence: PushEvidence;
   readonly watch: WaveWatch | undefined;
@@ -52,20 +52,20 @@ export function lookAtWave(inputs: WaveInputs): WaveLook {
   if (settledMs === undefined) return { is, watch };
   const leftMs = settledMs + observeMs - nowMs;
   if (leftMs > 0) return { is, watch, leftMs };
-  return { is: evidence.subscribers === 0 ? "nobody" : "over", watch };
+  return { is: evidence.agents === 0 ? "nobody" : "over", watch };
 }
 
 function beforeWaves({ evidence, known }: WaveInputs): WaveLook["is"] {
   if (evidence.reaches.includes(undefined)) return "unknown";
   if (evidence.agents > 0) return "over";
-  if (known > 0) return "away";
-  // Nobody asks for it, maybe for a moment only; or only those who can't try it do.
-  return evidence.subscribers === 0 ? "observed" : "nobody";
+  // Nobody asks for it that could try it, maybe for a moment only: a proxy that starts may have other subscribers first.
+  return known > 0 ? "away" : "observed";
 }
 
-function duringWave({ evidence, reach }: WaveInputs, peak: number): WaveLook["is"] {
-  const { reaches, wave, current, refusals } = evidence;
+function duringWave({ evidence, reach, known }: WaveInputs, peak: number): WaveLook["is"] {
+  const { reaches, agents, wave, current, refusals } = evidence;
   if (reaches.some((one) => one !== reach)) return "unknown";
+  if (agents === 0 && known === 0) return "observed";
   // Agents that have gone with it may have gone because of it.
   if (wave === 0 || wave < peak / 2) return "away";
   // Who refuses all of it does not have it.
