@@ -16,6 +16,19 @@ describe("OutgoingMessages", () => {
     expect(outgoing.isStuck).to.equal(false);
   });
 
+  it("sends what was added to an answer after it, the latest of it, unless both are overtaken", () => {
+    const { add, send, written, takeOne } = useOutgoing();
+    for (const step of [() => add("a"), () => send("b"), () => add("b1"), () => add("b2")]) step();
+    for (let message = 0; message < 3; message++) takeOne();
+    expect(written).to.deep.equal(["a", "b", "b2"]);
+    for (const step of [() => send("c"), () => add("c1"), () => send("d"), () => add("d1")]) step();
+    takeOne();
+    expect(written.slice(3)).to.deep.equal(["c", "d"]);
+    send("e");
+    takeOne();
+    expect(written.slice(3)).to.deep.equal(["c", "d", "e"]);
+  });
+
   it("is stuck once many answers were overtaken while none was taken", () => {
     const { outgoing, send, takeOne } = useOutgoing();
     for (let i = 0; i < maxOvertaken + 1; i++) send("x");
@@ -61,6 +74,7 @@ function useOutgoing() {
     written,
     times,
     send: (text: string) => outgoing.send(Buffer.from(text)),
+    add: (text: string) => outgoing.add(Buffer.from(text)),
     takeOne: () => callbacks.shift()?.(),
   };
 }

@@ -78,22 +78,30 @@ describe("TopicReplica", () => {
     replica = new TopicReplica<Named>(topic, holder);
   });
 
-  it("names in another answer what turns out to be of no use, until there is another version", () => {
+  it("names in a second answer what turns out to be of no use, on each stream, until there is another version", () => {
     const complaint = { key: "b", reason: "fails" };
-    expect(replica.complain(complaint)).to.equal(undefined);
-    holder.outcome = { rejectedFlags: [{ key: "a", reason: "bad" }] };
-    replica.take(snapshot("a"), 3);
     const named = (answer: Buffer | undefined): unknown => {
       const { ack } = readRequest(answer ?? Buffer.alloc(0));
       return [ack?.number, ack?.rejectedFlags.map(({ key }) => key)];
     };
-    expect(named(replica.complain(complaint))).to.deep.equal(["3", ["b", "a"]]);
+    replica.complain(complaint);
+    expect(replica.complaint(), "nothing was taken").to.equal(undefined);
+    holder.outcome = { rejectedFlags: [{ key: "a", reason: "bad" }] };
+    replica.take(snapshot("a"), 3);
+    expect(replica.complaint(), "there is nothing to complain of").to.equal(undefined);
+    for (let time = 0; time < 2; time++) replica.complain(complaint);
+    expect(named(replica.complaint())).to.deep.equal(["3", ["b", "a"]]);
     // It comes on another stream.
-    expect(named(replica.take(unchanged("a"), 1).answer)).to.deep.equal(["1", ["b", "a"]]);
+    expect(named(replica.take(unchanged("a"), 1).answer), "it is served").to.deep.equal(["1", ["a"]]);
+    expect(named(replica.complaint())).to.deep.equal(["1", ["b", "a"]]);
     expect(named(replica.take(snapshot("b"), 2).answer)).to.deep.equal(["2", ["a"]]);
+    expect(replica.complaint()).to.equal(undefined);
     for (let i = 0; i < 200; i++) replica.complain({ key: `c${i}`, reason: "fails" });
-    const [, keys] = named(replica.complain(complaint)) as [string, string[]];
+    const [, keys] = named(replica.complaint()) as [string, string[]];
     expect(keys).to.have.length(100);
+    holder.outcome = { refusal: "no" };
+    replica.take(snapshot("c"), 1);
+    expect(replica.complaint(), "the last message is of no version that is held").to.equal(undefined);
   });
 
   const take = (message: VersionMessage, number = 1): Request =>

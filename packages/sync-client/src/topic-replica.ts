@@ -55,7 +55,7 @@ export interface ReplicaVersion {
 export class TopicReplica<Current extends ReplicaVersion> {
   readonly topic: string;
   readonly #holder: ReplicaHolder<Current>;
-  /** The version that was taken last, and its message. */
+  /** The version of the last message, and that message; undefined if it was not taken. */
   #taken:
     | {
         readonly version: DocumentVersion;
@@ -89,19 +89,26 @@ export class TopicReplica<Current extends ReplicaVersion> {
     if ("rejectedFlags" in outcome) {
       if (this.#taken?.version.digest.equals(version.digest) !== true) this.#complaints = [];
       this.#taken = { version, number, rejectedFlags: outcome.rejectedFlags };
-    }
+    } else this.#taken = undefined;
     return { answer: this.#answer(outcome, message.version, number), outcome };
   }
 
+  /** A flag of the version that was taken last turns out to be of no use. */
+  complain(flag: RejectedFlag): void {
+    if (this.#taken === undefined) return;
+    const others = this.#complaints.filter(({ key }) => key !== flag.key);
+    this.#complaints = [...others, flag].slice(0, maxRejectedFlags);
+  }
+
   /**
-   * A flag of the version that was taken last turns out to be of no use. Returns another answer to its message, to be sent on the same stream: it names what
-   * the first one did, and the flag. Servers to which that means nothing ignore it.
+   * Another answer to the version that was taken last, to be sent after the first on the same stream, also on each one that follows: it names what the
+   * first one did, and the flags that were complained of. Undefined without any. Servers to which it means nothing ignore it; in the first answer
+   * it would say that these flags are not served.
    */
-  complain(flag: RejectedFlag): Buffer | undefined {
-    if (this.#taken === undefined) return undefined;
+  complaint(): Buffer | undefined {
+    if (this.#taken === undefined || this.#complaints.length === 0) return undefined;
     const { version, number, rejectedFlags } = this.#taken;
-    this.#complaints = [...this.#complaints, flag].slice(0, maxRejectedFlags);
-    return this.#answer({ rejectedFlags }, version, number);
+    return ack(this.topic, version, number, [...this.#complaints, ...rejectedFlags]);
   }
 
   #apply(message: VersionMessage): VersionOutcome {
@@ -134,24 +141,30 @@ export class TopicReplica<Current extends ReplicaVersion> {
       : { mismatch: `the delta resulted in ${merged.digest.toString("hex")}` };
   }
 
-  #answer(outcome: VersionOutcome, { digest }: DocumentVersion, number: number): Buffer {
-    const answered = { topic: this.topic, number };
-    if ("rejectedFlags" in outcome) {
-      const named = [...this.#complaints, ...outcome.rejectedFlags]
-        .slice(0, maxRejectedFlags)
-        .map(({ key, reason }) => ({
-          key: cutToBytes(key, maxRejectedKeyBytes),
-          reason: cutToBytes(reason, maxRejectionBytes),
-        }));
-      return encodeAck(answered, digest, named);
-    }
+  #answer(outcome: VersionOutcome, version: DocumentVersion, number: number): Buffer {
+    if ("rejectedFlags" in outcome) return ack(this.topic, version, number, outcome.rejectedFlags);
     const isDeltaMismatch = "mismatch" in outcome;
     const reason = isDeltaMismatch ? outcome.mismatch : outcome.refusal;
-    const currentDigest = this.#holder.current?.version.digest;
-    return encodeNack(answered, {
-      currentDigest,
-      reason: cutToBytes(reason, maxReasonBytes),
-      isDeltaMismatch,
-    });
+    return encodeNack(
+      { topic: this.topic, number },
+      {
+        currentDigest: this.#holder.current?.version.digest,
+        reason: cutToBytes(reason, maxReasonBytes),
+        isDeltaMismatch,
+      },
+    );
   }
+}
+
+function ack(
+  topic: string,
+  { digest }: DocumentVersion,
+  number: number,
+  rejectedFlags: readonly RejectedFlag[],
+): Buffer {
+  const named = rejectedFlags.slice(0, maxRejectedFlags).map(({ key, reason }) => ({
+    key: cutToBytes(key, maxRejectedKeyBytes),
+    reason: cutToBytes(reason, maxRejectionBytes),
+  }));
+  return encodeAck({ topic, number }, digest, named);
 }

@@ -3,11 +3,13 @@ import { buntingSyncV1, encodeDocument, type FlagDocument } from "@bunting/proto
 import { frameMessage } from "@bunting/rpc";
 import { expect } from "chai";
 import { eventually } from "@bunting/test/support/event-queue.js";
+import { Signal } from "@bunting/runtime";
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { writeResponse, type Response } from "@bunting/sync-client/internal/bunting-messages.fixture.js";
 import { BuntingServer, flagdFrame, StoreProbe, topic, versionOf } from "./bunting-server.fixture.js";
 import { GrpcSource } from "./grpc-source.js";
 import type { GrpcSourceConfig } from "./source-config.js";
+import type { FailingFlag } from "./sync-source.js";
 import { grpcConfig } from "./sync.fixture.js";
 
 const on = { state: "ENABLED", variants: { on: true }, defaultVariant: "on" };
@@ -125,6 +127,32 @@ describe("GrpcSource over bunting.sync.v1", () => {
       await second.subscribed();
       await second.snapshot(one);
       await told(undefined, "nothing was said on this stream");
+    });
+
+    it("complains of a flag in a second answer, again on the next stream, also of what it found without one", async () => {
+      const server = serverThat();
+      const probe = new StoreProbe();
+      const failing = new Signal<FailingFlag>();
+      const receiver = { ...probe.options.receiver, failing };
+      const { sourceIndex } = grpcConfig("");
+      Object.assign(probe.options, { receiver });
+      run({ target: await server.start() }, probe);
+      const stream = await server.nextStream();
+      await stream.subscribed();
+      expect((await stream.snapshot(one)).ack?.rejectedFlags).to.deep.equal([]);
+      const keys = ({ rejectedFlags }: buntingSyncV1.Ack): unknown => rejectedFlags.map(({ key }) => key);
+      failing.emit({ sourceIndex: sourceIndex + 1, key: "other", reason: "it is of another source" });
+      failing.emit({ sourceIndex, key: "a", reason: "fails" });
+      const second = await stream.next("ack");
+      expect([second.number, second.digest, keys(second)]).to.deep.equal(["1", versionOf(one).digest, ["a"]]);
+      stream.end("UNAVAILABLE");
+      await stream.closed;
+      failing.emit({ sourceIndex, key: "b", reason: "fails" });
+      const next = await server.nextStream();
+      await next.subscribed();
+      next.send({ unchanged: { topic, version: versionOf(one) } });
+      expect(keys(await next.next("ack")), "the version is served as it is").to.deep.equal([]);
+      expect(keys(await next.next("ack"))).to.deep.equal(["a", "b"]);
     });
 
     it("takes no notice of what is for proxies, but counts it", async () => {

@@ -125,6 +125,7 @@ export class GrpcSource implements SyncSource {
 
   async run(signal: AbortSignal): Promise<void> {
     let channel: SyncChannel | CallEnd | undefined;
+    const stopListening = this.#topicStream?.listen();
     try {
       while (!signal.aborted) {
         channel ??= await this.#connect();
@@ -139,6 +140,7 @@ export class GrpcSource implements SyncSource {
         await sleep(this.#waitMs(end), signal, this.#options.context.clock);
       }
     } finally {
+      stopListening?.();
       if (channel instanceof SyncChannel) await channel.close();
     }
   }

@@ -74,6 +74,16 @@ export class TopicStream {
     this.#replica = new TopicReplica(topic, this.#document);
   }
 
+  /** Hears of flags whose evaluations fail, on which stream ever they are to be complained of, until the returned function is called. */
+  listen(): () => void {
+    const stop = this.#source.options.receiver.failing?.listen(({ sourceIndex, ...flag }) => {
+      if (sourceIndex !== this.#source.config.sourceIndex) return;
+      this.#replica.complain(flag);
+      this.#complain();
+    });
+    return () => stop?.();
+  }
+
   /** One stream; see callSync. */
   run(channel: SyncChannel, parts: TopicStreamParts, signal: AbortSignal): Promise<CallEnd> {
     const { clock, redact } = parts;
@@ -93,6 +103,7 @@ export class TopicStream {
       if ("version" in response) {
         this.#answered = outgoing;
         outgoing?.send(this.#take(response, number));
+        this.#complain();
       } else if (response.kind === "missing") this.#missing();
       else if (response.kind === "deleted") this.#deleted(response.policy);
       else if (response.kind === "freshness") {
@@ -132,14 +143,8 @@ export class TopicStream {
         return take(response, number);
       },
     };
-    const stopComplaining = this.#source.options.receiver.failing?.listen(({ sourceIndex, ...flag }) => {
-      if (sourceIndex !== this.#source.config.sourceIndex || this.#answered !== outgoing) return;
-      const answer = this.#replica.complain(flag);
-      if (answer !== undefined) outgoing?.send(answer);
-    });
     return callSync(channel, call, signal).finally(() => {
       cancelRetry();
-      stopComplaining?.();
       if (this.#answered === outgoing) this.#answered = undefined;
     });
   }
@@ -164,6 +169,12 @@ export class TopicStream {
       this.#source.options.context.metrics.nacked(this.#source.config.sourceIndex, reason);
     } else if (message.kind === "unchanged") this.#source.state.documentConfirmed();
     return answer;
+  }
+
+  /** While there is no stream, the next one repeats it. */
+  #complain(): void {
+    const complaint = this.#replica.complaint();
+    if (complaint !== undefined) this.#answered?.add(complaint);
   }
 
   #missing(): void {
