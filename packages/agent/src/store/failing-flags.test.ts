@@ -44,6 +44,18 @@ describe("FailingFlags", () => {
     expect(noticed.map(({ sourceIndex, key }) => [sourceIndex, key])).to.deep.equal([[2, "a"]]);
   });
 
+  it("holds it against the source that has changed what is served where another has the flag as well", () => {
+    const of = (sourceIndex: number): Flag => ({ key: "a", sourceIndex }) as Flag;
+    const seen = (from: number, to: number): unknown => {
+      flags.changed({ changes: [{ ...change("a"), before: of(from), after: of(to) }] });
+      fail("a", 100);
+      return noticed.at(-1)?.sourceIndex;
+    };
+    expect(seen(3, 1), "which has removed it").to.equal(3);
+    clock.advance(121_000);
+    expect(seen(1, 2), "which has added it").to.equal(2);
+  });
+
   it("holds nothing against a flag that failed as often before", () => {
     fail("a", 120, 500);
     flags.changed({ changes: [change("a")] });

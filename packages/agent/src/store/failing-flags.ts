@@ -51,9 +51,10 @@ export class FailingFlags {
     for (const [key, { sinceMs }] of this.#watched)
       if (nowMs - sinceMs > watchedMs) this.#watched.delete(key);
     for (const { key, type, before, after } of changes) {
-      const sourceIndex = (after ?? before)?.sourceIndex;
       // A new flag may be asked for before it is there.
-      if (sourceIndex === undefined || type === "write") continue;
+      if (type === "write") continue;
+      // Of two sources with the flag the later is served: it is the one that has begun or ceased to have it.
+      const sourceIndex = Math.max(before?.sourceIndex ?? 0, after?.sourceIndex ?? 0);
       this.#watched.delete(key);
       if (this.#watched.size >= maxKeys) return;
       const rate = this.#rateOf(key, nowMs);
