@@ -3,6 +3,7 @@ import type { FlagRejection, NamedRefusal, TopicAcks } from "../topic/topic-acks
 import { maxKeyCharacters, type VersionAnswer } from "./agent-request.js";
 
 const none: ReadonlySet<FlagRejection> = new Set();
+const noFlags: ReadonlySet<string> = new Set();
 
 /** The version of a topic that an agent has, and what it refuses, counted in the acks of the topic. Both come from its answers only. */
 export class AcknowledgedVersion {
@@ -11,14 +12,24 @@ export class AcknowledgedVersion {
   /** The digest that the agent had when it did not answer in time; empty once it answers again. */
   #lostDigest = "";
   #rejections = none;
+  /** Flags that the agent refused of the version that all are to have, before it was to try another one. */
+  #refusedBefore = noFlags;
+  #isTrying = false;
 
   /** Counts what follows in these acks. */
   open(acks: TopicAcks | undefined): void {
     this.#acks = acks;
   }
 
-  /** Counts in other acks from now on: the agent has another subscription, and the version that it had. Returns as `refuse`. */
-  move(connection: TransportSession, acks: TopicAcks | undefined): number {
+  /**
+   * Counts in other acks from now on: the agent has another subscription, and the version that it had. Returns as `refuse`.
+   *
+   * @param isTrying the subscription is to a version that only some agents are to have
+   */
+  move(connection: TransportSession, acks: TopicAcks | undefined, isTrying: boolean): number {
+    if (!isTrying) this.#refusedBefore = noFlags;
+    else if (!this.#isTrying) this.#refusedBefore = namesOf(this.#rejections);
+    this.#isTrying = isTrying;
     const digest = this.#digest;
     const lostDigest = this.#lostDigest;
     const flags = this.refuse(connection, digest, []);
@@ -56,7 +67,11 @@ export class AcknowledgedVersion {
   refuse(connection: TransportSession, digest: string, parts: readonly NamedRefusal[]): number {
     const before = this.#rejections;
     if (before.size === 0 && parts.length === 0) return 0;
-    this.#rejections = this.#acks?.refuse(connection, digest, parts, before) ?? none;
+    const named =
+      this.#refusedBefore.size === 0
+        ? parts
+        : parts.map((part) => ({ ...part, isOld: this.#refusedBefore.has(part.flag ?? "") }));
+    this.#rejections = this.#acks?.refuse(connection, digest, named, before) ?? none;
     return flagsOf(this.#rejections) - flagsOf(before);
   }
 }
@@ -65,6 +80,10 @@ export class AcknowledgedVersion {
 export function namedRefusals({ $case, value }: VersionAnswer): readonly NamedRefusal[] {
   if ($case === "nack") return [{ flag: undefined, reason: value.reason }];
   return value.rejectedFlags.map(({ key, reason }) => ({ flag: shortened(key), reason }));
+}
+
+function namesOf(rejections: ReadonlySet<FlagRejection>): ReadonlySet<string> {
+  return rejections.size === 0 ? noFlags : new Set([...rejections].flatMap(({ flag }) => flag ?? []));
 }
 
 /** Number of the rejections that name a flag. */

@@ -89,6 +89,8 @@ export class TopicSubscriber implements Subscriber, Starter, DueTopic<TopicSubsc
   #publishedMs: number | undefined;
   /** What was said last about the source; undefined if nothing was. */
   #toldFreshness: FreshnessNotice | undefined;
+  /** Computed once: all agents of a topic are looked through each time that a trial of it is counted. */
+  #bucket: number | undefined;
   /** Undefined until they are asked for. */
   #trials: ProxyTrials | undefined;
   /** The digest that the last history leads to, and the number of histories since the last version; undefined if none. */
@@ -155,13 +157,14 @@ export class TopicSubscriber implements Subscriber, Starter, DueTopic<TopicSubsc
 
   get bucket(): number | undefined {
     const { instance } = this.#owner;
-    return instance === undefined ? undefined : bucketOf(this.topic, instance);
+    if (instance === undefined) return undefined;
+    return (this.#bucket ??= bucketOf(this.topic, instance));
   }
 
   move(to: Subscription): void {
     const from = this.#subscription;
     this.#subscription = to;
-    this.#context.metrics.rejectedFlags(this.#held.move(this.connection, to.acks));
+    this.#context.metrics.rejectedFlags(this.#held.move(this.connection, to.acks, to.takesComplaints));
     // What it refused may be due there once more, and counts anew.
     this.#delivery.refused = "";
     from?.close();

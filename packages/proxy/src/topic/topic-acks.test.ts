@@ -4,6 +4,8 @@ import { expect } from "chai";
 import { TopicAcks, type FlagRejection } from "./topic-acks.js";
 
 const maxPerConnection = 20;
+/** What stands for all that there is no room for. */
+const unlisted = { flag: undefined, reason: "more than can be listed" };
 
 function useAcks() {
   const clock = new ManualClock();
@@ -16,7 +18,7 @@ function useAcks() {
   };
   /** An agent does not refuse it any more. */
   const release = (rejection: FlagRejection): void => void acks.refuse({}, "d", [], new Set([rejection]));
-  return { refuse, release };
+  return { acks, refuse, release };
 }
 
 describe("TopicAcks", () => {
@@ -27,12 +29,24 @@ describe("TopicAcks", () => {
     const [shared] = refused;
     if (shared === undefined) throw new Error("there was room");
     expect(refuse(other, "f0"), "another agent refuses the same").to.equal(shared);
-    expect(refuse(first, "one more")).to.equal(undefined);
+    expect(refuse(first, "one more")).to.include(unlisted);
     release(shared);
     expect(shared.subscribers).to.equal(1);
-    expect(refuse(first, "one more")).to.equal(undefined);
+    expect(refuse(first, "one more")).to.include(unlisted);
     release(shared);
     expect(refuse(first, "one more")?.flag).to.equal("one more");
-    expect(refuse(first, "and another")).to.equal(undefined);
+    expect(refuse(first, "and another")).to.include(unlisted);
+  });
+
+  it("counts who refuses more than there is room for, however few make that up, and forgets it with the last one", () => {
+    const { acks, refuse, release } = useAcks();
+    for (let made = 0; made < 100; made++)
+      refuse([{}, {}, {}, {}, {}][Math.floor(made / maxPerConnection)] ?? {}, `f${made}`);
+    const honest = [refuse({}, "g"), refuse({}, "h")];
+    expect([...acks.rejections].some(({ flag }) => flag === "g")).to.equal(false);
+    expect([...acks.unlisted]).to.deep.equal([{ ...unlisted, digest: "d", subscribers: 2 }]);
+    expect(acks.refusing).to.equal(102);
+    for (const one of honest) if (one !== undefined) release(one);
+    expect([...acks.unlisted]).to.deep.equal([]);
   });
 });

@@ -10,10 +10,12 @@ export interface FlagRejection {
   readonly reason: string;
   /** The number of agents that refuse it now. */
   readonly subscribers: number;
+  /** These agents have refused the flag in another version as well, before they tried this one. */
+  readonly isOld?: boolean;
 }
 
 /** What an agent refuses: a flag, or the whole version if `flag` is undefined. */
-export type NamedRefusal = Pick<FlagRejection, "flag" | "reason">;
+export type NamedRefusal = Pick<FlagRejection, "flag" | "reason" | "isOld">;
 
 interface Entry extends FlagRejection {
   subscribers: number;
@@ -32,7 +34,7 @@ const linesPerMinute = 120;
 /**
  * The acks and nacks of a topic's agents (bunting.sync.v1): the versions that they have, and those that they refuse.
  * Digests are bounded by the number of subscribers; rejections to a hundred, and to twenty per connection. Rejections
- * without a subscriber make room for new ones.
+ * without a subscriber make room for new ones. Of those for which there is no room, it is counted how many agents have any.
  */
 export class TopicAcks {
   readonly #topic: TopicKey;
@@ -43,6 +45,8 @@ export class TopicAcks {
   /** The connection that sent each rejection first, while a subscriber retains it; and their number per connection. */
   readonly #origins = new Map<Entry, object>();
   readonly #counts = new Map<object, number>();
+  /** By digest: what stands for all rejections without room. */
+  readonly #unlisted = new Map<string, Entry>();
   #refusing = 0;
   #unlogged: Entry[] = [];
   #unloggedMore = 0;
@@ -65,7 +69,12 @@ export class TopicAcks {
     return this.#rejections.values();
   }
 
-  /** Number of subscribers that refuse something now, as far as their rejections are retained. */
+  /** By digest, how many subscribers refuse flags for which there is no room. */
+  get unlisted(): Iterable<FlagRejection> {
+    return this.#unlisted.values();
+  }
+
+  /** Number of subscribers that refuse something now. */
   get refusing(): number {
     return this.#refusing;
   }
@@ -82,7 +91,7 @@ export class TopicAcks {
   }
 
   /**
-   * Counts what a subscriber refuses of a version, in place of what it refused before, and returns what there was room for. New rejections are
+   * Counts what a subscriber refuses of a version, in place of what it refused before, and returns what it is counted in. New rejections are
    * counted first, so that those in both are never dropped.
    */
   refuse(
@@ -95,7 +104,7 @@ export class TopicAcks {
     for (const part of parts) {
       const entry = this.#entryOf(connection, digest, part);
       // The same flag may be named twice.
-      if (entry === undefined || rejections.has(entry)) continue;
+      if (rejections.has(entry)) continue;
       rejections.add(entry);
       entry.subscribers++;
     }
@@ -104,15 +113,15 @@ export class TopicAcks {
     return rejections;
   }
 
-  /** Undefined if there is no room. */
-  #entryOf(connection: object, digest: string, { flag, reason }: NamedRefusal): Entry | undefined {
+  #entryOf(connection: object, digest: string, { flag, reason, isOld = false }: NamedRefusal): Entry {
     // Only the first reason per flag is kept.
-    const key = flag === undefined ? `${digest} nack ${reason}` : `${digest} flag ${flag}`;
+    const kind = isOld ? "old" : "flag";
+    const key = flag === undefined ? `${digest} nack ${reason}` : `${digest} ${kind} ${flag}`;
     const known = this.#rejections.get(key);
     if (known !== undefined) return known;
     const count = this.#counts.get(connection) ?? 0;
-    if (count >= maxPerConnection || !this.#makeRoom()) return undefined;
-    const entry = { digest, flag, reason, subscribers: 0 };
+    if (count >= maxPerConnection || !this.#makeRoom()) return this.#unlistedOf(digest);
+    const entry = { digest, flag, reason, subscribers: 0, ...(isOld ? { isOld } : {}) };
     this.#rejections.set(key, entry);
     this.#origins.set(entry, connection);
     this.#counts.set(connection, count + 1);
@@ -120,8 +129,17 @@ export class TopicAcks {
     return entry;
   }
 
+  #unlistedOf(digest: string): Entry {
+    const known = this.#unlisted.get(digest);
+    if (known !== undefined) return known;
+    const entry = { digest, flag: undefined, reason: "more than can be listed", subscribers: 0 };
+    this.#unlisted.set(digest, entry);
+    return entry;
+  }
+
   #release(entry: Entry): void {
     if (--entry.subscribers > 0) return;
+    if (this.#unlisted.get(entry.digest) === entry) this.#unlisted.delete(entry.digest);
     const origin = this.#origins.get(entry);
     if (origin === undefined) return;
     this.#origins.delete(entry);

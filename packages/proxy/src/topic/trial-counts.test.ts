@@ -45,6 +45,11 @@ class Agent implements Subscriber {
     from.close();
   }
 
+  leave(): void {
+    this.subscription.acks?.acknowledge(this.#held, "");
+    this.subscription.close();
+  }
+
   refuse(): void {
     throw new Error("it is not to be refused");
   }
@@ -103,14 +108,37 @@ describe("the counts of a trial", () => {
     expect(counts()).to.include({ refusals: 1, current: 1, reason: "f: no" });
   });
 
-  it("have no flag that half of the others refuse before, and one that a single other does", () => {
+  it("have no flag that all others refuse before, and one that some of them do, who may only pretend to", () => {
     use([1, 5_000, 5_001, 5_002]);
-    agents[1]?.answer(["f", "g"]);
-    agents[2]?.answer(["f"]);
+    for (const index of [1, 2, 3]) agents[index]?.answer(index === 3 ? ["f"] : ["f", "g"]);
     publish("v1", 100);
     agents[0]?.answer(["f"]);
     expect(counts()).to.include({ refusals: 0 });
     agents[0]?.answer(["g"]);
     expect(counts()).to.include({ refusals: 1, reason: "g: no" });
+  });
+
+  it("have each refusal where nobody has the version before, whatever somebody has refused of it once", () => {
+    use([1, 2]);
+    const gone = agents[1];
+    const [topic] = [...topics.topics()];
+    const refused = topic?.acks.refuse(
+      {},
+      topic.newest?.digest ?? "",
+      [{ flag: "f", reason: "no" }],
+      new Set(),
+    );
+    topic?.acks.refuse({}, "", [], refused ?? new Set());
+    gone?.leave();
+    publish("v1", 100);
+    agents[0]?.answer(["f"]);
+    expect(counts()).to.include({ refusals: 1, wave: 1 });
+  });
+
+  it("have refusals for which there was no room, as one of each agent", () => {
+    use([1, 2]);
+    publish("v1", 100);
+    agents[0]?.answer(Array.from({ length: 30 }, (_, index) => `f${index}`));
+    expect(counts()).to.include({ refusals: 21 });
   });
 });

@@ -67,20 +67,20 @@ function withReport(
 }
 
 /**
- * A flag that agents refuse in the version before as well says nothing against the new one: if half of them do, so that a single one that lies
- * hides no refusal.
+ * A flag that an agent has refused in the version before as well says nothing against the new one; nor one that all others refuse in that, of an agent
+ * of which it is not known. Fewer than all do not suffice: some may only pretend to be agents, so that nobody hears of a refusal.
  */
 function newRefusals(
   { newest, acks: all }: CountedTopic,
   { digest, acks }: TopicTrial,
 ): readonly FlagRejection[] {
   const before = new Set<string>();
-  const half = (all.held.get(newest?.digest ?? "") ?? 0) / 2;
-  for (const one of all.rejections)
-    if (one.flag !== undefined && one.digest === newest?.digest && one.subscribers >= half)
-      before.add(one.flag);
-  return [...acks.rejections].filter(
-    (one) =>
-      one.digest === digest && one.subscribers > 0 && (one.flag === undefined || !before.has(one.flag)),
+  const others = all.held.get(newest?.digest ?? "") ?? 0;
+  for (const { flag, digest: refused, subscribers } of all.rejections)
+    if (flag !== undefined && refused === newest?.digest && subscribers > 0 && subscribers >= others)
+      before.add(flag);
+  return [...acks.rejections, ...acks.unlisted].filter(
+    ({ digest: refused, subscribers, flag, isOld }) =>
+      refused === digest && subscribers > 0 && isOld !== true && (flag === undefined || !before.has(flag)),
   );
 }

@@ -233,6 +233,29 @@ describe("a version that only some agents are to have, over bunting.sync.v1", ()
     expect([...server.topics.topics()][0]?.acks.refusing).to.equal(0);
   });
 
+  it("is not refused by agents that refuse the same flag of the version before, whatever others do", async () => {
+    publish(1);
+    const [first, second] = [agent("a"), agent("checkout-0")];
+    const refusal = [{ key: "f", reason: "no" }];
+    for (const one of [first, second]) {
+      await one.next("snapshot");
+      one.ack(topic, digestOf(1), one === first ? refusal : []);
+      await one.fence();
+    }
+    publish(1, 2, 2_000);
+    await first.next("delta");
+    first.ack(topic, digestOf(2), refusal);
+    await eventually(() => counts()?.current === 1, "the answer");
+    expect(counts()).to.include({ refusals: 0, wave: 1 });
+    first.ack(topic, digestOf(2), [...refusal, { key: "ballast", reason: "its evaluations fail" }]);
+    await eventually(() => counts()?.refusals === 1, "the complaint of another flag");
+    // Of an agent that comes now it is not known.
+    const again = agent("a", 2);
+    await again.next("unchanged");
+    again.ack(topic, digestOf(2), refusal);
+    await eventually(() => counts()?.refusals === 2, "the same refusal of another agent");
+  });
+
   it("is refused by flag or as a whole, which is counted, and no more after it was given up", async () => {
     const [first] = await three();
     publish(1, 2, 2_000);
