@@ -245,6 +245,13 @@ describe("the next step of a rollout", () => {
       expect(shown(nextPush(inputs({ ...next, evidence: gone, resumed: "now" })))).to.contain("nobody takes");
     });
 
+  it("keeps no number that a status has no room for, whatever proxies tell", () => {
+    const most = 2 ** 31 - 1;
+    const liar = told({ agents: most, wave: most, current: most, refusals: most });
+    const { record: next } = nextPush(inputs({ evidence: evidence(liar, liar), resumed: "now" }));
+    expect(next).to.include({ agents: most, forgiven: most });
+  });
+
   it("looks again soon while it goes on, and not at all while somebody has to do something", () => {
     const again = (change: Partial<PushInputs>): number | undefined => nextPush(inputs(change)).againMs;
     expect(again({})).to.equal(5_000);

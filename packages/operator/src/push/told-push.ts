@@ -34,12 +34,18 @@ export interface PushEvidence {
   readonly reaches: readonly (number | undefined)[];
 }
 
+/** Numbers in a status go no further. Proxies that agents reach tell what other proxies say of theirs, or whoever pretends to be one. */
+const mostCounted = 2 ** 31 - 1;
+
 /** @param digest of the version */
 export function pushEvidence(told: readonly ToldPush[], digest: string): PushEvidence {
   const asked = told.filter(({ subscribers }) => subscribers > 0);
   const trials = asked.flatMap(({ trial }) => (trial?.digest === digest ? [trial] : []));
   const sum = (count: (trial: ToldTrial) => number): number =>
-    trials.reduce((total, trial) => total + count(trial), 0);
+    Math.min(
+      trials.reduce((total, trial) => total + count(trial), 0),
+      mostCounted,
+    );
   const lowest = Math.min(...trials.map((trial) => trial.lowest ?? Infinity));
   return {
     subscribers: asked.reduce((total, { subscribers }) => total + subscribers, 0),

@@ -244,6 +244,20 @@ describe("FlagRollouts", () => {
     expect(world.whole).to.equal(encodeDocument(flags(1)));
   });
 
+  it("asks the proxies once a second, however often the FeatureFlag is edited, and rolls out the last version", async () => {
+    await pass(10_000);
+    for (let edit = 0; edit < 100; edit++) {
+      world.edit(edit % 2 === 0 ? 2 : 3);
+      await changed();
+      clock.advance(100);
+      await turns();
+    }
+    expect(world.reads).to.be.at.most(11);
+    expect(world.writes.length, "of the status").to.be.at.most(4);
+    await pass(70_000);
+    expect(world.shown).to.equal("3 Whole 3 0 True");
+  });
+
   it("goes on from where an earlier leader was, and observes anew", async () => {
     await pass(10_000);
     world.edit(2);

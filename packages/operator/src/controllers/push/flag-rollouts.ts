@@ -31,7 +31,6 @@ import { nextPush, type PushInputs, type PushSettings, type PushVerdict } from "
 import { pushSentence } from "../../push/push-sentence.js";
 import type { WaveWatch } from "../../push/push-wave.js";
 import { pushEvidence, type PushEvidence } from "../../push/told-push.js";
-import { toldByFlag } from "../agents/told-agents.js";
 import type { ProxyAgents } from "../agents/proxy-agents.js";
 import type { ControllerMetrics } from "../controller-metrics.js";
 import { Controller } from "../controller.js";
@@ -39,6 +38,7 @@ import { rolledOutCondition } from "../feature-flag-watch.js";
 import { StatusWriter, type StatusTarget } from "../status-writer.js";
 import type { FlagRolloutMetrics } from "./flag-rollout-metrics.js";
 import { FlagRolloutNotices } from "./flag-rollout-notices.js";
+import { RecentReports } from "./recent-reports.js";
 
 export interface FlagRolloutsOptions {
   readonly client: Pick<RestClient, "get" | "apply">;
@@ -75,6 +75,7 @@ export class FlagRollouts implements Runnable {
   readonly #controller: Controller;
   readonly #writer: StatusWriter;
   readonly #notices: FlagRolloutNotices;
+  readonly #reports: RecentReports;
   readonly #watches = new Map<string, WaveWatch>();
   /** By key: a name of the whole version whose document was found to be the one with its digest. */
   readonly #trustedVersions = new Map<string, string>();
@@ -84,6 +85,7 @@ export class FlagRollouts implements Runnable {
     this.#options = options;
     this.#writer = new StatusWriter({ ...options, fieldManager: statusManager, rate: writesOfAll });
     this.#notices = new FlagRolloutNotices(options.events, context.metrics);
+    this.#reports = new RecentReports(options.proxies, context.clock);
     this.#controller = new Controller({
       name: "flag-rollout",
       reconcile: (key, signal) => this.#reconcile(key, signal),
@@ -101,6 +103,7 @@ export class FlagRollouts implements Runnable {
     this.#watches.clear();
     this.#trustedVersions.clear();
     this.#notices.clear();
+    this.#reports.clear();
   }
 
   async #reconcile(key: string, signal: AbortSignal): Promise<WorkResult | undefined> {
@@ -205,8 +208,8 @@ export class FlagRollouts implements Runnable {
   }
 
   async #evidence(key: string, digest: string, signal: AbortSignal): Promise<PushEvidence | undefined> {
-    const reports = await this.#options.proxies.read(signal);
-    return reports === undefined ? undefined : pushEvidence(toldByFlag(reports).get(key) ?? [], digest);
+    const told = await this.#reports.of(key, signal);
+    return told && pushEvidence(told, digest);
   }
 
   /** Undefined if it is written already, but for numbers of agents. */
