@@ -72,6 +72,7 @@ export {
   type WholeVersion,
 } from "./resource/flag-rollout-status.js";
 export {
+  calledUrl,
   parseRemoteFlagProvider,
   remoteProviderDefaults,
   remoteStrategies,

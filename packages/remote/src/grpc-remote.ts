@@ -1,5 +1,6 @@
 import { isIP } from "node:net";
 import { credentials as grpcCredentials, type ChannelCredentials } from "@grpc/grpc-js";
+import { calledUrl } from "@bunting/featureflags/resources";
 import { calledHost } from "@bunting/outbound";
 import { parseAnySelector, ProtocolError, type FlagDocument } from "@bunting/protocol";
 import { cut, isAborted, singleLine, sleep } from "@bunting/runtime";
@@ -56,7 +57,7 @@ export class GrpcRemote {
     const { uri, selector = "", intervalMs } = reading.provider;
     this.#reading = reading;
     this.#surroundings = surroundings;
-    this.#url = new URL(uri.replace(/^grpcs:/i, "https:").replace(/^grpc:/i, "http:"));
+    this.#url = calledUrl(uri);
     this.#selector = selector;
     this.#held = new HeldDocument(surroundings.limits.bytes, (document) => this.#taken(document));
     const topic = topicOf(selector);

@@ -70,6 +70,20 @@ const schemes: Readonly<Record<RemoteType, readonly string[]>> = {
   "ofrep-bulk": ["https:", "http:"],
 };
 
+/**
+ * What the `uri` of a provider calls, as a URL of https or http: `grpcs:` and `grpc:` are schemes whose hosts a URL takes as they are written, so that
+ * a host could be checked in one form and called in another one.
+ *
+ * @throws Error if it is no URL
+ */
+export function calledUrl(uri: string): URL {
+  return new URL(httpForm(uri));
+}
+
+function httpForm(uri: string): string {
+  return uri.replace(/^grpcs:/i, "https:").replace(/^grpc:/i, "http:");
+}
+
 /** Reads the field of a FeatureFlag as it is stored, or says all that is wrong with it. */
 export function parseRemoteFlagProvider(value: JsonValue): ParsedRemoteProvider {
   if (!isJsonObject(value))
@@ -145,7 +159,7 @@ function truthOf(value: JsonValue | undefined): boolean {
 function uriOf(value: JsonValue | undefined, type: RemoteType | undefined): string {
   const allowed = type === undefined ? Object.values(schemes).flat() : schemes[type];
   const form = `write ${allowed[0] ?? ""}//, a host and what follows`;
-  if (typeof value !== "string" || !URL.canParse(value) || value.length > maxUriLength)
+  if (typeof value !== "string" || value.length > maxUriLength || !URL.canParse(value))
     throw new Error(`it must be an address of at most ${maxUriLength} characters: ${form}`);
   const { protocol, hostname, username, password, hash, pathname, search } = new URL(value);
   if (!allowed.includes(protocol) || hostname === "")
@@ -157,6 +171,7 @@ function uriOf(value: JsonValue | undefined, type: RemoteType | undefined): stri
   if (hash !== "") throw new Error(`what follows "#" is not sent: leave it out`);
   if (type === "grpc" && (!["", "/"].includes(pathname) || search !== ""))
     throw new Error(`an address of gRPC has no path: what is asked for is the "selector"`);
+  if (!URL.canParse(httpForm(value))) throw new Error(`its host is none that can be called: ${form}`);
   return value;
 }
 

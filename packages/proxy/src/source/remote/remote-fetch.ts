@@ -1,4 +1,4 @@
-import type { RemoteFailure, RemoteKind } from "@bunting/remote";
+import { failureOf, type RemoteFailure, type RemoteKind } from "@bunting/remote";
 import type { RemoteFlagProvider } from "@bunting/featureflags/resources";
 import type { FlagDocument, TopicKey } from "@bunting/protocol";
 import { aborted, isAborted, sleep, type Clock } from "@bunting/runtime";
@@ -95,7 +95,8 @@ export class RemoteFetch {
       },
     };
     const watching = this.#watchSecrets(values, round).then(() => ending.abort());
-    await kind.run(reading, round);
+    // Whoever edits a FeatureFlag chooses what is read: a defect in reading it must not end the process, which serves all others.
+    await kind.run(reading, round).catch((error: unknown) => reading.onFailure(failureOf(error)));
     // A kind that ends by itself has no more to say: it is asked again at the pace of the interval.
     if (!round.aborted) await sleep(provider.intervalMs, round, clock);
     ending.abort();

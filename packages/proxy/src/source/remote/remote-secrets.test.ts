@@ -58,6 +58,21 @@ describe("RemoteSecrets", () => {
     }
   });
 
+  it("takes a host for the one that is called, however the address is written", async () => {
+    for (const [host, uri] of [
+      ["flags.test:443", "https://flags.test/"],
+      ["flags.test", "grpcs://flags.test:443"],
+      ["flags.test:443", "grpcs://flags.test:443"],
+      ["flags.test:8015", "grpcs://FLAGS.test:8015"],
+      ["flags.test:8015", "grpcs://flags%2Etest:8015"],
+      ["xn--flgs-moa.test:8015", "grpcs://fl\u00e4gs.test:8015"],
+    ] as const)
+      expect(await read(secretOf({ token: "abc" }, host), { uri }), uri).to.include({ kind: "read" });
+    expect(
+      await read(secretOf({ token: "abc" }, "flags%2etest:8015"), { uri: "grpcs://flags%2Etest:8015" }),
+    ).to.have.nested.property("failure.reason", "CredentialsForOtherHost");
+  });
+
   it("says how to allow what is forbidden, what is missing, and what can't be sent", async () => {
     const forbidden = await read(new KubeError("FORBIDDEN", "no"));
     expect(forbidden).to.include({ kind: "forbidden" });

@@ -1,6 +1,7 @@
 import type { RemoteFailure } from "@bunting/remote";
-import type { RemoteFlagProvider, SecretKey } from "@bunting/featureflags/resources";
+import { calledUrl, type RemoteFlagProvider, type SecretKey } from "@bunting/featureflags/resources";
 import type { KubeObject, RestClient } from "@bunting/kube";
+import { calledHost } from "@bunting/outbound";
 import { errorCode, quoted } from "@bunting/runtime";
 
 /** What a provider's Secrets hold, or why that is not known. */
@@ -44,7 +45,7 @@ export class RemoteSecrets {
     if (credentials !== undefined) {
       const read = await this.#value(namespace, credentials.secretRef, signal);
       if (read.kind !== "value") return read;
-      const refusal = refusedHost(read.secret, hostOf(uri));
+      const refusal = refusedHost(read.secret, hostsOf(uri));
       if (refusal !== undefined) return unusable("CredentialsForOtherHost", refusal);
       const credential = read.text.trim();
       if (!headerText.test(credential))
@@ -115,20 +116,23 @@ function unread(namespace: string, ref: SecretKey, error: unknown): Exclude<Secr
 }
 
 /** Whoever edits the FeatureFlag chooses the address; whoever owns the Secret says where it may go. */
-function refusedHost({ metadata }: KubeObject, host: string): string | undefined {
+function refusedHost({ metadata }: KubeObject, hosts: readonly string[]): string | undefined {
   const allowed = metadata.annotations?.[hostAnnotation]?.trim().toLowerCase();
+  const [host = ""] = hosts;
   const secret = `${metadata.namespace ?? ""}/${metadata.name}`;
   if (allowed === undefined || allowed === "")
     return `the Secret ${secret} names no host that it may be sent to: annotate it with ${hostAnnotation}=${host}`;
-  if (allowed === host) return undefined;
+  if (hosts.includes(allowed)) return undefined;
   return `the Secret ${secret} may be sent to ${quoted(allowed)} alone, by its annotation ${hostAnnotation}, and the provider is at ${quoted(host)}`;
 }
 
-/** Host and port, the port only where the address has one that is not its scheme's; in lower case. */
-function hostOf(uri: string): string {
+/** How an annotation may write the host of an address that is called, with the port or, if it is its scheme's, without it; in lower case. */
+function hostsOf(uri: string): readonly string[] {
   // Without a scheme, `host:port` would read as one.
-  const host = uri.includes("://") && URL.canParse(uri) ? new URL(uri).host : uri;
-  return host.toLowerCase();
+  if (!uri.includes("://") || !URL.canParse(uri)) return [uri.toLowerCase()];
+  const url = calledUrl(uri);
+  const { port } = calledHost(url);
+  return [...new Set([url.host, `${url.hostname}:${port}`])];
 }
 
 function keyOf(namespace: string, { name, key }: SecretKey): string {

@@ -1,6 +1,7 @@
 import type { RemoteFlagProvider } from "@bunting/featureflags/resources";
 import { needsRedisServer, RedisServer } from "@bunting/backplane/internal/redis-server.fixture.js";
 import { checkOptions } from "@bunting/backplane";
+import type { RemoteKind } from "@bunting/remote";
 import { systemClock } from "@bunting/runtime";
 import { eventually } from "@bunting/test/support/event-queue.js";
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
@@ -12,6 +13,7 @@ import { fast } from "../backplane/backplane.fixture.js";
 import {
   documentOf,
   flagsOf,
+  languageOf,
   manyKeys,
   providerOf,
   RemoteCluster,
@@ -249,6 +251,24 @@ describe("RemoteSource", () => {
     await settled();
     expect(flagsOf(sink)).to.deep.equal({ both: "local 1", own: "local 1" });
     expect(replica.source.remoteOf(topic)).to.include({ state: "never", reason: "ProviderInvalid" });
+  });
+
+  it("goes on after a defect in reading a remote, which it tells as a failure", async () => {
+    cluster.publish(local(1), providerOf());
+    const { says } = remotes;
+    let isDefect = true;
+    const kind: RemoteKind = {
+      run: (reading, signal) => (isDefect ? Promise.reject(new Error("oops")) : remotes.run(reading, signal)),
+    };
+    const replica = start({ language: languageOf(kind) });
+    const sink = replica.watch();
+    await pass(2_000);
+    expect(replica.source.remoteOf(topic)).to.include({ state: "never", reason: "Defect" });
+    expect(flagsOf(sink)).to.deep.equal({ both: "local 1", own: "local 1" });
+    isDefect = false;
+    says.set(uri, remote(1));
+    await pass(5_000);
+    expect(flagsOf(sink)["far"]).to.equal("remote 1");
   });
 
   it("says that the FeatureFlag is stale while the cluster can't be read, and goes on with its remote", async () => {
