@@ -30,6 +30,8 @@ function valueOf(merged: FlagDocument, key: string, context: JsonObject = {}): u
 }
 
 const ref = (name: string): JsonObject => ({ if: [{ $ref: name }, "on", "off"] });
+/** Another name of the evaluator `vip` that is `xIs(2)`. */
+const vip2 = "vip-cba2aef3";
 const xIs = (x: number): JsonObject => ({ "==": [{ var: "x" }, x] });
 
 describe("mergeRemote", () => {
@@ -54,16 +56,63 @@ describe("mergeRemote", () => {
   it("serves an evaluator of the other side under another name where both mean something else by one", () => {
     const merged = mergeRemote({
       local: document({ own: flag("l", ref("vip")) }, { $evaluators: { vip: xIs(1) } }),
-      remote: document({ far: flag("r", ref("vip")) }, { $evaluators: { vip: xIs(2), "vip-2": xIs(3) } }),
+      remote: document({ far: flag("r", ref("vip")) }, { $evaluators: { vip: xIs(2), unused: xIs(3) } }),
       strategy: "merge",
     });
-    expect(Object.keys(merged.document.$evaluators ?? {})).to.deep.equal(["vip", "vip-2", "vip-3"]);
+    expect(Object.keys(merged.document.$evaluators ?? {})).to.deep.equal(["vip", vip2]);
     expect(valueOf(merged.document, "own", { x: 1 })).to.equal("l");
     expect(valueOf(merged.document, "far", { x: 1 })).to.equal("not r");
     expect(valueOf(merged.document, "far", { x: 2 })).to.equal("r");
     expect(merged.remarks).to.deep.equal([
-      `the evaluator "vip" of the remote is served as "vip-3", because that of the FeatureFlag means something else`,
+      `the evaluator "vip" of the remote is served as "${vip2}", because that of the FeatureFlag means something else`,
     ]);
+  });
+
+  for (const [what, x, names] of [
+    ["takes the name that such an evaluator has already, if that is the same", 2, ["vip", vip2]],
+    ["takes a free name, if that is another one", 3, ["vip", vip2, `${vip2}-2`]],
+  ] as const)
+    it(`${what}, on either side`, () => {
+      const taken = { [vip2]: xIs(x) };
+      for (const [mine, theirs] of [
+        [taken, {}],
+        [{}, taken],
+      ]) {
+        const { document: merged } = mergeRemote({
+          local: document(
+            { own: flag("l", ref("vip")), both: flag("l", ref(vip2)) },
+            { $evaluators: { vip: xIs(1), ...mine } },
+          ),
+          remote: document({ far: flag("r", ref("vip")) }, { $evaluators: { vip: xIs(2), ...theirs } }),
+          strategy: "merge",
+        });
+        expect(Object.keys(merged.$evaluators ?? {})).to.deep.equal(names);
+        expect([1, 2, 3].filter((value) => valueOf(merged, "own", { x: value }) === "l")).to.deep.equal([1]);
+        expect([1, 2, 3].filter((value) => valueOf(merged, "far", { x: value }) === "r")).to.deep.equal([2]);
+        expect([1, 2, 3].filter((value) => valueOf(merged, "both", { x: value }) === "l")).to.deep.equal([x]);
+      }
+    });
+
+  it("comes to an end where two are remotes of each other, and does not grow where they never agree", () => {
+    const sideOf = (key: string, x: number): FlagDocument =>
+      document(
+        { [key]: flag(key, ref("vip")), both: flag(key, ref("deep")) },
+        { $evaluators: { vip: xIs(x), deep: { or: [{ $ref: "vip" }, xIs(9)] } } },
+      );
+    const [one, two] = [sideOf("one", 1), sideOf("two", 2)];
+    for (const strategy of remoteStrategies) {
+      let [atOne, atTwo] = [one, two];
+      const seen: string[] = [];
+      for (let round = 0; round < 12; round++) {
+        const before = atOne;
+        atOne = mergeRemote({ local: one, remote: atTwo, strategy }).document;
+        atTwo = mergeRemote({ local: two, remote: before, strategy }).document;
+        seen.push(encodeDocument(atOne) + encodeDocument(atTwo));
+      }
+      // With `override` and `replace` each side prefers what the other one said, so they may exchange what they say for ever.
+      expect(new Set(seen.slice(4)).size, strategy).to.be.at.most(strategy === "merge" ? 1 : 2);
+      expect(Math.max(...seen.map(({ length }) => length))).to.be.below(2_000);
+    }
   });
 
   it("leaves out what was an evaluator of flags that are not served", () => {

@@ -1,3 +1,4 @@
+import { hash } from "node:crypto";
 import {
   canonicalJson,
   isJsonObject,
@@ -15,25 +16,28 @@ export interface RenamedEvaluators {
 /**
  * Makes a document fit to be merged with one that is preferred: of the evaluators whose names both have but whose meaning differs, its own get
  * other names, in its rules too. To write them out instead of each reference would cost as much as an author of a remote pleases: of an evaluator
- * that refers twice to one that refers twice to a third, each step doubles the size. What no flag of the document needs is left out.
+ * that refers twice to one that refers twice to a third, each step doubles the size. What no flag of either document needs is left out.
+ *
+ * The other name is made of the evaluator itself. Two proxies may be remotes of each other: each meets again what the other one has renamed, and with
+ * a number as the name they would send each other more and more evaluators without end.
  */
 export function renamedEvaluators(document: FlagDocument, preferred: FlagDocument): RenamedEvaluators {
   const own = document.$evaluators ?? {};
   const others = preferred.$evaluators ?? {};
   const differing = differingNames(own, others);
   if (differing.size === 0) return { document, names: new Map() };
-  const needed = neededNames(document, own);
-  const taken = new Set([...Object.keys(own), ...Object.keys(others)]);
-  const names = new Map<string, string>();
-  for (const name of differing) if (needed.has(name)) names.set(name, freeName(name, taken));
-  const rename = (value: JsonValue): JsonValue => withReferences(value, (name) => names.get(name) ?? name);
-  const evaluators = Object.entries(own).flatMap(([name, evaluator]): [string, JsonValue][] => {
-    if (differing.has(name) && !names.has(name)) return [];
-    return [[names.get(name) ?? name, rename(evaluator)]];
-  });
+  const needed = neededNames(document, preferred);
+  const names = otherNames(
+    [...differing].filter((name) => needed.has(name)),
+    own,
+    others,
+  );
+  const evaluators = Object.entries(own).flatMap(([name, evaluator]): [string, JsonValue][] =>
+    needed.has(name) ? [[names.get(name) ?? name, renamed(evaluator, names)]] : [],
+  );
   const flags = Object.entries(document.flags).map(([key, flag]): [string, JsonValue] => {
     if (!isJsonObject(flag) || flag["targeting"] === undefined) return [key, flag];
-    const targeting = rename(flag["targeting"]);
+    const targeting = renamed(flag["targeting"], names);
     return [key, targeting === flag["targeting"] ? flag : { ...flag, targeting }];
   });
   return {
@@ -44,6 +48,30 @@ export function renamedEvaluators(document: FlagDocument, preferred: FlagDocumen
     },
     names,
   };
+}
+
+/** A free name for each evaluator, or one under which there is the same evaluator already. */
+function otherNames(
+  differing: readonly string[],
+  own: JsonObject,
+  others: JsonObject,
+): ReadonlyMap<string, string> {
+  const names = new Map(differing.map((name) => [name, `${name}-${digestOf(own[name])}`]));
+  const isFreeOrSame = ([name, other]: [string, string]): boolean =>
+    [own, others].every(
+      (side) => !Object.hasOwn(side, other) || isSame(side[other], renamed(own[name] ?? null, names)),
+    );
+  if (![...names.values()].some((other) => names.has(other)) && [...names].every(isFreeOrSame)) return names;
+  const taken = new Set([...Object.keys(own), ...Object.keys(others)]);
+  return new Map(Array.from(names, ([name, other]) => [name, freeName(other, taken)]));
+}
+
+function digestOf(evaluator: JsonValue | undefined): string {
+  return hash("sha256", canonicalJson(evaluator ?? null)).slice(0, 8);
+}
+
+function renamed(value: JsonValue, names: ReadonlyMap<string, string>): JsonValue {
+  return withReferences(value, (name) => names.get(name) ?? name);
 }
 
 /** Names that mean different things on both sides: by what they are, or by what they refer to. */
@@ -58,20 +86,26 @@ function differingNames(own: JsonObject, others: JsonObject): ReadonlySet<string
   return differing;
 }
 
-/** The evaluators that flags refer to, themselves or by way of others, which no flag of the document need be. */
-function neededNames(document: FlagDocument, own: JsonObject): ReadonlySet<string> {
+/** The evaluators that flags of either document refer to, themselves or by way of others, where the preferred one has none of that name. */
+function neededNames(document: FlagDocument, preferred: FlagDocument): ReadonlySet<string> {
+  const own = document.$evaluators ?? {};
+  const others = preferred.$evaluators ?? {};
   const needed = new Set<string>();
-  const add = (value: JsonValue | undefined): void => {
-    for (const name of referencesIn(value ?? null)) needed.add(name);
+  const add = (value: JsonValue | undefined, isNeeded: (name: string) => boolean = () => true): void => {
+    for (const name of referencesIn(value ?? null)) if (isNeeded(name)) needed.add(name);
   };
+  const isNowhereElse = (name: string): boolean => !Object.hasOwn(others, name);
   for (const flag of Object.values(document.flags)) if (isJsonObject(flag)) add(flag["targeting"]);
+  for (const flag of Object.values(preferred.flags))
+    if (isJsonObject(flag)) add(flag["targeting"], isNowhereElse);
+  for (const evaluator of Object.values(others)) add(evaluator, isNowhereElse);
   for (const name of needed) if (Object.hasOwn(own, name)) add(own[name]);
   return needed;
 }
 
 function freeName(name: string, taken: Set<string>): string {
-  let free = `${name}-2`;
-  for (let number = 3; taken.has(free); number++) free = `${name}-${number}`;
+  let free = name;
+  for (let number = 2; taken.has(free); number++) free = `${name}-${number}`;
   taken.add(free);
   return free;
 }
