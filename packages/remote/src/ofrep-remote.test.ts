@@ -80,4 +80,66 @@ describe("an ofrep-bulk remote", () => {
     server.answer = document(JSON.stringify(answer));
     await reading.document("odd", "on");
   });
+
+  it("sends no condition that a server refuses, nor one that is too long for its headers", async () => {
+    const text = JSON.stringify(answer);
+    server.answer = ({ headers }, response) =>
+      headers["if-none-match"] === undefined
+        ? void response.writeHead(200, { etag: '"refused"' }).end(text)
+        : void response.writeHead(412).end();
+    const reading = listen("");
+    await reading.document("odd", "on");
+    expect((await reading.failure()).reason).to.equal("ClientError");
+    await reading.document("odd", "on");
+    const conditions: (string | undefined)[] = [];
+    server.answer = ({ headers }, response) => {
+      conditions.push(headers["if-none-match"]);
+      response.writeHead(200, { etag: `"${"x".repeat(8_000)}"` }).end(text);
+    };
+    await eventually(() => conditions.length === 4, "four questions");
+    expect(conditions.slice(1)).to.deep.equal([undefined, undefined, undefined]);
+  });
+
+  it("leaves out what is no flag, whatever a service sends in its place", async () => {
+    const deep = JSON.parse("[".repeat(190) + "]".repeat(190)) as unknown;
+    const flags: readonly unknown[] = [
+      ...[
+        null,
+        1,
+        "a",
+        [],
+        {},
+        { key: "" },
+        { key: null, value: 1 },
+        { key: "undefined" },
+        { key: {}, value: 1 },
+      ],
+      { key: "", value: true },
+      { key: "error", value: true, errorCode: null },
+      { key: "__proto__", value: { __proto__: { polluted: true } } },
+      { key: "constructor", value: "text", variant: "__proto__" },
+      { key: "deep", value: deep },
+      { key: "metadata", value: 1, metadata: { nested: {}, list: [], fits: "yes" } },
+      { key: "odd", value: 1, variant: { a: 1 }, metadata: "none", state: "DISABLED", targeting: { if: [] } },
+      { key: "twice", value: "first" },
+      { key: "twice", value: "second" },
+    ];
+    const text = JSON.stringify({ flags, errorCode: "GENERAL", metadata: [] });
+    server.answer = (_request, response) =>
+      void response.end(text.replace('{"key":"twice"', '{"key":"infinite","value":1e999},{"key":"twice"'));
+    const read = await listen("").document("__proto__", "constructor", "deep", "metadata", "odd", "twice");
+    const valueOf = (key: string): unknown => {
+      const { variants, defaultVariant } = Object.entries(read.flags).find(([name]) => name === key)?.[1] as {
+        readonly variants: object;
+        readonly defaultVariant: string;
+      };
+      return Object.entries(variants).find(([name]) => name === defaultVariant)?.[1];
+    };
+    expect(["constructor", "metadata", "odd", "twice"].map(valueOf)).to.deep.equal(["text", 1, 1, "second"]);
+    expect(read.flags["metadata"]).to.have.deep.property("metadata", { fits: "yes" });
+    expect(read.flags["odd"])
+      .to.have.all.keys("state", "variants", "defaultVariant")
+      .and.include({ state: "ENABLED" });
+    expect(({} as { readonly polluted?: unknown }).polluted).to.equal(undefined);
+  });
 });

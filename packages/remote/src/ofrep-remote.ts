@@ -1,6 +1,6 @@
 import { isJsonObject, type FlagDocument, type JsonObject, type JsonValue } from "@bunting/protocol";
 import { OutboundClient, type OutboundAnswer } from "@bunting/outbound";
-import { codeOf, HttpFailure, retryAfter } from "@bunting/sync-client/http";
+import { codeOf, HttpFailure, retryAfter, sendableValidator } from "@bunting/sync-client/http";
 import { authorization } from "./authorization.js";
 import { pollRemote } from "./poll-remote.js";
 import { flagsIn, jsonValue } from "./read-flag-text.js";
@@ -25,9 +25,14 @@ export function ofrepRemote(surroundings: RemoteSurroundings): RemoteKind {
       const ask = async (until: AbortSignal): Promise<FlagDocument> => {
         const answer = await client.request(questionOf(reading, surroundings, last?.etag), until);
         if (answer.status === 304 && last?.etag !== undefined) return last.document;
-        if (answer.status < 200 || answer.status > 299) throw refusal(answer, reading);
+        if (answer.status < 200 || answer.status > 299) {
+          const failure = refusal(answer, reading);
+          // It may be the condition that is refused: the next question has none.
+          if (failure.code === "client_error") last = undefined;
+          throw failure;
+        }
         const document = flagsIn(documentOf(jsonValue(answer.body)));
-        last = { etag: answer.headers.etag, document };
+        last = { etag: sendableValidator(answer.headers.etag), document };
         return document;
       };
       try {

@@ -4,6 +4,7 @@ export {
   codeOf,
   fetchDocument,
   retryAfter,
+  sendableValidator,
   type Fetched,
   type FetchOptions,
   type Remedies,

@@ -44,7 +44,6 @@ export type Fetched =
     };
 
 const maxRedirects = 10;
-/** Servers close connections on larger headers, also where the validator is of an earlier answer of theirs. */
 const maxValidatorLength = 1_024;
 
 /**
@@ -82,12 +81,18 @@ export async function fetchDocument(options: FetchOptions, signal: AbortSignal):
   throw new HttpFailure("redirect", `${first.host} redirects more than ${maxRedirects} times`);
 }
 
+/** Undefined if it is too long to be sent back: servers close connections on large headers, though it is of an earlier answer of theirs. */
+export function sendableValidator(value: string | undefined): string | undefined {
+  return value === undefined || value.length > maxValidatorLength ? undefined : value;
+}
+
 function conditionsOf(validators: Validators | undefined): Record<string, string> {
   const conditions = { "if-none-match": validators?.etag, "if-modified-since": validators?.lastModified };
   return Object.fromEntries(
-    Object.entries(conditions).flatMap(([name, value]) =>
-      value === undefined || value.length > maxValidatorLength ? [] : [[name, value]],
-    ),
+    Object.entries(conditions).flatMap(([name, value]) => {
+      const sendable = sendableValidator(value);
+      return sendable === undefined ? [] : [[name, sendable]];
+    }),
   );
 }
 
