@@ -53,6 +53,13 @@ describe("readAgents", () => {
     expect(told).to.deep.equal([{ ...one, current: 3 }, two]);
   });
 
+  it("reads a page on which the remote of one FeatureFlag is in a state that only a later proxy knows", async () => {
+    const topics = [one, { ...one, topic: "shop/far", remote: { state: "paused", message: "It is paused" } }];
+    expect(await read(answering(JSON.stringify({ topics })))).to.deep.equal(topics);
+    const odd = [{ ...one, remote: { state: 7 } }];
+    expect(await read(answering(JSON.stringify({ topics: odd })))).to.equal(undefined);
+  });
+
   it("asks for addresses, a hundred at a time, and with none to know whether there is an answer", async () => {
     const asked: number[] = [];
     const endpoint = await endpointOf(({ url = "" }, response) => {

@@ -1,6 +1,6 @@
 import { askProxy } from "../proxy/ask-proxy.js";
 import type { ToldTrial } from "../../push/told-push.js";
-import { remoteStates, type ToldRemote } from "./remote-verdicts.js";
+import type { ToldRemote } from "./remote-verdicts.js";
 import type { AddressAgents } from "./told-addresses.js";
 import type { TopicAgents } from "./told-agents.js";
 
@@ -108,10 +108,10 @@ function hasCounts(value: unknown): value is TopicAgents {
   );
 }
 
+/** Any words: a proxy that is newer than the operator may have others. */
 function isRemote(value: unknown): value is ToldRemote {
-  const { state = "starting", reason = "", message = "" } = (value ?? {}) as Record<string, unknown>;
-  const isState = remoteStates.some((each) => each === state);
-  return isState && typeof reason === "string" && typeof message === "string";
+  const { state = "", reason = "", message = "" } = (value ?? {}) as Record<string, unknown>;
+  return [state, reason, message].every((word) => typeof word === "string");
 }
 
 function isTrial(value: unknown): value is ToldTrial {

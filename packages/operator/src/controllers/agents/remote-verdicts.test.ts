@@ -42,4 +42,15 @@ describe("remoteVerdicts", () => {
       "RemoteSynced False NeverAnswered",
     ]);
   });
+
+  it("say of a word that only a later proxy knows that it is not known, unless another replica says one that is", () => {
+    const [verdict] = remoteVerdicts([{}, { state: "paused", message: "It is paused" }]);
+    expect(verdict).to.deep.equal({
+      type: "RemoteSynced",
+      status: "Unknown",
+      reason: "StateUnknown",
+      message: `The proxy says that it is "paused", which an operator of this version does not know. It is paused.`,
+    });
+    expect(brief({ state: "paused" }, { state: "stale" })).to.deep.equal(["RemoteSynced False Stale"]);
+  });
 });

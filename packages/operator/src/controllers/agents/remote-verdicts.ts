@@ -1,8 +1,9 @@
-import { cut } from "@bunting/runtime";
+import { cut, quoted, singleLine } from "@bunting/runtime";
 
 /** What a proxy says of a FeatureFlag's remote flag provider; one replica reads it for all, and only that one has a state. */
 export interface ToldRemote {
-  readonly state?: ToldRemoteState;
+  /** A proxy of a later version may know states that are not known here. */
+  readonly state?: ToldRemoteState | (string & {});
   /** One word, and a sentence: why it is so, or what has failed since it was so. */
   readonly reason?: string;
   readonly message?: string;
@@ -17,7 +18,7 @@ export const remoteConditions = ["RemoteSynced", "CredentialsForbidden"] as cons
 /** What a condition about a remote says, without times. */
 export interface RemoteVerdict {
   readonly type: (typeof remoteConditions)[number];
-  readonly status: "True" | "False";
+  readonly status: "True" | "False" | "Unknown";
   readonly reason: string;
   readonly message: string;
 }
@@ -42,8 +43,11 @@ const unsynced: Readonly<
 /** Conditions about the remote of a FeatureFlag; none if no proxy reads one for it. */
 export function remoteVerdicts(told: readonly (ToldRemote | undefined)[]): readonly RemoteVerdict[] {
   const worst = fromWorst.find((state) => told.some((remote) => remote?.state === state));
-  const remote = told.find((each) => each?.state === worst);
-  if (worst === undefined || remote === undefined) return [];
+  const remote = told.find(
+    (each) => each?.state !== undefined && (worst === undefined || each.state === worst),
+  );
+  if (remote === undefined) return [];
+  if (worst === undefined) return [unknownVerdict(remote)];
   const said = sentence(remote.message ?? "");
   if (worst === "synced") {
     const since = said === "" ? "" : ` Since then: ${said}`;
@@ -60,6 +64,11 @@ export function remoteVerdicts(told: readonly (ToldRemote | undefined)[]): reado
   const grant =
     "The owner of the namespace lets the proxy read it by a Role for that Secret alone, with the verbs get and watch, which bunting grant credentials NAMESPACE/SECRET prints.";
   return [synced, verdict("CredentialsForbidden", "True", "Forbidden", `${said} ${grant}`.trim())];
+}
+
+function unknownVerdict({ state = "", message = "" }: ToldRemote): RemoteVerdict {
+  const what = `The proxy says that it is ${quoted(cut(singleLine(state)))}, which an operator of this version does not know.`;
+  return verdict("RemoteSynced", "Unknown", "StateUnknown", `${what} ${sentence(message)}`.trim());
 }
 
 function sentence(text: string): string {
