@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
 import { canonicalJson, compareUtf8 } from "./canonical-json.js";
 import { DocumentDigest } from "./document-digest.js";
-import { normalising, type FlagDocument } from "./flag-document.js";
+import { normalising, type FlagDocument, type RefusedFlag } from "./flag-document.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "./json.js";
 import { atOnce, flagsPerStep, type DocumentWork } from "./work.js";
 
@@ -109,14 +109,19 @@ export class ReplicaDocument {
     return atOnce(this.normalising());
   }
 
-  /** `normalised` as work that can be done in turns. */
-  *normalising(): DocumentWork<FlagDocument> {
+  /**
+   * `normalised` as work that can be done in turns.
+   *
+   * @param onRefused called for each flag that can't be served, which is left out; absent: it is an error of the whole document
+   */
+  *normalising(onRefused?: (flag: RefusedFlag) => void): DocumentWork<FlagDocument> {
     const { flags, metadata, evaluators } = this.#parts;
-    const { document } = yield* normalising({
+    const written: JsonObject = {
       flags: yield* objectOf(flags),
       ...(metadata === undefined ? {} : { metadata }),
       ...(evaluators === undefined ? {} : { $evaluators: evaluators }),
-    });
+    };
+    const { document } = yield* normalising(written, onRefused);
     return document;
   }
 

@@ -3,7 +3,7 @@ import { credentials as grpcCredentials, type ChannelCredentials } from "@grpc/g
 import { calledUrl } from "@bunting/featureflags/resources";
 import { calledHost } from "@bunting/outbound";
 import { parseAnySelector, ProtocolError, type FlagDocument } from "@bunting/protocol";
-import { cut, isAborted, singleLine, sleep } from "@bunting/runtime";
+import { cut, isAborted, shareInFlight, singleLine, sleep } from "@bunting/runtime";
 import {
   callEnd,
   callSync,
@@ -16,13 +16,21 @@ import {
   type CallEnd,
   type StreamParts,
 } from "@bunting/sync-client";
-import { encodeHello, TopicReplica, type SyncResponse } from "@bunting/sync-client/messages";
+import {
+  encodeHello,
+  TopicReplica,
+  type Delta,
+  type SnapshotMessage,
+  type SyncResponse,
+  type VersionMessage,
+} from "@bunting/sync-client/messages";
 import { authorization } from "./authorization.js";
 import { HeldDocument } from "./held-document.js";
-import { flagsIn, jsonValue } from "./read-flag-text.js";
+import { flagsIn, jsonValue, type TextBounds } from "./read-flag-text.js";
 import { failureOf, isHttpFailure, outcomeReason, RemoteDocumentError } from "./remote-error.js";
 import type { RemoteReading, RemoteSurroundings } from "./remote-kind.js";
 import { RemoteWaits } from "./remote-waits.js";
+import { VersionPace } from "./version-pace.js";
 
 const connectTimeoutMs = 10_000;
 const keepalive = {
@@ -47,7 +55,9 @@ export class GrpcRemote {
   readonly #surroundings: RemoteSurroundings;
   readonly #url: URL;
   readonly #selector: string;
+  readonly #bounds: TextBounds;
   readonly #held: HeldDocument;
+  readonly #pace: VersionPace;
   readonly #replica: TopicReplica<NonNullable<HeldDocument["current"]>> | undefined;
   readonly #waits: RemoteWaits;
   /** The newest document, while the server says nothing to the contrary. */
@@ -59,7 +69,9 @@ export class GrpcRemote {
     this.#surroundings = surroundings;
     this.#url = calledUrl(uri);
     this.#selector = selector;
-    this.#held = new HeldDocument(surroundings.limits.bytes, (document) => this.#taken(document));
+    this.#bounds = { ...surroundings.limits, room: surroundings.room };
+    this.#held = new HeldDocument(this.#bounds, (document) => this.#taken(document));
+    this.#pace = new VersionPace(surroundings.clock);
     const topic = topicOf(selector);
     this.#replica = topic === undefined ? undefined : new TopicReplica(topic, this.#held);
     this.#waits = new RemoteWaits(intervalMs, surroundings.random ?? Math.random);
@@ -168,7 +180,14 @@ export class GrpcRemote {
     signal: AbortSignal,
   ): Promise<CallEnd | undefined> {
     let outgoing: OutgoingMessages | undefined;
-    const stream = { isHeard: false };
+    const stream = { isHeard: false, ended: new AbortController() };
+    const over = AbortSignal.any([signal, stream.ended.signal]);
+    const take = (message: VersionMessage, number: number): void => {
+      const { answer, outcome } = replica.take(message, number);
+      outgoing?.send(answer);
+      if ("refusal" in outcome)
+        this.#failed(new RemoteDocumentError(`what the remote sent can't be served: ${outcome.refusal}`));
+    };
     const end = await callSync(
       channel,
       {
@@ -186,15 +205,20 @@ export class GrpcRemote {
             return callEnd("answers_unread", "the proxy goes on sending without reading the answers");
           if ("topic" in response && response.topic !== replica.topic) return undefined;
           if (!("version" in response)) return this.#said(response, parts);
-          const { answer, outcome } = replica.take(response, number);
-          outgoing?.send(answer);
-          if ("refusal" in outcome)
-            this.#failed(new RemoteDocumentError(`what the remote sent can't be served: ${outcome.refusal}`));
-          return undefined;
+          if (response.kind === "unchanged") {
+            take(response, number);
+            return undefined;
+          }
+          // The proxy sends the next version after the answer to this one.
+          return this.#prepared(response, over).then(() => {
+            if (!over.aborted) take(response, number);
+            return undefined;
+          });
         },
       },
       signal,
     );
+    stream.ended.abort();
     return !signal.aborted && !stream.isHeard && unknownMethod.has(end.reason) ? undefined : end;
   }
 
@@ -232,21 +256,50 @@ export class GrpcRemote {
     this.#reading.onFailure(failureOf(error));
   }
 
-  #followFlagd(channel: SyncChannel, parts: StreamParts, signal: AbortSignal): Promise<CallEnd> {
+  async #prepared(message: SnapshotMessage | Delta, over: AbortSignal): Promise<void> {
+    await this.#pace.wait(over);
+    await this.#held.prepare(message);
+  }
+
+  /** A server of flagd.sync.v1 sends on without an answer: of what comes while a document is read, or before its time, the newest is read. */
+  async #followFlagd(channel: SyncChannel, parts: StreamParts, signal: AbortSignal): Promise<CallEnd> {
+    const ended = new AbortController();
+    const over = AbortSignal.any([signal, ended.signal]);
+    let newest: Buffer | undefined;
+    const read = shareInFlight(async () => {
+      for (; newest !== undefined && !over.aborted;) {
+        await this.#pace.wait(over);
+        const document = newest;
+        newest = undefined;
+        await this.#read(document, over);
+      }
+    });
     const call = {
       ...parts,
       request: { providerId: "", selector: this.#selector },
       opened: () => undefined,
       received: (document: Buffer) => {
-        try {
-          this.#taken(flagsIn(jsonValue(document)));
-        } catch (error) {
-          if (!(error instanceof RemoteDocumentError)) throw error;
-          this.#failed(error);
-        }
+        newest = document;
+        void read();
       },
     };
-    return callSyncFlags(channel, call, signal);
+    try {
+      return await callSyncFlags(channel, call, signal);
+    } finally {
+      // What has come before the end is read, too.
+      await read();
+      ended.abort();
+    }
+  }
+
+  /** Never rejects. */
+  async #read(text: Buffer, over: AbortSignal): Promise<void> {
+    try {
+      const document = await flagsIn(jsonValue(text, this.#bounds));
+      if (!over.aborted) this.#taken(document);
+    } catch (error) {
+      if (!over.aborted) this.#failed(error as Error);
+    }
   }
 
   #failureOf({ reason, message }: CallEnd): { readonly reason: string; readonly message: string } {

@@ -1,4 +1,12 @@
-import { ReplicaDocument, type FlagDocument } from "@bunting/protocol";
+import {
+  documentHeapBytes,
+  emptiedBy,
+  maxDocumentDepth,
+  ReplicaDocument,
+  type FlagDocument,
+  type RefusedFlag,
+} from "@bunting/protocol";
+import { runInSlices } from "@bunting/runtime";
 import type {
   Delta,
   DocumentVersion,
@@ -8,6 +16,7 @@ import type {
   SnapshotMessage,
   VersionOutcome,
 } from "@bunting/sync-client/messages";
+import { requireRoom, type TextBounds } from "./read-flag-text.js";
 
 /** A document of a proxy, as deltas are applied to it and as it is served. */
 interface Held extends ReplicaVersion {
@@ -15,15 +24,22 @@ interface Held extends ReplicaVersion {
   readonly document: FlagDocument;
 }
 
+/** What a message leads to. */
+type Prepared =
+  | { readonly replica: ReplicaDocument; readonly document: FlagDocument }
+  | { readonly refusal: string }
+  | { readonly mismatch: string };
+
 /** The newest document of a topic of bunting.sync.v1. It outlives streams. */
 export class HeldDocument implements ReplicaHolder<Held> {
-  readonly #maxBytes: number;
+  readonly #bounds: TextBounds;
   readonly #taken: (document: FlagDocument) => void;
   #current: Held | undefined;
+  #prepared: { readonly message: SnapshotMessage | Delta; readonly result: Prepared } | undefined;
 
   /** @param taken called with each version, and with the same document again if there is none newer */
-  constructor(maxBytes: number, taken: (document: FlagDocument) => void) {
-    this.#maxBytes = maxBytes;
+  constructor(bounds: TextBounds, taken: (document: FlagDocument) => void) {
+    this.#bounds = bounds;
     this.#taken = taken;
   }
 
@@ -31,35 +47,71 @@ export class HeldDocument implements ReplicaHolder<Held> {
     return this.#current;
   }
 
+  /** Reads a message in slices of the event loop, before it is taken. Never rejects: taking it says what is wrong with it. */
+  async prepare(message: SnapshotMessage | Delta): Promise<void> {
+    const read = message.kind === "snapshot" ? this.#parse(message) : this.#merged(message);
+    const result = await read.catch((error: unknown): Prepared => ({ refusal: (error as Error).message }));
+    this.#prepared = { message, result };
+  }
+
   confirm(current: Held, version: DocumentVersion): VersionOutcome {
     return this.#take({ ...current, version });
   }
 
-  replace({ document, version }: SnapshotMessage): VersionOutcome {
-    try {
-      return this.#read(ReplicaDocument.parse(document), version);
-    } catch {
-      return { refusal: "it is no flag document" };
-    }
+  replace(message: SnapshotMessage): VersionOutcome {
+    const read = this.#resultOf(message);
+    return "replica" in read ? this.#take({ ...read, version: message.version }) : read;
   }
 
-  merge({ replica }: Held, delta: Delta): MergedDraft | VersionOutcome {
+  merge(_current: Held, delta: Delta): MergedDraft | VersionOutcome {
+    const read = this.#resultOf(delta);
+    if (!("replica" in read)) return read;
+    return {
+      digest: read.replica.digest(),
+      take: () => this.#take({ ...read, version: delta.version }),
+    };
+  }
+
+  #resultOf(message: SnapshotMessage | Delta): Prepared {
+    const prepared = this.#prepared;
+    this.#prepared = undefined;
+    return prepared?.message === message ? prepared.result : { mismatch: "it was not read" };
+  }
+
+  async #parse({ document }: SnapshotMessage): Promise<Prepared> {
+    requireRoom(document, this.#bounds);
+    const replica = await runInSlices(ReplicaDocument.parsing(document)).catch(() => undefined);
+    return replica === undefined ? { refusal: "it is no flag document" } : this.#served(replica);
+  }
+
+  async #merged(delta: Delta): Promise<Prepared> {
+    const { current } = this;
+    if (current?.version.digest.equals(delta.fromDigest) !== true)
+      return { mismatch: "the version that the delta starts from is not held" };
+    const heapBytes = delta.flags.reduce(
+      (sum, { flag }) => sum + documentHeapBytes(flag, maxDocumentDepth + 1),
+      0,
+    );
+    if (!this.#bounds.room.has(heapBytes)) return { refusal: "there is no heap for the delta" };
+    let replica: ReplicaDocument;
     try {
-      const next = replica.with(delta);
-      // An upper bound: the whole document, which is sent then, may be smaller.
-      if (next.bytes > this.#maxBytes) return { mismatch: "with the delta the document may be too large" };
-      return { digest: next.digest(), take: () => this.#read(next, delta.version) };
+      replica = current.replica.with(delta);
     } catch {
       return { mismatch: "the delta is no JSON" };
     }
+    // An upper bound: the whole document, which is sent then, may be smaller.
+    if (replica.bytes > this.#bounds.bytes)
+      return { mismatch: "with the delta the document may be too large" };
+    await runInSlices(replica.digesting());
+    return this.#served(replica);
   }
 
-  #read(replica: ReplicaDocument, version: DocumentVersion): VersionOutcome {
-    try {
-      return this.#take({ replica, version, document: replica.normalised() });
-    } catch (error) {
-      return { refusal: (error as Error).message };
-    }
+  /** A flag that can't be served is left out, as of other remotes. */
+  async #served(replica: ReplicaDocument): Promise<Prepared> {
+    const refused: RefusedFlag[] = [];
+    const document = await runInSlices(replica.normalising((flag) => refused.push(flag)));
+    const emptied = emptiedBy({ document, warnings: [], refused });
+    return emptied === undefined ? { replica, document } : { refusal: emptied.message };
   }
 
   #take(held: Held): VersionOutcome {

@@ -161,6 +161,18 @@ describe("an http remote", () => {
     await listen().document("one");
   });
 
+  it("reads nothing that needs more heap than is free, nor more than a megabyte of YAML", async () => {
+    const many = Object.fromEntries(Array.from({ length: 500 }, (_, index) => [`k${index}`, flag]));
+    server.answer = (_request, response) => void response.end(JSON.stringify({ flags: many }));
+    const { reason, message } = await listen({ heapBytes: 200_000 }).failure();
+    expect([reason, message.includes("more heap than is free")]).to.deep.equal(["DocumentInvalid", true]);
+    const headers = { "content-type": "application/yaml" };
+    const yaml = `flags: {}\n${"#".repeat(1024 * 1024)}`;
+    server.answer = (_request, response) => void response.writeHead(200, headers).end(yaml);
+    const failure = await listen({ maxBytes: 2_000_000 }).failure();
+    expect(failure.message).to.contain("serve a large document as JSON");
+  });
+
   /** Reads a remote that answers so, until the next question is due in one of these times. */
   async function expectWait(
     answer: Answer,

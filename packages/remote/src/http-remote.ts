@@ -36,12 +36,14 @@ class HttpDocument {
   readonly #client: OutboundClient;
   readonly #reading: RemoteReading;
   readonly #limits: RemoteSurroundings["limits"];
+  readonly #room: RemoteSurroundings["room"];
   #last: Answer | undefined;
 
-  constructor(client: OutboundClient, reading: RemoteReading, { limits }: RemoteSurroundings) {
+  constructor(client: OutboundClient, reading: RemoteReading, { limits, room }: RemoteSurroundings) {
     this.#client = client;
     this.#reading = reading;
     this.#limits = limits;
+    this.#room = room;
   }
 
   /** @throws HttpFailure, RemoteDocumentError */
@@ -80,7 +82,7 @@ class HttpDocument {
 
   async #read(body: Buffer, isYaml: boolean): Promise<Answer["read"]> {
     try {
-      return { document: await readFlagText(body, isYaml, this.#limits.bytes) };
+      return { document: await readFlagText(body, isYaml, { ...this.#limits, room: this.#room }) };
     } catch (error) {
       if (error instanceof RemoteDocumentError) return { error };
       throw error;

@@ -31,7 +31,8 @@ export function ofrepRemote(surroundings: RemoteSurroundings): RemoteKind {
           if (failure.code === "client_error") last = undefined;
           throw failure;
         }
-        const document = flagsIn(documentOf(jsonValue(answer.body)));
+        const bounds = { ...surroundings.limits, room: surroundings.room };
+        const document = await flagsIn(documentOf(jsonValue(answer.body, bounds)));
         last = { etag: sendableValidator(answer.headers.etag), document };
         return document;
       };

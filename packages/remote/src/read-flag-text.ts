@@ -1,16 +1,28 @@
 import { defaultTextLimits, readYaml } from "@bunting/files/yaml";
 import { isNestedDeeper } from "@bunting/outbound";
 import {
+  documentHeapBytes,
   emptiedBy,
   maxDocumentDepth,
-  readDocument,
+  normalising,
   type FlagDocument,
   type JsonValue,
+  type RefusedFlag,
 } from "@bunting/protocol";
+import { runInSlices, type DocumentRoom } from "@bunting/runtime";
 import { RemoteDocumentError } from "./remote-error.js";
 
 /** Objects around a flag: the document, and its flags. */
 const depthAround = 2;
+/** A megabyte of YAML holds everything up for as long as a hundred of JSON. */
+const maxYamlBytes = 1024 * 1024;
+
+export interface TextBounds {
+  /** Of a document. */
+  readonly bytes: number;
+  /** The heap that there is for what becomes of a text: a remote may send a gigabyte of objects in some kilobytes. */
+  readonly room: Pick<DocumentRoom, "has">;
+}
 
 /**
  * The flags of a text that a remote sent. A flag that can't be served is left out, so that the FeatureFlag's own of that key, if it has one, is
@@ -18,14 +30,13 @@ const depthAround = 2;
  *
  * @throws RemoteDocumentError
  */
-export async function readFlagText(text: Buffer, isYaml: boolean, maxBytes: number): Promise<FlagDocument> {
-  return flagsIn(isYaml ? await yamlValue(text, maxBytes) : jsonValue(text));
+export async function readFlagText(text: Buffer, isYaml: boolean, bounds: TextBounds): Promise<FlagDocument> {
+  return flagsIn(isYaml ? await yamlValue(text, bounds) : jsonValue(text, bounds));
 }
 
 /** @throws RemoteDocumentError */
-export function jsonValue(text: Buffer): JsonValue {
-  if (isNestedDeeper(text, maxDocumentDepth + depthAround))
-    throw new RemoteDocumentError(`the remote sent JSON of more than ${maxDocumentDepth} levels`);
+export function jsonValue(text: Buffer, bounds: TextBounds): JsonValue {
+  requireRoom(text, bounds);
   try {
     return JSON.parse(text.toString()) as JsonValue;
   } catch {
@@ -34,11 +45,30 @@ export function jsonValue(text: Buffer): JsonValue {
   }
 }
 
-/** @throws RemoteDocumentError */
-export function flagsIn(value: JsonValue): FlagDocument {
+/**
+ * Checks that a text of JSON may be read at all.
+ *
+ * @throws RemoteDocumentError
+ */
+export function requireRoom(text: Buffer, { room }: Pick<TextBounds, "room">): void {
+  if (isNestedDeeper(text, maxDocumentDepth + depthAround))
+    throw new RemoteDocumentError(`the remote sent JSON of more than ${maxDocumentDepth} levels`);
+  if (!room.has(documentHeapBytes(text)))
+    throw new RemoteDocumentError(
+      `the remote sent ${text.length} bytes, which need more heap than is free: raise the memory limit of the proxy, or serve fewer flags`,
+    );
+}
+
+/**
+ * In slices of the event loop: a remote may have a million flags.
+ *
+ * @throws RemoteDocumentError
+ */
+export async function flagsIn(value: JsonValue): Promise<FlagDocument> {
   try {
-    const read = readDocument(value);
-    const emptied = emptiedBy(read);
+    const refused: RefusedFlag[] = [];
+    const read = await runInSlices(normalising(value, (flag) => refused.push(flag)));
+    const emptied = emptiedBy({ ...read, refused });
     if (emptied !== undefined) throw emptied;
     return read.document;
   } catch (cause) {
@@ -48,8 +78,12 @@ export function flagsIn(value: JsonValue): FlagDocument {
   }
 }
 
-async function yamlValue(text: Buffer, maxBytes: number): Promise<JsonValue> {
-  const read = await readYaml(text.toString(), { ...defaultTextLimits, maxJsonBytes: maxBytes });
+async function yamlValue(text: Buffer, { bytes }: TextBounds): Promise<JsonValue> {
+  if (text.length > maxYamlBytes)
+    throw new RemoteDocumentError(
+      `the remote sent ${text.length} bytes of YAML, and ${maxYamlBytes} are the most: serve a large document as JSON`,
+    );
+  const read = await readYaml(text.toString(), { ...defaultTextLimits, maxJsonBytes: bytes });
   if (read.kind === "error")
     throw new RemoteDocumentError(`the remote sent YAML that can't be read: ${read.message}`);
   const [document, ...more] = read.documents.filter(({ value }) => value !== null);

@@ -1,7 +1,7 @@
 import type { RemoteFlagProvider } from "@bunting/featureflags/resources";
 import type { AddressGuard } from "@bunting/outbound";
 import type { FlagDocument } from "@bunting/protocol";
-import type { Clock } from "@bunting/runtime";
+import type { Clock, DocumentRoom } from "@bunting/runtime";
 
 /** Why a remote can't be read: a name as of a condition's reason, and a sentence. */
 export interface RemoteFailure {
@@ -36,6 +36,8 @@ export interface RemoteSurroundings {
     /** For one whole answer. */
     readonly timeoutMs: number;
   };
+  /** The heap that there is for documents. */
+  readonly room: Pick<DocumentRoom, "has">;
   /** A number in [0, 1); injected by tests. */
   readonly random?: () => number;
 }

@@ -16,6 +16,8 @@ export interface Listening {
   readonly ca?: string;
   readonly clock?: Clock;
   readonly maxBytes?: number;
+  /** Free heap, in bytes; default: any. */
+  readonly heapBytes?: number;
 }
 
 /** Reads a remote until it is stopped, and tells what it was told. */
@@ -24,10 +26,13 @@ export class RemoteListener {
   readonly #abort = new AbortController();
   readonly #ended: Promise<void>;
 
-  constructor({ provider, hosts, credential, ca, clock = systemClock, maxBytes = 100_000 }: Listening) {
+  constructor(listening: Listening) {
+    const { provider, hosts, credential, ca, clock = systemClock } = listening;
+    const { maxBytes = 100_000, heapBytes = Infinity } = listening;
+    const room = { has: (bytes: number) => bytes <= heapBytes };
     const guard = new AddressGuard({ hosts: hosts.map(parseAllowedHost), option: "--remote-hosts" });
     const limits = { bytes: maxBytes, timeoutMs: 30_000 };
-    const kind = remoteKinds({ guard, clock, limits, random: () => 0 }).get(provider.type);
+    const kind = remoteKinds({ guard, clock, limits, room, random: () => 0 }).get(provider.type);
     if (kind === undefined) throw new Error(`no kind ${provider.type}`);
     const reading: RemoteReading = {
       provider: { strategy: "merge", intervalMs: 20, allowEmpty: false, ...provider },

@@ -9,8 +9,8 @@ import type { SyncChannel } from "./sync-channel.js";
 
 export interface SyncFlagsCall extends StreamParts, Pick<StreamCall, "opened"> {
   readonly request: SyncFlagsRequest;
-  /** `document` shares memory with the message it came in. */
-  received(document: Buffer, messageBytes: number): void;
+  /** `document` shares memory with the message it came in. Until a promise settles, nothing more is read. */
+  received(document: Buffer, messageBytes: number): void | Promise<void>;
 }
 
 /**

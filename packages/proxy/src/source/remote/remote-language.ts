@@ -2,7 +2,7 @@ import { parseRemoteFlagProvider, type RemoteFlagProvider } from "@bunting/featu
 import { AddressGuard, parseAllowedHost } from "@bunting/outbound";
 import type { JsonObject } from "@bunting/protocol";
 import { mergeRemote, remoteKinds, type RemoteKind } from "@bunting/remote";
-import type { Clock } from "@bunting/runtime";
+import { HeapRoom, type Clock } from "@bunting/runtime";
 import { ProxyError } from "../../proxy-error.js";
 
 /** What the stage needs to know of remotes. */
@@ -31,7 +31,7 @@ export function remoteLanguage(remoteHosts: readonly string[], clock: Clock): Re
     }
   });
   const guard = new AddressGuard({ hosts, option: "--remote-hosts" });
-  const kinds = remoteKinds({ guard, clock, limits });
+  const kinds = remoteKinds({ guard, clock, limits, room: new HeapRoom(clock) });
   return {
     kinds,
     parse: (written) => {
