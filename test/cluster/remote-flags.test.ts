@@ -130,6 +130,21 @@ describe("flags of a remote, on a real API server", function () {
     expect(await condition("CredentialsForbidden")).to.equal(undefined);
   });
 
+  it("has the command line say which side a flag is of, and how the remote is", async () => {
+    const address = new URL(proxy.management).host;
+    const side = async (key: string): Promise<string | undefined> => {
+      const args = [`proxy://${proxy.sync}/${home.shop}/flags`, key, "--explain", "--management", address];
+      return (await runBunting(["eval", ...args])).out.split("\n")[2];
+    };
+    expect(await side("shared")).to.equal("remote: the flag is of the remote (synced)");
+    expect(await side("ours")).to.equal(
+      "local: the flag is of the FeatureFlag itself, and not of the remote (synced)",
+    );
+    const { out } = await runBunting(["status", "--address", address]);
+    expect(out).to.match(/^REMOTE OF .*\n\S+\/flags +synced +\d+ s +1 +2$/m);
+    expect(out).to.contain(`of the remote of ${home.shop}/flags: shared, theirs\n`);
+  });
+
   it("brings edits of both sides, and keeps what it had when the remote fails or has no flags any more", async () => {
     served = { flags: { shared: flag("newer"), theirs: flag("remote") } };
     await has("shared", "newer");

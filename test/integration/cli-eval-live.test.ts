@@ -55,6 +55,23 @@ describe("bunting eval of what is served now", () => {
     expect(json).to.include({ key: "banner", digest: await digest(), topic: "default/storefront" });
   });
 
+  it("says which side a flag is of, and why that is not known where the proxy does not tell it", async () => {
+    const management = new URL(proxy.management).host;
+    const explained = await atProxy("banner", "--explain", "--management", management);
+    expect(explained.out.split("\n")[2]).to.equal(
+      "local: the flag is of the FeatureFlag itself, which names no remote",
+    );
+    const json = await atProxy("banner", "--explain", "--management", management, "--json");
+    expect(JSON.parse(json.out)).to.have.nested.property("side.name", "local");
+    const unknown = await atProxy("banner", "--explain", "--management", proxy.sync);
+    expect(unknown.out).to.contain("unknown side: the side of the flag is not known: ");
+    expect([explained.code, json.code, unknown.code]).to.deep.equal([0, 0, 0]);
+    const users = await atProxy("banner", "--explain", "--users", "10");
+    expect(users).to.include({ code: 2 });
+    const file = await runBunting(["eval", path.join(examples, "storefront.yaml"), "banner", "--explain"]);
+    expect(file.out).to.contain("local: the flag is of the file, which names no remote for it");
+  });
+
   it("shows the answer of an agent, and the way through the rule by the flags that it has", async () => {
     const live = await atAgent(agent, "banner", "-c", context);
     expect(live.err).to.equal("");

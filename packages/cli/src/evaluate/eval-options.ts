@@ -5,6 +5,7 @@ import {
   option,
   optionGroup,
   text,
+  toggle,
   type OptionsOf,
 } from "@bunting/runtime/options";
 import { jsonOption } from "../shared-options.js";
@@ -40,6 +41,12 @@ export const evalOptionTable = {
       describe:
         "Evaluate for so many users instead, and count what they get. Their targetingKey is user-0, user-1 and so on; the rest of the context is the same for all.",
     }),
+    explain: option({
+      type: toggle,
+      default: false,
+      describe:
+        "Say also which side the flag is of, where its FeatureFlag names a remote: the FeatureFlag itself, or the remote. Of a file, it is what a proxy would make of it; a proxy is asked on its management port.",
+    }),
   }),
   ...optionGroup("Proxy or agent", {
     timeout: option({
@@ -53,6 +60,13 @@ export const evalOptionTable = {
       describe:
         "HOST:PORT or unix:PATH of an agent's sync port, from which its flags come for the way through the rule. The default is port 8015 of the same host.",
       env: ["BUNTING_SYNC_ADDRESS"],
+    }),
+    management: option({
+      type: text,
+      default: "",
+      describe:
+        "HOST:PORT or unix:PATH of a proxy's management port, for --explain. The default is port 8016 of the same host.",
+      env: ["BUNTING_MANAGEMENT_ADDRESS"],
     }),
     ...connectionOptions,
   }),

@@ -12,6 +12,8 @@ export interface FoundFlag {
   readonly place: string;
   /** Of the document, where a server has told it. */
   readonly digest?: string | undefined;
+  /** The remote that its FeatureFlag names, unchecked; undefined without one. */
+  readonly provider?: JsonObject | undefined;
 }
 
 /**
@@ -35,7 +37,7 @@ export function findFlag(documents: readonly LiveDocument[], key: string, topic:
     const topics = found.map((one) => one.topic).join(", ");
     throw new CliError("USAGE_INVALID", `the flag ${quoted(key)} is in ${topics}: choose one with --topic`);
   }
-  const { document, place, digest } = first;
+  const { document, place, digest, provider } = first;
   const evaluators = evaluatorsOf(document.$evaluators ?? {});
   const flag = parseFlag(key, document.flags[key] ?? null, {
     metadata: metadataOf(document.metadata ?? {}),
@@ -43,7 +45,7 @@ export function findFlag(documents: readonly LiveDocument[], key: string, topic:
     source: "",
     sourceIndex: 0,
   });
-  return { flag, evaluators, topic: first.topic, place, digest };
+  return { flag, evaluators, topic: first.topic, place, digest, provider };
 }
 
 const maxListed = 10;

@@ -1,7 +1,6 @@
-import type { TopicKey } from "@bunting/protocol";
 import type { InputDocument } from "../input/read-documents.js";
 import { fetchTopic } from "../sync/fetch-topic.js";
-import { addressText, type ServerAddress } from "../sync/server-address.js";
+import { addressText, type ProxyTopic } from "../sync/server-address.js";
 import { serverAt } from "../sync/server.js";
 import type { EvalOptions } from "./eval-options.js";
 
@@ -16,7 +15,7 @@ export interface LiveDocument extends InputDocument {
  * @throws CliError
  */
 export async function documentOfProxy(
-  { address, topic }: { readonly address: ServerAddress; readonly topic: TopicKey },
+  { address, topic }: ProxyTopic,
   options: EvalOptions,
   signal: AbortSignal,
 ): Promise<LiveDocument> {

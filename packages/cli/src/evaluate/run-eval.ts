@@ -5,11 +5,18 @@ import { CliError } from "../cli-error.js";
 import type { CommandCall } from "../command.js";
 import { readDocuments } from "../input/read-documents.js";
 import { standardInput } from "../input/read-input.js";
-import { addressText, parseAgentUrl, parseProxyUrl, type ServerAddress } from "../sync/server-address.js";
+import {
+  addressText,
+  parseAgentUrl,
+  parseProxyUrl,
+  type ProxyTopic,
+  type ServerAddress,
+} from "../sync/server-address.js";
 import { printableLine } from "../terminal/escaped-controls.js";
 import type { Io } from "../terminal/io.js";
 import type { EvalOptions, evalOptionTable } from "./eval-options.js";
 import { findFlag, type FoundFlag } from "./find-flag.js";
+import { sideInFile, type FlagSide } from "./flag-side.js";
 import type { LiveDocument } from "./live-documents.js";
 import { readContext } from "./read-context.js";
 import { ruleTree } from "./rule-tree.js";
@@ -25,16 +32,21 @@ export async function runEval({ options, words, io }: CommandCall<typeof evalOpt
     );
   if (file === standardInput && options.context === standardInput)
     throw new CliError("USAGE_INVALID", "the file and the context can't both come from the standard input");
+  if (options.explain && options.users > 0)
+    throw new CliError("USAGE_INVALID", "--explain is about one answer: leave out --users");
   const context = await readContext(options.context, io);
   const nowMs = timeOf(options.at);
   const agent = parseAgentUrl(file);
   if (agent !== undefined) return runAtAgent(agent, key, context, { options, io, nowMs });
-  const found = findFlag(await documentsOf(file, options, io), key, options.topic);
+  const proxy = parseProxyUrl(file);
+  const found = findFlag(await documentsOf(proxy ?? file, options, io), key, options.topic);
   if (options.users > 0) return runForUsers(found, context, { options, io, nowMs });
   const explained = explainFound(found, context, nowMs);
   const answer = typedAnswer(explained, options.type);
-  if (options.json) io.print(JSON.stringify(jsonOf(found, explained, answer), null, 2));
-  else show(found, explained, answer, io);
+  const side = options.explain ? await sideOf(found, proxy, options, io.signal) : undefined;
+  if (options.json)
+    io.print(JSON.stringify({ ...jsonOf(found, explained, answer), ...(side && { side }) }, null, 2));
+  else show(found, explained, answer, io, side);
   return answer.errorCode === undefined ? 0 : 1;
 }
 
@@ -71,6 +83,11 @@ async function runAtAgent(
       "USAGE_INVALID",
       "--users counts what the flags of a file or of a proxy give: name one of them instead of an agent",
     );
+  if (options.explain)
+    throw new CliError(
+      "USAGE_INVALID",
+      "an agent does not know which side a flag is of: name its proxy, or leave out --explain",
+    );
   // Files are read without what a server needs.
   const { differenceOf, evalAtAgent } = await import("./eval-at-agent.js");
   const { answer, flags } = await evalAtAgent(address, key, context, options, io);
@@ -98,11 +115,25 @@ function explainFound(found: FoundFlag, context: JsonObject, nowMs: number | und
   });
 }
 
-async function documentsOf(file: string, options: EvalOptions, io: Io): Promise<readonly LiveDocument[]> {
-  const proxy = parseProxyUrl(file);
-  if (proxy === undefined) return readDocuments(file, io);
+async function documentsOf(
+  source: string | ProxyTopic,
+  options: EvalOptions,
+  io: Io,
+): Promise<readonly LiveDocument[]> {
+  if (typeof source === "string") return readDocuments(source, io);
   const { documentOfProxy } = await import("./live-documents.js");
-  return [await documentOfProxy(proxy, options, io.signal)];
+  return [await documentOfProxy(source, options, io.signal)];
+}
+
+async function sideOf(
+  found: FoundFlag,
+  proxy: ProxyTopic | undefined,
+  options: EvalOptions,
+  signal: AbortSignal,
+): Promise<FlagSide> {
+  if (proxy === undefined) return sideInFile(found);
+  const { askSide } = await import("./ask-side.js");
+  return askSide(proxy, found.flag.key, options, signal);
 }
 
 function timeOf(text: string): number | undefined {
@@ -121,9 +152,11 @@ function show(
   explanation: Explanation,
   answer: TypedAnswer,
   io: Io,
+  side?: FlagSide,
 ): void {
   const { colours, print } = io;
   showAnswer(flag.key, answer, `${topic} at ${place}`, io);
+  if (side !== undefined) print(`${side.name ?? "unknown side"}: ${side.message}`);
   const { steps, isComplete, result } = explanation;
   if (steps.length > 0) for (const line of ["", ...ruleTree(steps, colours)]) print(line);
   if (!isComplete) print(colours.dim("There were more steps than are shown."));

@@ -1,5 +1,5 @@
 import { plainTopicOf, readManifest, type ManifestFlags } from "@bunting/featureflags/manifests";
-import { withRefusedFlags, type FlagDocument } from "@bunting/protocol";
+import { withRefusedFlags, type FlagDocument, type JsonObject } from "@bunting/protocol";
 import { CliError } from "../cli-error.js";
 import type { Io } from "../terminal/io.js";
 import { findFiles } from "./find-files.js";
@@ -11,6 +11,8 @@ export interface InputDocument {
   readonly document: FlagDocument;
   /** FILE:LINE. */
   readonly place: string;
+  /** The remote that its FeatureFlag names, unchecked; absent without one. */
+  readonly provider?: JsonObject;
 }
 
 /**
@@ -45,6 +47,14 @@ export async function readDocuments(
   return documents;
 }
 
-function placed({ topic, document, refused = [], line }: ManifestFlags, name: string): InputDocument {
-  return { topic, document: withRefusedFlags({ document, refused }), place: `${name}:${line}` };
+function placed(
+  { topic, document, refused = [], provider, line }: ManifestFlags,
+  name: string,
+): InputDocument {
+  return {
+    topic,
+    document: withRefusedFlags({ document, refused }),
+    place: `${name}:${line}`,
+    ...(provider === undefined ? {} : { provider }),
+  };
 }

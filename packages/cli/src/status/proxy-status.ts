@@ -41,6 +41,16 @@ export const asProxyStatus = fields({
       topic: textOf,
       state: textOf,
       staleReason: textOf,
+      remote: optional(
+        fields({
+          state: textOf,
+          reason: textOf,
+          message: textOf,
+          sinceMs: numberOf,
+          flags: optional(fields({ local: numberOf, remote: numberOf })),
+          remoteFlags: textsOf,
+        }),
+      ),
       subscribers: numberOf,
       newest: optional(
         fields({
@@ -62,6 +72,7 @@ export const asProxyStatus = fields({
 /** Fields of the JSON of /status that are shown. */
 export type ReportedStatus = ReturnType<typeof asProxyStatus>;
 export type TopicStatus = ReportedStatus["topics"][number];
+export type RemoteStatus = NonNullable<TopicStatus["remote"]>;
 export type LateStatus = ReportedStatus["late"]["shown"][number];
 
 type Read<Value> = (value: unknown) => Value;

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { CliError } from "../cli-error.js";
 import type { CommandCall } from "../command.js";
-import { addressText, parseServerAddress } from "../sync/server-address.js";
+import { addressText, parseServerAddress, usualManagementPort } from "../sync/server-address.js";
 import { serverAt } from "../sync/server.js";
 import type { Io } from "../terminal/io.js";
 import { asProxyStatus } from "./proxy-status.js";
@@ -9,8 +9,6 @@ import { fetchStatus, type StatusServer } from "./read-status.js";
 import { statusLines } from "./status-lines.js";
 import { askedFor } from "./status-query.js";
 import type { statusOptionTable } from "./status-options.js";
-
-const managementPort = 8016;
 
 type Options = CommandCall<typeof statusOptionTable>["options"];
 
@@ -57,7 +55,7 @@ async function askAll(
 
 async function serversOf(options: Options, io: Io): Promise<readonly StatusServer[]> {
   if (options.namespace === "") {
-    const address = parseServerAddress(options.address, managementPort);
+    const address = parseServerAddress(options.address, usualManagementPort);
     return [{ name: addressText(address), server: serverAt(address, options) }];
   }
   const { podServers } = await import("./pod-servers.js");

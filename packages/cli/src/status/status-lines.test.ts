@@ -102,4 +102,37 @@ describe("The lines of bunting status", () => {
       "demo/d is stale: its file is invalid",
     ]);
   });
+
+  it("say of the remotes of FeatureFlags how far they are known, and which flags are of them", () => {
+    const remoteFlags = Array.from({ length: 12 }, (_, index) => `k${index}`);
+    const topics = [
+      {
+        topic: "demo/a",
+        remote: { state: "synced", sinceMs: 0, flags: { local: 1, remote: 12 }, remoteFlags },
+      },
+      {
+        topic: "demo/b",
+        remote: { state: "never", reason: "Timeout", message: "no answer", sinceMs: 55_000 },
+      },
+      { topic: "demo/c", remote: { flags: { local: 2, remote: 1 }, remoteFlags: ["x"] } },
+      { topic: "demo/d" },
+    ];
+    const lines = statusLines(
+      "host:8016",
+      asProxyStatus({ topics }),
+      coloursFor(false, {}),
+      { only: "all", search: "", limit: 0 },
+      60_000,
+    );
+    expect(lines.slice(8)).to.deep.equal([
+      "",
+      "REMOTE OF  STATE                     FOR  OWN FLAGS  REMOTE FLAGS",
+      "demo/a     synced                   60 s          1            12",
+      "demo/b     never                     5 s        all             0",
+      "demo/c     read by another replica                2             1",
+      "the remote of demo/b (Timeout): no answer",
+      "of the remote of demo/a: k0, k1, k2, k3, k4, k5, k6, k7, k8, k9 and 2 more",
+      "of the remote of demo/c: x",
+    ]);
+  });
 });

@@ -3,6 +3,7 @@ import { plural } from "../terminal/plural.js";
 import { textTable } from "../terminal/text-table.js";
 import { lateLines } from "./late-lines.js";
 import type { ReportedStatus, TopicStatus } from "./proxy-status.js";
+import { remoteLines } from "./remote-lines.js";
 import { span } from "./span.js";
 import { asksForTopic, limited, type StatusQuery } from "./status-query.js";
 
@@ -26,6 +27,7 @@ export function statusLines(
   status: ReportedStatus,
   colours: Colours,
   query: StatusQuery = everything,
+  nowMs = Date.now(),
 ): readonly string[] {
   const { version = "?", isReady, reason = "", uptimeSeconds = 0, watches, topics } = status;
   const { connections = 0, subscribers = 0, behind = 0 } = status;
@@ -58,7 +60,12 @@ export function statusLines(
     lines.push(((sorted[index]?.newest?.behind ?? 0) > 0 ? colours.yellow : plain)(row)),
   );
   if (more > 0) lines.push(`and ${plural(more, "more topic")}`);
-  return [...lines, ...staleLines(sorted), ...sorted.flatMap(refusals)];
+  return [
+    ...lines,
+    ...staleLines(sorted),
+    ...sorted.flatMap(refusals),
+    ...remoteLines(sorted, colours, nowMs),
+  ];
 }
 
 function plain(text: string): string {

@@ -32,6 +32,12 @@ export function addressText(address: ServerAddress): string {
   return host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
 }
 
+/** A topic of a proxy. */
+export interface ProxyTopic {
+  readonly address: ServerAddress;
+  readonly topic: TopicKey;
+}
+
 const scheme = "proxy://";
 
 /**
@@ -39,9 +45,7 @@ const scheme = "proxy://";
  *
  * @throws CliError USAGE_INVALID; ProtocolError if the topic has no valid name
  */
-export function parseProxyUrl(
-  text: string,
-): { readonly address: ServerAddress; readonly topic: TopicKey } | undefined {
+export function parseProxyUrl(text: string): ProxyTopic | undefined {
   if (!text.startsWith(scheme)) return undefined;
   const rest = text.slice(scheme.length);
   // The path of a socket has slashes of its own: the last two parts are the topic.
@@ -70,6 +74,9 @@ export function parseAgentUrl(text: string): ServerAddress | undefined {
   if (!text.startsWith(agentScheme)) return undefined;
   return parseServerAddress(text.slice(agentScheme.length), usualOfrepPort);
 }
+
+/** On which a proxy tells its status. */
+export const usualManagementPort = 8016;
 
 /** On which proxies and agents serve flags. */
 export const usualSyncPort = 8015;

@@ -1,4 +1,4 @@
-import type { FlagDocument, JsonValue, Readers, RefusedFlag, TopicKey } from "@bunting/protocol";
+import type { FlagDocument, JsonObject, JsonValue, Readers, RefusedFlag, TopicKey } from "@bunting/protocol";
 
 /**
  * Why a file, or one FeatureFlag in it, is not served as it stands.
@@ -32,6 +32,8 @@ export interface ObjectFlags {
   readonly written: JsonValue;
   /** The namespaces and ServiceAccounts that a FeatureFlag is shared with; absent if there are none. */
   readonly readers?: Readers;
+  /** The FeatureFlag's `spec.remoteFlagProvider`, unchecked; absent without one. */
+  readonly provider?: JsonObject;
   /** Where the document lies. */
   readonly path: readonly string[];
 }

@@ -6,6 +6,7 @@ import {
   parseReaders,
   readersAnnotation,
   readersOfMetadata,
+  remoteProviderOf,
   topicKey,
   type JsonObject,
   type TopicKey,
@@ -40,7 +41,7 @@ export function readFeatureFlag(object: JsonObject): ObjectReading {
   if (spec !== undefined && spec !== null && !isJsonObject(spec)) {
     return objectError("document", `"spec" must be an object`, ["spec"], topic);
   }
-  return withReaders(readSpec(object, topic, spec ?? undefined), object);
+  return withReaders(withProvider(readSpec(object, topic, spec ?? undefined), object), object);
 }
 
 function readSpec(object: JsonObject, topic: TopicKey, spec: JsonObject | undefined): ObjectReading {
@@ -55,6 +56,13 @@ function readSpec(object: JsonObject, topic: TopicKey, spec: JsonObject | undefi
     return { flags, warnings: isMisplaced ? [warning] : [] };
   }
   return readFlags(topic, flagSpec, ["spec", "flagSpec"]);
+}
+
+/** Adds the remote that it names. */
+function withProvider(read: ObjectReading, object: JsonObject): ObjectReading {
+  const provider = remoteProviderOf(object);
+  if (provider === undefined || read === undefined || "reason" in read) return read;
+  return { ...read, flags: { ...read.flags, provider } };
 }
 
 /** Adds what the annotation says about who may read it. */
