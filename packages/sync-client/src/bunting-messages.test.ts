@@ -37,10 +37,14 @@ describe("the hand-written codec of bunting.sync.v1", () => {
           readsFreshness: undefined,
           instance: undefined,
           readsTrials: undefined,
+          sources: undefined,
         };
         const names = { agent: topic, providerId: other };
         expect(read(encodeHello(names)).hello).to.deep.equal({ ...names, ...hello });
-        const more = { isProxy: true, readsFreshness: true, instance: other, readsTrials: true };
+        const more = {
+          ...{ isProxy: true, readsFreshness: true, instance: other, readsTrials: true },
+          sources: { namespace: other, text: topic },
+        };
         expect(read(encodeHello({ ...names, ...more })).hello).to.deep.equal({ ...names, ...more });
         const subscribe = read(encodeSubscribe(topic, held && decodeVersion(encodeVersion(held)))).subscribe;
         expect(subscribe).to.deep.equal({ topic, held, trialDigest: undefined });
@@ -121,6 +125,11 @@ describe("the hand-written codec of bunting.sync.v1", () => {
       topic: "t",
     });
     expect(decodeSyncResponse(encode({ heartbeat: {} }))).to.deep.equal({ kind: "heartbeat" });
+    const sourceFlags = { topics: ["a/b", "c/d"], frame: "f1" };
+    expect(decodeSyncResponse(encode({ sourceFlags }))).to.deep.equal({
+      kind: "source_flags",
+      ...sourceFlags,
+    });
     const topicError = { topic: "t", code: 8, message: "full", retryAfterMs: 5_000 };
     expect(decodeSyncResponse(encode({ topicError }))).to.deep.equal({ kind: "topic_error", ...topicError });
   });

@@ -104,6 +104,23 @@ export interface TrialMessage {
   readonly document: Buffer;
 }
 
+/** Names what the operator has compiled of FeatureFlagSources for a Pod. */
+export interface SourceList {
+  /** Of the Pod. */
+  readonly namespace: string;
+  /** Of the annotation by which the Pod names the FeatureFlagSources. */
+  readonly text: string;
+}
+
+/** Sent to agents that ask for it in `hello`. */
+export interface SourceFlagsMessage {
+  readonly kind: "source_flags";
+  /** `namespace/name`, in ascending priority. */
+  readonly topics: readonly string[];
+  /** A digest of all else that decides about the Pod. */
+  readonly frame: string;
+}
+
 /** `unknown` is a message that a later proxy may send. Documents share memory with the message. */
 export type SyncResponse =
   | Unchanged
@@ -116,6 +133,7 @@ export type SyncResponse =
   | FreshnessMessage
   | History
   | TrialMessage
+  | SourceFlagsMessage
   | { readonly kind: "heartbeat" }
   | { readonly kind: "unknown" };
 

@@ -85,6 +85,10 @@ const decoders: Readonly<Record<number, (message: Buffer) => SyncResponse>> = {
       document: fields.bytes(5),
     };
   },
+  12: (message) => {
+    const fields = new Fields(message);
+    return { kind: "source_flags", topics: fields.all(1).map(String), frame: fields.text(2) };
+  },
 };
 
 const staleCauses: Readonly<Record<number, StaleCause>> = {

@@ -1,5 +1,5 @@
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
-import type { AnsweredMessage, DocumentVersion, RejectedFlag } from "./bunting-messages.js";
+import type { AnsweredMessage, DocumentVersion, RejectedFlag, SourceList } from "./bunting-messages.js";
 import { asBuffer } from "./message-fields.js";
 
 /** The wire type of text, bytes and messages. */
@@ -21,6 +21,8 @@ export function encodeHello(hello: {
   readonly instance?: string;
   /** The client is a proxy whose agents try versions. */
   readonly readsTrials?: boolean;
+  /** What the client is to be told the FeatureFlags of. */
+  readonly sources?: SourceList | undefined;
 }): Buffer {
   const writer = new BinaryWriter().tag(1, len).fork();
   writer.tag(1, len).string(hello.agent);
@@ -29,6 +31,10 @@ export function encodeHello(hello: {
   if (hello.readsFreshness === true) writer.tag(4, WireType.Varint).bool(true);
   if (hello.instance !== undefined) writer.tag(5, len).string(hello.instance);
   if (hello.readsTrials === true) writer.tag(6, WireType.Varint).bool(true);
+  if (hello.sources !== undefined) {
+    const { namespace, text } = hello.sources;
+    writer.tag(7, len).fork().tag(1, len).string(namespace).tag(2, len).string(text).join();
+  }
   return finish(writer.join());
 }
 

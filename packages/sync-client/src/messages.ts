@@ -9,6 +9,8 @@ export {
   type Missing,
   type RejectedFlag,
   type SnapshotMessage,
+  type SourceFlagsMessage,
+  type SourceList,
   type StaleCause,
   type SyncResponse,
   type TierMessage,

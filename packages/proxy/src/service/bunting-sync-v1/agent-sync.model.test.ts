@@ -412,7 +412,8 @@ class Model {
       case "freshness":
       case "history":
       case "trial":
-        throw new Error("an agent was told what is for proxies");
+      case "sourceFlags":
+        throw new Error("an agent was told what it did not ask for");
       default: {
         if (how === "drop") return;
         one.unsaid.push(this.#apply(one, number, response, how));
@@ -466,7 +467,8 @@ class Model {
 
   /** Judges a message at the moment at which the proxy makes it. */
   #judgeWrite(one: Agent, response: Response, number: number): void {
-    if (response.$case === "heartbeat" || response.$case === "tier") return;
+    if (response.$case === "heartbeat" || response.$case === "tier" || response.$case === "sourceFlags")
+      return;
     const name = response.value.topic as TopicKey;
     const state = one.of(name);
     expect(this.#isUnanswered(state), "a second message of a topic without an answer").to.be.false;

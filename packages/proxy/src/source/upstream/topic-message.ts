@@ -1,7 +1,10 @@
 import type { History, SyncResponse, TrialMessage } from "@bunting/sync-client/messages";
 
 /** A message about one topic. */
-export type TopicMessage = Exclude<SyncResponse, { readonly kind: "tier" | "heartbeat" | "unknown" }>;
+export type TopicMessage = Exclude<
+  SyncResponse,
+  { readonly kind: "tier" | "heartbeat" | "source_flags" | "unknown" }
+>;
 
 export function isOfTopic(message: SyncResponse): message is TopicMessage {
   return "topic" in message;

@@ -85,7 +85,19 @@ export interface Hello {
     | string
     | undefined;
   /** The agent is another proxy, which has its own agents try versions, and reports how they fare. Proxies that do not say so get whole versions. */
-  readsTrials?: boolean | undefined;
+  readsTrials?:
+    | boolean
+    | undefined;
+  /** The agent is to be told which FeatureFlags its FeatureFlagSource has. Proxies of 0.1.0 do not know this, and tell nothing. */
+  sources?: SourceList | undefined;
+}
+
+/** What the operator has compiled of FeatureFlagSources for one Pod, as its sidecar knows it. */
+export interface SourceList {
+  /** Of the Pod. */
+  namespace: string;
+  /** The text of the annotation by which the Pod names them. */
+  text: string;
 }
 
 /** Subscribes to a topic, starting from what the agent holds of it. */
@@ -162,6 +174,7 @@ export interface SyncResponse {
     | { $case: "freshness"; value: Freshness }
     | { $case: "history"; value: History }
     | { $case: "trial"; value: Trial }
+    | { $case: "sourceFlags"; value: SourceFlags }
     | undefined;
 }
 
@@ -245,6 +258,17 @@ export interface Freshness {
   reason: string;
   /** The kind of reason, for programs. Proxies of 0.1.0 do not say it. */
   cause: StaleCause;
+}
+
+/**
+ * The FeatureFlags that a FeatureFlagSource has. Sent to agents that ask in `hello`, as soon as the proxy knows it, and on each change. Not
+ * answered.
+ */
+export interface SourceFlags {
+  /** "namespace/name", in the order in which they are merged. */
+  topics: string[];
+  /** A digest of all else that decides about the Pod. With another one, the list is for Pods of another kind. */
+  frame: string;
 }
 
 /**
@@ -415,6 +439,7 @@ function createBaseHello(): Hello {
     readsFreshness: undefined,
     instance: undefined,
     readsTrials: undefined,
+    sources: undefined,
   };
 }
 
@@ -437,6 +462,9 @@ export const Hello: MessageFns<Hello> = {
     }
     if (message.readsTrials !== undefined) {
       writer.uint32(48).bool(message.readsTrials);
+    }
+    if (message.sources !== undefined) {
+      SourceList.encode(message.sources, writer.uint32(58).fork()).join();
     }
     return writer;
   },
@@ -500,6 +528,71 @@ export const Hello: MessageFns<Hello> = {
             }
 
             message.readsTrials = reader.bool();
+            continue;
+          }
+          case 7: {
+            if (tag !== 58) {
+              break;
+            }
+
+            message.sources = SourceList.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseSourceList(): SourceList {
+  return { namespace: "", text: "" };
+}
+
+export const SourceList: MessageFns<SourceList> = {
+  encode(message: SourceList, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.namespace !== "") {
+      writer.uint32(10).string(message.namespace);
+    }
+    if (message.text !== "") {
+      writer.uint32(18).string(message.text);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): SourceList {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseSourceList();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.namespace = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.text = reader.string();
             continue;
           }
         }
@@ -974,6 +1067,9 @@ export const SyncResponse: MessageFns<SyncResponse> = {
       case "trial":
         Trial.encode(message.message.value, writer.uint32(90).fork()).join();
         break;
+      case "sourceFlags":
+        SourceFlags.encode(message.message.value, writer.uint32(98).fork()).join();
+        break;
     }
     return writer;
   },
@@ -1077,6 +1173,14 @@ export const SyncResponse: MessageFns<SyncResponse> = {
             }
 
             message.message = { $case: "trial", value: Trial.decode(reader, reader.uint32()) };
+            continue;
+          }
+          case 12: {
+            if (tag !== 98) {
+              break;
+            }
+
+            message.message = { $case: "sourceFlags", value: SourceFlags.decode(reader, reader.uint32()) };
             continue;
           }
         }
@@ -1720,6 +1824,63 @@ export const Freshness: MessageFns<Freshness> = {
             }
 
             message.cause = reader.int32() as any;
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseSourceFlags(): SourceFlags {
+  return { topics: [], frame: "" };
+}
+
+export const SourceFlags: MessageFns<SourceFlags> = {
+  encode(message: SourceFlags, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.topics) {
+      writer.uint32(10).string(v!);
+    }
+    if (message.frame !== "") {
+      writer.uint32(18).string(message.frame);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): SourceFlags {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseSourceFlags();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.topics.push(reader.string());
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.frame = reader.string();
             continue;
           }
         }
