@@ -76,6 +76,7 @@ const operator = { name: "bunting-operator", namespace: "bunting-system" };
 const proxy = { name: "bunting-operator-flagd-proxy", namespace: "bunting-system" };
 const proxyRules = [
   { apiGroups: ["core.openfeature.dev"], resources: ["featureflags"], verbs: ["get", "list", "watch"] },
+  { apiGroups: ["bunting.dev"], resources: ["injections"], verbs: ["get", "list", "watch"] },
 ];
 writeManifests(
   "operator/rbac.yaml",

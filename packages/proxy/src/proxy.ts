@@ -59,7 +59,7 @@ export function createProxy(
   const source = sourceOf(wiring, tierPath);
   const topics: TopicRegistry = topicsOf(wiring, source, (topic) => access.access.lost(topic));
   const access = accessOf(wiring, source, topics);
-  const services = syncServices(wiring, { topics, access: access.access, tierPath });
+  const services = syncServices(wiring, { source, topics, access: access.access, tierPath });
 
   const memory = syncLimits(wiring);
   const readiness = new parts.ProxyReadiness({ source, refusesNew: () => memory.refusesNew, clock });

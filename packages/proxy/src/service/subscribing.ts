@@ -3,6 +3,7 @@ import type { StartQueue } from "@bunting/rpc";
 import type { ServingContext } from "@bunting/runtime";
 import type { Access } from "../access/access.js";
 import type { ProxyMetrics } from "../proxy-metrics.js";
+import type { FlagSource } from "../source/flag-source.js";
 import type { LeftBehind } from "../subscriber/left-behind.js";
 import type { TopicRegistry } from "../topic/topic-registry.js";
 
@@ -17,4 +18,6 @@ export interface Subscribing {
   readonly leftBehind?: LeftBehind | undefined;
   /** Everyone may read everything if not given. */
   readonly access?: Access;
+  /** No agent is told what its sources have, if not given. */
+  readonly followList?: FlagSource["followList"];
 }

@@ -38,6 +38,29 @@ export interface FlagSource extends Runnable {
   readersOf?(topic: TopicKey): Readers | undefined | "unknown";
   /** What is known of a watched FeatureFlag's remote; undefined if it names none. A source without this method serves no remotes. */
   remoteOf?(topic: TopicKey): RemoteReport | undefined;
+  /**
+   * Reports which FeatureFlags the operator has compiled of FeatureFlagSources for Pods of a namespace with this text, as soon as that is known,
+   * and on each change, but never from within this call. Returns a function that ends it. A source without this method knows none.
+   *
+   * @param peer identity of the peer that asks, for fairness
+   */
+  followList?(list: SourceListName, listener: (flags: SourceFlags) => void, peer?: unknown): () => void;
+}
+
+/** Names what the operator has compiled of FeatureFlagSources for some Pods. */
+export interface SourceListName {
+  /** Of the Pods. */
+  readonly namespace: string;
+  /** Of the annotation by which they name the FeatureFlagSources. */
+  readonly text: string;
+}
+
+/** The FeatureFlags that sources have. */
+export interface SourceFlags {
+  /** `namespace/name`, in ascending priority. */
+  readonly topics: readonly string[];
+  /** A digest of all else that decides about the Pods. */
+  readonly frame: string;
 }
 
 /**

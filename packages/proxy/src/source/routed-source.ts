@@ -1,5 +1,5 @@
 import type { Readers, TopicKey } from "@bunting/protocol";
-import type { FlagSource, RemoteReport, SourceSink } from "./flag-source.js";
+import type { FlagSource, RemoteReport, SourceFlags, SourceListName, SourceSink } from "./flag-source.js";
 import { filePathOf } from "./selector.js";
 
 /** Sends topics that are files to one source and all others to another. */
@@ -35,6 +35,10 @@ export class RoutedSource implements FlagSource {
     // A source without refresh is always current.
     done();
     return () => undefined;
+  }
+
+  followList(list: SourceListName, listener: (flags: SourceFlags) => void, peer?: unknown): () => void {
+    return this.#main.followList?.(list, listener, peer) ?? (() => undefined);
   }
 
   readersOf(topic: TopicKey): Readers | undefined | "unknown" {

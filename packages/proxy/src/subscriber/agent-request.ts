@@ -9,6 +9,7 @@ export type VersionAnswer = Extract<AgentRequest, { $case: "ack" | "nack" }>;
 const maxRequestBytes = 128 * 1024;
 const maxNameBytes = 256;
 const maxTopicBytes = 1_024;
+const maxTextBytes = 1_024;
 const maxReasonBytes = 256;
 const maxNackReasonBytes = 1_024;
 const maxRejectedFlags = 1_000;
@@ -31,6 +32,8 @@ export function readAgentRequest(bytes: Uint8Array): AgentRequest | undefined {
       textAtMost(maxNameBytes, message.value.agent, "agent");
       textAtMost(maxNameBytes, message.value.providerId, "provider_id");
       textAtMost(maxNameBytes, message.value.instance ?? "", "instance");
+      textAtMost(maxNameBytes, message.value.sources?.namespace ?? "", "the namespace of sources");
+      textAtMost(maxTextBytes, message.value.sources?.text ?? "", "the text of sources");
       break;
     case "subscribe":
       textAtMost(maxTopicBytes, message.value.topic, "topic");

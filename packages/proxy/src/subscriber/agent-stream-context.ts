@@ -3,6 +3,7 @@ import type { RpcStatus, TransportSession, TransportStream } from "@bunting/rpc"
 import type { Deadlines } from "@bunting/runtime";
 import type { Access } from "../access/access.js";
 import type { ProxyError } from "../proxy-error.js";
+import type { FlagSource } from "../source/flag-source.js";
 import type { Subscriber, Subscription } from "../topic/subscription.js";
 import type { AgentPrograms } from "./agent-programs.js";
 import type { LeftBehind } from "./left-behind.js";
@@ -26,6 +27,8 @@ export interface AgentStreamContext extends TopicSubscriberContext {
   readonly parseTopic: (selector: string) => TopicKey;
   /** Throws a ProxyError if the topic is refused. */
   readonly subscribe: (topic: TopicKey, subscriber: Subscriber) => Subscription;
+  /** Calls back with the FeatureFlags that the operator has compiled of sources. Returns a function that ends it. */
+  readonly followList: NonNullable<FlagSource["followList"]>;
   readonly statusOf: (error: ProxyError) => RpcStatus;
   /** Called once, when a stream has ended. */
   readonly onClosed: (stream: TransportStream) => void;

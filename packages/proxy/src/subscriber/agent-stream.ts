@@ -4,6 +4,7 @@ import type { Admission, Admitted } from "../access/access.js";
 import type { ProxyError } from "../proxy-error.js";
 import { instanceOf } from "../topic/trial-bucket.js";
 import type { AgentProgram } from "./agent-programs.js";
+import type { SourceFlags, SourceListName } from "../source/flag-source.js";
 import { abuse, readAgentRequest, type AgentRequest } from "./agent-request.js";
 import type { AgentStreamContext } from "./agent-stream-context.js";
 import { nextStage, type StageEvent, type StreamStage } from "./stream-stage.js";
@@ -34,6 +35,8 @@ export class AgentStream implements TopicsOwner, Requester, Admitted {
   isProxy = false;
   readsFreshness = false;
   readsTrials = false;
+  /** Undefined unless the `hello` asked for a list of FeatureFlags. */
+  #unfollowList: (() => void) | undefined;
 
   constructor(context: AgentStreamContext, out: ResponseStream) {
     this.#context = context;
@@ -196,6 +199,7 @@ export class AgentStream implements TopicsOwner, Requester, Admitted {
         this.readsTrials = this.isProxy && request.value.readsTrials === true;
         this.readsFreshness = this.isProxy || request.value.readsFreshness === true;
         this.tierChanged();
+        if (request.value.sources !== undefined) this.#followList(request.value.sources);
         return;
       case "subscribe":
         if (admission !== undefined) this.#topics.subscribe(request.value, admission);
@@ -206,6 +210,14 @@ export class AgentStream implements TopicsOwner, Requester, Admitted {
       default:
         this.#answer(request);
     }
+  }
+
+  /** A list says no more than names; each FeatureFlag of it is authorized when the agent subscribes. */
+  #followList(list: SourceListName): void {
+    const { identity } = this;
+    if (identity !== undefined && identity.namespace !== list.namespace) return;
+    const listener = (flags: SourceFlags): void => this.#writer.oweSourceFlags(flags);
+    this.#unfollowList = this.#context.followList(list, listener, this.connection);
   }
 
   /** An answer that crosses the end of its subscription finds none: that is no error of the agent. */
@@ -230,6 +242,7 @@ export class AgentStream implements TopicsOwner, Requester, Admitted {
     this.#waiting?.clear();
     if (this.#program !== undefined) this.#context.programs.leave(this.#program);
     this.#context.access.forget(this);
+    this.#unfollowList?.();
     this.#topics.close();
   }
 }

@@ -1,5 +1,6 @@
 import { statusCode, type RpcStatus } from "@bunting/rpc";
 import { frameResponse } from "../snapshot/topic-frames.js";
+import type { SourceFlags } from "../source/flag-source.js";
 import type { AgentMessage } from "./topic-subscriber.js";
 
 export const heartbeatMessage: AgentMessage = {
@@ -14,6 +15,12 @@ export function tierMessage(tier: {
 }): AgentMessage {
   const value = { proxies: [...tier.proxies], depth: tier.depth };
   return { kind: "tier", frame: frameResponse({ $case: "tier", value }) };
+}
+
+/** The FeatureFlags that the agent's sources have. */
+export function sourceFlagsMessage({ topics, frame }: SourceFlags): AgentMessage {
+  const value = { topics: [...topics], frame };
+  return { kind: "source_flags", frame: frameResponse({ $case: "sourceFlags", value }) };
 }
 
 /** The subscription of a topic was refused, or has ended. */

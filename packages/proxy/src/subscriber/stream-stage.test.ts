@@ -22,19 +22,19 @@ describe("the stage of an agent's stream", () => {
 describe("what an agent's stream writes next", () => {
   interface Due {
     readonly state?: WriterState;
-    readonly tier?: boolean;
+    readonly notice?: boolean;
     readonly error?: boolean;
     readonly topic?: boolean;
     readonly isDraining?: boolean;
     readonly isBehind?: boolean;
   }
-  const all = { tier: true, error: true, topic: true, isDraining: true } as const;
+  const all = { notice: true, error: true, topic: true, isDraining: true } as const;
   const rows: readonly [what: string, write: ReturnType<typeof nextWrite>, due: Due][] = [
     ["is nothing while a message is being written", "nothing", { ...all, state: "writing" }],
     ["is nothing after the end", "nothing", { ...all, state: "closed" }],
     ["is nothing if nothing is due", "nothing", {}],
-    ["is the tier before all else", "tier", all],
-    ["is an error before what topics have", "error", { ...all, tier: false }],
+    ["is a notice about the stream before all else", "notice", all],
+    ["is an error before what topics have", "error", { ...all, notice: false }],
     ["is what a topic has", "topic", { topic: true }],
     ["is what a topic has before the end", "topic", { topic: true, isDraining: true }],
     ["is the end of a stream that drains", "end", { isDraining: true }],
@@ -47,9 +47,9 @@ describe("what an agent's stream writes next", () => {
   ];
   for (const [what, write, due] of rows) {
     it(what, () => {
-      const { state = "idle", tier = false, error = false, topic = false } = due;
+      const { state = "idle", notice = false, error = false, topic = false } = due;
       const { isDraining = false, isBehind = false } = due;
-      expect(nextWrite(state, tier, error, { hasDue: topic, isBehind }, isDraining)).to.equal(write);
+      expect(nextWrite(state, notice, error, { hasDue: topic, isBehind }, isDraining)).to.equal(write);
     });
   }
 });

@@ -26,13 +26,13 @@ export type WriterState = "idle" | "writing" | "closed";
 /** What a stream writes next. One that drains ends once no topic is behind. */
 export function nextWrite(
   state: WriterState,
-  owesTier: boolean,
+  owesNotice: boolean,
   owesError: boolean,
   topics: { readonly hasDue: boolean; readonly isBehind: boolean },
   isDraining: boolean,
-): "nothing" | "tier" | "error" | "topic" | "end" {
+): "nothing" | "notice" | "error" | "topic" | "end" {
   if (state !== "idle") return "nothing";
-  if (owesTier) return "tier";
+  if (owesNotice) return "notice";
   if (owesError) return "error";
   if (topics.hasDue) return "topic";
   return isDraining && !topics.isBehind ? "end" : "nothing";

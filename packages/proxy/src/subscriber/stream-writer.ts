@@ -2,7 +2,8 @@ import type { ResponseStream, RpcStatus } from "@bunting/rpc";
 import type { HeldFrame } from "@bunting/server";
 import type { AgentStreamContext } from "./agent-stream-context.js";
 import { holdOldFrame } from "./hold-old-frame.js";
-import { heartbeatMessage, tierMessage, topicErrorMessage } from "./stream-messages.js";
+import type { SourceFlags } from "../source/flag-source.js";
+import { heartbeatMessage, sourceFlagsMessage, tierMessage, topicErrorMessage } from "./stream-messages.js";
 import { nextWrite, type WriterState } from "./stream-stage.js";
 import type { StreamTopics, TopicsOwner } from "./stream-topics.js";
 import type { AgentMessage, TopicSubscriber } from "./topic-subscriber.js";
@@ -27,6 +28,8 @@ export class StreamWriter {
   #state: WriterState = "idle";
   /** The tiers above this proxy have not been sent yet to the proxy at the other end. */
   #owesTier = false;
+  /** The newest list of FeatureFlags that the agent's sources have, until it is sent. */
+  #sourceFlags: SourceFlags | undefined;
   #written = 0;
   #speaking: TopicSubscriber | undefined;
   #lastStatus: RpcStatus | undefined;
@@ -59,6 +62,11 @@ export class StreamWriter {
     this.speak();
   }
 
+  oweSourceFlags(flags: SourceFlags): void {
+    this.#sourceFlags = flags;
+    this.speak();
+  }
+
   addError(topic: string, status: RpcStatus): void {
     (this.#errors ??= []).push(topicErrorMessage(topic, status));
     this.speak();
@@ -88,13 +96,13 @@ export class StreamWriter {
   speak(): void {
     for (;;) {
       const owesError = this.#errors !== undefined && this.#errors.length > 0;
+      const owesNotice = this.#owesTier || this.#sourceFlags !== undefined;
       const isDraining = this.#lastStatus !== undefined;
-      switch (nextWrite(this.#state, this.#owesTier, owesError, this.#topics, isDraining)) {
+      switch (nextWrite(this.#state, owesNotice, owesError, this.#topics, isDraining)) {
         case "nothing":
           return;
-        case "tier":
-          this.#owesTier = false;
-          this.#write(tierMessage(this.#context.tier()));
+        case "notice":
+          this.#write(this.#takeNotice());
           return;
         case "error":
           this.#writeError();
@@ -107,6 +115,16 @@ export class StreamWriter {
           return;
       }
     }
+  }
+
+  #takeNotice(): AgentMessage {
+    const flags = this.#sourceFlags;
+    if (flags === undefined || this.#owesTier) {
+      this.#owesTier = false;
+      return tierMessage(this.#context.tier());
+    }
+    this.#sourceFlags = undefined;
+    return sourceFlagsMessage(flags);
   }
 
   #writeError(): void {

@@ -22,6 +22,7 @@ const agentMessageKinds = [
   "freshness",
   "history",
   "trial",
+  "source_flags",
 ] as const;
 export type AgentMessageKind = (typeof agentMessageKinds)[number];
 
@@ -46,7 +47,7 @@ export const subscriberMetrics = defineMetrics({
   agentMessage: sizedCounter(
     [
       "bunting_proxy_subscriber_messages_total",
-      "Messages of bunting.sync.v1 written, by kind: unchanged, delta, snapshot, missing, deleted, topic_error or heartbeat; to other proxies also tier, freshness, history and trial.",
+      "Messages of bunting.sync.v1 written, by kind: unchanged, delta, snapshot, missing, deleted, topic_error, heartbeat or source_flags; to other proxies also tier, freshness, history and trial.",
     ],
     [
       "bunting_proxy_subscriber_message_bytes_total",

@@ -4,6 +4,7 @@ import type { AgentSync } from "../service/bunting-sync-v1/agent-sync.js";
 import type { ConnectionAge } from "../service/connection-age.js";
 import { flagdSyncService } from "../service/flagd-sync-v1/flagd-sync-service.js";
 import { legacySyncService } from "../service/sync-v1/legacy-sync-service.js";
+import type { FlagSource, SourceFlags, SourceListName } from "../source/flag-source.js";
 import type { TierPath } from "../source/upstream/tier-path.js";
 import { LeftBehind } from "../subscriber/left-behind.js";
 import type { TopicRegistry } from "../topic/topic-registry.js";
@@ -22,6 +23,7 @@ export interface SyncServices {
 }
 
 export interface SyncServicesParts {
+  readonly source: FlagSource;
   readonly topics: TopicRegistry;
   readonly access: Access;
   readonly tierPath: TierPath;
@@ -30,7 +32,7 @@ export interface SyncServicesParts {
 /** The services that serve topics to agents, to other proxies, and to providers. */
 export function syncServices(
   wiring: ProxyWiring,
-  { topics, access, tierPath }: SyncServicesParts,
+  { source, topics, access, tierPath }: SyncServicesParts,
 ): SyncServices {
   const { options, parts, context } = wiring;
   const { allowFileSelectors } = options;
@@ -45,6 +47,8 @@ export function syncServices(
     context,
     startQueue: startQueueOf(wiring),
     leftBehind,
+    followList: (list: SourceListName, listener: (flags: SourceFlags) => void, peer?: unknown) =>
+      source.followList?.(list, listener, peer) ?? (() => undefined),
   };
   const agentSync = new parts.AgentSync({ subscribing, tierPath, ackTimeoutMs: options.ackTimeout });
   const flagSync = new parts.FlagSync({ subscribing, compresses: options.compression === "auto" });

@@ -7,6 +7,7 @@ import { eventually } from "@bunting/test/support/event-queue.js";
 import { HeldFlags } from "@bunting/test/support/held-flags.js";
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { SyncServer, type SyncServerOptions } from "@bunting/test/support/sync-server.js";
+import { anonymousAccess, type Access } from "../../access/access.js";
 import { ProxyError } from "../../proxy-error.js";
 import { noMetrics, type ProxyMetrics } from "../../proxy-metrics.js";
 import type { Topic } from "../../topic/topic.js";
@@ -104,6 +105,87 @@ describe("bunting.sync.v1", () => {
 
   beforeEach(() => start());
   afterEach(() => stop());
+
+  describe("tells what sources have", () => {
+    type Follow = Parameters<NonNullable<SyncServerOptions["followList"]>>;
+    const asking = {
+      $case: "hello",
+      value: { agent: "t", providerId: "", sources: { namespace: "shop", text: "a,b" } },
+    } as const;
+    let followed: { readonly list: Follow[0]; readonly tell: Follow[1]; hasEnded: boolean }[];
+    const followList = (list: Follow[0], tell: Follow[1]): (() => void) => {
+      const follower = { list, tell, hasEnded: false };
+      followed.push(follower);
+      return () => (follower.hasEnded = true);
+    };
+    beforeEach(async () => {
+      followed = [];
+      await restart({ followList });
+    });
+
+    it("to an agent that asks, on each change, until it leaves", async () => {
+      const agent = connection.stream(false);
+      agent.send(asking);
+      await eventually(() => followed.length === 1, "the list is followed");
+      const [follower] = followed;
+      expect(follower?.list).to.deep.equal({ namespace: "shop", text: "a,b" });
+      for (const topics of [["shop/x"], ["shop/x", "ops/y"]]) {
+        follower?.tell({ topics, frame: "f1" });
+        expect(await agent.next("sourceFlags")).to.deep.equal({ topics, frame: "f1" });
+      }
+      expect(follower?.hasEnded).to.equal(false);
+      agent.cancel();
+      await eventually(() => follower?.hasEnded === true, "nobody follows it");
+    });
+
+    it("without a gap in the numbers that agents count", async () => {
+      server.source.publish(topic, version(1));
+      const agent = connection.stream(false);
+      agent.send(asking);
+      await eventually(() => followed.length === 1, "the list is followed");
+      followed[0]?.tell({ topics: ["shop/x"], frame: "f1" });
+      await agent.next("sourceFlags");
+      agent.subscribe(topic);
+      await agent.next("snapshot");
+      agent.ack(topic, digestOf(version(1)));
+      await holds(version(1));
+    });
+
+    it("to nobody who does not ask", async () => {
+      server.source.publish(topic, version(1));
+      const agent = connection.stream();
+      agent.subscribe(topic);
+      await agent.next("snapshot");
+      expect(followed).to.deep.equal([]);
+    });
+
+    it("only to callers of the Pods' namespace, where callers have an identity", async () => {
+      const identity = { kind: "token", namespace: "ops", serviceAccount: "default" } as const;
+      const admit: Access["admit"] = ({ stream }) => {
+        stream.admit();
+        return { identity };
+      };
+      await restart({ followList, access: { ...anonymousAccess, admit } });
+      server.source.publish(topic, version(1));
+      for (const namespace of ["shop", "ops"]) {
+        const agent = connection.stream(false);
+        agent.send({ $case: "hello", value: { ...asking.value, sources: { namespace, text: "a" } } });
+        agent.subscribe(topic);
+        await agent.next("snapshot");
+      }
+      expect(followed.map(({ list }) => list.namespace)).to.deep.equal(["ops"]);
+    });
+
+    it("and ends the stream of one whose text is longer than any", async () => {
+      const agent = connection.stream(false);
+      agent.send({
+        $case: "hello",
+        value: { ...asking.value, sources: { namespace: "shop", text: "x".repeat(1_025) } },
+      });
+      expect((await agent.ended).status).to.equal(grpcStatus.INVALID_ARGUMENT);
+      expect(followed).to.deep.equal([]);
+    });
+  });
 
   describe("answers a subscription", () => {
     it("with the snapshot if the agent holds nothing", async () => {

@@ -34,7 +34,7 @@ export class AgentSync {
   readonly #streams = new Map<TransportStream, AgentStream>();
 
   constructor(options: AgentSyncOptions) {
-    const { topics, parseSelector, startQueue, access = anonymousAccess } = options.subscribing;
+    const { topics, parseSelector, startQueue, access = anonymousAccess, followList } = options.subscribing;
     const { clock, metrics, log } = options.subscribing.context;
     const { tierPath = new TierPath(clock) } = options;
     tierPath.onChange(() => {
@@ -51,6 +51,7 @@ export class AgentSync {
       parseTopic: topicParser(parseSelector),
       subscribe: (topic, subscriber) => topics.subscribe(topic, subscriber),
       startQueue,
+      followList: followList ?? (() => () => undefined),
       refresh: (topic, done, connection) => topics.refresh(topic, done, connection),
       statusOf,
       onClosed: (stream) => this.#streams.delete(stream),

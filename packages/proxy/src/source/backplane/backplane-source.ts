@@ -1,5 +1,5 @@
 import type { Readers, TopicKey } from "@bunting/protocol";
-import type { FlagSource, SourceSink } from "../flag-source.js";
+import type { FlagSource, SourceFlags, SourceListName, SourceSink } from "../flag-source.js";
 import { Synced } from "../synced.js";
 import type { BackplaneSourceOptions } from "./backplane-source-options.js";
 import type { ReplicatedTopics } from "./replicated-topics.js";
@@ -81,6 +81,10 @@ export class BackplaneSource implements FlagSource {
       this.#earlyRefreshes.delete(begin);
       cancel();
     };
+  }
+
+  followList(list: SourceListName, listener: (flags: SourceFlags) => void, peer?: unknown): () => void {
+    return this.#options.source.followList?.(list, listener, peer) ?? (() => undefined);
   }
 
   readersOf(topic: TopicKey): Readers | undefined | "unknown" {

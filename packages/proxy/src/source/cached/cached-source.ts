@@ -1,6 +1,6 @@
 import type { Readers, TopicKey } from "@bunting/protocol";
 import { RateLimitedLog, type Context, type DocumentRoom } from "@bunting/runtime";
-import type { FlagSource, SourceSink } from "../flag-source.js";
+import type { FlagSource, SourceFlags, SourceListName, SourceSink } from "../flag-source.js";
 import type { SourceMetrics } from "../source-metrics.js";
 import { Synced } from "../synced.js";
 import { CachedTopic } from "./cached-topic.js";
@@ -89,6 +89,10 @@ export class CachedSource implements FlagSource {
     // A source without refresh is current once it has answered.
     done();
     return () => undefined;
+  }
+
+  followList(list: SourceListName, listener: (flags: SourceFlags) => void, peer?: unknown): () => void {
+    return this.#source.followList?.(list, listener, peer) ?? (() => undefined);
   }
 
   readersOf(topic: TopicKey): Readers | undefined | "unknown" {

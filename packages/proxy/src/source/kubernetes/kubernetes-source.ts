@@ -1,7 +1,7 @@
 import { ClusterWatches, type KubeClient, type ReflectorMetrics } from "@bunting/kube";
 import { featureFlagType, type Readers, type TopicKey } from "@bunting/protocol";
 import { Backoff, isAborted, sleep, type Runnable, type Context } from "@bunting/runtime";
-import type { FlagSource, SourceSink } from "../flag-source.js";
+import type { FlagSource, SourceFlags, SourceListName, SourceSink } from "../flag-source.js";
 import type { SourceMetrics } from "../source-metrics.js";
 import { Synced } from "../synced.js";
 import { FlagRecord } from "./flag-record.js";
@@ -10,6 +10,7 @@ import { usualLimits, type Planning } from "./plan-watches.js";
 import { ReaderIndex } from "./reader-index.js";
 import { RecordIndex } from "./record-index.js";
 import { ScopeReviews } from "./scope-reviews.js";
+import { SourceLists } from "./source-lists.js";
 import type { WatchShared } from "./scope-watch.js";
 import type { WatchCounts } from "./watch-metrics.js";
 import { WatchTopology } from "./watch-topology.js";
@@ -47,6 +48,7 @@ export class KubernetesSource implements FlagSource {
   readonly #records = new RecordIndex();
   #topology: WatchTopology | undefined;
   #readers: ReaderIndex | undefined;
+  readonly #lists: SourceLists;
   readonly #synced = new Synced();
 
   constructor(options: KubernetesSourceOptions) {
@@ -57,6 +59,7 @@ export class KubernetesSource implements FlagSource {
       options.context.clock,
       options.planning.watchScope,
     );
+    this.#lists = new SourceLists({ context: options.context });
     options.context.metrics.watchCounts(() => this.#watchCounts());
   }
 
@@ -74,12 +77,15 @@ export class KubernetesSource implements FlagSource {
     const limits = { ...usualLimits, ...this.#options.planning.limits };
     const { client, connections, server } = await this.#options.connect();
     context.logger.info({ server, watchScope: planning.watchScope }, "watching FeatureFlags in the cluster");
-    const watches = new ClusterWatches({
+    const watching = {
       client,
       context: { ...context, metrics: this.#reflectorMetrics() },
       timeoutSeconds,
       speculative: { burst: limits.maxAbsent, perSecond: speculativePerSecond },
-    });
+    };
+    const watches = new ClusterWatches(watching);
+    // With an admission of their own: where Injections are missing or forbidden, FeatureFlags are watched as ever.
+    this.#lists.begin(new ClusterWatches(watching), signal);
     const shared: WatchShared = { watches, context, staleAfterMs };
     const reviews = new ScopeReviews({ client, context, onChange: () => this.#topology?.ask() });
     reviews.start(signal);
@@ -132,6 +138,10 @@ export class KubernetesSource implements FlagSource {
   readersOf(topic: TopicKey): Readers | undefined | "unknown" {
     if (this.#options.readsReaders !== true) return undefined;
     return this.#readers?.readersOf(topic) ?? (this.#readers === undefined ? "unknown" : undefined);
+  }
+
+  followList(list: SourceListName, listener: (flags: SourceFlags) => void, peer?: unknown): () => void {
+    return this.#lists.follow(list, listener, peer);
   }
 
   /** Sends a request that every account may send, until the API server answers. */

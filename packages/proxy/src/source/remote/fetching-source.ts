@@ -2,7 +2,7 @@ import type { RemoteFlagProvider } from "@bunting/featureflags/resources";
 import type { JsonObject, Readers, TopicKey } from "@bunting/protocol";
 import type { Context } from "@bunting/runtime";
 import { ProxyError } from "../../proxy-error.js";
-import type { FlagSource, RemoteStateName, SourceSink } from "../flag-source.js";
+import type { FlagSource, RemoteStateName, SourceFlags, SourceListName, SourceSink } from "../flag-source.js";
 import { NotingSink } from "./noting-sink.js";
 import { RemoteFetch } from "./remote-fetch.js";
 import { featureFlagOf, isRemoteKey, remoteKeyOf } from "./remote-key.js";
@@ -95,6 +95,10 @@ export class FetchingSource implements FlagSource {
     return () => {
       isCancelled = true;
     };
+  }
+
+  followList(list: SourceListName, listener: (flags: SourceFlags) => void, peer?: unknown): () => void {
+    return this.#options.source.followList?.(list, listener, peer) ?? (() => undefined);
   }
 
   readersOf(topic: TopicKey): Readers | undefined | "unknown" {

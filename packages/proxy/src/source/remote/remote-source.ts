@@ -1,6 +1,6 @@
 import type { Readers, TopicKey } from "@bunting/protocol";
 import type { Context } from "@bunting/runtime";
-import type { FlagSource, RemoteReport, SourceSink } from "../flag-source.js";
+import type { FlagSource, RemoteReport, SourceFlags, SourceListName, SourceSink } from "../flag-source.js";
 import type { FetchingSource } from "./fetching-source.js";
 import { MergedTopic } from "./merged-topic.js";
 import type { RemoteLanguage } from "./remote-language.js";
@@ -71,6 +71,10 @@ export class RemoteSource implements FlagSource {
     if (this.#source.refresh !== undefined) return this.#source.refresh(topic, done, peer);
     done();
     return () => undefined;
+  }
+
+  followList(list: SourceListName, listener: (flags: SourceFlags) => void, peer?: unknown): () => void {
+    return this.#source.followList?.(list, listener, peer) ?? (() => undefined);
   }
 
   readersOf(topic: TopicKey): Readers | undefined | "unknown" {
