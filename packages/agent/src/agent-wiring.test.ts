@@ -36,6 +36,9 @@ const credentials = (made: Made) => made.one("parseSources").given[0].credential
 const sources = (made: Made) => made.one("createSources").given[1];
 
 const proxy: Partial<AgentOptions> = { uri: ["grpcs://proxy:8015"] };
+const listed = JSON.stringify([
+  { uri: "proxy:8015", provider: "grpc", selector: "core.openfeature.dev/shop/f" },
+]);
 const otel: Partial<AgentOptions> = { otelCollectorUri: "collector:4317" };
 const sse: Partial<AgentOptions> = { ofrepSseEnabled: true };
 const onSocket: Partial<AgentOptions> = { socketPath: "/a.sock" };
@@ -107,13 +110,19 @@ const rows: { readonly [Name in keyof AgentOptions]: Row | "read before" | "igno
     reaches: (made) => credentials(made)?.tokenOverPlaintext,
   },
   instance: { value: "checkout-0", reaches: (made) => sources(made).pod?.instance },
+  sourceList: {
+    value: "shop/a@f0:0:0",
+    with: { uri: [], sources: listed },
+    reaches: (made) => sources(made).sourceList?.name,
+    as: { namespace: "shop", text: "a" },
+  },
   cacheDir: { value: "/cache", reaches: (made) => made.one("LastKnownGood").given[0].directory },
   staleAfter: { value: 4711, reaches: (made) => made.one("SourceFreshness").given[0].staleAfterMs },
   startWait: { value: 4711, reaches: (made) => made.one("StartLimits").given[0].startWaitMs },
   readyAfter: { value: 4711, reaches: (made) => made.one("StartLimits").given[0].readyAfterMs },
   serviceAccountDirectory: { value: "/sa", reaches: (made) => sources(made).pod?.serviceAccountDirectory },
-  deletionPolicy: { value: "empty", reaches: (made) => sources(made).deletionPolicy },
-  deletionGrace: { value: 4711, reaches: (made) => sources(made).deletionGraceMs },
+  deletionPolicy: { value: "empty", reaches: (made) => sources(made).deletion?.policy },
+  deletionGrace: { value: 4711, reaches: (made) => sources(made).deletion?.graceMs },
   syncProviderArgs: "ignored",
   contextValue: {
     value: { tier: "gold" },

@@ -25,7 +25,8 @@ import { servicesOf } from "./wiring/flag-services.js";
 import { agentManagementPort } from "./wiring/management-port.js";
 import { portLimits } from "./wiring/port-limits.js";
 import { servingComponents } from "./wiring/serving-components.js";
-import { sourceConfigsOf, sourceSignals, sourcesOf } from "./wiring/stored-flags.js";
+import { followedFlags } from "./wiring/followed-flags.js";
+import { sourceConfigsOf, sourceSignals } from "./wiring/stored-flags.js";
 
 export interface Agent {
   /**
@@ -53,7 +54,7 @@ export function createAgent(
   const metrics = options.debug ? parts.loggedEvaluations(counted, logger) : counted;
   const context = { clock, logger, metrics };
   const wiring: AgentWiring = { options, parts, context };
-  const configs = sourceConfigsOf(wiring);
+  const configured = sourceConfigsOf(wiring);
   const telemetry = new parts.Telemetry({
     collector: parts.collectorOf(options),
     registry,
@@ -67,9 +68,9 @@ export function createAgent(
     clock,
     onFailure: (flag, error) => logger.debug({ flag: flag.key, error }, "a targeting rule failed"),
   });
-  const { store, sources, freshness, copies } = sourcesOf(wiring, configs, evaluator, signals);
-  const awaitedSources = new AwaitedSources(configs);
-  const services = servicesOf(wiring, { store, evaluator, unread: awaitedSources, telemetry });
+  const { flags, follower } = followedFlags(wiring, { configured, evaluator, signals });
+  const awaitedSources = new AwaitedSources(flags.configs);
+  const services = servicesOf(wiring, { store: flags, evaluator, unread: awaitedSources, telemetry });
 
   const start = new parts.StartLimits({
     awaitedSources,
@@ -79,10 +80,8 @@ export function createAgent(
   });
   const readiness = new parts.AgentReadiness({
     start,
-    status: () => sources.map((source) => source.status()),
-    servesFlags: (sourceIndex) => store.servesFlags(sourceIndex),
-    isStale: (sourceIndex) => freshness.isStale(sourceIndex),
-    documentName: (sourceIndex) => store.documentName(sourceIndex),
+    sources: flags,
+    problem: () => follower?.problem(),
     clock,
   });
   const health = new parts.ReadinessHealth(() => readiness.check());
@@ -111,9 +110,10 @@ export function createAgent(
     ...callerComponents,
     serving.management,
     telemetry.component("before the ports, so that the first request is traced; the last requests are sent"),
-    copies,
-    runnableComponent(freshness, "before the sources, each of which is away until it has answered"),
-    ...sources.map((source) => runnableComponent(source, "flags may arrive before the first request")),
+    ...flags.components(),
+    ...(follower === undefined
+      ? []
+      : [runnableComponent(follower, "changes the sources that run, and stops before they do")]),
     awaitedSources.component(clock),
     serving.ofrep,
     ...(ports.syncHttp === undefined ? [] : [ports.syncHttp]),

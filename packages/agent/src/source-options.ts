@@ -79,6 +79,12 @@ export const sourceOptions = optionGroup(sourceGroup, {
     describe:
       "A directory for the last-known-good copies of each source's flags, to start from while the source is unreachable; if empty, no copies are kept.",
   }),
+  sourceList: option({
+    type: text,
+    default: "",
+    describe:
+      "Which list of FeatureFlags the agent follows, as the operator writes it: NAMESPACE/TEXT@FRAME:BEFORE:AFTER. A proxy that knows the list tells which FeatureFlags it has, and the agent takes these in place of those that its sources name, without a restart.",
+  }),
   staleAfter: option({
     type: duration({ minMs: 1, maxMs: longestMs, zero: "off" }),
     default: 0,

@@ -43,10 +43,13 @@ function readinessWith(stale: readonly number[], ...sources: SourceStatus[]): Ch
   const awaitedSources = new AwaitedSources(sources);
   const readiness = new AgentReadiness({
     start: unlimited(awaitedSources),
-    status: () => sources,
-    servesFlags: (sourceIndex) => sources[sourceIndex]?.lastUpdate !== undefined,
-    isStale: (sourceIndex) => stale.includes(sourceIndex),
-    documentName: (sourceIndex) => (sourceIndex === 9 ? { digest: "abc", resourceVersion: "17" } : undefined),
+    sources: {
+      status: () => sources,
+      servesFlags: (sourceIndex) => sources[sourceIndex]?.lastUpdate !== undefined,
+      isStale: (sourceIndex) => stale.includes(sourceIndex),
+      documentName: (sourceIndex) =>
+        sourceIndex === 9 ? { digest: "abc", resourceVersion: "17" } : undefined,
+    },
     clock: systemClock,
   });
   readiness.listening();
@@ -84,10 +87,12 @@ describe("AgentReadiness", () => {
   it("is not ready until applications can connect", () => {
     const readiness = new AgentReadiness({
       start: unlimited(new AwaitedSources([])),
-      status: () => [],
-      servesFlags: () => true,
-      isStale: () => false,
-      documentName: () => undefined,
+      sources: {
+        status: () => [],
+        servesFlags: () => true,
+        isStale: () => false,
+        documentName: () => undefined,
+      },
       clock: systemClock,
     });
     expect(readiness.check()).to.deep.equal({
@@ -105,10 +110,12 @@ describe("AgentReadiness", () => {
     const start = new StartLimits({ awaitedSources, startWaitMs: 0, readyAfterMs: 30_000, clock });
     const readiness = new AgentReadiness({
       start,
-      status: () => [away],
-      servesFlags: () => false,
-      isStale: () => false,
-      documentName: () => undefined,
+      sources: {
+        status: () => [away],
+        servesFlags: () => false,
+        isStale: () => false,
+        documentName: () => undefined,
+      },
       clock,
     });
     await start.component(() => undefined).start(() => undefined, new AbortController().signal);

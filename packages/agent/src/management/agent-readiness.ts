@@ -4,15 +4,22 @@ import { shownUri } from "../sync/shown-uri.js";
 import type { SourceStatus } from "../sync/sync-source.js";
 import type { StartLimits } from "./start-limits.js";
 
+/** The sources, and what is served of them. */
+export interface ServedSources {
+  status(): readonly SourceStatus[];
+  /** Whether a source has flags that are served. */
+  servesFlags(sourceIndex: number): boolean;
+  /** Whether the flags of a source are answered with reason STALE. */
+  isStale(sourceIndex: number): boolean;
+  /** What the document of a source is called. */
+  documentName(sourceIndex: number): DocumentName | undefined;
+}
+
 export interface AgentReadinessOptions {
   readonly start: StartLimits;
-  readonly status: () => readonly SourceStatus[];
-  /** Whether a source has flags that are served. */
-  readonly servesFlags: (sourceIndex: number) => boolean;
-  /** Whether the flags of a source are answered with reason STALE. */
-  readonly isStale: (sourceIndex: number) => boolean;
-  /** What the document of a source is called. */
-  readonly documentName: (sourceIndex: number) => DocumentName | undefined;
+  readonly sources: ServedSources;
+  /** What is wrong with the agent beside its sources. */
+  readonly problem?: () => string | undefined;
   readonly clock: Clock;
 }
 
@@ -42,15 +49,17 @@ export class AgentReadiness {
 
   check(): Readiness {
     if (this.#isStopping) return { isReady: false, reason: "shutting down" };
-    const { start, status, isStale, documentName, clock } = this.#options;
-    const sources = status();
+    const { start, clock } = this.#options;
+    const sources = this.#options.sources.status();
+    const problem = this.#options.problem?.();
     const lines = sources.map((source) =>
       describe(source, {
         now: clock.now(),
-        isStale: isStale(source.sourceIndex),
-        name: documentName(source.sourceIndex),
+        isStale: this.#options.sources.isStale(source.sourceIndex),
+        name: this.#options.sources.documentName(source.sourceIndex),
       }),
     );
+    if (problem !== undefined) lines.push(problem);
     const readyWithout = start.readyWithout();
     if (!start.awaitedSources.isComplete && readyWithout === undefined) {
       const reason = [`waiting for the first flags of ${start.awaited()}`, ...lines].join("\n");
@@ -62,14 +71,14 @@ export class AgentReadiness {
   }
 
   #headline(sources: readonly SourceStatus[]): string {
-    const { isStale, servesFlags } = this.#options;
-    if (sources.some(({ sourceIndex }) => isStale(sourceIndex))) return "ready, but flags are stale";
+    const served = this.#options.sources;
+    if (sources.some(({ sourceIndex }) => served.isStale(sourceIndex))) return "ready, but flags are stale";
     if (sources.some(({ state, proxyLost }) => state !== "connected" || proxyLost !== undefined))
       return "ready, but flags may be stale";
     const empty = sources.filter(({ warning }) => warning !== undefined);
     if (empty.length === 0) return "ready";
-    const without = empty.filter(({ sourceIndex }) => !servesFlags(sourceIndex));
-    const previous = empty.filter(({ sourceIndex }) => servesFlags(sourceIndex));
+    const without = empty.filter(({ sourceIndex }) => !served.servesFlags(sourceIndex));
+    const previous = empty.filter(({ sourceIndex }) => served.servesFlags(sourceIndex));
     const parts = [
       ...(without.length === 0 ? [] : [`without flags of ${named(without)}`]),
       ...(previous.length === 0 ? [] : [`with the previous flags of ${named(previous)}`]),

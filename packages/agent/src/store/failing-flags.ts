@@ -62,6 +62,11 @@ export class FailingFlags {
     }
   }
 
+  /** To be called when flags have other sources than before: what fails since then, no version of a document has done. */
+  forget(): void {
+    this.#watched.clear();
+  }
+
   /** To be called for each evaluation that fails. */
   failed(key: string, code: string): void {
     const nowMs = this.#clock.monotonicMs();

@@ -11,12 +11,13 @@ import { EffectiveFlags } from "./effective-flags.js";
 import type { FlagChange } from "./flag-change.js";
 import type { HeapBudget } from "./heap-budget.js";
 import { ScanError } from "../document/json-scanner.js";
+import { movedSource } from "./moved-source.js";
 import type { StoreMetrics } from "./store-metrics.js";
 import { updateSource, type SourceDocument, type SourceUpdate } from "./update-source.js";
 
 /** What one update did to the flags that are served, over all sources. */
 export interface StoreChange {
-  /** Exactly the flags that changed; never empty. */
+  /** Exactly the flags that changed; empty only if flags have other sources than before. */
   readonly changes: readonly FlagChange[];
   /** Flags that are new or changed among those served. */
   readonly upserted: readonly Flag[];
@@ -156,6 +157,18 @@ export class FlagStore {
       removed: change.removed,
       rejectedFlags: [...rejected.values()],
     };
+  }
+
+  /** Takes over what another store has of a source, without reading it again. To be called while nobody listens. */
+  adopt(sourceIndex: number, from: FlagStore, fromIndex: number): void {
+    const document = from.#states[fromIndex];
+    if (document === undefined) return;
+    const moved = movedSource(document, sourceIndex);
+    this.#states[sourceIndex] = moved;
+    this.#versions[sourceIndex] = from.#versions[fromIndex];
+    this.#digests[sourceIndex] = from.#digests[fromIndex];
+    for (const flag of moved.flags) if (flag !== undefined) this.#effective.put(flag);
+    this.#sorted = undefined;
   }
 
   #read(sourceIndex: number, bytes: Buffer): SourceUpdate {

@@ -117,6 +117,7 @@ export function syncMetrics(registry?: Registry): SyncMetrics {
   return {
     ...sourceMetrics.create(registry),
     sources: (configs) => {
+      info.reset();
       for (const { sourceIndex, provider, uri, selector } of configs)
         info.set({ source: sourceIndex, provider, uri: shownUri(uri), selector }, 1);
     },

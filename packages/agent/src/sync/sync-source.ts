@@ -1,4 +1,9 @@
-import type { DocumentVersion, StaleCause } from "@bunting/sync-client/messages";
+import type {
+  DocumentVersion,
+  SourceFlagsMessage,
+  SourceList,
+  StaleCause,
+} from "@bunting/sync-client/messages";
 import type { InvalidFlag } from "@bunting/evaluation";
 import type { Runnable, Context, Signal } from "@bunting/runtime";
 import type { CurrentDocument } from "./current-document.js";
@@ -81,15 +86,29 @@ export interface DocumentReceiver {
   readonly failing?: Pick<Signal<FailingFlag>, "listen">;
 }
 
+/** A list of FeatureFlags that the proxy tells. */
+export interface FollowedList {
+  readonly name: SourceList;
+  /** The source whose streams ask for it. */
+  readonly asking: number;
+  readonly received: (list: SourceFlagsMessage) => void;
+}
+
+export interface DeletionRule {
+  readonly policy: "keep" | "empty";
+  /** How long the flags are served until the policy applies, in ms. */
+  readonly graceMs: number;
+}
+
 export interface SyncSourceOptions {
   readonly receiver: DocumentReceiver;
   readonly context: Context<SyncMetrics>;
   /** Where the files and variables of the Pod are; absent: where this process runs. For sources of provider kubernetes. */
   readonly pod?: PodEnvironment;
   /** What becomes of the flags of a FeatureFlag that is deleted, for sources of provider kubernetes; they are kept, if absent. */
-  readonly deletionPolicy?: "keep" | "empty";
-  /** How long the flags are served until the policy applies, in ms. */
-  readonly deletionGraceMs?: number;
+  readonly deletion?: DeletionRule;
+  /** The list of FeatureFlags that is asked for on the streams of one source; absent: none is followed. */
+  readonly sourceList?: FollowedList | undefined;
   /** Documents beyond this size are refused before they are read. */
   readonly maxDocumentBytes: number;
 }

@@ -20,6 +20,7 @@ import {
 } from "@bunting/sync-client/messages";
 import { cut, cutToBytes } from "@bunting/runtime";
 import { version } from "../version.js";
+import type { FollowedList } from "./sync-source.js";
 import type { SyncSourceParts } from "./on-demand-source.js";
 import type { GrpcSourceConfig } from "./source-config.js";
 import { TopicDocument, type NamedDocument } from "./topic-document.js";
@@ -109,7 +110,8 @@ export class TopicStream {
       else if (response.kind === "freshness") {
         saysFreshness = true;
         this.#noteFreshness(response, redact);
-      } else if (response.kind === "topic_error") {
+      } else if (response.kind === "source_flags") this.#followedList?.received(response);
+      else if (response.kind === "topic_error") {
         cancelRetry();
         const refusal = this.#refusal(response, redact);
         if (isTakingOver) return refusal;
@@ -124,6 +126,7 @@ export class TopicStream {
         providerId: cutToBytes(this.#source.config.providerId, maxNameBytes),
         readsFreshness: true,
         instance: cutToBytes(this.#instance, maxNameBytes),
+        sources: this.#followedList?.name,
       }),
       maxMessagesPerSecond,
       opened: () => {
@@ -153,6 +156,11 @@ export class TopicStream {
   get #instance(): string {
     const { instance = "" } = this.#source.options.pod ?? {};
     return instance === "" ? hostname() : instance;
+  }
+
+  get #followedList(): FollowedList | undefined {
+    const { config, options } = this.#source;
+    return options.sourceList?.asking === config.sourceIndex ? options.sourceList : undefined;
   }
 
   /** Messages for proxies are not sent to agents. */

@@ -1,7 +1,7 @@
 import type { Evaluator } from "@bunting/evaluation";
 import type { ContextEnrichment } from "../api/context.js";
 import { createEvaluationService, type EvaluationService } from "../api/evaluation-service.js";
-import type { UnreadSources } from "../api/backend.js";
+import type { CurrentFlags, UnreadSources } from "../api/backend.js";
 import { evaluationV1 } from "../api/evaluation-v1.js";
 import { evaluationV2 } from "../api/evaluation-v2.js";
 import type { EventStreams } from "../api/events/event-stream.js";
@@ -29,7 +29,7 @@ export interface FlagServices {
 }
 
 export interface FlagServicesParts {
-  readonly store: FlagStore;
+  readonly store: CurrentFlags & Pick<FlagStore, "onChange">;
   readonly evaluator: Evaluator;
   readonly unread: UnreadSources;
   readonly telemetry: Telemetry;
@@ -68,6 +68,7 @@ export function servicesOf(
   });
   store.onChange(({ changes, upserted, removed }) => {
     evaluator.apply({ upserted, removed });
+    if (changes.length === 0) return;
     events.publish(changes);
     sse?.publish(changes);
     sync.publish(changes);

@@ -6,7 +6,7 @@ import { FlagIntake } from "../store/flag-intake.js";
 import type { FlagStore } from "../store/flag-store.js";
 import { HeapBudget } from "../store/heap-budget.js";
 import type { LastKnownGood } from "../store/last-known-good.js";
-import type { SyncSource } from "../sync/sync-source.js";
+import type { FailingFlag, FollowedList, SyncSource } from "../sync/sync-source.js";
 import type { SourceConfig } from "../sync/source-config.js";
 import type { SourceFreshness } from "../sync/source-freshness.js";
 import type { AgentWiring } from "./agent-parts.js";
@@ -17,6 +17,8 @@ export interface StoredFlags {
   readonly sources: readonly SyncSource[];
   readonly freshness: SourceFreshness;
   readonly copies: Component;
+  /** Writes what is held of all sources to disk, although it may be there. */
+  readonly keepCopies: () => void;
 }
 
 /**
@@ -57,13 +59,18 @@ export function sourceSignals(clock: Clock): SourceSignals {
   };
 }
 
+export interface SourcesOptions {
+  readonly configs: readonly SourceConfig[];
+  readonly evaluator: Pick<Evaluator, "setStale">;
+  readonly signals: Omit<SourceSignals, "failing"> & { readonly failing: Signal<FailingFlag> };
+  readonly sourceList: FollowedList | undefined;
+}
+
+/** Sources and a store for them. */
 export function sourcesOf(
   { options, parts, context }: AgentWiring,
-  configs: readonly SourceConfig[],
-  evaluator: Evaluator,
-  { answered, loaded, lost, failing }: SourceSignals,
+  { configs, evaluator, signals: { answered, loaded, lost, failing }, sourceList }: SourcesOptions,
 ): StoredFlags {
-  context.metrics.sources(configs);
   const store = new parts.FlagStore({ sources: configs, budget: new HeapBudget(), context });
   const { maxDocumentBytes } = store;
   const lastKnownGood = new parts.LastKnownGood({
@@ -94,7 +101,7 @@ export function sourcesOf(
         freshness.contact(sourceIndex, isConfirmed);
         if (!isConfirmed) lost.emit(sourceIndex);
       },
-      failing: failing.found,
+      failing,
     },
     context,
     pod: {
@@ -102,12 +109,17 @@ export function sourcesOf(
       serviceAccountDirectory: options.serviceAccountDirectory,
       instance: options.instance,
     },
-    deletionPolicy: options.deletionPolicy,
-    deletionGraceMs: options.deletionGrace,
+    sourceList,
+    deletion: { policy: options.deletionPolicy, graceMs: options.deletionGrace },
     maxDocumentBytes,
   });
-  store.onChange((change) => failing.changed(change));
-  return { store, sources, freshness, copies: copiesComponent(intake, lastKnownGood) };
+  const keepCopies = (): void => {
+    for (const { sourceIndex } of configs) {
+      const current = store.currentDocument(sourceIndex);
+      if (current !== undefined) lastKnownGood.keep(sourceIndex, current.layout.bytes, current.version);
+    }
+  };
+  return { store, sources, freshness, copies: copiesComponent(intake, lastKnownGood), keepCopies };
 }
 
 function copiesComponent(intake: FlagIntake, lastKnownGood: LastKnownGood): Component {

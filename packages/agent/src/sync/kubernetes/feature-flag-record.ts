@@ -99,16 +99,16 @@ export class FeatureFlagRecord {
     this.#exists();
     this.#refusal = undefined;
     this.#isDeleted = true;
-    const { deletionPolicy = "keep", deletionGraceMs = 0 } = options;
+    const { policy = "keep", graceMs = 0 } = options.deletion ?? {};
     this.#tellDeleted();
-    if (deletionPolicy === "keep") return;
-    this.#cancelGrace = options.context.clock.after(deletionGraceMs, () => this.#empty());
+    if (policy === "keep") return;
+    this.#cancelGrace = options.context.clock.after(graceMs, () => this.#empty());
   }
 
   #tellDeleted(): void {
     const { state, options, config } = this.#parts;
     const then =
-      options.deletionPolicy === "empty"
+      options.deletion?.policy === "empty"
         ? "no flags are served after the deletion grace"
         : "its flags are still served";
     state.warned(`the FeatureFlag ${config.uri} was deleted; ${then}`);

@@ -1,0 +1,29 @@
+import { isSameFlag, type Flag } from "@bunting/evaluation";
+import type { FlagChange } from "./flag-change.js";
+import type { StoreChange } from "./flag-store.js";
+
+/** What it takes to serve other flags at once. A flag that only has another source changed for nobody but the evaluator. */
+export function changeBetween(before: Iterable<Flag>, after: Iterable<Flag>): StoreChange {
+  const left = new Map([...before].map((flag) => [idOf(flag), flag]));
+  const changes: FlagChange[] = [];
+  const upserted: Flag[] = [];
+  for (const is of after) {
+    const id = idOf(is);
+    const was = left.get(id);
+    left.delete(id);
+    if (was === is) continue;
+    upserted.push(is);
+    const { key, flagSetId, source, sourceIndex } = is;
+    if (was === undefined) changes.push({ key, flagSetId, type: "write", before: was, after: is });
+    else if (!isSameFlag({ ...was, source, sourceIndex }, is))
+      changes.push({ key, flagSetId, type: "update", before: was, after: is });
+  }
+  const removed = [...left.values()];
+  for (const was of removed)
+    changes.push({ key: was.key, flagSetId: was.flagSetId, type: "delete", before: was, after: undefined });
+  return { changes, upserted, removed };
+}
+
+function idOf({ flagSetId, key }: Flag): string {
+  return `${flagSetId}\0${key}`;
+}

@@ -1,0 +1,208 @@
+import type { Evaluator, Flag } from "@bunting/evaluation";
+import { runnableComponent, Signal, sleep, type Component } from "@bunting/runtime";
+import type { CurrentFlags } from "../api/backend.js";
+import { changeBetween } from "../store/change-between.js";
+import type { FlagStore, StoreChange } from "../store/flag-store.js";
+import type { ServedSources } from "../management/agent-readiness.js";
+import type { DocumentName } from "../sync/current-document.js";
+import type { SourceConfig } from "../sync/source-config.js";
+import type { FailingFlag, FollowedList, SourceStatus } from "../sync/sync-source.js";
+import type { AgentWiring } from "./agent-parts.js";
+import { sourcesOf, sourceSignals, type SourceSignals, type StoredFlags } from "./stored-flags.js";
+
+export interface FlagGenerationsOptions {
+  readonly wiring: AgentWiring;
+  readonly evaluator: Pick<Evaluator, "setStale">;
+  /** Of the sources that the agent starts with. */
+  readonly configs: readonly SourceConfig[];
+  readonly signals: SourceSignals;
+  readonly sourceList: FollowedList | undefined;
+}
+
+/** Some sources, with what is held of them. */
+interface Generation {
+  readonly configs: readonly SourceConfig[];
+  readonly stored: StoredFlags;
+  /** Freshness and sources. */
+  readonly running: readonly Component[];
+  /** Flags whose evaluations fail while it is served, with the places that its sources have. */
+  readonly failing: Signal<FailingFlag>;
+  stale: ReadonlySet<number>;
+}
+
+/**
+ * The flags that are served, over changes of the list of sources. Other sources are a generation of their own: it takes over what is held of those
+ * that stay, subscribes to the others, and takes the place of the one before in one step.
+ */
+export class FlagGenerations implements CurrentFlags, ServedSources, Pick<FlagStore, "onChange"> {
+  readonly #options: FlagGenerationsOptions;
+  readonly #listeners = new Set<(change: StoreChange) => void>();
+  readonly #first: Generation;
+  #current: Generation;
+
+  constructor(options: FlagGenerationsOptions) {
+    this.#options = options;
+    this.#first = this.#current = this.#make(options.configs, options.signals);
+    options.wiring.context.metrics.sources(options.configs);
+    options.signals.failing.found.listen((flag) => this.#current.failing.emit(flag));
+  }
+
+  get configs(): readonly SourceConfig[] {
+    return this.#current.configs;
+  }
+
+  flag(flagSetId: string, key: string): Flag | undefined {
+    return this.#current.stored.store.flag(flagSetId, key);
+  }
+
+  flags(): readonly Flag[] {
+    return this.#current.stored.store.flags();
+  }
+
+  onChange(listener: (change: StoreChange) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  status(): readonly SourceStatus[] {
+    return this.#current.stored.sources.map((source) => source.status());
+  }
+
+  servesFlags(sourceIndex: number): boolean {
+    return this.#current.stored.store.servesFlags(sourceIndex);
+  }
+
+  isStale(sourceIndex: number): boolean {
+    return this.#current.stored.freshness.isStale(sourceIndex);
+  }
+
+  documentName(sourceIndex: number): DocumentName | undefined {
+    return this.#current.stored.store.documentName(sourceIndex);
+  }
+
+  /** Of the sources that the agent starts with; those of later generations, if there may be any, are stopped by the last of these. */
+  components(): readonly Component[] {
+    const { stored, running } = this.#first;
+    const later: Component = {
+      name: "followed sources",
+      reason: "there are none before the list of sources changes",
+      start: () => Promise.resolve(),
+      stop: () => (this.#current === this.#first ? Promise.resolve() : stop(this.#current)),
+    };
+    const mayFollow = this.#options.sourceList !== undefined;
+    return [stored.copies, ...running, ...(mayFollow ? [later] : [])];
+  }
+
+  /**
+   * Serves the flags of these sources from now on. Those that have no answer after `--start-wait` are no longer waited for.
+   *
+   * @returns false if the signal aborts before
+   */
+  async switchTo(configs: readonly SourceConfig[], signal: AbortSignal): Promise<boolean> {
+    const { wiring, evaluator, signals } = this.#options;
+    const before = this.#current;
+    const begun = sourceSignals(wiring.context.clock);
+    const next = this.#make(configs, begun);
+    const unread = this.#adopt(next, before);
+    const isRead = new Promise<void>((resolve) => {
+      if (unread.size === 0) resolve();
+      begun.answered.listen((index) => {
+        if (unread.delete(index) && unread.size === 0) resolve();
+      });
+    });
+    const failed = (error: unknown): void => wiring.context.logger.error({ error }, "a source has stopped");
+    for (const component of next.running) await component.start(failed, signal);
+    const waiting = new AbortController();
+    await Promise.race([
+      isRead,
+      sleep(wiring.options.startWait, AbortSignal.any([signal, waiting.signal]), wiring.context.clock),
+    ]);
+    waiting.abort();
+    if (signal.aborted) {
+      await stop(next);
+      return false;
+    }
+    const change = changeBetween(before.stored.store.flags(), next.stored.store.flags());
+    this.#current = next;
+    signals.failing.forget();
+    evaluator.setStale(next.stale);
+    this.#notify(change);
+    this.#report(before);
+    // Nobody waits for the first sources any more.
+    if (before === this.#first)
+      for (const { sourceIndex } of before.configs) signals.answered.emit(sourceIndex);
+    await stop(before);
+    // What was written last may have been the version before.
+    next.stored.keepCopies();
+    return true;
+  }
+
+  #make(configs: readonly SourceConfig[], signals: Omit<SourceSignals, "failing">): Generation {
+    const { wiring, evaluator, sourceList } = this.#options;
+    const setStale = (stale: ReadonlySet<number>): void => {
+      generation.stale = stale;
+      if (this.#current === generation) evaluator.setStale(stale);
+    };
+    const failing = new Signal<FailingFlag>();
+    const told = { ...signals, failing };
+    const stored = sourcesOf(wiring, { configs, evaluator: { setStale }, signals: told, sourceList });
+    const generation: Generation = {
+      configs,
+      stored,
+      failing,
+      running: [
+        runnableComponent(
+          stored.freshness,
+          "before the sources, each of which is away until it has answered",
+        ),
+        ...stored.sources.map((source) =>
+          runnableComponent(source, "flags may arrive before the first request"),
+        ),
+      ],
+      stale: new Set(),
+    };
+    stored.store.onChange((change) => {
+      if (this.#current !== generation) return;
+      this.#options.signals.failing.changed(change);
+      this.#notify(change);
+    });
+    return generation;
+  }
+
+  /** Returns the sources of which nothing is held. */
+  #adopt({ configs, stored }: Generation, from: Generation): Set<number> {
+    const unread = new Set<number>();
+    for (const config of configs) {
+      const known = from.configs.find((other) => isSameSource(other, config));
+      if (known === undefined) unread.add(config.sourceIndex);
+      else stored.store.adopt(config.sourceIndex, from.stored.store, known.sourceIndex);
+    }
+    return unread;
+  }
+
+  /** What metrics say of sources goes by their places. */
+  #report(before: Generation): void {
+    const { metrics } = this.#options.wiring.context;
+    metrics.sources(this.configs);
+    metrics.flagsServed(this.flags().length);
+    for (const { sourceIndex } of before.configs.slice(this.configs.length)) {
+      metrics.empty(sourceIndex, false);
+      metrics.stale(sourceIndex, false);
+      metrics.documentBytes(sourceIndex, 0);
+    }
+  }
+
+  #notify(change: StoreChange): void {
+    if (change.upserted.length + change.removed.length === 0) return;
+    for (const listener of this.#listeners) listener(change);
+  }
+}
+
+async function stop({ running, stored }: Generation): Promise<void> {
+  await Promise.all(running.map((component) => component.stop()));
+  await stored.copies.stop();
+}
+
+function isSameSource(one: SourceConfig, other: SourceConfig): boolean {
+  return one.provider === other.provider && one.uri === other.uri && one.selector === other.selector;
+}
