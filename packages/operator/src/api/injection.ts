@@ -46,6 +46,13 @@ export interface InjectionEntry {
    * for it. Absent in entries without a container.
    */
   readonly origin?: string;
+  /**
+   * The FeatureFlags that the proxy serves the sidecar, `namespace/name`, in ascending priority: proxies tell running sidecars, which follow it. Absent
+   * with `frame` where there are none, or other sources between them.
+   */
+  readonly flags?: readonly string[];
+  /** A digest of the sources in which the FeatureFlags of `flags` are one place: a list of another one is for other Pods. */
+  readonly frame?: string;
   /** The value of the label `bunting.dev/agent`: the image's tag or digest as a label value. Empty if there is no sidecar. */
   readonly revision: string;
   readonly container?: Container;

@@ -130,7 +130,7 @@ export function compileSources(
 ): TextOutcome {
   const planned = planSources(text, catalogue, rules);
   if (planned.kind === "refused") return refused(planned.problems);
-  const result = sidecarEntry(planned.plan, settings, namespace);
+  const result = sidecarEntry(text, planned.plan, settings, namespace);
   if (result.kind === "refused") return refused(result.problems);
   return { entry: result.entry, plan: planned.plan, problems: fewProblems(result.problems) };
 }

@@ -10,6 +10,7 @@ import { sidecarContainer, type ContainerParts } from "./sidecar-container.js";
 import { sidecarEnvironment } from "./sidecar-environment.js";
 import { sidecarResources } from "./sidecar-resources.js";
 import type { SidecarSettings } from "./sidecar-settings.js";
+import { sourceList } from "./source-list.js";
 import { mountedSources, sidecarVolumes, socketProblem } from "./sidecar-volumes.js";
 
 /** A namespace, of which admission may depend on annotations. */
@@ -29,6 +30,7 @@ const syncPort = 8015;
 
 /** What Pods of the namespace get that have the plan's text: a sidecar with its volumes, and variables for the application. */
 export function sidecarEntry(
+  text: string,
   plan: SourcePlan,
   settings: SidecarSettings,
   namespace: PodNamespace,
@@ -46,13 +48,14 @@ export function sidecarEntry(
   const environment = sidecarEnvironment(spec, settings.applicationEnv, hasIdentity);
   const mounted = mountedSources(plan);
   const volumes = sidecarVolumes({ hasIdentity, socketPath, ...mounted, namespace: namespace.name });
+  const list = sourceList(namespace.name, text, plan);
   const parts = {
     image: settings.image,
     args: sidecarArguments(
       spec,
       plan.sources.map(({ element }) => element),
     ),
-    env: environment.agent,
+    env: [...environment.agent, ...(list === undefined ? [] : [list.variable])],
     volumeMounts: volumes.agentMounts,
     ports: { management: spec.managementPort, flagd: spec.port },
     traits: {
@@ -67,6 +70,7 @@ export function sidecarEntry(
     kind: "compiled",
     entry: withDigest({
       origin: originOf(plan),
+      ...list?.entry,
       revision: imageRevision(settings.image),
       container: sidecarContainer(parts, resources),
       guaranteed: sidecarContainer(parts, guaranteed),
