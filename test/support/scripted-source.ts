@@ -88,6 +88,12 @@ export class ScriptedSource implements FlagSource {
     if (watch !== undefined) this.#answer(topic, watch);
   }
 
+  /** The object has a new version of the same document. */
+  renew(topic: TopicKey, resourceVersion: string): void {
+    const version = { noticedMs: this.#clock.monotonicMs(), resourceVersion };
+    this.#watches.get(topic)?.sink.report({ kind: "sameDocument", version });
+  }
+
   delete(topic: TopicKey): void {
     this.#existing.delete(topic);
     this.#watches.get(topic)?.sink.report({ kind: "deleted" });

@@ -1,4 +1,4 @@
-export { mergeRemote, type MergedRemote, type Side } from "./merge-remote.js";
+export { merging, type MergedRemote, type Side, type Sides } from "./merge-remote.js";
 export { failureOf } from "./remote-error.js";
 export type { RemoteFailure, RemoteKind, RemoteReading, RemoteSurroundings } from "./remote-kind.js";
 export { remoteKinds } from "./remote-kinds.js";

@@ -1,5 +1,6 @@
 import { createEvaluator } from "@bunting/evaluation";
 import {
+  atOnce,
   encodeDocument,
   normaliseDocument,
   type FlagDocument,
@@ -10,7 +11,9 @@ import { remoteStrategies, type RemoteStrategy } from "@bunting/featureflags/res
 import { testSeed } from "@bunting/test/support/seed.js";
 import { expect } from "chai";
 import fc from "fast-check";
-import { mergeRemote, type Side } from "./merge-remote.js";
+import { merging, type MergedRemote, type Side, type Sides } from "./merge-remote.js";
+
+const mergeRemote = (sides: Sides): MergedRemote => atOnce(merging(sides));
 
 function flag(value: string, targeting?: JsonObject): JsonObject {
   return {
@@ -34,7 +37,7 @@ const ref = (name: string): JsonObject => ({ if: [{ $ref: name }, "on", "off"] }
 const vip2 = "vip-cba2aef3";
 const xIs = (x: number): JsonObject => ({ "==": [{ var: "x" }, x] });
 
-describe("mergeRemote", () => {
+describe("merging", () => {
   const local = document({ both: flag("l"), own: flag("l") }, { metadata: { team: "l", a: 1 } });
   const remote = document({ both: flag("r"), far: flag("r") }, { metadata: { team: "r", b: 2 } });
   const table: readonly [RemoteStrategy, object, metadata: object][] = [

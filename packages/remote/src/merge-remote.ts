@@ -1,6 +1,12 @@
-import { compareUtf8, type FlagDocument, type JsonObject, type JsonValue } from "@bunting/protocol";
+import {
+  compareUtf8,
+  type DocumentWork,
+  type FlagDocument,
+  type JsonObject,
+  type JsonValue,
+} from "@bunting/protocol";
 import type { RemoteStrategy } from "@bunting/featureflags/resources";
-import { renamedEvaluators } from "./rename-evaluators.js";
+import { isStep, renaming } from "./rename-evaluators.js";
 
 /** The FeatureFlag itself, or its remote. */
 export type Side = "local" | "remote";
@@ -13,58 +19,60 @@ export interface MergedRemote {
   readonly remarks: readonly string[];
 }
 
-/**
- * The document of a FeatureFlag and of its remote. Where both have a flag, one field of metadata or an evaluator of one name, it is that of the side
- * which the strategy prefers; a rule means what it meant on its own side. Equal sides make equal documents.
- */
-export function mergeRemote(sides: {
+export interface Sides {
   readonly local: FlagDocument;
   readonly remote: FlagDocument;
   readonly strategy: RemoteStrategy;
-}): MergedRemote {
+}
+
+/**
+ * The document of a FeatureFlag and of its remote. Where both have a flag, one field of metadata or an evaluator of one name, it is that of the side
+ * which the strategy prefers; a rule means what it meant on its own side. Equal sides make equal documents. Either may have a million flags.
+ */
+export function* merging(sides: Sides): DocumentWork<MergedRemote> {
   const { local, remote, strategy } = sides;
-  if (strategy === "replace")
-    return { document: remote, provenance: provenanceOf({}, remote.flags, "remote"), remarks: [] };
+  const provenance = new Map<string, Side>();
+  if (strategy === "replace") {
+    for (const key of Object.keys(remote.flags)) if (isStep(provenance.set(key, "remote").size)) yield;
+    return { document: remote, provenance, remarks: [] };
+  }
   const [preferred, other]: readonly [Side, Side] =
     strategy === "merge" ? ["local", "remote"] : ["remote", "local"];
-  const renamed = renamedEvaluators(flagsOnlyIn(sides[other], sides[preferred]), sides[preferred]);
+  const others: (readonly [string, JsonValue])[] = [];
+  for (const [index, key] of Object.keys(sides[other].flags).entries()) {
+    if (isStep(index)) yield;
+    if (!Object.hasOwn(sides[preferred].flags, key)) others.push([key, sides[other].flags[key] ?? null]);
+  }
+  const renamed = yield* renaming({ ...sides[other], flags: others }, sides[preferred]);
+  const flags: [string, JsonValue][] = [...renamed.flags];
+  for (const [key] of flags) if (isStep(provenance.set(key, other).size)) yield;
+  for (const key of Object.keys(sides[preferred].flags)) {
+    flags.push([key, sides[preferred].flags[key] ?? null]);
+    if (isStep(provenance.set(key, preferred).size)) yield;
+  }
+  yield;
   const metadata = unitedMetadata(sides[other], sides[preferred]);
-  const evaluators = { ...renamed.document.$evaluators, ...sides[preferred].$evaluators };
+  const evaluators = { ...renamed.$evaluators, ...sides[preferred].$evaluators };
   const document: FlagDocument = {
-    flags: sorted({ ...renamed.document.flags, ...sides[preferred].flags }),
+    flags: sorted(flags),
     ...(metadata === undefined ? {} : { metadata }),
     ...(local.$evaluators === undefined && remote.$evaluators === undefined
       ? {}
-      : { $evaluators: sorted(evaluators) }),
+      : { $evaluators: sorted(Object.entries(evaluators)) }),
   };
   const remarks = Array.from(renamed.names, ([name, served]) => {
     const whose = { local: "the FeatureFlag", remote: "the remote" };
     return `the evaluator "${name}" of ${whose[other]} is served as "${served}", because that of ${whose[preferred]} means something else`;
   });
-  const provenance = provenanceOf(renamed.document.flags, sides[preferred].flags, preferred);
   return { document, provenance, remarks };
-}
-
-function flagsOnlyIn(document: FlagDocument, preferred: FlagDocument): FlagDocument {
-  const flags = Object.entries(document.flags).filter(([key]) => !Object.hasOwn(preferred.flags, key));
-  return { ...document, flags: Object.fromEntries(flags) };
 }
 
 function unitedMetadata(document: FlagDocument, preferred: FlagDocument): JsonObject | undefined {
   if (document.metadata === undefined && preferred.metadata === undefined) return undefined;
-  return sorted({ ...document.metadata, ...preferred.metadata });
-}
-
-function provenanceOf(others: JsonObject, preferred: JsonObject, side: Side): ReadonlyMap<string, Side> {
-  const other: Side = side === "local" ? "remote" : "local";
-  return new Map<string, Side>([
-    ...Object.keys(others).map((key) => [key, other] as const),
-    ...Object.keys(preferred).map((key) => [key, side] as const),
-  ]);
+  return sorted(Object.entries({ ...document.metadata, ...preferred.metadata }));
 }
 
 /** Spread and fromEntries define members rather than assign them: a flag called `__proto__` stays a flag. */
-function sorted(object: JsonObject): JsonObject {
-  const entries = Object.entries<JsonValue>(object);
+function sorted(entries: [string, JsonValue][]): JsonObject {
   return Object.fromEntries(entries.sort(([a], [b]) => compareUtf8(a, b)));
 }

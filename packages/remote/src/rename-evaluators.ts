@@ -1,53 +1,68 @@
 import { hash } from "node:crypto";
 import {
   canonicalJson,
+  flagsPerStep,
   isJsonObject,
+  type DocumentWork,
   type FlagDocument,
   type JsonObject,
   type JsonValue,
 } from "@bunting/protocol";
 
-/** A document whose evaluators don't collide with others, and those that have another name now. */
+/** Flags with the evaluators that they need. */
+export interface FlagsOfSide {
+  readonly flags: readonly (readonly [key: string, flag: JsonValue])[];
+  readonly $evaluators?: JsonObject;
+}
+
+/** Those whose evaluators don't collide with others, and the evaluators that have another name now. */
 export interface RenamedEvaluators {
-  readonly document: FlagDocument;
+  readonly flags: readonly [key: string, flag: JsonValue][];
+  readonly $evaluators: JsonObject;
   readonly names: ReadonlyMap<string, string>;
 }
 
+/** True for the last of so many flags, or evaluators, as are one step of work. */
+export function isStep(count: number): boolean {
+  return count % flagsPerStep === 0;
+}
+
 /**
- * Makes a document fit to be merged with one that is preferred: of the evaluators whose names both have but whose meaning differs, its own get
- * other names, in its rules too. To write them out instead of each reference would cost as much as an author of a remote pleases: of an evaluator
- * that refers twice to one that refers twice to a third, each step doubles the size. What no flag of either document needs is left out.
+ * Makes flags fit to be merged with a document that is preferred: of the evaluators whose names both have but whose meaning differs, their own get
+ * other names, in their rules too. To write them out instead of each reference would cost as much as an author of a remote pleases: of an evaluator
+ * that refers twice to one that refers twice to a third, each step doubles the size. What no flag of either side needs is left out.
  *
  * The other name is made of the evaluator itself. Two proxies may be remotes of each other: each meets again what the other one has renamed, and with
  * a number as the name they would send each other more and more evaluators without end.
  */
-export function renamedEvaluators(document: FlagDocument, preferred: FlagDocument): RenamedEvaluators {
-  const own = document.$evaluators ?? {};
+export function* renaming(side: FlagsOfSide, preferred: FlagDocument): DocumentWork<RenamedEvaluators> {
+  const own = side.$evaluators ?? {};
   const others = preferred.$evaluators ?? {};
-  const differing = differingNames(own, others);
-  if (differing.size === 0) return { document, names: new Map() };
-  const needed = neededNames(document, preferred);
+  const differing = yield* differingNames(own, others);
+  if (differing.size === 0)
+    return { flags: side.flags.map(([key, flag]) => [key, flag]), $evaluators: own, names: new Map() };
+  const needed = yield* neededNames(side, preferred);
   const names = otherNames(
     [...differing].filter((name) => needed.has(name)),
     own,
     others,
   );
-  const evaluators = Object.entries(own).flatMap(([name, evaluator]): [string, JsonValue][] =>
-    needed.has(name) ? [[names.get(name) ?? name, renamed(evaluator, names)]] : [],
-  );
-  const flags = Object.entries(document.flags).map(([key, flag]): [string, JsonValue] => {
-    if (!isJsonObject(flag) || flag["targeting"] === undefined) return [key, flag];
-    const targeting = renamed(flag["targeting"], names);
-    return [key, targeting === flag["targeting"] ? flag : { ...flag, targeting }];
-  });
-  return {
-    document: {
-      ...document,
-      flags: Object.fromEntries(flags),
-      $evaluators: Object.fromEntries(evaluators),
-    },
-    names,
-  };
+  const evaluators: [string, JsonValue][] = [];
+  for (const [index, name] of Object.keys(own).entries()) {
+    if (needed.has(name)) evaluators.push([names.get(name) ?? name, renamed(own[name] ?? null, names)]);
+    if (isStep(index)) yield;
+  }
+  const flags: [string, JsonValue][] = [];
+  for (const [key, flag] of side.flags) {
+    if (isStep(flags.push([key, withRenamed(flag, names)]))) yield;
+  }
+  return { flags, $evaluators: Object.fromEntries(evaluators), names };
+}
+
+function withRenamed(flag: JsonValue, names: ReadonlyMap<string, string>): JsonValue {
+  if (!isJsonObject(flag) || flag["targeting"] === undefined) return flag;
+  const targeting = renamed(flag["targeting"], names);
+  return targeting === flag["targeting"] ? flag : { ...flag, targeting };
 }
 
 /** A free name for each evaluator, or one under which there is the same evaluator already. */
@@ -75,32 +90,49 @@ function renamed(value: JsonValue, names: ReadonlyMap<string, string>): JsonValu
 }
 
 /** Names that mean different things on both sides: by what they are, or by what they refer to. */
-function differingNames(own: JsonObject, others: JsonObject): ReadonlySet<string> {
-  const shared = Object.keys(own).filter((name) => Object.hasOwn(others, name));
-  const differing = new Set(shared.filter((name) => !isSame(own[name], others[name])));
+function* differingNames(own: JsonObject, others: JsonObject): DocumentWork<ReadonlySet<string>> {
+  const differing = new Set<string>();
   const users = new Map<string, string[]>();
-  for (const name of shared)
-    for (const used of referencesIn(own[name] ?? null)) users.set(used, [...(users.get(used) ?? []), name]);
+  let done = 0;
+  for (const name of Object.keys(own)) {
+    if (isStep(++done)) yield;
+    if (!Object.hasOwn(others, name)) continue;
+    if (!isSame(own[name], others[name])) differing.add(name);
+    for (const used of referencesIn(own[name] ?? null)) {
+      const before = users.get(used);
+      if (before === undefined) users.set(used, [name]);
+      else before.push(name);
+    }
+  }
   // A set is walked with what is added meanwhile.
   for (const name of differing) for (const user of users.get(name) ?? []) differing.add(user);
   return differing;
 }
 
-/** The evaluators that flags of either document refer to, themselves or by way of others, where the preferred one has none of that name. */
-function neededNames(document: FlagDocument, preferred: FlagDocument): ReadonlySet<string> {
-  const own = document.$evaluators ?? {};
+/** The evaluators that flags of either side refer to, themselves or by way of others, where the preferred one has none of that name. */
+function* neededNames(side: FlagsOfSide, preferred: FlagDocument): DocumentWork<ReadonlySet<string>> {
+  const own = side.$evaluators ?? {};
   const others = preferred.$evaluators ?? {};
   const needed = new Set<string>();
-  const add = (value: JsonValue | undefined, isNeeded: (name: string) => boolean = () => true): void => {
-    for (const name of referencesIn(value ?? null)) if (isNeeded(name)) needed.add(name);
-  };
   const isNowhereElse = (name: string): boolean => !Object.hasOwn(others, name);
-  for (const flag of Object.values(document.flags)) if (isJsonObject(flag)) add(flag["targeting"]);
-  for (const flag of Object.values(preferred.flags))
-    if (isJsonObject(flag)) add(flag["targeting"], isNowhereElse);
-  for (const evaluator of Object.values(others)) add(evaluator, isNowhereElse);
-  for (const name of needed) if (Object.hasOwn(own, name)) add(own[name]);
+  let done = 0;
+  for (const [, flag] of side.flags) {
+    if (isStep(++done)) yield;
+    for (const name of referencesIn(targetingOf(flag))) needed.add(name);
+  }
+  for (const value of [...Object.values(preferred.flags).map(targetingOf), ...Object.values(others)]) {
+    if (isStep(++done)) yield;
+    for (const name of referencesIn(value)) if (isNowhereElse(name)) needed.add(name);
+  }
+  for (const name of needed) {
+    if (isStep(++done)) yield;
+    if (Object.hasOwn(own, name)) for (const used of referencesIn(own[name] ?? null)) needed.add(used);
+  }
   return needed;
+}
+
+function targetingOf(flag: JsonValue): JsonValue {
+  return isJsonObject(flag) ? (flag["targeting"] ?? null) : null;
 }
 
 function freeName(name: string, taken: Set<string>): string {

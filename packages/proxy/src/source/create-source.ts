@@ -161,7 +161,7 @@ function clusterSource(named: SourceOption, options: SourceOptions, parts: Sourc
   const secrets = new RemoteSecrets(() => cluster?.client);
   const remotes = new FetchingSource({ source, language, secrets, context: parts.context });
   const cached = cachedSource(shared(remotes, options, parts), named, options, parts);
-  return new RemoteSource({ source: cached, remotes, language, context: parts.context });
+  return new RemoteSource({ ...parts, source: cached, remotes, language });
 }
 
 /** Shared among replicas, if they are to share it. */

@@ -1,7 +1,14 @@
 import type { RemoteFlagProvider } from "@bunting/featureflags/resources";
-import type { MergedRemote, Side, RemoteFailure } from "@bunting/remote";
-import type { FlagDocument, JsonObject, PastVersion, TopicKey } from "@bunting/protocol";
-import type { Clock } from "@bunting/runtime";
+import type { MergedRemote, RemoteFailure, Side, Sides } from "@bunting/remote";
+import {
+  atOnce,
+  flagsPerStep,
+  type FlagDocument,
+  type JsonObject,
+  type PastVersion,
+  type TopicKey,
+} from "@bunting/protocol";
+import { isAborted, runInSlices, type Clock } from "@bunting/runtime";
 import type { DocumentReport, FlagSource, SourceReport, SourceSink } from "../flag-source.js";
 import { remoteKeyOf } from "./remote-key.js";
 import type { RemoteLanguage } from "./remote-language.js";
@@ -12,7 +19,9 @@ export interface MergedTopicOptions {
   readonly peer: unknown;
   /** The source of both sides. */
   readonly source: Pick<FlagSource, "watch">;
-  readonly language: Pick<RemoteLanguage, "parse" | "merge">;
+  readonly language: Pick<RemoteLanguage, "parse" | "merging">;
+  /** Does most of the work of reporting a large document beforehand, in slices of the event loop. */
+  readonly prepare?: ((document: FlagDocument) => Promise<void>) | undefined;
   readonly clock: Clock;
 }
 
@@ -29,6 +38,13 @@ interface Followed {
   readonly key: TopicKey;
 }
 
+/** A merge that takes more than one turn of the event loop. */
+interface UnderWay {
+  readonly ending: AbortController;
+  /** Since when there is something newer than what it merges, in ms of the monotonic clock. */
+  newerMs?: number;
+}
+
 /**
  * A FeatureFlag and its remote, on their way to a topic. Without a provider, reports pass as they are. With one, each edit of either side makes
  * a document of both; a remote that says nothing, or nothing any more, takes nothing away.
@@ -43,6 +59,7 @@ export class MergedTopic implements SourceSink {
   #watch: AbortController | undefined;
   #remote: FlagDocument | undefined;
   #merged: MergedRemote | undefined;
+  #merging: UnderWay | undefined;
   /** Undefined once the remote has said something, or its time for that is over. */
   #cancelWait: (() => void) | undefined;
   /** A document was reported since the topic began, or was deleted. */
@@ -88,7 +105,7 @@ export class MergedTopic implements SourceSink {
       case "sameDocument":
         if (this.#local !== undefined) {
           this.#local = { ...this.#local, version: report.version };
-          if (this.#isWaiting) return;
+          if (this.#isWaiting || this.#merging !== undefined) return;
         }
         this.#staleReason = undefined;
         this.#options.sink.report(report);
@@ -191,14 +208,44 @@ export class MergedTopic implements SourceSink {
   }
 
   #tell(noticedMs: number): void {
-    const { sink, language } = this.#options;
     const local = this.#local;
     if (local === undefined || this.#isWaiting) return;
     const strategy = this.#followed?.provider.strategy;
-    const merged =
-      this.#remote === undefined || strategy === undefined
-        ? undefined
-        : language.merge({ local: local.document, remote: this.#remote, strategy });
+    if (this.#remote === undefined || strategy === undefined) {
+      this.#endMerging();
+      this.#report(local, undefined, noticedMs);
+      return;
+    }
+    const sides = { local: local.document, remote: this.#remote, strategy };
+    if (this.#merging !== undefined) this.#merging.newerMs ??= noticedMs;
+    else if (isLarge(sides)) void this.#mergeInSlices(local, sides, noticedMs);
+    else this.#report(local, atOnce(this.#options.language.merging(sides)), noticedMs);
+  }
+
+  /** What either side says meanwhile is merged after it. Never rejects. */
+  async #mergeInSlices(local: DocumentReport, sides: Sides, noticedMs: number): Promise<void> {
+    const { language, sink, prepare } = this.#options;
+    const merging: UnderWay = { ending: new AbortController() };
+    const { signal } = merging.ending;
+    this.#merging = merging;
+    try {
+      const merged = await runInSlices(language.merging(sides));
+      if (!isAborted(signal)) await prepare?.(merged.document);
+      if (isAborted(signal)) return;
+      const newest = this.#local;
+      const version = newest?.document === sides.local ? newest.version : local.version;
+      this.#report({ ...local, version }, merged, noticedMs);
+    } catch (error) {
+      if (!isAborted(signal)) sink.report({ kind: "stale", reason: error as Error });
+    }
+    if (isAborted(signal)) return;
+    const { newerMs } = merging;
+    this.#merging = undefined;
+    if (newerMs !== undefined) this.#tell(newerMs);
+  }
+
+  #report(local: DocumentReport, merged: MergedRemote | undefined, noticedMs: number): void {
+    const { sink } = this.#options;
     const document = merged?.document ?? local.document;
     sink.report({ ...local, document, version: { ...local.version, noticedMs } });
     this.#merged = merged;
@@ -206,7 +253,13 @@ export class MergedTopic implements SourceSink {
     if (this.#staleReason !== undefined) sink.report({ kind: "stale", reason: this.#staleReason });
   }
 
+  #endMerging(): void {
+    this.#merging?.ending.abort();
+    this.#merging = undefined;
+  }
+
   #leaveRemote(): void {
+    this.#endMerging();
     this.#watch?.abort();
     this.#watch = undefined;
     this.#cancelWait?.();
@@ -221,4 +274,10 @@ export class MergedTopic implements SourceSink {
     this.#leaveRemote();
     this.#local = undefined;
   }
+}
+
+/** True if a merge takes longer than a turn of the event loop should. */
+function isLarge({ local, remote }: Sides): boolean {
+  const parts = [local.flags, remote.flags, local.$evaluators ?? {}, remote.$evaluators ?? {}];
+  return parts.reduce((sum, part) => sum + Object.keys(part).length, 0) > flagsPerStep;
 }

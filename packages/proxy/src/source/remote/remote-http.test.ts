@@ -1,4 +1,4 @@
-import { mergeRemote } from "@bunting/remote";
+import { merging } from "@bunting/remote";
 import { systemClock } from "@bunting/runtime";
 import { eventually } from "@bunting/test/support/event-queue.js";
 import { document, HttpServer, type Answer } from "@bunting/test/support/http-server.js";
@@ -58,7 +58,7 @@ describe("RemoteSource with a server over HTTP", () => {
     const { kinds } = remoteLanguage(hosts, systemClock);
     // Providers are read as those of tests, whose intervals are short.
     const { parse } = languageOf(new ScriptedRemotes(systemClock));
-    const language: RemoteLanguage = { kinds, parse, merge: mergeRemote };
+    const language: RemoteLanguage = { kinds, parse, merging };
     const remotes = new ScriptedRemotes(systemClock);
     const replica = new RemoteReplica({
       clock: systemClock,

@@ -1,7 +1,7 @@
 import { parseRemoteFlagProvider, type RemoteFlagProvider } from "@bunting/featureflags/resources";
 import { AddressGuard, parseAllowedHost } from "@bunting/outbound";
 import type { JsonObject } from "@bunting/protocol";
-import { mergeRemote, remoteKinds, type RemoteKind } from "@bunting/remote";
+import { merging, remoteKinds, type RemoteKind } from "@bunting/remote";
 import { HeapRoom, type Clock } from "@bunting/runtime";
 import { ProxyError } from "../../proxy-error.js";
 
@@ -10,7 +10,7 @@ export interface RemoteLanguage {
   readonly kinds: ReadonlyMap<string, RemoteKind>;
   /** @throws Error with a sentence for the author of the FeatureFlag */
   readonly parse: (provider: JsonObject) => RemoteFlagProvider;
-  readonly merge: typeof mergeRemote;
+  readonly merging: typeof merging;
 }
 
 /** As large as the largest documents of other sources. */
@@ -47,6 +47,6 @@ export function remoteLanguage(remoteHosts: readonly string[], clock: Clock): Re
         throw new Error(`spec.remoteFlagProvider.type: this proxy reads no remotes of the type ${type}`);
       return parsed.provider;
     },
-    merge: mergeRemote,
+    merging,
   };
 }

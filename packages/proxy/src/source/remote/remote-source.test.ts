@@ -22,6 +22,7 @@ import {
   topic,
   type RemoteReplicaOptions,
 } from "./remote.fixture.js";
+import type { RecordingSink } from "../source.fixture.js";
 import type { SecretsRead } from "./remote-secrets.js";
 
 const uri = "https://remote.test/a";
@@ -251,6 +252,54 @@ describe("RemoteSource", () => {
     await settled();
     expect(flagsOf(sink)).to.deep.equal({ both: "local 1", own: "local 1" });
     expect(replica.source.remoteOf(topic)).to.include({ state: "never", reason: "ProviderInvalid" });
+  });
+
+  describe("of which a merge takes many turns of the event loop", () => {
+    const many = manyKeys(2_000).map((key) => `${key}-`);
+    const has = (sink: RecordingSink, key: string, value: string): Promise<void> =>
+      eventually(() => flagsOf(sink)[key] === value, `${key}: ${value}`);
+    let replica: RemoteReplica;
+    let sink: RecordingSink;
+    beforeEach(async () => {
+      remotes.says.set(uri, remote(1, [...many, "both"]));
+      cluster.publish(local(1), providerOf());
+      replica = start();
+      sink = replica.watch();
+      await has(sink, "both", "local 1");
+    });
+    const versions = (): readonly string[] =>
+      sink.events.flatMap((event) =>
+        event.kind === "document"
+          ? `${/local \d/.exec(event.text)?.[0] ?? ""} ${event.version.resourceVersion}`
+          : event.kind,
+      );
+
+    it("is told with the newest of each side, each with its version, though the sides change meanwhile", async () => {
+      for (let version = 2; version <= 5; version++) cluster.publish(local(version), providerOf());
+      await has(sink, "own", "local 5");
+      expect(versions()).to.deep.equal(["local 1 101", "local 2 102", "local 5 105"]);
+      expect(replica.source.remoteOf(topic)?.provenance?.size).to.equal(many.length + 2);
+    });
+
+    it("has the newest version of the FeatureFlag, if that is of the same flags", async () => {
+      cluster.publish(local(2), providerOf());
+      replica.cluster.renew(topic, "103");
+      await has(sink, "own", "local 2");
+      expect(versions()).to.deep.equal(["local 1 101", "local 2 103"]);
+    });
+
+    it("is not told any more once the FeatureFlag, or its provider, is gone", async () => {
+      cluster.publish(local(2), providerOf());
+      cluster.publish(local(3));
+      await pass(0);
+      expect(versions()).to.deep.equal(["local 1 101", "local 3 103"]);
+      cluster.publish(local(4), providerOf());
+      await has(sink, "own", "local 4");
+      cluster.publish(local(5), providerOf());
+      cluster.delete();
+      for (let turn = 0; turn < 10; turn++) await pass(0);
+      expect(versions().slice(2)).to.deep.equal(["local 4 104", "deleted"]);
+    });
   });
 
   it("goes on after a defect in reading a remote, which it tells as a failure", async () => {

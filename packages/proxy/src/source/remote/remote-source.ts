@@ -1,4 +1,4 @@
-import type { Readers, TopicKey } from "@bunting/protocol";
+import type { FlagDocument, Readers, TopicKey } from "@bunting/protocol";
 import type { Context } from "@bunting/runtime";
 import type { FlagSource, RemoteReport, SourceFlags, SourceListName, SourceSink } from "../flag-source.js";
 import type { FetchingSource } from "./fetching-source.js";
@@ -11,7 +11,9 @@ export interface RemoteSourceOptions {
   readonly source: FlagSource;
   /** The remotes that this replica reads. */
   readonly remotes: Pick<FetchingSource, "reportOf" | "reports">;
-  readonly language: Pick<RemoteLanguage, "parse" | "merge">;
+  readonly language: Pick<RemoteLanguage, "parse" | "merging">;
+  /** Does most of the work of reporting a large document beforehand, in slices of the event loop. */
+  readonly prepare?: ((document: FlagDocument) => Promise<void>) | undefined;
   readonly context: Pick<Context<Pick<RemoteMetrics, "remoteCounts">>, "clock" | "metrics">;
 }
 
@@ -46,13 +48,14 @@ export class RemoteSource implements FlagSource {
 
   watch(topic: TopicKey, sink: SourceSink, signal: AbortSignal, peer?: unknown): void {
     if (signal.aborted) return;
-    const { language, context } = this.#options;
+    const { language, prepare, context } = this.#options;
     const merged = new MergedTopic({
       topic,
       sink,
       peer,
       source: this.#source,
       language,
+      prepare,
       clock: context.clock,
     });
     this.#topics.set(topic, merged);

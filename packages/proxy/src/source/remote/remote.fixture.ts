@@ -3,7 +3,7 @@ import type { RemoteFlagProvider } from "@bunting/featureflags/resources";
 import { setMaxListeners } from "node:events";
 import type { CheckedOptions } from "@bunting/backplane";
 import type { FlagDocument, JsonObject, TopicKey } from "@bunting/protocol";
-import { mergeRemote } from "@bunting/remote";
+import { merging } from "@bunting/remote";
 import { aborted, createLogger, sleep, type Clock } from "@bunting/runtime";
 import { ScriptedSource, type ScriptedVersion } from "@bunting/test/support/scripted-source.js";
 import { CountingBackplaneMetrics } from "../backplane/backplane.fixture.js";
@@ -75,7 +75,7 @@ export function languageOf(kind: RemoteKind): RemoteLanguage {
         throw new Error("remoteFlagProvider.uri is missing: name an address");
       return written as unknown as RemoteFlagProvider;
     },
-    merge: mergeRemote,
+    merging,
   };
 }
 
