@@ -2,7 +2,7 @@ import { isIP } from "node:net";
 import { credentials as grpcCredentials, type ChannelCredentials } from "@grpc/grpc-js";
 import { calledUrl } from "@bunting/featureflags/resources";
 import { calledHost } from "@bunting/outbound";
-import { parseAnySelector, ProtocolError, type FlagDocument } from "@bunting/protocol";
+import { parseAnySelector, ProtocolError } from "@bunting/protocol";
 import { cut, isAborted, shareInFlight, singleLine, sleep } from "@bunting/runtime";
 import {
   callEnd,
@@ -26,9 +26,9 @@ import {
 } from "@bunting/sync-client/messages";
 import { authorization } from "./authorization.js";
 import { HeldDocument } from "./held-document.js";
-import { flagsIn, jsonValue, type TextBounds } from "./read-flag-text.js";
+import { flagsIn, inTurn, jsonValue, type TextBounds } from "./read-flag-text.js";
 import { failureOf, isHttpFailure, outcomeReason, RemoteDocumentError } from "./remote-error.js";
-import type { RemoteReading, RemoteSurroundings } from "./remote-kind.js";
+import type { RemoteFlags, RemoteReading, RemoteSurroundings } from "./remote-kind.js";
 import { RemoteWaits } from "./remote-waits.js";
 import { VersionPace } from "./version-pace.js";
 
@@ -61,7 +61,7 @@ export class GrpcRemote {
   readonly #replica: TopicReplica<NonNullable<HeldDocument["current"]>> | undefined;
   readonly #waits: RemoteWaits;
   /** The newest document, while the server says nothing to the contrary. */
-  #fresh: FlagDocument | undefined;
+  #fresh: RemoteFlags | undefined;
 
   constructor(reading: RemoteReading, surroundings: RemoteSurroundings) {
     const { uri, selector = "", intervalMs } = reading.provider;
@@ -70,7 +70,7 @@ export class GrpcRemote {
     this.#url = calledUrl(uri);
     this.#selector = selector;
     this.#bounds = { ...surroundings.limits, room: surroundings.room };
-    this.#held = new HeldDocument(this.#bounds, (document) => this.#taken(document));
+    this.#held = new HeldDocument(this.#bounds, (flags) => this.#taken(flags));
     this.#pace = new VersionPace(surroundings.clock);
     const topic = topicOf(selector);
     this.#replica = topic === undefined ? undefined : new TopicReplica(topic, this.#held);
@@ -98,11 +98,11 @@ export class GrpcRemote {
 
   #confirm(): () => void {
     const { clock } = this.#surroundings;
-    const { provider, onDocument } = this.#reading;
+    const { provider, onFlags } = this.#reading;
     let cancel: () => void = () => undefined;
     const next = (): void => {
       cancel = clock.after(provider.intervalMs, () => {
-        if (this.#fresh !== undefined) onDocument(this.#fresh);
+        if (this.#fresh !== undefined) onFlags(this.#fresh);
         next();
       });
     };
@@ -110,10 +110,10 @@ export class GrpcRemote {
     return () => cancel();
   }
 
-  #taken(document: FlagDocument): void {
-    this.#fresh = document;
+  #taken(flags: RemoteFlags): void {
+    this.#fresh = flags;
     this.#waits.reset();
-    this.#reading.onDocument(document);
+    this.#reading.onFlags(flags);
   }
 
   /** One connection, until its stream ends. */
@@ -234,7 +234,7 @@ export class GrpcRemote {
       case "freshness":
         if (response.isStale)
           this.#told("Stale", `the remote can't follow its flags: ${redact(response.reason)}`);
-        else this.#fresh ??= this.#held.current?.document;
+        else this.#fresh ??= this.#held.current?.flags;
         break;
       case "topic_error": {
         const name = statusName(response.code);
@@ -258,7 +258,7 @@ export class GrpcRemote {
 
   async #prepared(message: SnapshotMessage | Delta, over: AbortSignal): Promise<void> {
     await this.#pace.wait(over);
-    await this.#held.prepare(message);
+    await inTurn(() => this.#held.prepare(message));
   }
 
   /** A server of flagd.sync.v1 sends on without an answer: of what comes while a document is read, or before its time, the newest is read. */
@@ -295,8 +295,8 @@ export class GrpcRemote {
   /** Never rejects. */
   async #read(text: Buffer, over: AbortSignal): Promise<void> {
     try {
-      const document = await flagsIn(jsonValue(text, this.#bounds));
-      if (!over.aborted) this.#taken(document);
+      const flags = await inTurn(() => flagsIn(jsonValue(text, this.#bounds)));
+      if (!over.aborted) this.#taken(flags);
     } catch (error) {
       if (!over.aborted) this.#failed(error as Error);
     }

@@ -3,7 +3,6 @@ import {
   emptiedBy,
   maxDocumentDepth,
   ReplicaDocument,
-  type FlagDocument,
   type RefusedFlag,
 } from "@bunting/protocol";
 import { runInSlices } from "@bunting/runtime";
@@ -16,29 +15,30 @@ import type {
   SnapshotMessage,
   VersionOutcome,
 } from "@bunting/sync-client/messages";
-import { requireRoom, type TextBounds } from "./read-flag-text.js";
+import { leftOut, requireRoom, type TextBounds } from "./read-flag-text.js";
+import type { RemoteFlags } from "./remote-kind.js";
 
 /** A document of a proxy, as deltas are applied to it and as it is served. */
 interface Held extends ReplicaVersion {
   readonly replica: ReplicaDocument;
-  readonly document: FlagDocument;
+  readonly flags: RemoteFlags;
 }
 
 /** What a message leads to. */
 type Prepared =
-  | { readonly replica: ReplicaDocument; readonly document: FlagDocument }
+  | { readonly replica: ReplicaDocument; readonly flags: RemoteFlags }
   | { readonly refusal: string }
   | { readonly mismatch: string };
 
 /** The newest document of a topic of bunting.sync.v1. It outlives streams. */
 export class HeldDocument implements ReplicaHolder<Held> {
   readonly #bounds: TextBounds;
-  readonly #taken: (document: FlagDocument) => void;
+  readonly #taken: (flags: RemoteFlags) => void;
   #current: Held | undefined;
   #prepared: { readonly message: SnapshotMessage | Delta; readonly result: Prepared } | undefined;
 
-  /** @param taken called with each version, and with the same document again if there is none newer */
-  constructor(bounds: TextBounds, taken: (document: FlagDocument) => void) {
+  /** @param taken called with each version, and with the same flags again if there is none newer */
+  constructor(bounds: TextBounds, taken: (flags: RemoteFlags) => void) {
     this.#bounds = bounds;
     this.#taken = taken;
   }
@@ -111,12 +111,13 @@ export class HeldDocument implements ReplicaHolder<Held> {
     const refused: RefusedFlag[] = [];
     const document = await runInSlices(replica.normalising((flag) => refused.push(flag)));
     const emptied = emptiedBy({ document, warnings: [], refused });
-    return emptied === undefined ? { replica, document } : { refusal: emptied.message };
+    if (emptied !== undefined) return { refusal: emptied.message };
+    return { replica, flags: { document, leftOut: leftOut(refused) } };
   }
 
   #take(held: Held): VersionOutcome {
     this.#current = held;
-    this.#taken(held.document);
+    this.#taken(held.flags);
     return { rejectedFlags: [] };
   }
 }

@@ -155,10 +155,15 @@ describe("an http remote", () => {
     expect(server.connections).to.equal(0);
   });
 
-  it("leaves out a flag that can't be served", async () => {
+  it("leaves out flags that can't be served, and says which", async () => {
     server.answer = (_request, response) =>
-      void response.end(`{"flags":{"bad":1,"one":${JSON.stringify(flag)}}}`);
-    await listen().document("one");
+      void response.end(
+        `{"flags":{"bad":1,"two\\n":[],"three":null,"four":2,"one":${JSON.stringify(flag)}}}`,
+      );
+    const heard = await listen().heard.nextEvent();
+    expect(heard).to.include({
+      leftOut: `what the remote sent can't be served as flags, and is left out: "bad" (a flag is an object, but "bad" is a number), "two\\n" (a flag is an object, but "two\\n" is a list), "three" (a flag is an object, but "three" is null) and 1 more`,
+    });
   });
 
   it("reads nothing that needs more heap than is free, nor more than a megabyte of YAML", async () => {

@@ -1,12 +1,11 @@
 import { createHash } from "node:crypto";
-import type { FlagDocument } from "@bunting/protocol";
 import { OutboundClient } from "@bunting/outbound";
 import { HttpFailure, type Validators } from "@bunting/sync-client/http";
 import { authorization } from "./authorization.js";
 import { pollRemote } from "./poll-remote.js";
-import { readFlagText } from "./read-flag-text.js";
+import { inTurn, readFlagText } from "./read-flag-text.js";
 import { RemoteDocumentError, remedies } from "./remote-error.js";
-import type { RemoteKind, RemoteReading, RemoteSurroundings } from "./remote-kind.js";
+import type { RemoteFlags, RemoteKind, RemoteReading, RemoteSurroundings } from "./remote-kind.js";
 
 /** A flag document at an address, as JSON or YAML. */
 export function httpRemote(surroundings: RemoteSurroundings): RemoteKind {
@@ -28,7 +27,7 @@ interface Answer {
   /** Of its bytes: an answer that is the same is not read again. */
   readonly digest: string;
   readonly validators: Validators;
-  readonly read: { readonly document: FlagDocument } | { readonly error: RemoteDocumentError };
+  readonly read: { readonly flags: RemoteFlags } | { readonly error: RemoteDocumentError };
 }
 
 /** What is known from one question to the next. */
@@ -47,7 +46,7 @@ class HttpDocument {
   }
 
   /** @throws HttpFailure, RemoteDocumentError */
-  async ask(signal: AbortSignal): Promise<FlagDocument> {
+  async ask(signal: AbortSignal): Promise<RemoteFlags> {
     const { provider, credential } = this.#reading;
     const last = this.#last;
     const fetched = await this.#client
@@ -71,18 +70,19 @@ class HttpDocument {
         throw new RemoteDocumentError(
           "the remote says that nothing has changed, without having said what there is",
         );
-      return documentOf(last);
+      return flagsOf(last);
     }
     const { body, isYaml, validators } = fetched;
     const digest = createHash("sha256").update(`${isYaml} `).update(body).digest("base64");
     const read = last?.digest === digest ? last.read : await this.#read(body, isYaml);
     this.#last = { digest, validators, read };
-    return documentOf(this.#last);
+    return flagsOf(this.#last);
   }
 
   async #read(body: Buffer, isYaml: boolean): Promise<Answer["read"]> {
     try {
-      return { document: await readFlagText(body, isYaml, { ...this.#limits, room: this.#room }) };
+      const bounds = { ...this.#limits, room: this.#room };
+      return { flags: await inTurn(() => readFlagText(body, isYaml, bounds)) };
     } catch (error) {
       if (error instanceof RemoteDocumentError) return { error };
       throw error;
@@ -90,7 +90,7 @@ class HttpDocument {
   }
 }
 
-function documentOf({ read }: Answer): FlagDocument {
+function flagsOf({ read }: Answer): RemoteFlags {
   if ("error" in read) throw read.error;
-  return read.document;
+  return read.flags;
 }

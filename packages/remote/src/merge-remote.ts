@@ -5,6 +5,7 @@ import {
   type JsonObject,
   type JsonValue,
 } from "@bunting/protocol";
+import { quoted } from "@bunting/runtime";
 import type { RemoteStrategy } from "@bunting/featureflags/resources";
 import { isStep, renaming } from "./rename-evaluators.js";
 
@@ -62,7 +63,7 @@ export function* merging(sides: Sides): DocumentWork<MergedRemote> {
   };
   const remarks = Array.from(renamed.names, ([name, served]) => {
     const whose = { local: "the FeatureFlag", remote: "the remote" };
-    return `the evaluator "${name}" of ${whose[other]} is served as "${served}", because that of ${whose[preferred]} means something else`;
+    return `the evaluator ${quoted(name)} of ${whose[other]} is served as ${quoted(served)}, because that of ${whose[preferred]} means something else`;
   });
   return { document, provenance, remarks };
 }

@@ -1,11 +1,11 @@
-import { isJsonObject, type FlagDocument, type JsonObject, type JsonValue } from "@bunting/protocol";
+import { isJsonObject, type JsonObject, type JsonValue } from "@bunting/protocol";
 import { OutboundClient, type OutboundAnswer } from "@bunting/outbound";
 import { codeOf, HttpFailure, retryAfter, sendableValidator } from "@bunting/sync-client/http";
 import { authorization } from "./authorization.js";
 import { pollRemote } from "./poll-remote.js";
-import { flagsIn, jsonValue } from "./read-flag-text.js";
+import { flagsIn, inTurn, jsonValue } from "./read-flag-text.js";
 import { RemoteDocumentError, remedies } from "./remote-error.js";
-import type { RemoteKind, RemoteReading, RemoteSurroundings } from "./remote-kind.js";
+import type { RemoteFlags, RemoteKind, RemoteReading, RemoteSurroundings } from "./remote-kind.js";
 
 const bulkPath = "/ofrep/v1/evaluate/flags";
 
@@ -21,10 +21,10 @@ export function ofrepRemote(surroundings: RemoteSurroundings): RemoteKind {
     run: async (reading, signal) => {
       const { guard, clock } = surroundings;
       const client = new OutboundClient({ guard, ca: reading.ca, clock });
-      let last: { readonly etag: string | undefined; readonly document: FlagDocument } | undefined;
-      const ask = async (until: AbortSignal): Promise<FlagDocument> => {
+      let last: { readonly etag: string | undefined; readonly flags: RemoteFlags } | undefined;
+      const ask = async (until: AbortSignal): Promise<RemoteFlags> => {
         const answer = await client.request(questionOf(reading, surroundings, last?.etag), until);
-        if (answer.status === 304 && last?.etag !== undefined) return last.document;
+        if (answer.status === 304 && last?.etag !== undefined) return last.flags;
         if (answer.status < 200 || answer.status > 299) {
           const failure = refusal(answer, reading);
           // It may be the condition that is refused: the next question has none.
@@ -32,9 +32,9 @@ export function ofrepRemote(surroundings: RemoteSurroundings): RemoteKind {
           throw failure;
         }
         const bounds = { ...surroundings.limits, room: surroundings.room };
-        const document = await flagsIn(documentOf(jsonValue(answer.body, bounds)));
-        last = { etag: sendableValidator(answer.headers.etag), document };
-        return document;
+        const flags = await inTurn(() => flagsIn(documentOf(jsonValue(answer.body, bounds))));
+        last = { etag: sendableValidator(answer.headers.etag), flags };
+        return flags;
       };
       try {
         await pollRemote(ask, reading, surroundings, signal);

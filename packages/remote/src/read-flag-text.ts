@@ -5,11 +5,19 @@ import {
   emptiedBy,
   maxDocumentDepth,
   normalising,
-  type FlagDocument,
   type JsonValue,
   type RefusedFlag,
 } from "@bunting/protocol";
-import { runInSlices, type DocumentRoom } from "@bunting/runtime";
+import {
+  cut,
+  nextTurn,
+  quoted,
+  runInSlices,
+  Semaphore,
+  singleLine,
+  type DocumentRoom,
+} from "@bunting/runtime";
+import type { RemoteFlags } from "./remote-kind.js";
 import { RemoteDocumentError } from "./remote-error.js";
 
 /** Objects around a flag: the document, and its flags. */
@@ -24,13 +32,26 @@ export interface TextBounds {
   readonly room: Pick<DocumentRoom, "has">;
 }
 
+const reading = new Semaphore(1);
+
+/**
+ * Reads what remotes sent one after the other: several would count on the same free heap, and the slices of a hundred that have come together would
+ * be one long turn of the event loop.
+ */
+export function inTurn<Result>(read: () => Promise<Result>): Promise<Result> {
+  return reading.run(async () => {
+    await nextTurn();
+    return read();
+  });
+}
+
 /**
  * The flags of a text that a remote sent. A flag that can't be served is left out, so that the FeatureFlag's own of that key, if it has one, is
  * served.
  *
  * @throws RemoteDocumentError
  */
-export async function readFlagText(text: Buffer, isYaml: boolean, bounds: TextBounds): Promise<FlagDocument> {
+export async function readFlagText(text: Buffer, isYaml: boolean, bounds: TextBounds): Promise<RemoteFlags> {
   return flagsIn(isYaml ? await yamlValue(text, bounds) : jsonValue(text, bounds));
 }
 
@@ -64,18 +85,32 @@ export function requireRoom(text: Buffer, { room }: Pick<TextBounds, "room">): v
  *
  * @throws RemoteDocumentError
  */
-export async function flagsIn(value: JsonValue): Promise<FlagDocument> {
+export async function flagsIn(value: JsonValue): Promise<RemoteFlags> {
   try {
     const refused: RefusedFlag[] = [];
     const read = await runInSlices(normalising(value, (flag) => refused.push(flag)));
     const emptied = emptiedBy({ ...read, refused });
     if (emptied !== undefined) throw emptied;
-    return read.document;
+    return { document: read.document, leftOut: leftOut(refused) };
   } catch (cause) {
     throw new RemoteDocumentError(`what the remote sent can't be served: ${(cause as Error).message}`, {
       cause,
     });
   }
+}
+
+const mostNamed = 3;
+
+/** Says which flags are left out, and why the first ones are; undefined without any. */
+export function leftOut(refused: readonly RefusedFlag[]): string | undefined {
+  if (refused.length === 0) return undefined;
+  const named = refused
+    .slice(0, mostNamed)
+    .map(({ key, problems }) => `${quoted(key)} (${singleLine(problems[0]?.message ?? "")})`);
+  const more = refused.length > mostNamed ? ` and ${refused.length - mostNamed} more` : "";
+  return cut(
+    `what the remote sent can't be served as ${refused.length === 1 ? "a flag" : "flags"}, and is left out: ${named.join(", ")}${more}`,
+  );
 }
 
 async function yamlValue(text: Buffer, { bytes }: TextBounds): Promise<JsonValue> {

@@ -9,6 +9,13 @@ export interface RemoteFailure {
   readonly message: string;
 }
 
+/** What a remote sent, as far as it can be served. */
+export interface RemoteFlags {
+  readonly document: FlagDocument;
+  /** What is left out of it, as a sentence. */
+  readonly leftOut?: string | undefined;
+}
+
 /** What is to be read, and who is told. */
 export interface RemoteReading {
   readonly provider: RemoteFlagProvider;
@@ -17,7 +24,7 @@ export interface RemoteReading {
   /** Certificates of the authorities to trust in PEM; without, those of Node. */
   readonly ca?: string;
   /** Called with each answer, and with the same object again if the remote says that nothing has changed. */
-  readonly onDocument: (document: FlagDocument) => void;
+  readonly onFlags: (flags: RemoteFlags) => void;
   readonly onFailure: (failure: RemoteFailure) => void;
 }
 

@@ -3,11 +3,11 @@ import { AddressGuard, parseAllowedHost } from "@bunting/outbound";
 import type { FlagDocument } from "@bunting/protocol";
 import { systemClock, type Clock } from "@bunting/runtime";
 import { EventQueue } from "@bunting/test/support/event-queue.js";
-import type { RemoteFailure, RemoteReading } from "./remote-kind.js";
+import type { RemoteFailure, RemoteFlags, RemoteReading } from "./remote-kind.js";
 import { remoteKinds } from "./remote-kinds.js";
 
 /** What a remote was heard to say. */
-export type Heard = { readonly document: FlagDocument } | { readonly failure: RemoteFailure };
+export type Heard = RemoteFlags | { readonly failure: RemoteFailure };
 
 export interface Listening {
   readonly provider: Partial<RemoteFlagProvider> & Pick<RemoteFlagProvider, "type" | "uri">;
@@ -38,7 +38,7 @@ export class RemoteListener {
       provider: { strategy: "merge", intervalMs: 20, allowEmpty: false, ...provider },
       ...(credential === undefined ? {} : { credential }),
       ...(ca === undefined ? {} : { ca }),
-      onDocument: (document) => this.heard.push({ document }),
+      onFlags: (flags) => this.heard.push(flags),
       onFailure: (failure) => this.heard.push({ failure }),
     };
     this.#ended = kind.run(reading, this.#abort.signal);

@@ -84,6 +84,8 @@ export interface RemoteReport {
   readonly message: string | undefined;
   /** Since when it has been in that state, in ms of the monotonic clock. */
   readonly sinceMs: number | undefined;
+  /** What is served otherwise than the sides say, as sentences: flags that are left out, evaluators that have other names. */
+  readonly remarks?: readonly string[];
   /** The side of each flag; undefined while only the FeatureFlag's own are served. */
   readonly provenance: ReadonlyMap<string, "local" | "remote"> | undefined;
 }

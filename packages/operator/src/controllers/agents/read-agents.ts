@@ -110,8 +110,8 @@ function hasCounts(value: unknown): value is TopicAgents {
 
 /** Any words: a proxy that is newer than the operator may have others. */
 function isRemote(value: unknown): value is ToldRemote {
-  const { state = "", reason = "", message = "" } = (value ?? {}) as Record<string, unknown>;
-  return [state, reason, message].every((word) => typeof word === "string");
+  const { state = "", reason = "", message = "", remarks = "" } = (value ?? {}) as Record<string, unknown>;
+  return [state, reason, message, remarks].every((word) => typeof word === "string");
 }
 
 function isTrial(value: unknown): value is ToldTrial {

@@ -37,6 +37,12 @@ describe("remoteVerdicts", () => {
     expect(synced?.message).to.equal("The remote flag provider has answered. Since then: It answered 503.");
   });
 
+  it("say what is served otherwise than the sides say, whatever the state is", () => {
+    const remarks = 'what the remote sent is left out: "bad"';
+    for (const state of remoteStates)
+      expect(remoteVerdicts([{ state, remarks }])[0]?.message, state).to.contain(` ${remarks}.`);
+  });
+
   it("say the worst while one replica takes over from another", () => {
     expect(brief({ state: "synced" }, { state: "never" })).to.deep.equal([
       "RemoteSynced False NeverAnswered",

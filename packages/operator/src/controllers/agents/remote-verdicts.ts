@@ -7,6 +7,8 @@ export interface ToldRemote {
   /** One word, and a sentence: why it is so, or what has failed since it was so. */
   readonly reason?: string;
   readonly message?: string;
+  /** A sentence: what is served otherwise than the sides say. */
+  readonly remarks?: string;
 }
 
 export const remoteStates = ["starting", "synced", "stale", "never", "forbidden", "held"] as const;
@@ -49,17 +51,14 @@ export function remoteVerdicts(told: readonly (ToldRemote | undefined)[]): reado
   if (remote === undefined) return [];
   if (worst === undefined) return [unknownVerdict(remote)];
   const said = sentence(remote.message ?? "");
+  const remarks = sentence(remote.remarks ?? "");
   if (worst === "synced") {
-    const since = said === "" ? "" : ` Since then: ${said}`;
-    return [verdict("RemoteSynced", "True", "Synced", `The remote flag provider has answered.${since}`)];
+    const since = said === "" ? "" : `Since then: ${said}`;
+    const texts = ["The remote flag provider has answered.", since, remarks];
+    return [verdict("RemoteSynced", "True", "Synced", joined(texts))];
   }
   const { reason, then } = unsynced[worst];
-  const synced = verdict(
-    "RemoteSynced",
-    "False",
-    reason,
-    [said, then].filter((text) => text !== "").join(" "),
-  );
+  const synced = verdict("RemoteSynced", "False", reason, joined([said, then, remarks]));
   if (worst !== "forbidden") return [synced];
   const grant =
     "The owner of the namespace lets the proxy read it by a Role for that Secret alone, with the verbs get and watch, which bunting grant credentials NAMESPACE/SECRET prints.";
@@ -69,6 +68,10 @@ export function remoteVerdicts(told: readonly (ToldRemote | undefined)[]): reado
 function unknownVerdict({ state = "", message = "" }: ToldRemote): RemoteVerdict {
   const what = `The proxy says that it is ${quoted(cut(singleLine(state)))}, which an operator of this version does not know.`;
   return verdict("RemoteSynced", "Unknown", "StateUnknown", `${what} ${sentence(message)}`.trim());
+}
+
+function joined(texts: readonly string[]): string {
+  return texts.filter((text) => text !== "").join(" ");
 }
 
 function sentence(text: string): string {

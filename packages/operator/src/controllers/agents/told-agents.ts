@@ -57,7 +57,7 @@ export function toldStamp(told: readonly TopicAgents[]): ToldStamp {
   );
   const counts = asked.map(({ subscribers, current, refusing }) => [subscribers, current, refusing].join());
   const remotes = told.flatMap(({ remote }) =>
-    remote === undefined ? [] : `${remote.state} ${remote.reason}`,
+    remote === undefined ? [] : `${remote.state} ${remote.reason} ${remote.remarks}`,
   );
   return { versions: [...new Set([...versions, ...remotes])].sort().join(), counts: counts.sort().join(" ") };
 }

@@ -451,7 +451,9 @@ describe("readStatus", () => {
       sinceMs: undefined,
       provenance,
     };
-    const stale = { ...nothing, state: "stale" as const, reason: "server_error", message: "x".repeat(1_000) };
+    const remarks = ["one thing", "another thing"];
+    const message = "x".repeat(1_000);
+    const stale = { ...nothing, state: "stale" as const, reason: "server_error", message, remarks };
     const reports: Record<string, RemoteReport> = {
       [read]: { ...stale, sinceMs: clock.monotonicMs() },
       [followed]: nothing,
@@ -459,8 +461,8 @@ describe("readStatus", () => {
     const shown = { ...parts, sources: { ...parts.sources, remoteOf: (key: TopicKey) => reports[key] } };
     const flags = { local: 1, remote: 2 };
     const sinceMs = parts.clocks.fromMonotonic(clock.monotonicMs());
-    const message = cut(stale.message, 500);
-    const ofReader = { state: "stale", reason: "server_error", message, sinceMs, flags };
+    const told = { state: "stale", reason: "server_error", message: cut(message, 500) };
+    const ofReader = { ...told, sinceMs, remarks: "one thing; another thing", flags };
     const rows = readStatus(shown, 1).topics.shown;
     const remotes = Object.fromEntries(rows.map(({ topic, remote }) => [topic, remote]));
     expect(remotes).to.deep.equal({ [read]: ofReader, [followed]: { flags }, [plain]: undefined });
@@ -470,7 +472,7 @@ describe("readStatus", () => {
       [read, { ...ofReader, remoteFlags: ["a", "b"] }],
     ]);
     const counted = agentCounts(shown.topics(), 0, remotesOf(shown)).topics;
-    const told = Object.fromEntries(counted.map(({ topic, remote }) => [topic, remote]));
-    expect(told).to.deep.equal({ [read]: ofReader, [followed]: undefined, [plain]: undefined });
+    const toOperator = Object.fromEntries(counted.map(({ topic, remote }) => [topic, remote]));
+    expect(toOperator).to.deep.equal({ [read]: ofReader, [followed]: undefined, [plain]: undefined });
   });
 });

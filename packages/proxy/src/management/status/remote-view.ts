@@ -8,6 +8,8 @@ export interface RemoteView {
   /** Why it is in that state, or has failed since its last answer: as a condition's reason, and as a sentence. */
   readonly reason?: string;
   readonly message?: string;
+  /** What is served otherwise than the sides say, as a sentence: flags that are left out, evaluators that have other names. */
+  readonly remarks?: string;
   /** Since when it has been in that state, in ms since the epoch. */
   readonly sinceMs?: number;
   /** Flags by the side that they are of; absent while the FeatureFlag's own alone are served. */
@@ -28,13 +30,14 @@ export function remoteView(
 ): RemoteView | undefined {
   const report = remoteOf(topic);
   if (report === undefined) return undefined;
-  const { state, reason, message, sinceMs, provenance } = report;
+  const { state, reason, message, sinceMs, remarks = [], provenance } = report;
   let remote = 0;
   for (const side of provenance?.values() ?? []) if (side === "remote") remote++;
   return {
     ...(state === undefined ? {} : { state }),
     ...(reason === undefined ? {} : { reason }),
     ...(message === undefined ? {} : { message: cut(message, maxMessageCharacters) }),
+    ...(remarks.length === 0 ? {} : { remarks: cut(remarks.join("; "), maxMessageCharacters) }),
     ...(sinceMs === undefined ? {} : { sinceMs: fromMonotonic(sinceMs) }),
     ...(provenance === undefined ? {} : { flags: { local: provenance.size - remote, remote } }),
   };

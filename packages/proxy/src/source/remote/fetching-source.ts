@@ -1,6 +1,6 @@
 import type { RemoteFlagProvider } from "@bunting/featureflags/resources";
 import type { JsonObject, Readers, TopicKey } from "@bunting/protocol";
-import type { Context } from "@bunting/runtime";
+import { RateLimitedLog, type Context } from "@bunting/runtime";
 import { ProxyError } from "../../proxy-error.js";
 import type { FlagSource, RemoteStateName, SourceFlags, SourceListName, SourceSink } from "../flag-source.js";
 import { NotingSink } from "./noting-sink.js";
@@ -25,6 +25,8 @@ export interface FetchReport {
   /** Since when it has been in that state, in ms of the monotonic clock. */
   readonly sinceMs: number;
   readonly answeredMs: number | undefined;
+  /** What its document is served without, as a sentence. */
+  readonly leftOut: string | undefined;
 }
 
 interface Noted {
@@ -54,10 +56,12 @@ export class FetchingSource implements FlagSource {
   readonly #noted = new Map<TopicKey, Noted>();
   readonly #watched = new Map<TopicKey, Watched>();
   readonly #running = new Set<Promise<void>>();
+  readonly #remarks: RateLimitedLog;
   #signal: AbortSignal | undefined;
 
   constructor(options: FetchingSourceOptions) {
     this.#options = options;
+    this.#remarks = new RateLimitedLog(options.context.logger, options.context.clock);
   }
 
   get hasSynced(): boolean {
@@ -122,7 +126,7 @@ export class FetchingSource implements FlagSource {
     const reading = noted && this.#watched.get(noted.key)?.reading;
     if (reading === undefined) return undefined;
     const { fetch, sinceMs } = reading;
-    return { state: fetch.state, answeredMs: fetch.answeredMs, sinceMs };
+    return { state: fetch.state, answeredMs: fetch.answeredMs, leftOut: fetch.leftOut, sinceMs };
   }
 
   /** All remotes that this replica reads. */
@@ -184,6 +188,7 @@ export class FetchingSource implements FlagSource {
     const { clock } = context;
     const stop = new AbortController();
     let before: RemoteStateName = "starting";
+    let leftOut: string | undefined;
     const fetch = new RemoteFetch({
       remote: { topic, provider, kind },
       secrets,
@@ -191,6 +196,11 @@ export class FetchingSource implements FlagSource {
       sink: watched.sink,
       onMoved: (event, state) => {
         context.metrics.remoteAnswer(event.kind);
+        if (fetch.leftOut !== leftOut) {
+          leftOut = fetch.leftOut;
+          if (leftOut !== undefined)
+            this.#remarks.warn("left_out", { topic, leftOut }, "flags of a remote are left out", 10);
+        }
         if (state.kind === before) return;
         before = state.kind;
         reading.sinceMs = clock.monotonicMs();

@@ -8,7 +8,7 @@ import {
   type PastVersion,
   type TopicKey,
 } from "@bunting/protocol";
-import { isAborted, runInSlices, type Clock } from "@bunting/runtime";
+import { isAborted, runInSlices, type Clock, type Semaphore } from "@bunting/runtime";
 import type { DocumentReport, FlagSource, SourceReport, SourceSink } from "../flag-source.js";
 import { remoteKeyOf } from "./remote-key.js";
 import type { RemoteLanguage } from "./remote-language.js";
@@ -20,8 +20,12 @@ export interface MergedTopicOptions {
   /** The source of both sides. */
   readonly source: Pick<FlagSource, "watch">;
   readonly language: Pick<RemoteLanguage, "parse" | "merging">;
+  /** Called with what the merge has made of the sides beyond taking flags, as sentences, when that changes; none: nothing. */
+  readonly onRemarks?: ((remarks: readonly string[]) => void) | undefined;
   /** Does most of the work of reporting a large document beforehand, in slices of the event loop. */
   readonly prepare?: ((document: FlagDocument) => Promise<void>) | undefined;
+  /** Large merges of all topics happen one after the other. */
+  readonly turns: Semaphore;
   readonly clock: Clock;
 }
 
@@ -82,6 +86,11 @@ export class MergedTopic implements SourceSink {
   /** The side that each flag is of; undefined without a provider, and while only the FeatureFlag's own are served. */
   get provenance(): ReadonlyMap<string, Side> | undefined {
     return this.#merged?.provenance;
+  }
+
+  /** What the merge has made of the sides beyond taking flags, as sentences. */
+  get remarks(): readonly string[] {
+    return this.#merged?.remarks ?? [];
   }
 
   get history(): readonly PastVersion[] | undefined {
@@ -224,14 +233,18 @@ export class MergedTopic implements SourceSink {
 
   /** What either side says meanwhile is merged after it. Never rejects. */
   async #mergeInSlices(local: DocumentReport, sides: Sides, noticedMs: number): Promise<void> {
-    const { language, sink, prepare } = this.#options;
+    const { language, sink, prepare, turns } = this.#options;
     const merging: UnderWay = { ending: new AbortController() };
     const { signal } = merging.ending;
     this.#merging = merging;
     try {
-      const merged = await runInSlices(language.merging(sides));
-      if (!isAborted(signal)) await prepare?.(merged.document);
-      if (isAborted(signal)) return;
+      const merged = await turns.run(async () => {
+        if (isAborted(signal)) return undefined;
+        const done = await runInSlices(language.merging(sides));
+        if (!isAborted(signal)) await prepare?.(done.document);
+        return done;
+      });
+      if (isAborted(signal) || merged === undefined) return;
       const newest = this.#local;
       const version = newest?.document === sides.local ? newest.version : local.version;
       this.#report({ ...local, version }, merged, noticedMs);
@@ -248,7 +261,9 @@ export class MergedTopic implements SourceSink {
     const { sink } = this.#options;
     const document = merged?.document ?? local.document;
     sink.report({ ...local, document, version: { ...local.version, noticedMs } });
+    const before = this.remarks.join();
     this.#merged = merged;
+    if (this.remarks.join() !== before) this.#options.onRemarks?.(this.remarks);
     this.#isTold = true;
     if (this.#staleReason !== undefined) sink.report({ kind: "stale", reason: this.#staleReason });
   }

@@ -1,4 +1,4 @@
-import { failureOf, type RemoteFailure, type RemoteKind } from "@bunting/remote";
+import { failureOf, type RemoteFailure, type RemoteFlags, type RemoteKind } from "@bunting/remote";
 import type { RemoteFlagProvider } from "@bunting/featureflags/resources";
 import type { FlagDocument, TopicKey } from "@bunting/protocol";
 import { aborted, isAborted, sleep, type Clock } from "@bunting/runtime";
@@ -38,6 +38,7 @@ export class RemoteFetch {
   readonly #namespace: string;
   #state: RemoteState = { kind: "starting" };
   #document: FlagDocument | undefined;
+  #leftOut: string | undefined;
   #startedMs = 0;
   #answeredMs: number | undefined;
   #lastVersion = 0;
@@ -53,6 +54,11 @@ export class RemoteFetch {
 
   get state(): RemoteState {
     return this.#state;
+  }
+
+  /** What the last document is served without, as a sentence; undefined if there is nothing. */
+  get leftOut(): string | undefined {
+    return this.#leftOut;
   }
 
   /** When the remote has answered last, in ms of the monotonic clock. */
@@ -87,8 +93,8 @@ export class RemoteFetch {
     const reading = {
       provider,
       ...values,
-      onDocument: (document: FlagDocument) => {
-        if (!round.aborted) this.#answered(document);
+      onFlags: (flags: RemoteFlags) => {
+        if (!round.aborted) this.#answered(flags);
       },
       onFailure: (failure: RemoteFailure) => {
         if (!round.aborted) this.#moved({ kind: "failed", failure });
@@ -132,8 +138,9 @@ export class RemoteFetch {
     return undefined;
   }
 
-  #answered(document: FlagDocument): void {
+  #answered(flags: RemoteFlags): void {
     const { sink, clock } = this.#options;
+    const { document } = flags;
     this.#cancelEmpty();
     if (Object.keys(document.flags).length === 0 && !this.#provider.allowEmpty) {
       const before = Object.keys(this.#document?.flags ?? sink.flags?.() ?? {}).length;
@@ -144,14 +151,14 @@ export class RemoteFetch {
       }
       const waitMs = this.#startedMs + copiesMs - clock.monotonicMs();
       if (this.#document === undefined && waitMs > 0) {
-        this.#cancelEmpty = clock.after(waitMs, () => this.#answered(document));
+        this.#cancelEmpty = clock.after(waitMs, () => this.#answered(flags));
         return;
       }
     }
-    this.#take(document);
+    this.#take(flags);
   }
 
-  #take(document: FlagDocument): void {
+  #take({ document, leftOut }: RemoteFlags): void {
     const { sink, clock } = this.#options;
     if (document !== this.#document)
       try {
@@ -170,6 +177,7 @@ export class RemoteFetch {
         return;
       }
     this.#document = document;
+    this.#leftOut = leftOut;
     this.#awaitAnswer();
     this.#answeredMs = clock.monotonicMs();
     this.#moved({ kind: "answered" });

@@ -302,6 +302,28 @@ describe("RemoteSource", () => {
     });
   });
 
+  it("says what it serves otherwise than the sides say, once in its log, and no more when that is over", async () => {
+    const evaluators = (side: number) => ({ $evaluators: { vip: { "==": [{ var: "x" }, side] } } });
+    const rule = { targeting: { if: [{ $ref: "vip" }, "on", "off"] } };
+    const leftOut = `what the remote sent can't be served as a flag, and is left out: "bad"`;
+    remotes.says.set(uri, { flags: { far: rule }, ...evaluators(2) });
+    remotes.leftOut.set(uri, leftOut);
+    cluster.publish({ flags: { own: rule }, ...evaluators(1) }, providerOf());
+    const replica = start();
+    replica.watch();
+    await pass(5_000);
+    const remarks = replica.source.remoteOf(topic)?.remarks ?? [];
+    expect(remarks).to.have.length(2);
+    expect(remarks[0]).to.equal(leftOut);
+    expect(remarks[1]).to.match(/^the evaluator "vip" of the remote is served as "vip-[0-9a-f]{8}"/);
+    const lines = (text: string): number => replica.lines.filter((line) => line.includes(text)).length;
+    expect([lines("flags of a remote are left out"), lines("have other names")]).to.deep.equal([1, 1]);
+    remotes.says.set(uri, { flags: { far: rule }, ...evaluators(1) });
+    remotes.leftOut.clear();
+    await pass(5_000);
+    expect(replica.source.remoteOf(topic)?.remarks).to.deep.equal([]);
+  });
+
   it("goes on after a defect in reading a remote, which it tells as a failure", async () => {
     cluster.publish(local(1), providerOf());
     const { says } = remotes;

@@ -1,5 +1,5 @@
 import type { FlagDocument, Readers, TopicKey } from "@bunting/protocol";
-import type { Context } from "@bunting/runtime";
+import { cut, RateLimitedLog, Semaphore, type Context } from "@bunting/runtime";
 import type { FlagSource, RemoteReport, SourceFlags, SourceListName, SourceSink } from "../flag-source.js";
 import type { FetchingSource } from "./fetching-source.js";
 import { MergedTopic } from "./merged-topic.js";
@@ -14,7 +14,7 @@ export interface RemoteSourceOptions {
   readonly language: Pick<RemoteLanguage, "parse" | "merging">;
   /** Does most of the work of reporting a large document beforehand, in slices of the event loop. */
   readonly prepare?: ((document: FlagDocument) => Promise<void>) | undefined;
-  readonly context: Pick<Context<Pick<RemoteMetrics, "remoteCounts">>, "clock" | "metrics">;
+  readonly context: Pick<Context<Pick<RemoteMetrics, "remoteCounts">>, "clock" | "logger" | "metrics">;
 }
 
 /** Another source, whose FeatureFlags are served with what their remote flag providers say. */
@@ -23,10 +23,13 @@ export class RemoteSource implements FlagSource {
   readonly #options: RemoteSourceOptions;
   readonly #source: FlagSource;
   readonly #topics = new Map<TopicKey, MergedTopic>();
+  readonly #remarks: RateLimitedLog;
+  readonly #turns = new Semaphore(1);
 
   constructor(options: RemoteSourceOptions) {
     this.#options = options;
     this.#source = options.source;
+    this.#remarks = new RateLimitedLog(options.context.logger, options.context.clock);
     options.context.metrics.remoteCounts(() => this.#counts());
   }
 
@@ -49,13 +52,20 @@ export class RemoteSource implements FlagSource {
   watch(topic: TopicKey, sink: SourceSink, signal: AbortSignal, peer?: unknown): void {
     if (signal.aborted) return;
     const { language, prepare, context } = this.#options;
+    const onRemarks = (remarks: readonly string[]): void => {
+      if (remarks.length === 0) return;
+      const fields = { topic, remarks: cut(remarks.join("; ")) };
+      this.#remarks.info("merged", fields, "evaluators of a FeatureFlag or its remote have other names", 10);
+    };
     const merged = new MergedTopic({
+      onRemarks,
       topic,
       sink,
       peer,
       source: this.#source,
       language,
       prepare,
+      turns: this.#turns,
       clock: context.clock,
     });
     this.#topics.set(topic, merged);
@@ -96,6 +106,7 @@ export class RemoteSource implements FlagSource {
       reason: told?.reason,
       message: told?.message,
       sinceMs: fetched?.sinceMs,
+      remarks: [...(fetched?.leftOut === undefined ? [] : [fetched.leftOut]), ...merged.remarks],
       provenance,
     };
   }

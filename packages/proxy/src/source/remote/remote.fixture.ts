@@ -43,6 +43,8 @@ export function providerOf(fields: Partial<Record<keyof RemoteFlagProvider, unkn
 export class ScriptedRemotes implements RemoteKind {
   readonly says = new Map<string, FlagDocument | RemoteFailure | "silence">();
   readonly asked = new Map<string, number>();
+  /** What each says besides that can't be served. */
+  readonly leftOut = new Map<string, string>();
   /** What is presented to it; the last one only. */
   readonly presented = new Map<string, string | undefined>();
   readonly #clock: Clock;
@@ -57,9 +59,10 @@ export class ScriptedRemotes implements RemoteKind {
       this.asked.set(uri, (this.asked.get(uri) ?? 0) + 1);
       this.presented.set(uri, reading.credential);
       const said = this.says.get(uri) ?? "silence";
+      const leftOut = this.leftOut.get(uri);
       if (said !== "silence") {
         if ("reason" in said) reading.onFailure(said);
-        else reading.onDocument(said);
+        else reading.onFlags(leftOut === undefined ? { document: said } : { document: said, leftOut });
       }
       await sleep(intervalMs, signal, this.#clock);
     }
@@ -189,7 +192,7 @@ export class RemoteReplica {
       source,
       remotes: fetching,
       language,
-      context: { clock, metrics: { remoteCounts: (read) => (this.counts = read) } },
+      context: { clock, logger, metrics: { remoteCounts: (read) => (this.counts = read) } },
     });
     this.#running = this.source.run(this.#stopping.signal);
   }
