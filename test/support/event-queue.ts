@@ -6,6 +6,10 @@ import { setTimeout as delay } from "node:timers/promises";
  */
 export const patienceMs = 30_000;
 
+/** Between two looks of `eventually`, and between two of those that are requests, after a second. */
+const lookMs = 5;
+const slowestLookMs = 100;
+
 /**
  * Queues events, to be awaited one by one. That none comes is shown by a later event that is the next one: to wait for a while and look shows
  * nothing on a slow machine.
@@ -55,15 +59,22 @@ export class EventQueue<T> {
   }
 }
 
-/** Waits until a condition holds, looking every few milliseconds; fails with `what` if it does not. */
+/**
+ * Waits until a condition holds; fails with `what` if it does not. It looks every few milliseconds. Where a look is asynchronous, it is mostly a request
+ * that the process under test computes for: then it looks less often the longer it has waited.
+ */
 export async function eventually(
   condition: () => boolean | Promise<boolean>,
   what: string,
   withinMs = patienceMs,
 ): Promise<void> {
-  const deadline = Date.now() + withinMs;
-  while (!(await condition())) {
-    if (Date.now() > deadline) throw new Error(`${what}: not within ${withinMs} ms`);
-    await delay(5);
+  const sinceMs = Date.now();
+  for (;;) {
+    const holds = condition();
+    if (await holds) return;
+    const waitedMs = Date.now() - sinceMs;
+    if (waitedMs > withinMs) throw new Error(`${what}: not within ${withinMs} ms`);
+    const isRequest = typeof holds !== "boolean";
+    await delay(isRequest ? Math.min(Math.max(lookMs, waitedMs / 10), slowestLookMs) : lookMs);
   }
 }
