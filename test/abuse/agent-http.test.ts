@@ -13,6 +13,9 @@ const endedByHeaders = 'bunting_agent_api_connections_ended_total{reason="header
 const bulkAnswers =
   'http_server_request_duration_seconds_count{http_request_method="POST",http_response_status_code="200",http_route="/ofrep/v1/evaluate/{path:flags\\\\/|flags}",service_name="flagd",url_scheme="http"}';
 
+/** Connections that send nothing: far more than are held. */
+const silent = scaled(10_000, 4_000);
+
 interface Endpoint {
   readonly port: AgentPort;
   readonly path: string;
@@ -130,11 +133,12 @@ describe("an agent whose peers abuse HTTP", () => {
   });
 
   for (const port of scaled(["evaluation", "management"] as const, ["evaluation"] as const))
-    it(`survives ten thousand connections to the port of ${port} that say nothing, all within the time that they have`, async () => {
-      for (let opened = 0; opened < 10_000; opened += 500)
+    it(`survives ${silent} connections to the port of ${port} that say nothing, all within the time that they have`, async () => {
+      for (let opened = 0; opened < silent; opened += 500)
         await Promise.all(Array.from({ length: 500 }, () => agent.connect(port, "127.0.0.2")));
-      // It would hold all of them for the time that they have, which is more than its heap has room for on Node 24.
-      expect(await agent.metric(endedByMemory)).to.be.above(5_000);
+      // It would hold all of them for the time that they have: its heap has no room for ten thousand on Node 24.
+      const mostAreEnded = async (): Promise<boolean> => (await agent.metric(endedByMemory)) > silent / 2;
+      await eventually(mostAreEnded, "the end of most");
       await agent.isWell();
     }).timeout(240_000);
 
