@@ -41,6 +41,8 @@ export const nightFiles: Readonly<Record<string, readonly string[]>> = {
     "test/abuse/peer-memory.test.ts",
   ],
   "test/abuse/tls-memory.test.ts": ["packages/server/src/tls/tls-termination.test.ts"],
+  // What it tests is the API server of tests: others have it killed, wiped, set back and started with other flags, too.
+  "test/cluster/cluster.test.ts": ["test/cluster/flag-life.test.ts", "test/cluster/watch-recovery.test.ts"],
   "test/cluster/operator-memory.test.ts": ["test/cluster/operator-tenant.test.ts"],
   "test/cluster/replicas.test.ts": ["test/integration/proxy-replicas.test.ts"],
   "test/cluster/watch.model.test.ts": [
