@@ -29,7 +29,7 @@ export function agentsOfAddresses(
 ): AgentsOfAddresses {
   const found = new Map(addresses.map((address) => [address, { address, subscriptions: 0, current: 0 }]));
   for (const topic of topics)
-    for (const subscription of topic.subscriptions) {
+    for (const subscription of subscriptionsOf(topic)) {
       const of = found.get(subscription.subscriber.connection?.remoteAddress ?? "");
       if (of === undefined) continue;
       of.subscriptions++;
@@ -38,15 +38,22 @@ export function agentsOfAddresses(
   return { addresses: [...found.values()] };
 }
 
+/** Also of those that try a newer version, and are served that. */
+function* subscriptionsOf({ subscriptions, trial }: Topic): Generator<Subscription> {
+  yield* subscriptions;
+  if (trial !== undefined) yield* trial.subscriptions;
+}
+
 /**
  * By its acks; where its protocol has none, what was written counts as received. An edit that is just being sent is no reason to call an agent behind that
  * has acknowledged the version before.
  */
 function hasWhatIsServed(
-  { newest, state, view }: Topic,
-  { due, subscriber: { lastDigest } }: Subscription,
+  { state }: Topic,
+  { view, due, subscriber: { lastDigest } }: Subscription,
   nowMs: number,
 ): boolean {
+  const newest = view.snapshot;
   if (newest === undefined) return standing(state).kind !== "starting";
   if (lastDigest === undefined || view.tombstone !== undefined) return due === undefined;
   return lastDigest === newest.digest || (lastDigest !== "" && nowMs - newest.publishedMs < lateAfterMs);

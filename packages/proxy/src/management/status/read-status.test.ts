@@ -168,6 +168,23 @@ describe("readStatus", () => {
     expect(of("10.0.0.1"), "there is nothing to have").to.deep.equal([2, 2]);
   });
 
+  it("tells the operator of an address from which a version is tried, too", () => {
+    const { source, parts, subscribe } = useStatus();
+    const key = "demo/a" as TopicKey;
+    const document = version(2);
+    const digest = atOnce(digestingDocument(document));
+    const agent = { lastDigest: "", bucket: 7, move: () => undefined };
+    const trial = { document, digest, reach: 100, generation: 8 };
+    subscribe(key);
+    source.publish(key, version(1), { uid: "u", generation: 7, trial });
+    subscribe(key, "10.0.0.2", agent);
+    const of = (): unknown => agentsOfAddresses(parts.topics(), ["10.0.0.2"], timesOf(parts)).addresses[0];
+    const told = { address: "10.0.0.2", subscriptions: 1 };
+    expect(of()).to.deep.equal({ ...told, current: 0 });
+    agent.lastDigest = digest;
+    expect(of()).to.deep.equal({ ...told, current: 1 });
+  });
+
   it("counts for the operator who has a version that others are not to have yet, in place of what is served to all", () => {
     const { source, parts, subscribe } = useStatus();
     const key = "demo/a" as TopicKey;
