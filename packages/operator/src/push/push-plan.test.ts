@@ -1,5 +1,6 @@
 import { expect } from "chai";
 import { nextPush, type PushInputs, type PushVerdict } from "./push-plan.js";
+import { pushSentence } from "./push-sentence.js";
 import { digest, evidence, inputs, record, told, wholeDigest } from "./push.fixture.js";
 
 const settings = inputs().settings;
@@ -250,6 +251,17 @@ describe("the next step of a rollout", () => {
     const liar = told({ agents: most, wave: most, current: most, refusals: most });
     const { record: next } = nextPush(inputs({ evidence: evidence(liar, liar), resumed: "now" }));
     expect(next).to.include({ agents: most, forgiven: most });
+  });
+
+  it("says what it waits for", () => {
+    const sentence = (proxies: PushInputs["evidence"]): string => {
+      const verdict = nextPush(inputs({ evidence: proxies }));
+      return pushSentence(verdict, proxies, 3);
+    };
+    expect(sentence(evidence(told({ current: 1 })))).to.contain("not all of its agents say that they have it");
+    expect(sentence(evidence(told({ wave: 0, current: 0 })))).to.contain("bunting rollout resume");
+    expect(sentence(undefined)).to.contain("a proxy does not say");
+    expect(sentence(evidence(told()))).to.equal("The version new is in wave 1 of 3, whose agents try it.");
   });
 
   it("looks again soon while it goes on, and not at all while somebody has to do something", () => {

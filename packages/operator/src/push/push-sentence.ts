@@ -40,6 +40,7 @@ const untried = ": no agent asks for it that could try it; if that stays so, it 
 /** What keeps a rollout from going on, and would not pass by itself for sure. */
 const waits: Partial<Record<PushReason, string>> = {
   unknown: ": not every proxy goes by that yet; one that is older than the operator never does",
+  behind: ": not all of its agents say that they have it, and it waits for each",
   away: ": agents that were to try it have gone; to do without them, use bunting rollout resume",
   silent: ": a proxy does not say which agents it has",
 };
