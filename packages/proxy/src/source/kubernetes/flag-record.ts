@@ -52,7 +52,7 @@ export class FlagRecord implements WatchRequest {
   #isStale = false;
   /** The version that was reported last; undefined after its deletion was. */
   #reported: ReportedVersion | undefined;
-  /** Undefined until the FeatureFlag has `spec.rollout`. */
+  /** Undefined unless the FeatureFlag has `spec.rollout`. */
   #stages: StagedFlagsReader | undefined;
   #lastReadMs: number | undefined;
   readonly #awaiting = new Set<{ readonly sinceMs: number; readonly done: () => void }>();
@@ -171,7 +171,7 @@ export class FlagRecord implements WatchRequest {
       ...(uid === undefined ? {} : { uid }),
       ...(generation === undefined ? {} : { generation }),
     };
-    if (hasRollout(object)) this.#stages ??= new StagedFlagsReader();
+    this.#stages = hasRollout(object) ? (this.#stages ?? new StagedFlagsReader()) : undefined;
     // Of a rollout, the status says which document is served.
     if (isSameSpec && this.#reported !== undefined && this.#stages === undefined) {
       const { isRefused } = this.#reported;

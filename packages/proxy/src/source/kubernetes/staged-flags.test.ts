@@ -87,6 +87,11 @@ describe("a FeatureFlag with spec.rollout", () => {
     expect(await told("2")).to.deep.equal([textOf(1), 1, 100, textOf(2)]);
     put(2, { rollout: "none" });
     expect(await told("3")).to.deep.equal([textOf(2), 2]);
+    put(2, { rollout: "none", annotations: { note: "x" } });
+    expect(await told("4")).to.deep.equal([textOf(2), 2]);
+    expect(flag.sink.sameDocuments, "its flags are not read again for what does not change them").to.equal(1);
+    put(3, { status: statusOf(2, 3, 100) });
+    expect(await told("5"), "once it is back").to.deep.equal([textOf(2), 2, 100, textOf(3)]);
   });
 
   it("is tried by nobody any more once somebody has given the version up", async () => {

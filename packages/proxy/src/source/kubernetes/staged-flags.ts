@@ -21,7 +21,7 @@ export interface StagedFlags {
 }
 
 /** A FeatureFlag with `spec.rollout`; `unpaced` if nobody has written in its status which version is whole. */
-export type Staging = StagedFlags | "unpaced" | undefined;
+export type Staging = StagedFlags | "unpaced";
 
 /** True if a new version of the FeatureFlag is pushed progressively. It is all that others cost. */
 export function hasRollout(object: KubeObject): boolean {
@@ -36,11 +36,6 @@ export class StagedFlagsReader {
   #whole: FlagDocument | undefined;
 
   of(object: KubeObject): Staging {
-    if (!hasRollout(object)) {
-      this.#read = "";
-      this.#whole = undefined;
-      return undefined;
-    }
     const { status, metadata } = object as KubeObject & { readonly status?: { readonly rollout?: unknown } };
     const rollout = readFlagRolloutStatus(status?.rollout);
     const whole = rollout === undefined ? undefined : this.#decode(rollout.whole);
