@@ -1,3 +1,3 @@
-export type { FileEvent, FileListener } from "./watch/file-event.js";
+export type { FileEvent } from "./watch/file-event.js";
 export { isNotFound } from "./watch/file-stamp.js";
-export { watchedFile, WatchedDirectory, type WatchedDirectoryOptions } from "./watch/watched-directory.js";
+export { watchedFile, WatchedDirectory } from "./watch/watched-directory.js";

@@ -25,7 +25,6 @@ export {
   type GrpcHeaderRules,
   type HeaderFields,
   type PeerCertificate,
-  type ResetCode,
   type StreamReceiver,
   type TransportHandler,
   type TransportLimits,

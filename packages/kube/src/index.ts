@@ -8,28 +8,21 @@ export { isInCluster } from "./config/in-cluster.js";
 export { kubeconfigConfig } from "./config/kubeconfig.js";
 export type { ClusterConfig } from "./config/cluster-config.js";
 export { loadClusterConfig } from "./config/load-cluster-config.js";
-export { Discovery, type DiscoveryOptions } from "./discovery/discovery.js";
-export {
-  EventRecorder,
-  type EventDetails,
-  type EventRecorderOptions,
-  type ObjectReference,
-} from "./events/event-recorder.js";
+export { Discovery } from "./discovery/discovery.js";
+export { EventRecorder, type EventDetails, type ObjectReference } from "./events/event-recorder.js";
 export {
   ClusterWatches,
-  type ClusterWatchesOptions,
-  type OnlyNamespaces,
   type RunningInformer,
   type RunningReads,
   type RunningWatch,
   type WatchOptions,
 } from "./informer/cluster-watches.js";
-export { Informer, type InformerHandler, type InformerOptions } from "./informer/informer.js";
+export { Informer, type InformerOptions } from "./informer/informer.js";
 export { formatLabelSelector, type LabelSelector } from "./informer/label-selector.js";
-export { ObjectTracker, type AbsenceVerdict, type OfferVerdict } from "./informer/object-tracker.js";
-export { isKeyIn, keyOf, ObjectStore, type IndexFunction } from "./informer/object-store.js";
-export { KubeError, type StatusCause } from "./kube-error.js";
-export { LeaderElection, type LeaderElectionOptions } from "./leader/leader-election.js";
+export { ObjectTracker } from "./informer/object-tracker.js";
+export { isKeyIn, keyOf, ObjectStore } from "./informer/object-store.js";
+export { KubeError } from "./kube-error.js";
+export { LeaderElection } from "./leader/leader-election.js";
 export { setCondition, type Condition } from "./objects/conditions.js";
 export {
   releaseFields,
@@ -42,7 +35,6 @@ export { controllerOf, type OwnerReference } from "./objects/owner-reference.js"
 export { forwardPort, type PodPort } from "./port-forward/forward-port.js";
 export { confirmAfterMs } from "./reflector/confirm-after.js";
 export { Epochs, type Epoch } from "./reflector/epochs.js";
-export { ObjectOrder } from "./reflector/object-order.js";
 export type { WatchRequest } from "./reflector/watch-admission.js";
 export type { ConsistentRead, ReflectorHandler, ReflectorMetrics } from "./reflector/reflector-handler.js";
 export type { Reflector } from "./reflector/reflector.js";
@@ -57,10 +49,7 @@ export {
   type ApplyOptions,
   type ObjectList,
   type ObjectScope,
-  type PatchType,
   type RawRequest,
-  type WriteOptions,
 } from "./rest/rest-client.js";
 export { Http2Transport } from "./transport/http2-transport.js";
 export type { TransportTiming } from "./transport/transport-options.js";
-export type { WatchPriority } from "./watch-priority.js";

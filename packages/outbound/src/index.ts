@@ -1,11 +1,5 @@
-export { AddressGuard, type AddressGuardOptions } from "./address-guard.js";
+export { AddressGuard } from "./address-guard.js";
 export { calledHost, parseAllowedHost, type AllowedHost } from "./allowed-host.js";
 export { parseNetwork, type Network } from "./network.js";
 export { isNestedDeeper } from "./json-depth.js";
-export {
-  OutboundClient,
-  type OutboundAnswer,
-  type OutboundLimits,
-  type OutboundOptions,
-  type OutboundRequest,
-} from "./outbound-request.js";
+export { OutboundClient, type OutboundAnswer } from "./outbound-request.js";

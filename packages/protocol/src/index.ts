@@ -17,7 +17,6 @@ export {
   withRefusedFlags,
   type DocumentWarning,
   type FlagDocument,
-  type NormalisedDocument,
   type WrittenDocument,
   type RefusedFlag,
 } from "./flag-document.js";
@@ -36,13 +35,7 @@ export {
 export { ProtocolError } from "./protocol-error.js";
 export { quoted } from "./quoted.js";
 export { ReplicaDocument, type DocumentDelta } from "./replica-document.js";
-export {
-  parseReaders,
-  readersAnnotation,
-  readersOfMetadata,
-  type ParsedReaders,
-  type Readers,
-} from "./readers.js";
+export { parseReaders, readersAnnotation, readersOfMetadata, type Readers } from "./readers.js";
 export {
   isFileTopicName,
   isNamespaceName,

@@ -4,7 +4,7 @@ export { GrpcServer } from "./call/grpc-server.js";
 export { parseGrpcTimeout } from "./call/grpc-timeout.js";
 export { varintBytes, writeVarint } from "./call/varint.js";
 export { maxUnfoldedBytes } from "./call/message-decompression.js";
-export { messageCodec, type GeneratedMessage } from "./call/message-codec.js";
+export { messageCodec } from "./call/message-codec.js";
 export {
   bidiStreaming,
   serverStreaming,

@@ -1,4 +1,4 @@
 /** Messages of gRPC in their frames, for programs that need no server. */
-export { frameMessage, framePrefixBytes } from "./call/framing.js";
+export { frameMessage } from "./call/framing.js";
 export { MessageDeframer } from "./call/message-deframer.js";
 export { statusCode } from "@bunting/http2/status";

@@ -3,35 +3,18 @@ export { CodedError } from "./coded-error.js";
 export { cut, cutToBytes } from "./cut.js";
 export { errorCode } from "./error-code.js";
 export { completeOptions } from "./options/complete-options.js";
-export { kubeconfigOptions, serviceAccountOption } from "./options/kubeconfig-options.js";
-export { serviceOptions } from "./options/service-options.js";
+export { kubeconfigOptions } from "./options/kubeconfig-options.js";
 export {
   flagName,
   option,
   optionGroup,
-  publicOptions,
   type OptionSpec,
   type OptionsOf,
   type OptionTable,
 } from "./options/option.js";
-export { readOptions } from "./options/read-options.js";
 export { renderHelp } from "./options/render-help.js";
-export { renderOptionsReference } from "./options/render-reference.js";
 export { nearestWord } from "./options/nearest-word.js";
 export { suggestFlag } from "./options/suggest-flag.js";
-export {
-  byteSize,
-  byteSizeOrAuto,
-  choice,
-  duration,
-  integer,
-  list,
-  mapping,
-  port,
-  text,
-  toggle,
-  type ValueType,
-} from "./options/value-types.js";
+export { byteSizeOrAuto, choice, duration, integer, list, mapping, text, toggle } from "./options/value-types.js";
 export { processSignals } from "./process-signals.js";
 export { quoted } from "./quoted.js";
-export { RuntimeError } from "./runtime-error.js";

@@ -8,7 +8,7 @@ export {
   type HttpExchangeOptions,
   type HttpRequestRecord,
 } from "./exchange/http-exchange.js";
-export { LongRequestQueue, longRequestBytes, turnsBetween } from "./exchange/long-request-queue.js";
+export { LongRequestQueue, longRequestBytes } from "./exchange/long-request-queue.js";
 export { readBody } from "./exchange/request-body.js";
 export { PeerMemory } from "./limits/peer-memory.js";
 export { defaultPeerMemoryBytes } from "./limits/peer-memory-budget.js";
@@ -38,7 +38,6 @@ export {
   type GrpcHeaderRules,
   type HeaderFields,
   type PeerAccount,
-  type PeerCertificate,
   type TransportHandler,
 } from "@bunting/http2";
 export { refusals, type RefusalReason } from "@bunting/http2/status";

@@ -11,6 +11,6 @@ export {
   type Validators,
 } from "./http/fetch-document.js";
 export { HttpClient, type ConnectionGuard } from "./http/http-client.js";
-export { HttpFailure, type HttpFailureCode } from "./http/http-failure.js";
+export { HttpFailure } from "./http/http-failure.js";
 export { nextPollMs } from "./http/poll-schedule.js";
 export { unpacked } from "./http/unpacked.js";

@@ -1,10 +1,10 @@
-export { callSync, type SendMessage, type SyncCall } from "./call-sync.js";
+export { callSync, type SyncCall } from "./call-sync.js";
 export { connectionAdvice } from "./connection-advice.js";
-export { callSyncFlags, type SyncFlagsCall } from "./flagd-call.js";
-export { grpcTls, type TlsFileNames, type TlsFiles } from "./grpc-tls.js";
+export { callSyncFlags } from "./flagd-call.js";
+export { grpcTls } from "./grpc-tls.js";
 export { MessageBuffer } from "./message-buffer.js";
 export { OutgoingMessages } from "./outgoing-messages.js";
-export { runRenewing, type RenewalOptions, type StreamTurn } from "./renew-stream.js";
+export { runRenewing, type StreamTurn } from "./renew-stream.js";
 export { SentSecrets } from "./sent-secrets.js";
 export {
   callEnd,
