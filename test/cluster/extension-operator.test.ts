@@ -1,3 +1,6 @@
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { json } from "node:stream/consumers";
 import { expect } from "chai";
 import { eventually } from "../support/event-queue.js";
 import { ExtensionProcess } from "../support/extension-process.js";
@@ -25,11 +28,25 @@ describe("the recipes of examples/extensions, asked by an operator", function ()
   let home: OperatorHome;
   let operator: OperatorProcess;
   const processes: ExtensionProcess[] = [];
+  /** A hook as FiaaS has them: it answers with the whole object, or with 404. */
+  let fiaas: Server;
 
   before(async () => {
+    fiaas = createServer((request, response) => {
+      void json(request).then((body) => {
+        const { object } = body as { readonly object: Annotated };
+        const { metadata } = object;
+        if (request.url !== "/fiaas/deploy/Service") return void response.writeHead(404).end();
+        const annotations = { ...metadata.annotations, "example.com/by": "fiaas" };
+        response.end(JSON.stringify({ ...object, metadata: { ...metadata, annotations } }));
+      });
+    });
+    await new Promise<void>((resolve) => fiaas.listen(0, "127.0.0.1", resolve));
+    const { port } = fiaas.address() as AddressInfo;
     for (const name of recipeNames) {
       const { program, env } = readRecipe(name);
-      processes.push(await ExtensionProcess.start(program, env));
+      const hook = name === "fiaas" ? { FIAAS_HOOK_URL: `http://127.0.0.1:${port}` } : {};
+      processes.push(await ExtensionProcess.start(program, { ...env, ...hook }));
     }
     const hosts = processes.map(({ url }) => `http://${new URL(url).host}=127.0.0.1`).join(",");
     home = await OperatorHome.create(cluster(), [
@@ -56,6 +73,7 @@ describe("the recipes of examples/extensions, asked by an operator", function ()
     for (const name of recipeNames) await cluster().api.request("DELETE", `${extensions}/${name}`);
     await home.stop();
     await Promise.all(processes.map((each) => each.stop()));
+    fiaas.close();
   });
 
   async function put(kind: string, name: string, spec: object, configurations: object): Promise<void> {
@@ -112,6 +130,8 @@ describe("the recipes of examples/extensions, asked by an operator", function ()
     const deployment = await made("apps/v1", "deployments", "flags");
     expect(deployment.metadata.labels).to.include({ "example.com/cost-centre": "platform" });
     expect(JSON.stringify(deployment)).to.contain('"name":"log-shipper"');
+    const service: Annotated = await cluster().api.get(`/api/v1/namespaces/${home.shop}/services/flags`);
+    expect(service.metadata.annotations).to.include({ "example.com/by": "fiaas" });
   });
 
   it("are healthy, each in its place", async () => {

@@ -158,7 +158,11 @@ describe("deploy/kustomize on a real API server", () => {
     for (const probe of [container?.readinessProbe, container?.livenessProbe])
       expect(probe?.httpGet).to.include({ port: "management", scheme: "HTTPS" });
     expect(secure.map(({ kind }) => kind)).to.include("NetworkPolicy");
-    expect(rulesOf(secure)).to.deep.equal(["featureflags get,list,watch", "tokenreviews create"]);
+    expect(rulesOf(secure)).to.deep.equal([
+      "featureflags get,list,watch",
+      "injections get,list,watch",
+      "tokenreviews create",
+    ]);
     const review = "subjectaccessreviews create";
     const withPages = await render(["components/management-auth"]);
     expect(argsOf(withPages)).to.deep.equal([[...args, "--management-auth=rbac"]]);
@@ -300,6 +304,7 @@ describe("deploy/kustomize on a real API server", () => {
       expect(anyones).not.to.be.empty;
       expect(ours.filter((rule) => !anyones.includes(rule)).sort()).to.deep.equal([
         "featureflags.core.openfeature.dev [] [] [get list watch]",
+        "injections.bunting.dev [] [] [get list watch]",
       ]);
     });
 
