@@ -5,6 +5,7 @@ import { agentIdentityCase } from "./agent-identity.bench.js";
 import { agentMemoryCase } from "./agent-memory.bench.js";
 import { clusterCase } from "./cluster.bench.js";
 import { evaluateCase } from "./evaluate.bench.js";
+import { extensionsCase } from "./extensions.bench.js";
 import { fanOutStormCase } from "./fan-out-storm.bench.js";
 import { fanOutCases } from "./fan-out.bench.js";
 import { operatorCase } from "./operator.bench.js";
@@ -41,6 +42,7 @@ const cases: readonly BenchCase[] = [
   tiersCase,
   clusterCase,
   operatorCase,
+  extensionsCase,
   replicasCase,
   abuseCase,
 ];

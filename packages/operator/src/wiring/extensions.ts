@@ -100,7 +100,10 @@ export function extensionsOf(wiring: OperatorWiring, events: EventRecorder): Ext
     injections: {
       whenSynced: extensions.whenSynced,
       listen: (listener) => {
-        const stops = [extensions.listen(listener), entries.listen(listener)];
+        const stops = [
+          extensions.listen((namespace) => listener(namespace, false)),
+          entries.listen((namespace) => listener(namespace, true)),
+        ];
         return () => stops.forEach((stop) => stop());
       },
       of: extended.of.bind(extended),

@@ -42,8 +42,8 @@ export interface InjectionControllerOptions {
 export interface InjectionExtensions {
   /** Resolves when it is known which there are. */
   readonly whenSynced: Promise<void>;
-  /** Calls back with each namespace whose Injection may have to change, until the returned function is called. */
-  listen(listener: (namespace: string) => void): () => void;
+  /** Calls back with each namespace whose Injection may have to change, until the returned function is called; `hasAnswered` where `of` was asked before. */
+  listen(listener: (namespace: string, hasAnswered: boolean) => void): () => void;
   /** Resolves to undefined while they are asked. */
   of(plain: PlainInjection, signal: AbortSignal): Promise<CompiledInjection | undefined>;
 }
@@ -119,7 +119,11 @@ export class InjectionController implements Runnable {
     const stops = [
       sources.listen((namespace, by) => this.#controller.add(namespace, by)),
       seen.listen((namespace) => this.#controller.add(namespace)),
-      extensions?.listen((namespace) => this.#controller.add(namespace)),
+      extensions?.listen((namespace, hasAnswered) => {
+        // What was compiled a moment ago waits for this: it was in its turn.
+        if (hasAnswered) this.#compiledMs.delete(namespace);
+        this.#controller.add(namespace);
+      }),
     ];
     try {
       await Promise.all([injections.run(signal), this.#work(injections, before, signal)]);
