@@ -6,6 +6,8 @@ import {
   type ConnectedCluster,
   type EventDetails,
 } from "@bunting/kube";
+import type { ProxyAgents } from "@bunting/operator/internal/controllers/agents/proxy-agents.js";
+import type { AddressAgents } from "@bunting/operator/internal/controllers/agents/told-addresses.js";
 import { MissedPods } from "@bunting/operator/internal/controllers/pods/missed-pods.js";
 import { missedPodsMetrics } from "@bunting/operator/internal/controllers/pods/missed-pods-metrics.js";
 import { NotInjectedEvents } from "@bunting/operator/internal/controllers/pods/not-injected-events.js";
@@ -16,6 +18,7 @@ import {
 } from "@bunting/operator/internal/controllers/rollout/rollout-on-change.js";
 import { operatorMetrics } from "@bunting/operator/internal/operator-metrics.js";
 import { fullEntry } from "@bunting/operator/internal/pod/injection-entry.fixture.js";
+import { sourceListDigest } from "@bunting/protocol";
 import { createLogger, systemClock, type Clock, type Runnable } from "@bunting/runtime";
 import { eventually } from "../support/event-queue.js";
 import type { ApiObject } from "./support/api-client.js";
@@ -171,9 +174,31 @@ describe("what the operator does about Pods and workloads, on a real API server"
       return Object.fromEntries(objects.map(({ metadata }) => [metadata.name, metadata.generation ?? 0]));
     }
 
-    async function compile(digests: Readonly<Record<string, string>>): Promise<void> {
+    /** A Pod of a Deployment whose sidecar was told this list. */
+    async function createSidecarPod(workload: string, ip: string, list: string): Promise<void> {
+      const pods = `/api/v1/namespaces/${namespace}/pods`;
+      const name = `${workload}-1f-x`;
+      const owner = { apiVersion: "apps/v1", kind: "ReplicaSet", uid: "4f5e", controller: true };
+      const env = [{ name: "BUNTING_SOURCE_LIST", value: list }];
+      await cluster().api.create(pods, {
+        metadata: {
+          ...{ name, annotations, labels: { app: workload, "pod-template-hash": "1f" } },
+          ownerReferences: [{ ...owner, name: `${workload}-1f` }],
+        },
+        spec: {
+          containers: [app],
+          initContainers: [{ name: "flagd", image: "shop.example/flagd", restartPolicy: "Always", env }],
+          automountServiceAccountToken: false,
+        },
+      });
+      await cluster().api.patch(`${pods}/${name}/status`, {
+        status: { phase: "Running", podIP: ip, podIPs: [{ ip }] },
+      });
+    }
+
+    async function compile(digests: Readonly<Record<string, string>>, more: object = {}): Promise<void> {
       const sources = Object.fromEntries(
-        Object.entries(digests).map(([text, digest]) => [text, { ...fullEntry, digest }]),
+        Object.entries(digests).map(([text, digest]) => [text, { ...fullEntry, digest, ...more }]),
       );
       await cluster().api.apply(`${injections(namespace)}/bunting`, {
         ...{ apiVersion: "bunting.dev/v1alpha1", kind: "Injection" },
@@ -191,10 +216,56 @@ describe("what the operator does about Pods and workloads, on a real API server"
 
     const start = (parts: Partial<RolloutOnChangeOptions> = {}): RolloutOnChange =>
       new RolloutOnChange({
-        ...{ client: connected.client, watches, events, context, ready: Promise.resolve() },
-        restarts: (_namespace, text) => text !== "calm",
+        ...{ client: connected.client, watches, events, proxies: undefined, context },
+        sources: { restarts: (_namespace, text) => text !== "calm", ready: Promise.resolve() },
         ...parts,
       });
+
+    it("restarts what does not follow, where only the FeatureFlags of a source have changed", async () => {
+      const compileList = (origin: string, ...flags: readonly string[]): Promise<void> =>
+        compile({ shop: origin }, { frame: "f1", origin, flags });
+      const addresses = { follows: "10.1.0.1", late: "10.1.0.2", older: "10.1.0.3" };
+      for (const [name, ip] of Object.entries(addresses)) {
+        await createWorkload("Deployment", name, annotations);
+        const value = `${namespace}/shop@${name === "older" ? "f0" : "f1"}:0:0`;
+        await createSidecarPod(name, ip, value);
+      }
+      let isKnown = false;
+      let asked = "";
+      const following = sourceListDigest({
+        namespace,
+        text: "shop",
+        frame: "f1",
+        topics: ["shop/a", "shop/b"],
+      });
+      const readOf: ProxyAgents["readOf"] = (some) => {
+        asked = [...some].sort().join();
+        if (!isKnown) return Promise.resolve({ kind: "unknown" });
+        const of = (address: string): AddressAgents => {
+          const lists = [address === addresses.late ? "of before" : following];
+          return { address, subscriptions: 1, current: 1, lists };
+        };
+        return Promise.resolve({ kind: "told", agents: new Map(some.map((each) => [each, of(each)])) });
+      };
+      await compileList("1", "shop/a");
+      run(start({ proxies: { readOf } }));
+      await eventually(isRolledOut({ shop: "1/f1" }), "it is remembered");
+      await compileList("2", "shop/a", "shop/b");
+      await eventually(() => asked !== "", "a proxy is asked");
+      expect(asked, "of one that can't follow nobody is asked").to.equal("10.1.0.1,10.1.0.2");
+      expect(await rolledOut(), "nobody knows yet").to.deep.equal({ shop: "1/f1" });
+      isKnown = true;
+      await eventually(isRolledOut({ shop: "2/f1" }), "what does not follow is restarted");
+      expect(await generations()).to.deep.equal({ follows: 1, late: 2, older: 2 });
+
+      await stop();
+      abort = new AbortController();
+      await compileList("3", "shop/b", "shop/a");
+      const later: Clock = { ...hurried, now: () => Date.now() + 60_000 };
+      run(start({ context: { ...context, clock: later } }));
+      await eventually(isRolledOut({ shop: "3/f1" }), "the order has changed, and nobody is to be asked");
+      expect(await generations()).to.deep.equal({ follows: 2, late: 3, older: 3 });
+    });
 
     it("restarts nothing twice if it can't write down at once that it has", async () => {
       await createWorkload("Deployment", "web", annotations);

@@ -2,8 +2,11 @@ import { expect } from "chai";
 import type { InjectionEntry, InjectionSpec } from "@bunting/operator/internal/api/injection.js";
 import { startAgent, type AgentProcess } from "../support/agent-process.js";
 import { eventually } from "../support/event-queue.js";
+import { freePort } from "../support/free-port.js";
 import { startProxyInPod, type ProxyProcess } from "../support/proxy-process.js";
+import { TempDirectory } from "../support/temp-directory.js";
 import { OperatorHome } from "./support/operator-home.js";
+import { createProxyPod, mountStatusTokens } from "./support/told-proxy.js";
 import { sharedCluster } from "./support/use-cluster.js";
 
 const on = { state: "ENABLED", variants: { on: true, off: false }, defaultVariant: "on" };
@@ -16,11 +19,14 @@ describe("the list of a FeatureFlagSource", function () {
   let home: OperatorHome;
   let proxy: ProxyProcess;
   let forbidden: ProxyProcess;
+  let mounted: TempDirectory;
   const agents: AgentProcess[] = [];
 
-  const source = (...names: readonly string[]): Promise<unknown> =>
+  const source = (...names: readonly string[]): Promise<unknown> => sourceWith({}, ...names);
+  const sourceWith = (more: object, ...names: readonly string[]): Promise<unknown> =>
     home.put("FeatureFlagSource", "app", {
       sources: names.map((name) => ({ source: name, provider: "flagd-proxy" })),
+      ...more,
     });
   /** What Pods get once the operator has compiled exactly these. */
   const entry = async (...names: readonly string[]): Promise<InjectionEntry> => {
@@ -55,7 +61,11 @@ describe("the list of a FeatureFlagSource", function () {
   }
 
   before(async () => {
-    home = await OperatorHome.create(cluster(), []);
+    mounted = new TempDirectory();
+    const management = await freePort();
+    home = await OperatorHome.create(cluster(), [
+      ...[`--proxy-management-port=${management}`, "--proxy=always", "--rollout-on-change"],
+    ]);
     for (const name of ["first", "second"])
       await cluster().putFeatureFlag(home.shop, name, { flags: { [name]: on } });
     const { namespace } = home.account;
@@ -74,13 +84,19 @@ describe("the list of a FeatureFlagSource", function () {
       roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name },
       subjects: [{ kind: "ServiceAccount", name: reader.name, namespace }],
     });
-    proxy = await startProxyInPod(reader);
+    proxy = await startProxyInPod(reader, [
+      `--management-port=${management}`,
+      `--status-token-file=${mounted.file("tokens")}`,
+    ]);
     await home.start("operator-1").leads(60_000);
+    await createProxyPod(cluster(), namespace);
+    await mountStatusTokens(cluster(), namespace, mounted);
     await source("first");
   });
   after(async () => {
     await Promise.all([...agents, proxy, forbidden].map(({ process }) => process.stop("SIGKILL")));
     await home.stop();
+    mounted.remove();
   });
 
   it("is followed by running sidecars without a restart, and no answer is lost meanwhile", async () => {
@@ -130,6 +146,50 @@ describe("the list of a FeatureFlagSource", function () {
     await source("first", `${refused}/secret`, "second");
     await eventually(async () => (await answer(agent, "second")) === true, "the others are answered", 60_000);
     expect(await answer(agent, "secret")).to.equal(404);
+    await source("first");
+  });
+
+  it("restarts only what does not follow it, where its source asks for restarts", async () => {
+    await sourceWith({ rolloutOnChange: true }, "first");
+    const compiled = await entry("first");
+    const agent = await sidecar(compiled, proxy);
+    const deployments = `/apis/apps/v1/namespaces/${home.shop}/deployments`;
+    const annotations = { "openfeature.dev/enabled": "true", "openfeature.dev/featureflagsource": "app" };
+    const spec = { containers: [{ name: "main", image: "registry.example/main" }] };
+    // The agent of this test is at the address of the one, and nobody at that of the other.
+    for (const [name, ip] of Object.entries({ follows: "127.0.0.1", older: "127.0.0.9" })) {
+      const labels = { app: name };
+      const template = { metadata: { labels, annotations }, spec };
+      await cluster().api.create(deployments, {
+        metadata: { name },
+        spec: { selector: { matchLabels: labels }, template },
+      });
+      const owner = { apiVersion: "apps/v1", kind: "ReplicaSet", uid: "4f5e", controller: true };
+      const pods = `/api/v1/namespaces/${home.shop}/pods`;
+      const metadata = {
+        name: `${name}-1f-x`,
+        annotations,
+        labels: { ...labels, "pod-template-hash": "1f" },
+      };
+      const flagd = { name: "flagd", image: "registry.example/flagd", env: compiled.container?.env };
+      await cluster().api.create(pods, {
+        metadata: { ...metadata, ownerReferences: [{ ...owner, name: `${name}-1f` }] },
+        spec: { containers: [...spec.containers, flagd], automountServiceAccountToken: false },
+      });
+      await cluster().api.patch(`${pods}/${name}-1f-x/status`, {
+        status: { phase: "Running", podIP: ip, podIPs: [{ ip }] },
+      });
+    }
+    const noted = async (): Promise<string> => JSON.stringify((await home.injection())?.metadata ?? {});
+    await eventually(async () => (await noted()).includes("bunting.dev/rolled-out"), "it is noted", 60_000);
+    await sourceWith({ rolloutOnChange: true }, "first", "second");
+    await eventually(async () => (await answer(agent, "second")) === true, "the second is answered", 60_000);
+    const restarts = async (name: string): Promise<boolean> => {
+      const { spec: now } = await cluster().api.get(`${deployments}/${name}`);
+      return JSON.stringify(now).includes("kubectl.kubernetes.io/restartedAt");
+    };
+    await eventually(() => restarts("older"), "what does not follow is restarted", 120_000);
+    expect(await restarts("follows")).to.equal(false);
     await source("first");
   });
 

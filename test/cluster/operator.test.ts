@@ -481,7 +481,8 @@ describe("the operator", function () {
         );
         const { metadata, spec } = injection as unknown as CompiledInjection;
         const noted = metadata.annotations?.["bunting.dev/rolled-out"] ?? "{}";
-        return (JSON.parse(noted) as Record<string, string>)["watched"] === spec.sources["watched"]?.origin;
+        const [origin] = (JSON.parse(noted) as Record<string, string>)["watched"]?.split("/") ?? [];
+        return origin !== undefined && origin === spec.sources["watched"]?.origin;
       }, "what Pods get is noted");
       const originOf = async (): Promise<string | undefined> => {
         const at = `/apis/bunting.dev/v1alpha1/namespaces/${shop}/injections/bunting`;

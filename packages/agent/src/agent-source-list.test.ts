@@ -1,4 +1,4 @@
-import { encodeDocument, type FlagDocument } from "@bunting/protocol";
+import { encodeDocument, sourceListDigest, type FlagDocument } from "@bunting/protocol";
 import { createLogger, readOptions } from "@bunting/runtime";
 import { expect } from "chai";
 import { EventQueue, eventually } from "@bunting/test/support/event-queue.js";
@@ -23,6 +23,8 @@ function documentOf(...keys: readonly string[]): FlagDocument {
 }
 
 const list = "shop/checkout@f1:0:0";
+const digestOf = (topics: readonly string[], frame = "f1"): string =>
+  sourceListDigest({ namespace: "shop", text: "checkout", frame, topics });
 
 /** What a followed list owes applications: no answer is lost while the sources change. */
 describe("an agent that follows the list of its sources", () => {
@@ -90,12 +92,12 @@ describe("an agent that follows the list of its sources", () => {
   async function nextStream(): Promise<{
     readonly stream: SyncStream;
     readonly topic: string;
-    readonly asks: boolean;
+    readonly has: string | undefined;
   }> {
     const stream = await server.nextStream();
     const hello = await stream.next("hello");
     const { topic } = await stream.next("subscribe");
-    return { stream, topic, asks: hello.sources !== undefined };
+    return { stream, topic, has: hello.sources?.digest };
   }
 
   async function nextStreams(count: number): Promise<Map<string, SyncStream>> {
@@ -129,8 +131,8 @@ describe("an agent that follows the list of its sources", () => {
   /** An agent with the FeatureFlag `shop/a`, which is served. */
   async function serving(): Promise<SyncStream> {
     await start(["shop/a"]);
-    const { stream, asks } = await nextStream();
-    expect(asks).to.equal(true);
+    const { stream, has } = await nextStream();
+    expect(has, "it says which list it has").to.equal(digestOf(["shop/a"]));
     await send(stream, "shop/a", documentOf("a", "both"));
     await open();
     return stream;
@@ -202,6 +204,21 @@ describe("an agent that follows the list of its sources", () => {
     const body = await readyz();
     expect(body).to.contain(`PERMISSION_DENIED: ${message}`);
     expect(body.split("PERMISSION_DENIED")).to.have.lengthOf(2);
+  });
+
+  it("says on the streams of each list which one it is", async () => {
+    const first = await serving();
+    tell(first, ["ops/b", "shop/a"]);
+    const said = new Map<string, string | undefined>();
+    for (let index = 0; index < 2; index++) {
+      const { topic, has } = await nextStream();
+      said.set(topic, has);
+    }
+    expect(said.get("ops/b")).to.equal(digestOf(["ops/b", "shop/a"]));
+    expect(said.get("shop/a"), "one stream asks").to.equal(undefined);
+    await stops.pop()?.();
+    await start(["shop/a"], "shop/checkout@f2:0:0");
+    expect((await nextStream()).has).to.equal(digestOf(["shop/a"], "f2"));
   });
 
   it("says that the Pod is older than its source where more has changed, and keeps what it has", async () => {

@@ -113,8 +113,8 @@ const rows: { readonly [Name in keyof AgentOptions]: Row | "read before" | "igno
   sourceList: {
     value: "shop/a@f0:0:0",
     with: { uri: [], sources: listed },
-    reaches: (made) => sources(made).sourceList?.name,
-    as: { namespace: "shop", text: "a" },
+    reaches: (made) => sources(made).sourceList?.list.text,
+    as: "a",
   },
   cacheDir: { value: "/cache", reaches: (made) => made.one("LastKnownGood").given[0].directory },
   staleAfter: { value: 4711, reaches: (made) => made.one("SourceFreshness").given[0].staleAfterMs },

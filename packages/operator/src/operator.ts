@@ -75,7 +75,7 @@ export async function createOperator(
   const counted = countedAgents(wiring, { events });
   const checks = featureFlagChecks(wiring, { events, levelOfNamespace, others: counted.listeners });
   const pods = watchedPods(wiring, { events, injections });
-  const restarts = rollouts(wiring, { events, sources });
+  const restarts = rollouts(wiring, { events, sources, proxies: counted.proxies });
   const upgrades = agentRollouts(wiring, { events, proxies: counted.proxies });
   const inline = inlineFlags(wiring, { events });
   const agents = flagds(wiring, { events, sources, extensions });

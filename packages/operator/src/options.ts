@@ -120,7 +120,7 @@ export const operatorOptionTable = {
       type: toggle,
       default: false,
       describe:
-        "Obeys rolloutOnChange of FeatureFlagSources: workloads are restarted when what their Pods get has changed. The operator has to be permitted to patch the Deployments, StatefulSets and DaemonSets of all namespaces.",
+        "Obeys rolloutOnChange of FeatureFlagSources: workloads are restarted when what their Pods get has changed, but for FeatureFlags that their sidecars follow. The operator has to be permitted to patch the Deployments, StatefulSets and DaemonSets of all namespaces.",
     }),
     agentRollouts: option({
       type: toggle,

@@ -47,6 +47,7 @@ export {
   topicKey,
   type TopicKey,
 } from "./topic-selector.js";
+export { sourceListDigest, type CompiledSourceList } from "./source-list-digest.js";
 export { fileDescriptorSetBase64 } from "./gen/descriptors.js";
 export * as buntingSyncV1 from "./gen/bunting/sync/v1/sync.js";
 export * as syncV1 from "./gen/flagd/sync/v1/sync.js";

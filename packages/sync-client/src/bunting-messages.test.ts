@@ -43,7 +43,7 @@ describe("the hand-written codec of bunting.sync.v1", () => {
         expect(read(encodeHello(names)).hello).to.deep.equal({ ...names, ...hello });
         const more = {
           ...{ isProxy: true, readsFreshness: true, instance: other, readsTrials: true },
-          sources: { namespace: other, text: topic },
+          sources: { namespace: other, text: topic, digest: other },
         };
         expect(read(encodeHello({ ...names, ...more })).hello).to.deep.equal({ ...names, ...more });
         const subscribe = read(encodeSubscribe(topic, held && decodeVersion(encodeVersion(held)))).subscribe;

@@ -110,6 +110,8 @@ export interface SourceList {
   readonly namespace: string;
   /** Of the annotation by which the Pod names the FeatureFlagSources. */
   readonly text: string;
+  /** Of the list that the agent has, as `sourceListDigest` makes it. */
+  readonly digest: string;
 }
 
 /** Sent to agents that ask for it in `hello`. */

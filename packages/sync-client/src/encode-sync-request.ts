@@ -32,8 +32,9 @@ export function encodeHello(hello: {
   if (hello.instance !== undefined) writer.tag(5, len).string(hello.instance);
   if (hello.readsTrials === true) writer.tag(6, WireType.Varint).bool(true);
   if (hello.sources !== undefined) {
-    const { namespace, text } = hello.sources;
-    writer.tag(7, len).fork().tag(1, len).string(namespace).tag(2, len).string(text).join();
+    const { namespace, text, digest } = hello.sources;
+    writer.tag(7, len).fork().tag(1, len).string(namespace).tag(2, len).string(text);
+    writer.tag(3, len).string(digest).join();
   }
   return finish(writer.join());
 }

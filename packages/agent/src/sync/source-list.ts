@@ -1,5 +1,5 @@
 import type { SourceFlagsMessage, SourceList } from "@bunting/sync-client/messages";
-import { isTopicKey } from "@bunting/protocol";
+import { isTopicKey, sourceListDigest } from "@bunting/protocol";
 import { quoted } from "@bunting/runtime";
 import { AgentError } from "../agent-error.js";
 import { topicOf } from "./grpc-config.js";
@@ -7,7 +7,7 @@ import type { GrpcSourceConfig, SourceConfig } from "./source-config.js";
 
 /** Which list of FeatureFlags the agent follows, as `--source-list` says it. */
 export interface SourceListOption {
-  readonly name: SourceList;
+  readonly name: Pick<SourceList, "namespace" | "text">;
   /** Another frame is that of Pods of another kind. */
   readonly frame: string;
   /** How many sources there are before those of the list, and after. */
@@ -84,6 +84,11 @@ export class ListPlace {
       Object.freeze({ ...config, sourceIndex }),
     );
   }
+}
+
+/** What an agent says of the list, where it has these FeatureFlags of it. */
+export function sourceListOf({ name, frame }: SourceListOption, topics: readonly string[]): SourceList {
+  return { ...name, digest: sourceListDigest({ ...name, frame, topics }) };
 }
 
 /** Why a list can't be followed; undefined if it can be. */

@@ -88,7 +88,7 @@ export interface DocumentReceiver {
 
 /** A list of FeatureFlags that the proxy tells. */
 export interface FollowedList {
-  readonly name: SourceList;
+  readonly list: SourceList;
   /** The source whose streams ask for it. */
   readonly asking: number;
   readonly received: (list: SourceFlagsMessage) => void;

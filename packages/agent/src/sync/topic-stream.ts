@@ -126,7 +126,7 @@ export class TopicStream {
         providerId: cutToBytes(this.#source.config.providerId, maxNameBytes),
         readsFreshness: true,
         instance: cutToBytes(this.#instance, maxNameBytes),
-        sources: this.#followedList?.name,
+        sources: this.#followedList?.list,
       }),
       maxMessagesPerSecond,
       opened: () => {

@@ -16,7 +16,8 @@ export interface FlagGenerationsOptions {
   /** Of the sources that the agent starts with. */
   readonly configs: readonly SourceConfig[];
   readonly signals: SourceSignals;
-  readonly sourceList: FollowedList | undefined;
+  /** Of sources: the list that they are made of. */
+  readonly sourceList: ((configs: readonly SourceConfig[]) => FollowedList) | undefined;
 }
 
 /** Some sources, with what is held of them. */
@@ -138,7 +139,8 @@ export class FlagGenerations implements CurrentFlags, ServedSources, Pick<FlagSt
   }
 
   #make(configs: readonly SourceConfig[], signals: Omit<SourceSignals, "failing">): Generation {
-    const { wiring, evaluator, sourceList } = this.#options;
+    const { wiring, evaluator } = this.#options;
+    const sourceList = this.#options.sourceList?.(configs);
     const setStale = (stale: ReadonlySet<number>): void => {
       generation.stale = stale;
       if (this.#current === generation) evaluator.setStale(stale);

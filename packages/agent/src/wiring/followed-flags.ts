@@ -1,7 +1,7 @@
 import type { Evaluator } from "@bunting/evaluation";
 import { ListFile } from "../sync/list-file.js";
 import type { SourceConfig } from "../sync/source-config.js";
-import { ListPlace, parseSourceList } from "../sync/source-list.js";
+import { ListPlace, parseSourceList, sourceListOf } from "../sync/source-list.js";
 import type { AgentWiring } from "./agent-parts.js";
 import { FlagGenerations } from "./flag-generations.js";
 import { SourceFollower } from "./source-follower.js";
@@ -49,11 +49,11 @@ export function followedFlags(
   const flags: FlagGenerations = new FlagGenerations({
     ...common,
     configs: stored === undefined ? configured : place.filledWith(stored),
-    sourceList: {
-      name: list.name,
+    sourceList: (configs) => ({
+      list: sourceListOf(list, place.topicsOf(configs)),
       asking: place.asking,
       received: (message) => follower.received(message),
-    },
+    }),
   });
   const { frame } = list;
   const follower = new SourceFollower({ frame, place, generations: flags, file, context });

@@ -12,6 +12,8 @@ export interface ListOfEntry {
   readonly variable: EnvironmentVariable;
 }
 
+/** Of the sidecar. */
+export const listVariable = "BUNTING_SOURCE_LIST";
 /** The proxy takes no longer text. */
 const maxTextBytes = 1_024;
 
@@ -40,7 +42,7 @@ export function sourceList(
   return {
     entry: { flags: place.flatMap(({ flag }) => (flag === undefined ? [] : [addressKey(flag)])), frame },
     variable: {
-      name: "BUNTING_SOURCE_LIST",
+      name: listVariable,
       value: `${namespace}/${text}@${frame}:${first}:${sources.length - end}`,
     },
   };

@@ -1,13 +1,21 @@
 import type { EventRecorder } from "@bunting/kube";
 import { runnableComponent, type Component } from "@bunting/runtime";
+import type { ProxyAgents } from "../controllers/agents/proxy-agents.js";
 import type { ClusterSources } from "../controllers/injection/cluster-sources.js";
 import { planSources } from "../sources/source-plan.js";
 import type { OperatorWiring } from "./operator-parts.js";
 
+export interface RolloutsParts {
+  readonly events: EventRecorder;
+  readonly sources: ClusterSources;
+  /** Undefined if nobody asks them. */
+  readonly proxies: ProxyAgents | undefined;
+}
+
 /** Restarts of workloads whose FeatureFlagSource has changed, as the leader makes them; none unless the options ask for them. */
 export function rollouts(
   { options, parts, context, cluster, watches }: OperatorWiring,
-  { events, sources }: { readonly events: EventRecorder; readonly sources: ClusterSources },
+  { events, sources, proxies }: RolloutsParts,
 ): () => readonly Component[] {
   if (!options.rolloutOnChange) return () => [];
   const { client } = cluster;
@@ -16,7 +24,9 @@ export function rollouts(
     const planned = planSources(text, catalogue, rules);
     return planned.kind === "planned" && planned.plan.spec.rolloutOnChange;
   };
-  const ready = sources.whenSynced;
-  const controller = new parts.RolloutOnChange({ client, watches, events, restarts, ready, context });
-  return () => [runnableComponent(controller, "follows what was compiled")];
+  const controller = new parts.RolloutOnChange({
+    ...{ client, watches, events, proxies, context },
+    sources: { restarts, ready: sources.whenSynced },
+  });
+  return () => [runnableComponent(controller, "follows what was compiled, and asks proxies who follows it")];
 }

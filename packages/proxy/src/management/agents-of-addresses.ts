@@ -1,3 +1,4 @@
+import type { ListFollower } from "../subscriber/list-follower.js";
 import { standing } from "../topic/topic-state.js";
 import type { Subscription } from "../topic/subscription.js";
 import type { Topic } from "../topic/topic.js";
@@ -19,11 +20,19 @@ export interface AgentsOfAddress {
   readonly subscriptions: number;
   /** Of these, those whose subscriber has what is served. */
   readonly current: number;
+  /** Digests of the lists of FeatureFlags that agents there follow, as they say; absent if none does. */
+  readonly lists?: readonly string[];
 }
 
-/** Looks at each subscription once: 10,000 of them take about a millisecond. */
+/** A Pod's agent follows one: more are of Pods behind one address, and of whoever makes them up. */
+const maxLists = 16;
+
+/** Looks at each subscription and stream once: 10,000 of them take about a millisecond. */
 export function agentsOfAddresses(
-  topics: Iterable<Topic>,
+  {
+    topics,
+    followers = [],
+  }: { readonly topics: Iterable<Topic>; readonly followers?: Iterable<ListFollower> },
   addresses: readonly string[],
   { monotonicMs }: Pick<Times, "monotonicMs">,
 ): AgentsOfAddresses {
@@ -35,7 +44,17 @@ export function agentsOfAddresses(
       of.subscriptions++;
       if (hasWhatIsServed(topic, subscription, monotonicMs)) of.current++;
     }
-  return { addresses: [...found.values()] };
+  const lists = new Map<string, Set<string>>();
+  for (const { address, digest } of followers) {
+    const known = lists.get(address) ?? new Set();
+    if (found.has(address) && known.size < maxLists) lists.set(address, known.add(digest));
+  }
+  return {
+    addresses: Array.from(found.values(), (of) => {
+      const followed = lists.get(of.address);
+      return followed === undefined ? of : { ...of, lists: [...followed] };
+    }),
+  };
 }
 
 /** Also of those that try a newer version, and are served that. */

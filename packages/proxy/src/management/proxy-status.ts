@@ -23,7 +23,10 @@ export class ProxyStatus implements Runnable {
       {
         report: (seesReaders) => statusReport(parts, seesReaders),
         agents: (from) => agentCounts(parts.topics(), from, remotesOf(parts)),
-        agentsOf: (addresses) => agentsOfAddresses(parts.topics(), addresses, timesOf(parts)),
+        agentsOf: (addresses) => {
+          const followers = parts.subscribers.followers?.() ?? [];
+          return agentsOfAddresses({ topics: parts.topics(), followers }, addresses, timesOf(parts));
+        },
         feed,
         search: (query, seesSubscribers) => searchTopics(parts, query, seesSubscribers),
       },

@@ -10,6 +10,7 @@ const maxRequestBytes = 128 * 1024;
 const maxNameBytes = 256;
 const maxTopicBytes = 1_024;
 const maxTextBytes = 1_024;
+const maxListDigestBytes = 64;
 const maxReasonBytes = 256;
 const maxNackReasonBytes = 1_024;
 const maxRejectedFlags = 1_000;
@@ -34,6 +35,7 @@ export function readAgentRequest(bytes: Uint8Array): AgentRequest | undefined {
       textAtMost(maxNameBytes, message.value.instance ?? "", "instance");
       textAtMost(maxNameBytes, message.value.sources?.namespace ?? "", "the namespace of sources");
       textAtMost(maxTextBytes, message.value.sources?.text ?? "", "the text of sources");
+      textAtMost(maxListDigestBytes, message.value.sources?.digest ?? "", "the digest of sources");
       break;
     case "subscribe":
       textAtMost(maxTopicBytes, message.value.topic, "topic");

@@ -1,10 +1,11 @@
 import type { Identity } from "@bunting/identity";
+import type { buntingSyncV1 } from "@bunting/protocol";
 import type { ResponseStream, RpcStatus, TransportSession } from "@bunting/rpc";
 import type { Admission, Admitted } from "../access/access.js";
 import type { ProxyError } from "../proxy-error.js";
 import { instanceOf } from "../topic/trial-bucket.js";
 import type { AgentProgram } from "./agent-programs.js";
-import type { SourceFlags, SourceListName } from "../source/flag-source.js";
+import type { SourceFlags } from "../source/flag-source.js";
 import { abuse, readAgentRequest, type AgentRequest } from "./agent-request.js";
 import type { AgentStreamContext } from "./agent-stream-context.js";
 import { nextStage, type StageEvent, type StreamStage } from "./stream-stage.js";
@@ -36,7 +37,7 @@ export class AgentStream implements TopicsOwner, Requester, Admitted {
   readsFreshness = false;
   readsTrials = false;
   /** Undefined unless the `hello` asked for a list of FeatureFlags. */
-  #unfollowList: (() => void) | undefined;
+  #followed: { readonly digest: string; readonly end: () => void } | undefined;
 
   constructor(context: AgentStreamContext, out: ResponseStream) {
     this.#context = context;
@@ -139,6 +140,11 @@ export class AgentStream implements TopicsOwner, Requester, Admitted {
     return this.#program?.name;
   }
 
+  /** Of the list of FeatureFlags that the agent follows, as it says; undefined if it follows none. */
+  get listDigest(): string | undefined {
+    return this.#followed?.digest;
+  }
+
   get identity(): Identity | undefined {
     return this.#admission?.identity;
   }
@@ -213,11 +219,12 @@ export class AgentStream implements TopicsOwner, Requester, Admitted {
   }
 
   /** A list says no more than names; each FeatureFlag of it is authorized when the agent subscribes. */
-  #followList(list: SourceListName): void {
+  #followList(list: buntingSyncV1.SourceList): void {
     const { identity } = this;
     if (identity !== undefined && identity.namespace !== list.namespace) return;
     const listener = (flags: SourceFlags): void => this.#writer.oweSourceFlags(flags);
-    this.#unfollowList = this.#context.followList(list, listener, this.connection);
+    const end = this.#context.followList(list, listener, this.connection);
+    this.#followed = { digest: list.digest, end };
   }
 
   /** An answer that crosses the end of its subscription finds none: that is no error of the agent. */
@@ -242,7 +249,7 @@ export class AgentStream implements TopicsOwner, Requester, Admitted {
     this.#waiting?.clear();
     if (this.#program !== undefined) this.#context.programs.leave(this.#program);
     this.#context.access.forget(this);
-    this.#unfollowList?.();
+    this.#followed?.end();
     this.#topics.close();
   }
 }

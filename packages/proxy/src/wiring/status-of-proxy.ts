@@ -59,6 +59,7 @@ export function statusOfProxy(wiring: ProxyWiring, shown: StatusOfProxyParts): P
       subscribers: {
         programs: () => services.programs.all,
         leftBehind: () => services.leftBehind.all,
+        followers: () => services.followers(),
         grants: access.grants,
       },
     },

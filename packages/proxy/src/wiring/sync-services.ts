@@ -7,6 +7,7 @@ import { legacySyncService } from "../service/sync-v1/legacy-sync-service.js";
 import type { FlagSource, SourceFlags, SourceListName } from "../source/flag-source.js";
 import type { TierPath } from "../source/upstream/tier-path.js";
 import { LeftBehind } from "../subscriber/left-behind.js";
+import type { ListFollower } from "../subscriber/list-follower.js";
 import type { TopicRegistry } from "../topic/topic-registry.js";
 import type { ProxyWiring } from "./proxy-parts.js";
 
@@ -18,6 +19,7 @@ export interface SyncServices {
   readonly methods: readonly Method[];
   readonly programs: AgentSync["programs"];
   readonly leftBehind: LeftBehind;
+  readonly followers: () => Iterable<ListFollower>;
   /** Sends a stream the newest flags, then ends it. False if it carries no flags. */
   readonly drain: (stream: TransportStream, status: RpcStatus) => boolean;
 }
@@ -56,6 +58,7 @@ export function syncServices(
     methods: [...agentSync.methods, ...flagdSyncService(flagSync), ...legacySyncService(flagSync)],
     programs: agentSync.programs,
     leftBehind,
+    followers: () => agentSync.followers(),
     drain: (stream, status) => agentSync.drain(stream, status) || flagSync.drain(stream, status),
   };
 }

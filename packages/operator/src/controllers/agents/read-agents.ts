@@ -96,8 +96,9 @@ async function readStatus(
 }
 
 function isOfAddress(value: unknown): value is AddressAgents {
-  const { address, subscriptions, current } = (value ?? {}) as Record<string, unknown>;
-  return typeof address === "string" && [subscriptions, current].every(Number.isSafeInteger);
+  const { address, subscriptions, current, lists = [] } = (value ?? {}) as Record<string, unknown>;
+  const hasLists = Array.isArray(lists) && lists.every((each) => typeof each === "string");
+  return typeof address === "string" && [subscriptions, current].every(Number.isSafeInteger) && hasLists;
 }
 
 function hasCounts(value: unknown): value is TopicAgents {

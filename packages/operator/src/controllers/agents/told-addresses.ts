@@ -4,6 +4,8 @@ export interface AddressAgents {
   readonly subscriptions: number;
   /** Of these, how many have what is served. */
   readonly current: number;
+  /** Digests of the lists of FeatureFlags that they follow; absent if none does, or the proxy does not know lists. */
+  readonly lists?: readonly string[];
 }
 
 /**
@@ -38,10 +40,11 @@ export function toldAddresses(all: readonly AddressAnswer[]): ToldAddresses {
 
 function sumOf(one: AddressAgents, other: AddressAgents | undefined): AddressAgents {
   const { address, subscriptions, current } = one;
-  if (other === undefined) return { address, subscriptions, current };
+  const lists = [...new Set([...(one.lists ?? []), ...(other?.lists ?? [])])];
   return {
     address,
-    subscriptions: subscriptions + other.subscriptions,
-    current: current + other.current,
+    subscriptions: subscriptions + (other?.subscriptions ?? 0),
+    current: current + (other?.current ?? 0),
+    ...(lists.length === 0 ? {} : { lists }),
   };
 }

@@ -16,6 +16,8 @@ export interface Restart {
   readonly namespace: string;
   /** Workloads with one of these texts in the annotation of their Pods are restarted. */
   readonly texts: ReadonlySet<string>;
+  /** Only these of them, as `workloadOfPod` names them; absent: all. */
+  readonly workloads?: ReadonlySet<string> | undefined;
   /** The value of the annotation. Restarting again at the same time changes nothing. */
   readonly at: string;
 }
@@ -40,8 +42,9 @@ export async function restartWorkloads(
 ): Promise<readonly RestartedWorkload[]> {
   const restarted: RestartedWorkload[] = [];
   for (const [kind, type] of Object.entries(kinds)) {
-    const { namespace } = restart;
+    const { namespace, workloads } = restart;
     for (const { name, uid, text } of await named(client, type, restart, signal)) {
+      if (workloads?.has(`${namespace}/${kind}/${name}`) === false) continue;
       const annotations = { [restartedAnnotation]: restart.at };
       const patch = { metadata: { uid }, spec: { template: { metadata: { annotations } } } };
       try {

@@ -1,3 +1,4 @@
+import { sourceListDigest } from "@bunting/protocol";
 import { expect } from "chai";
 import { planRollout, storedDigests, type RolloutPlan } from "./rolled-out.js";
 
@@ -24,6 +25,7 @@ describe("planRollout", () => {
     for (const nothing of [undefined, "{}", "no JSON", "null", '{"a":7}']) {
       expect(plan({ b: "2", a: "1" }, nothing)).to.deep.equal({
         changed: new Set(),
+        relisted: new Set(),
         next: { a: "1", b: "2" },
       });
     }
@@ -44,7 +46,9 @@ describe("planRollout", () => {
   });
 
   it("has nothing to do with sources that do not ask for it", () => {
-    expect(plan({ calm: "new" }, '{"calm":"old"}')).to.deep.equal({ changed: new Set(), next: {} });
+    expect(plan({ calm: "new" }, '{"calm":"old"}')).to.deep.equal({
+      ...{ changed: new Set(), relisted: new Set(), next: {} },
+    });
     expect([...plan({ toString: "1" }, "{}").changed]).to.deep.equal([]);
   });
 
@@ -54,10 +58,68 @@ describe("planRollout", () => {
     expect(storedDigests(stored).digests).to.deep.equal({ shop: "a" });
   });
 
+  describe("where sidecars follow lists", () => {
+    const listed = (origins: Readonly<Record<string, string>>, rolledOut: object): RolloutPlan => {
+      const sources = Object.entries(origins).map(([text, written]) => {
+        const [origin, frame] = written.split("/");
+        return [text, { digest: "1", origin, ...(frame === undefined ? {} : { frame, flags: ["shop/a"] }) }];
+      });
+      const metadata = {
+        name: "bunting",
+        annotations: { "bunting.dev/rolled-out": JSON.stringify(rolledOut) },
+      };
+      const spec = { sources: Object.fromEntries(sources) as object };
+      const injection = { metadata, spec } as Parameters<typeof storedDigests>[0];
+      return planRollout(storedDigests(injection), () => true);
+    };
+
+    it("tells a change of FeatureFlags alone from all others", () => {
+      const now = { list: "a2/f", frame: "a2/g", none: "a2", first: "a2/f" };
+      expect(listed({ list: now.list }, { list: "a1/f" })).to.deep.equal({
+        changed: new Set(),
+        relisted: new Set(["list"]),
+        next: { list: "a2/f" },
+      });
+      const before = { frame: "a1/f", none: "a1/f", first: "a1" };
+      const { changed } = listed(now, before);
+      expect([...changed]).to.deep.equal(["frame", "none", "first"]);
+    });
+
+    it("has one roll out after the other", () => {
+      const { changed, relisted, next } = listed({ a: "a2/g", b: "b2/f" }, { a: "a1/f", b: "b1/f" });
+      expect([[...changed], [...relisted]]).to.deep.equal([["a"], []]);
+      expect(next).to.deep.equal({ a: "a2/g", b: "b1/f" });
+      expect([...listed({ a: "a2/g", b: "b2/f" }, next).relisted]).to.deep.equal(["b"]);
+    });
+
+    it("remembers the frame of what an operator without it has rolled out", () => {
+      expect(listed({ a: "a1/f" }, { a: "a1" })).to.deep.equal({
+        ...{ changed: new Set(), relisted: new Set(), next: { a: "a1/f" } },
+      });
+    });
+
+    it("knows how agents name the newest list", () => {
+      const entry = { digest: "1", origin: "a", frame: "f", flags: ["shop/a", "ops/b"] };
+      const stored = { metadata: { name: "bunting", namespace: "shop" }, spec: { sources: { app: entry } } };
+      const list = { namespace: "shop", text: "app", frame: "f", topics: entry.flags };
+      const digest = sourceListDigest(list);
+      expect(storedDigests(stored).lists).to.deep.equal(new Map([["app", { frame: "f", digest }]]));
+      for (const other of [
+        { namespace: "ops" },
+        { text: "b" },
+        { frame: "g" },
+        { topics: ["ops/b", "shop/a"] },
+        { topics: ["shop/a,ops/b"] },
+      ])
+        expect(sourceListDigest({ ...list, ...other })).not.to.equal(digest);
+    });
+  });
+
   it("keeps nothing of an Injection but digests", () => {
     expect(storedDigests(injection({ a: "1" }, '{"a":"0"}'))).to.deep.equal({
       metadata: { name: "bunting", namespace: "shop", uid: "u", resourceVersion: "1" },
       digests: { a: "1" },
+      lists: new Map(),
       rolledOut: { a: "0" },
     });
     expect(storedDigests({ metadata: { name: "bunting" } }).digests).to.deep.equal({});

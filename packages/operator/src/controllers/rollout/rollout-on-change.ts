@@ -1,19 +1,27 @@
 import type { ClusterWatches, EventRecorder, RestClient, RunningInformer } from "@bunting/kube";
+import type { ProxyAgents } from "../agents/proxy-agents.js";
 import { aborted, isAborted, type Context, type Runnable, type WorkResult } from "@bunting/runtime";
 import { injectionName, injectionType } from "../../api/injection.js";
 import { Controller } from "../controller.js";
 import type { ControllerMetrics } from "../controller-metrics.js";
-import { restartWorkloads } from "./restart-workloads.js";
+import { followed } from "./following-pods.js";
+import { restartWorkloads, type Restart } from "./restart-workloads.js";
 import { planRollout, rolledOutAnnotation, storedDigests, type StoredDigests } from "./rolled-out.js";
+
+export interface RestartingSources {
+  /** True if workloads with this text are to be restarted when what it stands for changes (`rolloutOnChange`). */
+  readonly restarts: (namespace: string, text: string) => boolean;
+  /** Resolves when `restarts` knows all sources. */
+  readonly ready: Promise<void>;
+}
 
 export interface RolloutOnChangeOptions {
   readonly client: Pick<RestClient, "readPage" | "patch" | "apply">;
   readonly watches: ClusterWatches;
   readonly events: Pick<EventRecorder, "record">;
-  /** True if workloads with this text are to be restarted when what it stands for changes (`rolloutOnChange`). */
-  readonly restarts: (namespace: string, text: string) => boolean;
-  /** Resolves when `restarts` knows all sources. */
-  readonly ready: Promise<void>;
+  /** Whom to ask which sidecars follow their sources; undefined: nobody, and all are restarted. */
+  readonly proxies: Pick<ProxyAgents, "readOf"> | undefined;
+  readonly sources: RestartingSources;
   readonly context: Context<ControllerMetrics>;
 }
 
@@ -32,9 +40,13 @@ interface BegunRollout {
 const settleMs = 3_000;
 /** The shortest time between two restarts in a namespace: whoever shares a source with it may edit that all the time. */
 const pauseMs = 60_000;
+/** How long sidecars may take to follow a list, in ms: they do within a second or two. */
+const patienceMs = 30_000;
+const askEveryMs = 5_000;
 
 /**
- * Restarts workloads when what their Pods would get has changed, if their FeatureFlagSource says so. The digests that workloads run with are written
+ * Restarts workloads when what their Pods would get has changed, if their FeatureFlagSource says so. Where only its FeatureFlags have, those are
+ * restarted whose sidecars do not follow it. The digests that workloads run with are written
  * on the Injection: a start of the operator restarts nothing, and a change that was compiled by a leader which ended then is not lost.
  */
 export class RolloutOnChange implements Runnable {
@@ -46,6 +58,8 @@ export class RolloutOnChange implements Runnable {
   readonly #begun = new Map<string, BegunRollout>();
   /** When workloads of a namespace were restarted last, on the monotonic clock. */
   readonly #restartedMs = new Map<string, number>();
+  /** Since when sidecars of a namespace are to follow what would be written as rolled out, on the monotonic clock. */
+  readonly #awaited = new Map<string, { readonly next: string; readonly sinceMs: number }>();
 
   constructor(options: RolloutOnChangeOptions) {
     this.#options = options;
@@ -57,10 +71,11 @@ export class RolloutOnChange implements Runnable {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const { watches, ready } = this.#options;
+    const { watches, sources } = this.#options;
     // Another leader may have gone on since.
     this.#begun.clear();
     this.#restartedMs.clear();
+    this.#awaited.clear();
     const injections = watches.inform<StoredDigests>(
       { type: injectionType },
       {
@@ -74,7 +89,7 @@ export class RolloutOnChange implements Runnable {
     );
     this.#injections = injections;
     const work = async (): Promise<void> => {
-      await Promise.race([ready, aborted(signal)]);
+      await Promise.race([sources.ready, aborted(signal)]);
       if (!isAborted(signal)) await this.#controller.run(signal);
     };
     await Promise.all([injections.run(signal), work()]);
@@ -84,21 +99,31 @@ export class RolloutOnChange implements Runnable {
     const stored = this.#injections?.informer.store.get(`${namespace}/${injectionName}`);
     if (stored === undefined) {
       this.#restartedMs.delete(namespace);
+      this.#awaited.delete(namespace);
       return undefined;
     }
-    const { client, restarts, context } = this.#options;
-    const { changed, next } = planRollout(stored, (text) => restarts(namespace, text));
+    const { client, sources, context } = this.#options;
+    const { changed, relisted, next } = planRollout(stored, (text) => sources.restarts(namespace, text));
     const annotation = JSON.stringify(next);
     if (annotation === JSON.stringify(stored.rolledOut)) {
       this.#begun.delete(namespace);
+      this.#awaited.delete(namespace);
       return undefined;
     }
-    const isAgain = this.#begun.get(namespace)?.next === annotation;
+    const before = this.#begun.get(namespace);
+    if (before?.next === annotation && before.isWritten) return undefined;
+    const isAgain = before?.next === annotation;
+    const behind =
+      relisted.size === 0
+        ? undefined
+        : await this.#behind(namespace, stored, { relisted, annotation }, signal);
+    if (behind === "awaited") return { requeueAfterMs: askEveryMs };
+    const restarted = changed.size > 0 ? changed : behind?.size === 0 ? new Set<string>() : relisted;
     const sinceMs = context.clock.monotonicMs() - (this.#restartedMs.get(namespace) ?? -Infinity);
-    if (changed.size > 0 && !isAgain && sinceMs < pauseMs) return { requeueAfterMs: pauseMs - sinceMs };
+    if (restarted.size > 0 && !isAgain && sinceMs < pauseMs) return { requeueAfterMs: pauseMs - sinceMs };
     const begun = this.#begin(namespace, stored, annotation);
-    if (begun.isWritten) return undefined;
-    if (changed.size > 0) await this.#restart(namespace, changed, begun.at, signal);
+    if (restarted.size > 0)
+      await this.#restart({ namespace, texts: restarted, workloads: behind, at: begun.at }, signal);
     const scope = { type: injectionType, namespace, name: injectionName };
     const annotations = { [rolledOutAnnotation]: annotation };
     const { uid } = stored.metadata;
@@ -111,6 +136,35 @@ export class RolloutOnChange implements Runnable {
     return undefined;
   }
 
+  /**
+   * The workloads with sidecars that do not follow the lists of these texts; `awaited` as long as they may do it yet, or that is not known. Undefined
+   * if nobody can be asked.
+   */
+  async #behind(
+    namespace: string,
+    { lists }: StoredDigests,
+    { relisted, annotation }: { readonly relisted: ReadonlySet<string>; readonly annotation: string },
+    signal: AbortSignal,
+  ): Promise<ReadonlySet<string> | "awaited" | undefined> {
+    const { client, proxies, context } = this.#options;
+    if (proxies === undefined) return undefined;
+    const nowMs = context.clock.monotonicMs();
+    const known = this.#awaited.get(namespace);
+    const { sinceMs } = known?.next === annotation ? known : { sinceMs: nowMs };
+    this.#awaited.set(namespace, { next: annotation, sinceMs });
+    const ofTexts = new Map([...lists].filter(([text]) => relisted.has(text)));
+    const told = await followed(client, proxies, { namespace, lists: ofTexts }, signal);
+    if (told.kind === "unknown") return "awaited";
+    if (told.behind.size > 0 && nowMs - sinceMs < patienceMs) return "awaited";
+    const behind = new Set([...told.unable, ...told.behind]);
+    const texts = [...relisted].slice(0, 10);
+    context.logger.info(
+      { namespace, texts, restarted: [...behind].slice(0, 10) },
+      "the FeatureFlags of sources have changed: sidecars that follow them are not restarted",
+    );
+    return behind;
+  }
+
   #begin(namespace: string, { metadata: { uid } }: StoredDigests, next: string): BegunRollout {
     const before = this.#begun.get(namespace);
     if (before?.next === next && before.uid === uid) return before;
@@ -120,19 +174,11 @@ export class RolloutOnChange implements Runnable {
     return begun;
   }
 
-  async #restart(
-    namespace: string,
-    texts: ReadonlySet<string>,
-    at: string,
-    signal: AbortSignal,
-  ): Promise<void> {
+  async #restart(restart: Restart, signal: AbortSignal): Promise<void> {
     const { client, events, context } = this.#options;
+    const { namespace } = restart;
     this.#restartedMs.set(namespace, context.clock.monotonicMs());
-    for (const { kind, name, uid, text } of await restartWorkloads(
-      client,
-      { namespace, texts, at },
-      signal,
-    )) {
+    for (const { kind, name, uid, text } of await restartWorkloads(client, restart, signal)) {
       events.record({
         regarding: { apiVersion: "apps/v1", kind, namespace, name, uid },
         type: "Normal",

@@ -14,6 +14,7 @@ import type { RemoteReport } from "../../source/flag-source.js";
 import type { Subscriber, Subscription } from "../../topic/subscription.js";
 import { TopicRegistry } from "../../topic/topic-registry.js";
 import type { LeftSubscriber } from "../../subscriber/left-behind.js";
+import type { ListFollower } from "../../subscriber/list-follower.js";
 import { agentCounts, countsPerPage } from "../agent-counts.js";
 import { agentsOfAddresses } from "../agents-of-addresses.js";
 import { statusReport, type StatusReport } from "../status-report.js";
@@ -136,7 +137,7 @@ describe("readStatus", () => {
     if (a === undefined || b === undefined) throw new Error("there are two");
     const acknowledging = { lastDigest: "" };
     const of = (address: string): readonly number[] => {
-      const [found] = agentsOfAddresses(parts.topics(), [address], timesOf(parts)).addresses;
+      const [found] = agentsOfAddresses({ topics: parts.topics() }, [address], timesOf(parts)).addresses;
       return [found?.subscriptions ?? -1, found?.current ?? -1];
     };
     const written = subscribe(a);
@@ -178,11 +179,26 @@ describe("readStatus", () => {
     subscribe(key);
     source.publish(key, version(1), { uid: "u", generation: 7, trial });
     subscribe(key, "10.0.0.2", agent);
-    const of = (): unknown => agentsOfAddresses(parts.topics(), ["10.0.0.2"], timesOf(parts)).addresses[0];
+    const of = (): unknown =>
+      agentsOfAddresses({ topics: parts.topics() }, ["10.0.0.2"], timesOf(parts)).addresses[0];
     const told = { address: "10.0.0.2", subscriptions: 1 };
     expect(of()).to.deep.equal({ ...told, current: 0 });
     agent.lastDigest = digest;
     expect(of()).to.deep.equal({ ...told, current: 1 });
+  });
+
+  it("says which lists the agents of an address follow, and no more of them than there may be", () => {
+    const of = (address: string, ...digests: readonly string[]): readonly ListFollower[] =>
+      digests.map((digest) => ({ address, digest }));
+    const many = Array.from({ length: 40 }, (_, index) => `d${index}`);
+    const followers = [...of("a", "d1", "d1", "d2"), ...of("b", ...many), ...of("elsewhere", "d1")];
+    const { addresses } = agentsOfAddresses({ topics: [], followers }, ["a", "b", "c"], { monotonicMs: 0 });
+    const nothing = { subscriptions: 0, current: 0 };
+    expect(addresses).to.deep.equal([
+      { address: "a", ...nothing, lists: ["d1", "d2"] },
+      { address: "b", ...nothing, lists: many.slice(0, 16) },
+      { address: "c", ...nothing },
+    ]);
   });
 
   it("counts for the operator who has a version that others are not to have yet, in place of what is served to all", () => {

@@ -7,6 +7,7 @@ import type { RemoteReport } from "../../source/flag-source.js";
 import type { WatchCounts } from "../../source/kubernetes/watch-metrics.js";
 import type { AgentProgram } from "../../subscriber/agent-programs.js";
 import type { LeftSubscriber } from "../../subscriber/left-behind.js";
+import type { ListFollower } from "../../subscriber/list-follower.js";
 import type { Topic } from "../../topic/topic.js";
 import { lateSubscribers, leftSubscribers } from "./late-subscribers.js";
 import type { RemoteLookup } from "./remote-view.js";
@@ -38,6 +39,8 @@ export interface ShownSubscribers {
   readonly programs: () => Iterable<AgentProgram>;
   /** Subscribers that have gone without the newest version. */
   readonly leftBehind: () => ReadonlySet<LeftSubscriber>;
+  /** Agents that follow a list of FeatureFlags. */
+  readonly followers?: () => Iterable<ListFollower>;
   /** Subscriptions by identity; absent if callers have none. */
   readonly grants?: (() => Iterable<Grant>) | undefined;
 }

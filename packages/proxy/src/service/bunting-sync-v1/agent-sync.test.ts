@@ -110,7 +110,7 @@ describe("bunting.sync.v1", () => {
     type Follow = Parameters<NonNullable<SyncServerOptions["followList"]>>;
     const asking = {
       $case: "hello",
-      value: { agent: "t", providerId: "", sources: { namespace: "shop", text: "a,b" } },
+      value: { agent: "t", providerId: "", sources: { namespace: "shop", text: "a,b", digest: "d" } },
     } as const;
     let followed: { readonly list: Follow[0]; readonly tell: Follow[1]; hasEnded: boolean }[];
     const followList = (list: Follow[0], tell: Follow[1]): (() => void) => {
@@ -128,7 +128,7 @@ describe("bunting.sync.v1", () => {
       agent.send(asking);
       await eventually(() => followed.length === 1, "the list is followed");
       const [follower] = followed;
-      expect(follower?.list).to.deep.equal({ namespace: "shop", text: "a,b" });
+      expect(follower?.list).to.deep.include({ namespace: "shop", text: "a,b" });
       for (const topics of [["shop/x"], ["shop/x", "ops/y"]]) {
         follower?.tell({ topics, frame: "f1" });
         expect(await agent.next("sourceFlags")).to.deep.equal({ topics, frame: "f1" });
@@ -169,21 +169,37 @@ describe("bunting.sync.v1", () => {
       server.source.publish(topic, version(1));
       for (const namespace of ["shop", "ops"]) {
         const agent = connection.stream(false);
-        agent.send({ $case: "hello", value: { ...asking.value, sources: { namespace, text: "a" } } });
+        agent.send({
+          $case: "hello",
+          value: { ...asking.value, sources: { namespace, text: "a", digest: "" } },
+        });
         agent.subscribe(topic);
         await agent.next("snapshot");
       }
       expect(followed.map(({ list }) => list.namespace)).to.deep.equal(["ops"]);
     });
 
-    it("and ends the stream of one whose text is longer than any", async () => {
-      const agent = connection.stream(false);
-      agent.send({
-        $case: "hello",
-        value: { ...asking.value, sources: { namespace: "shop", text: "x".repeat(1_025) } },
-      });
-      expect((await agent.ended).status).to.equal(grpcStatus.INVALID_ARGUMENT);
+    it("and ends the stream of one whose text, or digest, is longer than any", async () => {
+      for (const longer of [{ text: "x".repeat(1_025) }, { digest: "0".repeat(65) }]) {
+        const agent = connection.stream(false);
+        const sources = { ...asking.value.sources, ...longer };
+        agent.send({ $case: "hello", value: { ...asking.value, sources } });
+        expect((await agent.ended).status).to.equal(grpcStatus.INVALID_ARGUMENT);
+      }
       expect(followed).to.deep.equal([]);
+    });
+
+    it("and knows which list each says that it has, until it leaves", async () => {
+      const agent = connection.stream(false);
+      agent.send(asking);
+      const has = (): string[] => Array.from(server.agentSync.followers(), ({ digest }) => digest);
+      await eventually(() => has().join() === "d", "it follows the list");
+      const other = connection.stream();
+      other.subscribe(topic);
+      await eventually(() => server.topics.size === 1, "the other follows none");
+      expect(has()).to.deep.equal(["d"]);
+      agent.cancel();
+      await eventually(() => has().length === 0, "nobody follows one");
     });
   });
 

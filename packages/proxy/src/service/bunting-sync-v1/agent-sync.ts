@@ -8,6 +8,7 @@ import { AgentPrograms } from "../../subscriber/agent-programs.js";
 import { AgentStream } from "../../subscriber/agent-stream.js";
 import type { AgentStreamContext } from "../../subscriber/agent-stream-context.js";
 import { LeftBehind } from "../../subscriber/left-behind.js";
+import type { ListFollower } from "../../subscriber/list-follower.js";
 import { SubscribeBudget } from "../../subscriber/subscribe-budget.js";
 import { rpcErrorOf, statusOf } from "../status-of.js";
 import type { Subscribing } from "../subscribing.js";
@@ -84,6 +85,12 @@ export class AgentSync {
       },
     };
     this.methods = [sync];
+  }
+
+  /** Agents that follow a list of FeatureFlags. */
+  *followers(): Iterable<ListFollower> {
+    for (const { listDigest: digest, connection } of this.#streams.values())
+      if (digest !== undefined) yield { address: connection.remoteAddress, digest };
   }
 
   /** Ends a stream after its newest versions; one whose peer does not read stays open. False for a stream of another service. */

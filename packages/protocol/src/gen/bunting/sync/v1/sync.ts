@@ -98,6 +98,8 @@ export interface SourceList {
   namespace: string;
   /** The text of the annotation by which the Pod names them. */
   text: string;
+  /** Of the list that the agent has, so that the operator knows whose Pods need no restart; see docs/bunting-sync-v1.md. */
+  digest: string;
 }
 
 /** Subscribes to a topic, starting from what the agent holds of it. */
@@ -552,7 +554,7 @@ export const Hello: MessageFns<Hello> = {
 };
 
 function createBaseSourceList(): SourceList {
-  return { namespace: "", text: "" };
+  return { namespace: "", text: "", digest: "" };
 }
 
 export const SourceList: MessageFns<SourceList> = {
@@ -562,6 +564,9 @@ export const SourceList: MessageFns<SourceList> = {
     }
     if (message.text !== "") {
       writer.uint32(18).string(message.text);
+    }
+    if (message.digest !== "") {
+      writer.uint32(26).string(message.digest);
     }
     return writer;
   },
@@ -593,6 +598,14 @@ export const SourceList: MessageFns<SourceList> = {
             }
 
             message.text = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.digest = reader.string();
             continue;
           }
         }
