@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { createServer as createSecureServer } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
+import type { CertificatePair } from "./certificates.js";
 import { EventQueue } from "./event-queue.js";
 import { testTls } from "./faulty-api-server/index.js";
 
@@ -23,7 +24,8 @@ export class HttpServer {
   readonly #server;
   readonly #scheme: string;
 
-  constructor(isSecure = false) {
+  /** @param secure its certificate; true: the one for 127.0.0.1 that tests have in common */
+  constructor(secure: boolean | CertificatePair = false) {
     const handle = (request: IncomingMessage, response: ServerResponse): void => {
       let body = "";
       request.setEncoding("utf8").on("data", (chunk: string) => (body += chunk));
@@ -34,10 +36,9 @@ export class HttpServer {
         this.answer(seen, response);
       });
     };
-    this.#scheme = isSecure ? "https" : "http";
-    this.#server = isSecure
-      ? createSecureServer({ cert: testTls.cert, key: testTls.key }, handle)
-      : createServer(handle);
+    this.#scheme = secure === false ? "http" : "https";
+    const { cert, key } = typeof secure === "boolean" ? testTls : secure;
+    this.#server = secure === false ? createServer(handle) : createSecureServer({ cert, key }, handle);
     this.#server.on("connection", (socket: Socket) => {
       this.connections++;
       this.#sockets.add(socket);

@@ -1,7 +1,7 @@
 import { parseRemoteFlagProvider, type RemoteFlagProvider } from "@bunting/featureflags/resources";
 import { AddressGuard, parseAllowedHost } from "@bunting/outbound";
 import type { JsonObject } from "@bunting/protocol";
-import { merging, remoteKinds, type RemoteKind } from "@bunting/remote";
+import { merging, remoteKinds, type RemoteKind, type RemoteSurroundings } from "@bunting/remote";
 import { HeapRoom, type Clock } from "@bunting/runtime";
 import { ProxyError } from "../../proxy-error.js";
 
@@ -14,15 +14,20 @@ export interface RemoteLanguage {
 }
 
 /** As large as the largest documents of other sources. */
-const limits = { bytes: 16 * 1024 * 1024, timeoutMs: 30_000 };
+const defaultLimits: RemoteSurroundings["limits"] = { bytes: 16 * 1024 * 1024, timeoutMs: 30_000 };
 
 /**
  * The remotes that a proxy may read.
  *
  * @param remoteHosts those of --remote-hosts
+ * @param limits of one answer; smaller in tests
  * @throws ProxyError OPTION_INVALID
  */
-export function remoteLanguage(remoteHosts: readonly string[], clock: Clock): RemoteLanguage {
+export function remoteLanguage(
+  remoteHosts: readonly string[],
+  clock: Clock,
+  limits: RemoteSurroundings["limits"] = defaultLimits,
+): RemoteLanguage {
   const hosts = remoteHosts.map((text) => {
     try {
       return parseAllowedHost(text);
