@@ -1,3 +1,4 @@
+import type { LookupAddress } from "node:dns";
 import { expect } from "chai";
 import { HttpFailure } from "@bunting/sync-client/http";
 import { AddressGuard } from "./address-guard.js";
@@ -134,6 +135,35 @@ describe("AddressGuard", () => {
     expect(await outcome(guard(["a.example.com=34.1.2.0/24"]), "https://a.example.com/")).to.equal(
       "34.1.2.3",
     );
+  });
+
+  it("looks up two names at a time, and a name once at a time, however many are asked for", async () => {
+    const asked: string[] = [];
+    const answers: ((found: readonly LookupAddress[]) => void)[] = [];
+    const guard = new AddressGuard({
+      hosts: [parseAllowedHost("*.example.com")],
+      option: "--remote-hosts",
+      resolve: (name) => {
+        asked.push(name);
+        return new Promise((resolve) => answers.push(resolve));
+      },
+    });
+    const names = ["a", "a", "b", "c", "b"];
+    const found = Promise.all(names.map((name) => guard.resolve(new URL(`https://${name}.example.com/`))));
+    const answer = async (): Promise<void> => {
+      await new Promise(setImmediate);
+      answers.shift()?.([{ address: "93.184.215.14", family: 4 }]);
+    };
+    await answer();
+    expect(asked).to.deep.equal(["a.example.com", "b.example.com"]);
+    await answer();
+    expect(asked).to.deep.equal(["a.example.com", "b.example.com", "c.example.com"]);
+    await answer();
+    expect(await found).to.have.length(5);
+    const again = guard.resolve(new URL("https://a.example.com/"));
+    await answer();
+    await again;
+    expect(asked.slice(3)).to.deep.equal(["a.example.com"]);
   });
 
   it("names no address of the cluster to whoever asked for it", async () => {

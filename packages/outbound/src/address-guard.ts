@@ -2,10 +2,17 @@ import type { LookupAddress } from "node:dns";
 import { lookup } from "node:dns/promises";
 import { isIP, type LookupFunction } from "node:net";
 import { HttpFailure, type ConnectionGuard } from "@bunting/sync-client/http";
+import { Semaphore } from "@bunting/runtime";
 import { calledHost, isAllowed, type AllowedHost } from "./allowed-host.js";
 import { addressBytes, embeddedV4 } from "./ip-address.js";
 import { hasAddress, type Network } from "./network.js";
 import { calledIfListed, neverCalled } from "./special-networks.js";
+
+/**
+ * A look-up holds one of the four threads on which node reads files and packs, for as long as a name server is silent: those of others' choosing may
+ * never hold all of them.
+ */
+const lookUpsAtOnce = 2;
 
 export interface AddressGuardOptions {
   /** Whom this process may call. */
@@ -28,6 +35,9 @@ export class AddressGuard implements ConnectionGuard {
   readonly #option: string;
   readonly #networks: readonly Network[];
   readonly #resolve: (name: string) => Promise<readonly LookupAddress[]>;
+  readonly #lookUps = new Semaphore(lookUpsAtOnce);
+  /** Look-ups that wait or are under way, by name. */
+  readonly #asked = new Map<string, Promise<readonly LookupAddress[]>>();
 
   constructor({ hosts, option, networks = [], resolve = resolveAll }: AddressGuardOptions) {
     this.#hosts = hosts;
@@ -87,12 +97,20 @@ export class AddressGuard implements ConnectionGuard {
     if (isIP(name) !== 0) return this.#admitted(name, [{ address: name, family: isIP(name) }], allowed);
     let found: readonly LookupAddress[];
     try {
-      found = await this.#resolve(name);
+      found = await this.#lookUp(name);
     } catch (cause) {
       throw new HttpFailure("unreachable", `${name} can't be resolved`, { cause });
     }
     if (found.length === 0) throw new HttpFailure("unreachable", `${name} has no address`);
     return this.#admitted(name, found, allowed);
+  }
+
+  #lookUp(name: string): Promise<readonly LookupAddress[]> {
+    const before = this.#asked.get(name);
+    if (before !== undefined) return before;
+    const asked = this.#lookUps.run(() => this.#resolve(name)).finally(() => this.#asked.delete(name));
+    this.#asked.set(name, asked);
+    return asked;
   }
 
   /** Those that may be called. A name may have others beside them, which are left out. */
