@@ -40,12 +40,13 @@ class Agents {
   readonly #connections: AgentConnection[] = [];
   #isOver = false;
 
-  async start(proxies: readonly ProxyProcess[]): Promise<void> {
-    const share = Math.ceil(agentCount / proxies.length);
+  /** The agents of the same number have the same name each time. */
+  async start(proxies: readonly ProxyProcess[], count = agentCount): Promise<void> {
+    const share = Math.ceil(count / proxies.length);
     let number = 0;
     for (const proxy of proxies) {
       let connection: AgentConnection | undefined;
-      for (let each = 0; each < share && number < agentCount; each++, number++) {
+      for (let each = 0; each < share && number < count; each++, number++) {
         if (connection === undefined || each % perConnection === 0) {
           connection = await AgentConnection.open(portOf(proxy));
           this.#connections.push(connection);
@@ -107,6 +108,7 @@ describe("a rollout to a thousand agents of three replicas", function () {
   let agents: Agents;
   let rollouts: FlagRollouts;
   let tiers: Tiers;
+  let redis: RedisServer;
 
   before(function () {
     needsRedisServer(this);
@@ -174,7 +176,7 @@ describe("a rollout to a thousand agents of three replicas", function () {
 
   /** @param tierCount proxies that are fed by a replica each, and have as many agents as a replica */
   async function begin(tierCount: number): Promise<void> {
-    const redis = await RedisServer.start();
+    redis = await RedisServer.start();
     cleanUps.push(() => redis.stop());
     api = await FaultyApiServer.start();
     cleanUps.push(() => api.close());
@@ -194,6 +196,20 @@ describe("a rollout to a thousand agents of three replicas", function () {
     cleanUps.push(() => agents.close());
     await agents.start(proxies);
     await eventually(() => agents.have("1") === agentCount, "all have the first", 60_000);
+  }
+
+  /** Agents that come back, at a replica that has not seen the version before, get what they had. */
+  async function expectSameWave(replica: Replica): Promise<void> {
+    cleanUps.push(() => replica.stop());
+    const back = new Agents();
+    cleanUps.push(() => back.close());
+    await back.start([replica.proxy], perConnection);
+    await eventually(() => back.all.every(({ sent }) => sent.length > 0), "all have something", 60_000);
+    const newest = ({ sent }: Agent): string | undefined => sent.at(-1);
+    expect(back.all.map(newest)).to.deep.equal(agents.all.slice(0, perConnection).map(newest));
+    expect(back.sent("2")).to.be.greaterThan(0);
+    for (const { sent } of back.all) expect(sent, "one version alone").to.have.length(1);
+    back.close();
   }
 
   it("is in one agent of a hundred, then in ten, then in all; nobody has a version between", async () => {
@@ -235,6 +251,7 @@ describe("a rollout to a thousand agents of three replicas", function () {
     const first = agents.sent("2");
     expect(first).to.be.within(3, 25);
     expect(rollout()).to.include({ wave: 1, reach: 100 });
+    await expectSameWave(await Replica.start({ name: "replica-4", api, redisPort: redis.port }));
     put(2, true, { [rolloutAnnotations.aborted]: String((rollout() as { digest?: string }).digest) });
     await isIn("Aborted");
     await eventually(() => agents.have("1") === agentCount, "all have the first back", 60_000);

@@ -34,6 +34,24 @@ describe("the fan-out", () => {
     expect(log).to.have.length(256);
   });
 
+  it("does no step of what is begun while it is held, and then all of it, also if the work fails", () => {
+    const log: string[] = [];
+    const { fanOut } = useFanOut(256);
+    const work = (): void => {
+      fanOut.begin(countedPass(2, log, "a"));
+      fanOut.begin(countedPass(1, log, "b"));
+      expect(log).to.deep.equal([]);
+    };
+    fanOut.hold(work);
+    expect(log).to.deep.equal(["a", "a", "b"]);
+    const fails = (): never => {
+      fanOut.begin(countedPass(1, log, "c"));
+      throw new Error("it fails");
+    };
+    expect(() => fanOut.hold(fails)).to.throw("it fails");
+    expect(log).to.deep.equal(["a", "a", "b", "c"]);
+  });
+
   it("limits the steps of a turn for all passes together", () => {
     const log: string[] = [];
     const { fanOut, turn } = useFanOut(256);

@@ -39,6 +39,18 @@ export class FanOut {
     if (!this.#isStepping) this.#step();
   }
 
+  /** Does no step before the work is done, which may begin passes. */
+  hold(work: () => void): void {
+    const wasStepping = this.#isStepping;
+    this.#isStepping = true;
+    try {
+      work();
+    } finally {
+      this.#isStepping = wasStepping;
+      if (!wasStepping && this.#due.length > 0) this.#step();
+    }
+  }
+
   #beginTurn(): void {
     this.#isTurnAsked = false;
     this.#stepsLeft = this.#stepsPerTurn;

@@ -103,6 +103,16 @@ describe("a version that is pushed progressively", () => {
     expect(trial()).to.equal(undefined);
   });
 
+  it("is all that agents below the reach get that waited for the first answer, as after a restart, and others get the other one", () => {
+    const { topics, publish } = useTopics();
+    const agents = Array.from({ length: 600 }, (_, bucket) => new Agent(topics, bucket));
+    const stock = new Agent(topics);
+    publish("v1", trialOf("v2", 300));
+    publish("v1", trialOf("v2", 300));
+    const got = [...agents, stock].map((agent) => agent.got.join());
+    expect(got).to.deep.equal(Array.from({ length: 601 }, (_, bucket) => (bucket < 300 ? "v2" : "v1")));
+  });
+
   it("goes to nobody, at any reach, where its flags are not those that it is named after", () => {
     const { topics, publish } = useTopics();
     publish("v1");
@@ -172,8 +182,8 @@ describe("a version that is pushed progressively", () => {
 
   it("is taken from those who tried it when it is given up, or another is tried", () => {
     const { topics, publish } = useTopics();
-    publish("v1");
     const [one, other] = [new Agent(topics, 10), new Agent(topics, 2_000)];
+    publish("v1");
     publish("v1", trialOf("v2", 5_000));
     publish("v1", trialOf("v2", 0));
     expect([one.got, other.got]).to.deep.equal([

@@ -61,8 +61,11 @@ export class StagedTopic implements SourceSink {
     const version = "version" in report ? report.version : undefined;
     if (version?.trial !== undefined && report.kind !== "missing" && report.kind !== "deleted") {
       const { trial, ...served } = version;
-      this.topic.report({ ...report, version: served } as SourceReport);
-      this.#try(trial, served);
+      const isFirst = this.topic.newest === undefined;
+      this.#options.fanOut.hold(() => {
+        this.topic.report({ ...report, version: served } as SourceReport);
+        this.#try(trial, served, isFirst);
+      });
       return;
     }
     this.topic.report(report);
@@ -78,7 +81,8 @@ export class StagedTopic implements SourceSink {
     this.topic.close();
   }
 
-  #try(trial: Trial, reported: SourceVersion): void {
+  /** @param isFirst subscribers wait: who comes back with the new version must not be sent the other one before it */
+  #try(trial: Trial, reported: SourceVersion, isFirst: boolean): void {
     const version = trial.generation === undefined ? reported : { ...reported, generation: trial.generation };
     const before = this.#trial;
     if (before?.digest === trial.digest) {
@@ -93,7 +97,7 @@ export class StagedTopic implements SourceSink {
       before?.end();
     }
     this.#tellProxies();
-    this.#place([...(before?.subscriptions ?? []), ...this.topic.subscriptions]);
+    this.#place([...(before?.subscriptions ?? []), ...this.topic.subscriptions], isFirst);
   }
 
   #endTrial(): void {
@@ -123,18 +127,23 @@ export class StagedTopic implements SourceSink {
   }
 
   /** Moves those that are not where they belong by now, in steps: there may be ten thousand. */
-  #place(subscriptions: readonly Subscription[]): void {
+  #place(subscriptions: readonly Subscription[], isAtOnce = false): void {
     const elsewhere = subscriptions.filter((one) => this.#belongsElsewhere(one));
-    if (elsewhere.length === 0) return;
+    if (isAtOnce) for (const one of elsewhere) this.#settle(one);
+    if (isAtOnce || elsewhere.length === 0) return;
     let index = 0;
     this.#options.fanOut.begin({
       step: () => {
         const next = elsewhere[index++];
-        // Others may have moved it meanwhile, or ended it.
-        if (next !== undefined && this.#belongsElsewhere(next)) this.#move(next.subscriber);
+        if (next !== undefined) this.#settle(next);
         return next !== undefined;
       },
     });
+  }
+
+  /** Moves it, unless others have moved it meanwhile, or ended it. */
+  #settle(subscription: Subscription): void {
+    if (this.#belongsElsewhere(subscription)) this.#move(subscription.subscriber);
   }
 
   #belongsElsewhere({ topic, subscriber }: Subscription): boolean {
