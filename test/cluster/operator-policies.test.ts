@@ -70,6 +70,17 @@ describe("the policies on a real API server", function () {
       expect(await warningsOf(direct("direct"))).to.deep.equal([]);
       expect(await warningsOf({ ...source("none"), "openfeature.dev/enabled": "false" })).to.deep.equal([]);
       expect(await warningsOf({})).to.deep.equal([]);
+      const mirror = { ...source("none"), "kubernetes.io/config.mirror": "4f5e" };
+      expect(await warningsOf(mirror, { nodeName: "node" })).to.deep.equal([]);
+    });
+
+    it("asks for a sidecar where a sidecar is wanted, and for the mark where variables are", async () => {
+      const injected = { "bunting.dev/injected": "policy 0123456789abcdef" };
+      expect(await warningsOf({ ...source("none"), ...injected })).to.have.lengthOf(1);
+      const initContainers = [{ ...app, name: "flagd" }];
+      expect(await warningsOf(direct("none"), { initContainers })).to.have.lengthOf(1);
+      expect(await warningsOf({ ...direct("none"), ...injected })).to.deep.equal([]);
+      expect(await warningsOf(source("none"), { initContainers })).to.deep.equal([]);
     });
 
     it("names what a Pod asks for that is not there", async () => {
