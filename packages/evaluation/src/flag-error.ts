@@ -1,11 +1,8 @@
-/**
- * What can be wrong with a flag, its document, or the selector of flags.
- *
- * - FLAG_INVALID: the flag can't be served; the other flags of its document can.
- * - DOCUMENT_INVALID: the value is not a flag document.
- * - SELECTOR_INVALID: a client's selector names a property that flags can't be selected by.
- */
-export type FlagErrorCode = "FLAG_INVALID" | "DOCUMENT_INVALID" | "SELECTOR_INVALID";
+/** What can be wrong with a flag, its document, or the selector of flags. */
+export type FlagErrorCode =
+  | "FLAG_INVALID" // the flag can't be served; the other flags of its document can.
+  | "DOCUMENT_INVALID" // the value is not a flag document.
+  | "SELECTOR_INVALID"; // a client's selector names a property that flags can't be selected by.
 
 /** The one error of this package. Its message says what is wrong with the flag or the selector. */
 export class FlagError extends Error {

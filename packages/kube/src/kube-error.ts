@@ -1,40 +1,22 @@
 import { CodedError } from "@bunting/runtime";
 
-/**
- * The errors between us and an API server.
- *
- * - CONFIG_INVALID: no cluster was found, or its configuration can't be used.
- * - CONNECTION_REFUSED: nothing listens at the API server's address.
- * - CONNECTION_LOST: the connection broke or could not be made, or a name could not be resolved.
- * - TIMEOUT: the API server did not answer, or fell silent.
- * - PROTOCOL: the answer is not one that an API server sends.
- * - UNAUTHORIZED: the token is not (or no longer) accepted.
- * - FORBIDDEN: RBAC does not allow it.
- * - NOT_FOUND: there is no such object, or no such resource type.
- * - CONFLICT: another client changed the object first, or the object exists already.
- * - EXPIRED: the resourceVersion or continue token is too old (410); only a new consistent read helps.
- * - RESOURCE_VERSION_TOO_LARGE: the API server has not seen that resourceVersion, and may never.
- * - INVALID: the API server rejects the request, and would reject it again.
- * - THROTTLED: too many requests; `retryAfterMs` says how long to wait, if the server did.
- * - SERVER_ERROR: the API server failed (5xx).
- * - ABORTED: the caller's signal ended it.
- */
+/** The errors between us and an API server. */
 export type KubeErrorCode =
-  | "CONFIG_INVALID"
-  | "CONNECTION_REFUSED"
-  | "CONNECTION_LOST"
-  | "TIMEOUT"
-  | "PROTOCOL"
-  | "UNAUTHORIZED"
-  | "FORBIDDEN"
-  | "NOT_FOUND"
-  | "CONFLICT"
-  | "EXPIRED"
-  | "RESOURCE_VERSION_TOO_LARGE"
-  | "INVALID"
-  | "THROTTLED"
-  | "SERVER_ERROR"
-  | "ABORTED";
+  | "CONFIG_INVALID" // no cluster was found, or its configuration can't be used.
+  | "CONNECTION_REFUSED" // nothing listens at the API server's address.
+  | "CONNECTION_LOST" // the connection broke or could not be made, or a name could not be resolved.
+  | "TIMEOUT" // the API server did not answer, or fell silent.
+  | "PROTOCOL" // the answer is not one that an API server sends.
+  | "UNAUTHORIZED" // the token is not (or no longer) accepted.
+  | "FORBIDDEN" // RBAC does not allow it.
+  | "NOT_FOUND" // there is no such object, or no such resource type.
+  | "CONFLICT" // another client changed the object first, or the object exists already.
+  | "EXPIRED" // the resourceVersion or continue token is too old (410); only a new consistent read helps.
+  | "RESOURCE_VERSION_TOO_LARGE" // the API server has not seen that resourceVersion, and may never.
+  | "INVALID" // the API server rejects the request, and would reject it again.
+  | "THROTTLED" // too many requests; `retryAfterMs` says how long to wait, if the server did.
+  | "SERVER_ERROR" // the API server failed (5xx).
+  | "ABORTED"; // the caller's signal ended it.
 
 /** One of the reasons of a refusal, as `metav1.StatusCause`; undefined where the API server left a part out. */
 export interface StatusCause {

@@ -1,10 +1,7 @@
-/**
- * What can be wrong with selectors and documents from outside.
- *
- * - SELECTOR_INVALID: a selector does not have the form that names a topic.
- * - DOCUMENT_INVALID: a flag document cannot be served as it is.
- */
-export type ProtocolErrorCode = "SELECTOR_INVALID" | "DOCUMENT_INVALID";
+/** What can be wrong with selectors and documents from outside. */
+export type ProtocolErrorCode =
+  | "SELECTOR_INVALID" // a selector does not have the form that names a topic.
+  | "DOCUMENT_INVALID"; // a flag document cannot be served as it is.
 
 export class ProtocolError extends Error {
   override readonly name = "ProtocolError";

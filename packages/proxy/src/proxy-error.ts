@@ -1,40 +1,22 @@
 import { CodedError } from "@bunting/runtime";
 
-/**
- * The errors of the proxy.
- *
- * - OPTION_INVALID: an option has an invalid value, or a required one is missing.
- * - PORT_UNUSABLE: a port can't be listened on.
- * - SOURCE_UNREADABLE: a source can't be read for now; its last documents are still served.
- * - SOURCE_REFUSED: a source does not accept who the proxy is, or does not let it read; its last documents are still served.
- * - SOURCE_MISCONFIGURED: a source has nothing of the kind that it is asked for; its last documents are still served.
- * - REMOTE_UNREADABLE: a remote flag provider can't be read for now; its last document is still served.
- * - DOCUMENT_INVALID: a document can't be served; the version before it is still served.
- * - TOPIC_MISSING: the FeatureFlag does not exist, and the caller does not wait for it (any longer).
- * - TOPIC_DELETED: the FeatureFlag was deleted, and the deletion policy ends its subscribers.
- * - LIMIT_REACHED: a peer has reached a limit; it may try again later.
- * - CALLER_GONE: the caller that waited for a response is gone.
- * - UNAUTHENTICATED: the caller presents no credentials, or they are not (or no longer) accepted.
- * - PERMISSION_DENIED: the caller may not read that topic.
- * - ACCESS_UNDECIDED: the caller can't be authenticated or authorized for now; it may try again later.
- * - SHUTTING_DOWN: the proxy accepts no new subscribers.
- */
+/** The errors of the proxy. */
 export type ProxyErrorCode =
-  | "OPTION_INVALID"
-  | "PORT_UNUSABLE"
-  | "SOURCE_UNREADABLE"
-  | "SOURCE_REFUSED"
-  | "SOURCE_MISCONFIGURED"
-  | "REMOTE_UNREADABLE"
-  | "DOCUMENT_INVALID"
-  | "TOPIC_MISSING"
-  | "TOPIC_DELETED"
-  | "LIMIT_REACHED"
-  | "CALLER_GONE"
-  | "UNAUTHENTICATED"
-  | "PERMISSION_DENIED"
-  | "ACCESS_UNDECIDED"
-  | "SHUTTING_DOWN";
+  | "OPTION_INVALID" // an option has an invalid value, or a required one is missing.
+  | "PORT_UNUSABLE" // a port can't be listened on.
+  | "SOURCE_UNREADABLE" // a source can't be read for now; its last documents are still served.
+  | "SOURCE_REFUSED" // a source does not accept who the proxy is, or does not let it read; its last documents are still served.
+  | "SOURCE_MISCONFIGURED" // a source has nothing of the kind that it is asked for; its last documents are still served.
+  | "REMOTE_UNREADABLE" // a remote flag provider can't be read for now; its last document is still served.
+  | "DOCUMENT_INVALID" // a document can't be served; the version before it is still served.
+  | "TOPIC_MISSING" // the FeatureFlag does not exist, and the caller does not wait for it (any longer).
+  | "TOPIC_DELETED" // the FeatureFlag was deleted, and the deletion policy ends its subscribers.
+  | "LIMIT_REACHED" // a peer has reached a limit; it may try again later.
+  | "CALLER_GONE" // the caller that waited for a response is gone.
+  | "UNAUTHENTICATED" // the caller presents no credentials, or they are not (or no longer) accepted.
+  | "PERMISSION_DENIED" // the caller may not read that topic.
+  | "ACCESS_UNDECIDED" // the caller can't be authenticated or authorized for now; it may try again later.
+  | "SHUTTING_DOWN"; // the proxy accepts no new subscribers.
 
 /** The only error class of this package. The message says what to do about it, where something can be done. */
 export class ProxyError extends CodedError<ProxyErrorCode> {

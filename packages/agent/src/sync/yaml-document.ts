@@ -1,13 +1,10 @@
 import { canonicalJson, isJsonObject } from "@bunting/protocol";
 import { CodedError } from "@bunting/runtime";
 
-/**
- * Reasons for which a YAML file is not used; logs and metrics have the same words.
- *
- * - malformed: it is no flag document.
- * - too_large: there is not enough memory to read it.
- */
-export type YamlDocumentErrorCode = "malformed" | "too_large";
+/** Reasons for which a YAML file is not used; logs and metrics have the same words. */
+export type YamlDocumentErrorCode =
+  | "malformed" // it is no flag document.
+  | "too_large"; // there is not enough memory to read it.
 
 /** Why a YAML file is not used. */
 export class YamlDocumentError extends CodedError<YamlDocumentErrorCode> {

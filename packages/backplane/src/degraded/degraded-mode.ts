@@ -1,13 +1,10 @@
 import type { Clock } from "@bunting/runtime";
 
-/**
- * The state of the circuit breaker to Redis.
- *
- * - connected (closed): the replica follows what others own. Redis works, or has not failed for long enough.
- * - degraded (open): Redis is unreachable or refuses to work, and the replica watches everything itself.
- * - recovering (half-open): Redis works again, and the replica watches everything itself until Redis is stable.
- */
-export type DegradedState = "connected" | "degraded" | "recovering";
+/** The state of the circuit breaker to Redis. */
+export type DegradedState =
+  | "connected" // closed: the replica follows what others own. Redis works, or has not failed for long enough.
+  | "degraded" // open: Redis is unreachable or refuses to work, and the replica watches everything itself.
+  | "recovering"; // half-open: Redis works again, and the replica watches everything itself until Redis is stable.
 
 export interface DegradedModeOptions {
   readonly clock: Clock;

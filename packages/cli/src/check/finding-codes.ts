@@ -14,14 +14,11 @@ export const checkGroups = [
 
 export type CheckGroup = (typeof checkGroups)[number];
 
-/**
- * Effect of a finding on the result of its check.
- *
- * - failed: something does not work, or an installation would not.
- * - warning: it works, but not as it should, or not for ever.
- * - unknown: the check could not be made.
- */
-export type CheckSeverity = "failed" | "warning" | "unknown";
+/** Effect of a finding on the result of its check. */
+export type CheckSeverity =
+  | "failed" // something does not work, or an installation would not.
+  | "warning" // it works, but not as it should, or not for ever.
+  | "unknown"; // the check could not be made.
 
 interface CodeMeaning {
   readonly severity: CheckSeverity;

@@ -1,13 +1,10 @@
 import type { InstalledOperator } from "../operator/installed-operator.js";
 
-/**
- * The operator that gives Pods their sidecars. It decides which objects have to be there.
- *
- * - bunting: our operator, also where it is missing.
- * - stock: the open-feature-operator alone. Proxies and sidecars may be ours.
- * - nobody: sidecars are written by hand, or applications ask the proxy themselves.
- */
-export type OperatedBy = "bunting" | "stock" | "nobody";
+/** The operator that gives Pods their sidecars. It decides which objects have to be there. */
+export type OperatedBy =
+  | "bunting" // our operator, also where it is missing.
+  | "stock" // the open-feature-operator alone. Proxies and sidecars may be ours.
+  | "nobody"; // sidecars are written by hand, or applications ask the proxy themselves.
 
 export interface OperationFacts {
   readonly operators: readonly Pick<InstalledOperator, "isStock">[];

@@ -6,12 +6,12 @@ export type ParsedText =
   | ({ readonly kind: "error"; readonly reason: TextErrorReason; readonly message: string } & TextPosition);
 
 /**
- * - encoding: it is no text: see utf8-of.ts.
- * - empty: it holds nothing.
- * - syntax: it is not JSON or YAML, says what JSON can't say, or is malicious (excessive nesting or aliases).
- * - too_large: there is not enough memory to read it.
  */
-export type TextErrorReason = "encoding" | "empty" | "syntax" | "too_large";
+export type TextErrorReason =
+  | "encoding" // it is no text: see utf8-of.ts.
+  | "empty" // it holds nothing.
+  | "syntax" // it is not JSON or YAML, says what JSON can't say, or is malicious (excessive nesting or aliases).
+  | "too_large"; // there is not enough memory to read it.
 
 /** One document of a text, with the way back to the lines it came from. */
 export interface TextDocument {

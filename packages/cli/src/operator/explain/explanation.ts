@@ -1,13 +1,10 @@
-/**
- * What became of a Pod's request for flags.
- *
- * - not-asked: the Pod has no annotation that asks for flags.
- * - injected: it has its sidecar, or its variables, from us.
- * - foreign: it has a container of the sidecar's name that we did not make.
- * - not-injected: it has nothing.
- * - no-pod: it is the template of a Deployment that has no Pods.
- */
-export type InjectionVerdict = "not-asked" | "injected" | "foreign" | "not-injected" | "no-pod";
+/** What became of a Pod's request for flags. */
+export type InjectionVerdict =
+  | "not-asked" // the Pod has no annotation that asks for flags.
+  | "injected" // it has its sidecar, or its variables, from us.
+  | "foreign" // it has a container of the sidecar's name that we did not make.
+  | "not-injected" // it has nothing.
+  | "no-pod"; // it is the template of a Deployment that has no Pods.
 
 /** Why a Pod has flags or has none, as `--output=json` prints it. */
 export interface PodExplanation {
