@@ -12,13 +12,10 @@ import { operatorOptionTable } from "@bunting/operator/internal/options.js";
 import { proxyOptionTable } from "@bunting/proxy/internal/options.js";
 import { proxyMetrics } from "@bunting/proxy/internal/proxy-metrics.js";
 import { renderFlagdParity } from "./flagd-parity.js";
+import { renderMetricsReference } from "./render-metrics-reference.js";
+import { renderOptionsReference } from "./render-options-reference.js";
 import { renderPermissions } from "./render-permissions.js";
-import {
-  createRegistry,
-  renderMetricsReference,
-  renderOptionsReference,
-  type Registry,
-} from "@bunting/runtime";
+import { createRegistry, type Registry } from "@bunting/runtime";
 
 const root = path.dirname(import.meta.dirname);
 const reference = path.join(root, "docs/reference");

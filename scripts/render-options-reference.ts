@@ -1,4 +1,4 @@
-import { flagName, publicOptions, type OptionTable } from "./option.js";
+import { flagName, publicOptions, type OptionTable } from "@bunting/runtime";
 
 /** The options of a command as Markdown tables, one per group, for docs/reference. */
 export function renderOptionsReference(table: OptionTable): string {
