@@ -11,4 +11,8 @@ export type AgentErrorCode =
 /** The one error of this package. Its message tells the user what to do. */
 export class AgentError extends CodedError<AgentErrorCode> {
   override readonly name = "AgentError";
+
+  static optionInvalid(message: string, options?: ErrorOptions): AgentError {
+    return new AgentError("OPTION_INVALID", message, options);
+  }
 }

@@ -38,6 +38,6 @@ export function endpoints(options: AgentOptions): {
     managementEndpoint: tcp(options.managementPort, "--management-port"),
   };
   const conflict = sameEndpoint(Object.values(named));
-  if (conflict !== undefined) throw new AgentError("OPTION_INVALID", conflict);
+  if (conflict !== undefined) throw AgentError.optionInvalid(conflict);
   return named;
 }

@@ -21,4 +21,8 @@ export type ProxyErrorCode =
 /** The only error class of this package. The message says what to do about it, where something can be done. */
 export class ProxyError extends CodedError<ProxyErrorCode> {
   override readonly name = "ProxyError";
+
+  static optionInvalid(message: string, options?: ErrorOptions): ProxyError {
+    return new ProxyError("OPTION_INVALID", message, options);
+  }
 }

@@ -128,7 +128,7 @@ function checkPorts({ port, managementPort, host }: ProxyOptions): void {
     { endpoint: endpointOf(port, host), optionName: "--port" },
     { endpoint: endpointOf(managementPort, host), optionName: "--management-port" },
   ]);
-  if (conflict !== undefined) throw new ProxyError("OPTION_INVALID", conflict);
+  if (conflict !== undefined) throw ProxyError.optionInvalid(conflict);
 }
 
 function serviceNames(methods: readonly Method[]): Set<string> {

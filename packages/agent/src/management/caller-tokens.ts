@@ -29,7 +29,7 @@ export function callerTokens(
     try {
       await component.start(...args);
     } catch (cause) {
-      throw new AgentError("OPTION_INVALID", (cause as Error).message, { cause });
+      throw AgentError.optionInvalid((cause as Error).message, { cause });
     }
   };
   return { callers, components: [{ ...component, start }] };

@@ -23,8 +23,7 @@ export function serverTls(options: AgentOptions, logger: Logger): ServerTls {
   if (certPath === "" && keyPath === "") return { termination: undefined, components: [] };
   if (certPath === "" || keyPath === "") {
     const [given, missing] = keyPath === "" ? [certOption, keyOption] : [keyOption, certOption];
-    throw new AgentError(
-      "OPTION_INVALID",
+    throw AgentError.optionInvalid(
       `TLS needs a certificate and its private key, and only ${given} is set: set ${missing} too, or neither`,
     );
   }
@@ -40,7 +39,7 @@ export function serverTls(options: AgentOptions, logger: Logger): ServerTls {
         reason: "first: an agent that can't have the TLS it was asked for must not serve",
         start: async () => {
           await certificate.start().catch((cause: unknown) => {
-            throw new AgentError("OPTION_INVALID", (cause as Error).message, { cause });
+            throw AgentError.optionInvalid((cause as Error).message, { cause });
           });
         },
         stop: () => {

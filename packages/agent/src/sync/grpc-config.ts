@@ -20,7 +20,7 @@ export function grpcConfig(
 ): GrpcSourceConfig | UnsupportedSourceConfig {
   const { selector, providerID: providerId, maxMsgSize, incrementalUpdates } = fields;
   if (!/^[\x20-\x7e]*$/.test(selector)) {
-    throw invalid(
+    throw AgentError.optionInvalid(
       `${where}: "selector" is sent as a header and can hold printable ASCII characters only, got ${quoted(selector)}`,
     );
   }
@@ -31,7 +31,8 @@ export function grpcConfig(
   }
   const { target, authority } = targetOf(uri, where);
   for (const name of Object.keys(fields.headers)) {
-    if (connectionHeaders.has(name)) throw invalid(`${where}: gRPC can't send the header ${quoted(name)}`);
+    if (connectionHeaders.has(name))
+      throw AgentError.optionInvalid(`${where}: gRPC can't send the header ${quoted(name)}`);
     if (ownHeaders.has(name)) warn(`the header ${quoted(name)} has no effect: gRPC has its own`);
   }
   const place = {
@@ -81,8 +82,8 @@ function targetOf(uri: string, where: string): { target: string; authority: stri
   const envoy = /^envoy:\/\/([^/]+)\/(.+)$/.exec(uri);
   if (envoy !== null) return { target: `dns:///${envoy[1] ?? ""}`, authority: envoy[2] };
   if (uri.startsWith("envoy:"))
-    throw invalid(`${where}: expected envoy://HOST:PORT/SERVICE, got ${quoted(uri)}`);
-  if (uri === "") throw invalid(`${where}: the address after grpc:// is missing`);
+    throw AgentError.optionInvalid(`${where}: expected envoy://HOST:PORT/SERVICE, got ${quoted(uri)}`);
+  if (uri === "") throw AgentError.optionInvalid(`${where}: the address after grpc:// is missing`);
   return { target: uri.replace(/^uds:/, "unix:"), authority: undefined };
 }
 
@@ -90,8 +91,4 @@ function targetOf(uri: string, where: string): { target: string; authority: stri
 function hostOf(target: string): string {
   const host = target.replace(/^(?:dns|passthrough):(?:\/\/[^/]*\/)?/, "");
   return /:\d+$/.test(host) ? host : `${host}:443`;
-}
-
-function invalid(message: string): AgentError {
-  return new AgentError("OPTION_INVALID", message);
 }

@@ -116,8 +116,7 @@ export function tokenBindingOf(
 ): TokenBinding | undefined {
   if (hostsFile === "") return undefined;
   if (tokenFile !== "") return { hostsFile, server };
-  throw new AgentError(
-    "OPTION_INVALID",
+  throw AgentError.optionInvalid(
     `${where}: "tokenHostsFile" says for whom a "tokenFile" is, and there is none`,
   );
 }
@@ -148,8 +147,7 @@ const apiServerTokens = /^(\/var)?\/run\/secrets\/kubernetes\.io\//;
 export function checkSharedCredentials({ clientCertFile, clientKeyFile }: SharedCredentials): void {
   if ((clientCertFile === "") === (clientKeyFile === "")) return;
   const [set, missing] = pairOf(clientCertFile, "--client-cert-file", "--client-key-file");
-  throw new AgentError(
-    "OPTION_INVALID",
+  throw AgentError.optionInvalid(
     `a client certificate needs its private key, and only ${set} is set: set ${missing} too, or neither`,
   );
 }
@@ -165,15 +163,13 @@ function checkFields(
     ...(headers["authorization"] === undefined ? [] : ['the header "authorization"']),
   ];
   if (ways.length > 1) {
-    throw new AgentError(
-      "OPTION_INVALID",
+    throw AgentError.optionInvalid(
       `${where}: both ${ways.slice(0, 2).join(" and ")} are set: only one of them can be sent`,
     );
   }
   if ((clientCertPath === "") === (clientKeyPath === "")) return;
   const [set, missing] = pairOf(clientCertPath, '"clientCertPath"', '"clientKeyPath"');
-  throw new AgentError(
-    "OPTION_INVALID",
+  throw AgentError.optionInvalid(
     `${where}: a client certificate needs its private key, and only ${set} is set: set ${missing} too, or neither`,
   );
 }

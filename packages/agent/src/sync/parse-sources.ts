@@ -144,7 +144,7 @@ function takesShared({ provider, selector }: SourceConfig): boolean {
 function fieldsOfUri(uri: string, index: number): SourceFields {
   const provider = uriPrefixes.find(([prefix]) => prefix.test(uri))?.[1];
   if (provider === undefined) {
-    throw invalid(
+    throw AgentError.optionInvalid(
       `--uri ${quoted(uri)} has no known prefix: write file:PATH for a file, dir:PATH for a directory of files, or grpc://HOST:PORT for a proxy; there are also https://, and core.openfeature.dev/NAMESPACE/NAME for a FeatureFlag`,
     );
   }
@@ -162,10 +162,15 @@ function parseList(text: string): readonly JsonValue[] {
     const near = /auth|token|headers|secret/i.test(text)
       ? ""
       : `, near ${quoted(text.slice(Math.max(0, cause.position - 10), cause.position + 10))}`;
-    throw invalid(`--sources is not JSON: ${cause.message} at character ${cause.position + 1}${near}`, cause);
+    throw AgentError.optionInvalid(
+      `--sources is not JSON: ${cause.message} at character ${cause.position + 1}${near}`,
+      {
+        cause,
+      },
+    );
   }
   if (Array.isArray(value)) return value as readonly JsonValue[];
-  throw invalid('--sources must be a list: [{"uri":"…","provider":"…"}]');
+  throw AgentError.optionInvalid('--sources must be a list: [{"uri":"…","provider":"…"}]');
 }
 
 function configOf(fields: SourceFields, sourceIndex: number, context: SourceContext): SourceConfig {
@@ -188,7 +193,7 @@ function configOf(fields: SourceFields, sourceIndex: number, context: SourceCont
         `provider ${fields.provider} is not supported; there are file, dir, http, grpc and kubernetes: fetch the object over https, or mount it as a file`,
       );
     case undefined:
-      throw invalid(
+      throw AgentError.optionInvalid(
         `${where}: there is no provider ${quoted(fields.provider)}; there are grpc, file, dir, http and kubernetes`,
       );
   }
@@ -246,9 +251,9 @@ function kubernetesConfig(fields: SourceFields, sourceIndex: number, where: stri
     return { provider: "kubernetes", sourceIndex, uri: topic, selector: "", namespace, name };
   } catch (cause) {
     if (!(cause instanceof ProtocolError)) throw cause;
-    throw invalid(
+    throw AgentError.optionInvalid(
       `${where}: ${quoted(fields.uri)} does not name a FeatureFlag: write NAMESPACE/NAME, as Kubernetes accepts them`,
-      cause,
+      { cause },
     );
   }
 }
@@ -257,10 +262,14 @@ function httpConfig(fields: SourceFields, sourceIndex: number, context: SourceCo
   const { where } = context;
   const { uri, authHeader, bearerToken, interval, intervalSeed, timeoutS, certPath } = fields;
   if (!isHttpUrl(uri)) {
-    throw invalid(`${where}: expected http://HOST/PATH or https://HOST/PATH, got ${quoted(uri)}`);
+    throw AgentError.optionInvalid(
+      `${where}: expected http://HOST/PATH or https://HOST/PATH, got ${quoted(uri)}`,
+    );
   }
   if (authHeader !== "" && bearerToken !== "") {
-    throw invalid(`${where}: both "authHeader" and "bearerToken" are set: only one of them can be sent`);
+    throw AgentError.optionInvalid(
+      `${where}: both "authHeader" and "bearerToken" are set: only one of them can be sent`,
+    );
   }
   const { tokenFile, tokenBinding } = httpToken(fields, context);
   const authorization = authHeader === "" && bearerToken !== "" ? `Bearer ${bearerToken}` : authHeader;
@@ -300,10 +309,12 @@ function oauthConfig({ oauth }: SourceFields, where: string): OauthConfig | unde
   if (oauth === undefined) return undefined;
   const { clientID: clientId, clientSecret, tokenUrl, folder, reloadDelayS } = oauth;
   if (!isHttpUrl(tokenUrl)) {
-    throw invalid(`${where}: "tokenUrl" of "oauth" must be an http or https URL, got ${quoted(tokenUrl)}`);
+    throw AgentError.optionInvalid(
+      `${where}: "tokenUrl" of "oauth" must be an http or https URL, got ${quoted(tokenUrl)}`,
+    );
   }
   if (folder === "" && (clientId === "" || clientSecret === "")) {
-    throw invalid(
+    throw AgentError.optionInvalid(
       `${where}: "oauth" needs "clientID" and "clientSecret", or a "folder" with the files client-id and client-secret`,
     );
   }
@@ -320,8 +331,4 @@ function withoutPassword(text: string): string {
   if (url.username === "" && url.password === "") return text;
   url.username = url.password = "";
   return url.href;
-}
-
-function invalid(message: string, cause?: unknown): AgentError {
-  return new AgentError("OPTION_INVALID", message, { cause });
 }

@@ -62,14 +62,16 @@ type OauthFields = FieldsOf<typeof oauthReaders> & { readonly unknown: readonly 
 
 /** @throws AgentError OPTION_INVALID that names the field and what is expected of it. */
 export function readSourceFields(value: JsonValue, where: string): SourceFields {
-  if (!isJsonObject(value)) throw invalid(`${where} must be an object such as {"uri":"…","provider":"grpc"}`);
+  if (!isJsonObject(value))
+    throw AgentError.optionInvalid(`${where} must be an object such as {"uri":"…","provider":"grpc"}`);
   const { fields, given } = readFields(value, sourceReaders, where);
   return { ...fields, given: [...given, ...(fields.oauth?.unknown ?? [])] };
 }
 
 function readOauth(value: JsonValue | undefined, at: string): OauthFields | undefined {
   if (value === undefined || value === null) return undefined;
-  if (!isJsonObject(value)) throw invalid(`${at} must be an object such as {"clientID":"…","tokenUrl":"…"}`);
+  if (!isJsonObject(value))
+    throw AgentError.optionInvalid(`${at} must be an object such as {"clientID":"…","tokenUrl":"…"}`);
   const { fields, given } = readFields(value, oauthReaders, at);
   const unknown = given.filter((name) => !Object.hasOwn(oauthReaders, name)).map((name) => `oauth.${name}`);
   return { ...fields, unknown };
@@ -101,13 +103,13 @@ function isAbsent(value: JsonValue): boolean {
 
 function text(value: JsonValue | undefined, at: string): string {
   const found = value ?? "";
-  if (typeof found !== "string") throw invalid(`${at} must be a string`);
+  if (typeof found !== "string") throw AgentError.optionInvalid(`${at} must be a string`);
   return found;
 }
 
 function needed(value: JsonValue | undefined, at: string): string {
   const found = text(value, at);
-  if (found === "") throw invalid(`${at} is missing`);
+  if (found === "") throw AgentError.optionInvalid(`${at} is missing`);
   return found;
 }
 
@@ -115,13 +117,13 @@ function needed(value: JsonValue | undefined, at: string): string {
 function secret(value: JsonValue | undefined, at: string): string {
   const found = text(value, at);
   if (!isPrintable(found))
-    throw invalid(`${at} is sent as a header and can hold printable ASCII characters only`);
+    throw AgentError.optionInvalid(`${at} is sent as a header and can hold printable ASCII characters only`);
   return found;
 }
 
 function toggle(value: JsonValue | undefined, at: string): boolean {
   const found = value ?? false;
-  if (typeof found !== "boolean") throw invalid(`${at} must be true or false`);
+  if (typeof found !== "boolean") throw AgentError.optionInvalid(`${at} must be true or false`);
   return found;
 }
 
@@ -129,7 +131,7 @@ function whole(max: number): FieldReader<number> {
   return (value, at) => {
     const found = value ?? 0;
     if (typeof found !== "number" || !Number.isInteger(found) || found < 0 || found > max)
-      throw invalid(`${at} must be a whole number from 0 to ${max}`);
+      throw AgentError.optionInvalid(`${at} must be a whole number from 0 to ${max}`);
     return found;
   };
 }
@@ -140,15 +142,15 @@ function readHeaders(
   where: string,
 ): Readonly<Record<string, string>> {
   if (value === undefined || value === null) return {};
-  if (!isJsonObject(value)) throw invalid(`${at} must be an object of strings`);
+  if (!isJsonObject(value)) throw AgentError.optionInvalid(`${at} must be an object of strings`);
   const entries = Object.entries(value).map(([name, content]): [string, string] => {
     const lower = name.toLowerCase();
     // Headers that end in -bin carry bytes, which JSON can't express.
     if (!/^[0-9a-z_.-]+$/.test(lower) || lower.startsWith("grpc-") || lower.endsWith("-bin")) {
-      throw invalid(`${where}: ${JSON.stringify(name)} can't be the name of a header`);
+      throw AgentError.optionInvalid(`${where}: ${JSON.stringify(name)} can't be the name of a header`);
     }
     if (typeof content !== "string" || !isPrintable(content)) {
-      throw invalid(
+      throw AgentError.optionInvalid(
         `${where}: header ${JSON.stringify(name)} must be a string of printable ASCII characters`,
       );
     }
@@ -159,8 +161,4 @@ function readHeaders(
 
 function isPrintable(found: string): boolean {
   return /^[\x20-\x7e]*$/.test(found);
-}
-
-function invalid(message: string): AgentError {
-  return new AgentError("OPTION_INVALID", message);
 }

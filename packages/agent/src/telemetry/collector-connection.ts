@@ -65,7 +65,7 @@ export class CollectorConnection {
       return new CollectorConnection(collector, await readCertificates(collector), options);
     } catch (cause) {
       const message = `a certificate for the collector (--otel-cert-path, --otel-key-path, --otel-ca-path) can't be used: ${(cause as Error).message}`;
-      throw new AgentError("OPTION_INVALID", message, { cause });
+      throw AgentError.optionInvalid(message, { cause });
     }
   }
 

@@ -27,19 +27,17 @@ export function collectorOf(options: CollectorOptions): Collector | undefined {
   const { metricsExporter, otelCollectorUri: uri } = options;
   if (metricsExporter !== "" && metricsExporter !== "otel") {
     const message = `--metrics-exporter ${metricsExporter} is not supported: use otel, or leave it out for Prometheus alone`;
-    throw new AgentError("OPTION_INVALID", message);
+    throw AgentError.optionInvalid(message);
   }
   const { otelCertPath: cert, otelKeyPath: key, otelCaPath: ca } = options;
   if (uri === "") {
     if (metricsExporter === "") return undefined;
-    throw new AgentError(
-      "OPTION_INVALID",
+    throw AgentError.optionInvalid(
       "--metrics-exporter otel needs the address of a collector: --otel-collector-uri HOST:PORT",
     );
   }
   if ((cert === "") !== (key === "")) {
-    throw new AgentError(
-      "OPTION_INVALID",
+    throw AgentError.optionInvalid(
       "--otel-cert-path and --otel-key-path belong together: give both or neither",
     );
   }
@@ -53,8 +51,7 @@ export function collectorOf(options: CollectorOptions): Collector | undefined {
   };
   // After a name and a colon there is a port: unix:/PATH and dns:///HOST would be read as hosts of these names.
   if (/^(?!https?:\/\/)[^/]*:\//.test(uri) || !URL.canParse(signalUrl(collector, "traces"))) {
-    throw new AgentError(
-      "OPTION_INVALID",
+    throw AgentError.optionInvalid(
       `--otel-collector-uri ${quoted(uri)} is no address of a collector: write HOST:PORT, or https://HOST:PORT`,
     );
   }

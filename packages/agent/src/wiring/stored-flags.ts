@@ -32,8 +32,7 @@ export function sourceConfigsOf({ options, parts, context }: AgentWiring): reado
     (warning) => context.logger.warn(warning),
   );
   if (configs.length > 0) return configs;
-  throw new AgentError(
-    "OPTION_INVALID",
+  throw AgentError.optionInvalid(
     "there is no source of flags: name one with --uri file:PATH, --uri grpc://HOST:PORT, or --sources",
   );
 }

@@ -230,7 +230,7 @@ function certificateTemplate({ authCertificateUri }: AccessOptions): ReturnType<
   try {
     return uriTemplate(authCertificateUri);
   } catch (error) {
-    throw invalid(`--auth-certificate-uri: ${(error as Error).message}`);
+    throw ProxyError.optionInvalid(`--auth-certificate-uri: ${(error as Error).message}`);
   }
 }
 
@@ -252,20 +252,18 @@ function checkOptions(options: AccessOptions): void {
     if (useless === undefined) return;
     const orByAddress = aboutTokens === undefined ? ", or --auth=pod-ip for stock sidecars" : "";
     const remedy = `add --auth=token or --auth=optional${orByAddress}`;
-    throw invalid(`--${useless} has no effect with --auth=anonymous: ${remedy}`);
+    throw ProxyError.optionInvalid(`--${useless} has no effect with --auth=anonymous: ${remedy}`);
   }
   if (auth === "pod-ip") {
     if (aboutTokens === undefined) return;
-    throw invalid(
+    throw ProxyError.optionInvalid(
       `--${aboutTokens} has no effect with --auth=pod-ip, which reads no tokens: use --auth=token`,
     );
   }
   if (authAudience === "")
-    throw invalid("--auth-audience is empty: tokens for any service would be accepted");
+    throw ProxyError.optionInvalid("--auth-audience is empty: tokens for any service would be accepted");
   if (authJwksFile !== "" && authIssuer.length === 0)
-    throw invalid("--auth-jwks-file needs --auth-issuer: a file of keys does not say who signs with them");
-}
-
-function invalid(message: string): ProxyError {
-  return new ProxyError("OPTION_INVALID", message);
+    throw ProxyError.optionInvalid(
+      "--auth-jwks-file needs --auth-issuer: a file of keys does not say who signs with them",
+    );
 }

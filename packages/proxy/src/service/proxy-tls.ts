@@ -70,7 +70,7 @@ function component(files: TlsCertificate | ClientAuthorities): Component {
     reason: "first: a proxy that can't have the TLS it was asked for must not serve",
     start: async () => {
       await files.start().catch((cause: unknown) => {
-        throw new ProxyError("OPTION_INVALID", (cause as Error).message, { cause });
+        throw ProxyError.optionInvalid((cause as Error).message, { cause });
       });
     },
     stop: () => {
@@ -90,16 +90,18 @@ function refuseContradictions(options: TlsOptions): void {
   };
   const given = namesOf({ ...files, ...clients }, (value) => value !== "");
   if (isOff && given.length > 0)
-    throw invalid(
+    throw ProxyError.optionInvalid(
       `${given.join(" and ")} would have no effect, because TLS is off: set --tls=on, or --tls=both while some clients still speak plaintext`,
     );
   const missing = namesOf(files, (value) => value === "");
   if (!isOff && missing.length > 0)
-    throw invalid(`TLS needs a certificate and its private key: set ${missing.join(" and ")}`);
+    throw ProxyError.optionInvalid(
+      `TLS needs a certificate and its private key: set ${missing.join(" and ")}`,
+    );
   const [one, ...more] = namesOf(clients, (value) => value !== "");
   if (one !== undefined && more.length === 0) {
     const other = namesOf(clients, (value) => value === "");
-    throw invalid(`${one} has no effect alone: set ${other.join(" and ")} too`);
+    throw ProxyError.optionInvalid(`${one} has no effect alone: set ${other.join(" and ")} too`);
   }
 }
 
@@ -108,8 +110,4 @@ function namesOf(
   isMeant: (value: string) => boolean,
 ): readonly string[] {
   return Object.entries(options).flatMap(([name, value]) => (isMeant(value) ? [name] : []));
-}
-
-function invalid(message: string): ProxyError {
-  return new ProxyError("OPTION_INVALID", message);
 }

@@ -76,13 +76,11 @@ export function createSource(options: SourceOptions, parts: SourceParts): FlagSo
   const named = parseSourceOption(options.source, isInCluster(parts.env));
   const { cacheDir, cacheSize } = options;
   if (cacheDir === "" && cacheSize !== cacheOptionTable.cacheSize.default)
-    throw new ProxyError(
-      "OPTION_INVALID",
+    throw ProxyError.optionInvalid(
       "--cache-size is given without --cache-dir, which says where copies are kept: none would be",
     );
   if (named.kind !== "kubernetes" && options.remoteHosts.length > 0)
-    throw new ProxyError(
-      "OPTION_INVALID",
+    throw ProxyError.optionInvalid(
       "--remote-hosts is for --source kubernetes, whose FeatureFlags may name remotes; other sources name none: leave it out",
     );
   const main =
@@ -121,8 +119,7 @@ function createMain(
   parts: SourceParts,
 ): FlagSource {
   if (backplaneConfig(options) !== undefined)
-    throw new ProxyError(
-      "OPTION_INVALID",
+    throw ProxyError.optionInvalid(
       "--backplane shares the watches of --source kubernetes between replicas; other sources have none: leave it out",
     );
   if (named.kind === "directory") {

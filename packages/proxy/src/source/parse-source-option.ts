@@ -19,19 +19,17 @@ const supported =
 export function parseSourceOption(value: string, isPod: boolean): SourceOption {
   if (value === "kubernetes" || (value === "" && isPod)) return { kind: "kubernetes" };
   if (value === "")
-    throw invalid(`there is no source of flags, and this is no Pod of a cluster: ${supported}`);
+    throw ProxyError.optionInvalid(
+      `there is no source of flags, and this is no Pod of a cluster: ${supported}`,
+    );
   const colon = value.indexOf(":");
   const kind = value.slice(0, Math.max(colon, 0));
   const path = value.slice(colon + 1);
   if (kind === "upstream") {
-    if (path === "") throw invalid(`the source "${value}" names no proxy: ${supported}`);
+    if (path === "") throw ProxyError.optionInvalid(`the source "${value}" names no proxy: ${supported}`);
     return { kind, upstreams: path };
   }
-  if (kind !== "dir") throw invalid(`unknown source "${value}": ${supported}`);
-  if (path === "") throw invalid(`the source "${value}" has no path: ${supported}`);
+  if (kind !== "dir") throw ProxyError.optionInvalid(`unknown source "${value}": ${supported}`);
+  if (path === "") throw ProxyError.optionInvalid(`the source "${value}" has no path: ${supported}`);
   return { kind: "directory", path: resolve(path) };
-}
-
-function invalid(message: string): ProxyError {
-  return new ProxyError("OPTION_INVALID", message);
 }

@@ -35,8 +35,7 @@ export function backplaneConfig(options: BackplaneProxyOptions): CheckedOptions 
   if (options.backplane !== "") return checked(options);
   const [given] = givenFlags(backplaneOptionTable, options);
   if (given === undefined) return undefined;
-  throw new ProxyError(
-    "OPTION_INVALID",
+  throw ProxyError.optionInvalid(
     `--${given} is given without --backplane, which says where Redis is: each replica would watch for itself, and share nothing`,
   );
 }
@@ -58,7 +57,7 @@ function checked(options: BackplaneProxyOptions): CheckedOptions {
     const message = error.message
       .replace(/the option (\w+) of the backplane/, (_, name: string) => flagOf(name))
       .replace(/\b(tlsKeyFile|passwordFile|sentinelPasswordFile)\b/g, flagOf);
-    throw new ProxyError("OPTION_INVALID", `--backplane can't be used: ${message}`, { cause: error });
+    throw ProxyError.optionInvalid(`--backplane can't be used: ${message}`, { cause: error });
   }
 }
 

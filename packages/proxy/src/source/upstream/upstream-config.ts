@@ -36,11 +36,11 @@ export function parseUpstreams(value: string, topicPrefix: string): readonly Ups
     .map((group) => group.split(",").map((target) => checkTarget(target.trim())));
   const prefixes = topicPrefix === "" ? groups.map(() => "") : topicPrefix.split(",").map(checkPrefix);
   if (prefixes.length !== groups.length)
-    throw invalid(
+    throw ProxyError.optionInvalid(
       `--source names ${groups.length} upstreams (separated by semicolons), and --topic-prefix ${prefixes.length} prefixes (separated by commas): give one for each`,
     );
   if (new Set(prefixes).size < prefixes.length)
-    throw invalid(
+    throw ProxyError.optionInvalid(
       "topics of two upstreams would have the same name: give each a --topic-prefix of its own, such as eu/,us/",
     );
   return groups.map((targets, index) => ({ targets, prefix: prefixes[index] ?? "" }));
@@ -50,12 +50,12 @@ export function parseUpstreams(value: string, topicPrefix: string): readonly Ups
 export function upstreamCredentials(options: UpstreamOptions): UpstreamCredentials {
   const { upstreamCaFile, upstreamClientCertFile, upstreamClientKeyFile, upstreamTokenFile } = options;
   if ((upstreamClientCertFile === "") !== (upstreamClientKeyFile === ""))
-    throw invalid(
+    throw ProxyError.optionInvalid(
       "a client certificate needs its private key: set both --upstream-client-cert-file and --upstream-client-key-file, or neither",
     );
   const isTls = options.upstreamTls || upstreamCaFile !== "" || upstreamClientCertFile !== "";
   if (upstreamTokenFile !== "" && !isTls && !options.upstreamTokenOverPlaintext)
-    throw invalid(
+    throw ProxyError.optionInvalid(
       "the token of --upstream-token-file would be sent in plaintext: set --upstream-tls or --upstream-ca-file, or allow it with --upstream-token-over-plaintext",
     );
   return {
@@ -75,27 +75,23 @@ export function upstreamCredentials(options: UpstreamOptions): UpstreamCredentia
 export function refuseWithoutUpstreams(options: UpstreamOptions): void {
   const [given] = givenFlags(upstreamOptionTable, options);
   if (given !== undefined)
-    throw invalid(`--${given} is for --source upstream:HOST:PORT, and does nothing without`);
+    throw ProxyError.optionInvalid(`--${given} is for --source upstream:HOST:PORT, and does nothing without`);
 }
 
 function checkTarget(target: string): string {
   // Not repeated: it may be a password.
   if (target.includes("@"))
-    throw invalid(
+    throw ProxyError.optionInvalid(
       "--source upstream:… has credentials in it, which an upstream takes from --upstream-token-file",
     );
   const port = /^(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):([0-9]{1,5})$/.exec(target)?.[1];
   if (port !== undefined && Number(port) > 0 && Number(port) <= 65_535) return target;
-  throw invalid(`"${target}" is no upstream: ${expected}`);
+  throw ProxyError.optionInvalid(`"${target}" is no upstream: ${expected}`);
 }
 
 function checkPrefix(prefix: string): string {
   if (prefix === "" || (prefix.endsWith("/") && isNamespaceName(prefix.slice(0, -1)))) return prefix;
-  throw invalid(
+  throw ProxyError.optionInvalid(
     `"${prefix}" can't be a --topic-prefix: it is a name of a-z, 0-9 and "-", and a slash after it, such as eu/`,
   );
-}
-
-function invalid(message: string): ProxyError {
-  return new ProxyError("OPTION_INVALID", message);
 }
