@@ -154,12 +154,10 @@ function readinessComponent(
     start: () => {
       readiness.listening();
       tell.becameReady();
-      return Promise.resolve();
     },
     stop: () => {
       readiness.stopping();
       tell.stopping();
-      return Promise.resolve();
     },
   };
 }

@@ -12,9 +12,9 @@ export interface Component {
    * Resolves once it is running; it calls `fail` if it breaks later and the process can't continue. When the signal aborts, nothing is started
    * after it: one that waits for something has to resolve.
    */
-  start(fail: (error: unknown) => void, signal: AbortSignal): Promise<void>;
+  start(fail: (error: unknown) => void, signal: AbortSignal): Promise<void> | void;
   /** Releases everything that `start` took. Called only if `start` was. */
-  stop(): Promise<void>;
+  stop(): Promise<void> | void;
 }
 
 export interface RunComponentsOptions {
@@ -68,7 +68,6 @@ export function runnableComponent(runnable: Runnable, reason: string): Component
     reason,
     start: (fail) => {
       running = runnable.run(abort.signal).catch(fail);
-      return Promise.resolve();
     },
     stop: () => {
       abort.abort();
@@ -78,7 +77,7 @@ export function runnableComponent(runnable: Runnable, reason: string): Component
 }
 
 async function withTimeout(component: Component, timeoutMs: number): Promise<void> {
-  if (await within(timeoutMs, component.stop())) return;
+  if (await within(timeoutMs, Promise.resolve(component.stop()))) return;
   const message = `${component.name} did not stop within ${timeoutMs} ms and was abandoned`;
   throw new RuntimeError("STOP_TIMED_OUT", message);
 }

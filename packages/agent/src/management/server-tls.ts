@@ -42,10 +42,7 @@ export function serverTls(options: AgentOptions, logger: Logger): ServerTls {
             throw AgentError.optionInvalid((cause as Error).message, { cause });
           });
         },
-        stop: () => {
-          certificate.stop();
-          return Promise.resolve();
-        },
+        stop: () => certificate.stop(),
       },
     ],
   };

@@ -60,12 +60,8 @@ export class StartLimits {
           cancel = this.#clock.after(this.#readyAfterMs, () => {
             if (!this.awaitedSources.isComplete) onReadyWithout();
           });
-        return Promise.resolve();
       },
-      stop: () => {
-        cancel();
-        return Promise.resolve();
-      },
+      stop: () => cancel(),
     };
   }
 

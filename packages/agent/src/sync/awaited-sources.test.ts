@@ -14,7 +14,7 @@ function start(abort = new AbortController()): Held {
   const sources = new AwaitedSources([{ uri: "a" }, { uri: "b" }]);
   const clock = new ManualClock();
   let isOver = false;
-  const started = sources.component(clock).start(() => undefined, abort.signal);
+  const started = Promise.resolve(sources.component(clock).start(() => undefined, abort.signal));
   void started.then(() => (isOver = true));
   return { sources, clock, abort, isOver: () => Promise.resolve().then(() => isOver) };
 }

@@ -72,7 +72,7 @@ export class AwaitedSources {
           signal.addEventListener("abort", end, { once: true });
           this.#openPorts = end;
         }),
-      stop: () => Promise.resolve(),
+      stop: () => undefined,
     };
   }
 

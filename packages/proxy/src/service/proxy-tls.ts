@@ -73,10 +73,7 @@ function component(files: TlsCertificate | ClientAuthorities): Component {
         throw ProxyError.optionInvalid((cause as Error).message, { cause });
       });
     },
-    stop: () => {
-      files.stop();
-      return Promise.resolve();
-    },
+    stop: () => files.stop(),
   };
 }
 

@@ -59,10 +59,7 @@ export class CallerTokens implements Callers {
       name: "caller-tokens",
       reason: "first: a service that can't tell its callers apart must not serve",
       start: () => this.#file.start(),
-      stop: () => {
-        this.#file.stop();
-        return Promise.resolve();
-      },
+      stop: () => this.#file.stop(),
     };
   }
 
