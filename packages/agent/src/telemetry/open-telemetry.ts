@@ -19,7 +19,7 @@ import {
 import { MeterProvider, PeriodicExportingMetricReader } from "@opentelemetry/sdk-metrics";
 import { BasicTracerProvider, BatchSpanProcessor } from "@opentelemetry/sdk-trace-base";
 import { hostname } from "node:os";
-import { cut, RateLimitedLog, within } from "@bunting/runtime";
+import { cut, messageOf, RateLimitedLog, within } from "@bunting/runtime";
 import type { RequestHeaders } from "../api/request-headers.js";
 import type { Collector } from "./collector.js";
 import { CollectorConnection } from "./collector-connection.js";
@@ -90,7 +90,7 @@ export class OpenTelemetry {
     const { uri } = options.collector;
     for (const warning of replacedVariables(process.env)) options.logger.warn(warning);
     const failed = (error: unknown): void => {
-      const reason = cut(error instanceof Error ? error.message : String(error));
+      const reason = cut(messageOf(error));
       log.warn(
         "telemetry",
         { collector: uri, reason },

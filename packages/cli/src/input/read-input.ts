@@ -3,7 +3,7 @@ import { stat } from "node:fs/promises";
 import { Socket } from "node:net";
 import type { Readable } from "node:stream";
 import { maxManifestBytes } from "@bunting/featureflags/manifests";
-import { errorCode } from "@bunting/runtime/options";
+import { errorCode, messageOf } from "@bunting/runtime/options";
 import { CliError } from "../cli-error.js";
 import type { Io } from "../terminal/io.js";
 
@@ -63,6 +63,6 @@ export function unreadable(path: string, cause: unknown): CliError {
   const message =
     code === "ENOENT"
       ? `there is no file or directory ${path}`
-      : `${path} can't be read: ${cause instanceof Error ? cause.message : String(cause)}`;
+      : `${path} can't be read: ${messageOf(cause)}`;
   return new CliError("INPUT_UNREADABLE", message, { cause });
 }

@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import path from "node:path";
 import type { Cluster, Context, KubeConfig, User } from "@kubernetes/client-node";
+import { messageOf } from "@bunting/runtime";
 import { KubeError } from "../kube-error.js";
 
 /** The parts of one or several kubeconfig files that one context names. */
@@ -89,7 +90,7 @@ async function load(library: ClientNode, file: string): Promise<LoadedFile> {
     text = await readFile(file, "utf8");
   } catch (cause) {
     throw invalid(
-      `the kubeconfig ${file} can't be read: ${reasonOf(cause)}; name one that this user may read with --kubeconfig or KUBECONFIG`,
+      `the kubeconfig ${file} can't be read: ${messageOf(cause)}; name one that this user may read with --kubeconfig or KUBECONFIG`,
       cause,
     );
   }
@@ -101,16 +102,12 @@ async function load(library: ClientNode, file: string): Promise<LoadedFile> {
     const { users } = library.loadYaml<{ readonly users?: LoadedFile["rawUsers"] | null }>(text);
     return { config, directory, rawUsers: users ?? [] };
   } catch (cause) {
-    throw invalid(`the kubeconfig ${file} can't be used: ${reasonOf(cause)}`, cause);
+    throw invalid(`the kubeconfig ${file} can't be used: ${messageOf(cause)}`, cause);
   }
 }
 
 function named<T extends Entry>(entries: readonly T[], name: string): T | undefined {
   return entries.find((entry) => entry.name === name);
-}
-
-function reasonOf(cause: unknown): string {
-  return cause instanceof Error ? cause.message : String(cause);
 }
 
 function invalid(message: string, cause?: unknown): KubeError {

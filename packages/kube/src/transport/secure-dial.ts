@@ -1,5 +1,6 @@
 import { isIP } from "node:net";
 import { connect, createSecureContext, type ConnectionOptions, type TLSSocket } from "node:tls";
+import { messageOf } from "@bunting/runtime";
 import type { TlsMaterial, TlsMaterialSource } from "../config/cluster-config.js";
 import { KubeError } from "../kube-error.js";
 
@@ -69,7 +70,7 @@ function secureContext(
   } catch (cause) {
     throw new KubeError(
       "CONFIG_INVALID",
-      `the TLS certificates for the API server can't be used (${cause instanceof Error ? cause.message : String(cause)}): they must be PEM, and the key must belong to the client certificate`,
+      `the TLS certificates for the API server can't be used (${messageOf(cause)}): they must be PEM, and the key must belong to the client certificate`,
       { cause },
     );
   }

@@ -1,5 +1,5 @@
 import { dirname } from "node:path";
-import { errorCode } from "@bunting/runtime";
+import { errorCode, messageOf } from "@bunting/runtime";
 
 /** Where to listen: a TCP port (0: any free one), or a unix socket. */
 export type ListenEndpoint = { readonly port: number; readonly host?: string | undefined } | SocketEndpoint;
@@ -82,8 +82,4 @@ function describeSocketError(code: string, error: unknown, path: string, choose:
     default:
       return `can't listen on the socket ${path}: ${messageOf(error)}`;
   }
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -1,7 +1,7 @@
 import type { X509Certificate } from "node:crypto";
-import { WatchedFiles, type ReloadOptions } from "@bunting/runtime";
+import { messageOf, WatchedFiles, type ReloadOptions } from "@bunting/runtime";
 import { certificatesInPem, subjectOf, validFromMs, validToMs } from "./certificates-in-pem.js";
-import { messageOf, readPem } from "./read-pem.js";
+import { readPem } from "./read-pem.js";
 
 export interface ClientAuthoritiesOptions extends ReloadOptions {
   /** A file with the certificates of all authorities whose clients are let in, in PEM. */

@@ -1,4 +1,4 @@
-import { readSmallFile } from "@bunting/runtime";
+import { messageOf, readSmallFile } from "@bunting/runtime";
 
 /** Chains and keys take a few kilobytes, bundles of authorities some hundred. */
 const maxFileBytes = 1024 * 1024;
@@ -11,8 +11,4 @@ export async function readPem(path: string, what: string, option: string): Promi
       { cause },
     );
   });
-}
-
-export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -1,8 +1,8 @@
 import { createPrivateKey, type X509Certificate } from "node:crypto";
 import { createSecureContext } from "node:tls";
-import { WatchedFiles, type ReloadOptions } from "@bunting/runtime";
+import { messageOf, WatchedFiles, type ReloadOptions } from "@bunting/runtime";
 import { certificatesInPem, validToMs } from "./certificates-in-pem.js";
-import { messageOf, readPem } from "./read-pem.js";
+import { readPem } from "./read-pem.js";
 
 export interface TlsCertificateOptions extends ReloadOptions {
   /** A file with the server's certificate in PEM, followed by those of intermediate authorities. */

@@ -1,6 +1,13 @@
 import { checkCopies, CopyFile } from "@bunting/files/copies";
 import { documentHeapBytes, type TopicKey } from "@bunting/protocol";
-import { HeapRoom, RateLimitedLog, Semaphore, type Context, type DocumentRoom } from "@bunting/runtime";
+import {
+  HeapRoom,
+  messageOf,
+  RateLimitedLog,
+  Semaphore,
+  type Context,
+  type DocumentRoom,
+} from "@bunting/runtime";
 import type { SourceVersion } from "../flag-source.js";
 import type { SourceMetrics } from "../source-metrics.js";
 import { decodeCopy, type CopiedDocument } from "./copied-document.js";
@@ -151,7 +158,7 @@ export class TopicCopies {
     const setAside = await copy.setAside();
     this.#budget.written(copy.path, 0);
     this.#options.context.metrics.copyFailed("unusable");
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = messageOf(error);
     const fields = { topic, reason, file: copy.path, ...(setAside === undefined ? {} : { setAside }) };
     this.#log.warn("unusable", fields, "the copy of a FeatureFlag can't be used; it is set aside");
   }
@@ -175,7 +182,7 @@ export class TopicCopies {
   #cannotWrite(error: unknown, topic?: TopicKey): void {
     const { directory, context } = this.#options;
     context.metrics.copyFailed("write");
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = messageOf(error);
     const fields = { ...(topic === undefined ? {} : { topic }), directory, reason };
     this.#log.warn(
       "write",

@@ -11,6 +11,7 @@ import {
   type WrittenDocument,
 } from "@bunting/protocol";
 import type { Clock } from "@bunting/runtime";
+import { messageOf } from "@bunting/runtime";
 import { ProxyError } from "../../proxy-error.js";
 import type { SourceSink, SourceVersion } from "../flag-source.js";
 import type { KubernetesLog } from "./kubernetes-log.js";
@@ -198,7 +199,7 @@ export class FlagRecord implements WatchRequest {
       // A refused version is offered again after each outage.
       const isNew = this.#reported?.isRefused !== true || this.#reported.resourceVersion !== resourceVersion;
       if (isNew) log.refused(topic, resourceVersion, error);
-      const message = `the FeatureFlag is refused: ${error instanceof Error ? error.message : String(error)}`;
+      const message = `the FeatureFlag is refused: ${messageOf(error)}`;
       sink.report({ kind: "stale", reason: new ProxyError("DOCUMENT_INVALID", message, { cause: error }) });
       return false;
     }
