@@ -1,5 +1,5 @@
 import { refusals, type DropReason, type RefusalReason } from "@bunting/server";
-import { RateLimitedLog, type Clock, type Logger } from "@bunting/runtime";
+import { RateLimitedLog, type Context } from "@bunting/runtime";
 import type { ApiMetrics } from "../api/api-metrics.js";
 
 const messages: Partial<Record<DropReason, string>> = {
@@ -11,11 +11,7 @@ const messages: Partial<Record<DropReason, string>> = {
   tls: "ended a connection that has not become one with TLS, or must not (--server-cert-path)",
 };
 
-interface Reporting {
-  readonly metrics: ApiMetrics;
-  readonly logger: Logger;
-  readonly clock: Clock;
-}
+type Reporting = Context<ApiMetrics>;
 
 /** Counts the requests that limits refuse, and logs each reason at most once a minute. */
 export function refusedRequests({ metrics, logger, clock }: Reporting): (reason: RefusalReason) => void {
