@@ -6,8 +6,9 @@ import {
   type IncomingHttpHeaders,
 } from "node:http2";
 import { createConnection, type Socket } from "node:net";
-import type { Clock, Logger } from "@bunting/runtime";
 import { eventually as eventuallyWithin } from "./event-queue.js";
+import { recordingLogger } from "./recording-logger.js";
+import { afterwards, releaseAfterEach } from "./releases.js";
 import {
   Client,
   credentials,
@@ -22,58 +23,14 @@ import { type GrpcServerOptions } from "@bunting/rpc/internal/call/grpc-server.j
 import { PortListener } from "@bunting/server";
 import { type PortListenerOptions } from "@bunting/server/internal/port/port-listener-options.js";
 
+export { ManualClock } from "./manual-clock.js";
+export { afterwards, recordingLogger, releaseAfterEach };
+
 // Shared by the tests of this package. Everything uses real sockets; what a test takes is checked and released after it.
-
-const releases: (() => unknown)[] = [];
-
-/** Registers something to be released after the test, in reverse order. */
-export function afterwards(release: () => unknown): void {
-  releases.push(release);
-}
-
-/** Sockets and servers of this process, whose number must not grow. Timers are not counted, because mocha has some of its own. */
-function openHandles(): number {
-  return process
-    .getActiveResourcesInfo()
-    .filter((kind) => kind.startsWith("TCP") || kind.startsWith("Pipe") || kind.startsWith("HTTP")).length;
-}
-
-/** Call it in a describe block: after each test it releases what the test took, and fails the test if a socket is left. */
-export function releaseAfterEach(): void {
-  let handlesBefore = 0;
-  beforeEach(() => {
-    handlesBefore = openHandles();
-  });
-  afterEach(async () => {
-    while (releases.length > 0) await releases.pop()?.();
-    // Sockets close in the turn after the one that closed them.
-    await eventually(() => openHandles() <= handlesBefore, "all sockets to be closed");
-  });
-}
 
 /** Waits until a condition holds. */
 export function eventually(isSo: () => boolean, what = "the condition to hold"): Promise<void> {
   return eventuallyWithin(isSo, what);
-}
-
-/** A logger that keeps its entries. */
-export function recordingLogger(): Logger & {
-  readonly lines: { level: string; message: string; fields: unknown }[];
-} {
-  const lines: { level: string; message: string; fields: unknown }[] = [];
-  const at =
-    (level: string) =>
-    (fields: unknown, message?: string): void =>
-      void lines.push({ level, message: message ?? String(fields), fields });
-  const logger = {
-    lines,
-    debug: at("debug"),
-    info: at("info"),
-    warn: at("warn"),
-    error: at("error"),
-    child: () => logger,
-  };
-  return logger;
 }
 
 const identity = (bytes: Uint8Array): Buffer => Buffer.from(bytes);
@@ -264,43 +221,6 @@ export class RawClient {
 
   hasFrame(type: number): boolean {
     return this.frames(type) > 0;
-  }
-}
-
-/** A clock that stands still until a test moves it. */
-export class ManualClock implements Clock {
-  #nowMs = 1_000_000;
-  readonly #timers = new Set<{ readonly atMs: number; readonly callback: () => void }>();
-
-  now(): number {
-    return this.#nowMs;
-  }
-
-  monotonicMs(): number {
-    return this.#nowMs;
-  }
-
-  after(delayMs: number, callback: () => void): () => void {
-    const timer = { atMs: this.#nowMs + delayMs, callback };
-    this.#timers.add(timer);
-    return () => void this.#timers.delete(timer);
-  }
-
-  get pendingTimers(): number {
-    return this.#timers.size;
-  }
-
-  /** Moves the clock, and calls back what is due in order. */
-  advance(byMs: number): void {
-    const endMs = this.#nowMs + byMs;
-    for (;;) {
-      const [next] = [...this.#timers].filter(({ atMs }) => atMs <= endMs).sort((a, b) => a.atMs - b.atMs);
-      if (next === undefined) break;
-      this.#timers.delete(next);
-      this.#nowMs = next.atMs;
-      next.callback();
-    }
-    this.#nowMs = endMs;
   }
 }
 

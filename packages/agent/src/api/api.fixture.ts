@@ -1,12 +1,14 @@
 import { type JsonObject } from "@bunting/protocol";
 import { GrpcServer, statusCode, type Method, type StatusName } from "@bunting/rpc";
 import { PortListener, type WholeRequestHandler } from "@bunting/server";
-import type { Clock, Logger } from "@bunting/runtime";
+import type { Clock } from "@bunting/runtime";
 import { Client, credentials, Metadata, type ClientReadableStream, type ServiceError } from "@grpc/grpc-js";
 import { expect } from "chai";
 import type { RequestListener } from "node:http";
-import { EventQueue, eventually } from "@bunting/test/support/event-queue.js";
+import { EventQueue } from "@bunting/test/support/event-queue.js";
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
+import { recordingLogger, type RecordingLogger } from "@bunting/test/support/recording-logger.js";
+import { afterwards, releaseAfterEach } from "@bunting/test/support/releases.js";
 import { Evaluator } from "@bunting/evaluation";
 import { FlagStore } from "../store/flag-store.js";
 import { HeapBudget } from "../store/heap-budget.js";
@@ -21,52 +23,9 @@ import type { FlagEvaluator } from "./backend.js";
 import { schemaV1 } from "./schema-v1.js";
 import { createSelections, type Selections } from "./selection.js";
 
+export { afterwards, recordingLogger, releaseAfterEach, type RecordingLogger };
+
 // What the tests of this folder share: a real store and evaluator behind real sockets, released after each test.
-
-const releases: (() => unknown)[] = [];
-
-export function afterwards(release: () => unknown): void {
-  releases.push(release);
-}
-
-/** To be called in a describe block: releases after each test what it acquired, and fails it if a socket stays open. */
-export function releaseAfterEach(): void {
-  const sockets = (): number =>
-    process.getActiveResourcesInfo().filter((kind) => kind.startsWith("TCP")).length;
-  let before = 0;
-  beforeEach(() => {
-    before = sockets();
-  });
-  afterEach(async () => {
-    while (releases.length > 0) await releases.pop()?.();
-    await eventually(() => sockets() <= before, "all sockets are closed");
-  });
-}
-
-export interface LogLine {
-  readonly level: string;
-  readonly message: string;
-  readonly fields: unknown;
-}
-
-export type RecordingLogger = Logger & { readonly lines: LogLine[] };
-
-export function recordingLogger(): RecordingLogger {
-  const lines: LogLine[] = [];
-  const at =
-    (level: string) =>
-    (fields: unknown, message?: string): void =>
-      void lines.push({ level, message: message ?? String(fields), fields });
-  const logger = {
-    lines,
-    debug: at("debug"),
-    info: at("info"),
-    warn: at("warn"),
-    error: at("error"),
-    child: () => logger,
-  };
-  return logger;
-}
 
 export type RecordingMetrics = ApiMetrics & { readonly calls: (readonly unknown[])[] };
 
