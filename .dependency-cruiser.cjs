@@ -97,7 +97,7 @@ module.exports = {
       to: {
         path: "^packages/",
         pathNot:
-          "^packages/(featureflags/|protocol/|evaluation/|files/|runtime/src/(options|scheduling)\\.ts$)",
+          "^packages/(featureflags/|protocol/|evaluation/|files/|runtime/src/(options|scheduling/event-loop)\\.ts$)",
       },
     },
     {
