@@ -200,6 +200,52 @@ describe("extensions, on a real API server", function () {
     expect((await extension("late")).status?.order).to.equal(2);
   });
 
+  it("bounds whatever hostile ones answer, and names it in their status, while sidecars go on", async () => {
+    const spec = (object: ExtensionObject): Record<string, unknown> & { readonly container: object } =>
+      object["spec"] as never;
+    const volumes = [{ name: "host", hostPath: { path: "/" } }];
+    const hostile: Readonly<Record<string, readonly [Hook, says: RegExp]>> = {
+      "adds-a-volume": [
+        ({ object }) => ({ ...object, spec: { ...spec(object), volumes } }),
+        /does not list in mutates: .*\/spec\/volumes/,
+      ],
+      "is-privileged": [
+        ({ object }) => {
+          const securityContext = { privileged: true };
+          return { ...object, spec: { container: { ...spec(object).container, securityContext } } };
+        },
+        /does not list in mutates: .*securityContext/,
+      ],
+      "is-somebody-else": [
+        ({ object }) => ({ ...object, metadata: { ...object.metadata, namespace: "kube-system" } }),
+        /does not list in mutates: \/metadata\/namespace/,
+      ],
+      "sends-10-mb": [(_question, response) => void response.end("x".repeat(10_000_000)), /more than 1 MB/],
+      "leads-elsewhere": [
+        (_question, response) =>
+          void response.writeHead(302, { location: "http://169.254.169.254/latest/meta-data/" }).end(),
+        /answered 302/,
+      ],
+      drips: [
+        (_question, response) => {
+          response.write("{");
+          return "later";
+        },
+        /has not answered completely within 0.5 s/,
+      ],
+      "says-nothing-of-sense": [(_question, response) => void response.end("]"), /what is no JSON/],
+    };
+    for (const [name, [hook]] of Object.entries(hostile)) await register(name, { timeout: "500ms" }, hook);
+    await register("honest", { priority: -1 }, ({ object }) => limited(object, { memory: "66Mi" }));
+    await home.untilCompiled('"66Mi"');
+    const stored = JSON.stringify(await home.injection());
+    for (const word of ["hostPath", 'privileged":true', "kube-system"]) expect(stored).not.to.contain(word);
+    for (const [name, [, says]] of Object.entries(hostile)) {
+      await isSaid(name, "Healthy", "Failing");
+      expect((await extension(name)).status?.lastError).to.match(says);
+    }
+  });
+
   it("says on the youngest of a circle what is left out of it", async () => {
     await register("first", { before: ["second"] }, () => undefined);
     await isSaid("first", "Ordered", "Ordered");

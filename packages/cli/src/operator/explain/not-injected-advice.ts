@@ -28,6 +28,14 @@ const advices: ReadonlyMap<string, string> = new Map([
     "Have the owner of the object annotate it with bunting.dev/readers, naming the Pod's namespace, and then restart the workload.",
   ],
   ["InvalidSource", "Correct the object as its conditions say, and then restart the workload."],
+  [
+    "RefusedByExtension",
+    "Do as the condition Compiled of what the annotation names says, or ask the maintainer of the Extension, and then restart the workload.",
+  ],
+  [
+    "NotExtended",
+    "See how the Extension does (kubectl get extensions), and restart the workload when it is healthy.",
+  ],
 ]);
 
 /** The words that are known. */
