@@ -5,7 +5,7 @@ import { EventQueue, eventually } from "@bunting/test/support/event-queue.js";
 import { TempDirectory } from "@bunting/test/support/temp-directory.js";
 import { createAgent } from "./agent.js";
 import { agentOptionTable } from "./options.js";
-import { BuntingServer, versionOf, type SyncStream } from "./sync/bunting-server.fixture.js";
+import { BuntingServer, flagdFrame, versionOf, type SyncStream } from "./sync/bunting-server.fixture.js";
 
 interface LogLine {
   readonly msg: string;
@@ -233,6 +233,42 @@ describe("an agent that follows the list of its sources", () => {
     await eventually(async () => !(await readyz()).includes("older"), "readyz");
     expect(await answer("a")).to.equal("a");
     expect(server.streams.size).to.equal(0);
+  });
+
+  it("goes on with its arguments where the proxy knows no lists, as one of 0.1.0", async () => {
+    const first = await serving();
+    await send(first, "shop/a", documentOf("a", "edited"));
+    expect([await answer("a"), await answer("edited")]).to.deep.equal(["a", "edited"]);
+    expect(await readyz())
+      .to.match(/^ready\n/)
+      .and.not.contain("older");
+    expect(server.streams.size, "it has the streams that it had").to.equal(0);
+  });
+
+  it("goes on with its arguments where the server speaks flagd.sync.v1 alone", async () => {
+    await server.stop();
+    server = new BuntingServer({ bunting: false, flagd: true });
+    target = await server.start();
+    await start(["shop/a", "ops/b"]);
+    for (let each = 0; each < 2; each++) {
+      const { selector, out } = await server.nextFlagdStream();
+      out.write(flagdFrame(documentOf(selector.endsWith("shop/a") ? "a" : "b")));
+    }
+    await open();
+    expect([await answer("a"), await answer("b")]).to.deep.equal(["a", "b"]);
+  });
+
+  it("shows nobody a version from before one that was served, if an edit comes while the list changes", async () => {
+    const first = await serving();
+    tell(first, ["shop/a", "ops/b"]);
+    const next = await nextStreams(2);
+    await send(first, "shop/a", documentOf("a", "edited"));
+    expect(await answer("edited")).to.equal("edited");
+    await send(next.get("ops/b"), "ops/b", documentOf("b"));
+    await switched();
+    expect([await answer("edited"), await answer("b")]).to.deep.equal(["edited", "b"]);
+    await send(next.get("shop/a"), "shop/a", documentOf("a", "edited", "more"));
+    expect([await answer("edited"), await answer("more")]).to.deep.equal(["edited", "more"]);
   });
 
   it("ignores a list that names what can be no FeatureFlag", async () => {

@@ -172,6 +172,8 @@ describe("the hand-written codec of bunting.sync.v1", () => {
     expect(decodeSyncResponse(Buffer.alloc(0))).to.deep.equal({ kind: "unknown" });
     expect(decodeSyncResponse(Buffer.from([0x7a, 0x01, 0x00]))).to.deep.equal({ kind: "unknown" });
     expect(decodeSyncResponse(Buffer.from([0x08, 0x01]))).to.deep.equal({ kind: "unknown" });
+    const laterHello = Buffer.from([0x0a, 0x06, 0x0a, 0x01, 0x61, 0x7a, 0x01, 0x00]);
+    expect(read(laterHello).hello?.agent, "a proxy reads what it knows of hello").to.equal("a");
   });
 
   it("refuses a version without a whole digest", () => {

@@ -56,6 +56,18 @@ describe("FailingFlags", () => {
     expect(seen(1, 2), "which has added it").to.equal(2);
   });
 
+  it("holds nothing against a version where flags have other sources since then", () => {
+    flags.changed({ changes: [change("a"), change("b", "delete", 2)] });
+    fail("a", 4);
+    flags.forget();
+    fail("a", 9);
+    fail("b", 9);
+    expect(noticed).to.deep.equal([]);
+    flags.changed({ changes: [change("a")] });
+    fail("a", 40);
+    expect(noticed, "but later ones").to.have.length(1);
+  });
+
   it("holds nothing against a flag that failed as often before", () => {
     fail("a", 120, 500);
     flags.changed({ changes: [change("a")] });

@@ -1,5 +1,6 @@
 import type { Evaluator, Flag } from "@bunting/evaluation";
 import { runnableComponent, Signal, sleep, type Component } from "@bunting/runtime";
+import { AgentError } from "../agent-error.js";
 import type { CurrentFlags } from "../api/backend.js";
 import { changeBetween } from "../store/change-between.js";
 import type { FlagStore, StoreChange } from "../store/flag-store.js";
@@ -24,11 +25,25 @@ export interface FlagGenerationsOptions {
 interface Generation {
   readonly configs: readonly SourceConfig[];
   readonly stored: StoredFlags;
+  /** When the newest document of each source came: its number among all that have come. */
+  readonly arrivals: number[];
   /** Freshness and sources. */
   readonly running: readonly Component[];
   /** Flags whose evaluations fail while it is served, with the places that its sources have. */
   readonly failing: Signal<FailingFlag>;
   stale: ReadonlySet<number>;
+}
+
+/** A source that stays, by its places. */
+interface KeptSource {
+  readonly sourceIndex: number;
+  readonly before: number;
+}
+
+interface Adopted {
+  /** Sources of which nothing is held. */
+  readonly unread: Set<number>;
+  readonly kept: readonly KeptSource[];
 }
 
 /**
@@ -39,6 +54,7 @@ export class FlagGenerations implements CurrentFlags, ServedSources, Pick<FlagSt
   readonly #options: FlagGenerationsOptions;
   readonly #listeners = new Set<(change: StoreChange) => void>();
   readonly #first: Generation;
+  #arrivals = 0;
   #current: Generation;
 
   constructor(options: FlagGenerationsOptions) {
@@ -104,7 +120,7 @@ export class FlagGenerations implements CurrentFlags, ServedSources, Pick<FlagSt
     const before = this.#current;
     const begun = sourceSignals(wiring.context.clock);
     const next = this.#make(configs, begun);
-    const unread = this.#adopt(next, before);
+    const { unread, kept } = this.#adopt(next, before);
     const isRead = new Promise<void>((resolve) => {
       if (unread.size === 0) resolve();
       begun.answered.listen((index) => {
@@ -123,6 +139,7 @@ export class FlagGenerations implements CurrentFlags, ServedSources, Pick<FlagSt
       await stop(next);
       return false;
     }
+    takeNewer(next, before, kept);
     const change = changeBetween(before.stored.store.flags(), next.stored.store.flags());
     this.#current = next;
     signals.failing.forget();
@@ -151,6 +168,7 @@ export class FlagGenerations implements CurrentFlags, ServedSources, Pick<FlagSt
     const generation: Generation = {
       configs,
       stored,
+      arrivals: [],
       failing,
       running: [
         runnableComponent(
@@ -163,6 +181,7 @@ export class FlagGenerations implements CurrentFlags, ServedSources, Pick<FlagSt
       ],
       stale: new Set(),
     };
+    signals.answered.listen((sourceIndex) => (generation.arrivals[sourceIndex] = ++this.#arrivals));
     stored.store.onChange((change) => {
       if (this.#current !== generation) return;
       this.#options.signals.failing.changed(change);
@@ -171,15 +190,20 @@ export class FlagGenerations implements CurrentFlags, ServedSources, Pick<FlagSt
     return generation;
   }
 
-  /** Returns the sources of which nothing is held. */
-  #adopt({ configs, stored }: Generation, from: Generation): Set<number> {
+  #adopt({ configs, stored, arrivals }: Generation, from: Generation): Adopted {
     const unread = new Set<number>();
+    const kept: KeptSource[] = [];
     for (const config of configs) {
+      const { sourceIndex } = config;
       const known = from.configs.find((other) => isSameSource(other, config));
-      if (known === undefined) unread.add(config.sourceIndex);
-      else stored.store.adopt(config.sourceIndex, from.stored.store, known.sourceIndex);
+      if (known === undefined) unread.add(sourceIndex);
+      else {
+        stored.store.adopt(sourceIndex, from.stored.store, known.sourceIndex);
+        arrivals[sourceIndex] = from.arrivals[known.sourceIndex] ?? 0;
+        kept.push({ sourceIndex, before: known.sourceIndex });
+      }
     }
-    return unread;
+    return { unread, kept };
   }
 
   /** What metrics say of sources goes by their places. */
@@ -197,6 +221,24 @@ export class FlagGenerations implements CurrentFlags, ServedSources, Pick<FlagSt
   #notify(change: StoreChange): void {
     if (change.upserted.length + change.removed.length === 0) return;
     for (const listener of this.#listeners) listener(change);
+  }
+}
+
+/**
+ * An edit comes on the streams of both generations, one after the other: nobody who has seen it is to see what was before it. The stream that is still
+ * to bring it says then that it does not fit, and is sent the whole document.
+ */
+function takeNewer(next: Generation, from: Generation, kept: readonly KeptSource[]): void {
+  for (const { sourceIndex, before } of kept) {
+    const arrival = from.arrivals[before] ?? 0;
+    const current = from.stored.store.currentDocument(before);
+    if (current === undefined || arrival <= (next.arrivals[sourceIndex] ?? 0)) continue;
+    try {
+      next.stored.store.replace(sourceIndex, current.layout.bytes, current.version);
+    } catch (error) {
+      // The store has logged why there is no room for it; the stream of the generation brings it anew.
+      if (!(error instanceof AgentError)) throw error;
+    }
   }
 }
 

@@ -1,6 +1,7 @@
 import { expect } from "chai";
 import { KubeError, type ClusterWatches, type KubeObject, type ReflectorHandler } from "@bunting/kube";
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
+import { seededRandom } from "@bunting/test/support/seeded-random.js";
 import { SourceLists } from "./source-lists.js";
 
 type WatchOptions = Parameters<ClusterWatches["watch"]>[0];
@@ -168,4 +169,56 @@ describe("SourceLists", () => {
     handler().failed(new KubeError("FORBIDDEN", "no"));
     expect(warnings[0]?.msg).to.contain("allow the proxy's ServiceAccount to get, list and watch injections");
   });
+
+  for (let seed = 1; seed <= 10; seed++)
+    it(`tells each agent what the Injection has said last of its text (seed ${seed})`, async () => {
+      const random = seededRandom(seed);
+      const pick = (count: number): number => Math.floor(random() * count);
+      const texts = ["a", "b", "c"];
+      let stored: Record<string, { readonly flags: readonly string[]; readonly frame: string }> = {};
+      const agents = new Set<{ readonly text: string; told?: string; expected?: string; end: () => void }>();
+      const asText = (text: string): string | undefined => {
+        const entry = stored[text];
+        return entry && `${entry.flags.join()} of ${entry.frame}`;
+      };
+      const join = (): void => {
+        const text = texts[pick(3)] ?? "a";
+        const agent: { text: string; told?: string; expected?: string; end: () => void } = {
+          text,
+          end: () => undefined,
+        };
+        const said = asText(text);
+        if (said !== undefined) agent.expected = said;
+        agent.end = lists.follow({ namespace: "shop", text }, ({ topics, frame }) => {
+          agent.told = `${topics.join()} of ${frame}`;
+        });
+        agents.add(agent);
+      };
+      const write = (): void => {
+        const text = texts[pick(3)] ?? "a";
+        const others = Object.fromEntries(Object.entries(stored).filter(([each]) => each !== text));
+        const flags = Array.from({ length: 1 + pick(20) }, (_, index) => `shop/f${index + pick(5)}`);
+        stored = pick(4) === 0 ? others : { ...others, [text]: { flags, frame: `f${pick(2)}` } };
+        for (const agent of agents) agent.expected = asText(agent.text) ?? agent.expected ?? "nothing";
+      };
+      // One stays, so that the watch does.
+      join();
+      for (let step = 0; step < 300; step++) {
+        const dice = pick(10);
+        const [, second] = agents;
+        if (dice < 3) join();
+        else if (dice < 5 && second !== undefined) {
+          second.end();
+          agents.delete(second);
+        } else if (dice < 8) {
+          write();
+          if (pick(2) === 0) read(injection(stored));
+          else event("MODIFIED", injection(stored));
+        } else if (dice === 8) event("DELETED", injection(stored));
+        else read(injection(stored));
+        await Promise.resolve();
+        for (const { told: said = "nothing", expected = "nothing" } of agents)
+          expect(said).to.equal(expected);
+      }
+    });
 });
