@@ -1,5 +1,6 @@
 import type { RemoteFlagProvider } from "@bunting/featureflags/resources";
 import { KubeError, type KubeObject, type ObjectScope } from "@bunting/kube";
+import { testTls } from "@bunting/test/support/faulty-api-server/index.js";
 import { expect } from "chai";
 
 import { hostAnnotation, RemoteSecrets } from "./remote-secrets.js";
@@ -102,16 +103,22 @@ describe("RemoteSecrets", () => {
 
   it("reads a certificate of whatever host, as it is not secret, and nothing where nothing is named", async () => {
     const { type, uri, strategy, intervalMs, allowEmpty } = provider;
+    const ca = String(testTls.ca);
     const plain: RemoteFlagProvider = { type, uri, strategy, intervalMs, allowEmpty };
-    const get = { get: (() => Promise.resolve(secretOf({ ca: "PEM\n" }))) as never };
+    const get = { get: (() => Promise.resolve(secretOf({ ca, other: "PEM" }))) as never };
     const secrets = new RemoteSecrets(() => get);
     const { signal } = new AbortController();
     expect(
       await secrets.read("demo", { ...plain, caSecretRef: { name: "vendor", key: "ca" } }, signal),
     ).to.deep.equal({
       kind: "read",
-      values: { ca: "PEM\n" },
+      values: { ca },
     });
+    const other = { ...plain, caSecretRef: { name: "vendor", key: "other" } };
+    expect(await secrets.read("demo", other, signal)).to.have.nested.property(
+      "failure.reason",
+      "CertificateInvalid",
+    );
     expect(await new RemoteSecrets(() => undefined).read("demo", plain, signal)).to.deep.equal({
       kind: "read",
       values: {},

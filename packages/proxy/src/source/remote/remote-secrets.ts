@@ -1,4 +1,5 @@
 import type { RemoteFailure } from "@bunting/remote";
+import { X509Certificate } from "node:crypto";
 import { calledUrl, type RemoteFlagProvider, type SecretKey } from "@bunting/featureflags/resources";
 import type { KubeObject, RestClient } from "@bunting/kube";
 import { calledHost } from "@bunting/outbound";
@@ -58,6 +59,11 @@ export class RemoteSecrets {
     if (caSecretRef !== undefined) {
       const read = await this.#value(namespace, caSecretRef, signal);
       if (read.kind !== "value") return read;
+      if (!hasCertificate(read.text))
+        return unusable(
+          "CertificateInvalid",
+          `${keyOf(namespace, caSecretRef)} holds no certificate in PEM, which "caSecretRef" is for`,
+        );
       values.ca = read.text;
     }
     return { kind: "read", values };
@@ -89,6 +95,16 @@ export class RemoteSecrets {
         `${keyOf(namespace, ref)} has ${bytes.length} bytes; ${maxValueBytes} are the most`,
       );
     return { kind: "value", secret, text: bytes.toString() };
+  }
+}
+
+/** Node takes any text for certificates, and trusts nobody then. */
+function hasCertificate(text: string): boolean {
+  try {
+    new X509Certificate(text);
+    return true;
+  } catch {
+    return false;
   }
 }
 
