@@ -16,6 +16,7 @@ import { connectProxyCluster } from "./kubernetes/connect-cluster.js";
 import { KubernetesSource } from "./kubernetes/kubernetes-source.js";
 import { parseSourceOption, type SourceOption } from "./parse-source-option.js";
 import { FetchingSource } from "./remote/fetching-source.js";
+import { ownAddresses } from "./remote/own-addresses.js";
 import { remoteLanguage } from "./remote/remote-language.js";
 import type { RemoteMetrics } from "./remote/remote-metrics.js";
 import { RemoteSecrets } from "./remote/remote-secrets.js";
@@ -154,7 +155,7 @@ function clusterSource(named: SourceOption, options: SourceOptions, parts: Sourc
     timeoutSeconds: Math.max(1, Math.round(options.watchTimeout / 1_000)),
     ...(staleAfterMs === undefined ? {} : { staleAfterMs }),
   });
-  const language = remoteLanguage(options.remoteHosts, clock);
+  const language = remoteLanguage(options.remoteHosts, clock, { networks: ownAddresses(parts.env) });
   const secrets = new RemoteSecrets(() => cluster?.client);
   const remotes = new FetchingSource({ source, language, secrets, context: parts.context });
   const cached = cachedSource(shared(remotes, options, parts), named, options, parts);

@@ -72,7 +72,7 @@ describe("RemoteSource with a server over HTTP", () => {
   });
 
   function start(hosts: readonly string[], options: Partial<RemoteReplicaOptions> = {}): RemoteReplica {
-    const { kinds } = remoteLanguage(hosts, systemClock, { bytes: 100_000, timeoutMs });
+    const { kinds } = remoteLanguage(hosts, systemClock, { limits: { bytes: 100_000, timeoutMs } });
     // Providers are read as those of tests, whose intervals are short.
     const remotes = new ScriptedRemotes(systemClock);
     const { parse } = languageOf(remotes);

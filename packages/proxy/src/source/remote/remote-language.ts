@@ -1,5 +1,5 @@
 import { parseRemoteFlagProvider, type RemoteFlagProvider } from "@bunting/featureflags/resources";
-import { AddressGuard, parseAllowedHost } from "@bunting/outbound";
+import { AddressGuard, parseAllowedHost, type Network } from "@bunting/outbound";
 import type { JsonObject } from "@bunting/protocol";
 import { merging, remoteKinds, type RemoteKind, type RemoteSurroundings } from "@bunting/remote";
 import { HeapRoom, type Clock } from "@bunting/runtime";
@@ -16,17 +16,23 @@ export interface RemoteLanguage {
 /** As large as the largest documents of other sources. */
 const defaultLimits: RemoteSurroundings["limits"] = { bytes: 16 * 1024 * 1024, timeoutMs: 30_000 };
 
+export interface RemoteBounds {
+  /** Public addresses that are called only where they are listed. */
+  readonly networks?: readonly Network[];
+  /** Of one answer; smaller in tests. */
+  readonly limits?: RemoteSurroundings["limits"];
+}
+
 /**
  * The remotes that a proxy may read.
  *
  * @param remoteHosts those of --remote-hosts
- * @param limits of one answer; smaller in tests
  * @throws ProxyError OPTION_INVALID
  */
 export function remoteLanguage(
   remoteHosts: readonly string[],
   clock: Clock,
-  limits: RemoteSurroundings["limits"] = defaultLimits,
+  { networks = [], limits = defaultLimits }: RemoteBounds = {},
 ): RemoteLanguage {
   const hosts = remoteHosts.map((text) => {
     try {
@@ -35,7 +41,7 @@ export function remoteLanguage(
       throw new ProxyError("OPTION_INVALID", `--remote-hosts: ${(cause as Error).message}`, { cause });
     }
   });
-  const guard = new AddressGuard({ hosts, option: "--remote-hosts" });
+  const guard = new AddressGuard({ hosts, option: "--remote-hosts", networks });
   const kinds = remoteKinds({ guard, clock, limits, room: new HeapRoom(clock) });
   return {
     kinds,

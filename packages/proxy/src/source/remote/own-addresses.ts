@@ -1,0 +1,18 @@
+import { isIP } from "node:net";
+import { networkInterfaces } from "node:os";
+import { parseNetwork, type Network } from "@bunting/outbound";
+
+/**
+ * Addresses that are this process's own, and the API server's: where a cluster gives Pods or Services public addresses, nothing else tells these from
+ * addresses of the Internet.
+ *
+ * @param env as a kubelet sets it
+ */
+export function ownAddresses(
+  env: Readonly<Record<string, string | undefined>>,
+  interfaces: ReturnType<typeof networkInterfaces> = networkInterfaces(),
+): readonly Network[] {
+  const own = Object.values(interfaces).flatMap((each) => (each ?? []).map(({ address }) => address));
+  const all = [...own, env["KUBERNETES_SERVICE_HOST"] ?? ""].map((address) => address.split("%", 1).join());
+  return [...new Set(all)].filter((address) => isIP(address) !== 0).map(parseNetwork);
+}
