@@ -198,12 +198,11 @@ describe("a rollout to a thousand agents of three replicas", function () {
     await eventually(() => agents.have("1") === agentCount, "all have the first", 60_000);
   }
 
-  /** Agents that come back, at a replica that has not seen the version before, get what they had. */
-  async function expectSameWave(replica: Replica): Promise<void> {
-    cleanUps.push(() => replica.stop());
+  /** Agents that come back, at a proxy that has not seen the version before, get what they had. */
+  async function expectSameWave(proxy: ProxyProcess): Promise<void> {
     const back = new Agents();
     cleanUps.push(() => back.close());
-    await back.start([replica.proxy], perConnection);
+    await back.start([proxy], perConnection);
     await eventually(() => back.all.every(({ sent }) => sent.length > 0), "all have something", 60_000);
     const newest = ({ sent }: Agent): string | undefined => sent.at(-1);
     expect(back.all.map(newest)).to.deep.equal(agents.all.slice(0, perConnection).map(newest));
@@ -251,7 +250,10 @@ describe("a rollout to a thousand agents of three replicas", function () {
     const first = agents.sent("2");
     expect(first).to.be.within(3, 25);
     expect(rollout()).to.include({ wave: 1, reach: 100 });
-    await expectSameWave(await Replica.start({ name: "replica-4", api, redisPort: redis.port }));
+    const replica = await Replica.start({ name: "replica-4", api, redisPort: redis.port });
+    cleanUps.push(() => replica.stop());
+    await expectSameWave(replica.proxy);
+    await expectSameWave(await tiers.tier(replica.proxy.sync));
     put(2, true, { [rolloutAnnotations.aborted]: String((rollout() as { digest?: string }).digest) });
     await isIn("Aborted");
     await eventually(() => agents.have("1") === agentCount, "all have the first back", 60_000);

@@ -30,6 +30,15 @@ export class ProxyTrials {
     this.#report = trialReportOf(report);
   }
 
+  /**
+   * What its agents are to try, for a proxy that has nothing yet: it comes before the version that all are to have, or those that come back
+   * with the newer one would be sent the other in between.
+   */
+  first(subscription: Subscription, heldDigest: string): TrialNotice | undefined {
+    const isFirst = heldDigest === "" && this.#told === undefined;
+    return isFirst && subscription.trialNotice !== undefined ? this.next(subscription) : undefined;
+  }
+
   /** What its agents are to try, if that has changed; nothing before this proxy knows it itself. */
   next({ view, trialNotice: notice }: Subscription): TrialNotice | undefined {
     if (notice === this.#told || view.kind === "starting") return undefined;

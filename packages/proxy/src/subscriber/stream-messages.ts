@@ -1,7 +1,13 @@
 import { statusCode, type RpcStatus } from "@bunting/rpc";
 import { frameResponse } from "../snapshot/topic-frames.js";
 import type { SourceFlags } from "../source/flag-source.js";
-import type { AgentMessage } from "./topic-subscriber.js";
+import type { AgentMessageKind } from "./subscriber-metrics.js";
+
+/** A message of bunting.sync.v1: a complete gRPC frame. */
+export interface AgentMessage {
+  readonly kind: AgentMessageKind;
+  readonly frame: Uint8Array;
+}
 
 export const heartbeatMessage: AgentMessage = {
   kind: "heartbeat",

@@ -3,10 +3,16 @@ import type { HeldFrame } from "@bunting/server";
 import type { AgentStreamContext } from "./agent-stream-context.js";
 import { holdOldFrame } from "./hold-old-frame.js";
 import type { SourceFlags } from "../source/flag-source.js";
-import { heartbeatMessage, sourceFlagsMessage, tierMessage, topicErrorMessage } from "./stream-messages.js";
+import {
+  type AgentMessage,
+  heartbeatMessage,
+  sourceFlagsMessage,
+  tierMessage,
+  topicErrorMessage,
+} from "./stream-messages.js";
 import { nextWrite, type WriterState } from "./stream-stage.js";
 import type { StreamTopics, TopicsOwner } from "./stream-topics.js";
-import type { AgentMessage, TopicSubscriber } from "./topic-subscriber.js";
+import type { TopicSubscriber } from "./topic-subscriber.js";
 
 /** Limit of errors that wait to be written; beyond it, no more requests are read. */
 const maxErrors = 64;

@@ -15,7 +15,7 @@ import { AcknowledgedVersion, namedRefusals } from "./acknowledged-version.js";
 import type { DueTopic } from "./due-topics.js";
 import { ProxyTrials } from "./proxy-trials.js";
 import { ResumeGuard, type HeldBack } from "./resume-guard.js";
-import type { AgentMessageKind } from "./subscriber-metrics.js";
+import type { AgentMessage } from "./stream-messages.js";
 import { eventOf, next, nextDelivery, type TopicDelivery, type DeliveryEvent } from "./topic-delivery.js";
 
 /** The agent's stream that a subscriber belongs to. */
@@ -47,12 +47,6 @@ export interface TopicSubscriberContext {
   readonly startQueue?: StartQueue | undefined;
   /** Makes the source read a topic again. Returns a function that cancels. */
   readonly refresh: (topic: TopicKey, done: () => void, connection: TransportSession) => () => void;
-}
-
-/** A message of bunting.sync.v1: a complete gRPC frame. */
-export interface AgentMessage {
-  readonly kind: AgentMessageKind;
-  readonly frame: Uint8Array;
 }
 
 /** Histories sent in a row for ever newer versions; the next version is then sent without one. */
@@ -207,7 +201,11 @@ export class TopicSubscriber implements Subscriber, Starter, DueTopic<TopicSubsc
           subscription.settle();
           break;
         case "version":
-          return this.#history(due) ?? this.#send(due, number);
+          return (
+            this.#history(due) ??
+            this.trials?.first(subscription, this.#held.digest) ??
+            this.#send(due, number)
+          );
         case "tombstone":
           return this.#announce(view.tombstone);
         case "freshness":

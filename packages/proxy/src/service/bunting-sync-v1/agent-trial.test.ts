@@ -125,9 +125,10 @@ describe("a version that only some agents are to have, over bunting.sync.v1", ()
       return stream;
     }
 
-    /** The proxy has version 1. */
-    async function following(stream: AgentClientStream): Promise<AgentClientStream> {
+    /** The proxy has version 1, and before that it was told what is tried, if anything is. */
+    async function following(stream: AgentClientStream, isTried = true): Promise<AgentClientStream> {
       await stream.next("tier");
+      if (isTried) await stream.next("trial");
       await stream.next("snapshot");
       stream.ack(topic, digestOf(1));
       return stream;
@@ -144,10 +145,13 @@ describe("a version that only some agents are to have, over bunting.sync.v1", ()
     };
     let below: AgentClientStream;
 
-    it("tells it what its agents are to try, and for how many, after the version that all are to have", async () => {
+    it("tells it what its agents are to try, and for how many, before the version that all are to have", async () => {
       publish(1, 2, 100);
-      below = await following(proxy());
+      below = proxy();
+      await below.next("tier");
       const trial = await below.next("trial");
+      await below.next("snapshot");
+      below.ack(topic, digestOf(1));
       expect([trial.digest, trial.reach]).to.deep.equal([digestOf(2), 100]);
       expect(JSON.parse(trial.document.toString())).to.deep.equal(version(2));
       publish(1, 2, 2_000);
@@ -161,16 +165,15 @@ describe("a version that only some agents are to have, over bunting.sync.v1", ()
 
     it("tells it that there is none any more, if it has one from before, and nothing otherwise", async () => {
       publish(1);
-      below = await following(proxy(digestOf(2)));
+      below = await following(proxy(digestOf(2)), false);
       expect((await below.next("trial")).digest).to.have.length(0);
-      const other = await following(proxy());
+      const other = await following(proxy(), false);
       await other.fence();
     });
 
     it("counts its agents, once it says that they go by the same", async () => {
       publish(1, 2, 2_000);
       below = await following(proxy());
-      await below.next("trial");
       expect(counts(), "it has said nothing").to.include({ reach: -1, agents: 0 });
       report({ reach: -1 });
       await eventually(() => counts()?.agents === 5, "the report");
@@ -188,7 +191,6 @@ describe("a version that only some agents are to have, over bunting.sync.v1", ()
       publish(1, 2, 2_000);
       await first.next("delta");
       below = await following(proxy());
-      await below.next("trial");
       report({ agents: 1, wave: 7, current: 8 });
       await eventually(() => counts()?.agents === 3, "the report");
       expect(counts(), "the first agent has not answered").to.include({ wave: 2, current: 1 });
@@ -197,7 +199,6 @@ describe("a version that only some agents are to have, over bunting.sync.v1", ()
     it("takes a report for a topic to which its stream is not subscribed for nothing", async () => {
       publish(1, 2, 2_000);
       below = await following(proxy());
-      await below.next("trial");
       report({});
       report({ topic: "other/flags", refusals: 9 });
       await below.fence();
