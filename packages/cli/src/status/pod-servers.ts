@@ -1,18 +1,11 @@
 import type { Duplex } from "node:stream";
-import {
-  forwardPort,
-  Http2Transport,
-  KubeError,
-  loadClusterConfig,
-  RestClient,
-  type KubeObject,
-} from "@bunting/kube";
+import { KubeError, type KubeObject } from "@bunting/kube";
 import { quoted } from "@bunting/runtime/options";
 import { CliError } from "../cli-error.js";
+import { withCluster } from "../operator/cluster-reader.js";
 import type { ConnectionOptions } from "../sync/connection-options.js";
 import { serverAt } from "../sync/server.js";
 import type { Io } from "../terminal/io.js";
-import { version } from "../version.js";
 import type { StatusServer } from "./read-status.js";
 
 /** Where the Pods of proxies are. */
@@ -39,38 +32,27 @@ export async function podServers(
   selection: PodSelection & ConnectionOptions,
   io: Io,
 ): Promise<readonly PodServer[]> {
-  const { namespace, selector, podPort: port, kubeconfig, kubeContext } = selection;
-  const config = await loadClusterConfig({
-    env: io.env,
-    ...(kubeconfig === "" ? {} : { kubeconfig }),
-    ...(kubeContext === "" ? {} : { context: kubeContext }),
-  });
-  const transport = new Http2Transport(config, { program: `bunting-cli/${version}` });
-  try {
+  const { namespace, selector, podPort: port } = selection;
+  const answered = withCluster(selection, io, async (reader) => {
     const type = { group: "", version: "v1", plural: "pods" };
-    const { items } = await new RestClient(transport, { refusedAdvice: config.refusedAdvice }).list(
-      { type, namespace },
-      { labelSelector: selector },
-      io.signal,
-    );
+    const { items } = await reader.client.list({ type, namespace }, { labelSelector: selector }, io.signal);
     const pods = items.filter(isRunning).map(({ metadata }) => metadata.name);
     if (pods.length === 0) {
       const message = `the namespace ${quoted(namespace)} has no running Pod with the labels ${quoted(selector)}: name others with --selector`;
       throw new CliError("PROXY_UNKNOWN", message);
     }
     const server = serverAt({ host: "localhost", port }, selection);
-    return pods.sort().map((pod) => {
+    return pods.sort().map((pod): PodServer => {
       const dialPort = (to: number, signal: AbortSignal): Promise<Duplex> =>
-        forwardPort(config, { namespace, pod, port: to }, signal).catch((error: unknown) => {
+        reader.dialPod({ namespace, pod, port: to }, signal).catch((error: unknown) => {
           throw explained(error, namespace);
         });
       return { name: `${namespace}/${pod}`, server, dial: (signal) => dialPort(port, signal), dialPort };
     });
-  } catch (error) {
+  });
+  return answered.catch((error: unknown) => {
     throw explained(error, namespace);
-  } finally {
-    await transport.close();
-  }
+  });
 }
 
 function isRunning({ metadata, status }: KubeObject): boolean {
