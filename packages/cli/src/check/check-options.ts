@@ -1,7 +1,5 @@
 import {
   choice,
-  duration,
-  integer,
   kubeconfigOptions,
   option,
   optionGroup,
@@ -9,7 +7,7 @@ import {
   toggle,
   type OptionsOf,
 } from "@bunting/runtime/options";
-import { jsonOption } from "../shared-options.js";
+import { jsonOption, podPortOption, proxyLabels, timeoutOption } from "../shared-options.js";
 import { connectionOptions } from "../sync/connection-options.js";
 import { checkGroups } from "./finding-codes.js";
 
@@ -57,31 +55,19 @@ export const checkOptionTable = {
     }),
     selector: option({
       type: text,
-      default: "app.kubernetes.io/name in (bunting-proxy,flagd-proxy)",
+      default: proxyLabels,
       short: "l",
       describe: "Label selector of the proxy's Pods.",
     }),
-    podPort: option({
-      type: integer({ min: 1, max: 65_535 }),
-      default: 8016,
-      describe: "Management port in the Pods.",
-    }),
-    syncPodPort: option({
-      type: integer({ min: 1, max: 65_535 }),
-      default: 8015,
-      describe: "Sync port in the Pods.",
-    }),
+    podPort: podPortOption(8016, "Management port in the Pods."),
+    syncPodPort: podPortOption(8015, "Sync port in the Pods."),
     ...connectionOptions,
     managementTls: option({
       type: toggle,
       default: false,
       describe: "Use TLS and the token for the management port as well, as for the sync port.",
     }),
-    timeout: option({
-      type: duration({ minMs: 100, maxMs: 3_600_000, zero: "use a long time instead" }),
-      default: 10_000,
-      describe: "Maximum wait for each answer of a proxy.",
-    }),
+    timeout: timeoutOption("Maximum wait for each answer of a proxy."),
   }),
   json: jsonOption,
 } as const;

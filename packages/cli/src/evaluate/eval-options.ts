@@ -1,14 +1,5 @@
-import {
-  choice,
-  duration,
-  integer,
-  option,
-  optionGroup,
-  text,
-  toggle,
-  type OptionsOf,
-} from "@bunting/runtime/options";
-import { jsonOption } from "../shared-options.js";
+import { choice, integer, option, optionGroup, text, toggle, type OptionsOf } from "@bunting/runtime/options";
+import { jsonOption, timeoutOption } from "../shared-options.js";
 import { connectionOptions } from "../sync/connection-options.js";
 
 export const evalOptionTable = {
@@ -49,11 +40,7 @@ export const evalOptionTable = {
     }),
   }),
   ...optionGroup("Proxy or agent", {
-    timeout: option({
-      type: duration({ minMs: 100, maxMs: 3_600_000, zero: "use a long time instead" }),
-      default: 10_000,
-      describe: "Maximum wait for each answer of a proxy or an agent.",
-    }),
+    timeout: timeoutOption("Maximum wait for each answer of a proxy or an agent."),
     sync: option({
       type: text,
       default: "",

@@ -1,5 +1,5 @@
 import { option, text } from "@bunting/runtime/options";
-import { jsonOption } from "../shared-options.js";
+import { jsonOption, namespaceOption } from "../shared-options.js";
 
 const group = "Grant";
 
@@ -7,14 +7,7 @@ const group = "Grant";
 export const grantTasks = ["credentials"] as const;
 
 export const grantOptionTable = {
-  namespace: option({
-    type: text,
-    default: "default",
-    short: "n",
-    describe: "Namespace of a name without one.",
-    group,
-    env: ["BUNTING_NAMESPACE"],
-  }),
+  namespace: namespaceOption(group),
   proxyAccount: option({
     type: text,
     default: "open-feature-operator-system/open-feature-operator-flagd-proxy",

@@ -1,5 +1,5 @@
-import { kubeconfigOptions, option, text } from "@bunting/runtime/options";
-import { jsonOption } from "../shared-options.js";
+import { kubeconfigOptions } from "@bunting/runtime/options";
+import { jsonOption, namespaceOption } from "../shared-options.js";
 
 const cluster = "Cluster";
 
@@ -9,13 +9,6 @@ export type RolloutTask = (typeof rolloutTasks)[number];
 
 export const rolloutOptionTable = {
   ...kubeconfigOptions(cluster),
-  namespace: option({
-    type: text,
-    default: "default",
-    short: "n",
-    describe: "Namespace of a name without one.",
-    group: cluster,
-    env: ["BUNTING_NAMESPACE"],
-  }),
+  namespace: namespaceOption(cluster),
   json: jsonOption,
 } as const;

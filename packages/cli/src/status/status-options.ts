@@ -8,7 +8,7 @@ import {
   text,
   toggle,
 } from "@bunting/runtime/options";
-import { jsonOption } from "../shared-options.js";
+import { jsonOption, podPortOption, proxyLabels, timeoutOption } from "../shared-options.js";
 import { connectionOptions } from "../sync/connection-options.js";
 import { onlyChoices } from "./status-query.js";
 
@@ -25,11 +25,7 @@ export const statusOptionTable = {
       env: ["BUNTING_MANAGEMENT_ADDRESS"],
     }),
     ...connectionOptions,
-    timeout: option({
-      type: duration({ minMs: 100, maxMs: 3_600_000, zero: "use a long time instead" }),
-      default: 10_000,
-      describe: "Maximum wait for the answer of a proxy.",
-    }),
+    timeout: timeoutOption("Maximum wait for the answer of a proxy."),
   }),
   ...optionGroup(cluster, {
     namespace: option({
@@ -41,16 +37,12 @@ export const statusOptionTable = {
     }),
     selector: option({
       type: text,
-      default: "app.kubernetes.io/name in (bunting-proxy,flagd-proxy)",
+      default: proxyLabels,
       short: "l",
       describe:
         "Label selector of the proxy's Pods. The default selects those of our manifests and of the open-feature-operator.",
     }),
-    podPort: option({
-      type: integer({ min: 1, max: 65_535 }),
-      default: 8016,
-      describe: "Management port in the Pods.",
-    }),
+    podPort: podPortOption(8016, "Management port in the Pods."),
     ...kubeconfigOptions(cluster),
   }),
   ...optionGroup("Output", {
