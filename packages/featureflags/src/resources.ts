@@ -9,7 +9,6 @@ export {
 } from "./resource/custom-resource.js";
 export type { EnvironmentValueSource, EnvironmentVariable } from "./resource/environment-variable.js";
 export {
-  defaultedFeatureFlagSource,
   featureFlagSourceDefaults,
   type DefaultedFeatureFlagSource,
   type FeatureFlagSource,

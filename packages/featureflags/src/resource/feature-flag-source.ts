@@ -1,5 +1,4 @@
 import type { CustomResource } from "./custom-resource.js";
-import { definedFields } from "./defined-fields.js";
 import type { EnvironmentVariable } from "./environment-variable.js";
 
 export type FeatureFlagSource = CustomResource<"FeatureFlagSource", FeatureFlagSourceSpec>;
@@ -72,7 +71,7 @@ export interface ResourceRequirements {
   readonly claims?: readonly { readonly name: string; readonly request?: string }[];
 }
 
-/** The defaults of the CRD. */
+/** The defaults of the CRD, which the API server fills in when an object is stored: older objects may lack them. */
 export const featureFlagSourceDefaults = Object.freeze({
   port: 8013,
   managementPort: 8014,
@@ -87,8 +86,3 @@ export const featureFlagSourceDefaults = Object.freeze({
 
 export type DefaultedFeatureFlagSource = FeatureFlagSourceSpec &
   Required<Pick<FeatureFlagSourceSpec, keyof typeof featureFlagSourceDefaults>>;
-
-/** The spec with the defaults of the CRD, which the API server fills in when an object is stored: older objects may lack them. */
-export function defaultedFeatureFlagSource(spec: FeatureFlagSourceSpec): DefaultedFeatureFlagSource {
-  return { ...featureFlagSourceDefaults, ...definedFields(spec) };
-}

@@ -34,13 +34,6 @@ export const inProcessConfigurationDefaults = Object.freeze({
 export type DefaultedInProcessConfiguration = InProcessConfigurationSpec &
   Required<Pick<InProcessConfigurationSpec, keyof typeof inProcessConfigurationDefaults>>;
 
-/** The spec with the defaults of the CRD. */
-export function defaultedInProcessConfiguration(
-  spec: InProcessConfigurationSpec,
-): DefaultedInProcessConfiguration {
-  return { ...inProcessConfigurationDefaults, ...definedFields(spec) };
-}
-
 /** What never overrides. */
 const builtIn: InProcessConfigurationSpec = {
   ...inProcessConfigurationDefaults,

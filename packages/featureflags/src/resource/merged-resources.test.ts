@@ -1,6 +1,6 @@
 import { expect } from "chai";
 import { mergeEnvironment } from "./environment-variable.js";
-import { defaultedFeatureFlagSource, type FeatureFlagSourceSpec } from "./feature-flag-source.js";
+import { featureFlagSourceDefaults, type FeatureFlagSourceSpec } from "./feature-flag-source.js";
 import { mergeInProcessConfigurations } from "./in-process-configuration.js";
 import { mergeFeatureFlagSources } from "./merge-feature-flag-sources.js";
 
@@ -78,7 +78,7 @@ describe("mergeFeatureFlagSources", () => {
   });
 
   it("lets the defaults of the second win over what the first says, as in the open-feature-operator", () => {
-    expect(mergeFeatureFlagSources(base, defaultedFeatureFlagSource({ sources: [] })).port).to.equal(8013);
+    expect(mergeFeatureFlagSources(base, { ...featureFlagSourceDefaults, sources: [] }).port).to.equal(8013);
   });
 });
 

@@ -1,4 +1,4 @@
-import { defaultedFeatureFlagSource } from "@bunting/featureflags/resources";
+import { featureFlagSourceDefaults } from "@bunting/featureflags/resources";
 import { expect } from "chai";
 import { sidecarArguments } from "./sidecar-arguments.js";
 
@@ -7,7 +7,7 @@ const json = '[{"uri":"proxy:8015","provider":"grpc","selector":"core.openfeatur
 
 describe("sidecarArguments", () => {
   const of = (spec: object) =>
-    sidecarArguments(defaultedFeatureFlagSource({ sources: [], ...spec }), [element]);
+    sidecarArguments({ ...featureFlagSourceDefaults, sources: [], ...spec }, [element]);
 
   it("are the open-feature-operator's, in its order", () => {
     expect(of({})).to.deep.equal([

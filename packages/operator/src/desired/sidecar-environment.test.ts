@@ -1,9 +1,9 @@
-import { defaultedFeatureFlagSource } from "@bunting/featureflags/resources";
+import { featureFlagSourceDefaults } from "@bunting/featureflags/resources";
 import { expect } from "chai";
 import { prefixed, sidecarEnvironment } from "./sidecar-environment.js";
 
 const of = (spec: object, applicationEnv: "connection" | "stock" = "connection", hasIdentity = false) =>
-  sidecarEnvironment(defaultedFeatureFlagSource({ sources: [], ...spec }), applicationEnv, hasIdentity);
+  sidecarEnvironment({ ...featureFlagSourceDefaults, sources: [], ...spec }, applicationEnv, hasIdentity);
 const texts = (variables: readonly { readonly name: string; readonly value?: string }[]): readonly string[] =>
   variables.map(({ name, value }) => `${name}=${value}`);
 const agents = ["BUNTING_CACHE_DIR=/var/cache/bunting", "BUNTING_START_WAIT=5s", "BUNTING_READY_AFTER=30s"];
