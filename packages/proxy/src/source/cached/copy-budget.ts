@@ -19,11 +19,6 @@ export class CopyBudget {
     this.#onRemoved = onRemoved;
   }
 
-  /** The size of all copies, in bytes. */
-  get bytes(): number {
-    return this.#bytes;
-  }
-
   /** True if there is a copy that was not refused. */
   get hasAny(): boolean {
     for (const name of this.#sizes.keys()) if (name.endsWith(copyFileSuffix)) return true;
