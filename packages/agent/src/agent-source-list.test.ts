@@ -125,6 +125,11 @@ describe("an agent that follows the list of its sources", () => {
   }
 
   const readyz = async (): Promise<string> => (await fetch(`${management}/readyz`)).text();
+  /** As the metrics have it. */
+  async function listState(): Promise<string | undefined> {
+    const text = await (await fetch(`${management}/metrics`)).text();
+    return /^bunting_agent_sync_list\{state="(\w+)"\} 1$/m.exec(text)?.[1];
+  }
   const switched = (): Promise<LogLine> =>
     lines.nextMatching(({ msg }) => msg === "the list of sources has changed", "the change");
 
@@ -148,6 +153,9 @@ describe("an agent that follows the list of its sources", () => {
     await send(next.get("ops/b"), "ops/b", documentOf("b"));
     await switched();
     expect([await answer("a"), await answer("b")]).to.deep.equal(["a", "b"]);
+    expect(await readyz()).to.contain("followed, 2 FeatureFlags");
+    expect(await listState()).to.equal("followed");
+    expect(await (await fetch(`${management}/metrics`)).text()).to.contain("list_changes_total 1\n");
     await first.closed;
     // What stays goes on from what is held.
     await send(next.get("shop/a"), "shop/a", documentOf("a", "more"));
@@ -229,6 +237,7 @@ describe("an agent that follows the list of its sources", () => {
       "readyz",
     );
     expect(await readyz()).to.match(/^ready\n/);
+    expect(await listState()).to.equal("older");
     tell(first, ["shop/a"]);
     await eventually(async () => !(await readyz()).includes("older"), "readyz");
     expect(await answer("a")).to.equal("a");
@@ -239,9 +248,11 @@ describe("an agent that follows the list of its sources", () => {
     const first = await serving();
     await send(first, "shop/a", documentOf("a", "edited"));
     expect([await answer("a"), await answer("edited")]).to.deep.equal(["a", "edited"]);
-    expect(await readyz())
-      .to.match(/^ready\n/)
-      .and.not.contain("older");
+    expect(await readyz()).to.match(/^ready\n/);
+    expect(await readyz()).to.contain(
+      '"checkout" of shop: no proxy has told it; served are the 1 FeatureFlags',
+    );
+    expect(await listState()).to.equal("untold");
     expect(server.streams.size, "it has the streams that it had").to.equal(0);
   });
 

@@ -81,7 +81,7 @@ export function createAgent(
   const readiness = new parts.AgentReadiness({
     start,
     sources: flags,
-    problem: () => follower?.problem(),
+    list: () => follower?.line(),
     clock,
   });
   const health = new parts.ReadinessHealth(() => readiness.check());

@@ -18,8 +18,8 @@ export interface ServedSources {
 export interface AgentReadinessOptions {
   readonly start: StartLimits;
   readonly sources: ServedSources;
-  /** What is wrong with the agent beside its sources. */
-  readonly problem?: () => string | undefined;
+  /** Of the list that its sources are made of; absent, or undefined, if it follows none. */
+  readonly list?: () => string | undefined;
   readonly clock: Clock;
 }
 
@@ -51,7 +51,7 @@ export class AgentReadiness {
     if (this.#isStopping) return { isReady: false, reason: "shutting down" };
     const { start, clock } = this.#options;
     const sources = this.#options.sources.status();
-    const problem = this.#options.problem?.();
+    const list = this.#options.list?.();
     const lines = sources.map((source) =>
       describe(source, {
         now: clock.now(),
@@ -59,7 +59,7 @@ export class AgentReadiness {
         name: this.#options.sources.documentName(source.sourceIndex),
       }),
     );
-    if (problem !== undefined) lines.push(problem);
+    if (list !== undefined) lines.push(list);
     const readyWithout = start.readyWithout();
     if (!start.awaitedSources.isComplete && readyWithout === undefined) {
       const reason = [`waiting for the first flags of ${start.awaited()}`, ...lines].join("\n");

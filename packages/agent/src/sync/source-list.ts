@@ -15,6 +15,17 @@ export interface SourceListOption {
   readonly after: number;
 }
 
+/**
+ * How an agent is with its list:
+ *
+ * - `untold`: no proxy has told it since the start.
+ * - `followed`: its sources are those of the newest one, or about to be.
+ * - `older`: the newest one is for Pods that are newer than this one.
+ * - `unusable`: the newest one can't be followed.
+ */
+export type ListState = (typeof listStates)[number];
+export const listStates = ["untold", "followed", "older", "unusable"] as const;
+
 /** Longer ones are refused by the proxy. */
 const maxTextBytes = 1_024;
 /** Each is a stream. */

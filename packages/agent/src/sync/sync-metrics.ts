@@ -15,6 +15,7 @@ import type { SyncResponse } from "@bunting/sync-client/messages";
 import { featureFlagWatchMetrics, type FeatureFlagWatchMetrics } from "./watch-metrics.js";
 import { shownUri } from "./shown-uri.js";
 import type { SourceConfig } from "./source-config.js";
+import { listStates } from "./source-list.js";
 import { syncProtocols } from "./sync-protocol.js";
 
 /** The kinds of messages, of which those for proxies are unknown to agents; `document` is the only one of flagd.sync.v1. */
@@ -61,6 +62,15 @@ const sourceMetrics = defineMetrics({
     "bunting_agent_sync_documents_total",
     "Documents received from the source.",
     source,
+  ),
+  listState: stateSet(
+    "bunting_agent_sync_list",
+    "Only with --source-list: 1 for how the agent is with its list of FeatureFlags: untold by any proxy, followed, older if the Pod is older than its FeatureFlagSource, or unusable.",
+    ["state", listStates],
+  ),
+  listChanged: counter(
+    "bunting_agent_sync_list_changes_total",
+    "Changes of the sources to those of a list, without a restart.",
   ),
   speaks: stateSet(
     "bunting_agent_sync_protocol",

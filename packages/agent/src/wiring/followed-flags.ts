@@ -55,7 +55,6 @@ export function followedFlags(
       received: (message) => follower.received(message),
     }),
   });
-  const { frame } = list;
-  const follower = new SourceFollower({ frame, place, generations: flags, file, context });
+  const follower = new SourceFollower({ list, place, generations: flags, file, context });
   return { flags, follower };
 }

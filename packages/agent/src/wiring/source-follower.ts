@@ -1,12 +1,12 @@
 import type { SourceFlagsMessage } from "@bunting/sync-client/messages";
-import { sleep, type Context, type Runnable } from "@bunting/runtime";
+import { quoted, sleep, type Context, type Runnable } from "@bunting/runtime";
 import type { ListFile } from "../sync/list-file.js";
-import { problemOfList, type ListPlace } from "../sync/source-list.js";
+import { problemOfList, type ListPlace, type ListState, type SourceListOption } from "../sync/source-list.js";
 import type { SyncMetrics } from "../sync/sync-metrics.js";
 import type { FlagGenerations } from "./flag-generations.js";
 
 export interface SourceFollowerOptions {
-  readonly frame: string;
+  readonly list: SourceListOption;
   readonly place: ListPlace;
   readonly generations: Pick<FlagGenerations, "configs" | "switchTo">;
   readonly file: ListFile;
@@ -22,37 +22,55 @@ export class SourceFollower implements Runnable {
   readonly #options: SourceFollowerOptions;
   /** The newest list that can be followed; undefined before there is one. */
   #wanted: readonly string[] | undefined;
-  #problem: string | undefined;
+  #state: ListState = "untold";
+  /** Why the newest list can't be followed. */
+  #problem = "";
   #wake = (): void => undefined;
 
   constructor(options: SourceFollowerOptions) {
     this.#options = options;
+    options.context.metrics.listState(this.#state);
   }
 
-  /** Why the agent does not serve what its sources have; undefined if it does, as far as it knows. */
-  problem(): string | undefined {
-    return this.#problem;
+  /** Which list the agent follows, and whether it does, for the body of /readyz. */
+  line(): string {
+    const { list, place, generations } = this.#options;
+    const { namespace, text } = list.name;
+    const count = `${place.topicsOf(generations.configs).length} FeatureFlags`;
+    const says: Readonly<Record<ListState, string>> = {
+      untold: `no proxy has told it; served are the ${count} of the arguments, or of the last list`,
+      followed: `followed, ${count}`,
+      older: `not followed, ${count}: ${this.#problem}`,
+      unusable: `not followed, ${count}: ${this.#problem}`,
+    };
+    return `list of the sources ${quoted(text)} of ${namespace}: ${says[this.#state]}`;
   }
 
   received(list: SourceFlagsMessage): void {
-    const { frame, context } = this.#options;
-    const unusable = problemOfList(list);
-    const problem =
-      unusable !== undefined
-        ? `the list of its sources can't be followed: ${unusable}`
-        : list.frame !== frame
-          ? "the Pod is older than its FeatureFlagSource, which has changed in what only a new Pod gets: restart it"
-          : undefined;
-    if (problem !== undefined && problem !== this.#problem)
+    const { context } = this.#options;
+    const { state, problem } = this.#judge(list);
+    if (problem !== "" && problem !== this.#problem)
       context.logger.warn({ topics: list.topics.slice(0, 10) }, problem);
+    this.#state = state;
     this.#problem = problem;
-    if (problem !== undefined) return;
+    context.metrics.listState(state);
+    if (state !== "followed") return;
     this.#wanted = list.topics;
     this.#wake();
   }
 
+  #judge(list: SourceFlagsMessage): { readonly state: ListState; readonly problem: string } {
+    const unusable = problemOfList(list);
+    if (unusable !== undefined)
+      return { state: "unusable", problem: `the list of its sources can't be followed: ${unusable}` };
+    if (list.frame === this.#options.list.frame) return { state: "followed", problem: "" };
+    const problem =
+      "the Pod is older than its FeatureFlagSource, which has changed in what only a new Pod gets: restart it";
+    return { state: "older", problem };
+  }
+
   async run(signal: AbortSignal): Promise<void> {
-    const { clock, logger } = this.#options.context;
+    const { clock, logger, metrics } = this.#options.context;
     const end = (): void => this.#wake();
     signal.addEventListener("abort", end, { once: true });
     while (!signal.aborted) {
@@ -66,6 +84,7 @@ export class SourceFollower implements Runnable {
         continue;
       }
       if (!(await generations.switchTo(place.filledWith(topics), signal))) return;
+      metrics.listChanged();
       logger.info({ topics: topics.slice(0, 10), count: topics.length }, "the list of sources has changed");
       await file.write(topics);
       await sleep(pauseMs, signal, clock);
