@@ -11,7 +11,7 @@ import { readOptions, runComponents } from "@bunting/runtime";
 import { expect } from "chai";
 import { proxySources, startAgent, type AgentProcess } from "../support/agent-process.js";
 import { ClockOfToday } from "../support/clock-of-today.js";
-import { eventually } from "../support/event-queue.js";
+import { eventually, lookMs, patienceMs } from "../support/event-queue.js";
 import { freePort } from "../support/free-port.js";
 import { startProxyInPod, type ProxyProcess } from "../support/proxy-process.js";
 import type { ServiceProcess } from "../support/service-process.js";
@@ -180,14 +180,14 @@ describe("the security of the operator's proxy on a real API server", function (
       const found = await inTenant("bunting-ca");
       return found !== undefined && dataOf(found)["ca.crt"] === dataOf(ours)["ca.crt"];
     };
-    await eventually(isRight, "the tenant's is right");
+    await eventually(isRight, "the tenant's is right", patienceMs, lookMs);
     for (const patch of [
       { data: forged },
       { metadata: { labels: null }, data: forged },
       { data: forged, immutable: true },
     ]) {
       await client.patch({ type: configMaps, namespace: tenant, name: "bunting-ca" }, "merge", patch, signal);
-      await eventually(isRight, `${JSON.stringify(patch)} is put right`);
+      await eventually(isRight, `${JSON.stringify(patch)} is put right`, patienceMs, lookMs);
     }
     expect(dataOf((await world.find(configMaps, "bunting-ca")) ?? ours)).to.deep.equal(dataOf(ours));
   });

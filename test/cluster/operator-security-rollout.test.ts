@@ -12,7 +12,7 @@ import { proxySecurity } from "@bunting/operator/internal/wiring/proxy-security.
 import { readOptions, runComponents, systemClock } from "@bunting/runtime";
 import { expect } from "chai";
 import { ClockOfToday } from "../support/clock-of-today.js";
-import { eventually } from "../support/event-queue.js";
+import { eventually, lookMs } from "../support/event-queue.js";
 import { TempDirectory } from "../support/temp-directory.js";
 import { AskingApplication } from "./support/asking-application.js";
 import { OperatorWorld } from "./support/operator-world.js";
@@ -138,6 +138,7 @@ describe("the security of the operator's proxy, switched on and off again while 
       },
       what,
       60_000,
+      lookMs,
     );
   }
 

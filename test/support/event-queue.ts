@@ -6,9 +6,11 @@ import { setTimeout as delay } from "node:timers/promises";
  */
 export const patienceMs = 30_000;
 
-/** Between two looks of `eventually`, and between two of those that are requests, after a second. */
-const lookMs = 5;
-const slowestLookMs = 100;
+/** Between two looks of `eventually`. */
+export const lookMs = 5;
+
+/** The same where looks are requests, and it has waited for a second. */
+const slowLookMs = 100;
 
 /**
  * Queues events, to be awaited one by one. That none comes is shown by a later event that is the next one: to wait for a while and look shows
@@ -62,11 +64,14 @@ export class EventQueue<T> {
 /**
  * Waits until a condition holds; fails with `what` if it does not. It looks every few milliseconds. Where a look is asynchronous, it is mostly a request
  * that the process under test computes for: then it looks less often the longer it has waited.
+ *
+ * @param slowestMs between two looks; `lookMs` where each look has time go on
  */
 export async function eventually(
   condition: () => boolean | Promise<boolean>,
   what: string,
   withinMs = patienceMs,
+  slowestMs = slowLookMs,
 ): Promise<void> {
   const sinceMs = Date.now();
   for (;;) {
@@ -75,6 +80,6 @@ export async function eventually(
     const waitedMs = Date.now() - sinceMs;
     if (waitedMs > withinMs) throw new Error(`${what}: not within ${withinMs} ms`);
     const isRequest = typeof holds !== "boolean";
-    await delay(isRequest ? Math.min(Math.max(lookMs, waitedMs / 10), slowestLookMs) : lookMs);
+    await delay(isRequest ? Math.min(Math.max(lookMs, waitedMs / 10), slowestMs) : lookMs);
   }
 }

@@ -9,7 +9,7 @@ import {
 import { Applier, type DriftPolicy } from "@bunting/operator/internal/controllers/apply/applier.js";
 import { operatorMetrics } from "@bunting/operator/internal/operator-metrics.js";
 import { createLogger, systemClock, type Runnable } from "@bunting/runtime";
-import { eventually } from "../../support/event-queue.js";
+import { eventually, lookMs, patienceMs } from "../../support/event-queue.js";
 import type { Cluster } from "./cluster.js";
 
 const silent = createLogger({ format: "json", debug: false }, { write: () => undefined });
@@ -85,16 +85,17 @@ export class OperatorWorld {
     name: string,
     isSo: (object: KubeObject) => boolean,
     what: string,
-    nudge: () => void = () => undefined,
+    nudge?: () => void,
   ): Promise<KubeObject> {
     const found: KubeObject[] = [];
-    await eventually(async () => {
-      nudge();
+    const look = async (): Promise<boolean> => {
+      nudge?.();
       const object = await this.find(type, name);
       if (object === undefined || !isSo(object)) return false;
       found.push(object);
       return true;
-    }, what);
+    };
+    await eventually(look, what, patienceMs, nudge === undefined ? undefined : lookMs);
     const [object] = found;
     if (object === undefined) throw new Error(`${what}: there is no object`);
     return object;
