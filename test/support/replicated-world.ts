@@ -8,18 +8,27 @@ import { scaled } from "./scale.js";
 import { SyncClients, type ClientReport } from "./sync-clients.js";
 import { TcpSwitch } from "./tcp-switch.js";
 
-/** Far more than there are replicas and topics. */
-const subscribers = scaled(999, 66);
+/** At each replica, and far more than there are topics. */
+const subscribersOfEach = scaled(333, 22);
+/** Whose subscribers one process plays. */
+const placesOfProcess = scaled(1, 3);
 
 export interface WorldOptions extends Pick<ReplicaOptions, "backplane" | "args" | "binary"> {
   /** How wrong the clocks of the first replicas are, in ms. */
   readonly clockShiftsMs?: readonly number[];
 }
 
+/** One of so many parts of a process's clients, which take turns. */
+interface Subscribers {
+  readonly clients: SyncClients;
+  readonly part: number;
+  readonly parts: number;
+}
+
 /** Where subscribers of one replica connect, until that is changed. */
 interface Place {
   readonly entry: TcpSwitch;
-  clients: SyncClients | undefined;
+  subscribers: Subscribers | undefined;
   replica: Replica | undefined;
 }
 
@@ -54,7 +63,7 @@ export class ReplicatedWorld {
   static async prepare(redis: RedisServer, options: WorldOptions = {}): Promise<ReplicatedWorld> {
     const api = await FaultyApiServer.start();
     const entries = await Promise.all([TcpSwitch.start(), TcpSwitch.start(), TcpSwitch.start()]);
-    const places = entries.map((entry) => ({ entry, clients: undefined, replica: undefined }));
+    const places = entries.map((entry) => ({ entry, subscribers: undefined, replica: undefined }));
     return new ReplicatedWorld(api, redis, places, options);
   }
 
@@ -76,10 +85,16 @@ export class ReplicatedWorld {
 
   /** Starts subscribers, a third of them at each replica, and waits until all have the flags. */
   async subscribe(): Promise<void> {
-    for (const place of this.#places) {
-      const count = Math.floor(subscribers / this.#places.length);
-      const target = `127.0.0.1:${place.entry.port}`;
-      place.clients = new SyncClients({ count, target, selector: this.topics, flag: "version" });
+    for (let first = 0; first < this.#places.length; first += placesOfProcess) {
+      const places = this.#places.slice(first, first + placesOfProcess);
+      const clients = new SyncClients({
+        count: subscribersOfEach * places.length,
+        target: places.map(({ entry }) => `127.0.0.1:${entry.port}`),
+        selector: this.topics,
+        flag: "version",
+      });
+      for (const [part, place] of places.entries())
+        place.subscribers = { clients, part, parts: places.length };
     }
     await this.allHaveTheNewest();
   }
@@ -148,7 +163,7 @@ export class ReplicatedWorld {
 
   /** Measures from now on for how long subscribers are behind. */
   measure(): void {
-    for (const { clients } of this.#places) clients?.measure();
+    for (const clients of this.#clients()) clients.measure();
   }
 
   /** Ends the edits, and judges what subscribers have seen. `except`: a replica whose subscribers nobody can reach for a while. */
@@ -169,7 +184,7 @@ export class ReplicatedWorld {
 
   async stop(): Promise<void> {
     this.edits.end();
-    for (const { clients } of this.#places) clients?.kill();
+    for (const clients of this.#clients()) clients.kill();
     await Promise.all(this.replicas.map((replica) => replica.stop()));
     await Promise.all(this.#places.map(({ entry }) => entry.close()));
     await this.api.close();
@@ -195,8 +210,19 @@ export class ReplicatedWorld {
     return found;
   }
 
+  #clients(): ReadonlySet<SyncClients> {
+    return new Set(this.#places.flatMap(({ subscribers }) => subscribers?.clients ?? []));
+  }
+
   async #reports(places: readonly Place[] = this.#places): Promise<ClientReport[]> {
-    return (await Promise.all(places.map(async ({ clients }) => (await clients?.report()) ?? []))).flat();
+    const reports = new Map<SyncClients, Promise<ClientReport[]>>();
+    for (const clients of this.#clients()) reports.set(clients, clients.report());
+    const ofEach = places.map(async ({ subscribers }) => {
+      if (subscribers === undefined) return [];
+      const all = (await reports.get(subscribers.clients)) ?? [];
+      return all.filter((_, index) => index % subscribers.parts === subscribers.part);
+    });
+    return (await Promise.all(ofEach)).flat();
   }
 
   #watchers(): Map<string, string[]> {

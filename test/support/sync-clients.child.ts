@@ -12,6 +12,8 @@ import { createLogger, systemClock } from "@bunting/runtime";
 import type { ClientReport, SyncClientsInput } from "./sync-clients.js";
 
 const { count, target, selector, flag } = JSON.parse(process.argv[2] ?? "") as SyncClientsInput;
+const targets = [target].flat();
+const selectors = [selector].flat();
 const logger = createLogger({ format: "json", debug: false }, { write: () => undefined });
 const reports: ClientReport[] = Array.from({ length: count }, () => ({
   last: 0,
@@ -24,11 +26,12 @@ const heldAt = reports.map(() => Number.NaN);
 const stops: AbortController[] = [];
 
 const running = reports.map((report, index) => {
-  const selected = typeof selector === "string" ? selector : selector[index % selector.length];
-  const [config] = parseSources({
-    uris: [],
-    sources: JSON.stringify([{ uri: target, provider: "grpc", selector: selected }]),
-  });
+  const source = {
+    uri: targets[index % targets.length],
+    provider: "grpc",
+    selector: selectors[Math.floor(index / targets.length) % selectors.length],
+  };
+  const [config] = parseSources({ uris: [], sources: JSON.stringify([source]) });
   if (config === undefined) throw new Error("there is one source");
   const budget = new HeapBudget();
   const store = new FlagStore({ sources: [config], budget, context: { logger, metrics: noStoreMetrics } });
@@ -42,7 +45,7 @@ const running = reports.map((report, index) => {
     if (version < report.last) report.backwards.push([report.last, version]);
     report.last = version;
   });
-  const source = createSyncSource(config, {
+  const syncSource = createSyncSource(config, {
     receiver: {
       deliver: ({ sourceIndex, bytes, version }) => store.replace(sourceIndex, bytes, version),
       currentDocument: (sourceIndex) => store.currentDocument(sourceIndex),
@@ -54,7 +57,7 @@ const running = reports.map((report, index) => {
   });
   const stop = new AbortController();
   stops.push(stop);
-  return source.run(stop.signal);
+  return syncSource.run(stop.signal);
 });
 
 function stopAll(): void {

@@ -4,9 +4,9 @@ import path from "node:path";
 
 export interface SyncClientsInput {
   readonly count: number;
-  /** Address of a proxy. */
-  readonly target: string;
-  /** One for all, or several that the clients are spread over. */
+  /** Address of a proxy; of several, the clients take turns. */
+  readonly target: string | readonly string[];
+  /** One for all, or several that the clients of each target are spread over. */
   readonly selector: string | readonly string[];
   /** The flag whose variant `v` is the version of the document. */
   readonly flag: string;
