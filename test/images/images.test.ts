@@ -17,6 +17,7 @@ const otherArchitecture = hostArchitecture === "amd64" ? "arm64" : "amd64";
 /** `e_machine` of an ELF file. */
 const elfMachines = { amd64: 62, arm64: 183 };
 const services = ["agent", "proxy", "operator"] as const;
+type Service = (typeof services)[number];
 
 function built(images: ReturnType<typeof buildImages>): BuiltImages {
   if ("missing" in images) throw new Error(images.missing);
@@ -159,7 +160,8 @@ describe("the images", function () {
   describe("in a container with a root that is read only", () => {
     let directory: TempDirectory;
     let container: Container | undefined;
-    let rootFileSystem: RootFileSystem;
+    /** One for all containers of an image. */
+    const rootFileSystems = new Map<Service, RootFileSystem>();
     before(() => {
       directory = new TempDirectory();
       // The container's user is another.
@@ -167,10 +169,18 @@ describe("the images", function () {
     });
     afterEach(async () => {
       await container?.remove();
-      rootFileSystem.remove();
       container = undefined;
     });
-    after(() => directory.remove());
+    after(() => {
+      for (const files of rootFileSystems.values()) files.remove();
+      directory.remove();
+    });
+
+    function filesOf(service: Service): RootFileSystem {
+      const files = rootFileSystems.get(service) ?? new RootFileSystem(images[service]);
+      rootFileSystems.set(service, files);
+      return files;
+    }
 
     /** The container's PID 1 as this machine sees it: uid, capabilities, and its PID in each namespace. */
     function status(): Readonly<Record<string, string>> {
@@ -189,8 +199,7 @@ describe("the images", function () {
 
     it("the proxy serves FeatureFlags as PID 1 and ends with 0 on SIGTERM", async () => {
       directory.replace("demo.yaml", manifest("demo", 1, "shop"));
-      rootFileSystem = new RootFileSystem(images.proxy);
-      container = new Container(rootFileSystem, {
+      container = new Container(filesOf("proxy"), {
         args: ["start", "--port=0", "--management-port=0", "--source=dir:/flags", "--drain-delay=0s"],
         env: { FLAGD_PROXY_LOG_FORMAT: "json" },
         mounts: { "/flags": directory.path },
@@ -210,8 +219,7 @@ describe("the images", function () {
 
     for (const service of services) {
       it(`the ${service} asks itself for its health, and has a sentence if it does not run`, async () => {
-        rootFileSystem = new RootFileSystem(images[service]);
-        container = new Container(rootFileSystem, { args: ["health"] });
+        container = new Container(filesOf(service), { args: ["health"] });
         expect(await container.exit, container.output.join("\n")).to.equal(1);
         expect(container.output.join("\n")).to.match(
           /^bunting-\w+: nothing answers at 127\.0\.0\.1:80\d\d \(/,
@@ -221,8 +229,7 @@ describe("the images", function () {
 
     it("the proxy's has the CLI", async () => {
       directory.replace("demo.yaml", manifest("demo", 1, "shop"));
-      rootFileSystem = new RootFileSystem(images.proxy);
-      container = new Container(rootFileSystem, {
+      container = new Container(filesOf("proxy"), {
         entrypoint: ["/nodejs/bin/node", "/app/cli/bunting.mjs"],
         args: ["eval", "/flags/demo.yaml", "on-off"],
         mounts: { "/flags": directory.path },
@@ -240,8 +247,7 @@ describe("the images", function () {
         "current-context": "away",
       };
       directory.replace("kubeconfig", JSON.stringify(kubeconfig));
-      rootFileSystem = new RootFileSystem(images.operator);
-      container = new Container(rootFileSystem, {
+      container = new Container(filesOf("operator"), {
         args: [
           "start",
           "--kubeconfig=/flags/kubeconfig",
@@ -270,8 +276,7 @@ describe("the images", function () {
          };`,
       );
       const [node = "", ...words] = images.agent.settings.config.Entrypoint ?? [];
-      rootFileSystem = new RootFileSystem(images.agent);
-      container = new Container(rootFileSystem, {
+      container = new Container(filesOf("agent"), {
         entrypoint: [node, "--require=/flags/takes-cache.cjs", ...words],
         args: ["--version"],
         mounts: { "/flags": directory.path },
@@ -283,9 +288,8 @@ describe("the images", function () {
     it("the agent answers over OFREP as PID 1 and ends with 0 on SIGTERM", async () => {
       const flags = { on: { state: "ENABLED", variants: { yes: true }, defaultVariant: "yes" } };
       directory.replace("agent.json", JSON.stringify({ flags }));
-      rootFileSystem = new RootFileSystem(images.agent);
       const free = ["--port=0", "--management-port=0", "--sync-port=0", "--ofrep-port=0"];
-      container = new Container(rootFileSystem, {
+      container = new Container(filesOf("agent"), {
         args: ["start", ...free, "--uri=file:/flags/agent.json"],
         env: { FLAGD_LOG_FORMAT: "json" },
         mounts: { "/flags": directory.path },

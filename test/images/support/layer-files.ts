@@ -10,10 +10,19 @@ export interface LayerFile {
   readonly owner: string;
 }
 
+/** By digest: images share the layers of their base, which take a second each. */
+const listed = new Map<string, readonly LayerFile[]>();
+
 /** What a layer contains. */
-export function layerFiles({ file }: OciBlob): LayerFile[] {
-  const list = execFileSync("tar", ["--numeric-owner", "-tvzf", file], { encoding: "utf8" });
-  return list
+export function layerFiles(layer: OciBlob): readonly LayerFile[] {
+  const known = listed.get(layer.digest) ?? list(layer);
+  listed.set(layer.digest, known);
+  return known;
+}
+
+function list({ file }: OciBlob): LayerFile[] {
+  const lines = execFileSync("tar", ["--numeric-owner", "-tvzf", file], { encoding: "utf8" });
+  return lines
     .trim()
     .split("\n")
     .map((line) => {
