@@ -1,7 +1,7 @@
 /**
- * `npm run lint`: eslint with types, prettier and buf. `npm run lint -- packages/kube` judges only the files and folders that it names.
- * `--cache` has eslint leave out files that are as they were when they last passed, for the loop of a developer: it does not see that a type which
- * such a file imports has changed, so the gate does without.
+ * `npm run lint`: eslint with types, prettier and buf. eslint leaves out files that have passed as they are, with all that they import; with `--no-cache` it judges
+ * all. `npm run lint -- packages/kube` judges only the files and folders that it names; there, `--cache` has eslint leave out files that are as they were when
+ * they last passed, for the loop of a developer: it does not see that a type which such a file imports has changed.
  */
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -9,12 +9,15 @@ import path from "node:path";
 import { parseArgs } from "node:util";
 import { ESLint } from "eslint";
 import { cacheDirectory } from "./cache-directory.js";
+import { lintedFiles } from "./linted-files.js";
+import { PassedFiles } from "./passed-files.js";
 
 const root = path.dirname(import.meta.dirname);
 const eslintCache = path.join(root, "node_modules/.bunting/eslint");
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { cache: { type: "boolean", default: false } },
+  allowNegative: true,
+  options: { cache: { type: "boolean" } },
 });
 const released = "packages/protocol/released.json";
 const everything = positionals.length === 0;
@@ -44,26 +47,41 @@ if (failed.length > 0) {
  * few files are quickest, they take twice as long and five gigabytes.
  */
 async function passesEslint(): Promise<boolean> {
+  if (!everything) {
+    const cache = {
+      cache: values.cache === true,
+      cacheLocation: eslintCache,
+      cacheStrategy: "content",
+    } as const;
+    return (await faultyFiles(new ESLint({ cwd: root, ...cache }), paths)).size === 0;
+  }
   const project = [
     "tsconfig.all.json",
     "test/browser/tsconfig.json",
     "packages/proxy/page/tsconfig.json",
     "packages/cli/page/tsconfig.json",
   ];
-  const eslint = new ESLint({
-    cwd: root,
-    ...(everything
-      ? { overrideConfig: { languageOptions: { parserOptions: { projectService: false, project } } } }
-      : {}),
-    cache: values.cache,
-    cacheLocation: eslintCache,
-    cacheStrategy: "content",
-  });
-  const results = await eslint.lintFiles(paths);
+  const parserOptions = { projectService: false, project };
+  const eslint = new ESLint({ cwd: root, overrideConfig: { languageOptions: { parserOptions } } });
+  const files = await lintedFiles(eslint);
+  const passed = new PassedFiles(path.join(cacheDirectory("eslint"), "passed"), files);
+  const left = values.cache === false ? [...files.keys()] : passed.left;
+  console.log(
+    `lint: eslint judges ${left.length} of ${files.size} files; the others have passed as they are`,
+  );
+  const faulty = left.length === 0 ? new Set<string>() : await faultyFiles(eslint, left);
+  passed.passedBut(faulty);
+  return faulty.size === 0;
+}
+
+/** Files, relative to the checkout, in which eslint finds an error or anything to warn of; it says what. */
+async function faultyFiles(eslint: ESLint, chosen: readonly string[]): Promise<ReadonlySet<string>> {
+  const results = await eslint.lintFiles([...chosen]);
   const formatter = await eslint.loadFormatter("stylish");
   const problems = await formatter.format(results);
   if (problems !== "") console.log(problems);
-  return results.every(({ errorCount, fatalErrorCount }) => errorCount + fatalErrorCount === 0);
+  const faulty = results.filter(({ messages }) => messages.length > 0);
+  return new Set(faulty.map(({ filePath }) => path.relative(root, filePath)));
 }
 
 function passes(tool: string, ...args: readonly string[]): boolean {
