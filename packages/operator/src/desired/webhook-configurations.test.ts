@@ -21,6 +21,7 @@ interface Entry {
   };
   readonly objectSelector?: { readonly matchExpressions: readonly object[] };
   readonly rules: readonly object[];
+  readonly matchConditions?: readonly { readonly expression: string }[];
 }
 
 function entriesOf(changes: Partial<WebhookSettings> = {}): Entry[] {
@@ -74,6 +75,16 @@ describe("webhookConfigurations", () => {
       expect(rules).to.deep.equal([
         { apiGroups: [""], apiVersions: ["v1"], operations: ["CREATE"], resources: ["pods"] },
       ]);
+    }
+  });
+
+  it("have one condition each for Pods, since of several the API server evaluates all", () => {
+    const ofPods = entriesOf({ validatesFlags: false });
+    for (const { name, matchConditions = [] } of ofPods) {
+      expect(matchConditions, name).to.have.lengthOf(1);
+      expect(matchConditions[0]?.expression, name).to.match(
+        /^object.*enabled'\]\.orValue\(''\) == 'true' && /,
+      );
     }
   });
 

@@ -80,20 +80,20 @@ function podWebhooks(settings: WebhookSettings): readonly object[] {
         matchExpressions: [...(objectSelector?.matchExpressions ?? []), notLabelledByPolicy],
       },
       failurePolicy: "Ignore",
-      matchConditions: [isEnabled, isNotOfPolicy],
+      matchConditions: allOf(isEnabled, isNotOfPolicy),
     },
     {
       ...entry("required-pod.bunting.dev", settings),
       ...common,
       failurePolicy: "Fail",
-      matchConditions: [isEnabled, isRequired, isNotInjected],
+      matchConditions: allOf(isEnabled, isRequired, isNotInjected),
     },
     {
       ...entry("required-namespace.bunting.dev", settings),
       ...common,
       namespaceSelector: { ...requiredLabel, matchExpressions },
       failurePolicy: "Fail",
-      matchConditions: [isEnabled, isNotInjected],
+      matchConditions: allOf(isEnabled, isNotInjected),
     },
   ];
 }
@@ -183,23 +183,19 @@ const isInProcess = [
   `${annotation(inProcess)} != ''`,
 ].join(" && ");
 
-const isEnabled = { name: "enabled", expression: `${annotation(annotations.enabled)} == 'true'` };
-const isRequired = {
-  name: "required",
-  expression: `${annotation(buntingAnnotations.injection)} == 'required'`,
-};
+const isEnabled = `${annotation(annotations.enabled)} == 'true'`;
+const isRequired = `${annotation(buntingAnnotations.injection)} == 'required'`;
 /**
  * Whoever labels his Pod so has the policy alone inject it. The webhooks that refuse Pods look at the Pod itself instead, whose label may have been
  * copied.
  */
 const notLabelledByPolicy = { key: injectedByLabel, operator: "NotIn", values: ["policy"] };
 /** The policy completes the Pods that it has injected; those without a sidecar have no label. What the webhook has injected it sees again, to complete them. */
-const isNotOfPolicy = {
-  name: "not-injected-by-policy",
-  expression: `!(${annotation(buntingAnnotations.injected)}.startsWith('policy ') && (${hasSidecar} || (${isInProcess})))`,
-};
+const isNotOfPolicy = `!(${annotation(buntingAnnotations.injected)}.startsWith('policy ') && (${hasSidecar} || (${isInProcess})))`;
 /** A mark alone may have been copied from another Pod. */
-const isNotInjected = {
-  name: "not-injected",
-  expression: `!(${annotation(buntingAnnotations.injected)} != '' && (${hasSidecar} || (${isInProcess})))`,
-};
+const isNotInjected = `!(${annotation(buntingAnnotations.injected)} != '' && (${hasSidecar} || (${isInProcess})))`;
+
+/** All of these in one condition: of several, the API server evaluates all for each Pod, also those behind one that does not hold. */
+function allOf(...expressions: readonly string[]): readonly object[] {
+  return [{ name: "shown", expression: expressions.join(" && ") }];
+}
