@@ -13,12 +13,8 @@ import type { DocumentReport, FlagSource, SourceReport, SourceSink } from "../fl
 import { remoteKeyOf } from "./remote-key.js";
 import type { RemoteLanguage } from "./remote-language.js";
 
-export interface MergedTopicOptions {
-  readonly topic: TopicKey;
-  readonly sink: SourceSink;
-  readonly peer: unknown;
-  /** The source of both sides. */
-  readonly source: Pick<FlagSource, "watch">;
+/** How sides are merged. */
+export interface MergeParts {
   readonly language: Pick<RemoteLanguage, "parse" | "merging">;
   /** Called with what the merge has made of the sides beyond taking flags, as sentences, when that changes; none: nothing. */
   readonly onRemarks?: ((remarks: readonly string[]) => void) | undefined;
@@ -26,6 +22,15 @@ export interface MergedTopicOptions {
   readonly prepare?: ((document: FlagDocument) => Promise<void>) | undefined;
   /** Large merges of all topics happen one after the other. */
   readonly turns: Semaphore;
+}
+
+export interface MergedTopicOptions {
+  readonly topic: TopicKey;
+  readonly sink: SourceSink;
+  readonly peer: unknown;
+  /** The source of both sides. */
+  readonly source: Pick<FlagSource, "watch">;
+  readonly merges: MergeParts;
   readonly clock: Clock;
 }
 
@@ -40,6 +45,8 @@ interface Followed {
   readonly text: string;
   readonly provider: RemoteFlagProvider;
   readonly key: TopicKey;
+  /** Ends the watch of what the remote says. */
+  readonly watch: AbortController;
 }
 
 /** A merge that takes more than one turn of the event loop. */
@@ -60,7 +67,6 @@ export class MergedTopic implements SourceSink {
   #staleReason: Error | undefined;
   #followed: Followed | undefined;
   #failure: RemoteFailure | undefined;
-  #watch: AbortController | undefined;
   #remote: FlagDocument | undefined;
   #merged: MergedRemote | undefined;
   #merging: UnderWay | undefined;
@@ -159,10 +165,10 @@ export class MergedTopic implements SourceSink {
   #follow(written: JsonObject): void {
     const text = JSON.stringify(written);
     if (this.#followed?.text === text) return;
-    const { language, topic, source, peer, clock } = this.#options;
+    const { merges, topic, source, peer, clock } = this.#options;
     let provider: RemoteFlagProvider;
     try {
-      provider = language.parse(written);
+      provider = merges.language.parse(written);
     } catch (error) {
       this.#leaveRemote();
       this.#failure = { reason: "ProviderInvalid", message: (error as Error).message };
@@ -170,13 +176,15 @@ export class MergedTopic implements SourceSink {
     }
     this.#failure = undefined;
     const key = remoteKeyOf(topic, provider);
-    const isSame = this.#followed?.key === key;
-    this.#followed = { text, provider, key };
-    if (isSame) return;
-    this.#watch?.abort();
+    const earlier = this.#followed;
+    if (earlier?.key === key) {
+      this.#followed = { ...earlier, text, provider };
+      return;
+    }
+    earlier?.watch.abort();
     this.#cancelWait?.();
     const watch = new AbortController();
-    this.#watch = watch;
+    this.#followed = { text, provider, key, watch };
     // The document of another address is served until this one says something.
     const before = this.#remote;
     this.#cancelWait = clock.after(firstAnswerMs, () => {
@@ -228,12 +236,13 @@ export class MergedTopic implements SourceSink {
     const sides = { local: local.document, remote: this.#remote, strategy };
     if (this.#merging !== undefined) this.#merging.newerMs ??= noticedMs;
     else if (isLarge(sides)) void this.#mergeInSlices(local, sides, noticedMs);
-    else this.#report(local, atOnce(this.#options.language.merging(sides)), noticedMs);
+    else this.#report(local, atOnce(this.#options.merges.language.merging(sides)), noticedMs);
   }
 
   /** What either side says meanwhile is merged after it. Never rejects. */
   async #mergeInSlices(local: DocumentReport, sides: Sides, noticedMs: number): Promise<void> {
-    const { language, sink, prepare, turns } = this.#options;
+    const { sink, merges } = this.#options;
+    const { language, prepare, turns } = merges;
     const merging: UnderWay = { ending: new AbortController() };
     const { signal } = merging.ending;
     this.#merging = merging;
@@ -263,7 +272,7 @@ export class MergedTopic implements SourceSink {
     sink.report({ ...local, document, version: { ...local.version, noticedMs } });
     const before = this.remarks.join();
     this.#merged = merged;
-    if (this.remarks.join() !== before) this.#options.onRemarks?.(this.remarks);
+    if (this.remarks.join() !== before) this.#options.merges.onRemarks?.(this.remarks);
     this.#isTold = true;
     if (this.#staleReason !== undefined) sink.report({ kind: "stale", reason: this.#staleReason });
   }
@@ -275,8 +284,7 @@ export class MergedTopic implements SourceSink {
 
   #leaveRemote(): void {
     this.#endMerging();
-    this.#watch?.abort();
-    this.#watch = undefined;
+    this.#followed?.watch.abort();
     this.#cancelWait?.();
     this.#cancelWait = undefined;
     this.#followed = undefined;

@@ -58,14 +58,11 @@ export class RemoteSource implements FlagSource {
       this.#remarks.info("merged", fields, "evaluators of a FeatureFlag or its remote have other names", 10);
     };
     const merged = new MergedTopic({
-      onRemarks,
       topic,
       sink,
       peer,
       source: this.#source,
-      language,
-      prepare,
-      turns: this.#turns,
+      merges: { language, prepare, turns: this.#turns, onRemarks },
       clock: context.clock,
     });
     this.#topics.set(topic, merged);
