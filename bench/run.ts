@@ -9,6 +9,7 @@ import { extensionsCase } from "./extensions.bench.js";
 import { fanOutStormCase } from "./fan-out-storm.bench.js";
 import { fanOutCases } from "./fan-out.bench.js";
 import { operatorCase } from "./operator.bench.js";
+import { remoteCase } from "./remote.bench.js";
 import { renderDocs, resultFile } from "./render.js";
 import { replicasCase } from "./replicas.bench.js";
 import { roadsCase } from "./roads.bench.js";
@@ -44,6 +45,7 @@ const cases: readonly BenchCase[] = [
   operatorCase,
   extensionsCase,
   replicasCase,
+  remoteCase,
   abuseCase,
 ];
 
