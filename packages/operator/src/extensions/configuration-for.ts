@@ -1,5 +1,9 @@
 import { configurationAnnotation, type ExtensionNamespace } from "@bunting/extension";
+import { isNestedDeeper } from "@bunting/outbound";
 import type { JsonValue } from "@bunting/protocol";
+
+/** More than people write. Whatever writes or compares JSON walks down its levels, and has no room for thousands. */
+const maxDepth = 100;
 
 /** What an application has for an extension; empty if it has nothing. */
 export type Configured = { readonly configuration?: JsonValue } | { readonly problem: string };
@@ -17,6 +21,8 @@ export function configurationFor(
   const annotation = configurationAnnotation(extension);
   const text = annotations[annotation] ?? namespace.annotations[annotation];
   if (text === undefined) return {};
+  if (typeof text === "string" && isNestedDeeper(Buffer.from(text), maxDepth))
+    return { problem: `the annotation ${annotation} has more than ${maxDepth} levels of objects and lists` };
   try {
     // What is no text, which API servers refuse, is no JSON either.
     return { configuration: JSON.parse(typeof text === "string" ? text : "") as JsonValue };
