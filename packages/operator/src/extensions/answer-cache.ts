@@ -33,11 +33,12 @@ export class AnswerCache {
     return undefined;
   }
 
-  set(key: string, answer: ExtensionAnswer): void {
+  /** @param forMs how long it is kept */
+  set(key: string, answer: ExtensionAnswer, forMs: number): void {
     const before = this.#answers.get(key);
     if (before !== undefined) this.#forget(key, before);
     const characters = key.length + JSON.stringify(answer).length;
-    this.#answers.set(key, { answer, characters, untilMs: this.#clock.monotonicMs() + keptMs });
+    this.#answers.set(key, { answer, characters, untilMs: this.#clock.monotonicMs() + forMs });
     this.#characters += characters;
     for (const [oldest, kept] of this.#answers) {
       if (this.#characters <= maxCharacters) return;

@@ -155,6 +155,29 @@ describe("ExtensionCaller", () => {
     expect(await ask()).to.deep.equal({ kind: "unchanged" });
   });
 
+  it("asks about the objects of others while it fails at one, and about that one not at once again", async () => {
+    const poison = question({ spec: { poison: true } });
+    const answers: readonly Answer[] = [
+      (_request, response) => void response.writeHead(500).end(),
+      (_request, response) => void response.end("{"),
+      (_request, response) => void response.end("x".repeat(2_000_000)),
+    ];
+    for (const answer of answers) {
+      server.answer = answer;
+      const { kind } = await ask(poison);
+      expect(kind).to.equal("failed");
+      server.answer = unchanged;
+      const other = question({ spec: { number: answers.indexOf(answer) } });
+      expect(await ask(other)).to.deep.equal({ kind: "unchanged" });
+      expect((await ask(poison)).kind).to.equal("failed");
+      clock.advance(failedPauseMs);
+    }
+    const huge = question({ spec: { text: "x".repeat(1_000_000) } });
+    expect((await ask(huge)).kind).to.equal("failed");
+    expect(await ask(question({ spec: { number: 9 } }))).to.deep.equal({ kind: "unchanged" });
+    expect(await ask(poison)).to.deep.equal({ kind: "unchanged" });
+  });
+
   it("tries again twice where a connection breaks", async () => {
     let broken = 0;
     const breaking =

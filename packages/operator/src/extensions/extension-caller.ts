@@ -8,7 +8,7 @@ import {
 import { OutboundClient, type AllowedHost, type OutboundAnswer } from "@bunting/outbound";
 import { CodedError, Semaphore, type Clock } from "@bunting/runtime";
 import type { Extension } from "../api/extension.js";
-import { AnswerCache, questionKey } from "./answer-cache.js";
+import { AnswerCache, keptMs, questionKey } from "./answer-cache.js";
 import { extensionAddress } from "./extension-address.js";
 import { timeoutMsOf } from "./extension-timeout.js";
 
@@ -29,8 +29,17 @@ export type ExtensionQuestion = Omit<ExtensionRequest, "uid">;
 const retries = 2;
 /** Levels of objects and lists in an answer. */
 const maxDepth = 100;
-/** An extension that has failed is not asked for that long: hundreds of namespaces may wait for it, each for its whole timeout. */
+/** An extension that is away is not asked for that long: hundreds of namespaces may wait for it, each for its whole timeout. */
 export const failedPauseMs = 10_000;
+
+/** Given by what stands in front of an extension that is not there, or by one that has too much to do. */
+const awayStatuses: ReadonlySet<number> = new Set([401, 429, 502, 503, 504]);
+
+interface Called {
+  readonly answer: ExtensionAnswer;
+  /** True if another question would get no answer either. */
+  readonly isAway?: boolean;
+}
 
 interface Asked {
   readonly version: string;
@@ -79,13 +88,19 @@ export class ExtensionCaller {
       if (failed !== undefined && startMs < failed.untilMs) return failed.answer;
       const kept = this.#answers.get(key);
       if (kept !== undefined) return kept;
-      const answer = await this.#call(asked, question, timeoutMsOf(extension.spec), signal);
+      const { answer, isAway = false } = await this.#call(
+        asked,
+        question,
+        timeoutMsOf(extension.spec),
+        signal,
+      );
       const endMs = clock.monotonicMs();
       onCalled?.(extension.metadata.name, answer.kind, endMs - startMs);
-      if (answer.kind === "failed") asked.failed = { answer, untilMs: endMs + failedPauseMs };
+      if (isAway) asked.failed = { answer, untilMs: endMs + failedPauseMs };
       else {
         delete asked.failed;
-        this.#answers.set(key, answer);
+        // What fails at one object, which anybody may have written, fails for nobody else.
+        this.#answers.set(key, answer, answer.kind === "failed" ? failedPauseMs : keptMs);
       }
       return answer;
     }, signal);
@@ -109,7 +124,7 @@ export class ExtensionCaller {
     question: ExtensionQuestion,
     timeoutMs: number,
     signal: AbortSignal,
-  ): Promise<ExtensionAnswer> {
+  ): Promise<Called> {
     const body = JSON.stringify({ uid: randomUUID(), ...question });
     if (Buffer.byteLength(body) > maxExtensionBytes)
       return failed(
@@ -122,12 +137,14 @@ export class ExtensionCaller {
         const limits = { bytes: maxExtensionBytes, depth: maxDepth, timeoutMs: leftMs };
         const headers = await this.#headers();
         const request = { url, method: "POST", headers, body, limits } as const;
-        return answerOf(question, await client.request(request, signal));
+        const answered = await client.request(request, signal);
+        return { answer: answerOf(question, answered), isAway: awayStatuses.has(answered.status) };
       } catch (error) {
         signal.throwIfAborted();
         const isUnreachable = error instanceof CodedError && error.code === "unreachable";
         const isOver = this.#options.clock.monotonicMs() >= untilMs;
-        if (!isUnreachable || left === 0 || isOver) return failed(sentenceOf(error));
+        if (!isUnreachable || left === 0 || isOver)
+          return { ...failed(sentenceOf(error)), isAway: !isAboutAnswer(error) };
       }
     }
   }
@@ -152,6 +169,11 @@ function sentenceOf(error: unknown): string {
   return (error as Error).message;
 }
 
-function failed(reason: string): ExtensionAnswer {
-  return { kind: "failed", reason };
+/** True if there was an answer, which can't be read. */
+function isAboutAnswer(error: unknown): boolean {
+  return error instanceof CodedError && (error.code === "too_large" || error.code === "too_deep");
+}
+
+function failed(reason: string): Called {
+  return { answer: { kind: "failed", reason } };
 }
