@@ -9,7 +9,8 @@ import {
   type InjectionTexts,
   type TextOutcome,
 } from "../../desired/injection.js";
-import type { SourceProblem } from "../../sources/source-problem.js";
+import { entryOf } from "../../pod/injection-request.js";
+import { fewProblems, type SourceProblem } from "../../sources/source-problem.js";
 import { isPlainName } from "../injection/namespace-texts.js";
 import type { TextList } from "../injection/seen-texts.js";
 import type { ClusterExtensions } from "./cluster-extensions.js";
@@ -63,7 +64,7 @@ export class ExtendedInjection {
     const outcomeOf = (list: TextList, text: string): TextOutcome => {
       const of = compiled[list].get(text) ?? { entry: undefined, plan: undefined, problems: [] };
       const outcome = outcomes.get(keyOf(list, text));
-      return outcome === undefined ? of : extended(of, outcome, before?.spec[list]?.[text]);
+      return outcome === undefined ? of : extended(of, outcome, entryOf(before?.spec, { list, text }));
     };
     const refused = compileInjection(inputs, texts, outcomeOf);
     this.#tell(namespace, outcomes);
@@ -82,7 +83,9 @@ export class ExtendedInjection {
           const unknown = this.#unknown(configurationsOf(list, text, inputs));
           return [
             text,
-            unknown.length === 0 ? outcome : { ...outcome, problems: [...unknown, ...outcome.problems] },
+            unknown.length === 0
+              ? outcome
+              : { ...outcome, problems: fewProblems([...unknown, ...outcome.problems]) },
           ];
         }),
       );

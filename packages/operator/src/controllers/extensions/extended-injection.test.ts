@@ -1,0 +1,63 @@
+import { expect } from "chai";
+import type { JsonObject } from "@bunting/protocol";
+import type { CompiledInjection, InjectionInputs, TextOutcome } from "../../desired/injection.js";
+import { portEntry } from "../../pod/injection-entry.fixture.js";
+import type { ExtendedOutcome } from "./extended-entries.js";
+import { ExtendedInjection } from "./extended-injection.js";
+
+const never = new AbortController().signal;
+const withheld: ExtendedOutcome = { kind: "withheld", extension: "qos", reason: "it answered 503" };
+
+describe("ExtendedInjection", () => {
+  /** What becomes of a text that an extension is asked about. */
+  async function made(
+    text: string,
+    outcome: ExtendedOutcome,
+    { stored = {}, annotations = {} }: { readonly stored?: JsonObject; readonly annotations?: JsonObject },
+  ): Promise<TextOutcome | undefined> {
+    const plain: TextOutcome = { entry: portEntry, plan: undefined, problems: [] };
+    const compiled: CompiledInjection = {
+      injection: undefined,
+      sources: new Map([[text, plain]]),
+      inProcess: new Map(),
+    };
+    const inputs = {
+      namespace: { name: "shop" },
+      catalogue: {
+        featureFlagSource: () => ({ metadata: { name: text, namespace: "shop", annotations }, spec: {} }),
+        inProcessConfiguration: () => undefined,
+      },
+    } as unknown as InjectionInputs;
+    const injections = new ExtendedInjection({
+      client: {
+        get: () => Promise.resolve({ metadata: { name: "bunting" }, spec: { sources: stored } } as never),
+      },
+      extensions: { extension: () => undefined },
+      entries: { look: () => ({ kind: "extended", outcomes: new Map([[`sources/${text}`, outcome]]) }) },
+      events: { record: () => undefined },
+    });
+    const texts = { sources: [text], inProcess: [] };
+    const extended = await injections.of({ compiled, inputs, texts, isStored: true }, never);
+    return extended?.sources.get(text);
+  }
+
+  it("keeps the stored entry of a text whose extension has failed", async () => {
+    const before = { ...portEntry, digest: "before" };
+    const found = await made("app", withheld, { stored: { app: before as unknown as JsonObject } });
+    expect(found?.entry).to.deep.equal(before);
+  });
+
+  it("finds no entry by a name that every object has", async () => {
+    const found = await made("constructor", withheld, {});
+    expect(found?.entry).to.equal(undefined);
+    expect(found?.problems.map(({ reason }) => reason)).to.deep.equal(["ExtensionFailed"]);
+  });
+
+  it("names some of a thousand configurations for extensions that do not exist", async () => {
+    const names = Array.from({ length: 1_000 }, (_, at) => `extensions.bunting.dev/x${at}`);
+    const annotations = Object.fromEntries(names.map((name) => [name, "1"]));
+    const found = await made("app", { kind: "entry", entry: portEntry, remarks: [] }, { annotations });
+    expect(found?.problems).to.have.length(16);
+    expect(new Set(found?.problems.map(({ reason }) => reason))).to.deep.equal(new Set(["UnknownExtension"]));
+  });
+});
