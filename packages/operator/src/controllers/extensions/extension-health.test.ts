@@ -12,11 +12,13 @@ describe("ExtensionHealth", () => {
 
   it("tells of each change once", () => {
     expect(health.of("a")).to.deep.equal({ kind: "unasked" });
+    health.called("a", "unchanged");
     health.heard("a", { kind: "unchanged" });
     health.heard("a", { kind: "refused", reason: "no" });
     health.heard("a", { kind: "failed", reason: "late" });
     health.heard("a", { kind: "failed", reason: "late" });
     expect(health.failing).to.deep.equal(["a"]);
+    health.called("a", "unchanged");
     health.heard("a", { kind: "unchanged" });
     expect(health.of("a")).to.deep.equal({ kind: "healthy", lastError: "late" });
     expect(changed).to.deep.equal(["a healthy", "a failing", "a healthy"]);
@@ -36,6 +38,17 @@ describe("ExtensionHealth", () => {
     health.called("a", "replaced");
     health.heard("a", { kind: "failed", reason: "it changes /spec" });
     expect(health.of("a")).to.deep.equal({ kind: "failing", lastError: "it changes /spec" });
+  });
+
+  it("takes what it answered before about other objects for no recovery from an answer that it may not give", () => {
+    for (let round = 0; round < 3; round++) {
+      health.heard("a", { kind: "unchanged" });
+      health.heard("a", { kind: "failed", reason: "it changes /spec" });
+    }
+    expect(changed).to.deep.equal(["a failing"]);
+    health.called("a", "unchanged");
+    health.heard("a", { kind: "unchanged" });
+    expect(changed).to.deep.equal(["a failing", "a healthy"]);
   });
 
   it("forgets those that are gone", () => {
