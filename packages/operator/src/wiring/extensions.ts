@@ -90,8 +90,8 @@ export function extensionsOf(wiring: OperatorWiring, events: EventRecorder): Ext
       logger.warn({ extension: name, error: state.lastError }, "an extension fails");
     else retries.recovered();
   });
-  const onAsked = (namespace: string, hasFailed: boolean): void =>
-    hasFailed ? retries.failed(namespace) : retries.succeeded(namespace);
+  const onAsked = (namespace: string, hasFailed: boolean, made = "Injection"): void =>
+    hasFailed ? retries.failed(namespace, made) : retries.succeeded(namespace, made);
   const entries = new parts.ExtendedEntries({ extensions, peers, onAsked, context });
   const extended = new parts.ExtendedInjection({ client, extensions, entries, events });
   const stored = new parts.StoredInjections(watches);

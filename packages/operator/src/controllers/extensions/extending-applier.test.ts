@@ -23,6 +23,7 @@ describe("ExtendingApplier", () => {
   let questions: ExtensionQuestion[];
   let applied: DesiredObject[];
   let failures: boolean[];
+  let objects: Set<string>;
   beforeEach(() => {
     extensions = [storedExtension("notes", { objects: ["Flagd"] })];
     answer = { kind: "unchanged" };
@@ -30,6 +31,7 @@ describe("ExtendingApplier", () => {
     questions = [];
     applied = [];
     failures = [];
+    objects = new Set();
   });
 
   const apply = (): Promise<Applied> =>
@@ -58,7 +60,10 @@ describe("ExtendingApplier", () => {
             return Promise.resolve(answer);
           },
         },
-        onAsked: (_namespace, hasFailed) => failures.push(hasFailed),
+        onAsked: (_namespace, hasFailed, object) => {
+          failures.push(hasFailed);
+          objects.add(object);
+        },
       },
       { target: "Flagd", annotations: { "extensions.bunting.dev/notes": "1" } },
     ).apply(desired, never);
@@ -84,6 +89,7 @@ describe("ExtendingApplier", () => {
       ["UPDATE", "Flagd", 1],
     ]);
     expect(failures).to.deep.equal([false, false]);
+    expect([...objects]).to.deep.equal(["Service shop/flags"]);
   });
 
   it("applies the object as it is where no extension is asked", async () => {

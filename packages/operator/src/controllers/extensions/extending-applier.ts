@@ -15,7 +15,7 @@ export interface ExtendingApplierOptions {
   readonly extensions: Pick<ClusterExtensions, "askedFor" | "namespace">;
   readonly peers: ExtensionPeers;
   /** Hears of each object whether an extension has failed. */
-  readonly onAsked: (namespace: string, hasFailed: boolean) => void;
+  readonly onAsked: (namespace: string, hasFailed: boolean, object: string) => void;
 }
 
 /** What extensions are told of the objects, beside the objects. */
@@ -61,7 +61,7 @@ export class ExtendingApplier {
         "EXTENSION_REFUSED",
         `the extension ${outcome.extension} refuses the ${object}: ${outcome.reason}`,
       );
-    onAsked(namespace, outcome.kind === "withheld" || outcome.remarks.length > 0);
+    onAsked(namespace, outcome.kind === "withheld" || outcome.remarks.length > 0, object);
     if (outcome.kind === "withheld")
       throw new OperatorError(
         "EXTENSION_FAILED",

@@ -11,32 +11,42 @@ export interface ExtensionRetriesOptions {
 /** Until a namespace is looked at again of which an extension has failed: the first time, and at most, in ms. */
 const [firstMs, longestMs] = [10_000, 300_000];
 
+interface Wait {
+  readonly ms: number;
+  /** True if it was looked at again since, and nothing was heard of it yet. */
+  readonly isOver: boolean;
+}
+
 /** Namespaces whose objects were made without an extension, or not made, because it failed. They are looked at again later and later, and at once when one recovers. */
 export class ExtensionRetries implements Runnable {
   readonly name = "extension retries";
-  /** By namespace, how long was waited last. */
-  readonly #waits = new Map<string, number>();
+  /** By namespace and by what is made there, the last wait: what one object got says nothing of the others. */
+  readonly #waits = new Map<string, Map<string, Wait>>();
   readonly #controller: Controller;
 
   constructor({ lookAgain, context }: ExtensionRetriesOptions) {
     this.#controller = new Controller({
       name: "extension-retry",
       reconcile: (namespace) => {
-        if (this.#waits.has(namespace)) lookAgain(namespace);
+        if (this.#end(namespace)) lookAgain(namespace);
         return Promise.resolve(undefined);
       },
       context,
     });
   }
 
-  failed(namespace: string): void {
-    const waitMs = Math.min(longestMs, 2 * (this.#waits.get(namespace) ?? firstMs / 2));
-    this.#waits.set(namespace, waitMs);
+  /** @param made what was asked about, such as the entries of the Injection */
+  failed(namespace: string, made: string): void {
+    const waits = this.#waits.get(namespace) ?? new Map<string, Wait>();
+    const waitMs = Math.min(longestMs, 2 * (waits.get(made)?.ms ?? firstMs / 2));
+    this.#waits.set(namespace, waits.set(made, { ms: waitMs, isOver: false }));
     this.#controller.after(namespace, waitMs);
   }
 
-  succeeded(namespace: string): void {
-    this.#waits.delete(namespace);
+  succeeded(namespace: string, made: string): void {
+    const waits = this.#waits.get(namespace);
+    waits?.delete(made);
+    if (waits?.size === 0) this.#waits.delete(namespace);
   }
 
   /** An extension that had failed has answered. */
@@ -46,5 +56,17 @@ export class ExtensionRetries implements Runnable {
 
   run(signal: AbortSignal): Promise<void> {
     return this.#controller.run(signal);
+  }
+
+  /** Ends the waits of a namespace. @returns false if there are none */
+  #end(namespace: string): boolean {
+    const waits = this.#waits.get(namespace);
+    if (waits === undefined) return false;
+    for (const [made, { ms, isOver }] of waits)
+      // Nobody tells of objects that are gone, and whoever owns a namespace may make ever new ones.
+      if (isOver) waits.delete(made);
+      else waits.set(made, { ms, isOver: true });
+    if (waits.size === 0) this.#waits.delete(namespace);
+    return true;
   }
 }
