@@ -118,6 +118,17 @@ describe("ExtendedEntries", () => {
     }
   });
 
+  it("takes no answers about a namespace as it was for a moment for those about what it was before, and is again", async () => {
+    const done = answered();
+    expect(entries.look(asked)).to.deep.equal({ kind: "asking" });
+    // Before a worker begins.
+    const all = extensions;
+    extensions = [];
+    expect(await done).to.equal("shop");
+    extensions = all;
+    expect(annotationOf(await untilAnswered())).to.equal("1");
+  });
+
   it("says that one has failed, and goes on without it, or withholds the entry if it has to be asked", async () => {
     answer = () => ({ kind: "failed", reason: "it answered 503" });
     const withheld = await untilAnswered();

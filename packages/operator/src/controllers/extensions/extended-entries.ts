@@ -1,11 +1,11 @@
 import { createHash } from "node:crypto";
-import type { ExtensionOperation } from "@bunting/extension";
+import type { ExtensionNamespace, ExtensionOperation } from "@bunting/extension";
 import { Signal, type Context, type Runnable } from "@bunting/runtime";
 import type { Extension } from "../../api/extension.js";
 import type { InjectionEntry } from "../../api/injection.js";
 import { extendedEntry, sidecarObject } from "../../extensions/extended-entry.js";
 import type { ExtensionPeers } from "../../extensions/extension-peers.js";
-import { preCreate, type PreCreateOutcome } from "../../extensions/pre-create.js";
+import { preCreate, type PreCreateObject, type PreCreateOutcome } from "../../extensions/pre-create.js";
 import { Controller } from "../controller.js";
 import type { ControllerMetrics } from "../controller-metrics.js";
 import type { ClusterExtensions } from "./cluster-extensions.js";
@@ -100,7 +100,7 @@ export class ExtendedEntries implements Runnable {
       this.#rounds.delete(namespace);
       return { kind: "plain" };
     }
-    const question = this.#questionOf(asked, extensions);
+    const question = this.#questionOf(asked, extensions, this.#options.extensions.namespace(namespace));
     const round = this.#rounds.get(namespace);
     if (round?.question === question && round.kind === "answered") {
       this.#rounds.delete(namespace);
@@ -115,9 +115,13 @@ export class ExtendedEntries implements Runnable {
     return this.#options.extensions.askedFor({ hook: "pre-create", target: "Sidecar", namespace });
   }
 
-  #questionOf({ namespace, operation, entries }: AskedEntries, extensions: readonly Extension[]): string {
+  #questionOf(
+    { operation, entries }: AskedEntries,
+    extensions: readonly Extension[],
+    namespace: ExtensionNamespace,
+  ): string {
     const hash = createHash("sha256");
-    hash.update(JSON.stringify([operation, this.#options.extensions.namespace(namespace)]));
+    hash.update(JSON.stringify([operation, namespace]));
     for (const { metadata } of extensions)
       hash.update(`${metadata.uid ?? ""} ${metadata.generation ?? ""}\n`);
     for (const { key, entry, annotations } of entries)
@@ -130,13 +134,25 @@ export class ExtendedEntries implements Runnable {
     if (round?.kind !== "asking") return;
     const { clock } = this.#options.context;
     const extensions = this.#extensionsOf(namespace);
+    const told = this.#options.extensions.namespace(namespace);
+    if (this.#questionOf(round.asked, extensions, told) !== round.question) {
+      // What came between may be gone again before somebody looks, and its answers are none to this question.
+      this.#rounds.delete(namespace);
+      this.#answered.emit(namespace);
+      return;
+    }
     const untilMs = clock.monotonicMs() + roundMs;
     const outcomes = new Map<string, ExtendedOutcome>();
     let hasFailed = false;
     for (const each of round.asked.entries) {
       const made =
         clock.monotonicMs() < untilMs
-          ? await this.#askAbout(each, round.asked, extensions, signal)
+          ? await this.#askAbout(
+              each,
+              { operation: round.asked.operation, namespace: told },
+              extensions,
+              signal,
+            )
           : late(extensions, each.entry);
       hasFailed ||= made.hasFailed;
       outcomes.set(each.key, made.outcome);
@@ -150,25 +166,24 @@ export class ExtendedEntries implements Runnable {
 
   async #askAbout(
     { text, entry, annotations }: AskedEntry,
-    { namespace, operation }: AskedEntries,
+    { namespace, operation }: Pick<PreCreateObject, "namespace" | "operation">,
     extensions: readonly Extension[],
     signal: AbortSignal,
   ): Promise<{ readonly outcome: ExtendedOutcome; readonly hasFailed: boolean }> {
-    const { peers, extensions: known } = this.#options;
     const outcome = await preCreate(
       extensions,
       {
         target: "Sidecar",
         operation,
-        namespace: known.namespace(namespace),
-        object: sidecarObject(text, namespace, entry),
+        namespace,
+        object: sidecarObject(text, namespace.name, entry),
         annotations,
         problemOf: (object) => {
           const made = extendedEntry(entry, object);
           return made.kind === "unusable" ? made.reason : undefined;
         },
       },
-      peers,
+      this.#options.peers,
       signal,
     );
     if (outcome.kind !== "made") return { outcome, hasFailed: outcome.kind === "withheld" };
