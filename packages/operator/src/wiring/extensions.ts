@@ -80,7 +80,10 @@ export function extensionsOf(wiring: OperatorWiring, events: EventRecorder): Ext
   });
   const peers = peersOf(making);
   const retries = new parts.ExtensionRetries({
-    lookAgain: (namespace) => extensions.lookAt(namespace),
+    lookAgain: (namespace) => {
+      entries.askAgain(namespace);
+      extensions.lookAt(namespace);
+    },
     context,
   });
   health.listen((name) => {
@@ -107,6 +110,10 @@ export function extensionsOf(wiring: OperatorWiring, events: EventRecorder): Ext
         return () => stops.forEach((stop) => stop());
       },
       of: extended.of.bind(extended),
+      forget: (namespace, why) => {
+        entries.forget(namespace);
+        if (why === "gone") retries.forget(namespace);
+      },
     },
     lookup: (plain) => parts.extendedLookup({ extensions, injections: stored, plain }),
     comments: parts.flagComments({ extensions, peers: peersOf(commenting), clock }),

@@ -1,4 +1,5 @@
 import type { ExtensionAnswer } from "@bunting/extension";
+import { nextTurn } from "@bunting/runtime";
 import { recordingLogger } from "@bunting/test/support/grpc-port.js";
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { expect } from "chai";
@@ -71,7 +72,9 @@ describe("ExtendedEntries", () => {
     const done = answered();
     expect(entries.look(about)).to.deep.equal({ kind: "asking" });
     expect(await done).to.equal(about.namespace);
-    return entries.look(about);
+    const found = entries.look(about);
+    entries.forget(about.namespace);
+    return found;
   }
 
   function annotationOf(found: ExtendedAnswer, key = "sources/app"): unknown {
@@ -79,11 +82,46 @@ describe("ExtendedEntries", () => {
     return outcome?.kind === "entry" ? outcome.entry.annotations["example.com/a"] : outcome;
   }
 
-  it("asks beside its caller, and gives the answer once", async () => {
+  it("asks beside its caller, and anew when the answer is forgotten", async () => {
     expect(annotationOf(await untilAnswered())).to.equal("1");
     expect(failures).to.deep.equal([false]);
     answer = annotated("2");
     expect(annotationOf(await untilAnswered())).to.equal("2");
+  });
+
+  it("gives the same answer until it is written, so that a write that fails is not tried again at once for ever", async () => {
+    const done = answered();
+    entries.look(asked);
+    await done;
+    const found = entries.look(asked);
+    expect(annotationOf(found)).to.equal("1");
+    expect(entries.look(asked)).to.deep.equal(found);
+    expect(questions).to.have.length(1);
+  });
+
+  it("asks the same anew when it is told to, but not while it asks", async () => {
+    const done = answered();
+    entries.look(asked);
+    entries.askAgain("shop");
+    await done;
+    expect(annotationOf(entries.look(asked))).to.equal("1");
+    answer = annotated("2");
+    entries.askAgain("shop");
+    expect(annotationOf(await untilAnswered())).to.equal("2");
+  });
+
+  it("keeps nothing of a namespace that is gone while it is asked about", async () => {
+    const releases: ((answer: ExtensionAnswer) => void)[] = [];
+    answer = () => new Promise((resolve) => releases.push(resolve));
+    const done = answered();
+    entries.look(asked);
+    await nextTurn();
+    entries.forget("shop");
+    releases[0]?.({ kind: "unchanged" });
+    await done;
+    expect(entries.look(asked)).to.deep.equal({ kind: "asking" });
+    await nextTurn();
+    releases[1]?.({ kind: "unchanged" });
   });
 
   it("asks nobody where no extension is asked for, or nothing is to be asked about", () => {

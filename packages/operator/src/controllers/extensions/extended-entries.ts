@@ -92,7 +92,7 @@ export class ExtendedEntries implements Runnable {
     return this.#controller.run(signal);
   }
 
-  /** What extensions say of these entries. Each answer is given once, and asked for anew by the next call; extensions are not asked the same twice. */
+  /** What extensions say of these entries: the same until it is forgotten, or something else is asked. */
   look(asked: AskedEntries): ExtendedAnswer {
     const { namespace } = asked;
     const extensions = this.#extensionsOf(namespace);
@@ -102,13 +102,21 @@ export class ExtendedEntries implements Runnable {
     }
     const question = this.#questionOf(asked, extensions, this.#options.extensions.namespace(namespace));
     const round = this.#rounds.get(namespace);
-    if (round?.question === question && round.kind === "answered") {
-      this.#rounds.delete(namespace);
+    if (round?.question === question && round.kind === "answered")
       return { kind: "extended", outcomes: round.outcomes };
-    }
     if (round?.question !== question) this.#rounds.set(namespace, { kind: "asking", question, asked });
     this.#controller.add(namespace);
     return { kind: "asking" };
+  }
+
+  /** To be called when what was answered is written, or the namespace is gone. */
+  forget(namespace: string): void {
+    this.#rounds.delete(namespace);
+  }
+
+  /** Has the same asked anew, unless it is asked just now. */
+  askAgain(namespace: string): void {
+    if (this.#rounds.get(namespace)?.kind === "answered") this.#rounds.delete(namespace);
   }
 
   #extensionsOf(namespace: string): readonly Extension[] {

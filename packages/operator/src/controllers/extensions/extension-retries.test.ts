@@ -79,6 +79,14 @@ describe("ExtensionRetries", () => {
     expect(looked).to.deep.equal([]);
   });
 
+  it("forgets a namespace that is gone", async () => {
+    retries.failed("shop", "Sidecar");
+    retries.forget("shop");
+    retries.recovered();
+    await passes(10_000);
+    expect(looked).to.deep.equal([]);
+  });
+
   it("has all of them looked at when an extension has recovered", async () => {
     retries.failed("shop", "Sidecar");
     retries.failed("bank", "Sidecar");

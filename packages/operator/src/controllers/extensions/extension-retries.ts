@@ -49,6 +49,11 @@ export class ExtensionRetries implements Runnable {
     if (waits?.size === 0) this.#waits.delete(namespace);
   }
 
+  /** To be called when a namespace is gone. */
+  forget(namespace: string): void {
+    this.#waits.delete(namespace);
+  }
+
   /** An extension that had failed has answered. */
   recovered(): void {
     for (const namespace of this.#waits.keys()) this.#controller.add(namespace);

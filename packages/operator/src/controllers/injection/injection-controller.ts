@@ -46,6 +46,8 @@ export interface InjectionExtensions {
   listen(listener: (namespace: string, hasAnswered: boolean) => void): () => void;
   /** Resolves to undefined while they are asked. */
   of(plain: PlainInjection, signal: AbortSignal): Promise<CompiledInjection | undefined>;
+  /** What they made is written, or the namespace is gone. */
+  forget(namespace: string, why: "written" | "gone"): void;
 }
 
 /** Hears what was compiled. */
@@ -159,11 +161,12 @@ export class InjectionController implements Runnable {
   }
 
   async #reconcile(namespace: string, signal: AbortSignal): Promise<WorkResult | undefined> {
-    const { sources, seen, news, context } = this.#options;
+    const { sources, seen, extensions, news, context } = this.#options;
     if (!sources.isOpen(namespace)) {
       this.#written.delete(namespace);
       this.#compiledMs.delete(namespace);
       seen.forget(namespace);
+      extensions?.forget(namespace, "gone");
       sources.beginInputs(namespace, "injection");
       news.usesProxy(namespace, false);
       news.needs?.(namespace, accessNeeds([]));
@@ -187,6 +190,7 @@ export class InjectionController implements Runnable {
       this.#tell(namespace, compiled);
       this.#finished(namespace);
     });
+    extensions?.forget(namespace, "written");
     return undefined;
   }
 
