@@ -51,6 +51,8 @@ export interface TextOutcome {
   readonly problems: readonly SourceProblem[];
   /** Why an extension refuses it. Whoever reads the Injection has to know: what can be compiled without extensions is not to be given either. */
   readonly refusal?: string;
+  /** True while nothing can be said of it, because extensions are asked. */
+  readonly isAsked?: boolean;
 }
 
 export interface CompiledInjection {

@@ -4,7 +4,11 @@ import { runnableComponent, type Component } from "@bunting/runtime";
 import type { EntryLookup } from "../admission/entry-lookup.js";
 import type { FeatureFlagWebhookOptions } from "../admission/validate-feature-flag.js";
 import type { Applier } from "../controllers/apply/applier.js";
+import type { ClusterExtensions } from "../controllers/extensions/cluster-extensions.js";
+import type { ExtendedEntries } from "../controllers/extensions/extended-entries.js";
+import type { ExtendedInjection } from "../controllers/extensions/extended-injection.js";
 import type { ExtendedTarget } from "../controllers/extensions/extending-applier.js";
+import type { ExtensionRetries } from "../controllers/extensions/extension-retries.js";
 import type { InjectionExtensions } from "../controllers/injection/injection-controller.js";
 import { OperatorError } from "../operator-error.js";
 import type { OperatorWiring } from "./operator-parts.js";
@@ -81,7 +85,7 @@ export function extensionsOf(wiring: OperatorWiring, events: EventRecorder): Ext
   const peers = peersOf(making);
   const retries = new parts.ExtensionRetries({
     lookAgain: (namespace) => {
-      entries.askAgain(namespace);
+      entries.forgetAnswers(namespace);
       extensions.lookAt(namespace);
     },
     context,
@@ -100,21 +104,7 @@ export function extensionsOf(wiring: OperatorWiring, events: EventRecorder): Ext
   const stored = new parts.StoredInjections(watches);
   const status = new parts.ExtensionStatusController({ client, extensions, health, context });
   return {
-    injections: {
-      whenSynced: extensions.whenSynced,
-      listen: (listener) => {
-        const stops = [
-          extensions.listen((namespace) => listener(namespace, false)),
-          entries.listen((namespace) => listener(namespace, true)),
-        ];
-        return () => stops.forEach((stop) => stop());
-      },
-      of: extended.of.bind(extended),
-      forget: (namespace, why) => {
-        entries.forget(namespace);
-        if (why === "gone") retries.forget(namespace);
-      },
-    },
+    injections: injectionsOf({ extensions, entries, extended, retries }),
     lookup: (plain) => parts.extendedLookup({ extensions, injections: stored, plain }),
     comments: parts.flagComments({ extensions, peers: peersOf(commenting), clock }),
     applier: (applier, target) =>
@@ -133,6 +123,36 @@ export function extensionsOf(wiring: OperatorWiring, events: EventRecorder): Ext
       runnableComponent(retries, "has them asked again that failed"),
       runnableComponent(status, "says in their status how they do"),
     ],
+  };
+}
+
+interface InjectionParts {
+  readonly extensions: Pick<ClusterExtensions, "whenSynced" | "listen">;
+  readonly entries: Pick<ExtendedEntries, "listen" | "forget" | "forgetAnswers">;
+  readonly extended: Pick<ExtendedInjection, "of">;
+  readonly retries: Pick<ExtensionRetries, "forget">;
+}
+
+/** What makes Injections as extensions have them. */
+function injectionsOf({ extensions, entries, extended, retries }: InjectionParts): InjectionExtensions {
+  return {
+    whenSynced: extensions.whenSynced,
+    listen: (listener) => {
+      const stops = [
+        extensions.listen((namespace) => listener(namespace, false)),
+        entries.listen((namespace) => listener(namespace, true)),
+      ];
+      return () => stops.forEach((stop) => stop());
+    },
+    of: extended.of.bind(extended),
+    forget: (namespace, why) => {
+      if (why === "written") {
+        entries.forgetAnswers(namespace);
+        return;
+      }
+      entries.forget(namespace);
+      retries.forget(namespace);
+    },
   };
 }
 

@@ -8,7 +8,7 @@ import { storedExtension } from "../../extensions/extension.fixture.js";
 import type { ExtensionQuestion } from "../../extensions/extension-caller.js";
 import { operatorMetrics } from "../../operator-metrics.js";
 import { portEntry } from "../../pod/injection-entry.fixture.js";
-import { ExtendedEntries, type AskedEntries, type ExtendedAnswer } from "./extended-entries.js";
+import { ExtendedEntries, pauseMs, type AskedEntries, type ExtendedAnswer } from "./extended-entries.js";
 
 const asked: AskedEntries = {
   namespace: "shop",
@@ -102,11 +102,11 @@ describe("ExtendedEntries", () => {
   it("asks the same anew when it is told to, but not while it asks", async () => {
     const done = answered();
     entries.look(asked);
-    entries.askAgain("shop");
+    entries.forgetAnswers("shop");
     await done;
     expect(annotationOf(entries.look(asked))).to.equal("1");
     answer = annotated("2");
-    entries.askAgain("shop");
+    entries.forgetAnswers("shop");
     expect(annotationOf(await untilAnswered())).to.equal("2");
   });
 
@@ -131,13 +131,9 @@ describe("ExtendedEntries", () => {
     expect(questions).to.deep.equal([]);
   });
 
-  it("asks anew when what is asked has changed while it asked: the entry, the namespace or the extensions", async () => {
+  it("asks anew when what is asked has changed while it asked: the operation, the namespace or the extensions", async () => {
     const changes: (() => AskedEntries)[] = [
       () => ({ ...asked, operation: "UPDATE" }),
-      () => {
-        const [first] = asked.entries;
-        return { ...asked, entries: first === undefined ? [] : [{ ...first, annotations: { a: "1" } }] };
-      },
       () => {
         labels = { stage: "dev" };
         return asked;
@@ -154,6 +150,39 @@ describe("ExtendedEntries", () => {
       const changed = change();
       expect(annotationOf(await untilAnswered(changed))).to.equal("1");
     }
+  });
+
+  it("tells what was said of an entry before it was edited, while it asks anew, and nothing of one that is new", async () => {
+    const [first] = asked.entries;
+    if (first === undefined) return;
+    const edited: AskedEntries = {
+      ...asked,
+      entries: [
+        { ...first, annotations: { a: "1" } },
+        { ...first, key: "sources/new", text: "new" },
+      ],
+    };
+    const releases: (() => void)[] = [];
+    answer = (question) => new Promise((resolve) => releases.push(() => resolve(annotated("1")(question))));
+    const done = answered();
+    entries.look(asked);
+    await nextTurn();
+    expect(entries.look(edited)).to.deep.equal({ kind: "asking" });
+    releases[0]?.();
+    await done;
+    answer = annotated("2");
+    const next = answered();
+    const found = entries.look(edited);
+    expect(annotationOf(found)).to.equal("1");
+    expect(annotationOf(found, "sources/new")).to.deep.equal({ kind: "asked" });
+    expect(entries.look(edited)).to.deep.equal({ kind: "asking" });
+    await nextTurn();
+    expect(questions).to.have.length(1);
+    clock.advance(pauseMs);
+    await next;
+    const last = entries.look(edited);
+    expect(annotationOf(last)).to.equal("2");
+    expect(annotationOf(last, "sources/new")).to.equal("2");
   });
 
   it("takes no answers about a namespace as it was for a moment for those about what it was before, and is again", async () => {

@@ -29,6 +29,8 @@ export interface AskedEntries {
 /** What extensions made of an entry. */
 export type ExtendedOutcome =
   | { readonly kind: "entry"; readonly entry: InjectionEntry; readonly remarks: readonly string[] }
+  /** Nothing yet: it came while they were asked about others. */
+  | { readonly kind: "asked" }
   | (PreCreateOutcome & { readonly kind: "refused" | "withheld" });
 
 /** `asking`: `listen` tells when there is more to say. */
@@ -50,13 +52,18 @@ const concurrency = 4;
 /** For all entries of a namespace together, in ms. What is left then is asked in the next round, and what was answered by then is not asked again. */
 const roundMs = 60_000;
 
-type Round =
-  | { readonly kind: "asking"; readonly question: string; readonly asked: AskedEntries }
-  | {
-      readonly kind: "answered";
-      readonly question: string;
-      readonly outcomes: ReadonlyMap<string, ExtendedOutcome>;
-    };
+/** Until a namespace is asked about anew whose entries were edited while it was asked about: each time, its Injection is written. */
+export const pauseMs = 1_000;
+
+type Round = {
+  /** A digest of the operation, the namespace and the extensions: answers with others are worth nothing. */
+  readonly circumstances: string;
+  /** A digest of these and the entries. */
+  readonly question: string;
+} & (
+  | { readonly kind: "asking"; readonly asked: AskedEntries }
+  | { readonly kind: "answered"; readonly outcomes: ReadonlyMap<string, ExtendedOutcome> }
+);
 
 /**
  * Asks extensions about the entries of Injections, beside those who compile them: while a namespace waits for its extensions, what Pods got before
@@ -92,7 +99,10 @@ export class ExtendedEntries implements Runnable {
     return this.#controller.run(signal);
   }
 
-  /** What extensions say of these entries: the same until it is forgotten, or something else is asked. */
+  /**
+   * What extensions say of these entries: the same until it is forgotten, or something else is asked. Of entries that were edited while extensions were asked,
+   * it is what they said before, while they are asked anew: others may edit what they share with a namespace faster than extensions answer.
+   */
   look(asked: AskedEntries): ExtendedAnswer {
     const { namespace } = asked;
     const extensions = this.#extensionsOf(namespace);
@@ -100,41 +110,39 @@ export class ExtendedEntries implements Runnable {
       this.#rounds.delete(namespace);
       return { kind: "plain" };
     }
-    const question = this.#questionOf(asked, extensions, this.#options.extensions.namespace(namespace));
+    const told = this.#options.extensions.namespace(namespace);
+    const circumstances = circumstancesOf(asked, extensions, told);
+    const question = questionOf(asked, circumstances);
     const round = this.#rounds.get(namespace);
-    if (round?.question === question && round.kind === "answered")
-      return { kind: "extended", outcomes: round.outcomes };
-    if (round?.question !== question) this.#rounds.set(namespace, { kind: "asking", question, asked });
-    this.#controller.add(namespace);
-    return { kind: "asking" };
+    const known = round?.circumstances === circumstances ? round : undefined;
+    if (known?.kind === "answered" && known.question === question)
+      return { kind: "extended", outcomes: known.outcomes };
+    if (known?.kind === "asking") return { kind: "asking" };
+    this.#rounds.set(namespace, { kind: "asking", circumstances, question, asked });
+    if (known === undefined) {
+      this.#controller.add(namespace);
+      return { kind: "asking" };
+    }
+    this.#controller.after(namespace, pauseMs);
+    const { outcomes } = known;
+    return {
+      kind: "extended",
+      outcomes: new Map(asked.entries.map(({ key }) => [key, outcomes.get(key) ?? unanswered])),
+    };
   }
 
-  /** To be called when what was answered is written, or the namespace is gone. */
+  /** To be called when a namespace is gone. */
   forget(namespace: string): void {
     this.#rounds.delete(namespace);
   }
 
-  /** Has the same asked anew, unless it is asked just now. */
-  askAgain(namespace: string): void {
+  /** To be called when what was answered is written, or is to be asked anew. What is asked just now is asked to the end. */
+  forgetAnswers(namespace: string): void {
     if (this.#rounds.get(namespace)?.kind === "answered") this.#rounds.delete(namespace);
   }
 
   #extensionsOf(namespace: string): readonly Extension[] {
     return this.#options.extensions.askedFor({ hook: "pre-create", target: "Sidecar", namespace });
-  }
-
-  #questionOf(
-    { operation, entries }: AskedEntries,
-    extensions: readonly Extension[],
-    namespace: ExtensionNamespace,
-  ): string {
-    const hash = createHash("sha256");
-    hash.update(JSON.stringify([operation, namespace]));
-    for (const { metadata } of extensions)
-      hash.update(`${metadata.uid ?? ""} ${metadata.generation ?? ""}\n`);
-    for (const { key, entry, annotations } of entries)
-      hash.update(JSON.stringify([key, entry.digest, annotations]));
-    return hash.digest("hex");
   }
 
   async #ask(namespace: string, signal: AbortSignal): Promise<void> {
@@ -143,7 +151,8 @@ export class ExtendedEntries implements Runnable {
     const { clock } = this.#options.context;
     const extensions = this.#extensionsOf(namespace);
     const told = this.#options.extensions.namespace(namespace);
-    if (this.#questionOf(round.asked, extensions, told) !== round.question) {
+    const { asked, circumstances, question } = round;
+    if (circumstancesOf(asked, extensions, told) !== circumstances) {
       // What came between may be gone again before somebody looks, and its answers are none to this question.
       this.#rounds.delete(namespace);
       this.#answered.emit(namespace);
@@ -152,22 +161,17 @@ export class ExtendedEntries implements Runnable {
     const untilMs = clock.monotonicMs() + roundMs;
     const outcomes = new Map<string, ExtendedOutcome>();
     let hasFailed = false;
-    for (const each of round.asked.entries) {
+    for (const each of asked.entries) {
       const made =
         clock.monotonicMs() < untilMs
-          ? await this.#askAbout(
-              each,
-              { operation: round.asked.operation, namespace: told },
-              extensions,
-              signal,
-            )
+          ? await this.#askAbout(each, { ...asked, namespace: told }, extensions, signal)
           : late(extensions, each.entry);
       hasFailed ||= made.hasFailed;
       outcomes.set(each.key, made.outcome);
     }
-    // What is compiled may have changed meanwhile: then it is asked for anew.
+    // The circumstances may have changed meanwhile: then it is asked for anew.
     if (this.#rounds.get(namespace) === round)
-      this.#rounds.set(namespace, { kind: "answered", question: round.question, outcomes });
+      this.#rounds.set(namespace, { kind: "answered", circumstances, question, outcomes });
     this.#options.onAsked(namespace, hasFailed);
     this.#answered.emit(namespace);
   }
@@ -201,6 +205,28 @@ export class ExtendedEntries implements Runnable {
       throw new Error(`what extensions made of ${text} can't be used: ${made.reason}`);
     return { outcome: made, hasFailed: outcome.remarks.length > 0 };
   }
+}
+
+const unanswered: ExtendedOutcome = { kind: "asked" };
+
+function circumstancesOf(
+  { operation }: Pick<AskedEntries, "operation">,
+  extensions: readonly Extension[],
+  namespace: ExtensionNamespace,
+): string {
+  const versions = extensions.map(({ metadata: { uid, generation } }) => [uid, generation]);
+  return digestOf([operation, namespace, versions]);
+}
+
+function questionOf({ entries }: AskedEntries, circumstances: string): string {
+  return digestOf([
+    circumstances,
+    entries.map(({ key, entry, annotations }) => [key, entry.digest, annotations]),
+  ]);
+}
+
+function digestOf(value: object): string {
+  return createHash("sha256").update(JSON.stringify(value)).digest("hex");
 }
 
 /** The outcome of an entry for which there was no time. */

@@ -47,6 +47,14 @@ describe("ExtendedInjection", () => {
     expect(found?.entry).to.deep.equal(before);
   });
 
+  it("keeps the stored entry of a text that is still asked about, and says nothing of one that has none", async () => {
+    const before = { ...portEntry, digest: "before" };
+    const known = await made("app", { kind: "asked" }, { stored: { app: before as unknown as JsonObject } });
+    expect(known).to.deep.equal({ entry: before, plan: undefined, problems: [] });
+    const fresh = await made("app", { kind: "asked" }, {});
+    expect(fresh).to.deep.equal({ entry: undefined, plan: undefined, problems: [], isAsked: true });
+  });
+
   it("finds no entry by a name that every object has", async () => {
     const found = await made("constructor", withheld, {});
     expect(found?.entry).to.equal(undefined);

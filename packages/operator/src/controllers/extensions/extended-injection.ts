@@ -59,7 +59,7 @@ export class ExtendedInjection {
     if (answer.kind === "plain") return this.#withRemarks(plain, compiled, false);
     if (answer.kind === "asking") return undefined;
     const { outcomes } = answer;
-    const isWithheld = [...outcomes.values()].some(({ kind }) => kind === "withheld");
+    const isWithheld = [...outcomes.values()].some(({ kind }) => kind === "withheld" || kind === "asked");
     const before = isWithheld && isStored ? await this.#stored(namespace, signal) : undefined;
     const outcomeOf = (list: TextList, text: string): TextOutcome => {
       const of = compiled[list].get(text) ?? { entry: undefined, plan: undefined, problems: [] };
@@ -156,6 +156,8 @@ function extended(
       const problems: readonly SourceProblem[] = [...of.problems, { reason: "RefusedByExtension", message }];
       return { ...of, entry: undefined, problems, refusal: message };
     }
+    case "asked":
+      return { ...of, entry: stored, ...(stored === undefined ? { isAsked: true } : {}) };
     case "withheld": {
       const served = stored === undefined ? "Pods get none" : "Pods get what was made before";
       const message = `the extension ${outcome.extension}, without which sidecars are not made, has failed, so ${served}: ${outcome.reason}`;

@@ -263,7 +263,7 @@ export class InjectionController implements Runnable {
       ["sources", sources],
       ["inProcess", inProcess],
     ] as const)
-      for (const [text, outcome] of outcomes)
+      for (const [text, outcome] of [...outcomes].filter(([, { isAsked }]) => isAsked !== true))
         if (isPlainName(text)) news.compiled(list, `${namespace}/${text}`, outcome);
         else this.#options.seen.compiled(namespace, list, text, outcome.entry !== undefined);
     this.#tellNeeds(namespace, compiled);
