@@ -21,6 +21,16 @@ describe("readAnswer", () => {
     expect(answer(200, JSON.stringify(object))).to.deep.equal({ kind: "replaced", object });
   });
 
+  it("takes an object for a failure whose fields could not be named, because their paths would take gigabytes", () => {
+    const fields = Object.fromEntries(Array.from({ length: 50_000 }, (_, at) => [`a${at}`, 1]));
+    const spec = { ["x".repeat(400_000)]: fields };
+    expect(answer(200, JSON.stringify({ ...object, spec }))).to.deep.equal({
+      kind: "failed",
+      reason: "it answered 200 with an object that has too many fields with too long names",
+    });
+    expect(answer(200, JSON.stringify({ ...object, spec: fields })).kind).to.equal("replaced");
+  });
+
   it("takes 204, 304 and 404 for no change, for both hooks", () => {
     for (const status of [204, 304, 404]) {
       expect(answer(status, "not found", "text/plain"), String(status)).to.deep.equal({ kind: "unchanged" });

@@ -1,6 +1,7 @@
 import { isJsonObject, type JsonValue } from "@bunting/protocol";
 import type { ExtensionHook, ExtensionObject } from "./extension-request.js";
 import { isExtensionObject, isTexts, jsonOf } from "./json-of.js";
+import { pathCharacters } from "./path-characters.js";
 
 /** What an extension answered. `failed` is no answer: what follows is for the failurePolicy of the Extension to say. */
 export type ExtensionAnswer =
@@ -30,6 +31,8 @@ export interface ExtensionResponse {
 export const maxReasonLength = 500;
 /** Of one answer; what comes after them is left out. */
 export const maxExtensionFindings = 100;
+/** Of the paths to all fields of an object together: what has changed is named by them. */
+const maxPathCharacters = 16 * 1024 * 1024;
 
 /** The extension has nothing to say. FiaaS' hooks say so by 404, for objects that they do not know. */
 const unchanging = new Set([204, 304, 404]);
@@ -56,6 +59,8 @@ function readObject({ body }: ExtensionResponse): ExtensionAnswer {
   if (object === undefined) return failed("it answered 200 with what is no JSON");
   if (!isExtensionObject(object))
     return failed("it answered 200 with what is no object: apiVersion, kind and metadata.name are texts");
+  if (pathCharacters(object, maxPathCharacters) > maxPathCharacters)
+    return failed("it answered 200 with an object that has too many fields with too long names");
   const field = (["labels", "annotations"] as const).find((each) => {
     const texts = object.metadata[each];
     return texts !== undefined && !isTexts(texts);
