@@ -60,6 +60,13 @@ describe("preCreate", () => {
     expect(outcome).to.deep.equal({ kind: "made", object: sidecar({ tty: true, stdin: true }), remarks: [] });
   });
 
+  it("names the beginning of a field that has a long name", async () => {
+    const outcome = await made([[any("hostile"), replacing({ ["x".repeat(100_000)]: 1 })]]);
+    const { reason } = outcome.kind === "withheld" ? outcome : { reason: outcome.kind };
+    expect(reason).to.have.length(1_024);
+    expect(reason).to.contain("/spec/container/xxx");
+  });
+
   it("asks for the hook, the kind of object and the namespaces that an Extension has, and no others", async () => {
     await made([
       [any("hook", { hooks: ["lint"] }), failing],

@@ -6,6 +6,7 @@ import {
   type ExtensionNamespace,
   type ExtensionTarget,
 } from "@bunting/extension";
+import { cut } from "@bunting/runtime";
 import type { Extension } from "../api/extension.js";
 import { selects } from "../upgrade/selects.js";
 import { configurationFor } from "./configuration-for.js";
@@ -106,14 +107,17 @@ async function answerOf(
   const unlisted = unlistedFields(object, answer.object, extension.spec.mutates);
   if (unlisted.length === 0) {
     const problem = problemOf?.(answer.object);
-    return problem === undefined ? answer : { kind: "failed", reason: problem };
+    return problem === undefined ? answer : failed(problem);
   }
   const more = unlisted.length > maxNamed ? `, and ${unlisted.length - maxNamed} more` : "";
   const fields = unlisted.slice(0, maxNamed).join(", ");
-  return {
-    kind: "failed",
-    reason: `it changes what its Extension does not list in mutates: ${fields}${more}`,
-  };
+  return failed(`it changes what its Extension does not list in mutates: ${fields}${more}`);
 }
 
 const maxNamed = 5;
+/** In characters. Names of fields are the extension's, and the status of its Extension has no room for all of them. */
+const maxReason = 1_024;
+
+function failed(reason: string): ExtensionAnswer {
+  return { kind: "failed", reason: cut(reason, maxReason) };
+}
