@@ -58,6 +58,25 @@ describe("extendedEntry", () => {
     expect(extended(withContainer({ image: "agent:2" })).revision).to.equal("2");
   });
 
+  it("may have any names that annotations of Pods have", () => {
+    const { metadata } = sidecar;
+    for (const name of ["a", "Team_1.x", "example.com/Team", `${"x".repeat(63)}.example/${"y".repeat(63)}`]) {
+      const annotations = { [name]: "1" };
+      expect(reason({ ...sidecar, metadata: { ...metadata, annotations } }), name).to.equal("");
+    }
+  });
+
+  it("is unusable if it has grown so much that there is no room for it", () => {
+    const { metadata } = sidecar;
+    const annotated = (characters: number): object => ({
+      ...sidecar,
+      metadata: { ...metadata, annotations: { ...entry.annotations, a: "x".repeat(characters) } },
+    });
+    expect(reason(annotated(65_000))).to.equal("");
+    expect(reason(annotated(66_000))).to.contain("grow by 64 KB");
+    expect(reason(withContainer({ args: ["x".repeat(66_000)] }))).to.contain("grow by 64 KB");
+  });
+
   it("mends resources with which Pods would be refused, and says so", () => {
     const less = { requests: { memory: "64Mi" }, limits: { memory: "32Mi" } };
     const result = extendedEntry(entry, withContainer({ resources: less }));
@@ -75,6 +94,10 @@ describe("extendedEntry", () => {
     expect(reason({ ...sidecar, spec: { ...sidecar.spec, ...hostPath } })).to.contain("no spec.volumes");
     expect(reason({ ...sidecar, metadata: { ...metadata, labels: {} } })).to.contain("no metadata.labels");
     expect(reason({ ...sidecar, metadata: { ...metadata, annotations: { a: 1 } } })).to.contain("is a text");
+    for (const name of ["two words", "a/b/c", "/a", "a/", "-a", "x".repeat(64), `${"x".repeat(254)}/a`, ""]) {
+      const annotations = { [name]: "1" };
+      expect(reason({ ...sidecar, metadata: { ...metadata, annotations } }), name).to.contain("be called");
+    }
     expect(reason({ ...sidecar, spec: {} })).to.contain("neither added");
     expect(reason(sidecar, ofInProcess)).to.contain("neither added");
     expect(reason({ ...sidecar, spec: { container: [] } })).to.contain("is an object");

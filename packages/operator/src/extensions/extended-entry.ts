@@ -35,6 +35,8 @@ export function sidecarObject(
 export function extendedEntry(before: InjectionEntry, { metadata, spec }: ExtensionObject): ExtendedEntry {
   const annotations = metadata["annotations"] ?? {};
   if (!isTexts(annotations)) return unusable("an annotation of a Pod is a text; one is not");
+  const wrong = annotationProblem(annotations, before);
+  if (wrong !== undefined) return unusable(wrong);
   const others = Object.keys(metadata).find((name) => !knownMetadata.has(name));
   if (others !== undefined) return unusable(`a Sidecar has no metadata.${others}, and Pods would not get it`);
   if (!isJsonObject(spec)) return unusable("a Sidecar has a spec; there is none");
@@ -42,6 +44,10 @@ export function extendedEntry(before: InjectionEntry, { metadata, spec }: Extens
   const [unknown] = Object.keys(more);
   if (unknown !== undefined) return unusable(`a Sidecar has no spec.${unknown}, and Pods would not get it`);
   const { container: old } = before;
+  const grown =
+    bytesOf({ annotations, container }) - bytesOf({ annotations: before.annotations, container: old });
+  if (grown > maxGrowth)
+    return unusable(`a Sidecar may grow by ${maxGrowth / 1_024} KB; it has grown by more`);
   const rest = unmade(before);
   if (old === undefined || container === undefined) {
     if ((old === undefined) !== (container === undefined))
@@ -60,6 +66,26 @@ export function extendedEntry(before: InjectionEntry, { metadata, spec }: Extens
     annotations,
   });
   return { kind: "entry", entry, remarks: resources.problems.map(({ message }) => message) };
+}
+
+/** An Injection has room for some 900 KB, and an entry has its container twice: one that is too large would be missing in it. */
+const maxGrowth = 64 * 1_024;
+
+function bytesOf(value: object): number {
+  return Buffer.byteLength(JSON.stringify(value));
+}
+
+/** As API servers have names of annotations. */
+const annotationName = /^([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?\/)?[a-z0-9]([\w.-]{0,61}[a-z0-9])?$/i;
+
+function annotationProblem(
+  annotations: Readonly<Record<string, string>>,
+  before: InjectionEntry,
+): string | undefined {
+  const wrong = Object.keys(annotations).find(
+    (name) => !Object.hasOwn(before.annotations, name) && !annotationName.test(name),
+  );
+  return wrong === undefined ? undefined : `no annotation of a Pod can be called ${JSON.stringify(wrong)}`;
 }
 
 /** The entry without what is made of what extensions answer. */
