@@ -280,6 +280,7 @@ describe("bench: a subscriber of the load client", () => {
         value: {
           ...{ agent: "bunting-bench", providerId: "", instance: undefined },
           ...{ isProxy: undefined, readsFreshness: undefined, readsTrials: undefined },
+          sources: undefined,
         },
       },
       { $case: "subscribe", value: { topic, held: undefined, trialDigest: undefined } },

@@ -1,5 +1,5 @@
 import type { Dashboard } from "./dashboard.js";
-import { chosen, perSecond, quantile, rate, series, stat, sum } from "./queries.js";
+import { chosen, max, perSecond, quantile, rate, series, stat, sum } from "./queries.js";
 
 const validFor = (labels: string): string =>
   `(${series("bunting_operator_certificate_not_after_timestamp_seconds", labels)} - time())`;
@@ -138,12 +138,7 @@ export const operatorDashboard: Dashboard = {
           description: "1 for a FeatureFlag whose newest version has halted, because agents complain of it.",
           unit: "short",
           red: 1,
-          queries: [
-            {
-              expr: `max by (flag) (${series("bunting_operator_flag_rollout_halted")})`,
-              legend: "{{flag}}",
-            },
-          ],
+          queries: [max("bunting_operator_flag_rollout_halted", "flag", "{{flag}}")],
         },
       ],
     },
@@ -161,12 +156,7 @@ export const operatorDashboard: Dashboard = {
           description: "1 for an extension that does not answer, or answers what it may not.",
           unit: "short",
           red: 1,
-          queries: [
-            {
-              expr: `max by (extension) (${series("bunting_operator_extension_failing")})`,
-              legend: "{{extension}}",
-            },
-          ],
+          queries: [max("bunting_operator_extension_failing", "extension", "{{extension}}")],
         },
       ],
     },

@@ -64,6 +64,7 @@ describe("the Helm chart on a real API server", () => {
     (spec as { template: { spec: { containers: [{ args: string[] }] } } }).template.spec.containers[0].args;
   const crds = [
     "agentrollouts.bunting.dev",
+    "extensions.bunting.dev",
     ...["featureflags", "featureflagsources", "flagds"].map((plural) => `${plural}.core.openfeature.dev`),
     "injections.bunting.dev",
     "inprocessconfigurations.core.openfeature.dev",

@@ -121,6 +121,8 @@ const changedOptions: Readonly<Record<string, unknown>> = {
   "missing-source": "refuse",
   "missed-pods": "evict",
   "rollout-on-change": true,
+  extensions: true,
+  "extension-hosts": "hooks.example.com",
   "agent-rollouts": true,
   "inline-flags": true,
   flagd: true,
@@ -355,7 +357,9 @@ describe("the operator's Helm chart", () => {
       "flags-bunting-operator-flagd-proxy",
     );
     expect(grants(proxy["rules"])).to.deep.equal(
-      ["get", "list", "watch"].map((verb) => `core.openfeature.dev/featureflags/ ${verb}`),
+      ["core.openfeature.dev/featureflags/", "bunting.dev/injections/"].flatMap((what) =>
+        ["get", "list", "watch"].map((verb) => `${what} ${verb}`),
+      ),
     );
     expect(argsOf(manifests)).to.include("--watch-namespaces=shop,bunting-system");
   });
@@ -474,11 +478,13 @@ describe("the operator's Helm chart", () => {
     });
   });
 
-  it("lets the proxy read FeatureFlags and nothing else", async () => {
+  it("lets the proxy read FeatureFlags and Injections, and nothing else", async () => {
     const manifests = await rendered();
     const role = named(manifests, "ClusterRole", "bunting-operator-flagd-proxy");
     expect(grants(role["rules"])).to.deep.equal(
-      ["get", "list", "watch"].map((verb) => `core.openfeature.dev/featureflags/ ${verb}`),
+      ["core.openfeature.dev/featureflags/", "bunting.dev/injections/"].flatMap((what) =>
+        ["get", "list", "watch"].map((verb) => `${what} ${verb}`),
+      ),
     );
     expect(named(manifests, "ClusterRoleBinding", "bunting-operator-flagd-proxy")["subjects"]).to.deep.equal([
       { kind: "ServiceAccount", name: "bunting-operator-flagd-proxy", namespace: "bunting-system" },

@@ -15,6 +15,15 @@ export {
 export { renderHelp } from "./options/render-help.js";
 export { nearestWord } from "./options/nearest-word.js";
 export { suggestFlag } from "./options/suggest-flag.js";
-export { byteSizeOrAuto, choice, duration, integer, list, mapping, text, toggle } from "./options/value-types.js";
+export {
+  byteSizeOrAuto,
+  choice,
+  duration,
+  integer,
+  list,
+  mapping,
+  text,
+  toggle,
+} from "./options/value-types.js";
 export { processSignals } from "./process-signals.js";
 export { quoted } from "./quoted.js";

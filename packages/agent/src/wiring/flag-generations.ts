@@ -243,7 +243,7 @@ function takeNewer(next: Generation, from: Generation, kept: readonly KeptSource
 }
 
 async function stop({ running, stored }: Generation): Promise<void> {
-  await Promise.all(running.map((component) => component.stop()));
+  await Promise.all(running.map(async (component) => component.stop()));
   await stored.copies.stop();
 }
 

@@ -258,7 +258,9 @@ describe("the next step of a rollout", () => {
       const verdict = nextPush(inputs({ evidence: proxies }));
       return pushSentence(verdict, proxies, 3);
     };
-    expect(sentence(evidence(told({ current: 1 })))).to.contain("not all of its agents say that they have it");
+    expect(sentence(evidence(told({ current: 1 })))).to.contain(
+      "not all of its agents say that they have it",
+    );
     expect(sentence(evidence(told({ wave: 0, current: 0 })))).to.contain("bunting rollout resume");
     expect(sentence(undefined)).to.contain("a proxy does not say");
     expect(sentence(evidence(told()))).to.equal("The version new is in wave 1 of 3, whose agents try it.");
