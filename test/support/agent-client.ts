@@ -160,6 +160,14 @@ export class AgentClientStream {
     return message.value as ResponseOf<Kind>;
   }
 
+  /** The next message of the given kind; others before it are passed over. */
+  async until<Kind extends AgentResponse["$case"]>(kind: Kind): Promise<ResponseOf<Kind>> {
+    for (;;) {
+      const message = await this.messages.nextEvent(kind);
+      if (message.$case === kind) return message.value as ResponseOf<Kind>;
+    }
+  }
+
   /**
    * Fails unless all that the proxy had to say by now was taken: the next message answers what is asked for here, and so does the one after.
    * Twice, since an answer that is an error overtakes a topic which is due while another message is being written. It leaves no trace.
