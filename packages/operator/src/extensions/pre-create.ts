@@ -8,9 +8,9 @@ import {
 } from "@bunting/extension";
 import { cut } from "@bunting/runtime";
 import type { Extension } from "../api/extension.js";
-import { selects } from "../upgrade/selects.js";
 import { configurationFor } from "./configuration-for.js";
 import type { ExtensionPeers } from "./extension-peers.js";
+import { isAskedFor } from "./is-asked-for.js";
 
 /** An object that is about to be made, or changed. */
 export interface PreCreateObject {
@@ -53,7 +53,7 @@ export async function preCreate(
   const remarks: ExtensionRemark[] = [];
   for (const extension of extensions) {
     const { name } = extension.metadata;
-    if (!isAskedFor(extension, asked)) continue;
+    if (!isAskedFor(extension, { ...asked, hook: "pre-create" })) continue;
     const answer = await answerOf(extension, { ...asked, object }, peers, signal);
     peers.heard?.(name, answer);
     switch (answer.kind) {
@@ -71,18 +71,6 @@ export async function preCreate(
     }
   }
   return { kind: "made", object, remarks };
-}
-
-/** True if the extension is asked about objects of this kind in this namespace. */
-export function isAskedFor(
-  { spec }: Extension,
-  { target, namespace }: Pick<PreCreateObject, "target" | "namespace">,
-): boolean {
-  return (
-    spec.hooks.includes("pre-create") &&
-    spec.objects.includes(target) &&
-    selects(spec.namespaceSelector ?? {}, namespace.labels)
-  );
 }
 
 async function answerOf(

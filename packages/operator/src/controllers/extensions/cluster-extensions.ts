@@ -4,7 +4,7 @@ import { Signal, type Runnable } from "@bunting/runtime";
 import { namespaceType } from "../../api/core-types.js";
 import { extensionType, type Extension } from "../../api/extension.js";
 import { extensionOrder, type OrderedExtension } from "../../extensions/extension-order.js";
-import { selects } from "../../upgrade/selects.js";
+import { isAskedFor } from "../../extensions/is-asked-for.js";
 import { isSameExtension, storedExtension, type StoredExtension } from "./stored-extension.js";
 import { namespaceOf, storedLabels } from "./stored-labels.js";
 
@@ -70,13 +70,8 @@ export class ClusterExtensions implements Runnable {
   askedFor({ hook, target, namespace }: ExtensionScope): readonly Extension[] {
     const { order } = this.asked;
     if (order.length === 0) return order;
-    const { labels } = this.namespace(namespace);
-    return order.filter(
-      ({ spec }) =>
-        spec.hooks.includes(hook) &&
-        spec.objects.includes(target) &&
-        selects(spec.namespaceSelector ?? {}, labels),
-    );
+    const objects = { hook, target, namespace: this.namespace(namespace) };
+    return order.filter((extension) => isAskedFor(extension, objects));
   }
 
   /** A namespace as extensions are told of it. */
