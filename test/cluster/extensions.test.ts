@@ -249,7 +249,6 @@ describe("extensions, on a real API server", function () {
   it("says on the youngest of a circle what is left out of it", async () => {
     await register("first", { before: ["second"] }, () => undefined);
     await isSaid("first", "Ordered", "Ordered");
-    await eventually(() => new Date().getMilliseconds() < 500, "another second", 2 * seconds);
     await register("second", { before: ["first"] }, () => undefined);
     await isSaid("second", "Ordered", "Cycle");
     expect((await extension("second")).status?.cycle).to.equal("second → first → second");

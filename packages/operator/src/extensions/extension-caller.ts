@@ -18,8 +18,8 @@ export interface ExtensionCallerOptions {
   /** The operator's token with the audience of extensions; undefined if it has none. */
   readonly token: () => Promise<string | undefined>;
   readonly clock: Clock;
-  /** Hears of each call: how it ended, and how long it took. */
-  readonly onCalled?: (extension: string, answer: ExtensionAnswer["kind"], ms: number) => void;
+  /** Hears of each call how it ended. */
+  readonly onCalled?: (extension: string, answer: ExtensionAnswer["kind"]) => void;
 }
 
 /** What is asked; the caller gives it the number of the call. */
@@ -84,8 +84,7 @@ export class ExtensionCaller {
     // There is one connection: the time of a call begins with its turn.
     return asked.turns.run(async () => {
       const { failed } = asked;
-      const startMs = clock.monotonicMs();
-      if (failed !== undefined && startMs < failed.untilMs) return failed.answer;
+      if (failed !== undefined && clock.monotonicMs() < failed.untilMs) return failed.answer;
       const kept = this.#answers.get(key);
       if (kept !== undefined) return kept;
       const { answer, isAway = false } = await this.#call(
@@ -94,9 +93,8 @@ export class ExtensionCaller {
         timeoutMsOf(extension.spec),
         signal,
       );
-      const endMs = clock.monotonicMs();
-      onCalled?.(extension.metadata.name, answer.kind, endMs - startMs);
-      if (isAway) asked.failed = { answer, untilMs: endMs + failedPauseMs };
+      onCalled?.(extension.metadata.name, answer.kind);
+      if (isAway) asked.failed = { answer, untilMs: clock.monotonicMs() + failedPauseMs };
       else {
         delete asked.failed;
         // What fails at one object, which anybody may have written, fails for nobody else.

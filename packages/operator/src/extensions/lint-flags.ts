@@ -51,8 +51,8 @@ export async function lintFlags(
   const findings: Finding[] = [];
   const remarks: string[] = [];
   for (const { metadata } of extensions) {
-    const { refusals, remark } = commentsOf(metadata.name, answers.get(metadata.name) ?? late);
-    findings.push(...refusals);
+    const { comments, remark } = commentsOf(metadata.name, answers.get(metadata.name) ?? late);
+    findings.push(...comments);
     if (remark !== undefined) remarks.push(remark);
   }
   return { findings, remarks };
@@ -75,7 +75,7 @@ async function answerOf(
 function commentsOf(
   extension: string,
   answer: ExtensionAnswer,
-): { readonly refusals: readonly Finding[]; readonly remark?: string } {
+): { readonly comments: readonly Finding[]; readonly remark?: string } {
   const finding = (severity: Finding["severity"], message: string, field = ""): Finding => ({
     severity,
     kind: "extension",
@@ -85,17 +85,17 @@ function commentsOf(
   switch (answer.kind) {
     case "commented":
       return {
-        refusals: answer.findings.map(({ severity, message, field }) => finding(severity, message, field)),
+        comments: answer.findings.map(({ severity, message, field }) => finding(severity, message, field)),
       };
     case "refused":
-      return { refusals: [finding("error", answer.reason)] };
+      return { comments: [finding("error", answer.reason)] };
     // Whatever its failurePolicy is: flags are edited to end incidents, too.
     case "failed":
       return {
-        refusals: [],
+        comments: [],
         remark: `the extension ${extension} has failed, and says nothing of it: ${answer.reason}`,
       };
     default:
-      return { refusals: [] };
+      return { comments: [] };
   }
 }
