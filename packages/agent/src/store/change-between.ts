@@ -2,7 +2,7 @@ import { isSameFlag, type Flag } from "@bunting/evaluation";
 import type { FlagChange } from "./flag-change.js";
 import type { StoreChange } from "./flag-store.js";
 
-/** What it takes to serve other flags at once. A flag that only has another source changed for nobody but the evaluator. */
+/** Changes that lead from the flags that were served to those that are. A flag that merely comes from another source concerns the evaluator alone. */
 export function changeBetween(before: Iterable<Flag>, after: Iterable<Flag>): StoreChange {
   const left = new Map([...before].map((flag) => [idOf(flag), flag]));
   const changes: FlagChange[] = [];

@@ -146,11 +146,11 @@ export class FlagGenerations implements CurrentFlags, ServedSources, Pick<FlagSt
     evaluator.setStale(next.stale);
     this.#notify(change);
     this.#report(before);
-    // Nobody waits for the first sources any more.
+    // Sources of the first generation answer no more, so whoever still waits for them would wait for ever.
     if (before === this.#first)
       for (const { sourceIndex } of before.configs) signals.answered.emit(sourceIndex);
     await stop(before);
-    // What was written last may have been the version before.
+    // Copies on disk may be of the version before, which the generation that ended wrote last.
     next.stored.keepCopies();
     return true;
   }

@@ -7,7 +7,7 @@ import { nameOf, readInput, standardInput } from "./read-input.js";
 export interface JsonOption {
   /** Such as `--context`. */
   readonly option: string;
-  /** What it is called where it comes from a file: `the context`. */
+  /** Name of the value in messages about a file: `the context`. */
   readonly what: string;
   /** What to write instead of what is no JSON: `an object such as {...}`. */
   readonly example: string;

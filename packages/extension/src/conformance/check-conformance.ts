@@ -29,7 +29,7 @@ export interface ConformanceOptions extends PostOptions {
 /** What one check found. A remark is about what may be right. */
 export interface ConformanceResult {
   readonly outcome: "passed" | "remark" | "failed";
-  /** What was asked about; undefined for checks of the server as a whole. */
+  /** Kind of object that was asked about; undefined for checks of the server as a whole. */
   readonly target?: ExtensionTarget;
   readonly message: string;
 }

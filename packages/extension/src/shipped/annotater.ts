@@ -9,7 +9,7 @@ import { matches, matchingFields, problemOfMatching, type Matching } from "./mat
 export interface AnnotaterRule extends Matching {
   readonly annotations?: Readonly<Record<string, string>>;
   readonly labels?: Readonly<Record<string, string>>;
-  /** Those of the Pods that the object makes. What Pods get with a sidecar are annotations only. */
+  /** Annotations of the Pods that the object makes; likewise their labels. A sidecar brings its Pod annotations only. */
   readonly podAnnotations?: Readonly<Record<string, string>>;
   readonly podLabels?: Readonly<Record<string, string>>;
   /** Also where the object has another value. */
@@ -27,7 +27,7 @@ export function annotater(rules: readonly AnnotaterRule[]): PreCreateHook {
   return (request) => {
     const matching = rules.filter((rule) => matches(rule, request));
     const defaults = matching.filter(({ overwrite }) => overwrite !== true);
-    // Of those that overwrite, the first has the last word.
+    // The first rule that overwrites wins over later ones.
     const overwriting = matching.filter(({ overwrite }) => overwrite === true).reverse();
     return [...defaults, ...overwriting].reduce<ExtensionObject>(applied, request.object);
   };

@@ -39,7 +39,7 @@ function hasLabels(labels: JsonObject, wanted: Readonly<Record<string, string>> 
   return Object.entries(wanted).every(([key, value]) => Object.hasOwn(labels, key) && labels[key] === value);
 }
 
-/** What is wrong with the matching part of a rule; undefined if nothing is. */
+/** Mistake in the matching part of a rule, as a sentence; undefined if there is none. */
 export function problemOfMatching(rule: JsonObject): string | undefined {
   for (const field of ["targets", "kinds", "namespaces"] as const)
     if (rule[field] !== undefined && !isListOfTexts(rule[field])) return `${field} is no list of texts`;
