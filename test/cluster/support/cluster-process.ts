@@ -19,7 +19,8 @@ export class ClusterProcess {
     this.name = name;
     this.logFile = path.join(directory, `${name}.log`);
     this.#binary = binary;
-    this.#environment = { HOME: directory, PATH: process.env["PATH"] };
+    const { PATH, GOGC } = process.env;
+    this.#environment = { HOME: directory, PATH, GOGC };
   }
 
   get isRunning(): boolean {
