@@ -37,7 +37,7 @@ export class FollowingAgent {
   #target = "";
   #ofrep = "";
   #management = "";
-  #stops: (() => Promise<void>)[] = [];
+  readonly #stops: (() => Promise<void>)[] = [];
 
   async listen(server = this.server): Promise<void> {
     this.server = server;

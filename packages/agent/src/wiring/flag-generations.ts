@@ -1,5 +1,6 @@
 import type { Evaluator, Flag } from "@bunting/evaluation";
-import { runnableComponent, Signal, sleep, type Component } from "@bunting/runtime";
+import type { SourceFlagsMessage } from "@bunting/sync-client/messages";
+import { runnableComponent, Signal, type Component } from "@bunting/runtime";
 import { AgentError } from "../agent-error.js";
 import type { CurrentFlags } from "../api/backend.js";
 import { changeBetween } from "../store/change-between.js";
@@ -9,6 +10,7 @@ import type { DocumentName } from "../sync/current-document.js";
 import type { SourceConfig } from "../sync/source-config.js";
 import type { FailingFlag, FollowedList, SourceStatus } from "../sync/sync-source.js";
 import type { AgentWiring } from "./agent-parts.js";
+import { generationAnswers } from "./generation-answers.js";
 import { sourcesOf, sourceSignals, type SourceSignals, type StoredFlags } from "./stored-flags.js";
 
 export interface FlagGenerationsOptions {
@@ -17,9 +19,12 @@ export interface FlagGenerationsOptions {
   /** Of the sources that the agent starts with. */
   readonly configs: readonly SourceConfig[];
   readonly signals: SourceSignals;
-  /** Of sources: the list that they are made of. */
+  /** Of sources: the list that they are made of. What is told of it is what the sources that are served have been told last. */
   readonly sourceList: ((configs: readonly SourceConfig[]) => FollowedList) | undefined;
 }
+
+/** How long a proxy that can be reached is waited for without --start-wait, in ms: as long as the operator's sidecars wait. */
+const usualPatienceMs = 5_000;
 
 /** Some sources, with what is held of them. */
 interface Generation {
@@ -32,6 +37,9 @@ interface Generation {
   /** Flags whose evaluations fail while it is served, with the places that its sources have. */
   readonly failing: Signal<FailingFlag>;
   stale: ReadonlySet<number>;
+  readonly sourceList: FollowedList | undefined;
+  /** The list that its proxy has told it last. */
+  told: SourceFlagsMessage | undefined;
 }
 
 /** A source that stays, by its places. */
@@ -111,30 +119,29 @@ export class FlagGenerations implements CurrentFlags, ServedSources, Pick<FlagSt
   }
 
   /**
-   * Serves the flags of these sources from now on. Those that have no answer after `--start-wait` are no longer waited for.
+   * Serves the flags of these sources from now on, once all of them have answered. Those that have no answer `--start-wait` after their proxy could be
+   * reached are no longer waited for.
    *
    * @returns false if the signal aborts before
    */
   async switchTo(configs: readonly SourceConfig[], signal: AbortSignal): Promise<boolean> {
     const { wiring, evaluator, signals } = this.#options;
+    const { context, options } = wiring;
     const before = this.#current;
-    const begun = sourceSignals(wiring.context.clock);
+    const begun = sourceSignals(context.clock);
     const next = this.#make(configs, begun);
     const { unread, kept } = this.#adopt(next, before);
-    const isRead = new Promise<void>((resolve) => {
-      if (unread.size === 0) resolve();
-      begun.answered.listen((index) => {
-        if (unread.delete(index) && unread.size === 0) resolve();
-      });
-    });
-    const failed = (error: unknown): void => wiring.context.logger.error({ error }, "a source has stopped");
+    const answers = generationAnswers(
+      {
+        ...{ unread, answered: begun.answered, clock: context.clock },
+        status: () => next.stored.sources.map((source) => source.status()),
+        patienceMs: options.startWait === 0 ? usualPatienceMs : options.startWait,
+      },
+      signal,
+    );
+    const failed = (error: unknown): void => context.logger.error({ error }, "a source has stopped");
     for (const component of next.running) await component.start(failed, signal);
-    const waiting = new AbortController();
-    await Promise.race([
-      isRead,
-      sleep(wiring.options.startWait, AbortSignal.any([signal, waiting.signal]), wiring.context.clock),
-    ]);
-    waiting.abort();
+    await answers;
     if (signal.aborted) {
       await stop(next);
       return false;
@@ -146,6 +153,7 @@ export class FlagGenerations implements CurrentFlags, ServedSources, Pick<FlagSt
     evaluator.setStale(next.stale);
     this.#notify(change);
     this.#report(before);
+    if (next.told !== undefined) next.sourceList?.received(next.told);
     // Sources of the first generation answer no more, so whoever still waits for them would wait for ever.
     if (before === this.#first)
       for (const { sourceIndex } of before.configs) signals.answered.emit(sourceIndex);
@@ -158,13 +166,23 @@ export class FlagGenerations implements CurrentFlags, ServedSources, Pick<FlagSt
   #make(configs: readonly SourceConfig[], signals: Omit<SourceSignals, "failing">): Generation {
     const { wiring, evaluator } = this.#options;
     const sourceList = this.#options.sourceList?.(configs);
+    // A list that only the streams of another generation were told says nothing: they may be those of another proxy, which is behind.
+    const received = (list: SourceFlagsMessage): void => {
+      generation.told = list;
+      if (this.#current === generation) sourceList?.received(list);
+    };
     const setStale = (stale: ReadonlySet<number>): void => {
       generation.stale = stale;
       if (this.#current === generation) evaluator.setStale(stale);
     };
     const failing = new Signal<FailingFlag>();
     const told = { ...signals, failing };
-    const stored = sourcesOf(wiring, { configs, evaluator: { setStale }, signals: told, sourceList });
+    const stored = sourcesOf(wiring, {
+      configs,
+      evaluator: { setStale },
+      signals: told,
+      sourceList: sourceList && { ...sourceList, received },
+    });
     const generation: Generation = {
       configs,
       stored,
@@ -180,6 +198,8 @@ export class FlagGenerations implements CurrentFlags, ServedSources, Pick<FlagSt
         ),
       ],
       stale: new Set(),
+      sourceList,
+      told: undefined,
     };
     signals.answered.listen((sourceIndex) => (generation.arrivals[sourceIndex] = ++this.#arrivals));
     stored.store.onChange((change) => {

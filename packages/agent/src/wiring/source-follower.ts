@@ -26,6 +26,8 @@ export class SourceFollower implements Runnable {
   /** Why the newest list can't be followed. */
   #problem = "";
   #wake = (): void => undefined;
+  /** Ends the change that is under way, whose list is not the newest any more. */
+  #giveUp: (newest: readonly string[]) => void = () => undefined;
 
   constructor(options: SourceFollowerOptions) {
     this.#options = options;
@@ -36,10 +38,13 @@ export class SourceFollower implements Runnable {
   line(): string {
     const { list, place, generations } = this.#options;
     const { namespace, text } = list.name;
-    const count = `${place.topicsOf(generations.configs).length} FeatureFlags`;
+    const served = place.topicsOf(generations.configs);
+    const count = `${served.length} FeatureFlags`;
+    const isDue = this.#wanted !== undefined && this.#wanted.join() !== served.join();
+    const due = isDue ? `; the newest has ${this.#wanted?.length ?? 0}, whose flags are waited for` : "";
     const says: Readonly<Record<ListState, string>> = {
       untold: `no proxy has told it; served are the ${count} of the arguments, or of the last list`,
-      followed: `followed, ${count}`,
+      followed: `followed, ${count}${due}`,
       older: `not followed, ${count}: ${this.#problem}`,
       unusable: `not followed, ${count}: ${this.#problem}`,
     };
@@ -56,6 +61,7 @@ export class SourceFollower implements Runnable {
     context.metrics.listState(state);
     if (state !== "followed") return;
     this.#wanted = list.topics;
+    this.#giveUp(list.topics);
     this.#wake();
   }
 
@@ -83,11 +89,27 @@ export class SourceFollower implements Runnable {
         });
         continue;
       }
-      if (!(await generations.switchTo(place.filledWith(topics), signal))) return;
-      metrics.listChanged();
-      logger.info({ topics: topics.slice(0, 10), count: topics.length }, "the list of sources has changed");
-      await file.write(topics);
+      if (await this.#switchTo(topics, signal)) {
+        metrics.listChanged();
+        logger.info({ topics: topics.slice(0, 10), count: topics.length }, "the list of sources has changed");
+        await file.write(topics);
+      }
       await sleep(pauseMs, signal, clock);
     }
+  }
+
+  /** False if a newer list has come meanwhile. */
+  async #switchTo(topics: readonly string[], signal: AbortSignal): Promise<boolean> {
+    const { generations, place } = this.#options;
+    const older = new AbortController();
+    this.#giveUp = (newest) => {
+      if (newest.join() !== topics.join()) older.abort();
+    };
+    const isDone = await generations.switchTo(
+      place.filledWith(topics),
+      AbortSignal.any([signal, older.signal]),
+    );
+    this.#giveUp = () => undefined;
+    return isDone;
   }
 }

@@ -1,0 +1,95 @@
+import { expect } from "chai";
+import { eventually } from "@bunting/test/support/event-queue.js";
+import { documentOf, FollowingAgent, send, tell } from "./following-agent.fixture.js";
+import type { SyncStream } from "./sync/bunting-server.fixture.js";
+
+/** Proxies that are away, slow, behind each other or hostile while the list of an agent changes. */
+describe("an agent whose list changes while its proxy does not do its part", function () {
+  this.timeout(30_000);
+  let agent: FollowingAgent;
+  beforeEach(async () => {
+    agent = new FollowingAgent();
+    await agent.listen();
+  });
+  afterEach(() => agent.stop());
+
+  const restarted = async (meanwhile: () => Promise<void>): Promise<void> => {
+    const { relay } = agent.server;
+    await relay.close();
+    await meanwhile();
+    await relay.listen();
+  };
+  const streamOf = async (wanted: string): Promise<SyncStream> => {
+    for (;;) {
+      const { stream, topic } = await agent.nextStream();
+      if (topic === wanted) return stream;
+    }
+  };
+
+  it("answers what it has until those of the list have answered, without --start-wait as well", async () => {
+    const first = await agent.serving([]);
+    tell(first, ["ops/b"]);
+    const { stream } = await agent.nextStream();
+    // The stream before is heard after that.
+    await send(first, "shop/a", documentOf("a", "edited"));
+    expect([await agent.answer("edited"), await agent.answer("b")]).to.deep.equal(["edited", 404]);
+    await send(stream, "ops/b", documentOf("b"));
+    await agent.switched();
+    expect([await agent.answer("edited"), await agent.answer("b")]).to.deep.equal([404, "b"]);
+  });
+
+  it("answers what it has as long as the proxy is away that has told the list", async () => {
+    const first = await agent.serving(["--start-wait", "1s"]);
+    tell(first, ["ops/b"]);
+    await agent.nextStream();
+    await restarted(async () => {
+      await eventually(async () => (await agent.readyz()).includes("disconnected"), "it is away");
+      expect(await agent.answer("a")).to.equal("a");
+    });
+    await send(await streamOf("ops/b"), "ops/b", documentOf("b"));
+    await agent.switched();
+    expect([await agent.answer("a"), await agent.answer("b")]).to.deep.equal([404, "b"]);
+  });
+
+  it("gives a list up whose FeatureFlags do not answer once there is a newer one", async () => {
+    const first = await agent.serving();
+    tell(first, ["ops/slow"]);
+    const { stream: slow } = await agent.nextStream();
+    expect(await agent.readyz()).to.contain("the newest has 1, whose flags are waited for");
+    tell(first, ["shop/a", "ops/b"]);
+    await slow.closed;
+    const next = await agent.nextStreams(2);
+    expect(await agent.answer("a")).to.equal("a");
+    await send(next.get("ops/b"), "ops/b", documentOf("b"));
+    await agent.switched();
+    expect([await agent.answer("a"), await agent.answer("b")]).to.deep.equal(["a", "b"]);
+    await eventually(() => agent.server.relay.open === 2, "one connection for each source");
+  });
+
+  it("stays with what it has where the list becomes again what it was", async () => {
+    const first = await agent.serving();
+    tell(first, ["ops/slow"]);
+    const { stream: slow } = await agent.nextStream();
+    tell(first, ["shop/a"]);
+    await slow.closed;
+    await send(first, "shop/a", documentOf("a", "edited"));
+    expect([await agent.answer("a"), await agent.answer("edited")]).to.deep.equal(["a", "edited"]);
+    await eventually(() => agent.server.relay.open === 1, "one connection");
+    expect(await agent.readyz()).to.contain("followed, 1 FeatureFlags\n");
+  });
+
+  it("is not stopped by the word of a proxy that is behind, which it asks only in the change", async () => {
+    const first = await agent.serving();
+    tell(first, ["ops/b"]);
+    const { stream: behind } = await agent.nextStream();
+    tell(behind, ["shop/a"]);
+    await send(behind, "ops/b", documentOf("b"));
+    await agent.switched();
+    // What the stream says that is served now counts, as soon as it says better as well.
+    const { stream: again, topic } = await agent.nextStream();
+    expect(topic).to.equal("shop/a");
+    tell(behind, ["ops/b"]);
+    await again.closed;
+    expect([await agent.answer("a"), await agent.answer("b")]).to.deep.equal([404, "b"]);
+  });
+});
