@@ -1,6 +1,6 @@
 import { expect } from "chai";
 import { eventually } from "@bunting/test/support/event-queue.js";
-import { documentOf, FollowingAgent, send, tell } from "./following-agent.fixture.js";
+import { documentOf, FollowingAgent, hexOf, send, tell } from "./following-agent.fixture.js";
 import type { SyncStream } from "./sync/bunting-server.fixture.js";
 
 /** Proxies that are away, slow, behind each other or hostile while the list of an agent changes. */
@@ -91,5 +91,20 @@ describe("an agent whose list changes while its proxy does not do its part", fun
     tell(behind, ["ops/b"]);
     await again.closed;
     expect([await agent.answer("a"), await agent.answer("b")]).to.deep.equal([404, "b"]);
+  });
+
+  it("comes to the newest version where its old stream is behind the new one", async () => {
+    const first = await agent.serving();
+    tell(first, ["shop/a", "ops/b"]);
+    const next = await agent.nextStreams(2);
+    await send(next.get("shop/a"), "shop/a", documentOf("a", "second", "third"));
+    await send(first, "shop/a", documentOf("a", "second"));
+    await send(next.get("ops/b"), "ops/b", documentOf("b"));
+    await agent.switched();
+    const { stream, topic, held } = await agent.nextStream();
+    expect([topic, held]).to.deep.equal(["shop/a", hexOf(documentOf("a", "second"))]);
+    await send(stream, "shop/a", documentOf("a", "second", "third"));
+    expect([await agent.answer("second"), await agent.answer("third")]).to.deep.equal(["second", "third"]);
+    await eventually(() => agent.server.relay.open === 2, "one connection for each source");
   });
 });

@@ -171,6 +171,11 @@ export async function send(
   await stream?.next("ack");
 }
 
+/** What the agent calls a document. */
+export function hexOf(document: FlagDocument): string {
+  return Buffer.from(versionOf(document).digest).toString("hex");
+}
+
 export function tell(stream: SyncStream | undefined, topics: readonly string[], frame = "f1"): void {
   stream?.send({ sourceFlags: { topics: [...topics], frame } });
 }

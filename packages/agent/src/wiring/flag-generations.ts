@@ -6,9 +6,9 @@ import type { CurrentFlags } from "../api/backend.js";
 import { changeBetween } from "../store/change-between.js";
 import type { FlagStore, StoreChange } from "../store/flag-store.js";
 import type { ServedSources } from "../management/agent-readiness.js";
-import type { DocumentName } from "../sync/current-document.js";
+import type { CurrentDocument, DocumentName } from "../sync/current-document.js";
 import type { SourceConfig } from "../sync/source-config.js";
-import type { FailingFlag, FollowedList, SourceStatus } from "../sync/sync-source.js";
+import type { FailingFlag, FollowedList, SourceStatus, SyncSource } from "../sync/sync-source.js";
 import type { AgentWiring } from "./agent-parts.js";
 import { generationAnswers } from "./generation-answers.js";
 import { sourcesOf, sourceSignals, type SourceSignals, type StoredFlags } from "./stored-flags.js";
@@ -30,10 +30,9 @@ const usualPatienceMs = 5_000;
 interface Generation {
   readonly configs: readonly SourceConfig[];
   readonly stored: StoredFlags;
-  /** When the newest document of each source came: its number among all that have come. */
-  readonly arrivals: number[];
-  /** Freshness and sources. */
-  readonly running: readonly Component[];
+  readonly freshness: Component;
+  /** By place. */
+  readonly sources: Component[];
   /** Flags whose evaluations fail while it is served, with the places that its sources have. */
   readonly failing: Signal<FailingFlag>;
   stale: ReadonlySet<number>;
@@ -46,6 +45,8 @@ interface Generation {
 interface KeptSource {
   readonly sourceIndex: number;
   readonly before: number;
+  /** What was taken over; undefined if nothing was held. */
+  readonly taken: CurrentDocument | undefined;
 }
 
 interface Adopted {
@@ -62,7 +63,6 @@ export class FlagGenerations implements CurrentFlags, ServedSources, Pick<FlagSt
   readonly #options: FlagGenerationsOptions;
   readonly #listeners = new Set<(change: StoreChange) => void>();
   readonly #first: Generation;
-  #arrivals = 0;
   #current: Generation;
 
   constructor(options: FlagGenerationsOptions) {
@@ -107,7 +107,7 @@ export class FlagGenerations implements CurrentFlags, ServedSources, Pick<FlagSt
 
   /** Of the sources that the agent starts with; those of later generations, if there may be any, are stopped by the last of these. */
   components(): readonly Component[] {
-    const { stored, running } = this.#first;
+    const { stored, freshness, sources } = this.#first;
     const later: Component = {
       name: "followed sources",
       reason: "there are none before the list of sources changes",
@@ -115,7 +115,7 @@ export class FlagGenerations implements CurrentFlags, ServedSources, Pick<FlagSt
       stop: () => (this.#current === this.#first ? Promise.resolve() : stop(this.#current)),
     };
     const mayFollow = this.#options.sourceList !== undefined;
-    return [stored.copies, ...running, ...(mayFollow ? [later] : [])];
+    return [stored.copies, freshness, ...sources, ...(mayFollow ? [later] : [])];
   }
 
   /**
@@ -139,14 +139,13 @@ export class FlagGenerations implements CurrentFlags, ServedSources, Pick<FlagSt
       },
       signal,
     );
-    const failed = (error: unknown): void => context.logger.error({ error }, "a source has stopped");
-    for (const component of next.running) await component.start(failed, signal);
+    for (const component of [next.freshness, ...next.sources]) await component.start(this.#failed, signal);
     await answers;
     if (signal.aborted) {
       await stop(next);
       return false;
     }
-    takeNewer(next, before, kept);
+    const newer = takeNewer(next, before, kept);
     const change = changeBetween(before.stored.store.flags(), next.stored.store.flags());
     this.#current = next;
     signals.failing.forget();
@@ -158,10 +157,24 @@ export class FlagGenerations implements CurrentFlags, ServedSources, Pick<FlagSt
     if (before === this.#first)
       for (const { sourceIndex } of before.configs) signals.answered.emit(sourceIndex);
     await stop(before);
+    for (const sourceIndex of newer) await this.#restart(next, sourceIndex, signal);
     // Copies on disk may be of the version before, which the generation that ended wrote last.
     next.stored.keepCopies();
     return true;
   }
+
+  /** Its stream has told the version that is held, or may be about to, as if it were that of another: another stream offers what is held. */
+  async #restart({ stored, sources }: Generation, sourceIndex: number, signal: AbortSignal): Promise<void> {
+    const source = stored.sources[sourceIndex];
+    if (source === undefined) return;
+    await sources[sourceIndex]?.stop();
+    const restarted = runnable(source);
+    sources[sourceIndex] = restarted;
+    await restarted.start(this.#failed, signal);
+  }
+
+  readonly #failed = (error: unknown): void =>
+    this.#options.wiring.context.logger.error({ error }, "a source has stopped");
 
   #make(configs: readonly SourceConfig[], signals: Omit<SourceSignals, "failing">): Generation {
     const { wiring, evaluator } = this.#options;
@@ -186,22 +199,16 @@ export class FlagGenerations implements CurrentFlags, ServedSources, Pick<FlagSt
     const generation: Generation = {
       configs,
       stored,
-      arrivals: [],
       failing,
-      running: [
-        runnableComponent(
-          stored.freshness,
-          "before the sources, each of which is away until it has answered",
-        ),
-        ...stored.sources.map((source) =>
-          runnableComponent(source, "flags may arrive before the first request"),
-        ),
-      ],
+      freshness: runnableComponent(
+        stored.freshness,
+        "before the sources, each of which is away until it has answered",
+      ),
+      sources: stored.sources.map((source) => runnable(source)),
       stale: new Set(),
       sourceList,
       told: undefined,
     };
-    signals.answered.listen((sourceIndex) => (generation.arrivals[sourceIndex] = ++this.#arrivals));
     stored.store.onChange((change) => {
       if (this.#current !== generation) return;
       this.#options.signals.failing.changed(change);
@@ -210,7 +217,7 @@ export class FlagGenerations implements CurrentFlags, ServedSources, Pick<FlagSt
     return generation;
   }
 
-  #adopt({ configs, stored, arrivals }: Generation, from: Generation): Adopted {
+  #adopt({ configs, stored }: Generation, from: Generation): Adopted {
     const unread = new Set<number>();
     const kept: KeptSource[] = [];
     for (const config of configs) {
@@ -219,8 +226,8 @@ export class FlagGenerations implements CurrentFlags, ServedSources, Pick<FlagSt
       if (known === undefined) unread.add(sourceIndex);
       else {
         stored.store.adopt(sourceIndex, from.stored.store, known.sourceIndex);
-        arrivals[sourceIndex] = from.arrivals[known.sourceIndex] ?? 0;
-        kept.push({ sourceIndex, before: known.sourceIndex });
+        const taken = from.stored.store.currentDocument(known.sourceIndex);
+        kept.push({ sourceIndex, before: known.sourceIndex, taken });
       }
     }
     return { unread, kept };
@@ -245,25 +252,36 @@ export class FlagGenerations implements CurrentFlags, ServedSources, Pick<FlagSt
 }
 
 /**
- * An edit comes on the streams of both generations, one after the other: nobody who has seen it is to see what was before it. The stream that is still
- * to bring it says then that it does not fit, and is sent the whole document.
+ * An edit comes on the streams of both generations, one after the other: nobody who has seen it is to see what was before it.
+ *
+ * @returns the sources that now hold something else than their streams have brought
  */
-function takeNewer(next: Generation, from: Generation, kept: readonly KeptSource[]): void {
-  for (const { sourceIndex, before } of kept) {
-    const arrival = from.arrivals[before] ?? 0;
-    const current = from.stored.store.currentDocument(before);
-    if (current === undefined || arrival <= (next.arrivals[sourceIndex] ?? 0)) continue;
+function takeNewer(next: Generation, from: Generation, kept: readonly KeptSource[]): readonly number[] {
+  return kept.flatMap(({ sourceIndex, before, taken }) => {
+    const served = from.stored.store.currentDocument(before);
+    const { store } = next.stored;
+    if (served === undefined || isSameDocument(served, taken)) return [];
+    if (isSameDocument(served, store.currentDocument(sourceIndex))) return [];
     try {
-      next.stored.store.replace(sourceIndex, current.layout.bytes, current.version);
+      store.replace(sourceIndex, served.layout.bytes, served.version);
     } catch (error) {
       // The store has logged why there is no room for it; the stream of the generation brings it anew.
       if (!(error instanceof AgentError)) throw error;
     }
-  }
+    return [sourceIndex];
+  });
 }
 
-async function stop({ running, stored }: Generation): Promise<void> {
-  await Promise.all(running.map(async (component) => component.stop()));
+function isSameDocument(one: CurrentDocument, other: CurrentDocument | undefined): boolean {
+  return other !== undefined && (one.layout === other.layout || one.layout.bytes.equals(other.layout.bytes));
+}
+
+function runnable(source: SyncSource): Component {
+  return runnableComponent(source, "flags may arrive before the first request");
+}
+
+async function stop({ freshness, sources, stored }: Generation): Promise<void> {
+  await Promise.all([freshness, ...sources].map(async (component) => component.stop()));
   await stored.copies.stop();
 }
 

@@ -39,6 +39,8 @@ class PlayedSource implements SyncSource {
 
   run(signal: AbortSignal): Promise<void> {
     this.isRunning = true;
+    // A stream begins with what there is.
+    this.isDue = true;
     return new Promise((resolve) => {
       signal.addEventListener("abort", () => {
         this.isRunning = false;
