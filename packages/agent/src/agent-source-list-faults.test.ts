@@ -1,3 +1,5 @@
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { expect } from "chai";
 import { eventually } from "@bunting/test/support/event-queue.js";
 import { documentOf, FollowingAgent, hexOf, send, tell } from "./following-agent.fixture.js";
@@ -106,5 +108,24 @@ describe("an agent whose list changes while its proxy does not do its part", fun
     await send(stream, "shop/a", documentOf("a", "second", "third"));
     expect([await agent.answer("second"), await agent.answer("third")]).to.deep.equal(["second", "third"]);
     await eventually(() => agent.server.relay.open === 2, "one connection for each source");
+  });
+
+  it("keeps nothing of the lists before, not even of the arguments", async () => {
+    setFlagsFromString("--expose-gc");
+    const collect = runInNewContext("gc") as () => void;
+    const first = await agent.serving();
+    tell(first, ["ops/b"]);
+    const { stream } = await agent.nextStream();
+    await send(stream, "ops/b", documentOf("b"));
+    await agent.switched();
+    tell(stream, ["ops/c"]);
+    await send((await agent.nextStream()).stream, "ops/c", documentOf("c"));
+    await agent.switched();
+    const held = (): readonly boolean[] => agent.stores.map((store) => store.deref() !== undefined);
+    await eventually(() => {
+      collect();
+      return held().join() === "false,false,true";
+    }, "the flags of the first two to be collected");
+    expect(await agent.answer("c")).to.equal("c");
   });
 });

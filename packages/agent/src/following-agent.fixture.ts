@@ -1,12 +1,14 @@
 /** Not a test: an agent that follows the list of its sources, and the proxy that tells it, whose part a test plays by hand. */
 import { encodeDocument, sourceListDigest, type FlagDocument } from "@bunting/protocol";
-import { createLogger, readOptions } from "@bunting/runtime";
+import { createLogger, readOptions, systemClock } from "@bunting/runtime";
 import { expect } from "chai";
 import { EventQueue } from "@bunting/test/support/event-queue.js";
 import { TempDirectory } from "@bunting/test/support/temp-directory.js";
 import { createAgent } from "./agent.js";
 import { agentOptionTable } from "./options.js";
+import { FlagStore, type FlagStoreOptions } from "./store/flag-store.js";
 import { BuntingServer, versionOf, type SyncStream } from "./sync/bunting-server.fixture.js";
+import { agentParts } from "./wiring/agent-parts.js";
 
 interface LogLine {
   readonly msg: string;
@@ -34,6 +36,8 @@ export class FollowingAgent {
   readonly cache = new TempDirectory();
   server = new BuntingServer();
   lines = new EventQueue<LogLine>();
+  /** Of each generation, as long as it is not collected. */
+  readonly stores: WeakRef<FlagStore>[] = [];
   #target = "";
   #ofrep = "";
   #management = "";
@@ -81,7 +85,15 @@ export class FollowingAgent {
       env: {},
     });
     const abort = new AbortController();
-    const running = createAgent(options, logger).run(abort.signal);
+    const { stores } = this;
+    class WatchedStore extends FlagStore {
+      constructor(given: FlagStoreOptions) {
+        super(given);
+        stores.push(new WeakRef(this));
+      }
+    }
+    const parts = { ...agentParts, FlagStore: WatchedStore };
+    const running = createAgent(options, logger, systemClock, parts).run(abort.signal);
     this.#stops.push(() => {
       abort.abort();
       return running;

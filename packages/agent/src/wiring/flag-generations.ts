@@ -62,12 +62,12 @@ interface Adopted {
 export class FlagGenerations implements CurrentFlags, ServedSources, Pick<FlagStore, "onChange"> {
   readonly #options: FlagGenerationsOptions;
   readonly #listeners = new Set<(change: StoreChange) => void>();
-  readonly #first: Generation;
+  #isFirst = true;
   #current: Generation;
 
   constructor(options: FlagGenerationsOptions) {
     this.#options = options;
-    this.#first = this.#current = this.#make(options.configs, options.signals);
+    this.#current = this.#make(options.configs, options.signals);
     options.wiring.context.metrics.sources(options.configs);
     options.signals.failing.found.listen((flag) => this.#current.failing.emit(flag));
   }
@@ -105,17 +105,22 @@ export class FlagGenerations implements CurrentFlags, ServedSources, Pick<FlagSt
     return this.#current.stored.store.documentName(sourceIndex);
   }
 
-  /** Of the sources that the agent starts with; those of later generations, if there may be any, are stopped by the last of these. */
+  /** What runs is that of the generation that is served then: none is kept for the sake of its end. */
   components(): readonly Component[] {
-    const { stored, freshness, sources } = this.#first;
-    const later: Component = {
-      name: "followed sources",
-      reason: "there are none before the list of sources changes",
-      start: () => Promise.resolve(),
-      stop: () => (this.#current === this.#first ? Promise.resolve() : stop(this.#current)),
-    };
-    const mayFollow = this.#options.sourceList !== undefined;
-    return [stored.copies, freshness, ...sources, ...(mayFollow ? [later] : [])];
+    return [
+      {
+        name: "last-known-good",
+        reason: "before the sources, so that newer documents replace it; written out after the last of them",
+        start: (fail, signal) => this.#current.stored.copies.start(fail, signal),
+        stop: () => this.#current.stored.copies.stop(),
+      },
+      {
+        name: "sources",
+        reason: "flags may arrive before the first request",
+        start: (fail, signal) => run(this.#current, fail, signal),
+        stop: () => stop(this.#current),
+      },
+    ];
   }
 
   /**
@@ -139,10 +144,10 @@ export class FlagGenerations implements CurrentFlags, ServedSources, Pick<FlagSt
       },
       signal,
     );
-    for (const component of [next.freshness, ...next.sources]) await component.start(this.#failed, signal);
+    await run(next, this.#failed, signal);
     await answers;
     if (signal.aborted) {
-      await stop(next);
+      await end(next);
       return false;
     }
     const newer = takeNewer(next, before, kept);
@@ -154,9 +159,9 @@ export class FlagGenerations implements CurrentFlags, ServedSources, Pick<FlagSt
     this.#report(before);
     if (next.told !== undefined) next.sourceList?.received(next.told);
     // Sources of the first generation answer no more, so whoever still waits for them would wait for ever.
-    if (before === this.#first)
-      for (const { sourceIndex } of before.configs) signals.answered.emit(sourceIndex);
-    await stop(before);
+    if (this.#isFirst) for (const { sourceIndex } of before.configs) signals.answered.emit(sourceIndex);
+    this.#isFirst = false;
+    await end(before);
     for (const sourceIndex of newer) await this.#restart(next, sourceIndex, signal);
     // Copies on disk may be of the version before, which the generation that ended wrote last.
     next.stored.keepCopies();
@@ -280,9 +285,21 @@ function runnable(source: SyncSource): Component {
   return runnableComponent(source, "flags may arrive before the first request");
 }
 
-async function stop({ freshness, sources, stored }: Generation): Promise<void> {
+async function run(
+  { freshness, sources }: Generation,
+  fail: (error: unknown) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  for (const component of [freshness, ...sources]) await component.start(fail, signal);
+}
+
+async function stop({ freshness, sources }: Generation): Promise<void> {
   await Promise.all([freshness, ...sources].map(async (component) => component.stop()));
-  await stored.copies.stop();
+}
+
+async function end(generation: Generation): Promise<void> {
+  await stop(generation);
+  await generation.stored.copies.stop();
 }
 
 function isSameSource(one: SourceConfig, other: SourceConfig): boolean {

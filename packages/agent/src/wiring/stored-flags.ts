@@ -5,7 +5,6 @@ import { FailingFlags } from "../store/failing-flags.js";
 import { FlagIntake } from "../store/flag-intake.js";
 import type { FlagStore } from "../store/flag-store.js";
 import { HeapBudget } from "../store/heap-budget.js";
-import type { LastKnownGood } from "../store/last-known-good.js";
 import type { FailingFlag, FollowedList, SyncSource } from "../sync/sync-source.js";
 import type { SourceConfig } from "../sync/source-config.js";
 import type { SourceFreshness } from "../sync/source-freshness.js";
@@ -16,7 +15,7 @@ export interface StoredFlags {
   readonly store: FlagStore;
   readonly sources: readonly SyncSource[];
   readonly freshness: SourceFreshness;
-  readonly copies: Component;
+  readonly copies: Pick<Component, "start" | "stop">;
   /** Writes what is held of all sources to disk, although it may be there. */
   readonly keepCopies: () => void;
 }
@@ -118,14 +117,6 @@ export function sourcesOf(
       if (current !== undefined) lastKnownGood.keep(sourceIndex, current.layout.bytes, current.version);
     }
   };
-  return { store, sources, freshness, copies: copiesComponent(intake, lastKnownGood), keepCopies };
-}
-
-function copiesComponent(intake: FlagIntake, lastKnownGood: LastKnownGood): Component {
-  return {
-    name: "last-known-good",
-    reason: "before the sources, so that newer documents replace it; written out after the last of them",
-    start: () => intake.load(),
-    stop: () => lastKnownGood.flush(),
-  };
+  const copies = { start: () => intake.load(), stop: () => lastKnownGood.flush() };
+  return { store, sources, freshness, copies, keepCopies };
 }
