@@ -247,6 +247,10 @@ describe("Injections on a real API server", function () {
     await eventually(() => leading.proxyUsers.has("complete"), "all namespaces are compiled");
     expect(leading.proxyUsers.has(namespace)).to.equal(true);
     expect(await injection()).to.equal(undefined);
+    await eventually(async () => {
+      const { status } = await cluster().api.get(path("featureflagsources", "a"));
+      return JSON.stringify(status ?? {}).includes("exceeded quota");
+    }, "the source says why Pods get nothing of it by the policy");
     await cluster().api.delete(`${quotas}/none`);
     await until((object) => texts(object) === "a", "it is written once it may be");
   });

@@ -120,6 +120,18 @@ describe("Controller", () => {
     expect(logger.lines[0]?.fields).to.deep.include({ controller: "test", retryMs: 1_000 });
   });
 
+  it("takes a key that was put off for one that still fails", async () => {
+    const before = metrics.reconciled.read("test", "succeeded");
+    reconcile = fail;
+    controller.add("a");
+    await nextTurn();
+    reconcile = () => Promise.resolve({ isPutOff: true });
+    controller.add("a");
+    await nextTurn();
+    expect(logger.lines.map(({ level }) => level)).to.deep.equal(["error"]);
+    expect(metrics.reconciled.read("test", "succeeded")).to.equal(before);
+  });
+
   it("is quiet about a key that fails now and then within a minute", async () => {
     for (let round = 0; round < 5; round++) {
       reconcile = round % 2 === 0 ? fail : () => Promise.resolve(undefined);

@@ -43,6 +43,7 @@ export class Controller implements Runnable {
       name,
       work: async (key, signal) => {
         const result = await reconcile(key, signal);
+        if (result?.isPutOff === true) return result;
         failures.succeeded(key);
         metrics.reconciled(name, "succeeded");
         return result;

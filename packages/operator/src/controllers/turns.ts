@@ -29,7 +29,7 @@ export class Turns {
   async take(key: string, work: () => Promise<boolean>): Promise<WorkResult | undefined> {
     const beganMs = this.#clock.monotonicMs();
     const leftMs = (this.#nextMs.get(key) ?? 0) - beganMs;
-    if (leftMs > 0) return { requeueAfterMs: leftMs };
+    if (leftMs > 0) return { requeueAfterMs: leftMs, isPutOff: true };
     try {
       if (await work()) return undefined;
     } finally {

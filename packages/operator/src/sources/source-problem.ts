@@ -29,7 +29,9 @@ export type SourceProblemReason =
   /** An extension has failed without which nothing new is made. */
   | "ExtensionFailed"
   /** A configuration for an extension that does not exist. */
-  | "UnknownExtension";
+  | "UnknownExtension"
+  /** The API server refuses the Injection in which it would be. */
+  | "NotWritten";
 
 export interface SourceProblem {
   readonly reason: SourceProblemReason;

@@ -208,6 +208,23 @@ describe("WorkQueue", () => {
     ]);
   });
 
+  it("goes on with the backoff of a key whose work was put off meanwhile", async () => {
+    create();
+    queue.add("a");
+    await keys();
+    runs[0]?.fail(new Error("no"));
+    await keys();
+    clock.advance(100);
+    await keys();
+    runs[1]?.end({ requeueAfterMs: 50, isPutOff: true });
+    await keys();
+    clock.advance(50);
+    await keys();
+    runs[2]?.fail(new Error("no"));
+    await keys();
+    expect(errors).to.deep.equal(["a: no, again in 100 ms", "a: no, again in 200 ms"]);
+  });
+
   it("does not wait for the backoff where somebody asks for the key meanwhile", async () => {
     create();
     queue.add("a");

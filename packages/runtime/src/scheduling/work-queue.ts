@@ -8,6 +8,8 @@ import { FairQueue } from "./fair-queue.js";
 export interface WorkResult {
   /** After how long the key is worked on again at the latest, in ms. */
   readonly requeueAfterMs?: number;
+  /** True if nothing was tried, since it is too early or somebody else has to act first: that says nothing of failures before, whose backoff goes on. */
+  readonly isPutOff?: boolean;
 }
 
 /** Does all the work that there is for a key by now; undefined: it comes back only if it is added again. Rejects if it could not; it is called again after a while. */
@@ -214,7 +216,7 @@ export class WorkQueue<Key> implements Runnable {
     const sinceMs = clock.monotonicMs();
     try {
       const result = await work(key, signal);
-      this.#backoffs.delete(key);
+      if (result?.isPutOff !== true) this.#backoffs.delete(key);
       state.requeueAfterMs = Math.min(state.requeueAfterMs, result?.requeueAfterMs ?? Infinity);
     } catch (error) {
       if (signal.aborted) return;

@@ -21,6 +21,7 @@ const reasons: Readonly<Record<SourceProblemReason, NotInjectedReason>> = {
   RefusedByExtension: "RefusedByExtension",
   ExtensionFailed: "NotExtended",
   UnknownExtension: "InvalidSource",
+  NotWritten: "InvalidSource",
 };
 
 /**

@@ -14,6 +14,7 @@ import {
   type InjectionTexts,
   type TextOutcome,
 } from "../../desired/injection.js";
+import type { InjectionRequest } from "../../pod/injection-request.js";
 import type { SourcePlan } from "../../sources/source-plan.js";
 import type { PlainInjection } from "../extensions/extended-injection.js";
 import { fieldManager } from "../apply/managed-object.js";
@@ -24,6 +25,7 @@ import { isPlainName, textsOf } from "./namespace-texts.js";
 import { offeredAnnotations, offeredTexts } from "./offered-texts.js";
 import type { SeenTexts, TextList } from "./seen-texts.js";
 import { storedMetadata } from "./stored-objects.js";
+import { isRefusal, unwrittenOutcome } from "./unwritten-outcome.js";
 
 export interface InjectionControllerOptions {
   readonly cluster: {
@@ -176,20 +178,25 @@ export class InjectionController implements Runnable {
     if (!this.#written.has(namespace)) await this.#recall(namespace, signal);
     const nowMs = context.clock.monotonicMs();
     const sinceMs = nowMs - (this.#compiledMs.get(namespace) ?? -Infinity);
-    if (sinceMs < pauseMs) return { requeueAfterMs: pauseMs - sinceMs };
+    if (sinceMs < pauseMs) return { requeueAfterMs: pauseMs - sinceMs, isPutOff: true };
     const texts = this.#texts(namespace);
     // The first object of a namespace is not kept waiting because there was none a moment ago.
     if (texts.sources.length + texts.inProcess.length > 0) this.#compiledMs.set(namespace, nowMs);
     else this.#compiledMs.delete(namespace);
     sources.beginInputs(namespace, "injection");
     const compiled = await this.#compile(namespace, texts, signal);
-    if (compiled === undefined) return undefined;
+    if (compiled === undefined) return { isPutOff: true };
     const object = storedForm(compiled, texts, this.#touched);
-    // Whether it could be written or not: others wait for all namespaces, and a quota of one of them may refuse its Injection for ever.
-    await this.#write(namespace, object, signal).finally(() => {
+    try {
+      await this.#write(namespace, object, signal);
       this.#tell(namespace, compiled);
+    } catch (error) {
+      this.#tell(namespace, compiled, await this.#unwritten(namespace, error, signal));
+      throw error;
+    } finally {
+      // Others wait for all namespaces, and a quota of one of them may refuse its Injection for ever.
       this.#finished(namespace);
-    });
+    }
     extensions?.forget(namespace, "written");
     return undefined;
   }
@@ -256,7 +263,16 @@ export class InjectionController implements Runnable {
     this.#written.set(namespace, { content, resourceVersion });
   }
 
-  #tell(namespace: string, compiled: CompiledInjection): void {
+  /** What became of texts whose Injection could not be written. */
+  async #unwritten(namespace: string, error: unknown, signal: AbortSignal): Promise<Told> {
+    if (!isRefusal(error)) return asCompiled;
+    const scope = { type: injectionType, namespace, name: injectionName };
+    const injection = await unlessNotFound(this.#options.cluster.client.get(scope, signal));
+    const { spec: stored } = (injection ?? {}) as Partial<Injection>;
+    return (outcome, request) => unwrittenOutcome(outcome, request, { stored, error });
+  }
+
+  #tell(namespace: string, compiled: CompiledInjection, toldOf = asCompiled): void {
     const { sources, inProcess } = compiled;
     const { news } = this.#options;
     for (const [list, outcomes] of [
@@ -264,7 +280,7 @@ export class InjectionController implements Runnable {
       ["inProcess", inProcess],
     ] as const)
       for (const [text, outcome] of [...outcomes].filter(([, { isAsked }]) => isAsked !== true))
-        if (isPlainName(text)) news.compiled(list, `${namespace}/${text}`, outcome);
+        if (isPlainName(text)) news.compiled(list, `${namespace}/${text}`, toldOf(outcome, { list, text }));
         else this.#options.seen.compiled(namespace, list, text, outcome.entry !== undefined);
     this.#tellNeeds(namespace, compiled);
   }
@@ -296,6 +312,11 @@ export class InjectionController implements Runnable {
     return this.#injections?.informer.store.get(`${namespace}/${injectionName}`);
   }
 }
+
+/** What is told of a text. */
+type Told = (outcome: TextOutcome, request: InjectionRequest) => TextOutcome;
+
+const asCompiled: Told = (outcome) => outcome;
 
 function storedForm(
   { injection, isExtended = false }: CompiledInjection,
