@@ -43,7 +43,7 @@ describe("ExtensionCaller", () => {
     caller = callerOf([`http://127.0.0.1:${server.port}=127.0.0.1`]);
   });
   afterEach(async () => {
-    caller.keep(new Set());
+    caller.keep([]);
     await eventually(() => server.open === 0, "no connection is left");
     await server.stop();
   });
@@ -53,7 +53,7 @@ describe("ExtensionCaller", () => {
       hosts: hosts.map(parseAllowedHost),
       token: () => Promise.resolve("of-the-operator"),
       clock,
-      onCalled: (extension, kind) => void calls.push(`${extension} ${kind}`),
+      onCalled: (extension, kind) => void calls.push(`${extension.metadata.name} ${kind}`),
     });
   }
 
@@ -191,6 +191,31 @@ describe("ExtensionCaller", () => {
     const other = storedExtension("other", { url: server.origin });
     expect((await ask(question(), other)).kind).to.equal("failed");
     expect(broken).to.equal(3);
+  });
+
+  it("has the answers of each version of an Extension from its own service, also where one is edited while it is asked", async () => {
+    const releases: (() => void)[] = [];
+    server.answer = (request, response) => void releases.push(() => unchanged(request, response));
+    const old = extension();
+    const edited: Extension = {
+      ...old,
+      metadata: { ...old.metadata, generation: 2 },
+      spec: { ...old.spec, url: `${server.origin}/edited` },
+    };
+    const paths = async (): Promise<string> => (await server.requests.nextEvent()).path;
+    caller.keep([old]);
+    const [first, second] = [ask(), ask(question({ spec: {} }))];
+    expect(await paths()).to.equal("/hook");
+    caller.keep([edited]);
+    const third = ask(question(), edited);
+    expect(await paths()).to.equal("/edited");
+    releases.shift()?.();
+    expect(await first).to.deep.equal({ kind: "unchanged" });
+    expect(await paths()).to.equal("/hook");
+    for (const release of releases) release();
+    expect(await second).to.deep.equal({ kind: "unchanged" });
+    expect(await third).to.deep.equal({ kind: "unchanged" });
+    await eventually(() => server.open === 1, "the connection of the old version ends with its last answer");
   });
 
   it("ends when it is told to", async () => {

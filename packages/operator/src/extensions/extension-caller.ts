@@ -11,6 +11,7 @@ import type { Extension } from "../api/extension.js";
 import { AnswerCache, keptMs, questionKey } from "./answer-cache.js";
 import { extensionAddress } from "./extension-address.js";
 import { timeoutMsOf } from "./extension-timeout.js";
+import { extensionVersion } from "./extension-version.js";
 
 export interface ExtensionCallerOptions {
   /** Hosts that a `url` may name. */
@@ -19,7 +20,7 @@ export interface ExtensionCallerOptions {
   readonly token: () => Promise<string | undefined>;
   readonly clock: Clock;
   /** Hears of each call how it ended. */
-  readonly onCalled?: (extension: string, answer: ExtensionAnswer["kind"]) => void;
+  readonly onCalled?: (extension: Extension, answer: ExtensionAnswer["kind"]) => void;
 }
 
 /** What is asked; the caller gives it the number of the call. */
@@ -46,6 +47,8 @@ interface Asked {
   readonly url: string;
   readonly client: OutboundClient;
   readonly turns: Semaphore;
+  /** Who ask it now, or wait for their turn. */
+  users: number;
   failed?: { readonly answer: ExtensionAnswer; readonly untilMs: number };
 }
 
@@ -53,21 +56,20 @@ interface Asked {
 export class ExtensionCaller {
   readonly #options: ExtensionCallerOptions;
   readonly #answers: AnswerCache;
-  /** By the names of Extensions. */
+  /** By the versions of Extensions. */
   readonly #asked = new Map<string, Asked>();
+  /** Versions whose connections stay; undefined until that is known. */
+  #kept: ReadonlySet<string> | undefined;
 
   constructor(options: ExtensionCallerOptions) {
     this.#options = options;
     this.#answers = new AnswerCache(options.clock);
   }
 
-  /** Ends the connections of all Extensions but these. */
-  keep(names: ReadonlySet<string>): void {
-    for (const [name, { client }] of this.#asked) {
-      if (names.has(name)) continue;
-      client.close();
-      this.#asked.delete(name);
-    }
+  /** Ends the connections of all Extensions but these, and of other versions of these, once whoever asks there now has an answer. */
+  keep(extensions: readonly Extension[]): void {
+    this.#kept = new Set(extensions.map(extensionVersion));
+    for (const asked of this.#asked.values()) this.#endUnless(asked);
   }
 
   /** @throws the reason of the signal alone */
@@ -76,45 +78,69 @@ export class ExtensionCaller {
     question: ExtensionQuestion,
     signal: AbortSignal,
   ): Promise<ExtensionAnswer> {
-    const { clock, onCalled } = this.#options;
-    const asked = this.#askedOf(extension);
-    const key = questionKey(asked.version, question);
+    const version = extensionVersion(extension);
+    const key = questionKey(version, question);
     const known = this.#answers.get(key);
     if (known !== undefined) return known;
-    // There is one connection: the time of a call begins with its turn.
-    return asked.turns.run(async () => {
-      const { failed } = asked;
-      if (failed !== undefined && clock.monotonicMs() < failed.untilMs) return failed.answer;
-      const kept = this.#answers.get(key);
-      if (kept !== undefined) return kept;
-      const { answer, isAway = false } = await this.#call(
-        asked,
-        question,
-        timeoutMsOf(extension.spec),
+    const asked = this.#askedOf(version, extension);
+    asked.users++;
+    try {
+      // There is one connection: the time of a call begins with its turn.
+      return await asked.turns.run(
+        async () =>
+          this.#failed(asked) ??
+          this.#answers.get(key) ??
+          this.#fresh(asked, { extension, question, key }, signal),
         signal,
       );
-      onCalled?.(extension.metadata.name, answer.kind);
-      if (isAway) asked.failed = { answer, untilMs: clock.monotonicMs() + failedPauseMs };
-      else {
-        delete asked.failed;
-        // What fails at one object, which anybody may have written, fails for nobody else.
-        this.#answers.set(key, answer, answer.kind === "failed" ? failedPauseMs : keptMs);
-      }
-      return answer;
-    }, signal);
+    } finally {
+      asked.users--;
+      this.#endUnless(asked);
+    }
   }
 
-  #askedOf({ metadata, spec }: Extension): Asked {
-    const { name, uid = "", generation = 0 } = metadata;
-    const version = `${name} ${uid} ${generation}`;
-    const before = this.#asked.get(name);
-    if (before?.version === version) return before;
-    before?.client.close();
+  /** The failure because of which it is left alone for a while. */
+  #failed({ failed }: Asked): ExtensionAnswer | undefined {
+    if (failed === undefined || this.#options.clock.monotonicMs() >= failed.untilMs) return undefined;
+    return failed.answer;
+  }
+
+  async #fresh(
+    asked: Asked,
+    {
+      extension,
+      question,
+      key,
+    }: { readonly extension: Extension; readonly question: ExtensionQuestion; readonly key: string },
+    signal: AbortSignal,
+  ): Promise<ExtensionAnswer> {
+    const { clock, onCalled } = this.#options;
+    const { answer, isAway = false } = await this.#call(asked, question, timeoutMsOf(extension.spec), signal);
+    onCalled?.(extension, answer.kind);
+    if (isAway) asked.failed = { answer, untilMs: clock.monotonicMs() + failedPauseMs };
+    else {
+      delete asked.failed;
+      // What fails at one object, which anybody may have written, fails for nobody else.
+      this.#answers.set(key, answer, answer.kind === "failed" ? failedPauseMs : keptMs);
+    }
+    return answer;
+  }
+
+  /** An Extension may be edited while it is asked: each version has its own connection, and its answers belong to it. */
+  #askedOf(version: string, { spec }: Extension): Asked {
+    const before = this.#asked.get(version);
+    if (before !== undefined) return before;
     const { url, guard } = extensionAddress(spec, this.#options.hosts);
     const client = new OutboundClient({ guard, ca: spec.caBundle, clock: this.#options.clock });
-    const asked = { version, url, client, turns: new Semaphore(1) };
-    this.#asked.set(name, asked);
+    const asked = { version, url, client, turns: new Semaphore(1), users: 0 };
+    this.#asked.set(version, asked);
     return asked;
+  }
+
+  #endUnless({ version, client, users }: Asked): void {
+    if (users > 0 || this.#kept?.has(version) !== false) return;
+    client.close();
+    this.#asked.delete(version);
   }
 
   async #call(

@@ -7,5 +7,5 @@ export interface ExtensionPeers {
   /** As ExtensionCaller has it. @throws the reason of the signal alone */
   ask(extension: Extension, question: ExtensionQuestion, signal: AbortSignal): Promise<ExtensionAnswer>;
   /** Hears what became of each answer, once it was looked at: one with what the extension may not change is `failed`. */
-  heard?(extension: string, answer: ExtensionAnswer): void;
+  heard?(extension: Extension, answer: ExtensionAnswer): void;
 }

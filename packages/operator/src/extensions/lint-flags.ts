@@ -36,10 +36,9 @@ export async function lintFlags(
   const abort = new AbortController();
   const answers = new Map<string, ExtensionAnswer>();
   const all = extensions.map(async (extension) => {
-    const { name } = extension.metadata;
     const answer = await answerOf(extension, flag, peers, abort.signal);
-    peers.heard?.(name, answer);
-    answers.set(name, answer);
+    peers.heard?.(extension, answer);
+    answers.set(extension.metadata.name, answer);
   });
   const leftMs = untilMs - clock.monotonicMs();
   try {

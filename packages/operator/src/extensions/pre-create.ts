@@ -55,7 +55,7 @@ export async function preCreate(
     const { name } = extension.metadata;
     if (!isAskedFor(extension, { ...asked, hook: "pre-create" })) continue;
     const answer = await answerOf(extension, { ...asked, object }, peers, signal);
-    peers.heard?.(name, answer);
+    peers.heard?.(extension, answer);
     switch (answer.kind) {
       case "replaced":
         ({ object } = answer);

@@ -72,11 +72,8 @@ export function extensionsOf(wiring: OperatorWiring, events: EventRecorder): Ext
   // Comments on FeatureFlags do not wait behind entries of hundreds of namespaces.
   const [making, commenting] = [callerOf(), callerOf()];
   extensions.listenToExtensions(() => {
-    const names = new Set(extensions.asked.order.map(({ metadata }) => metadata.name));
-    for (const name of health.failing) if (!names.has(name)) metrics.extensionFailing(name, 0);
-    health.keep(names);
-    making.keep(names);
-    commenting.keep(names);
+    const { order } = extensions.asked;
+    for (const each of [health, making, commenting]) each.keep(order);
   });
   const peersOf = (caller: typeof making) => ({
     ask: caller.ask.bind(caller),

@@ -4,8 +4,9 @@ import { Signal, type Runnable } from "@bunting/runtime";
 import { namespaceType } from "../../api/core-types.js";
 import { extensionType, type Extension } from "../../api/extension.js";
 import { extensionOrder, type OrderedExtension } from "../../extensions/extension-order.js";
+import { extensionVersion } from "../../extensions/extension-version.js";
 import { isAskedFor } from "../../extensions/is-asked-for.js";
-import { isSameExtension, storedExtension, type StoredExtension } from "./stored-extension.js";
+import { storedExtension, type StoredExtension } from "./stored-extension.js";
 import { namespaceOf, storedLabels } from "./stored-labels.js";
 
 /** The Extensions in the order in which they are asked. */
@@ -104,7 +105,8 @@ export class ClusterExtensions implements Runnable {
   }
 
   #extensionChanged(name: string, now: Extension | undefined, before: Extension | undefined): void {
-    const isSame = now !== undefined && before !== undefined && isSameExtension(now, before);
+    const isSame =
+      now !== undefined && before !== undefined && extensionVersion(now) === extensionVersion(before);
     if (!isSame) {
       this.#order = undefined;
       for (const { metadata } of this.#namespaces.informer.store.list()) this.#changed.emit(metadata.name);

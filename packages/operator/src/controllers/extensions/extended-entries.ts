@@ -5,6 +5,7 @@ import type { Extension } from "../../api/extension.js";
 import type { InjectionEntry } from "../../api/injection.js";
 import { extendedEntry, sidecarObject } from "../../extensions/extended-entry.js";
 import type { ExtensionPeers } from "../../extensions/extension-peers.js";
+import { extensionVersion } from "../../extensions/extension-version.js";
 import { preCreate, type PreCreateObject, type PreCreateOutcome } from "../../extensions/pre-create.js";
 import { Controller } from "../controller.js";
 import type { ControllerMetrics } from "../controller-metrics.js";
@@ -170,9 +171,10 @@ export class ExtendedEntries implements Runnable {
       outcomes.set(each.key, made.outcome);
     }
     // The circumstances may have changed meanwhile: then it is asked for anew.
-    if (this.#rounds.get(namespace) === round)
+    if (this.#rounds.get(namespace) === round) {
       this.#rounds.set(namespace, { kind: "answered", circumstances, question, outcomes });
-    this.#options.onAsked(namespace, hasFailed);
+      this.#options.onAsked(namespace, hasFailed);
+    }
     this.#answered.emit(namespace);
   }
 
@@ -214,8 +216,7 @@ function circumstancesOf(
   extensions: readonly Extension[],
   namespace: ExtensionNamespace,
 ): string {
-  const versions = extensions.map(({ metadata: { uid, generation } }) => [uid, generation]);
-  return digestOf([operation, namespace, versions]);
+  return digestOf([operation, namespace, extensions.map(extensionVersion)]);
 }
 
 function questionOf({ entries }: AskedEntries, circumstances: string): string {

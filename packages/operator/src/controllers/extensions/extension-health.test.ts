@@ -1,59 +1,76 @@
 import { expect } from "chai";
+import type { Extension } from "../../api/extension.js";
+import { storedExtension } from "../../extensions/extension.fixture.js";
 import { ExtensionHealth } from "./extension-health.js";
 
 describe("ExtensionHealth", () => {
   let health: ExtensionHealth;
   let changed: string[];
+  const [a, b] = [storedExtension("a"), storedExtension("b")] as const;
   beforeEach(() => {
     health = new ExtensionHealth();
+    health.keep([a, b]);
     changed = [];
     health.listen((name) => changed.push(`${name} ${health.of(name).kind}`));
   });
 
   it("tells of each change once", () => {
     expect(health.of("a")).to.deep.equal({ kind: "unasked" });
-    health.called("a", "unchanged");
-    health.heard("a", { kind: "unchanged" });
-    health.heard("a", { kind: "refused", reason: "no" });
-    health.heard("a", { kind: "failed", reason: "late" });
-    health.heard("a", { kind: "failed", reason: "late" });
-    expect(health.failing).to.deep.equal(["a"]);
-    health.called("a", "unchanged");
-    health.heard("a", { kind: "unchanged" });
+    health.called(a, "unchanged");
+    health.heard(a, { kind: "unchanged" });
+    health.heard(a, { kind: "refused", reason: "no" });
+    health.heard(a, { kind: "failed", reason: "late" });
+    health.heard(a, { kind: "failed", reason: "late" });
+    expect(health.of("a").kind).to.equal("failing");
+    health.called(a, "unchanged");
+    health.heard(a, { kind: "unchanged" });
     expect(health.of("a")).to.deep.equal({ kind: "healthy", lastError: "late" });
     expect(changed).to.deep.equal(["a healthy", "a failing", "a healthy"]);
   });
 
   it("believes no answer of before while calls fail", () => {
-    health.called("a", "failed");
-    health.heard("a", { kind: "failed", reason: "late" });
-    health.heard("a", { kind: "unchanged" });
+    health.called(a, "failed");
+    health.heard(a, { kind: "failed", reason: "late" });
+    health.heard(a, { kind: "unchanged" });
     expect(health.of("a").kind).to.equal("failing");
-    health.called("a", "unchanged");
-    health.heard("a", { kind: "unchanged" });
+    health.called(a, "unchanged");
+    health.heard(a, { kind: "unchanged" });
     expect(health.of("a").kind).to.equal("healthy");
   });
 
   it("calls one failing that answers, but not what it may", () => {
-    health.called("a", "replaced");
-    health.heard("a", { kind: "failed", reason: "it changes /spec" });
+    health.called(a, "replaced");
+    health.heard(a, { kind: "failed", reason: "it changes /spec" });
     expect(health.of("a")).to.deep.equal({ kind: "failing", lastError: "it changes /spec" });
   });
 
   it("takes what it answered before about other objects for no recovery from an answer that it may not give", () => {
     for (let round = 0; round < 3; round++) {
-      health.heard("a", { kind: "unchanged" });
-      health.heard("a", { kind: "failed", reason: "it changes /spec" });
+      health.heard(a, { kind: "unchanged" });
+      health.heard(a, { kind: "failed", reason: "it changes /spec" });
     }
     expect(changed).to.deep.equal(["a failing"]);
-    health.called("a", "unchanged");
-    health.heard("a", { kind: "unchanged" });
+    health.called(a, "unchanged");
+    health.heard(a, { kind: "unchanged" });
     expect(changed).to.deep.equal(["a failing", "a healthy"]);
   });
 
   it("forgets those that are gone", () => {
-    for (const name of ["a", "b"]) health.heard(name, { kind: "failed", reason: "late" });
-    health.keep(new Set(["b"]));
+    for (const each of [a, b]) health.heard(each, { kind: "failed", reason: "late" });
+    health.keep([b]);
     expect([health.of("a").kind, health.of("b").kind]).to.deep.equal(["unasked", "failing"]);
+    expect(changed.at(-1)).to.equal("a unasked");
+  });
+
+  it("believes of one that was edited no answer to a call of before, and knows nothing of it at first", () => {
+    health.heard(a, { kind: "failed", reason: "late" });
+    const edited: Extension = { ...a, metadata: { ...a.metadata, generation: 2 } };
+    health.keep([edited, b]);
+    expect(health.of("a")).to.deep.equal({ kind: "unasked" });
+    health.called(edited, "unchanged");
+    health.heard(edited, { kind: "unchanged" });
+    health.called(a, "failed");
+    health.heard(a, { kind: "failed", reason: "late" });
+    expect(health.of("a")).to.deep.equal({ kind: "healthy" });
   });
 });

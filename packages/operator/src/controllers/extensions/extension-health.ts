@@ -1,5 +1,7 @@
 import type { ExtensionAnswer } from "@bunting/extension";
 import { Signal } from "@bunting/runtime";
+import type { Extension } from "../../api/extension.js";
+import { extensionVersion } from "../../extensions/extension-version.js";
 
 /** How an extension does, as far as this process has asked it. */
 export type HealthState =
@@ -12,39 +14,52 @@ export class ExtensionHealth {
   readonly #states = new Map<string, HealthState>();
   /** Extensions that have answered a call since they failed last: what they answered before that counts for objects, and says nothing of them. */
   readonly #answered = new Set<string>();
+  /** The newest version of each: what became of calls of others says nothing of it. */
+  readonly #versions = new Map<string, string>();
   readonly #changed = new Signal<string>();
 
   of(extension: string): HealthState {
     return this.#states.get(extension) ?? unasked;
   }
 
-  get failing(): readonly string[] {
-    return [...this.#states].flatMap(([name, { kind }]) => (kind === "failing" ? [name] : []));
-  }
-
   /** A call has ended. */
-  called(extension: string, kind: ExtensionAnswer["kind"]): void {
-    if (kind === "failed") this.#answered.delete(extension);
-    else this.#answered.add(extension);
+  called(extension: Extension, kind: ExtensionAnswer["kind"]): void {
+    if (!this.#isNewest(extension)) return;
+    const { name } = extension.metadata;
+    if (kind === "failed") this.#answered.delete(name);
+    else this.#answered.add(name);
   }
 
   /** What became of an answer, which may be one of earlier, once it was looked at. */
-  heard(extension: string, answer: ExtensionAnswer): void {
-    const before = this.of(extension);
+  heard(extension: Extension, answer: ExtensionAnswer): void {
+    if (!this.#isNewest(extension)) return;
+    const { name } = extension.metadata;
+    const before = this.of(name);
     if (answer.kind === "failed") {
       // A kept answer about another object would have it recover, and all that wait for that look again, without end.
-      this.#answered.delete(extension);
-      this.#enter(extension, { kind: "failing", lastError: answer.reason });
+      this.#answered.delete(name);
+      this.#enter(name, { kind: "failing", lastError: answer.reason });
       return;
     }
-    if (!this.#answered.has(extension) || before.kind === "healthy") return;
-    this.#enter(extension, { ...before, kind: "healthy" });
+    if (!this.#answered.has(name) || before.kind === "healthy") return;
+    this.#enter(name, { ...before, kind: "healthy" });
   }
 
-  /** Forgets all Extensions but these. */
-  keep(names: ReadonlySet<string>): void {
-    for (const name of this.#states.keys()) if (!names.has(name)) this.#states.delete(name);
-    for (const name of this.#answered) if (!names.has(name)) this.#answered.delete(name);
+  /** Forgets all Extensions but these, and what is known of other versions of these. */
+  keep(extensions: readonly Extension[]): void {
+    const versions = new Map(extensions.map((each) => [each.metadata.name, extensionVersion(each)]));
+    for (const [name, version] of this.#versions) {
+      if (versions.get(name) === version) continue;
+      this.#versions.delete(name);
+      this.#answered.delete(name);
+      this.#enter(name, unasked);
+      this.#states.delete(name);
+    }
+    for (const [name, version] of versions) this.#versions.set(name, version);
+  }
+
+  #isNewest(extension: Extension): boolean {
+    return this.#versions.get(extension.metadata.name) === extensionVersion(extension);
   }
 
   /** Calls back with each Extension whose state has changed, until the returned function is called. */

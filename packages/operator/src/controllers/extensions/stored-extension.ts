@@ -44,8 +44,3 @@ function specOf({ service, ...spec }: NonNullable<Stored["spec"]>): ExtensionSpe
       : { service: { ...{ namespace: "", name: "", port: 8080, path: "/" }, ...service } }),
   };
 }
-
-/** True if both ask for the same, whatever their status says. */
-export function isSameExtension(one: Extension, other: Extension): boolean {
-  return one.metadata.uid === other.metadata.uid && one.metadata.generation === other.metadata.generation;
-}
