@@ -336,6 +336,8 @@ describe("extensions, on a real API server", function () {
       "it is asked",
       60 * seconds,
     );
+    await isSaid("mute", "Healthy", "Failing");
+    expect((await extension("mute")).status?.lastError).to.equal("it has not answered within a second");
   });
 });
 

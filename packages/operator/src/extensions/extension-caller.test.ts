@@ -6,6 +6,7 @@ import { HttpServer, type Answer } from "@bunting/test/support/http-server.js";
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import type { Extension, ExtensionSpec } from "../api/extension.js";
 import { keptMs } from "./answer-cache.js";
+import { OutOfTime } from "./extension-peers.js";
 import { ExtensionCaller, failedPauseMs, type ExtensionQuestion } from "./extension-caller.js";
 import { storedExtension } from "./extension.fixture.js";
 
@@ -216,6 +217,26 @@ describe("ExtensionCaller", () => {
     expect(await second).to.deep.equal({ kind: "unchanged" });
     expect(await third).to.deep.equal({ kind: "unchanged" });
     await eventually(() => server.open === 1, "the connection of the old version ends with its last answer");
+  });
+
+  it("takes one for away that its asker has given time enough, and says nothing of one that had little", async () => {
+    server.answer = () => undefined;
+    const asking = async (ms: number): Promise<unknown> => {
+      const abort = new AbortController();
+      const asked = caller.ask(extension(), question(), abort.signal);
+      const answer = asked.catch((error: unknown) => error);
+      await server.requests.nextEvent();
+      clock.advance(ms);
+      abort.abort(new OutOfTime("it has not answered within a second"));
+      return answer;
+    };
+    expect(await asking(499)).to.be.instanceOf(OutOfTime);
+    expect(calls).to.deep.equal([]);
+    const late = { kind: "failed", reason: "it has not answered within a second" };
+    expect(await asking(500)).to.deep.equal(late);
+    expect(calls).to.deep.equal(["qos failed"]);
+    expect(await ask()).to.deep.equal(late);
+    expect(calls).to.have.length(1);
   });
 
   it("ends when it is told to", async () => {

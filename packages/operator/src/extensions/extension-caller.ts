@@ -10,6 +10,7 @@ import { CodedError, Semaphore, type Clock } from "@bunting/runtime";
 import type { Extension } from "../api/extension.js";
 import { AnswerCache, keptMs, questionKey } from "./answer-cache.js";
 import { extensionAddress } from "./extension-address.js";
+import { OutOfTime } from "./extension-peers.js";
 import { timeoutMsOf } from "./extension-timeout.js";
 import { extensionVersion } from "./extension-version.js";
 
@@ -35,6 +36,9 @@ export const failedPauseMs = 10_000;
 
 /** Given by what stands in front of an extension that is not there, or by one that has too much to do. */
 const awayStatuses: ReadonlySet<number> = new Set([401, 429, 502, 503, 504]);
+
+/** Who was asked for that long and has no answer when its asker waits no longer has failed; who was given less has not. */
+const fairMs = 500;
 
 interface Called {
   readonly answer: ExtensionAnswer;
@@ -72,7 +76,7 @@ export class ExtensionCaller {
     for (const asked of this.#asked.values()) this.#endUnless(asked);
   }
 
-  /** @throws the reason of the signal alone */
+  /** @throws the reason of the signal alone, unless that is `OutOfTime` and the extension had time enough: then it has failed */
   async ask(
     extension: Extension,
     question: ExtensionQuestion,
@@ -154,7 +158,8 @@ export class ExtensionCaller {
       return failed(
         `the object has more than ${maxExtensionBytes / 1_000_000} MB, and is sent to no extension`,
       );
-    const untilMs = this.#options.clock.monotonicMs() + timeoutMs;
+    const sinceMs = this.#options.clock.monotonicMs();
+    const untilMs = sinceMs + timeoutMs;
     for (let left = retries; ; left--) {
       const leftMs = untilMs - this.#options.clock.monotonicMs();
       try {
@@ -164,6 +169,8 @@ export class ExtensionCaller {
         const answered = await client.request(request, signal);
         return { answer: answerOf(question, answered), isAway: awayStatuses.has(answered.status) };
       } catch (error) {
+        if (signal.reason instanceof OutOfTime && this.#options.clock.monotonicMs() >= sinceMs + fairMs)
+          return { ...failed(signal.reason.message), isAway: true };
         signal.throwIfAborted();
         const isUnreachable = error instanceof CodedError && error.code === "unreachable";
         const isOver = this.#options.clock.monotonicMs() >= untilMs;

@@ -1,7 +1,9 @@
 import type { ExtensionAnswer } from "@bunting/extension";
+import { nextTurn } from "@bunting/runtime";
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { expect } from "chai";
 import type { ExtensionQuestion } from "./extension-caller.js";
+import type { OutOfTime } from "./extension-peers.js";
 import { storedExtension } from "./extension.fixture.js";
 import { lintFlags, type FlagComments, type WrittenFlag } from "./lint-flags.js";
 
@@ -76,6 +78,29 @@ describe("lintFlags", () => {
       "the extension broken has failed, and says nothing of it: it answered 503",
       "the extension mute has failed, and says nothing of it: it has not answered within a second",
     ]);
+  });
+
+  it("has it heard of one that had its time and has not answered", async () => {
+    const heard = new Set<string>();
+    const extension = storedExtension("mute", { hooks: ["lint"] });
+    const done = lintFlags(
+      [extension],
+      flag,
+      {
+        ask: (_extension, _question, signal) =>
+          new Promise((resolve) =>
+            signal.addEventListener("abort", () =>
+              resolve({ kind: "failed", reason: (signal.reason as OutOfTime).message }),
+            ),
+          ),
+        heard: ({ metadata }, answer) => heard.add(`${metadata.name} ${answer.kind}`),
+      },
+      { clock, untilMs: clock.monotonicMs() + 1_000 },
+    );
+    clock.advance(1_000);
+    expect((await done).remarks).to.have.length(1);
+    await nextTurn();
+    expect([...heard]).to.deep.equal(["mute failed"]);
   });
 
   it("gives an extension its configuration, and refuses one that is no JSON", async () => {

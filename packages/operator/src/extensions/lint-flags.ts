@@ -9,7 +9,7 @@ import type { Finding } from "@bunting/featureflags/checks";
 import { within, type Clock } from "@bunting/runtime";
 import type { Extension } from "../api/extension.js";
 import { configurationFor } from "./configuration-for.js";
-import type { ExtensionPeers } from "./extension-peers.js";
+import { OutOfTime, type ExtensionPeers } from "./extension-peers.js";
 
 /** A FeatureFlag that is written. */
 export interface WrittenFlag {
@@ -44,8 +44,8 @@ export async function lintFlags(
   try {
     await within(leftMs, Promise.allSettled(all), clock);
   } finally {
-    // What comes later is kept by nobody.
-    abort.abort();
+    // What comes later is kept by nobody, but who was asked all the time is heard of.
+    abort.abort(new OutOfTime(late.reason));
   }
   const findings: Finding[] = [];
   const remarks: string[] = [];
@@ -57,7 +57,10 @@ export async function lintFlags(
   return { findings, remarks };
 }
 
-const late: ExtensionAnswer = { kind: "failed", reason: "it has not answered within a second" };
+const late: ExtensionAnswer & { readonly kind: "failed" } = {
+  kind: "failed",
+  reason: "it has not answered within a second",
+};
 
 async function answerOf(
   extension: Extension,

@@ -1,3 +1,4 @@
+import type { ExtensionHook } from "@bunting/extension";
 import type { EventRecorder } from "@bunting/kube";
 import { parseAllowedHost, type AllowedHost } from "@bunting/outbound";
 import { runnableComponent, type Component } from "@bunting/runtime";
@@ -10,6 +11,7 @@ import type { ExtendedInjection } from "../controllers/extensions/extended-injec
 import type { ExtendedTarget } from "../controllers/extensions/extending-applier.js";
 import type { ExtensionRetries } from "../controllers/extensions/extension-retries.js";
 import type { InjectionExtensions } from "../controllers/injection/injection-controller.js";
+import type { ExtensionPeers } from "../extensions/extension-peers.js";
 import { OperatorError } from "../operator-error.js";
 import type { OperatorWiring } from "./operator-parts.js";
 
@@ -61,25 +63,25 @@ export function extensionsOf(wiring: OperatorWiring, events: EventRecorder): Ext
   const token = parts.extensionToken(options.extensionTokenFile);
   const extensions = new parts.ClusterExtensions(watches);
   const health = new parts.ExtensionHealth();
-  const callerOf = (): InstanceType<typeof parts.ExtensionCaller> =>
+  const callerOf = (hook: ExtensionHook): InstanceType<typeof parts.ExtensionCaller> =>
     new parts.ExtensionCaller({
       ...{ hosts, token, clock },
       onCalled: (extension, kind) => {
         metrics.extensionCalled(kind);
-        health.called(extension, kind);
+        health.called(extension, hook, kind);
       },
     });
   // Comments on FeatureFlags do not wait behind entries of hundreds of namespaces.
-  const [making, commenting] = [callerOf(), callerOf()];
+  const [making, commenting] = [callerOf("pre-create"), callerOf("lint")];
   extensions.listenToExtensions(() => {
     const { order } = extensions.asked;
     for (const each of [health, making, commenting]) each.keep(order);
   });
-  const peersOf = (caller: typeof making) => ({
+  const peersOf = (caller: typeof making, hook: ExtensionHook): ExtensionPeers => ({
     ask: caller.ask.bind(caller),
-    heard: health.heard.bind(health),
+    heard: (extension, answer) => health.heard(extension, hook, answer),
   });
-  const peers = peersOf(making);
+  const peers = peersOf(making, "pre-create");
   const retries = new parts.ExtensionRetries({
     lookAgain: (namespace) => {
       entries.forgetAnswers(namespace);
@@ -99,11 +101,12 @@ export function extensionsOf(wiring: OperatorWiring, events: EventRecorder): Ext
   const entries = new parts.ExtendedEntries({ extensions, peers, onAsked, context });
   const extended = new parts.ExtendedInjection({ client, extensions, entries, events });
   const stored = new parts.StoredInjections(watches);
-  const status = new parts.ExtensionStatusController({ client, extensions, health, context });
+  const places = new parts.ExtensionPlaceController({ client, extensions, context });
+  const told = new parts.ExtensionHealthController({ client, extensions, health, context });
   return {
     injections: injectionsOf({ extensions, entries, extended, retries }),
     lookup: (plain) => parts.extendedLookup({ extensions, injections: stored, plain }),
-    comments: parts.flagComments({ extensions, peers: peersOf(commenting), clock }),
+    comments: parts.flagComments({ extensions, peers: peersOf(commenting, "lint"), clock }),
     applier: (applier, target) =>
       new parts.ExtendingApplier({ applier, client, extensions, peers, onAsked }, target),
     listen: (listener) => extensions.listen(listener),
@@ -114,11 +117,15 @@ export function extensionsOf(wiring: OperatorWiring, events: EventRecorder): Ext
         "are known before the first Pod is admitted, and the first entry compiled",
       ),
       runnableComponent(stored, "have what extensions made, which webhooks give to Pods"),
+      runnableComponent(
+        told,
+        "says in their status how they do: FeatureFlags are written by way of each replica",
+      ),
     ],
     leading: () => [
       runnableComponent(entries, "asks extensions for those who compile"),
       runnableComponent(retries, "has them asked again that failed"),
-      runnableComponent(status, "says in their status how they do"),
+      runnableComponent(places, "says in their status where they are in the order"),
     ],
   };
 }

@@ -31,7 +31,8 @@ import { ExtendingApplier } from "../controllers/extensions/extending-applier.js
 import { ExtensionHealth } from "../controllers/extensions/extension-health.js";
 import { ExtensionRetries } from "../controllers/extensions/extension-retries.js";
 import { extensionToken } from "../controllers/extensions/extension-token.js";
-import { ExtensionStatusController } from "../controllers/extensions/extension-status-controller.js";
+import { ExtensionHealthController } from "../controllers/extensions/extension-health-controller.js";
+import { ExtensionPlaceController } from "../controllers/extensions/extension-place-controller.js";
 import { flagComments } from "../controllers/extensions/flag-comments.js";
 import { StoredInjections } from "../controllers/extensions/stored-injections.js";
 import { ExtensionCaller } from "../extensions/extension-caller.js";
@@ -93,7 +94,8 @@ export const operatorParts = {
   ExtendedEntries,
   ExtendedInjection,
   StoredInjections,
-  ExtensionStatusController,
+  ExtensionHealthController,
+  ExtensionPlaceController,
   ExtendingApplier,
   extendedLookup,
   flagComments,

@@ -16,61 +16,74 @@ describe("ExtensionHealth", () => {
 
   it("tells of each change once", () => {
     expect(health.of("a")).to.deep.equal({ kind: "unasked" });
-    health.called(a, "unchanged");
-    health.heard(a, { kind: "unchanged" });
-    health.heard(a, { kind: "refused", reason: "no" });
-    health.heard(a, { kind: "failed", reason: "late" });
-    health.heard(a, { kind: "failed", reason: "late" });
+    health.called(a, "pre-create", "unchanged");
+    health.heard(a, "pre-create", { kind: "unchanged" });
+    health.heard(a, "pre-create", { kind: "refused", reason: "no" });
+    health.heard(a, "pre-create", { kind: "failed", reason: "late" });
+    health.heard(a, "pre-create", { kind: "failed", reason: "late" });
     expect(health.of("a").kind).to.equal("failing");
-    health.called(a, "unchanged");
-    health.heard(a, { kind: "unchanged" });
+    health.called(a, "pre-create", "unchanged");
+    health.heard(a, "pre-create", { kind: "unchanged" });
     expect(health.of("a")).to.deep.equal({ kind: "healthy", lastError: "late" });
     expect(changed).to.deep.equal(["a healthy", "a failing", "a healthy"]);
   });
 
   it("believes no answer of before while calls fail", () => {
-    health.called(a, "failed");
-    health.heard(a, { kind: "failed", reason: "late" });
-    health.heard(a, { kind: "unchanged" });
+    health.called(a, "pre-create", "failed");
+    health.heard(a, "pre-create", { kind: "failed", reason: "late" });
+    health.heard(a, "pre-create", { kind: "unchanged" });
     expect(health.of("a").kind).to.equal("failing");
-    health.called(a, "unchanged");
-    health.heard(a, { kind: "unchanged" });
+    health.called(a, "pre-create", "unchanged");
+    health.heard(a, "pre-create", { kind: "unchanged" });
     expect(health.of("a").kind).to.equal("healthy");
   });
 
   it("calls one failing that answers, but not what it may", () => {
-    health.called(a, "replaced");
-    health.heard(a, { kind: "failed", reason: "it changes /spec" });
-    expect(health.of("a")).to.deep.equal({ kind: "failing", lastError: "it changes /spec" });
+    health.called(a, "pre-create", "replaced");
+    health.heard(a, "pre-create", { kind: "failed", reason: "it changes /spec" });
+    expect(health.of("a")).to.deep.equal({
+      ...{ kind: "failing", hook: "pre-create" },
+      lastError: "it changes /spec",
+    });
   });
 
   it("takes what it answered before about other objects for no recovery from an answer that it may not give", () => {
     for (let round = 0; round < 3; round++) {
-      health.heard(a, { kind: "unchanged" });
-      health.heard(a, { kind: "failed", reason: "it changes /spec" });
+      health.heard(a, "pre-create", { kind: "unchanged" });
+      health.heard(a, "pre-create", { kind: "failed", reason: "it changes /spec" });
     }
     expect(changed).to.deep.equal(["a failing"]);
-    health.called(a, "unchanged");
-    health.heard(a, { kind: "unchanged" });
+    health.called(a, "pre-create", "unchanged");
+    health.heard(a, "pre-create", { kind: "unchanged" });
     expect(changed).to.deep.equal(["a failing", "a healthy"]);
   });
 
+  it("takes no comment on flags for a recovery of what fails at objects", () => {
+    health.heard(a, "pre-create", { kind: "failed", reason: "late" });
+    health.called(a, "lint", "commented");
+    health.heard(a, "lint", { kind: "commented", findings: [] });
+    expect(health.of("a").kind).to.equal("failing");
+    health.called(a, "pre-create", "unchanged");
+    health.heard(a, "pre-create", { kind: "unchanged" });
+    expect(health.of("a").kind).to.equal("healthy");
+  });
+
   it("forgets those that are gone", () => {
-    for (const each of [a, b]) health.heard(each, { kind: "failed", reason: "late" });
+    for (const each of [a, b]) health.heard(each, "pre-create", { kind: "failed", reason: "late" });
     health.keep([b]);
     expect([health.of("a").kind, health.of("b").kind]).to.deep.equal(["unasked", "failing"]);
     expect(changed.at(-1)).to.equal("a unasked");
   });
 
   it("believes of one that was edited no answer to a call of before, and knows nothing of it at first", () => {
-    health.heard(a, { kind: "failed", reason: "late" });
+    health.heard(a, "pre-create", { kind: "failed", reason: "late" });
     const edited: Extension = { ...a, metadata: { ...a.metadata, generation: 2 } };
     health.keep([edited, b]);
     expect(health.of("a")).to.deep.equal({ kind: "unasked" });
-    health.called(edited, "unchanged");
-    health.heard(edited, { kind: "unchanged" });
-    health.called(a, "failed");
-    health.heard(a, { kind: "failed", reason: "late" });
+    health.called(edited, "pre-create", "unchanged");
+    health.heard(edited, "pre-create", { kind: "unchanged" });
+    health.called(a, "pre-create", "failed");
+    health.heard(a, "pre-create", { kind: "failed", reason: "late" });
     expect(health.of("a")).to.deep.equal({ kind: "healthy" });
   });
 });

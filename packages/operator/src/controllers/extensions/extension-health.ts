@@ -1,4 +1,4 @@
-import type { ExtensionAnswer } from "@bunting/extension";
+import type { ExtensionAnswer, ExtensionHook } from "@bunting/extension";
 import { Signal } from "@bunting/runtime";
 import type { Extension } from "../../api/extension.js";
 import { extensionVersion } from "../../extensions/extension-version.js";
@@ -7,12 +7,17 @@ import { extensionVersion } from "../../extensions/extension-version.js";
 export type HealthState =
   | { readonly kind: "unasked" }
   | { readonly kind: "healthy"; readonly lastError?: string }
-  | { readonly kind: "failing"; readonly lastError: string };
+  | {
+      readonly kind: "failing";
+      /** What it was asked for when it failed last. */
+      readonly hook: ExtensionHook;
+      readonly lastError: string;
+    };
 
 /** Whether extensions answer, and answer what they may. */
 export class ExtensionHealth {
   readonly #states = new Map<string, HealthState>();
-  /** Extensions that have answered a call since they failed last: what they answered before that counts for objects, and says nothing of them. */
+  /** By name and hook, Extensions that have answered a call since they failed last: what they answered before that counts for objects, and says nothing of them. */
   readonly #answered = new Set<string>();
   /** The newest version of each: what became of calls of others says nothing of it. */
   readonly #versions = new Map<string, string>();
@@ -23,26 +28,31 @@ export class ExtensionHealth {
   }
 
   /** A call has ended. */
-  called(extension: Extension, kind: ExtensionAnswer["kind"]): void {
+  called(extension: Extension, hook: ExtensionHook, kind: ExtensionAnswer["kind"]): void {
     if (!this.#isNewest(extension)) return;
-    const { name } = extension.metadata;
-    if (kind === "failed") this.#answered.delete(name);
-    else this.#answered.add(name);
+    const asked = askedFor(extension.metadata.name, hook);
+    if (kind === "failed") this.#answered.delete(asked);
+    else this.#answered.add(asked);
   }
 
   /** What became of an answer, which may be one of earlier, once it was looked at. */
-  heard(extension: Extension, answer: ExtensionAnswer): void {
+  heard(extension: Extension, hook: ExtensionHook, answer: ExtensionAnswer): void {
     if (!this.#isNewest(extension)) return;
     const { name } = extension.metadata;
     const before = this.of(name);
     if (answer.kind === "failed") {
       // A kept answer about another object would have it recover, and all that wait for that look again, without end.
-      this.#answered.delete(name);
-      this.#enter(name, { kind: "failing", lastError: answer.reason });
+      this.#answered.delete(askedFor(name, hook));
+      this.#enter(name, { kind: "failing", hook, lastError: answer.reason });
       return;
     }
-    if (!this.#answered.has(name) || before.kind === "healthy") return;
-    this.#enter(name, { ...before, kind: "healthy" });
+    if (!this.#answered.has(askedFor(name, hook)) || before.kind === "healthy") return;
+    // Comments on flags say nothing of what it makes of objects.
+    if (before.kind === "failing" && before.hook !== hook) return;
+    this.#enter(name, {
+      kind: "healthy",
+      ...(before.kind === "failing" ? { lastError: before.lastError } : {}),
+    });
   }
 
   /** Forgets all Extensions but these, and what is known of other versions of these. */
@@ -51,7 +61,7 @@ export class ExtensionHealth {
     for (const [name, version] of this.#versions) {
       if (versions.get(name) === version) continue;
       this.#versions.delete(name);
-      this.#answered.delete(name);
+      for (const hook of hooks) this.#answered.delete(askedFor(name, hook));
       this.#enter(name, unasked);
       this.#states.delete(name);
     }
@@ -75,3 +85,8 @@ export class ExtensionHealth {
 }
 
 const unasked: HealthState = { kind: "unasked" };
+const hooks: readonly ExtensionHook[] = ["pre-create", "lint"];
+
+function askedFor(name: string, hook: ExtensionHook): string {
+  return `${name} ${hook}`;
+}

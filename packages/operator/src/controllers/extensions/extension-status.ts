@@ -5,31 +5,44 @@ import type { HealthState } from "./extension-health.js";
 
 type Verdict = Pick<Condition, "status" | "reason" | "message">;
 
-/** The status of an Extension. What this process does not know, such as how it did before, stays as it is. */
-export function extensionStatus(
-  { metadata, status = {} }: Extension,
+/** Of the status of an Extension, where it is in the order. */
+export function placeStatus(
+  { metadata, status }: Extension,
   { order, cycles }: AskedOrder,
-  health: HealthState,
   nowMs: number,
 ): ExtensionStatus {
   const { name, generation } = metadata;
-  const observed = generation === undefined ? {} : { observedGeneration: generation };
+  const observed = observedOf(generation);
   const circle = cycles.get(name);
-  const place = order.findIndex((each) => each.metadata.name === name) + 1;
-  const lastError = health.kind === "unasked" ? undefined : health.lastError;
-  const known = lastError ?? status.lastError;
-  const before = status.conditions?.filter(({ type }) => type === "Ordered" || type === "Healthy") ?? [];
-  const conditions = setCondition(before, { type: "Ordered", ...orderVerdict(circle), ...observed }, nowMs);
-  const isKept = health.kind === "unasked" && before.some(({ type }) => type === "Healthy");
+  const before = status?.conditions?.filter(({ type }) => type === "Ordered") ?? [];
   return {
     ...observed,
-    order: place,
+    order: order.findIndex((each) => each.metadata.name === name) + 1,
     ...(circle === undefined ? {} : { cycle: circle.join(" → ") }),
-    ...(known === undefined ? {} : { lastError: known }),
-    conditions: isKept
-      ? conditions
-      : setCondition(conditions, { type: "Healthy", ...healthVerdict(health), ...observed }, nowMs),
+    conditions: setCondition(before, { type: "Ordered", ...orderVerdict(circle), ...observed }, nowMs),
   };
+}
+
+/** Of the status of an Extension, how it does; undefined if it is to stay as it is. */
+export function healthStatus(
+  { metadata: { generation }, status = {} }: Extension,
+  health: HealthState,
+  nowMs: number,
+): ExtensionStatus | undefined {
+  const before = status.conditions?.filter(({ type }) => type === "Healthy") ?? [];
+  const [known] = before;
+  // What others have found of the same version is worth more than nothing.
+  const isOfThis = known?.status !== "False" && known?.observedGeneration === generation;
+  if (health.kind === "unasked" && (known === undefined || isOfThis)) return undefined;
+  const lastError = (health.kind === "unasked" ? undefined : health.lastError) ?? status.lastError;
+  const healthy = { type: "Healthy", ...healthVerdict(health), ...observedOf(generation) };
+  const conditions = setCondition(before, healthy, nowMs);
+  if (conditions === before && lastError === status.lastError) return undefined;
+  return { ...(lastError === undefined ? {} : { lastError }), conditions };
+}
+
+function observedOf(generation: number | undefined): { readonly observedGeneration?: number } {
+  return generation === undefined ? {} : { observedGeneration: generation };
 }
 
 function orderVerdict(circle: readonly string[] | undefined): Verdict {
@@ -41,8 +54,10 @@ function orderVerdict(circle: readonly string[] | undefined): Verdict {
 
 function healthVerdict(health: HealthState): Verdict {
   switch (health.kind) {
-    case "unasked":
-      return { status: "Unknown", reason: "NotAsked", message: "Nobody has asked it yet." };
+    case "unasked": {
+      const message = "Nobody has asked it since it was edited, or since what it failed at is gone.";
+      return { status: "Unknown", reason: "NotAsked", message };
+    }
     case "healthy":
       return { status: "True", reason: "Answered", message: "It answers, and what it may." };
     case "failing": {
