@@ -200,6 +200,18 @@ describe("extensions, on a real API server", function () {
     expect((await extension("late")).status?.order).to.equal(2);
   });
 
+  it("calls one failing no more when the one source is gone at which it failed", async () => {
+    await register("picky", {}, (question, response) =>
+      question.object.metadata.name === "bad" ? void response.writeHead(500).end() : undefined,
+    );
+    await isSaid("picky", "Healthy", "Answered");
+    await home.put("FeatureFlagSource", "bad", { sources: [{ source: "flags", provider: "flagd-proxy" }] });
+    await isSaid("picky", "Healthy", "Failing");
+    await cluster().api.request("DELETE", home.path("FeatureFlagSource", "bad"));
+    await isSaid("picky", "Healthy", "Answered");
+    expect((await extension("picky")).status?.lastError).to.equal("it answered 500");
+  });
+
   it("bounds whatever hostile ones answer, and names it in their status, while sidecars go on", async () => {
     const spec = (object: ExtensionObject): Record<string, unknown> & { readonly container: object } =>
       object["spec"] as never;

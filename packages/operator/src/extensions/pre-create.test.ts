@@ -57,7 +57,11 @@ describe("preCreate", () => {
       [any("first", lists), replacing({ tty: true })],
       [any("second", lists), replacing({ stdin: true })],
     ]);
-    expect(outcome).to.deep.equal({ kind: "made", object: sidecar({ tty: true, stdin: true }), remarks: [] });
+    expect(outcome).to.deep.equal({
+      kind: "made",
+      object: sidecar({ tty: true, stdin: true }),
+      failed: new Set(),
+    });
   });
 
   it("names the beginning of a field that has a long name", async () => {
@@ -82,12 +86,22 @@ describe("preCreate", () => {
       [any("strict"), () => ({ kind: "refused", reason: "no team is named" })],
       [any("after"), failing],
     ]);
-    expect(outcome).to.deep.equal({ kind: "refused", extension: "strict", reason: "no team is named" });
+    expect(outcome).to.deep.equal({
+      kind: "refused",
+      extension: "strict",
+      reason: "no team is named",
+      failed: new Set(),
+    });
     expect(asked).to.deep.equal(["strict"]);
   });
 
   it("withholds the object if one fails that has to be asked, and goes on without one that need not", async () => {
-    const down = { kind: "withheld", extension: "down", reason: "it answered 503" };
+    const down = {
+      kind: "withheld",
+      extension: "down",
+      reason: "it answered 503",
+      failed: new Set(["down"]),
+    };
     expect(await made([[any("down"), failing]])).to.deep.equal(down);
     const outcome = await made([
       [any("down", { failurePolicy: "Ignore" }), failing],
@@ -96,8 +110,13 @@ describe("preCreate", () => {
     expect(outcome).to.deep.equal({
       kind: "made",
       object: sidecar({ resources: {} }),
-      remarks: [{ extension: "down", message: "it answered 503" }],
+      failed: new Set(["down"]),
     });
+    const refused = await made([
+      [any("down", { failurePolicy: "Ignore" }), failing],
+      [any("strict"), () => ({ kind: "refused", reason: "no" })],
+    ]);
+    expect([...refused.failed]).to.deep.equal(["down"]);
   });
 
   it("takes an image, a volume of the node or another name from no extension that does not list it", async () => {
@@ -146,6 +165,7 @@ describe("preCreate", () => {
       kind: "refused",
       extension: "noting",
       reason: `the annotation ${annotation} is no JSON`,
+      failed: new Set(),
     });
   });
 });

@@ -25,22 +25,16 @@ export interface PreCreateObject {
 }
 
 /** What extensions made of an object. */
-export type PreCreateOutcome =
-  | {
-      readonly kind: "made";
-      readonly object: ExtensionObject;
-      /** What extensions did not do that were asked, and what nobody read. */
-      readonly remarks: readonly ExtensionRemark[];
-    }
+export type PreCreateOutcome = {
+  /** The names of those that have failed. */
+  readonly failed: ReadonlySet<string>;
+} & (
+  | { readonly kind: "made"; readonly object: ExtensionObject }
   /** An extension refuses it. */
   | { readonly kind: "refused"; readonly extension: string; readonly reason: string }
   /** An extension has failed without which nothing may be made: what was made before stays. */
-  | { readonly kind: "withheld"; readonly extension: string; readonly reason: string };
-
-export interface ExtensionRemark {
-  readonly extension: string;
-  readonly message: string;
-}
+  | { readonly kind: "withheld"; readonly extension: string; readonly reason: string }
+);
 
 /** Asks the extensions for the object one after the other, each about what those before it have made of it. */
 export async function preCreate(
@@ -50,7 +44,7 @@ export async function preCreate(
   signal: AbortSignal,
 ): Promise<PreCreateOutcome> {
   let { object } = asked;
-  const remarks: ExtensionRemark[] = [];
+  const failed = new Set<string>();
   for (const extension of extensions) {
     const { name } = extension.metadata;
     if (!isAskedFor(extension, { ...asked, hook: "pre-create" })) continue;
@@ -61,16 +55,16 @@ export async function preCreate(
         ({ object } = answer);
         break;
       case "refused":
-        return { kind: "refused", extension: name, reason: answer.reason };
+        return { kind: "refused", extension: name, reason: answer.reason, failed };
       case "failed":
+        failed.add(name);
         if (extension.spec.failurePolicy === "Fail")
-          return { kind: "withheld", extension: name, reason: answer.reason };
-        remarks.push({ extension: name, message: answer.reason });
+          return { kind: "withheld", extension: name, reason: answer.reason, failed };
         break;
       default:
     }
   }
-  return { kind: "made", object, remarks };
+  return { kind: "made", object, failed };
 }
 
 async function answerOf(
@@ -95,17 +89,17 @@ async function answerOf(
   const unlisted = unlistedFields(object, answer.object, extension.spec.mutates);
   if (unlisted.length === 0) {
     const problem = problemOf?.(answer.object);
-    return problem === undefined ? answer : failed(problem);
+    return problem === undefined ? answer : failure(problem);
   }
   const more = unlisted.length > maxNamed ? `, and ${unlisted.length - maxNamed} more` : "";
   const fields = unlisted.slice(0, maxNamed).join(", ");
-  return failed(`it changes what its Extension does not list in mutates: ${fields}${more}`);
+  return failure(`it changes what its Extension does not list in mutates: ${fields}${more}`);
 }
 
 const maxNamed = 5;
 /** In characters. Names of fields are the extension's, and the status of its Extension has no room for all of them. */
 const maxReason = 1_024;
 
-function failed(reason: string): ExtensionAnswer {
+function failure(reason: string): ExtensionAnswer {
   return { kind: "failed", reason: cut(reason, maxReason) };
 }

@@ -87,6 +87,7 @@ export function extensionsOf(wiring: OperatorWiring, events: EventRecorder): Ext
       entries.forgetAnswers(namespace);
       extensions.lookAt(namespace);
     },
+    onSettled: (extension) => health.settled(extension),
     context,
   });
   health.listen((name) => {
@@ -94,10 +95,9 @@ export function extensionsOf(wiring: OperatorWiring, events: EventRecorder): Ext
     metrics.extensionFailing(name, state.kind === "failing" ? 1 : 0);
     if (state.kind === "failing")
       logger.warn({ extension: name, error: state.lastError }, "an extension fails");
-    else retries.recovered();
+    else if (state.kind === "healthy") retries.recovered();
   });
-  const onAsked = (namespace: string, hasFailed: boolean, made = "Injection"): void =>
-    hasFailed ? retries.failed(namespace, made) : retries.succeeded(namespace, made);
+  const onAsked = retries.asked.bind(retries);
   const entries = new parts.ExtendedEntries({ extensions, peers, onAsked, context });
   const extended = new parts.ExtendedInjection({ client, extensions, entries, events });
   const stored = new parts.StoredInjections(watches);

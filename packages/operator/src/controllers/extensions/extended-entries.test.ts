@@ -21,7 +21,7 @@ describe("ExtendedEntries", () => {
   let labels: Readonly<Record<string, string>>;
   let answer: (question: ExtensionQuestion) => ExtensionAnswer | Promise<ExtensionAnswer>;
   let questions: ExtensionQuestion[];
-  let failures: boolean[];
+  let failures: (readonly string[])[];
   let clock: ManualClock;
   let entries: ExtendedEntries;
   let abort: AbortController;
@@ -46,7 +46,7 @@ describe("ExtendedEntries", () => {
           return await answer(question);
         },
       },
-      onAsked: (_namespace, hasFailed) => failures.push(hasFailed),
+      onAsked: (_namespace, failed) => failures.push([...failed]),
       context: { clock, logger: recordingLogger(), metrics: operatorMetrics() },
     });
     answered = () => new Promise((resolve) => entries.listen(resolve));
@@ -84,7 +84,7 @@ describe("ExtendedEntries", () => {
 
   it("asks beside its caller, and anew when the answer is forgotten", async () => {
     expect(annotationOf(await untilAnswered())).to.equal("1");
-    expect(failures).to.deep.equal([false]);
+    expect(failures).to.deep.equal([[]]);
     answer = annotated("2");
     expect(annotationOf(await untilAnswered())).to.equal("2");
   });
@@ -129,6 +129,7 @@ describe("ExtendedEntries", () => {
     extensions = [];
     expect(entries.look(asked)).to.deep.equal({ kind: "plain" });
     expect(questions).to.deep.equal([]);
+    expect(failures, "nothing waits for them").to.deep.equal([[], []]);
   });
 
   it("asks anew when what is asked has changed while it asked: the operation, the namespace or the extensions", async () => {
@@ -205,7 +206,7 @@ describe("ExtendedEntries", () => {
     });
     extensions = [storedExtension("qos", { failurePolicy: "Ignore" })];
     expect(annotationOf(await untilAnswered())).to.equal(portEntry.annotations["example.com/a"]);
-    expect(failures).to.deep.equal([true, true]);
+    expect(failures).to.deep.equal([["qos"], ["qos"]]);
   });
 
   it("takes what Pods could not have for a failure of who answered it", async () => {
@@ -226,6 +227,6 @@ describe("ExtendedEntries", () => {
     expect(annotationOf(found)).to.equal("1");
     expect(annotationOf(found, "sources/b")).to.deep.include({ kind: "withheld", extension: "qos" });
     expect(questions).to.have.length(1);
-    expect(failures).to.deep.equal([true]);
+    expect(failures).to.deep.equal([["qos"]]);
   });
 });

@@ -6,7 +6,7 @@ import type { InjectionEntry } from "../../api/injection.js";
 import { extendedEntry, sidecarObject } from "../../extensions/extended-entry.js";
 import type { ExtensionPeers } from "../../extensions/extension-peers.js";
 import { extensionVersion } from "../../extensions/extension-version.js";
-import { preCreate, type PreCreateObject, type PreCreateOutcome } from "../../extensions/pre-create.js";
+import { preCreate, type PreCreateObject } from "../../extensions/pre-create.js";
 import { Controller } from "../controller.js";
 import type { ControllerMetrics } from "../controller-metrics.js";
 import type { ClusterExtensions } from "./cluster-extensions.js";
@@ -32,7 +32,7 @@ export type ExtendedOutcome =
   | { readonly kind: "entry"; readonly entry: InjectionEntry; readonly remarks: readonly string[] }
   /** Nothing yet: it came while they were asked about others. */
   | { readonly kind: "asked" }
-  | (PreCreateOutcome & { readonly kind: "refused" | "withheld" });
+  | { readonly kind: "refused" | "withheld"; readonly extension: string; readonly reason: string };
 
 /** `asking`: `listen` tells when there is more to say. */
 export type ExtendedAnswer =
@@ -43,8 +43,8 @@ export type ExtendedAnswer =
 export interface ExtendedEntriesOptions {
   readonly extensions: Pick<ClusterExtensions, "askedFor" | "namespace">;
   readonly peers: ExtensionPeers;
-  /** Hears whether an extension has failed, after all entries of a namespace were asked about. */
-  readonly onAsked: (namespace: string, hasFailed: boolean) => void;
+  /** Hears which extensions have failed, by their names, after all entries of a namespace were asked about, or if there is nothing to ask. */
+  readonly onAsked: (namespace: string, failed: ReadonlySet<string>) => void;
   readonly context: Context<ControllerMetrics>;
 }
 
@@ -109,6 +109,7 @@ export class ExtendedEntries implements Runnable {
     const extensions = this.#extensionsOf(namespace);
     if (extensions.length === 0 || asked.entries.length === 0) {
       this.#rounds.delete(namespace);
+      this.#options.onAsked(namespace, new Set());
       return { kind: "plain" };
     }
     const told = this.#options.extensions.namespace(namespace);
@@ -161,19 +162,19 @@ export class ExtendedEntries implements Runnable {
     }
     const untilMs = clock.monotonicMs() + roundMs;
     const outcomes = new Map<string, ExtendedOutcome>();
-    let hasFailed = false;
+    const failed = new Set<string>();
     for (const each of asked.entries) {
       const made =
         clock.monotonicMs() < untilMs
           ? await this.#askAbout(each, { ...asked, namespace: told }, extensions, signal)
           : late(extensions, each.entry);
-      hasFailed ||= made.hasFailed;
+      for (const name of made.failed) failed.add(name);
       outcomes.set(each.key, made.outcome);
     }
     // The circumstances may have changed meanwhile: then it is asked for anew.
     if (this.#rounds.get(namespace) === round) {
       this.#rounds.set(namespace, { kind: "answered", circumstances, question, outcomes });
-      this.#options.onAsked(namespace, hasFailed);
+      this.#options.onAsked(namespace, failed);
     }
     this.#answered.emit(namespace);
   }
@@ -183,8 +184,8 @@ export class ExtendedEntries implements Runnable {
     { namespace, operation }: Pick<PreCreateObject, "namespace" | "operation">,
     extensions: readonly Extension[],
     signal: AbortSignal,
-  ): Promise<{ readonly outcome: ExtendedOutcome; readonly hasFailed: boolean }> {
-    const outcome = await preCreate(
+  ): Promise<AskedOutcome> {
+    const { failed, ...outcome } = await preCreate(
       extensions,
       {
         target: "Sidecar",
@@ -200,13 +201,19 @@ export class ExtendedEntries implements Runnable {
       this.#options.peers,
       signal,
     );
-    if (outcome.kind !== "made") return { outcome, hasFailed: outcome.kind === "withheld" };
+    if (outcome.kind !== "made") return { outcome, failed };
     const made = extendedEntry(entry, outcome.object);
     // Each answer was looked at when it came.
     if (made.kind === "unusable")
       throw new Error(`what extensions made of ${text} can't be used: ${made.reason}`);
-    return { outcome: made, hasFailed: outcome.remarks.length > 0 };
+    return { outcome: made, failed };
   }
+}
+
+interface AskedOutcome {
+  readonly outcome: ExtendedOutcome;
+  /** The names of extensions. */
+  readonly failed: ReadonlySet<string>;
 }
 
 const unanswered: ExtendedOutcome = { kind: "asked" };
@@ -231,15 +238,12 @@ function digestOf(value: object): string {
 }
 
 /** The outcome of an entry for which there was no time. */
-function late(
-  extensions: readonly Extension[],
-  entry: InjectionEntry,
-): { readonly outcome: ExtendedOutcome; readonly hasFailed: true } {
+function late(extensions: readonly Extension[], entry: InjectionEntry): AskedOutcome {
   const needed = extensions.find(({ spec }) => spec.failurePolicy === "Fail");
   const reason = `the extensions of the namespace took more than ${roundMs / 1_000} s`;
   const outcome: ExtendedOutcome =
     needed === undefined
       ? { kind: "entry", entry, remarks: [] }
       : { kind: "withheld", extension: needed.metadata.name, reason };
-  return { outcome, hasFailed: true };
+  return { outcome, failed: new Set(extensions.map(({ metadata }) => metadata.name)) };
 }

@@ -22,7 +22,7 @@ describe("ExtendingApplier", () => {
   let isThere: boolean;
   let questions: ExtensionQuestion[];
   let applied: DesiredObject[];
-  let failures: boolean[];
+  let failures: (readonly string[])[];
   let objects: Set<string>;
   beforeEach(() => {
     extensions = [storedExtension("notes", { objects: ["Flagd"] })];
@@ -60,8 +60,8 @@ describe("ExtendingApplier", () => {
             return Promise.resolve(answer);
           },
         },
-        onAsked: (_namespace, hasFailed, object) => {
-          failures.push(hasFailed);
+        onAsked: (_namespace, failed, object) => {
+          failures.push([...failed]);
           objects.add(object);
         },
       },
@@ -88,7 +88,7 @@ describe("ExtendingApplier", () => {
       ["CREATE", "Flagd", 1],
       ["UPDATE", "Flagd", 1],
     ]);
-    expect(failures).to.deep.equal([false, false]);
+    expect(failures).to.deep.equal([[], []]);
     expect([...objects]).to.deep.equal(["Service shop/flags"]);
   });
 
@@ -97,6 +97,7 @@ describe("ExtendingApplier", () => {
     await apply();
     expect(applied).to.deep.equal([desired]);
     expect(questions).to.deep.equal([]);
+    expect(failures, "nothing waits for them").to.deep.equal([[]]);
   });
 
   it("applies nothing that is refused, or of which one has failed that has to be asked", async () => {
@@ -111,6 +112,6 @@ describe("ExtendingApplier", () => {
     extensions = [storedExtension("notes", { objects: ["Flagd"], failurePolicy: "Ignore" })];
     await apply();
     expect(applied).to.have.length(1);
-    expect(failures).to.deep.equal([true, true]);
+    expect(failures).to.deep.equal([[], ["notes"], ["notes"]]);
   });
 });

@@ -14,8 +14,8 @@ export interface ExtendingApplierOptions {
   readonly client: Pick<RestClient, "get">;
   readonly extensions: Pick<ClusterExtensions, "askedFor" | "namespace">;
   readonly peers: ExtensionPeers;
-  /** Hears of each object whether an extension has failed. */
-  readonly onAsked: (namespace: string, hasFailed: boolean, object: string) => void;
+  /** Hears of each object which extensions have failed, by their names, or that none is asked. */
+  readonly onAsked: (namespace: string, failed: ReadonlySet<string>, object: string) => void;
 }
 
 /** What extensions are told of the objects, beside the objects. */
@@ -41,7 +41,11 @@ export class ExtendingApplier {
     const { name, namespace = "" } = desired.metadata;
     const { target, annotations } = this.#target;
     const asked = extensions.askedFor({ hook: "pre-create", target, namespace });
-    if (asked.length === 0) return applier.apply(desired, signal);
+    const object = objectName(desired);
+    if (asked.length === 0) {
+      onAsked(namespace, new Set(), object);
+      return applier.apply(desired, signal);
+    }
     const live = await unlessNotFound(client.get({ type: resourceTypeOf(desired), namespace, name }, signal));
     const outcome = await preCreate(
       asked,
@@ -55,13 +59,12 @@ export class ExtendingApplier {
       peers,
       signal,
     );
-    const object = `${desired.kind} ${namespace}/${name}`;
+    onAsked(namespace, outcome.failed, object);
     if (outcome.kind === "refused")
       throw new OperatorError(
         "EXTENSION_REFUSED",
         `the extension ${outcome.extension} refuses the ${object}: ${outcome.reason}`,
       );
-    onAsked(namespace, outcome.kind === "withheld" || outcome.remarks.length > 0, object);
     if (outcome.kind === "withheld")
       throw new OperatorError(
         "EXTENSION_FAILED",
@@ -71,8 +74,13 @@ export class ExtendingApplier {
   }
 
   remove(former: DesiredObject, signal: AbortSignal): Promise<boolean> {
+    this.#options.onAsked(former.metadata.namespace ?? "", new Set(), objectName(former));
     return this.#options.applier.remove(former, signal);
   }
+}
+
+function objectName({ kind, metadata: { namespace = "", name } }: DesiredObject): string {
+  return `${kind} ${namespace}/${name}`;
 }
 
 /** Through JSON, which leaves out what is undefined. */

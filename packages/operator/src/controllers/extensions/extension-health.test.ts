@@ -68,6 +68,18 @@ describe("ExtensionHealth", () => {
     expect(health.of("a").kind).to.equal("healthy");
   });
 
+  it("calls one failing no more when what it failed at is gone: it answers, or nobody knows", () => {
+    health.called(a, "pre-create", "replaced");
+    for (const each of [a, b])
+      health.heard(each, "pre-create", { kind: "failed", reason: "it changes /spec" });
+    for (const name of ["a", "b"]) health.settled(name);
+    expect(health.of("a")).to.deep.equal({ kind: "healthy", lastError: "it changes /spec" });
+    expect(health.of("b")).to.deep.equal({ kind: "unasked" });
+    health.heard(a, "lint", { kind: "failed", reason: "late" });
+    health.settled("a");
+    expect(health.of("a").kind).to.equal("failing");
+  });
+
   it("forgets those that are gone", () => {
     for (const each of [a, b]) health.heard(each, "pre-create", { kind: "failed", reason: "late" });
     health.keep([b]);

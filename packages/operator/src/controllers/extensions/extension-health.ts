@@ -19,6 +19,8 @@ export class ExtensionHealth {
   readonly #states = new Map<string, HealthState>();
   /** By name and hook, Extensions that have answered a call since they failed last: what they answered before that counts for objects, and says nothing of them. */
   readonly #answered = new Set<string>();
+  /** Extensions whose newest version has answered something. */
+  readonly #known = new Set<string>();
   /** The newest version of each: what became of calls of others says nothing of it. */
   readonly #versions = new Map<string, string>();
   readonly #changed = new Signal<string>();
@@ -32,7 +34,18 @@ export class ExtensionHealth {
     if (!this.#isNewest(extension)) return;
     const asked = askedFor(extension.metadata.name, hook);
     if (kind === "failed") this.#answered.delete(asked);
-    else this.#answered.add(asked);
+    else {
+      this.#answered.add(asked);
+      this.#known.add(extension.metadata.name);
+    }
+  }
+
+  /** All objects are gone, or made without it, at which an Extension has failed. */
+  settled(name: string): void {
+    const before = this.of(name);
+    if (before.kind !== "failing" || before.hook !== "pre-create") return;
+    const { lastError } = before;
+    this.#enter(name, this.#known.has(name) ? { kind: "healthy", lastError } : unasked);
   }
 
   /** What became of an answer, which may be one of earlier, once it was looked at. */
@@ -62,6 +75,7 @@ export class ExtensionHealth {
       if (versions.get(name) === version) continue;
       this.#versions.delete(name);
       for (const hook of hooks) this.#answered.delete(askedFor(name, hook));
+      this.#known.delete(name);
       this.#enter(name, unasked);
       this.#states.delete(name);
     }
