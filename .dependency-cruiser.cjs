@@ -307,7 +307,7 @@ module.exports = {
     {
       name: "agent-reaches-kube-on-first-use-only",
       comment:
-        "The sources of provider kubernetes and http are chunks, so that agents without them pay nothing.",
+        "The sources of provider kubernetes, http and remote are chunks, so that agents without them pay nothing.",
       severity: "error",
       from: { path: "^packages/agent/", pathNot: "^packages/agent/src/sync/kubernetes/" },
       to: { path: "^packages/kube/" },
@@ -317,10 +317,10 @@ module.exports = {
       severity: "error",
       from: {
         path: "^packages/agent/",
-        pathNot: `^packages/agent/src/sync/(kubernetes|http|manifest)/|${tests}`,
+        pathNot: `^packages/agent/src/sync/(kubernetes|http|manifest|remote)/|${tests}`,
       },
       to: {
-        path: "^packages/agent/src/sync/(kubernetes|http|manifest)/|^packages/sync-client/src/http\\.ts$",
+        path: "^packages/agent/src/sync/(kubernetes|http|manifest|remote)/|^packages/sync-client/src/http\\.ts$",
         dynamic: false,
         dependencyTypesNot: ["type-only"],
       },

@@ -63,7 +63,11 @@ write(
   "agent-metrics.md",
   "Metrics of bunting-agent",
   "The label `source` is the place of a source among those of `--uri` and then `--sources`, beginning with 0.",
-  await metricsOf((registry) => agentMetrics(registry).watches(), processOfAgent),
+  await metricsOf((registry) => {
+    const metrics = agentMetrics(registry);
+    metrics.watches();
+    metrics.remotes();
+  }, processOfAgent),
 );
 write(
   "operator-metrics.md",

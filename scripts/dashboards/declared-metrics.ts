@@ -15,7 +15,9 @@ export function declaredMetrics(): ReadonlyMap<string, DeclaredMetric> {
   const registry = createRegistry(true);
   proxyMetrics(registry);
   const agents = createRegistry(false);
-  agentMetrics(agents).watches();
+  const ofAgents = agentMetrics(agents);
+  ofAgents.watches();
+  ofAgents.remotes();
   const operators = createRegistry(false);
   operatorMetrics(operators);
   const registries = [registry, agents, operators];

@@ -218,7 +218,7 @@ describe("connections of the command bunting", () => {
         expect(await runBunting(["status", "--address", address])).to.deep.equal({
           code: 2,
           out: "",
-          err: `bunting: ${address} has no status of a proxy: ${reason}. Name the management port of a bunting-proxy, 8016 by default. That of an agent has metrics only, at /metrics\n`,
+          err: `bunting: ${address} has no status of a proxy: ${reason}. Name the management port of a bunting-proxy, 8016 by default. That of an agent tells of its sources, and no topics\n`,
         });
       }
     });

@@ -92,6 +92,10 @@ const rows: { readonly [Name in keyof AgentOptions]: Row | "read before" | "igno
     reaches: (made) => made.one("createSources").given[0].map(({ uri }) => uri),
     as: ["/other.json"],
   },
+  remoteHosts: {
+    value: ["flags.example.com"],
+    reaches: (made) => made.one("parseSources").given[0].remoteHosts,
+  },
   tokenFile: { value: "/token", with: proxy, reaches: (made) => credentials(made)?.tokenFile },
   caFile: { value: "/ca.crt", with: proxy, reaches: (made) => credentials(made)?.caFile },
   clientCertFile: {

@@ -100,7 +100,7 @@ export function createAgent(
   const limits = portLimits(wiring);
   const { callers, components: callerComponents } = parts.callerTokens(options, context);
   const tls = parts.serverTls(options, logger);
-  const management = agentManagementPort(wiring, { start, readiness, health, registry, limits });
+  const management = agentManagementPort(wiring, { start, readiness, health, registry, flags, limits });
   const ports = applicationPorts(wiring, { services, limits, callers, tls: tls.termination });
   const serving = servingComponents(wiring, { management, ports, services });
 

@@ -4,7 +4,7 @@ import type {
   TopicRow,
   TopicStateName,
 } from "../src/management/status/status-view.js";
-import type { RemoteView } from "../src/management/status/remote-view.js";
+import type { RemoteView } from "@bunting/remote";
 import { element, type Child } from "./dom.js";
 import { bytes, count, counted, span, versionText } from "./format.js";
 import { since } from "./since.js";

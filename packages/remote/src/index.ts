@@ -1,4 +1,4 @@
-export { merging, type MergedRemote, type Side, type Sides } from "./merge-remote.js";
+export { isLargeMerge, merging, type MergedRemote, type Side, type Sides } from "./merge-remote.js";
 export { failureOf } from "./remote-error.js";
 export type {
   RemoteFailure,
@@ -8,3 +8,12 @@ export type {
   RemoteSurroundings,
 } from "./remote-kind.js";
 export { remoteKinds } from "./remote-kinds.js";
+export {
+  RemoteFetch,
+  type RemoteFetchOptions,
+  type RemoteSecretValues,
+  type RemoteSink,
+  type SecretsRead,
+} from "./remote-fetch.js";
+export { remoteFlags, remoteView, type RemoteReport, type RemoteView } from "./remote-view.js";
+export type { RemoteEvent, RemoteState, RemoteStateName } from "./remote-state.js";

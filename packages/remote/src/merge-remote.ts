@@ -1,5 +1,6 @@
 import {
   compareUtf8,
+  flagsPerStep,
   type DocumentWork,
   type FlagDocument,
   type JsonObject,
@@ -9,7 +10,7 @@ import { quoted } from "@bunting/runtime";
 import type { RemoteStrategy } from "@bunting/featureflags/resources";
 import { isStep, renaming } from "./rename-evaluators.js";
 
-/** The FeatureFlag itself, or its remote. */
+/** The FeatureFlag itself, or what stands in its place, or its remote. */
 export type Side = "local" | "remote";
 
 export interface MergedRemote {
@@ -24,6 +25,14 @@ export interface Sides {
   readonly local: FlagDocument;
   readonly remote: FlagDocument;
   readonly strategy: RemoteStrategy;
+  /** What the local side is called in sentences; the FeatureFlag, if absent. */
+  readonly localName?: string;
+}
+
+/** True if a merge takes longer than a turn of the event loop should. */
+export function isLargeMerge({ local, remote }: Sides): boolean {
+  const parts = [local.flags, remote.flags, local.$evaluators ?? {}, remote.$evaluators ?? {}];
+  return parts.reduce((sum, part) => sum + Object.keys(part).length, 0) > flagsPerStep;
 }
 
 /**
@@ -62,7 +71,7 @@ export function* merging(sides: Sides): DocumentWork<MergedRemote> {
       : { $evaluators: sorted(Object.entries(evaluators)) }),
   };
   const remarks = Array.from(renamed.names, ([name, served]) => {
-    const whose = { local: "the FeatureFlag", remote: "the remote" };
+    const whose = { local: sides.localName ?? "the FeatureFlag", remote: "the remote" };
     return `the evaluator ${quoted(name)} of ${whose[other]} is served as ${quoted(served)}, because that of ${whose[preferred]} means something else`;
   });
   return { document, provenance, remarks };

@@ -76,7 +76,7 @@ export function requireRoom(text: Buffer, { room }: Pick<TextBounds, "room">): v
     throw new RemoteDocumentError(`the remote sent JSON of more than ${maxDocumentDepth} levels`);
   if (!room.has(documentHeapBytes(text)))
     throw new RemoteDocumentError(
-      `the remote sent ${text.length} bytes, which need more heap than is free: raise the memory limit of the proxy, or serve fewer flags`,
+      `the remote sent ${text.length} bytes, which need more heap than is free: raise the memory limit of what reads it, or serve fewer flags`,
     );
 }
 

@@ -1,3 +1,4 @@
+export { answerPage } from "./exchange/answer-page.js";
 export { CallerTokens } from "./exchange/caller-tokens.js";
 export { etagOf, isNoneMatchFor } from "./exchange/etag.js";
 export {
@@ -17,6 +18,7 @@ export type { WholeRequest } from "./http1/whole-request.js";
 export type { WholeAnswer, WholeRequestHandler } from "./http1/whole-request-server.js";
 export { authorizationOf } from "./port/authorization-of.js";
 export type { ListenEndpoint } from "./port/listen-endpoint.js";
+export { outsideReason } from "./port/outside-reason.js";
 export { PortListener } from "./port/port-listener.js";
 export type { DropReason, PortListenerOptions } from "./port/port-listener-options.js";
 export { requestPeer } from "./port/request-peer.js";

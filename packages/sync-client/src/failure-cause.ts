@@ -22,6 +22,8 @@ const causes: Readonly<Partial<Record<string, StaleCause>>> = {
   missing: "misconfigured",
   redirect: "misconfigured",
   unsupported: "misconfigured",
+  host_refused: "misconfigured",
+  address_refused: "misconfigured",
   // Documents, or messages with them.
   malformed: "invalid",
   too_large: "invalid",

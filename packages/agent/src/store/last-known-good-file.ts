@@ -6,6 +6,10 @@ export interface CopySource {
   readonly provider: string;
   readonly uri: string;
   readonly selector: string;
+  /** What else its flags depend on. */
+  readonly also?: readonly string[];
+  /** The place that the source has in messages, if that is not its place among those whose copies are kept together. */
+  readonly sourceIndex?: number;
 }
 
 export type SourceCopy = DocumentCopy<DocumentVersion>;
@@ -13,8 +17,13 @@ export type SourceCopy = DocumentCopy<DocumentVersion>;
 /** @param maxDocumentBytes a longer document is not read */
 export function lastKnownGoodFile(
   directory: string,
-  { provider, uri, selector }: CopySource,
+  { provider, uri, selector, also = [] }: CopySource,
   maxDocumentBytes: number,
 ): CopyFile<DocumentVersion> {
-  return new CopyFile({ directory, source: [provider, uri, selector], maxDocumentBytes, decodeVersion });
+  return new CopyFile({
+    directory,
+    source: [provider, uri, selector, ...also],
+    maxDocumentBytes,
+    decodeVersion,
+  });
 }

@@ -24,18 +24,21 @@ interface Slot {
  */
 export class LastKnownGood {
   readonly #options: LastKnownGoodOptions;
-  readonly #slots: readonly Slot[];
+  readonly #slots: ReadonlyMap<number, Slot>;
   /** The sources whose newest document is not on disk, because writing it failed. */
   readonly #failing = new Set<number>();
 
   constructor(options: LastKnownGoodOptions) {
     this.#options = options;
     const { directory, sources, maxDocumentBytes, context } = options;
-    this.#slots = (directory === "" ? [] : sources).map((source, sourceIndex) => {
+    const slots = (directory === "" ? [] : sources).map((source, place): [number, Slot] => {
+      const { sourceIndex = place } = source;
       const file = lastKnownGoodFile(directory, source, maxDocumentBytes);
       const onDone = (error?: unknown): void => this.#wrote(sourceIndex, error);
-      return { file, writer: new CopyWriter({ file, clock: context.clock, onDone, retries: true }) };
+      const writer = new CopyWriter({ file, clock: context.clock, onDone, retries: true });
+      return [sourceIndex, { file, writer }];
     });
+    this.#slots = new Map(slots);
   }
 
   /**
@@ -44,7 +47,7 @@ export class LastKnownGood {
    */
   async load(take: (sourceIndex: number, document: SourceCopy) => boolean): Promise<void> {
     const { logger } = this.#options.context;
-    for (const [sourceIndex, { file }] of this.#slots.entries()) {
+    for (const [sourceIndex, { file }] of this.#slots) {
       await file.sweep();
       const fields = { sourceIndex, file: file.path };
       try {
@@ -65,17 +68,17 @@ export class LastKnownGood {
 
   /** Schedules the newest document of a source to be written. */
   keep(sourceIndex: number, bytes: Buffer, version?: DocumentVersion): void {
-    this.#slots[sourceIndex]?.writer.write(() => ({ bytes, version }));
+    this.#slots.get(sourceIndex)?.writer.write(() => ({ bytes, version }));
   }
 
   /** Schedules the deletion of a source's file. */
   forget(sourceIndex: number): void {
-    this.#slots[sourceIndex]?.writer.write("none");
+    this.#slots.get(sourceIndex)?.writer.write("none");
   }
 
   /** Resolves when everything scheduled is on disk and no write will follow. */
   async flush(): Promise<void> {
-    for (const { writer } of this.#slots) await writer.flush();
+    for (const { writer } of this.#slots.values()) await writer.flush();
   }
 
   #wrote(sourceIndex: number, error: unknown): void {

@@ -37,6 +37,11 @@ export function createSources(
           cluster ??= createCluster(options, `bunting-agent/${version}`);
           await followFeatureFlag(parts, cluster, signal);
         });
+      case "remote":
+        return new OnDemandSource(config, options, async (parts, signal) => {
+          const { followRemote } = await import("./remote/follow-remote.js");
+          await followRemote(parts, signal);
+        });
       case "unsupported":
         return new OnDemandSource(config, options, async ({ state }, signal) => {
           state.unusable(config.problem);

@@ -10,22 +10,33 @@ import { YamlDocumentError } from "./yaml-document.js";
 /** The net under fs.watch: how often the file is looked at although no event came. */
 const lookEveryMs = 2_000;
 
+/** What is told of a file. */
+type FileState = Pick<SourceState, "status" | "failed" | "refused" | "delivered">;
+
 /** A flag document on disk. A file that is missing, empty or unreadable is a state: the last document stays. */
 export class FileSource implements SyncSource {
   readonly name: string;
   readonly #config: FileSourceConfig;
   readonly #options: SyncSourceOptions;
-  readonly #state: SourceState;
+  readonly #state: FileState;
   readonly #reader: FlagTextReader;
   #wasSeen = false;
 
-  /** `heapBytes`: what reading YAML may take of the heap; what is free, if absent. */
-  constructor(config: FileSourceConfig, options: SyncSourceOptions, heapBytes?: () => number) {
+  /**
+   * @param heapBytes what reading YAML may take of the heap; what is free, if absent
+   * @param state of a source of which the file is a part
+   */
+  constructor(
+    config: FileSourceConfig,
+    options: SyncSourceOptions,
+    heapBytes?: () => number,
+    state: FileState = new SourceState(config, options),
+  ) {
     this.name = `source-${config.sourceIndex}`;
     this.#config = config;
     this.#options = options;
     this.#reader = new FlagTextReader({ maxJsonBytes: options.maxDocumentBytes, heapBytes });
-    this.#state = new SourceState(config, options);
+    this.#state = state;
   }
 
   status(): SourceStatus {

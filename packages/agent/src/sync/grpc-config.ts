@@ -1,3 +1,4 @@
+import type { AllowedHost } from "@bunting/outbound/hosts";
 import { parseAnySelector, ProtocolError } from "@bunting/protocol";
 import { quoted } from "@bunting/runtime";
 import { AgentError } from "../agent-error.js";
@@ -9,6 +10,8 @@ export interface SourceContext {
   /** Name of the source, for messages. */
   readonly where: string;
   readonly credentials: SharedCredentials;
+  /** Those of `--remote-hosts`. */
+  readonly remoteHosts: readonly AllowedHost[];
   readonly warn: (sentence: string) => void;
 }
 

@@ -214,6 +214,54 @@ describe("parseSources", () => {
     ]);
   });
 
+  it("reads a remote, as spec.remoteFlagProvider of a FeatureFlag, with files in place of it and of Secrets", () => {
+    const remote = {
+      uri: "https://flags.test/a.json",
+      provider: "remote",
+      type: "http",
+      base: "/etc/base.json",
+    };
+    const fields = { strategy: "replace", interval: 30, allowEmpty: true, certPath: "/ca", tokenFile: "/t" };
+    const warnings: string[] = [];
+    const [config, plain] = parseSources(
+      {
+        uris: [],
+        sources: JSON.stringify([
+          { ...remote, ...fields },
+          { ...remote, uri: "http://a", base: "file:b.json", tokenFile: "/t" },
+        ]),
+        remoteHosts: ["flags.test"],
+      },
+      (warning) => warnings.push(warning),
+    );
+    expect(config).to.deep.equal({
+      ...{ provider: "remote", sourceIndex: 0, uri: remote.uri, selector: "", path: "/etc/base.json" },
+      remote: {
+        ...{ type: "http", uri: remote.uri, strategy: "replace" },
+        ...{ intervalMs: 30_000, allowEmpty: true },
+      },
+      hosts: [{ name: "flags.test", port: 443, isPlain: false, networks: [] }],
+      ...{ certPath: "/ca", tokenFile: "/t", tokenBinding: undefined },
+    });
+    expect(plain).to.deep.include({ path: "b.json", tokenFile: "" });
+    expect(plain).to.have.nested.property("remote.strategy", "merge");
+    expect(warnings.join()).to.match(/in plaintext, so the token of \/t is not sent: use TLS/);
+    const refused =
+      (given: object): unknown =>
+      () =>
+        ofSources([{ ...remote, ...given }]);
+    expect(refused({ base: "" })).to.throw(AgentError, /"base" is missing: name a file/);
+    expect(refused({ type: "ftp", interval: 1 })).to.throw(
+      /"type": write http, grpc or ofrep-bulk; "interval": /,
+    );
+    expect(() => parseSources({ uris: [], sources: "", remoteHosts: ["a b"] })).to.throw(
+      AgentError,
+      /--remote-hosts: "a b" is no host/,
+    );
+    parseSources({ uris: ["file:a"], sources: "", remoteHosts: ["a"] }, (warning) => warnings.push(warning));
+    expect(warnings.at(-1)).to.match(/--remote-hosts has no effect/);
+  });
+
   it("has no sources where none are named", () => {
     expect(parseSources({ uris: [], sources: " " })).to.deep.equal([]);
   });
@@ -222,7 +270,7 @@ describe("parseSources", () => {
     [
       "gcs",
       { uri: "gs://x", provider: "gcs" },
-      /provider gcs is not supported; there are file, dir, http, grpc and kubernetes/,
+      /provider gcs is not supported; there are file, dir, http, grpc, kubernetes and remote/,
     ],
     ["azblob", { uri: "azblob://x", provider: "azblob" }, /not supported/],
     ["s3", { uri: "s3://x", provider: "s3" }, /not supported/],
@@ -324,12 +372,14 @@ describe("parseSources", () => {
     [
       "an unknown provider",
       '[{"uri":"a","provider":"redis"}]',
-      /there is no provider "redis"; there are grpc, file, dir, http and kubernetes/,
+      /there is no provider "redis"; there are grpc, file, dir, http, kubernetes and remote/,
     ],
     ...["constructor", "__proto__", "toString"].map((provider): [string, string, RegExp] => [
       `a provider ${provider}, which every JavaScript object has`,
       `[{"uri":"a","provider":"${provider}"}]`,
-      new RegExp(`there is no provider "${provider}"; there are grpc, file, dir, http and kubernetes`),
+      new RegExp(
+        `there is no provider "${provider}"; there are grpc, file, dir, http, kubernetes and remote`,
+      ),
     ]),
   ];
   for (const [name, sources, sentence] of invalid) {

@@ -1,12 +1,10 @@
 import { parseTopicSelector, ProtocolError, type JsonValue } from "@bunting/protocol";
 import { quoted } from "@bunting/runtime";
-import type { OauthConfig } from "@bunting/sync-client/http";
 import { AgentError } from "../agent-error.js";
 import { JsonSyntaxError, parseJson } from "../json-syntax.js";
 import type {
   DirectorySourceConfig,
   FileSourceConfig,
-  HttpSourceConfig,
   KubernetesSourceConfig,
   SourceConfig,
   UnsupportedSourceConfig,
@@ -16,10 +14,10 @@ import {
   apiServerTokenWarning,
   checkSharedCredentials,
   noSharedCredentials,
-  plaintextWarning,
-  tokenBindingOf,
   type SharedCredentials,
 } from "./grpc-credentials.js";
+import { httpConfig, httpFields } from "./http-config.js";
+import { remoteConfig, remoteFields, remoteHostsOf } from "./remote-config.js";
 import {
   readSourceFields,
   sourceFieldNames,
@@ -27,7 +25,9 @@ import {
   type SourceFields,
 } from "./source-fields.js";
 
-const used: Readonly<Record<"file" | "dir" | "grpc" | "http" | "kubernetes", readonly SourceFieldName[]>> = {
+const used: Readonly<
+  Record<"file" | "dir" | "grpc" | "http" | "kubernetes" | "remote", readonly SourceFieldName[]>
+> = {
   file: [],
   dir: [],
   grpc: [
@@ -45,22 +45,12 @@ const used: Readonly<Record<"file" | "dir" | "grpc" | "http" | "kubernetes", rea
     "maxMsgSize",
     "incrementalUpdates",
   ],
-  http: [
-    "authHeader",
-    "bearerToken",
-    "tokenFile",
-    "tokenHostsFile",
-    "headers",
-    "interval",
-    "intervalSeed",
-    "timeoutS",
-    "certPath",
-    "oauth",
-  ],
+  http: httpFields,
   kubernetes: [],
+  remote: remoteFields,
 };
 
-/** The providers of flagd, with the kind of source that each is here. A Map: an object would have a "constructor" without being given one. */
+/** The providers of flagd, and remote, with the kind of source that each is here. A Map: an object would have a "constructor" without being given one. */
 const kinds = new Map<string, keyof typeof used | "unsupported">([
   ["file", "file"],
   ["fsnotify", "file"],
@@ -69,6 +59,7 @@ const kinds = new Map<string, keyof typeof used | "unsupported">([
   ["kubernetes", "kubernetes"],
   ["http", "http"],
   ["grpc", "grpc"],
+  ["remote", "remote"],
   ["gcs", "unsupported"],
   ["azblob", "unsupported"],
   ["s3", "unsupported"],
@@ -85,9 +76,6 @@ const uriPrefixes: readonly (readonly [prefix: RegExp, provider: string])[] = [
   [/^s3:\/\//, "s3"],
 ];
 
-const defaultIntervalMs = 5_000;
-const defaultTimeoutMs = 10_000;
-
 export interface SourceOptionTexts {
   /** Values of `--uri`. */
   readonly uris: readonly string[];
@@ -95,6 +83,8 @@ export interface SourceOptionTexts {
   readonly sources: string;
   /** Absent: none. */
   readonly credentials?: SharedCredentials;
+  /** Values of `--remote-hosts`; absent: none. */
+  readonly remoteHosts?: readonly string[];
 }
 
 /**
@@ -105,10 +95,11 @@ export interface SourceOptionTexts {
  * @throws AgentError OPTION_INVALID, or SOURCE_UNSUPPORTED if no source is supported, with a message that says what to change
  */
 export function parseSources(
-  { uris, sources, credentials = noSharedCredentials }: SourceOptionTexts,
+  { uris, sources, credentials = noSharedCredentials, remoteHosts: hosts = [] }: SourceOptionTexts,
   warn: (message: string) => void = () => undefined,
 ): readonly SourceConfig[] {
   checkSharedCredentials(credentials);
+  const remoteHosts = remoteHostsOf(hosts);
   const described = [
     ...uris.map((uri, i) => ({ where: `--uri ${quoted(uri)}`, fields: fieldsOfUri(uri, i) })),
     ...parseList(sources).map((value, i) => ({
@@ -118,7 +109,8 @@ export function parseSources(
   ];
   const configs = described.map(({ where, fields }, i) => {
     const warnings: string[] = [];
-    const config = configOf(fields, i, { where, credentials, warn: (sentence) => warnings.push(sentence) });
+    const warnThis = (text: string): number => warnings.push(text);
+    const config = configOf(fields, i, { where, credentials, remoteHosts, warn: warnThis });
     for (const sentence of [...unusedFields(fields, config), ...warnings]) warn(`${where}: ${sentence}`);
     return Object.freeze(config);
   });
@@ -127,6 +119,8 @@ export function parseSources(
     warn(
       "--token-file, --ca-file and --client-cert-file have no effect: no source of provider grpc names a FeatureFlag with its selector",
     );
+  if (hosts.length > 0 && !configs.some(({ provider }) => provider === "remote"))
+    warn("--remote-hosts has no effect: there is no source of provider remote");
   const tokenWarning = apiServerTokenWarning([tokenFile, ...described.map(({ fields }) => fields.tokenFile)]);
   if (tokenWarning !== undefined) warn(tokenWarning);
   const [first] = configs;
@@ -186,15 +180,17 @@ function configOf(fields: SourceFields, sourceIndex: number, context: SourceCont
       return httpConfig(fields, sourceIndex, context);
     case "kubernetes":
       return kubernetesConfig(fields, sourceIndex, where);
+    case "remote":
+      return remoteConfig(fields, sourceIndex, context);
     case "unsupported":
       return unsupportedConfig(
         fields,
         sourceIndex,
-        `provider ${fields.provider} is not supported; there are file, dir, http, grpc and kubernetes: fetch the object over https, or mount it as a file`,
+        `provider ${fields.provider} is not supported; there are file, dir, http, grpc, kubernetes and remote: fetch the object over https, or mount it as a file`,
       );
     case undefined:
       throw AgentError.optionInvalid(
-        `${where}: there is no provider ${quoted(fields.provider)}; there are grpc, file, dir, http and kubernetes`,
+        `${where}: there is no provider ${quoted(fields.provider)}; there are grpc, file, dir, http, kubernetes and remote`,
       );
   }
 }
@@ -256,79 +252,4 @@ function kubernetesConfig(fields: SourceFields, sourceIndex: number, where: stri
       { cause },
     );
   }
-}
-
-function httpConfig(fields: SourceFields, sourceIndex: number, context: SourceContext): HttpSourceConfig {
-  const { where } = context;
-  const { uri, authHeader, bearerToken, interval, intervalSeed, timeoutS, certPath } = fields;
-  if (!isHttpUrl(uri)) {
-    throw AgentError.optionInvalid(
-      `${where}: expected http://HOST/PATH or https://HOST/PATH, got ${quoted(uri)}`,
-    );
-  }
-  if (authHeader !== "" && bearerToken !== "") {
-    throw AgentError.optionInvalid(
-      `${where}: both "authHeader" and "bearerToken" are set: only one of them can be sent`,
-    );
-  }
-  const { tokenFile, tokenBinding } = httpToken(fields, context);
-  const authorization = authHeader === "" && bearerToken !== "" ? `Bearer ${bearerToken}` : authHeader;
-  const oauth = oauthConfig(fields, where);
-  return {
-    provider: "http",
-    sourceIndex,
-    uri: withoutPassword(uri),
-    selector: "",
-    url: uri,
-    headers:
-      authorization === "" || oauth !== undefined ? fields.headers : { ...fields.headers, authorization },
-    intervalMs: interval === 0 ? defaultIntervalMs : interval * 1_000,
-    intervalSeed,
-    timeoutMs: timeoutS === 0 ? defaultTimeoutMs : timeoutS * 1_000,
-    certPath,
-    tokenFile: authorization === "" ? tokenFile : "",
-    tokenBinding,
-    oauth,
-  };
-}
-
-/** As with gRPC, a token of a file goes over TLS only, unless an option, or whoever owns it, says otherwise. */
-function httpToken(
-  { uri, tokenFile, tokenHostsFile }: SourceFields,
-  { credentials, warn, where }: SourceContext,
-): Pick<HttpSourceConfig, "tokenFile" | "tokenBinding"> {
-  const { protocol, host } = new URL(uri);
-  const tokenBinding = tokenBindingOf({ tokenFile, tokenHostsFile }, `${protocol}//${host}`, where);
-  const isSent = protocol === "https:" || credentials.tokenOverPlaintext || tokenBinding !== undefined;
-  if (tokenFile === "" || isSent) return { tokenFile, tokenBinding };
-  warn(plaintextWarning(tokenFile, "write https://"));
-  return { tokenFile: "", tokenBinding };
-}
-
-function oauthConfig({ oauth }: SourceFields, where: string): OauthConfig | undefined {
-  if (oauth === undefined) return undefined;
-  const { clientID: clientId, clientSecret, tokenUrl, folder, reloadDelayS } = oauth;
-  if (!isHttpUrl(tokenUrl)) {
-    throw AgentError.optionInvalid(
-      `${where}: "tokenUrl" of "oauth" must be an http or https URL, got ${quoted(tokenUrl)}`,
-    );
-  }
-  if (folder === "" && (clientId === "" || clientSecret === "")) {
-    throw AgentError.optionInvalid(
-      `${where}: "oauth" needs "clientID" and "clientSecret", or a "folder" with the files client-id and client-secret`,
-    );
-  }
-  return { tokenUrl, clientId, clientSecret, folder, reloadDelayMs: reloadDelayS * 1_000 };
-}
-
-function isHttpUrl(text: string): boolean {
-  return URL.canParse(text) && /^https?:$/.test(new URL(text).protocol);
-}
-
-/** The name of the source is in logs, metadata and /readyz. */
-function withoutPassword(text: string): string {
-  const url = new URL(text);
-  if (url.username === "" && url.password === "") return text;
-  url.username = url.password = "";
-  return url.href;
 }

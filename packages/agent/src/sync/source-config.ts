@@ -1,3 +1,5 @@
+import type { RemoteFlagProvider } from "@bunting/featureflags/resources";
+import type { AllowedHost } from "@bunting/outbound/hosts";
 import type { TokenBinding } from "@bunting/sync-client";
 import type { OauthConfig } from "@bunting/sync-client/http";
 
@@ -8,6 +10,7 @@ export type SourceConfig =
   | DirectorySourceConfig
   | HttpSourceConfig
   | KubernetesSourceConfig
+  | RemoteSourceConfig
   | UnsupportedSourceConfig;
 
 interface CommonConfig {
@@ -83,6 +86,22 @@ export interface KubernetesSourceConfig extends CommonConfig {
   readonly provider: "kubernetes";
   readonly namespace: string;
   readonly name: string;
+}
+
+/** A file with flags, and a remote whose flags are merged with them, as those of a FeatureFlag's remote flag provider are by a proxy. */
+export interface RemoteSourceConfig extends CommonConfig {
+  readonly provider: "remote";
+  /** Of the file. */
+  readonly path: string;
+  readonly remote: RemoteFlagProvider;
+  /** Those of `--remote-hosts`: no other is called. */
+  readonly hosts: readonly AllowedHost[];
+  /** The certificates of the authorities to trust; "" for those of Node. */
+  readonly certPath: string;
+  /** A file with the token that the remote is shown; "" for none. */
+  readonly tokenFile: string;
+  /** Undefined if the token may go wherever the source says. */
+  readonly tokenBinding: TokenBinding | undefined;
 }
 
 /** A source of a kind that flagd has and this agent has not. */

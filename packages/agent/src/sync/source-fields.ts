@@ -16,8 +16,8 @@ const maxMsgSizeLimit = 2 ** 31 - 1;
 const maxSeconds = 86_400;
 
 /**
- * Fields of flagd's SourceConfig, bearerToken of the operator, and ours: clientCertPath, clientKeyPath, tokenFile, tokenHostsFile. Sizes are in
- * bytes, times in seconds; 0 if absent.
+ * Fields of flagd's SourceConfig, bearerToken of the operator, and ours: clientCertPath, clientKeyPath, tokenFile, tokenHostsFile, and
+ * type, base, strategy and allowEmpty of remotes. Sizes are in bytes, times in seconds; 0 if absent.
  */
 const sourceReaders = {
   uri: needed,
@@ -39,6 +39,10 @@ const sourceReaders = {
   intervalSeed: text,
   timeoutS: whole(maxSeconds),
   oauth: readOauth,
+  type: text,
+  base: text,
+  strategy: text,
+  allowEmpty: toggle,
 };
 
 const oauthReaders = {

@@ -1,6 +1,6 @@
 import { causeOf } from "@bunting/sync-client/messages";
 import { cut, RateLimitedLog, singleLine, type Context } from "@bunting/runtime";
-import type { DeliveryResult, SourceStatus, DocumentReceiver } from "./sync-source.js";
+import type { DeliveryResult, SourceRemote, SourceStatus, DocumentReceiver } from "./sync-source.js";
 import type { SourceConfig } from "./source-config.js";
 import type { SyncMetrics } from "./sync-metrics.js";
 import { shownUri } from "./shown-uri.js";
@@ -27,6 +27,7 @@ export class SourceState {
   #warning: string | undefined;
   #proxyLost: { readonly cause: SourceCause; readonly text: string } | undefined;
   #isEmpty = false;
+  #remote: (() => SourceRemote) | undefined;
   #error: { readonly reason: string; readonly message: string } | undefined;
 
   constructor(config: SourceConfig, options: SourceStateOptions) {
@@ -49,6 +50,7 @@ export class SourceState {
       proxyLost: this.#proxyLost?.text,
       protocol: this.#protocol,
       warning: this.#warning,
+      remote: this.#remote?.(),
     };
   }
 
@@ -67,8 +69,19 @@ export class SourceState {
 
   /** A document came and was taken over. */
   documentReceived(): void {
-    this.#options.context.metrics.documentReceived(this.#config.sourceIndex);
+    this.documentTaken();
     this.documentConfirmed();
+  }
+
+  /** A document was taken over, and whether it is the newest is told beside. */
+  documentTaken(): void {
+    this.#options.context.metrics.documentReceived(this.#config.sourceIndex);
+    this.#lastUpdate = this.#options.context.clock.now();
+  }
+
+  /** The source has a remote. */
+  follows(remote: () => SourceRemote): void {
+    this.#remote = remote;
   }
 
   /** A document came and was taken over, or was refused. The receiver has logged a refusal. */

@@ -13,6 +13,7 @@ import {
 } from "@bunting/runtime";
 import type { SyncResponse } from "@bunting/sync-client/messages";
 import { featureFlagWatchMetrics, type FeatureFlagWatchMetrics } from "./watch-metrics.js";
+import { agentRemoteMetrics, type AgentRemoteMetrics } from "./remote-metrics.js";
 import { shownUri } from "./shown-uri.js";
 import type { SourceConfig } from "./source-config.js";
 import { listStates } from "./source-list.js";
@@ -114,10 +115,13 @@ export interface SyncMetrics extends MetricsOf<typeof sourceMetrics> {
   sources(configs: readonly Pick<SourceConfig, "sourceIndex" | "provider" | "uri" | "selector">[]): void;
   /** Those of watches of the API server: an agent without any does not have them. */
   watches(): FeatureFlagWatchMetrics;
+  /** Those of remotes, likewise. */
+  remotes(): AgentRemoteMetrics;
 }
 
 export function syncMetrics(registry?: Registry): SyncMetrics {
   let watches: FeatureFlagWatchMetrics | undefined;
+  let remotes: AgentRemoteMetrics | undefined;
   const info = new Gauge({
     name: "bunting_agent_sync_source_info",
     help: "1 for each source: what the number of a source means that other metrics have as their label.",
@@ -132,5 +136,6 @@ export function syncMetrics(registry?: Registry): SyncMetrics {
         info.set({ source: sourceIndex, provider, uri: shownUri(uri), selector }, 1);
     },
     watches: () => (watches ??= featureFlagWatchMetrics.create(registry)),
+    remotes: () => (remotes ??= agentRemoteMetrics.create(registry)),
   };
 }

@@ -5,8 +5,10 @@ import type {
   StaleCause,
 } from "@bunting/sync-client/messages";
 import type { InvalidFlag } from "@bunting/evaluation";
+import type { RemoteView } from "@bunting/remote";
 import type { Runnable, Context, Signal } from "@bunting/runtime";
 import type { CurrentDocument } from "./current-document.js";
+import type { RemoteSourceConfig } from "./source-config.js";
 import type { SyncMetrics } from "./sync-metrics.js";
 import type { SyncProtocol } from "./sync-protocol.js";
 
@@ -36,6 +38,21 @@ export interface SourceStatus {
   readonly protocol: SyncProtocol | undefined;
   /** Why there is no document, or the newest one is not served, although the source is connected. */
   readonly warning: string | undefined;
+  /** Of a source of provider remote, once it runs. */
+  readonly remote?: SourceRemote | undefined;
+}
+
+/** A remote, with the names of the flags that are of it, a thousand at most. */
+export interface SourceRemote extends RemoteView {
+  readonly remoteFlags?: readonly string[];
+}
+
+/** What a remote said last, on disk. */
+export interface RemoteCopies {
+  /** Passes the copy to `take`, which returns whether it can be used. */
+  load(take: (sourceIndex: number, copy: { readonly bytes: Buffer }) => boolean): Promise<void>;
+  keep(sourceIndex: number, bytes: Buffer): void;
+  flush(): Promise<void>;
 }
 
 /** A document that a source delivers. */
@@ -84,6 +101,8 @@ export interface DocumentReceiver {
   readonly contact?: (sourceIndex: number, isConfirmed: boolean) => void;
   /** What turns out of documents once they are served: a source of bunting.sync.v1 tells its proxy. */
   readonly failing?: Pick<Signal<FailingFlag>, "listen">;
+  /** Makes copies of what the remote of a source says; absent: none are kept. */
+  readonly remoteCopies?: (config: RemoteSourceConfig) => RemoteCopies;
 }
 
 /** A list of FeatureFlags that the proxy tells. */

@@ -1,8 +1,10 @@
+import { isDeepStrictEqual } from "node:util";
 import type { Evaluator, Flag } from "@bunting/evaluation";
 import type { SourceFlagsMessage } from "@bunting/sync-client/messages";
 import { runnableComponent, Signal, type Component } from "@bunting/runtime";
 import { AgentError } from "../agent-error.js";
 import type { CurrentFlags } from "../api/backend.js";
+import { copySourceOf } from "../store/copy-source.js";
 import { changeBetween } from "../store/change-between.js";
 import type { FlagStore, StoreChange } from "../store/flag-store.js";
 import type { ServedSources } from "../management/agent-readiness.js";
@@ -303,5 +305,5 @@ async function end(generation: Generation): Promise<void> {
 }
 
 function isSameSource(one: SourceConfig, other: SourceConfig): boolean {
-  return one.provider === other.provider && one.uri === other.uri && one.selector === other.selector;
+  return isDeepStrictEqual(copySourceOf(one), copySourceOf(other));
 }

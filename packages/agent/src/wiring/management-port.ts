@@ -1,7 +1,8 @@
 import { healthService, type ReadinessHealth } from "@bunting/rpc";
 import { chargeAnswer, type PortListener } from "@bunting/server";
 import type { Registry } from "@bunting/runtime";
-import type { AgentReadiness } from "../management/agent-readiness.js";
+import { agentStatus } from "../management/agent-status.js";
+import type { AgentReadiness, ServedSources } from "../management/agent-readiness.js";
 import type { StartLimits } from "../management/start-limits.js";
 import type { AgentWiring } from "./agent-parts.js";
 import { grpcCalls, type PortLimits } from "./port-limits.js";
@@ -11,15 +12,21 @@ export interface AgentManagementParts {
   readonly readiness: AgentReadiness;
   readonly health: ReadinessHealth;
   readonly registry: Registry;
+  readonly flags: Pick<ServedSources, "status">;
   readonly limits: PortLimits;
 }
 
 /** The port of probes and metrics. */
 export function agentManagementPort(
   wiring: AgentWiring,
-  { start, readiness, health, registry, limits }: AgentManagementParts,
+  { start, readiness, health, registry, flags, limits }: AgentManagementParts,
 ): PortListener {
-  const { options, parts } = wiring;
+  const { options, parts, context } = wiring;
+  const status = agentStatus({
+    readiness: () => readiness.check(),
+    sources: () => flags.status(),
+    clock: context.clock,
+  });
   return new parts.PortListener({
     ...parts.endpoints(options).managementEndpoint,
     ...limits.listening,
@@ -29,6 +36,7 @@ export function agentManagementPort(
     http: parts.managementHandler(() => readiness.check(), registry, {
       onMetrics: chargeAnswer,
       notStarted: () => start.notStarted(),
+      pages: new Map([["/status", status]]),
     }),
   });
 }

@@ -1,6 +1,7 @@
 import type { Evaluator } from "@bunting/evaluation";
 import { Signal, type Clock, type Component } from "@bunting/runtime";
 import { AgentError } from "../agent-error.js";
+import { copySourceOf, remoteCopySourceOf } from "../store/copy-source.js";
 import { FailingFlags } from "../store/failing-flags.js";
 import { FlagIntake } from "../store/flag-intake.js";
 import type { FlagStore } from "../store/flag-store.js";
@@ -27,7 +28,12 @@ export interface StoredFlags {
  */
 export function sourceConfigsOf({ options, parts, context }: AgentWiring): readonly SourceConfig[] {
   const configs = parts.parseSources(
-    { uris: options.uri, sources: options.sources, credentials: options },
+    {
+      uris: options.uri,
+      sources: options.sources,
+      credentials: options,
+      remoteHosts: options.remoteHosts,
+    },
     (warning) => context.logger.warn(warning),
   );
   if (configs.length > 0) return configs;
@@ -73,7 +79,7 @@ export function sourcesOf(
   const { maxDocumentBytes } = store;
   const lastKnownGood = new parts.LastKnownGood({
     directory: options.cacheDir,
-    sources: configs,
+    sources: configs.map(copySourceOf),
     context,
     maxDocumentBytes,
   });
@@ -100,6 +106,13 @@ export function sourcesOf(
         if (!isConfirmed) lost.emit(sourceIndex);
       },
       failing,
+      remoteCopies: (config) =>
+        new parts.LastKnownGood({
+          directory: options.cacheDir,
+          sources: [remoteCopySourceOf(config)],
+          context,
+          maxDocumentBytes,
+        }),
     },
     context,
     pod: {

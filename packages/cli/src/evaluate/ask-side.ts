@@ -1,38 +1,62 @@
 import { CliError } from "../cli-error.js";
-import { fetchStatus } from "../status/read-status.js";
+import { fetchStatus, type StatusServer } from "../status/read-status.js";
 import {
   addressText,
   parseServerAddress,
+  usualAgentManagementPort,
   usualManagementPort,
   type ProxyTopic,
+  type ServerAddress,
 } from "../sync/server-address.js";
 import { serverAt } from "../sync/server.js";
 import type { EvalOptions } from "./eval-options.js";
-import { sideAtProxy, unknownSide, type FlagSide } from "./flag-side.js";
+import { sideAtAgent, sideAtProxy, unknownSide, type FlagSide } from "./flag-side.js";
 
-/** Asks a proxy which side a flag is of. The answer stands without that: what keeps it from being known is said in its place. */
-export async function askSide(
+/** Asks a proxy which side a flag is of. */
+export function askProxySide(
   { address, topic }: ProxyTopic,
   key: string,
   options: EvalOptions,
   signal: AbortSignal,
 ): Promise<FlagSide> {
-  const { management, timeout } = options;
-  if (management === "" && "socketPath" in address)
-    throw new CliError(
-      "USAGE_INVALID",
-      "the management port of a proxy at a socket is not known: name it with --management",
-    );
-  const host = "socketPath" in address ? "" : address.host;
-  const at =
-    management === ""
-      ? { host, port: usualManagementPort }
-      : parseServerAddress(management, usualManagementPort);
+  const at = managementAddress(address, options, usualManagementPort);
+  return sideOf(at, options, async (server) =>
+    sideAtProxy(await fetchStatus(server, options.timeout, signal), topic, key),
+  );
+}
+
+/** Asks an agent the same, of the remotes that it reads itself. */
+export function askAgentSide(
+  address: ServerAddress,
+  key: string,
+  options: EvalOptions,
+  signal: AbortSignal,
+): Promise<FlagSide> {
+  const at = managementAddress(address, options, usualAgentManagementPort);
+  return sideOf(at, options, async (server) =>
+    sideAtAgent(await fetchStatus(server, options.timeout, signal, "sources"), key),
+  );
+}
+
+/** @throws CliError USAGE_INVALID */
+function managementAddress(address: ServerAddress, { management }: EvalOptions, port: number): ServerAddress {
+  if (management !== "") return parseServerAddress(management, port);
+  if (!("socketPath" in address)) return { host: address.host, port };
+  throw new CliError(
+    "USAGE_INVALID",
+    "the management port of a server at a socket is not known: name it with --management",
+  );
+}
+
+/** The answer stands without that: what keeps it from being known is said in its place. */
+async function sideOf(
+  at: ServerAddress,
+  options: EvalOptions,
+  ask: (server: StatusServer) => Promise<FlagSide>,
+): Promise<FlagSide> {
   try {
-    const server = { name: addressText(at), server: serverAt(at, options) };
-    return sideAtProxy(await fetchStatus(server, timeout, signal), topic, key);
+    return await ask({ name: addressText(at), server: serverAt(at, options) });
   } catch (error) {
-    signal.throwIfAborted();
     if (!(error instanceof CliError)) throw error;
     return unknownSide(error.message);
   }

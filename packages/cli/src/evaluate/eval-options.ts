@@ -36,7 +36,7 @@ export const evalOptionTable = {
       type: toggle,
       default: false,
       describe:
-        "Say also which side the flag is of, where its FeatureFlag names a remote: the FeatureFlag itself, or the remote. Of a file, it is what a proxy would make of it; a proxy is asked on its management port.",
+        "Say also which side the flag is of, where its FeatureFlag names a remote: the FeatureFlag itself, or the remote. Of a file, it is what a proxy would make of it; a proxy, or an agent that reads a remote itself, is asked on its management port.",
     }),
   }),
   ...optionGroup("Proxy or agent", {
@@ -52,7 +52,7 @@ export const evalOptionTable = {
       type: text,
       default: "",
       describe:
-        "HOST:PORT or unix:PATH of a proxy's management port, for --explain. The default is port 8016 of the same host.",
+        "HOST:PORT or unix:PATH of the management port, for --explain. The default is port 8016 of a proxy's host, and 8014 of an agent's.",
       env: ["BUNTING_MANAGEMENT_ADDRESS"],
     }),
     ...connectionOptions,

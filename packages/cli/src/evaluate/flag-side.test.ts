@@ -1,6 +1,6 @@
 import type { JsonObject } from "@bunting/protocol";
 import { expect } from "chai";
-import { sideAtProxy, sideInFile } from "./flag-side.js";
+import { sideAtAgent, sideAtProxy, sideInFile } from "./flag-side.js";
 
 const provider = { type: "http", uri: "https://flags.example.com/a.json" };
 
@@ -48,5 +48,16 @@ describe("The side of a flag", () => {
     expect(at({ flags: { local: 0, remote: 2_000 }, remoteFlags: many }, "k7").name).to.equal("remote");
     expect(at({ flags: { local: 0, remote: 2_000 }, remoteFlags: many }, "z").name).to.equal(undefined);
     expect(sideAtProxy({ topics: [] }, "shop/a", "a").name).to.equal(undefined);
+  });
+
+  it("at an agent is that of the remotes that it reads itself", () => {
+    const remote = { state: "stale", flags: { local: 1, remote: 1 }, remoteFlags: ["b"] };
+    const status = { sources: [{ source: 0 }, { source: 1, remote }] };
+    expect(sideAtAgent(status, "b")).to.deep.equal({
+      name: "remote",
+      message: "the flag is of the remote of source 1 (stale)",
+    });
+    expect(sideAtAgent(status, "a").name).to.equal("local");
+    expect(sideAtAgent({ sources: [{ source: 0 }] }, "a").name).to.equal(undefined);
   });
 });

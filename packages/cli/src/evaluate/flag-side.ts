@@ -1,6 +1,6 @@
 import { cut } from "@bunting/runtime/options";
 import { parseRemoteFlagProvider, type RemoteFlagProvider } from "@bunting/featureflags/resources";
-import { asProxyStatus } from "../status/proxy-status.js";
+import { asAgentStatus, asProxyStatus } from "../status/proxy-status.js";
 import { printableLine } from "../terminal/escaped-controls.js";
 import type { FoundFlag } from "./find-flag.js";
 
@@ -54,6 +54,28 @@ export function sideAtProxy(status: object, topic: string, key: string): FlagSid
   if (remoteFlags.length >= maxNames)
     return unknownSide(`the status of the proxy names ${maxNames} flags of the remote, and has more`);
   return local(`the flag is of the FeatureFlag itself, and not of the remote${how}`);
+}
+
+/** What an agent says of the flag in its status, which tells of the remotes that it reads itself. */
+export function sideAtAgent(status: object, key: string): FlagSide {
+  const name = printableLine(cut(key, maxNameCharacters));
+  const remotes = asAgentStatus(status).sources.flatMap(({ source = 0, remote }) =>
+    remote === undefined ? [] : [{ source, remote }],
+  );
+  if (remotes.length === 0)
+    return unknownSide("no source of the agent has a remote; ask its proxy, which may read one");
+  // The later source wins.
+  const found = remotes.findLast(({ remote }) => remote.remoteFlags.includes(name));
+  if (found !== undefined) {
+    const { source, remote } = found;
+    return {
+      name: "remote",
+      message: `the flag is of the remote of source ${source} (${remote.state ?? "?"})`,
+    };
+  }
+  if (remotes.some(({ remote }) => remote.remoteFlags.length >= maxNames))
+    return unknownSide(`the status of the agent names ${maxNames} flags of a remote, and has more`);
+  return local("the flag is of no remote of the agent's sources");
 }
 
 export function unknownSide(why: string): FlagSide {

@@ -44,8 +44,7 @@ export async function runEval({ options, words, io }: CommandCall<typeof evalOpt
   const explained = explainFound(found, context, nowMs);
   const answer = typedAnswer(explained, options.type);
   const side = options.explain ? await sideOf(found, proxy, options, io.signal) : undefined;
-  if (options.json)
-    io.print(JSON.stringify({ ...jsonOf(found, explained, answer), ...(side && { side }) }, null, 2));
+  if (options.json) io.print(JSON.stringify({ ...jsonOf(found, explained, answer), side }, null, 2));
   else show(found, explained, answer, io, side);
   return answer.errorCode === undefined ? 0 : 1;
 }
@@ -83,27 +82,29 @@ async function runAtAgent(
       "USAGE_INVALID",
       "--users counts what the flags of a file or of a proxy give: name one of them instead of an agent",
     );
-  if (options.explain)
-    throw new CliError(
-      "USAGE_INVALID",
-      "an agent does not know which side a flag is of: name its proxy, or leave out --explain",
-    );
   // Files are read without what a server needs.
   const { differenceOf, evalAtAgent } = await import("./eval-at-agent.js");
   const { answer, flags } = await evalAtAgent(address, key, context, options, io);
+  const side = options.explain
+    ? await (await import("./ask-side.js")).askAgentSide(address, key, options, io.signal)
+    : undefined;
   const problem = "problem" in flags ? flags.problem : undefined;
   const isKnown = !("problem" in flags) && Object.hasOwn(flags.document.flags, key);
   if ("problem" in flags || !isKnown) {
-    if (options.json) io.print(JSON.stringify({ key, ...answer, problem }, null, 2));
-    else showAnswer(key, answer, `agent ${addressText(address)}`, io);
+    if (options.json) io.print(JSON.stringify({ key, ...answer, problem, side }, null, 2));
+    else {
+      showAnswer(key, answer, `agent ${addressText(address)}`, io);
+      showSide(side, io);
+    }
     if (problem !== undefined) io.note(`bunting: the way through the rule is not known: ${problem}`);
     return answer.errorCode === undefined ? 0 : 1;
   }
   const found = findFlag([flags], key, "");
   const explained = explainFound(found, context, nowMs);
   const difference = differenceOf(answer, typedAnswer(explained, options.type));
-  if (options.json) io.print(JSON.stringify({ ...jsonOf(found, explained, answer), difference }, null, 2));
-  else show(found, explained, answer, io);
+  if (options.json)
+    io.print(JSON.stringify({ ...jsonOf(found, explained, answer), difference, side }, null, 2));
+  else show(found, explained, answer, io, side);
   if (difference !== undefined) io.note(difference);
   return answer.errorCode === undefined && difference === undefined ? 0 : 1;
 }
@@ -132,8 +133,8 @@ async function sideOf(
   signal: AbortSignal,
 ): Promise<FlagSide> {
   if (proxy === undefined) return sideInFile(found);
-  const { askSide } = await import("./ask-side.js");
-  return askSide(proxy, found.flag.key, options, signal);
+  const { askProxySide } = await import("./ask-side.js");
+  return askProxySide(proxy, found.flag.key, options, signal);
 }
 
 function timeOf(text: string): number | undefined {
@@ -156,12 +157,16 @@ function show(
 ): void {
   const { colours, print } = io;
   showAnswer(flag.key, answer, `${topic} at ${place}`, io);
-  if (side !== undefined) print(`${side.name ?? "unknown side"}: ${side.message}`);
+  showSide(side, io);
   const { steps, isComplete, result } = explanation;
   if (steps.length > 0) for (const line of ["", ...ruleTree(steps, colours)]) print(line);
   if (!isComplete) print(colours.dim("There were more steps than are shown."));
   if (result === null && flag.state !== "DISABLED")
     print(colours.dim(`The rule gives null, which means the default variant.`));
+}
+
+function showSide(side: FlagSide | undefined, { print }: Io): void {
+  if (side !== undefined) print(`${side.name ?? "unknown side"}: ${side.message}`);
 }
 
 function showAnswer(key: string, answer: TypedAnswer, from: string, { colours, print }: Io): void {

@@ -20,6 +20,15 @@ const lateOf = fields({
   ),
 });
 
+const remoteOf = fields({
+  state: textOf,
+  reason: textOf,
+  message: textOf,
+  sinceMs: numberOf,
+  flags: optional(fields({ local: numberOf, remote: numberOf })),
+  remoteFlags: textsOf,
+});
+
 /**
  * A status as a server sent it, whatever that is: a proxy of another version may have more fields, or less, and agents choose the texts that
  * name them and their reasons. What has another type is left out, and so is what a terminal would obey.
@@ -41,16 +50,7 @@ export const asProxyStatus = fields({
       topic: textOf,
       state: textOf,
       staleReason: textOf,
-      remote: optional(
-        fields({
-          state: textOf,
-          reason: textOf,
-          message: textOf,
-          sinceMs: numberOf,
-          flags: optional(fields({ local: numberOf, remote: numberOf })),
-          remoteFlags: textsOf,
-        }),
-      ),
+      remote: optional(remoteOf),
       subscribers: numberOf,
       newest: optional(
         fields({
@@ -67,6 +67,11 @@ export const asProxyStatus = fields({
       rejections: list(fields({ digest: textOf, flag: textOf, reason: textOf, subscribers: numberOf })),
     }),
   ),
+});
+
+/** That of an agent, likewise. */
+export const asAgentStatus = fields({
+  sources: list(fields({ source: numberOf, uri: textOf, remote: optional(remoteOf) })),
 });
 
 /** Fields of the JSON of /status that are shown. */

@@ -15,8 +15,11 @@ export interface StatusServer {
   readonly dial?: (signal: AbortSignal) => Promise<Duplex>;
 }
 
+/** What the status of a proxy has, and that of an agent. */
+type StatusOf = "topics" | "sources";
+
 /**
- * The status of a proxy: an object with topics, in which a server may have anything else.
+ * The status of a proxy, or of an agent: an object with a list of topics, or of sources, in which a server may have anything else.
  *
  * @throws CliError SERVER_UNREACHABLE or SERVER_REFUSED; KubeError if it can't be reached through its cluster
  */
@@ -24,14 +27,15 @@ export async function fetchStatus(
   { name, server, dial }: StatusServer,
   timeoutMs: number,
   signal: AbortSignal,
+  of: StatusOf = "topics",
 ): Promise<object> {
   return withTimeLimit(signal, timeoutMs, async (limit) => {
     const connection = await dial?.(limit);
     try {
       const { status, body } = await requestText(server, { path: "/status", connection }, limit);
-      if (status === 200) return parsed(name, body);
+      if (status === 200) return parsed(name, body, of);
       // 426 and 505: ports of gRPC want HTTP/2.
-      if ([404, 426, 505].includes(status)) throw noStatus(name, `it answered ${status}`);
+      if ([404, 426, 505].includes(status)) throw noStatus(name, `it answered ${status}`, of);
       throw new CliError(
         "SERVER_REFUSED",
         `${name} answered ${status}: ${printableLine(cut(body.trim(), 300))}`,
@@ -39,7 +43,7 @@ export async function fetchStatus(
     } catch (cause) {
       signal.throwIfAborted();
       if (cause instanceof CliError) throw cause;
-      if (errorCode(cause)?.startsWith("HPE_") === true) throw noStatus(name, "its answer is not HTTP");
+      if (errorCode(cause)?.startsWith("HPE_") === true) throw noStatus(name, "its answer is not HTTP", of);
       const reason = limit.aborted
         ? `no answer came within ${timeoutMs / 1_000} s`
         : connectionError(cause as Error, server);
@@ -52,21 +56,28 @@ export async function fetchStatus(
   });
 }
 
-function parsed(name: string, body: string): object {
+function parsed(name: string, body: string, of: StatusOf): object {
   let value: unknown;
   try {
     value = JSON.parse(body);
   } catch {
     value = undefined;
   }
-  if (typeof value === "object" && value !== null && "topics" in value && Array.isArray(value.topics))
+  if (typeof value === "object" && value !== null && Array.isArray((value as Record<string, unknown>)[of]))
     return value;
-  throw noStatus(name, "its answer is something else");
+  throw noStatus(name, "its answer is something else", of);
 }
 
-function noStatus(name: string, reason: string): CliError {
-  return new CliError(
-    "SERVER_REFUSED",
-    `${name} has no status of a proxy: ${reason}. Name the management port of a bunting-proxy, 8016 by default. That of an agent has metrics only, at /metrics`,
-  );
+const whose: Readonly<Record<StatusOf, readonly [owner: string, advice: string]>> = {
+  topics: [
+    "a proxy",
+    "a bunting-proxy, 8016 by default. That of an agent tells of its sources, and no topics",
+  ],
+  sources: ["an agent", "a bunting-agent, 8014 by default"],
+};
+
+function noStatus(name: string, reason: string, of: StatusOf): CliError {
+  const [owner, advice] = whose[of];
+  const message = `${name} has no status of ${owner}: ${reason}. Name the management port of ${advice}`;
+  return new CliError("SERVER_REFUSED", message);
 }

@@ -78,5 +78,8 @@ export function parseAgentUrl(text: string): ServerAddress | undefined {
 /** On which a proxy tells its status. */
 export const usualManagementPort = 8016;
 
+/** On which an agent does. */
+export const usualAgentManagementPort = 8014;
+
 /** On which proxies and agents serve flags. */
 export const usualSyncPort = 8015;

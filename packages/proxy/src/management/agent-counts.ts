@@ -1,8 +1,9 @@
+import type { RemoteView } from "@bunting/remote";
 import type { TrialCounts } from "../source/trial.js";
 import type { Topic } from "../topic/topic.js";
 import { isAbsent } from "../topic/topic-state.js";
 import { trialCounts } from "../topic/trial-counts.js";
-import { remoteView, type RemoteLookup, type RemoteView } from "./status/remote-view.js";
+import { remoteViewOf, type RemoteLookup } from "./status/remote-view.js";
 import { refusedDocument } from "./status/topic-rows.js";
 
 /**
@@ -64,7 +65,7 @@ function agentsOf(topic: Topic, remotes: RemoteLookup | undefined): AgentsOfTopi
   const tried = trial === undefined ? {} : { trial };
   const subscribers = size + (topic.trial?.size ?? 0);
   const current = newest === undefined ? 0 : size - convergence.behind;
-  const remote = remotes && remoteView(key, remotes);
+  const remote = remotes && remoteViewOf(key, remotes);
   return {
     topic: key,
     ...(uid === undefined ? {} : { uid }),

@@ -1,10 +1,9 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
 import type { Identity } from "@bunting/identity";
-import { authorizationOf, requestPeer } from "@bunting/server";
+import { answerPage, authorizationOf, requestPeer } from "@bunting/server";
 import type { Admitted } from "../access/access.js";
 import type { PagePath } from "../access/access-metrics.js";
 import type { PageAccess } from "../access/page-access.js";
-import { answerPage } from "./answer-page.js";
 import { ProxyError, type ProxyErrorCode } from "../proxy-error.js";
 
 /** Serves a page to callers that may read it; others get 401, 403 or 503 with the reason in a sentence. */

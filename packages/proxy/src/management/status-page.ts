@@ -1,9 +1,8 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
-import { authorizationOf, type CallerTokens } from "@bunting/server";
+import { answerPage, authorizationOf, type CallerTokens } from "@bunting/server";
 import type { PageAccess } from "../access/page-access.js";
 import type { AgentCounts } from "./agent-counts.js";
 import { maxAskedAddresses, type AgentsOfAddresses } from "./agents-of-addresses.js";
-import { answerPage } from "./answer-page.js";
 import { statusPageHtml, statusPagePolicy } from "./gen/status-page-asset.js";
 import { guardPage } from "./page-guard.js";
 import { statusAccess, type StatusAudience } from "./status/status-access.js";

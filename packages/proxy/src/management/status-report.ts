@@ -1,9 +1,10 @@
 import type { TopicKey } from "@bunting/protocol";
+import type { RemoteView } from "@bunting/remote";
 import type { BackplaneReport } from "../source/backplane/backplane-metrics.js";
 import type { WatchCounts } from "../source/kubernetes/watch-metrics.js";
 import type { TrialCounts } from "../source/trial.js";
 import type { FlagRejection } from "../topic/topic-acks.js";
-import { remoteFlags, remoteView, type RemoteLookup, type RemoteView } from "./status/remote-view.js";
+import { remoteFlagsOf, remoteViewOf, type RemoteLookup } from "./status/remote-view.js";
 import { remotesOf, timesOf, type StatusParts } from "./status/read-status.js";
 import { lateSubscribers, leftSubscribers } from "./status/late-subscribers.js";
 import { readersByTopic, type StatusReader } from "./status/readers.js";
@@ -175,9 +176,9 @@ function topicReport(topic: Topic, nowMs: number): TopicReport {
 }
 
 function remoteReport(topic: TopicKey, remotes: RemoteLookup): Pick<TopicReport, "remote"> {
-  const remote = remoteView(topic, remotes);
+  const remote = remoteViewOf(topic, remotes);
   if (remote === undefined) return {};
-  const names = remoteFlags(topic, remotes);
+  const names = remoteFlagsOf(topic, remotes);
   return { remote: names === undefined ? remote : { ...remote, remoteFlags: names } };
 }
 

@@ -1,4 +1,5 @@
 import { isInCluster, type ConnectedCluster } from "@bunting/kube";
+import { ownAddresses } from "@bunting/outbound";
 import { readersAnnotation, type FlagDocument } from "@bunting/protocol";
 import type { Context, OptionsOf } from "@bunting/runtime";
 import { cacheOptionTable } from "../cache-options.js";
@@ -16,7 +17,6 @@ import { connectProxyCluster } from "./kubernetes/connect-cluster.js";
 import { KubernetesSource } from "./kubernetes/kubernetes-source.js";
 import { parseSourceOption, type SourceOption } from "./parse-source-option.js";
 import { FetchingSource } from "./remote/fetching-source.js";
-import { ownAddresses } from "./remote/own-addresses.js";
 import { remoteLanguage } from "./remote/remote-language.js";
 import type { RemoteMetrics } from "./remote/remote-metrics.js";
 import { RemoteSecrets } from "./remote/remote-secrets.js";

@@ -1,4 +1,5 @@
 import type { FlagDocument, JsonObject, PastVersion, Readers, TopicKey } from "@bunting/protocol";
+import type { RemoteReport } from "@bunting/remote";
 import type { Runnable } from "@bunting/runtime";
 import type { Trial, TrialCounts } from "./trial.js";
 
@@ -61,33 +62,6 @@ export interface SourceFlags {
   readonly topics: readonly string[];
   /** A digest of all else that decides about the Pods. */
   readonly frame: string;
-}
-
-/**
- * How far a remote is known:
- *
- * - `starting`: it has not answered, nor failed, since this replica began to read it.
- * - `synced`: it has answered within three intervals.
- * - `stale`: it has not; its last document is served.
- * - `never`: it has failed, and there is no document of it.
- * - `forbidden`: the Secret that it needs may not be read. What there was is served.
- * - `held`: its newest answer takes all flags away, which the FeatureFlag does not allow; the one before is served.
- */
-export type RemoteStateName = "starting" | "synced" | "stale" | "never" | "forbidden" | "held";
-
-/** A FeatureFlag's remote as this replica knows it. */
-export interface RemoteReport {
-  /** Undefined if another replica reads it. */
-  readonly state: RemoteStateName | undefined;
-  /** Why it is in that state, or what has failed since its last answer: a name, and a sentence. */
-  readonly reason: string | undefined;
-  readonly message: string | undefined;
-  /** Since when it has been in that state, in ms of the monotonic clock. */
-  readonly sinceMs: number | undefined;
-  /** What is served otherwise than the sides say, as sentences: flags that are left out, evaluators that have other names. */
-  readonly remarks?: readonly string[];
-  /** The side of each flag; undefined while only the FeatureFlag's own are served. */
-  readonly provenance: ReadonlyMap<string, "local" | "remote"> | undefined;
 }
 
 /** Receives the reports of a source about one topic. */

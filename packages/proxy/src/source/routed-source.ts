@@ -1,5 +1,6 @@
 import type { Readers, TopicKey } from "@bunting/protocol";
-import type { FlagSource, RemoteReport, SourceFlags, SourceListName, SourceSink } from "./flag-source.js";
+import type { RemoteReport } from "@bunting/remote";
+import type { FlagSource, SourceFlags, SourceListName, SourceSink } from "./flag-source.js";
 import { filePathOf } from "./selector.js";
 
 /** Sends topics that are files to one source and all others to another. */

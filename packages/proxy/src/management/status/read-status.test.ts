@@ -10,7 +10,7 @@ import type { Grant } from "../../access/grants.js";
 import { ProxyError } from "../../proxy-error.js";
 import { proxyMetrics } from "../../proxy-metrics.js";
 import type { BackplaneReport } from "../../source/backplane/backplane-metrics.js";
-import type { RemoteReport } from "../../source/flag-source.js";
+import type { RemoteReport } from "@bunting/remote";
 import type { Subscriber, Subscription } from "../../topic/subscription.js";
 import { TopicRegistry } from "../../topic/topic-registry.js";
 import type { LeftSubscriber } from "../../subscriber/left-behind.js";

@@ -3,7 +3,7 @@ import type { TopicKey } from "@bunting/protocol";
 import { usedHeapBytes, type Clock, type Readiness } from "@bunting/runtime";
 import type { Grant } from "../../access/grants.js";
 import type { BackplaneReport } from "../../source/backplane/backplane-metrics.js";
-import type { RemoteReport } from "../../source/flag-source.js";
+import type { RemoteReport } from "@bunting/remote";
 import type { WatchCounts } from "../../source/kubernetes/watch-metrics.js";
 import type { AgentProgram } from "../../subscriber/agent-programs.js";
 import type { LeftSubscriber } from "../../subscriber/left-behind.js";

@@ -1,4 +1,4 @@
-import type { RemoteView } from "./remote-view.js";
+import type { RemoteView } from "@bunting/remote";
 
 /**
  * What the status page shows, in sections that are sent when they change. The page's own scripts import these types. Times are ms since the

@@ -3,7 +3,7 @@ import { standing } from "../../topic/topic-state.js";
 import type { Topic } from "../../topic/topic.js";
 import type { Grant } from "../../access/grants.js";
 import { readersByTopic, type StatusReader } from "./readers.js";
-import { remoteView, type RemoteLookup } from "./remote-view.js";
+import { remoteViewOf, type RemoteLookup } from "./remote-view.js";
 import { Smallest } from "./smallest.js";
 import type {
   HeldVersion,
@@ -66,7 +66,7 @@ export function topicRows(
   const readers = grants && readersByTopic(grants, new Set(shown.map(({ topic }) => topic.key)));
   const rows = shown.map(({ topic }) => {
     const row = rowOf(topic, times, readers && topicReaders(topic, readers.get(topic.key) ?? []));
-    const remote = remoteView(topic.key, remotes);
+    const remote = remoteViewOf(topic.key, remotes);
     return remote === undefined ? row : { ...row, remote };
   });
   return { total, offset, shown: rows };

@@ -1,15 +1,15 @@
 import type { RemoteFlagProvider } from "@bunting/featureflags/resources";
 import type { JsonObject, Readers, TopicKey } from "@bunting/protocol";
+import { RemoteFetch, type RemoteState, type RemoteStateName } from "@bunting/remote";
 import { RateLimitedLog, type Context } from "@bunting/runtime";
 import { ProxyError } from "../../proxy-error.js";
-import type { FlagSource, RemoteStateName, SourceFlags, SourceListName, SourceSink } from "../flag-source.js";
+import type { FlagSource, SourceFlags, SourceListName, SourceSink } from "../flag-source.js";
 import { NotingSink } from "./noting-sink.js";
-import { RemoteFetch } from "./remote-fetch.js";
 import { featureFlagOf, isRemoteKey, remoteKeyOf } from "./remote-key.js";
 import type { RemoteLanguage } from "./remote-language.js";
 import type { RemoteMetrics } from "./remote-metrics.js";
+import { remoteReports } from "./remote-reports.js";
 import type { RemoteSecrets } from "./remote-secrets.js";
-import type { RemoteState } from "./remote-state.js";
 
 export interface FetchingSourceOptions {
   /** The source of FeatureFlags. */
@@ -187,13 +187,16 @@ export class FetchingSource implements FlagSource {
     if (this.#signal === undefined || this.#signal.aborted || kind === undefined) return;
     const { clock } = context;
     const stop = new AbortController();
+    const hasSecrets = provider.credentials !== undefined || provider.caSecretRef !== undefined;
+    const namespace = topic.slice(0, topic.indexOf("/"));
     let before: RemoteStateName = "starting";
     let leftOut: string | undefined;
     const fetch = new RemoteFetch({
-      remote: { topic, provider, kind },
-      secrets,
+      provider,
+      kind,
+      sink: remoteReports(watched.sink, clock),
+      readSecrets: hasSecrets ? (signal) => secrets.read(namespace, provider, signal) : undefined,
       clock,
-      sink: watched.sink,
       onMoved: (event, state) => {
         context.metrics.remoteAnswer(event.kind);
         if (fetch.leftOut !== leftOut) {

@@ -1,8 +1,7 @@
 import type { RemoteFlagProvider } from "@bunting/featureflags/resources";
-import type { MergedRemote, RemoteFailure, Side, Sides } from "@bunting/remote";
+import { isLargeMerge, type MergedRemote, type RemoteFailure, type Side, type Sides } from "@bunting/remote";
 import {
   atOnce,
-  flagsPerStep,
   type FlagDocument,
   type JsonObject,
   type PastVersion,
@@ -235,7 +234,7 @@ export class MergedTopic implements SourceSink {
     }
     const sides = { local: local.document, remote: this.#remote, strategy };
     if (this.#merging !== undefined) this.#merging.newerMs ??= noticedMs;
-    else if (isLarge(sides)) void this.#mergeInSlices(local, sides, noticedMs);
+    else if (isLargeMerge(sides)) void this.#mergeInSlices(local, sides, noticedMs);
     else this.#report(local, atOnce(this.#options.merges.language.merging(sides)), noticedMs);
   }
 
@@ -297,10 +296,4 @@ export class MergedTopic implements SourceSink {
     this.#leaveRemote();
     this.#local = undefined;
   }
-}
-
-/** True if a merge takes longer than a turn of the event loop should. */
-function isLarge({ local, remote }: Sides): boolean {
-  const parts = [local.flags, remote.flags, local.$evaluators ?? {}, remote.$evaluators ?? {}];
-  return parts.reduce((sum, part) => sum + Object.keys(part).length, 0) > flagsPerStep;
 }

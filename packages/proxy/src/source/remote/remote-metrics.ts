@@ -1,6 +1,5 @@
 import { counter, defineMetrics, label, observed, type MetricsOf } from "@bunting/runtime";
-import type { RemoteStateName } from "../flag-source.js";
-import type { RemoteEvent } from "./remote-state.js";
+import type { RemoteEvent, RemoteStateName } from "@bunting/remote";
 
 /** The remotes of one replica at one moment. */
 export interface RemoteCounts {

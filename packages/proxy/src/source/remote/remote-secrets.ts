@@ -1,21 +1,9 @@
-import type { RemoteFailure } from "@bunting/remote";
+import type { RemoteFailure, SecretsRead } from "@bunting/remote";
 import { X509Certificate } from "node:crypto";
 import { calledUrl, type RemoteFlagProvider, type SecretKey } from "@bunting/featureflags/resources";
 import type { KubeObject, RestClient } from "@bunting/kube";
 import { calledHost } from "@bunting/outbound";
 import { errorCode, quoted } from "@bunting/runtime";
-
-/** What a provider's Secrets hold, or why that is not known. */
-export type SecretsRead =
-  | { readonly kind: "read"; readonly values: RemoteSecretValues }
-  | { readonly kind: "forbidden" | "unusable"; readonly failure: RemoteFailure }
-  /** The API server does not answer: what was read before stays valid. */
-  | { readonly kind: "unknown"; readonly failure: RemoteFailure };
-
-export interface RemoteSecretValues {
-  readonly credential?: string;
-  readonly ca?: string;
-}
 
 /** Names the only host that a Secret may be sent to. */
 export const hostAnnotation = "bunting.dev/host";

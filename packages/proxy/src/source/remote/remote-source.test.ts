@@ -22,8 +22,8 @@ import {
   topic,
   type RemoteReplicaOptions,
 } from "./remote.fixture.js";
+import type { SecretsRead } from "@bunting/remote";
 import type { RecordingSink } from "../source.fixture.js";
-import type { SecretsRead } from "./remote-secrets.js";
 
 const uri = "https://remote.test/a";
 const failure = { reason: "Status", message: "the remote answers 503" };

@@ -1,6 +1,7 @@
 import type { FlagDocument, Readers, TopicKey } from "@bunting/protocol";
+import type { RemoteReport } from "@bunting/remote";
 import { cut, RateLimitedLog, Semaphore, type Context } from "@bunting/runtime";
-import type { FlagSource, RemoteReport, SourceFlags, SourceListName, SourceSink } from "../flag-source.js";
+import type { FlagSource, SourceFlags, SourceListName, SourceSink } from "../flag-source.js";
 import type { FetchingSource } from "./fetching-source.js";
 import { MergedTopic } from "./merged-topic.js";
 import type { RemoteLanguage } from "./remote-language.js";

@@ -14,7 +14,7 @@ import { CountingMetrics, RecordingSink } from "../source.fixture.js";
 import { FetchingSource } from "./fetching-source.js";
 import type { RemoteCounts } from "./remote-metrics.js";
 import type { RemoteLanguage } from "./remote-language.js";
-import type { SecretsRead } from "./remote-secrets.js";
+import type { SecretsRead } from "@bunting/remote";
 import { RemoteSource } from "./remote-source.js";
 
 export const topic: TopicKey = "demo/flags";

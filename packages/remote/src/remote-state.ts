@@ -1,5 +1,16 @@
-import type { RemoteFailure } from "@bunting/remote";
-import type { RemoteStateName } from "../flag-source.js";
+import type { RemoteFailure } from "./remote-kind.js";
+
+/**
+ * How far a remote is known:
+ *
+ * - `starting`: it has not answered, nor failed, since this process began to read it.
+ * - `synced`: it has answered within three intervals.
+ * - `stale`: it has not; its last document is served.
+ * - `never`: it has failed, and there is no document of it.
+ * - `forbidden`: the Secret that it needs may not be read. What there was is served.
+ * - `held`: its newest answer takes all flags away, which is not allowed; the one before is served.
+ */
+export type RemoteStateName = "starting" | "synced" | "stale" | "never" | "forbidden" | "held";
 
 /** How far a remote is known here, and why it is not further. If one that is `synced` has failed since its last answer, the failure says why. */
 export type RemoteState =

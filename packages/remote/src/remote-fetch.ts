@@ -1,27 +1,39 @@
-import { failureOf, type RemoteFailure, type RemoteFlags, type RemoteKind } from "@bunting/remote";
 import type { RemoteFlagProvider } from "@bunting/featureflags/resources";
-import type { FlagDocument, TopicKey } from "@bunting/protocol";
+import type { FlagDocument, JsonObject } from "@bunting/protocol";
 import { aborted, isAborted, sleep, type Clock } from "@bunting/runtime";
-import type { SourceSink } from "../flag-source.js";
-
-import type { RemoteSecrets, RemoteSecretValues } from "./remote-secrets.js";
+import { failureOf } from "./remote-error.js";
+import type { RemoteFailure, RemoteFlags, RemoteKind } from "./remote-kind.js";
 import { nextRemoteState, type RemoteEvent, type RemoteState } from "./remote-state.js";
 
 export interface RemoteFetchOptions {
-  readonly remote: NamedRemote;
-  readonly sink: SourceSink;
-  readonly secrets: Pick<RemoteSecrets, "read">;
+  readonly provider: RemoteFlagProvider;
+  readonly kind: RemoteKind;
+  readonly sink: RemoteSink;
+  /** What the provider's Secrets hold now, or why that is not known. Never rejects; absent if it has none. */
+  readonly readSecrets?: ((signal: AbortSignal) => Promise<SecretsRead>) | undefined;
   readonly clock: Clock;
   /** Called after each answer, and each failure, with the state that follows. */
   readonly onMoved: (event: RemoteEvent, state: RemoteState) => void;
 }
 
-/** A remote, and how it is read. */
-export interface NamedRemote {
-  /** The FeatureFlag that names it. */
-  readonly topic: TopicKey;
-  readonly provider: RemoteFlagProvider;
-  readonly kind: RemoteKind;
+/** Takes what a remote says. */
+export interface RemoteSink {
+  /** @throws Error with a sentence if the document can't be served */
+  take(document: FlagDocument): void;
+  /** The flags of the last document, of this process or an earlier one; undefined if there is none. */
+  flags(): JsonObject | undefined;
+}
+
+/** What a provider's Secrets hold, or why that is not known. */
+export type SecretsRead =
+  | { readonly kind: "read"; readonly values: RemoteSecretValues }
+  | { readonly kind: "forbidden" | "unusable"; readonly failure: RemoteFailure }
+  /** Where they are does not answer: what was read before stays valid. */
+  | { readonly kind: "unknown"; readonly failure: RemoteFailure };
+
+export interface RemoteSecretValues {
+  readonly credential?: string;
+  readonly ca?: string;
 }
 
 /** From this many flags to none at once is taken for a mistake of the remote. */
@@ -31,25 +43,21 @@ const overdueIntervals = 3;
 const copiesMs = 1_000;
 const secretRetryMs = 30_000;
 
-/** Reads one remote, and reports its document, as a source does. What it fails with is told beside, and never makes the topic stale. */
+/** Reads one remote, and passes its document on. What it fails with is told beside, and takes nothing away. */
 export class RemoteFetch {
   readonly #options: RemoteFetchOptions;
   readonly #provider: RemoteFlagProvider;
-  readonly #namespace: string;
   #state: RemoteState = { kind: "starting" };
   #document: FlagDocument | undefined;
   #leftOut: string | undefined;
   #startedMs = 0;
   #answeredMs: number | undefined;
-  #lastVersion = 0;
   #cancelOverdue = (): void => undefined;
   #cancelEmpty = (): void => undefined;
 
   constructor(options: RemoteFetchOptions) {
     this.#options = options;
-    const { topic, provider } = options.remote;
-    this.#provider = provider;
-    this.#namespace = topic.slice(0, topic.indexOf("/"));
+    this.#provider = options.provider;
   }
 
   get state(): RemoteState {
@@ -86,8 +94,7 @@ export class RemoteFetch {
 
   /** Reads the remote until the signal aborts, or the Secrets change. */
   async #read(values: RemoteSecretValues, signal: AbortSignal): Promise<void> {
-    const { remote, clock } = this.#options;
-    const { provider, kind } = remote;
+    const { provider, kind, clock } = this.#options;
     const ending = new AbortController();
     const round = AbortSignal.any([signal, ending.signal]);
     const reading = {
@@ -111,11 +118,10 @@ export class RemoteFetch {
 
   /** Resolves when they have changed, may not be read any more, or the signal aborts. */
   async #watchSecrets(values: RemoteSecretValues, signal: AbortSignal): Promise<void> {
-    const { clock } = this.#options;
-    const provider = this.#provider;
-    if (provider.credentials === undefined && provider.caSecretRef === undefined) return aborted(signal);
+    const { clock, readSecrets } = this.#options;
+    if (readSecrets === undefined) return aborted(signal);
     for (;;) {
-      await sleep(Math.min(provider.intervalMs, secretRetryMs), signal, clock);
+      await sleep(Math.min(this.#provider.intervalMs, secretRetryMs), signal, clock);
       if (isAborted(signal)) return;
       const now = await this.#readSecrets(values, signal);
       if (now?.credential !== values.credential || now?.ca !== values.ca) return;
@@ -125,13 +131,15 @@ export class RemoteFetch {
   /**
    * Undefined if they can't be used, which is told.
    *
-   * @param before what was read before: it stays valid while the API server does not answer
+   * @param before what was read before: it stays valid while it is not known
    */
   async #readSecrets(
     before: RemoteSecretValues | undefined,
     signal: AbortSignal,
   ): Promise<RemoteSecretValues | undefined> {
-    const read = await this.#options.secrets.read(this.#namespace, this.#provider, signal);
+    const { readSecrets } = this.#options;
+    if (readSecrets === undefined) return {};
+    const read = await readSecrets(signal);
     if (read.kind === "read") return read.values;
     if (signal.aborted || (read.kind === "unknown" && before !== undefined)) return before;
     this.#moved({ kind: read.kind === "forbidden" ? "forbidden" : "failed", failure: read.failure });
@@ -143,7 +151,7 @@ export class RemoteFetch {
     const { document } = flags;
     this.#cancelEmpty();
     if (Object.keys(document.flags).length === 0 && !this.#provider.allowEmpty) {
-      const before = Object.keys(this.#document?.flags ?? sink.flags?.() ?? {}).length;
+      const before = Object.keys(this.#document?.flags ?? sink.flags() ?? {}).length;
       if (before > heldAboveFlags) {
         this.#awaitAnswer();
         this.#moved({ kind: "emptied", failure: emptied(before) });
@@ -162,13 +170,7 @@ export class RemoteFetch {
     const { sink, clock } = this.#options;
     if (document !== this.#document)
       try {
-        const noticedMs = clock.monotonicMs();
-        this.#lastVersion = Math.max(this.#lastVersion + 1, Math.floor(clock.now()));
-        sink.report({
-          kind: "document",
-          document,
-          version: { noticedMs, resourceVersion: String(this.#lastVersion) },
-        });
+        sink.take(document);
       } catch (error) {
         this.#moved({
           kind: "failed",
@@ -200,7 +202,7 @@ export class RemoteFetch {
 
   #moved(event: RemoteEvent): void {
     const { sink, onMoved } = this.#options;
-    const hasDocument = this.#document !== undefined || sink.flags?.() !== undefined;
+    const hasDocument = this.#document !== undefined || sink.flags() !== undefined;
     this.#state = nextRemoteState(this.#state, event, hasDocument);
     onMoved(event, this.#state);
   }
@@ -209,6 +211,6 @@ export class RemoteFetch {
 function emptied(before: number): RemoteFailure {
   return {
     reason: "Emptied",
-    message: `the remote has no flags any more, and had ${before}: they are served on until it has some, or the FeatureFlag says allowEmpty: true`,
+    message: `the remote has no flags any more, and had ${before}: they are served on until it has some, or allowEmpty is true`,
   };
 }

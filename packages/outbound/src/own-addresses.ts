@@ -1,6 +1,6 @@
 import { isIP } from "node:net";
 import { networkInterfaces } from "node:os";
-import { parseNetwork, type Network } from "@bunting/outbound";
+import { parseNetwork, type Network } from "./network.js";
 
 /**
  * Addresses that are this process's own, and the API server's: where a cluster gives Pods or Services public addresses, nothing else tells these from

@@ -1,5 +1,5 @@
 import type { ServerResponse } from "node:http";
-import { chargeAnswer } from "@bunting/server";
+import { chargeAnswer } from "@bunting/http2";
 
 /** Answers a request for a page, whole; no cache keeps it. Headers that were set before are sent with it. */
 export function answerPage(response: ServerResponse, status: number, type: string, body: string): void {

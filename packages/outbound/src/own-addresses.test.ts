@@ -1,6 +1,7 @@
-import { AddressGuard, parseAllowedHost } from "@bunting/outbound";
 import { errorCode } from "@bunting/runtime";
 import { expect } from "chai";
+import { AddressGuard } from "./address-guard.js";
+import { parseAllowedHost } from "./allowed-host.js";
 import { ownAddresses } from "./own-addresses.js";
 
 describe("ownAddresses", () => {

@@ -1,0 +1,102 @@
+import {
+  parseRemoteFlagProvider,
+  remoteProviderDefaults,
+  type RemoteFlagProvider,
+} from "@bunting/featureflags/resources";
+import { parseAllowedHost, type AllowedHost } from "@bunting/outbound/hosts";
+import type { JsonObject } from "@bunting/protocol";
+import { AgentError } from "../agent-error.js";
+import { plaintextWarning, tokenBindingOf } from "./grpc-credentials.js";
+import type { SourceContext } from "./grpc-config.js";
+import type { RemoteSourceConfig } from "./source-config.js";
+import type { SourceFieldName, SourceFields } from "./source-fields.js";
+
+/** What the fields of a source are called that the provider of a FeatureFlag has under the same name. */
+const namedAlike = ["type", "uri", "selector", "strategy"] as const;
+
+/** The fields of such a source, beside those of all. */
+export const remoteFields: readonly SourceFieldName[] = [
+  "type",
+  "base",
+  "selector",
+  "strategy",
+  "interval",
+  "allowEmpty",
+  "certPath",
+  "tokenFile",
+  "tokenHostsFile",
+];
+
+/**
+ * A source of provider remote: `spec.remoteFlagProvider` of a FeatureFlag, with a file in place of the FeatureFlag, and files in place of Secrets.
+ *
+ * @throws AgentError OPTION_INVALID
+ */
+export function remoteConfig(
+  fields: SourceFields,
+  sourceIndex: number,
+  context: SourceContext,
+): RemoteSourceConfig {
+  const { where, remoteHosts } = context;
+  const { base, uri, selector, certPath } = fields;
+  if (base === "")
+    throw invalid(
+      `${where}: "base" is missing: name a file with flags of your own, which the remote's are merged with`,
+    );
+  const remote = providerOf(fields, where);
+  return {
+    provider: "remote",
+    sourceIndex,
+    uri,
+    selector,
+    path: base.replace(/^file:(\/\/(?=\/))?/, ""),
+    remote,
+    hosts: remoteHosts,
+    certPath,
+    ...tokenOf(fields, remote, context),
+  };
+}
+
+/** @throws AgentError OPTION_INVALID */
+export function remoteHostsOf(texts: readonly string[]): readonly AllowedHost[] {
+  return texts.map((text) => {
+    try {
+      return parseAllowedHost(text);
+    } catch (cause) {
+      throw invalid(`--remote-hosts: ${(cause as Error).message}`, cause);
+    }
+  });
+}
+
+function providerOf(fields: SourceFields, where: string): RemoteFlagProvider {
+  const { interval, allowEmpty } = fields;
+  const written: JsonObject = {
+    ...Object.fromEntries(namedAlike.flatMap((name) => (fields[name] === "" ? [] : [[name, fields[name]]]))),
+    interval: interval === 0 ? remoteProviderDefaults.interval : `${interval}s`,
+    allowEmpty,
+  };
+  const parsed = parseRemoteFlagProvider(written);
+  if ("provider" in parsed) return parsed.provider;
+  const problems = parsed.problems.map(({ path, message }) => `"${path.join(".")}": ${message}`);
+  throw invalid(`${where}: ${problems.join("; ")}`);
+}
+
+/** As with other sources, a token goes over TLS only, unless an option, or whoever owns it, says otherwise. */
+function tokenOf(
+  { tokenFile, tokenHostsFile }: SourceFields,
+  { uri }: RemoteFlagProvider,
+  { credentials, warn, where }: SourceContext,
+): Pick<RemoteSourceConfig, "tokenFile" | "tokenBinding"> {
+  const { protocol, host } = new URL(uri);
+  const isTls = ["https:", "grpcs:"].includes(protocol);
+  const server = `${isTls ? "https" : "http"}://${host}`;
+  const tokenBinding = tokenBindingOf({ tokenFile, tokenHostsFile }, server, where);
+  const isSent = isTls || credentials.tokenOverPlaintext || tokenBinding !== undefined;
+  if (tokenFile === "" || isSent) return { tokenFile, tokenBinding };
+  warn(plaintextWarning(tokenFile, "use TLS"));
+  return { tokenFile: "", tokenBinding };
+}
+
+function invalid(message: string, cause?: unknown): AgentError {
+  return new AgentError("OPTION_INVALID", message, { cause });
+}

@@ -1,0 +1,279 @@
+import { AddressGuard, ownAddresses } from "@bunting/outbound";
+import {
+  documentHeapBytes,
+  emptiedBy,
+  readDocument,
+  withRefusedFlags,
+  type FlagDocument,
+  type JsonValue,
+} from "@bunting/protocol";
+import {
+  RemoteFetch,
+  remoteFlags,
+  remoteKinds,
+  remoteView,
+  type RemoteEvent,
+  type RemoteFailure,
+  type RemoteState,
+} from "@bunting/remote";
+import { cut, HeapRoom, RateLimitedLog } from "@bunting/runtime";
+import { FileSource } from "../file-source.js";
+import type { SyncSourceParts } from "../on-demand-source.js";
+import type { RemoteSourceConfig } from "../source-config.js";
+import type { DeliveryResult, RemoteCopies, SourceRemote } from "../sync-source.js";
+import { readCredentialFiles } from "./credential-files.js";
+import { MergedSides } from "./merged-sides.js";
+
+/** Time for one whole answer. */
+const timeoutMs = 30_000;
+/** Time that a remote has to say something before the file's own flags are served without it: flags are not to come a moment after the start. */
+const firstAnswerMs = 1_000;
+const linesPerMinute = 6;
+
+/** The flags of a file and of a remote in one document, until the signal aborts. This is the entry of a chunk. */
+export async function followRemote(
+  parts: SyncSourceParts<RemoteSourceConfig>,
+  signal: AbortSignal,
+): Promise<void> {
+  await new RemoteFollower(parts).run(signal);
+}
+
+/** What keeps a side from being served in its newest version. */
+interface SideProblem {
+  readonly isRefused: boolean;
+  readonly reason: string;
+  readonly message: string;
+}
+
+interface SideProblems {
+  readonly base?: SideProblem | undefined;
+  readonly remote?: SideProblem | undefined;
+}
+
+class RemoteFollower {
+  readonly #parts: SyncSourceParts<RemoteSourceConfig>;
+  readonly #sides: MergedSides;
+  readonly #room: HeapRoom;
+  readonly #log: RateLimitedLog;
+  #cancelWait = (): void => undefined;
+  #remote: RemoteFetch | undefined;
+  #fetched: { readonly state: RemoteState; readonly sinceMs: number };
+  #problems: SideProblems = {};
+  #mergeProblem: SideProblem | undefined;
+  #told: SideProblem | undefined;
+  #remarks = "";
+  #leftOut: string | undefined;
+
+  constructor(parts: SyncSourceParts<RemoteSourceConfig>) {
+    const { config, options } = parts;
+    const { clock, logger } = options.context;
+    this.#parts = parts;
+    this.#room = new HeapRoom(clock);
+    this.#log = new RateLimitedLog(logger, clock);
+    this.#fetched = { state: { kind: "starting" }, sinceMs: clock.monotonicMs() };
+    this.#sides = new MergedSides({
+      config,
+      receiver: options.receiver,
+      onServed: () => this.#served(),
+      onMerged: () => this.#tell(),
+    });
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    const { options, state, config } = this.#parts;
+    const { clock, metrics } = options.context;
+    state.follows(() => this.#view());
+    metrics.remotes().remoteState(config.sourceIndex, "starting");
+    this.#cancelWait = clock.after(firstAnswerMs, () => {
+      this.#sides.begin();
+      this.#tell();
+    });
+    const copies = options.receiver.remoteCopies?.(config);
+    this.#remote = this.#fetch(copies);
+    try {
+      await copies?.load((_, { bytes }) => this.#takeCopy(bytes));
+      await Promise.all([this.#baseFile().run(signal), this.#remote.run(signal)]);
+    } finally {
+      this.#cancelWait();
+      await this.#sides.close();
+      await copies?.flush();
+    }
+  }
+
+  #baseFile(): FileSource {
+    const { config, options, state } = this.#parts;
+    const { sourceIndex, path } = config;
+    return new FileSource(
+      { provider: "file", sourceIndex, uri: path, selector: "", path },
+      { ...options, receiver: { ...options.receiver, deliver: ({ bytes }) => this.#takeBase(bytes) } },
+      undefined,
+      {
+        status: () => state.status(),
+        failed: (reason, message) => this.#problemOf("base", { isRefused: false, reason, message }),
+        refused: (message) => this.#problemOf("base", refused(message)),
+        delivered: (result) =>
+          this.#problemOf("base", "refusal" in result ? refused(`${path}: ${result.refusal}`) : undefined),
+      },
+    );
+  }
+
+  #fetch(copies: RemoteCopies | undefined): RemoteFetch {
+    const { config, options } = this.#parts;
+    const { clock } = options.context;
+    const { remote: provider, hosts, sourceIndex, tokenFile, certPath } = config;
+    const hasFiles = tokenFile + certPath !== "";
+    const networks = ownAddresses(options.pod?.environment ?? {});
+    const guard = new AddressGuard({ hosts, option: "--remote-hosts", networks });
+    const limits = { bytes: options.maxDocumentBytes, timeoutMs };
+    const kinds = remoteKinds({ guard, clock, limits, room: this.#room });
+    const kind = kinds.get(provider.type);
+    if (kind === undefined) throw new Error(`no remotes of the type ${provider.type} are read`);
+    return new RemoteFetch({
+      provider,
+      kind,
+      clock,
+      readSecrets: hasFiles ? () => readCredentialFiles(config, clock) : undefined,
+      sink: {
+        flags: () => this.#sides.remote?.flags,
+        take: (document) => {
+          this.#cancelWait();
+          this.#sides.takeRemote(document);
+          copies?.keep(sourceIndex, Buffer.from(JSON.stringify(document)));
+        },
+      },
+      onMoved: (event, state) => this.#remoteMoved(event, state),
+    });
+  }
+
+  #takeCopy(bytes: Buffer): boolean {
+    try {
+      this.#sides.takeRemote(this.#documentOf(bytes));
+    } catch {
+      return false;
+    }
+    return true;
+  }
+
+  #takeBase(bytes: Buffer): DeliveryResult {
+    try {
+      this.#sides.takeBase(this.#documentOf(bytes));
+      return { rejectedFlags: [] };
+    } catch (error) {
+      return { refusal: (error as Error).message };
+    }
+  }
+
+  /** @throws Error with a sentence */
+  #documentOf(bytes: Buffer): FlagDocument {
+    if (!this.#room.has(documentHeapBytes(bytes)))
+      throw new Error(
+        `its ${bytes.length} bytes need more heap than is free: raise the memory limit of the agent, or have fewer flags`,
+      );
+    const read = readDocument(JSON.parse(bytes.toString()) as JsonValue);
+    const emptied = emptiedBy(read);
+    if (emptied !== undefined) throw emptied;
+    // The store refuses them one by one, and says so.
+    return withRefusedFlags(read);
+  }
+
+  #served(): void {
+    const { state } = this.#parts;
+    state.documentTaken();
+    this.#countFlags();
+    this.#logRemarks(this.#sides.merged?.remarks.join("; ") ?? "");
+  }
+
+  #logRemarks(remarks: string): void {
+    if (remarks === this.#remarks) return;
+    this.#remarks = remarks;
+    if (remarks === "") return;
+    const fields = { sourceIndex: this.#parts.config.sourceIndex, remarks: cut(remarks) };
+    this.#log.info("merged", fields, "evaluators of the file or the remote have other names", linesPerMinute);
+  }
+
+  #countFlags(): void {
+    const { config, options } = this.#parts;
+    const { remoteFlags: count } = options.context.metrics.remotes();
+    const { local = Object.keys(this.#sides.base?.flags ?? {}).length, remote = 0 } =
+      this.#view().flags ?? {};
+    count(config.sourceIndex, "local", local);
+    count(config.sourceIndex, "remote", remote);
+  }
+
+  #problemOf(side: keyof SideProblems, problem: SideProblem | undefined): void {
+    this.#problems = { ...this.#problems, [side]: problem };
+    this.#tell();
+  }
+
+  #remoteMoved({ kind }: RemoteEvent, state: RemoteState): void {
+    const { config, options } = this.#parts;
+    const { clock, metrics } = options.context;
+    const { remoteAnswer, remoteState } = metrics.remotes();
+    remoteAnswer(config.sourceIndex, kind);
+    if (state.kind !== this.#fetched.state.kind) remoteState(config.sourceIndex, state.kind);
+    const sinceMs = state.kind === this.#fetched.state.kind ? this.#fetched.sinceMs : clock.monotonicMs();
+    this.#fetched = { state, sinceMs };
+    // Of the state: that nothing came for long says less than what failed before.
+    const problem = state.failure && problemOf(state.failure);
+    this.#logLeftOut(this.#remote?.leftOut);
+    this.#problemOf("remote", problem);
+    // It has said that nothing will come soon.
+    if (problem !== undefined) this.#sides.begin();
+  }
+
+  #logLeftOut(leftOut: string | undefined): void {
+    if (leftOut === this.#leftOut) return;
+    this.#leftOut = leftOut;
+    if (leftOut === undefined) return;
+    const fields = { sourceIndex: this.#parts.config.sourceIndex, leftOut };
+    this.#log.warn("left_out", fields, "flags of a remote are left out", linesPerMinute);
+  }
+
+  /** Of both sides: without the file there is nothing to merge with, so that is said first. */
+  #tell(): void {
+    const { state } = this.#parts;
+    const { merged, refusal, isMerging } = this.#sides;
+    const { base, remote } = this.#problems;
+    if (refusal !== this.#mergeProblem?.message)
+      this.#mergeProblem = refusal === undefined ? undefined : refused(refusal);
+    const problem = base ?? this.#mergeProblem ?? remote;
+    if (problem === undefined) {
+      const isNewest = merged !== undefined && !isMerging && this.#fetched.state.kind === "synced";
+      if (isNewest) state.documentConfirmed();
+    } else if (problem !== this.#told) {
+      if (problem.isRefused) state.refused(problem.message, { isLogged: false });
+      else state.failed(problem.reason, problem.message);
+    }
+    this.#told = problem;
+  }
+
+  #view(): SourceRemote {
+    const { clock } = this.#parts.options.context;
+    const { state, sinceMs } = this.#fetched;
+    const { merged } = this.#sides;
+    const report = {
+      state: state.kind,
+      reason: state.failure?.reason,
+      message: state.failure?.message,
+      sinceMs,
+      remarks: [...(this.#leftOut === undefined ? [] : [this.#leftOut]), ...(merged?.remarks ?? [])],
+      provenance: merged?.provenance,
+    };
+    const offsetMs = clock.now() - clock.monotonicMs();
+    const names = remoteFlags(report);
+    return {
+      ...remoteView(report, (ms) => Math.round(ms + offsetMs)),
+      ...(names === undefined ? {} : { remoteFlags: names }),
+    };
+  }
+}
+
+function refused(message: string): SideProblem {
+  return { isRefused: true, reason: "refused", message };
+}
+
+/** What it has answered is refused, or it has not answered. */
+function problemOf({ reason, message }: RemoteFailure): SideProblem {
+  const word = reason.replaceAll(/\B[A-Z]/g, (letter) => `_${letter}`).toLowerCase();
+  return { isRefused: ["document_invalid", "emptied"].includes(word), reason: word, message };
+}

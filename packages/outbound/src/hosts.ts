@@ -1,0 +1,1 @@
+export { parseAllowedHost, type AllowedHost } from "./allowed-host.js";
