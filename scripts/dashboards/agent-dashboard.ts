@@ -1,4 +1,5 @@
 import type { Dashboard } from "./dashboard.js";
+import { agentRemoteRow } from "./remote-rows.js";
 import { chosen, largest, perSecond, quantile, rate, stat } from "./queries.js";
 
 export const agentDashboard: Dashboard = {
@@ -191,6 +192,7 @@ export const agentDashboard: Dashboard = {
         },
       ],
     },
+    agentRemoteRow,
     {
       title: "Memory and time",
       panels: [

@@ -1,6 +1,7 @@
 import { backplaneRow } from "./backplane-row.js";
 import type { Dashboard, Query } from "./dashboard.js";
 import { chosen, max, perSecond, quantile, rate, stat, sum } from "./queries.js";
+import { proxyRemoteRow } from "./remote-rows.js";
 import { upstreamRow } from "./upstream-row.js";
 
 const subscribers = `sum(sync_active_streams{${chosen}}) + sum(bunting_proxy_subscriber_subscriptions{${chosen}})`;
@@ -187,6 +188,7 @@ export const proxyDashboard: Dashboard = {
         },
       ],
     },
+    proxyRemoteRow,
     upstreamRow,
     backplaneRow,
     {
