@@ -16,6 +16,11 @@ export const commandRuns: Readonly<Record<string, readonly RegExp[]>> = {
     /^bunting-proxy start --source dir:examples\/flags &$/,
     /^bunting-agent start --sync-port /,
   ],
+  "test/documentation/remote-example.test.ts": [
+    /^bunting-agent start --uri file:service\.json /,
+    /^bunting-agent start --remote-hosts /,
+    /^bunting eval agent:\/\/localhost:8016 welcome --explain$/,
+  ],
   "test/cluster/flag-rollout.test.ts": [/^bunting rollout (status|abort) shop\/checkout$/],
   "test/cluster/remote-flags.test.ts": [
     /^bunting grant credentials shop\/flag-service \| kubectl apply -f -$/,
