@@ -23,6 +23,7 @@ export {
   type ExtensionFinding,
   type ExtensionResponse,
 } from "./extension-answer.js";
+export { configurationFor, type Configured } from "./configuration-for.js";
 export type { SidecarMetadata, SidecarObject } from "./sidecar-object.js";
 export { answerRequest, type HookResponse } from "./answer-request.js";
 export { isExtensionObject } from "./json-of.js";

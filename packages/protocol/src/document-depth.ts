@@ -12,13 +12,17 @@ export const maxDocumentDepth = 200;
  *
  * JSON.parse reads a number beyond 1.8e308 as infinite, which JSON can't write. flagd refuses its document.
  */
-export function unservable(value: JsonValue, levelsLeft: number = maxDocumentDepth): string | undefined {
+export function unservable(value: JsonValue, levels: number = maxDocumentDepth): string | undefined {
+  return unservableBelow(value, levels, levels);
+}
+
+function unservableBelow(value: JsonValue, levelsLeft: number, levels: number): string | undefined {
   if (typeof value === "number") return Number.isFinite(value) ? undefined : "has a number beyond 1.8e308";
   if (typeof value !== "object" || value === null) return undefined;
-  if (levelsLeft === 0) return `is nested more than ${maxDocumentDepth} levels deep`;
+  if (levelsLeft === 0) return `is nested more than ${levels} levels deep`;
   for (const member of Object.values(value) as readonly JsonValue[]) {
     if (typeof member !== "object" && typeof member !== "number") continue;
-    const problem = unservable(member, levelsLeft - 1);
+    const problem = unservableBelow(member, levelsLeft - 1, levels);
     if (problem !== undefined) return problem;
   }
   return undefined;

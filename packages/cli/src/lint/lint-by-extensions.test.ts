@@ -87,6 +87,12 @@ describe("lintByExtensions", () => {
     expect(await found(manifest("one", "annotations: { extensions.bunting.dev/owner: '{' }"))).to.deep.equal([
       "3:1 error extension owner: the annotation extensions.bunting.dev/owner is no JSON",
     ]);
+    const deep = "[".repeat(101) + "]".repeat(101);
+    expect(
+      await found(manifest("one", `annotations: { extensions.bunting.dev/owner: '${deep}' }`)),
+    ).to.deep.equal([
+      "3:1 error extension owner: the annotation extensions.bunting.dev/owner is nested more than 100 levels deep",
+    ]);
     expect(await found(manifest("closed"))).to.deep.equal(["1:1 error extension owner: it is closed"]);
   });
 

@@ -1,6 +1,6 @@
 import {
   askExtension,
-  configurationAnnotation,
+  configurationFor,
   isExtensionObject,
   stepsOf,
   type ExtensionAnswer,
@@ -9,7 +9,6 @@ import {
 } from "@bunting/extension";
 import { openFeatureApiVersion } from "@bunting/featureflags/resources";
 import { readText } from "@bunting/files/text";
-import type { JsonValue } from "@bunting/protocol";
 import { CliError } from "../cli-error.js";
 import { objectAt, objectsIn } from "../input/objects-in.js";
 import type { FileFinding } from "./file-finding.js";
@@ -57,11 +56,11 @@ async function findingsOf(
   object: ExtensionObject,
   signal: AbortSignal,
 ): Promise<readonly ExtensionFinding[]> {
-  const annotation = configurationAnnotation(name);
-  const configuration = configurationIn(object, annotation);
-  if (configuration === "invalid")
-    return [{ severity: "error", message: `the annotation ${annotation} is no JSON`, field: "/metadata" }];
-  const { namespace } = object.metadata;
+  const { namespace: given } = object.metadata;
+  const namespace = { name: typeof given === "string" ? given : "default", labels: {}, annotations: {} };
+  const configured = configurationFor(name, objectAt(object, "metadata", "annotations") ?? {}, namespace);
+  if ("problem" in configured)
+    return [{ severity: "error", message: configured.problem, field: "/metadata" }];
   const answer = await askExtension(
     url,
     {
@@ -70,13 +69,9 @@ async function findingsOf(
       target: "FeatureFlag",
       operation: "CREATE",
       dryRun: true,
-      namespace: {
-        name: typeof namespace === "string" ? namespace : "default",
-        labels: {},
-        annotations: {},
-      },
+      namespace,
       object,
-      ...(configuration === undefined ? {} : { configuration: configuration.value }),
+      ...configured,
     },
     { timeoutMs, signal },
   );
@@ -96,19 +91,5 @@ function findingsIn(name: string, url: string, answer: ExtensionAnswer): readonl
       );
     default:
       return [];
-  }
-}
-
-function configurationIn(
-  object: ExtensionObject,
-  annotation: string,
-): { readonly value: JsonValue } | "invalid" | undefined {
-  const text = objectAt(object, "metadata", "annotations")?.[annotation];
-  if (text === undefined) return undefined;
-  if (typeof text !== "string") return "invalid";
-  try {
-    return { value: JSON.parse(text) as JsonValue };
-  } catch {
-    return "invalid";
   }
 }

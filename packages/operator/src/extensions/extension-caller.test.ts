@@ -6,9 +6,9 @@ import { HttpServer, type Answer } from "@bunting/test/support/http-server.js";
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import type { Extension, ExtensionSpec } from "../api/extension.js";
 import { keptMs } from "./answer-cache.js";
-import { OutOfTime } from "./extension-peers.js";
 import { ExtensionCaller, failedPauseMs, type ExtensionQuestion } from "./extension-caller.js";
 import { storedExtension } from "./extension.fixture.js";
+import { OutOfTime } from "./out-of-time.js";
 
 const never = new AbortController().signal;
 

@@ -10,9 +10,9 @@ import { CodedError, Semaphore, type Clock } from "@bunting/runtime";
 import type { Extension } from "../api/extension.js";
 import { AnswerCache, keptMs, questionKey } from "./answer-cache.js";
 import { extensionAddress } from "./extension-address.js";
-import { OutOfTime } from "./extension-peers.js";
 import { timeoutMsOf } from "./extension-timeout.js";
 import { extensionVersion } from "./extension-version.js";
+import { OutOfTime } from "./out-of-time.js";
 
 export interface ExtensionCallerOptions {
   /** Hosts that a `url` may name. */

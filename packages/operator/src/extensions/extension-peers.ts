@@ -2,11 +2,6 @@ import type { ExtensionAnswer } from "@bunting/extension";
 import type { Extension } from "../api/extension.js";
 import type { ExtensionQuestion } from "./extension-caller.js";
 
-/** The reason of a signal that ends a call because whoever asks waits no longer: what was asked long enough by then has not answered. */
-export class OutOfTime extends Error {
-  override readonly name = "OutOfTime";
-}
-
 /** The services behind Extensions. */
 export interface ExtensionPeers {
   /** As ExtensionCaller has it. @throws the reason of the signal alone, but an answer may come for `OutOfTime`: that of one who had its time */

@@ -3,8 +3,8 @@ import { nextTurn } from "@bunting/runtime";
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { expect } from "chai";
 import type { ExtensionQuestion } from "./extension-caller.js";
-import type { OutOfTime } from "./extension-peers.js";
 import { storedExtension } from "./extension.fixture.js";
+import type { OutOfTime } from "./out-of-time.js";
 import { lintFlags, type FlagComments, type WrittenFlag } from "./lint-flags.js";
 
 const flag: WrittenFlag = {

@@ -4,12 +4,12 @@ import type {
   ExtensionObject,
   ExtensionOperation,
 } from "@bunting/extension";
-import { stepsOf } from "@bunting/extension";
+import { configurationFor, stepsOf } from "@bunting/extension";
 import type { Finding } from "@bunting/featureflags/checks";
 import { within, type Clock } from "@bunting/runtime";
 import type { Extension } from "../api/extension.js";
-import { configurationFor } from "./configuration-for.js";
-import { OutOfTime, type ExtensionPeers } from "./extension-peers.js";
+import type { ExtensionPeers } from "./extension-peers.js";
+import { OutOfTime } from "./out-of-time.js";
 
 /** A FeatureFlag that is written. */
 export interface WrittenFlag {

@@ -1,4 +1,5 @@
 import {
+  configurationFor,
   unlistedFields,
   type ExtensionAnswer,
   type ExtensionObject,
@@ -8,7 +9,6 @@ import {
 } from "@bunting/extension";
 import { cut } from "@bunting/runtime";
 import type { Extension } from "../api/extension.js";
-import { configurationFor } from "./configuration-for.js";
 import type { ExtensionPeers } from "./extension-peers.js";
 import { isAskedFor } from "./is-asked-for.js";
 

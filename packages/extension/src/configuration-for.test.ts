@@ -20,7 +20,7 @@ describe("configurationFor", () => {
     expect(problem(nested(100))).to.have.property("configuration");
     for (const levels of [101, 100_000])
       expect(problem(nested(levels))).to.deep.equal({
-        problem: `the annotation ${annotation} has more than 100 levels of objects and lists`,
+        problem: `the annotation ${annotation} is nested more than 100 levels deep`,
       });
   });
 });

@@ -1,6 +1,6 @@
-import { configurationAnnotation, type ExtensionNamespace } from "@bunting/extension";
-import { isNestedDeeper } from "@bunting/outbound";
-import type { JsonValue } from "@bunting/protocol";
+import { unservable, type JsonValue } from "@bunting/protocol";
+import { configurationAnnotation, type ExtensionNamespace } from "./extension-request.js";
+import { jsonOf } from "./json-of.js";
 
 /** More than people write. Whatever writes or compares JSON walks down its levels, and has no room for thousands. */
 const maxDepth = 100;
@@ -16,17 +16,14 @@ export type Configured = { readonly configuration?: JsonValue } | { readonly pro
 export function configurationFor(
   extension: string,
   annotations: Readonly<Record<string, unknown>>,
-  namespace: ExtensionNamespace,
+  namespace: Pick<ExtensionNamespace, "annotations">,
 ): Configured {
   const annotation = configurationAnnotation(extension);
   const text = annotations[annotation] ?? namespace.annotations[annotation];
   if (text === undefined) return {};
-  if (typeof text === "string" && isNestedDeeper(Buffer.from(text), maxDepth))
-    return { problem: `the annotation ${annotation} has more than ${maxDepth} levels of objects and lists` };
-  try {
-    // What is no text, which API servers refuse, is no JSON either.
-    return { configuration: JSON.parse(typeof text === "string" ? text : "") as JsonValue };
-  } catch {
-    return { problem: `the annotation ${annotation} is no JSON` };
-  }
+  // What is no text, which API servers refuse, is no JSON either.
+  const configuration = typeof text === "string" ? jsonOf(text) : undefined;
+  if (configuration === undefined) return { problem: `the annotation ${annotation} is no JSON` };
+  const problem = unservable(configuration, maxDepth);
+  return problem === undefined ? { configuration } : { problem: `the annotation ${annotation} ${problem}` };
 }
