@@ -84,9 +84,9 @@ describe("ExtensionCaller", () => {
       response.end(JSON.stringify({ ...object, metadata: { ...object.metadata, labels } }));
     };
     const first = await ask();
-    expect(await ask()).to.equal(first);
+    expect(await ask()).to.deep.equal(first);
     clock.advance(keptMs - 1);
-    expect(await ask()).to.equal(first);
+    expect(await ask()).to.deep.equal(first);
     expect(answered).to.equal(1);
     clock.advance(1);
     expect(await ask()).not.to.deep.equal(first);

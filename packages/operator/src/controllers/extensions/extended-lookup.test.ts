@@ -1,13 +1,19 @@
 import { expect } from "chai";
+import type { KubeObject } from "@bunting/kube";
 import type { Extension } from "../../api/extension.js";
 import type { InjectionEntry, InjectionSpec } from "../../api/injection.js";
 import { storedExtension } from "../../extensions/extension.fixture.js";
 import { portEntry } from "../../pod/injection-entry.fixture.js";
 import { extendedLookup } from "./extended-lookup.js";
+import { storedInjection, textIn } from "./stored-injections.js";
 
 const plainEntry: InjectionEntry = { ...portEntry, digest: "plain" };
 const storedEntry: InjectionEntry = { ...portEntry, digest: "stored" };
 const request = { list: "sources", text: "app" } as const;
+
+function injectionOf(spec: InjectionSpec | undefined): KubeObject {
+  return { metadata: { name: "bunting", namespace: "shop" }, spec };
+}
 
 describe("extendedLookup", () => {
   let extensions: readonly Extension[];
@@ -16,7 +22,10 @@ describe("extendedLookup", () => {
   const lookup = (): unknown =>
     extendedLookup({
       extensions: { hasSynced, askedFor: () => extensions },
-      injections: { hasSynced: true, of: () => spec },
+      injections: {
+        hasSynced: true,
+        find: (_namespace, asked) => textIn(storedInjection(injectionOf(spec)), asked),
+      },
       plain: () => plainEntry,
     })("shop", request);
   beforeEach(() => {
@@ -27,7 +36,7 @@ describe("extendedLookup", () => {
 
   it("gives what was stored, and what can be compiled where no extension is asked", () => {
     spec = { format: 1, sources: { app: storedEntry } };
-    expect(lookup()).to.equal(storedEntry);
+    expect(lookup()).to.deep.equal(storedEntry);
     extensions = [];
     expect(lookup()).to.equal(plainEntry);
   });
@@ -42,6 +51,12 @@ describe("extendedLookup", () => {
     extensions = [storedExtension("qos", { failurePolicy: "Ignore" })];
     spec = { format: 1, sources: {}, refused: { sources: { app: "no flags here" }, inProcess: {} } };
     expect(lookup()).to.deep.equal({ reason: "RefusedByExtension", message: "no flags here" });
+  });
+
+  it("finds nothing stored by a name that every object has", () => {
+    spec = { format: 1, sources: { app: storedEntry } };
+    for (const text of ["constructor", "__proto__"])
+      expect(textIn(storedInjection(injectionOf(spec)), { list: "sources", text })).to.equal(undefined);
   });
 
   it("gives nothing before all is read", () => {

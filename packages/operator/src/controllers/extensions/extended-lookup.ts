@@ -1,12 +1,11 @@
 import type { EntryLookup, MissingEntry } from "../../admission/entry-lookup.js";
-import { entryOf } from "../../pod/injection-request.js";
 import { notInjectedReasons } from "../../pod/reasons.js";
 import type { ClusterExtensions } from "./cluster-extensions.js";
 import type { StoredInjections } from "./stored-injections.js";
 
 export interface ExtendedLookupParts {
   readonly extensions: Pick<ClusterExtensions, "hasSynced" | "askedFor">;
-  readonly injections: Pick<StoredInjections, "hasSynced" | "of">;
+  readonly injections: Pick<StoredInjections, "hasSynced" | "find">;
   /** Without extensions. */
   readonly plain: EntryLookup;
 }
@@ -20,12 +19,9 @@ export function extendedLookup({ extensions, injections, plain }: ExtendedLookup
     if (!extensions.hasSynced || !injections.hasSynced) return notRead;
     const asked = extensions.askedFor({ hook: "pre-create", target: "Sidecar", namespace });
     if (asked.length === 0) return plain(namespace, request);
-    const spec = injections.of(namespace);
-    const { [request.list]: refused = {} } = spec?.refused ?? {};
-    const refusal = Object.hasOwn(refused, request.text) ? refused[request.text] : undefined;
-    if (refusal !== undefined) return { reason: "RefusedByExtension", message: refusal };
-    const stored = entryOf(spec, request);
-    if (stored !== undefined) return stored;
+    const stored = injections.find(namespace, request);
+    if (stored?.kind === "refused") return { reason: "RefusedByExtension", message: stored.message };
+    if (stored?.kind === "entry") return stored.entry;
     const compiled = plain(namespace, request);
     const isNeeded = asked.some(({ spec: { failurePolicy } }) => failurePolicy === "Fail");
     return "digest" in compiled && isNeeded ? notExtended : compiled;

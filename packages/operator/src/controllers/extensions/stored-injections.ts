@@ -1,10 +1,28 @@
 import type { ClusterWatches, KubeObject, RunningInformer } from "@bunting/kube";
 import type { Runnable } from "@bunting/runtime";
-import { extendedLabel, injectionName, injectionType, type InjectionSpec } from "../../api/injection.js";
+import {
+  extendedLabel,
+  injectionName,
+  injectionType,
+  type InjectionEntry,
+  type InjectionSpec,
+} from "../../api/injection.js";
+import type { InjectionRequest } from "../../pod/injection-request.js";
 
+type List = InjectionRequest["list"];
+
+/** As a store has it. */
 interface StoredInjection extends KubeObject {
-  readonly spec: InjectionSpec | undefined;
+  /** By list and text, the JSON of entries: as objects, those of hundreds of namespaces would take megabytes more, and few are ever asked for. */
+  readonly entries: Readonly<Record<List, Readonly<Record<string, string>>>>;
+  readonly refused: NonNullable<InjectionSpec["refused"]> | undefined;
 }
+
+/** What is stored of a text. */
+export type StoredText =
+  | { readonly kind: "entry"; readonly entry: InjectionEntry }
+  /** An extension refuses it. */
+  | { readonly kind: "refused"; readonly message: string };
 
 /** Injections about whose entries extensions were asked, on each replica: what a webhook would compile by itself is not what they have made of it. */
 export class StoredInjections implements Runnable {
@@ -14,7 +32,7 @@ export class StoredInjections implements Runnable {
   constructor(watches: Pick<ClusterWatches, "inform">) {
     this.#informer = watches.inform<StoredInjection>(
       { type: injectionType, labelSelector: `${extendedLabel}=true` },
-      { transform: stored, handler: { changed: () => undefined } },
+      { transform: storedInjection, handler: { changed: () => undefined } },
     );
   }
 
@@ -26,8 +44,9 @@ export class StoredInjections implements Runnable {
     return this.#informer.informer.hasSynced;
   }
 
-  of(namespace: string): InjectionSpec | undefined {
-    return this.#informer.informer.store.get(`${namespace}/${injectionName}`)?.spec;
+  /** Undefined if it is not compiled. */
+  find(namespace: string, request: InjectionRequest): StoredText | undefined {
+    return textIn(this.#informer.informer.store.get(`${namespace}/${injectionName}`), request);
   }
 
   run(signal: AbortSignal): Promise<void> {
@@ -35,10 +54,28 @@ export class StoredInjections implements Runnable {
   }
 }
 
-function stored({ metadata, ...object }: KubeObject): StoredInjection {
+export function textIn(
+  stored: StoredInjection | undefined,
+  { list, text }: InjectionRequest,
+): StoredText | undefined {
+  const { [list]: refused = {} } = stored?.refused ?? {};
+  const message = Object.hasOwn(refused, text) ? refused[text] : undefined;
+  if (message !== undefined) return { kind: "refused", message };
+  const { [list]: entries = {} } = stored?.entries ?? {};
+  const json = Object.hasOwn(entries, text) ? entries[text] : undefined;
+  return json === undefined ? undefined : { kind: "entry", entry: JSON.parse(json) as InjectionEntry };
+}
+
+export function storedInjection({ metadata, ...object }: KubeObject): StoredInjection {
   const { name, namespace = "", uid = "", resourceVersion = "" } = metadata;
+  const { spec } = object as { readonly spec?: InjectionSpec };
+  const jsons = (list: List): Readonly<Record<string, string>> =>
+    Object.fromEntries(
+      Object.entries(spec?.[list] ?? {}).map(([text, entry]) => [text, JSON.stringify(entry)]),
+    );
   return {
     metadata: { name, namespace, uid, resourceVersion },
-    spec: (object as Partial<StoredInjection>).spec,
+    entries: { sources: jsons("sources"), inProcess: jsons("inProcess") },
+    refused: spec?.refused,
   };
 }
