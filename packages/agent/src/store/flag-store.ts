@@ -63,6 +63,10 @@ export class FlagStore {
   readonly #effective = new EffectiveFlags();
   readonly #listeners = new Set<(change: StoreChange) => void>();
   #sorted: readonly Flag[] | undefined;
+  /** Whose documents are held as well. */
+  #beside: FlagStore | undefined;
+  /** The sources whose newest document might have had room if there were no other store. */
+  readonly #crowdedOut = new Set<number>();
 
   constructor(options: FlagStoreOptions) {
     this.#options = options;
@@ -171,10 +175,32 @@ export class FlagStore {
     this.#sorted = undefined;
   }
 
+  /** Both are held for a while, and may take together what one may: each is to be called with the other, and with undefined once that is over. */
+  holdBeside(other: FlagStore | undefined): void {
+    this.#beside = other;
+  }
+
+  /** The sources whose newest document was refused while there was another store, and may have room now. */
+  takeCrowdedOut(): readonly number[] {
+    const sources = [...this.#crowdedOut];
+    this.#crowdedOut.clear();
+    return sources;
+  }
+
+  /** What is held of both stores, each document once: they share those of sources that stay. */
+  get #heldWeight(): number {
+    const states = [...this.#states, ...(this.#beside === undefined ? [] : this.#beside.#states)];
+    const weights = new Map(states.map((state) => [state?.index, state?.weight ?? 0]));
+    let sum = 0;
+    for (const weight of weights.values()) sum += weight;
+    return sum;
+  }
+
   #read(sourceIndex: number, bytes: Buffer): SourceUpdate {
     const { sources, budget, context } = this.#options;
     const uri = sources[sourceIndex]?.uri ?? "";
-    const currentWeight = this.#states.reduce((sum, state) => sum + (state?.weight ?? 0), 0);
+    const currentWeight = this.#heldWeight;
+    this.#crowdedOut.delete(sourceIndex);
     try {
       budget.checkDocument(bytes.length);
       return updateSource(bytes, this.#states[sourceIndex], { uri, sourceIndex }, (weight) =>
@@ -184,6 +210,7 @@ export class FlagStore {
       const error = refusalOf(cause, bytes);
       const code = error.code === "DOCUMENT_TOO_LARGE" ? error.code : "DOCUMENT_INVALID";
       const fields = { source: shownUri(uri), sourceIndex, code, reason: cut(error.message) };
+      if (code === "DOCUMENT_TOO_LARGE" && this.#beside !== undefined) this.#crowdedOut.add(sourceIndex);
       context.metrics.documentRefused(sourceIndex, code);
       this.#log.error(
         `refused ${sourceIndex}`,

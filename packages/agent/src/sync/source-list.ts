@@ -28,8 +28,8 @@ export const listStates = ["untold", "followed", "older", "unusable"] as const;
 
 /** Longer ones are refused by the proxy. */
 const maxTextBytes = 1_024;
-/** Each is a stream. */
-const mostTopics = 256;
+/** Each is a connection, of 50 KB of heap, and while one list takes the place of another there are those of both: more would not fit into 64 MiB. */
+const mostTopics = 128;
 
 /** @throws AgentError OPTION_INVALID */
 export function parseSourceList(option: string): SourceListOption | undefined {

@@ -138,6 +138,8 @@ export class FlagGenerations implements CurrentFlags, ServedSources, Pick<FlagSt
     const begun = sourceSignals(context.clock);
     const next = this.#make(configs, begun);
     const { unread, kept } = this.#adopt(next, before);
+    next.stored.store.holdBeside(before.stored.store);
+    before.stored.store.holdBeside(next.stored.store);
     const answers = generationAnswers(
       {
         ...{ unread, answered: begun.answered, clock: context.clock },
@@ -150,6 +152,7 @@ export class FlagGenerations implements CurrentFlags, ServedSources, Pick<FlagSt
     await answers;
     if (signal.aborted) {
       await end(next);
+      for (const sourceIndex of alone(before)) await this.#restart(before, sourceIndex, signal);
       return false;
     }
     const newer = takeNewer(next, before, kept);
@@ -164,13 +167,14 @@ export class FlagGenerations implements CurrentFlags, ServedSources, Pick<FlagSt
     if (this.#isFirst) for (const { sourceIndex } of before.configs) signals.answered.emit(sourceIndex);
     this.#isFirst = false;
     await end(before);
-    for (const sourceIndex of newer) await this.#restart(next, sourceIndex, signal);
+    for (const sourceIndex of new Set([...newer, ...alone(next)]))
+      await this.#restart(next, sourceIndex, signal);
     // Copies on disk may be of the version before, which the generation that ended wrote last.
     next.stored.keepCopies();
     return true;
   }
 
-  /** Its stream has told the version that is held, or may be about to, as if it were that of another: another stream offers what is held. */
+  /** Its stream counts on something else than what is held: another one offers what is, and is told the newest. */
   async #restart({ stored, sources }: Generation, sourceIndex: number, signal: AbortSignal): Promise<void> {
     const source = stored.sources[sourceIndex];
     if (source === undefined) return;
@@ -302,6 +306,12 @@ async function stop({ freshness, sources }: Generation): Promise<void> {
 async function end(generation: Generation): Promise<void> {
   await stop(generation);
   await generation.stored.copies.stop();
+}
+
+/** @returns the sources to be asked again, as there was no room for their documents beside those of another generation */
+function alone({ stored: { store } }: Generation): readonly number[] {
+  store.holdBeside(undefined);
+  return store.takeCrowdedOut();
 }
 
 function isSameSource(one: SourceConfig, other: SourceConfig): boolean {

@@ -235,7 +235,7 @@ class Model {
       { topics: ["shop/f1"], frame: "f2" },
       { topics: [], frame: "f1" },
       { topics: ["no topic"], frame: "f1" },
-      { topics: Array.from({ length: 257 }, (_, index) => `shop/g${index}`), frame: "f1" },
+      { topics: Array.from({ length: 129 }, (_, index) => `shop/g${index}`), frame: "f1" },
     ];
     this.#tell({ kind: "source_flags", ...this.#one(lists) });
   }

@@ -1,5 +1,5 @@
 import type { SourceFlagsMessage } from "@bunting/sync-client/messages";
-import { quoted, sleep, type Context, type Runnable } from "@bunting/runtime";
+import { cut, quoted, RateLimitedLog, sleep, type Context, type Runnable } from "@bunting/runtime";
 import type { ListFile } from "../sync/list-file.js";
 import { problemOfList, type ListPlace, type ListState, type SourceListOption } from "../sync/source-list.js";
 import type { SyncMetrics } from "../sync/sync-metrics.js";
@@ -15,11 +15,14 @@ export interface SourceFollowerOptions {
 
 /** The shortest time between two changes of the sources, in ms. */
 const pauseMs = 1_000;
+/** Of each kind: a proxy can tell as many lists as it likes. */
+const linesPerMinute = 6;
 
 /** Serves the FeatureFlags that the newest list of the agent's sources has. */
 export class SourceFollower implements Runnable {
   readonly name = "source list";
   readonly #options: SourceFollowerOptions;
+  readonly #log: RateLimitedLog;
   /** The newest list that can be followed; undefined before there is one. */
   #wanted: readonly string[] | undefined;
   #state: ListState = "untold";
@@ -31,6 +34,7 @@ export class SourceFollower implements Runnable {
 
   constructor(options: SourceFollowerOptions) {
     this.#options = options;
+    this.#log = new RateLimitedLog(options.context.logger, options.context.clock);
     options.context.metrics.listState(this.#state);
   }
 
@@ -55,7 +59,12 @@ export class SourceFollower implements Runnable {
     const { context } = this.#options;
     const { state, problem } = this.#judge(list);
     if (problem !== "" && problem !== this.#problem)
-      context.logger.warn({ topics: list.topics.slice(0, 10) }, problem);
+      this.#log.warn(
+        state,
+        { topics: named(list.topics), count: list.topics.length },
+        problem,
+        linesPerMinute,
+      );
     this.#state = state;
     this.#problem = problem;
     context.metrics.listState(state);
@@ -76,7 +85,7 @@ export class SourceFollower implements Runnable {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const { clock, logger, metrics } = this.#options.context;
+    const { clock, metrics } = this.#options.context;
     const end = (): void => this.#wake();
     signal.addEventListener("abort", end, { once: true });
     while (!signal.aborted) {
@@ -91,7 +100,8 @@ export class SourceFollower implements Runnable {
       }
       if (await this.#switchTo(topics, signal)) {
         metrics.listChanged();
-        logger.info({ topics: topics.slice(0, 10), count: topics.length }, "the list of sources has changed");
+        const fields = { topics: named(topics), count: topics.length };
+        this.#log.info("changed", fields, "the list of sources has changed", linesPerMinute);
         await file.write(topics);
       }
       await sleep(pauseMs, signal, clock);
@@ -112,4 +122,9 @@ export class SourceFollower implements Runnable {
     this.#giveUp = () => undefined;
     return isDone;
   }
+}
+
+/** The first names of a list, for the log; they may be none, and of any length. */
+function named(topics: readonly string[]): readonly string[] {
+  return topics.slice(0, 10).map((topic) => cut(topic));
 }
