@@ -148,15 +148,31 @@ describe("the workflow of a release", () => {
   it("makes a release of the notes and of all files but the layouts, after all else is published", () => {
     const [call = "", ...more] = callsOf("notes");
     expect(more).to.deep.equal([]);
-    const words = call.split(" ");
-    expect(call).to.match(
-      /^gh release create v1\.2\.3 --verify-tag --title v1\.2\.3 --notes-file release\/notes\.md /,
-    );
-    const files = words.filter((word) => /^release\/.*\.(tgz|json)$|SHA256SUMS$/.test(word));
-    const expected = rehearsed.filter((name) => name !== "notes.md").map((name) => `release/${name}`);
-    expect(files.sort()).to.deep.equal([...expected, "release/SHA256SUMS"].sort());
+    const head = "gh release create v1.2.3 --verify-tag --title v1.2.3 --notes-file release/notes.md ";
+    expect(call.startsWith(head), call).to.equal(true);
+    const expected = rehearsed
+      .filter((name) => name !== "notes.md")
+      .map((name) => path.basename(name.replace("packages/", "packages/npm-")));
+    // The forge knows files by their names without folders, and takes none twice.
+    expect(new Set(expected).size).to.equal(expected.length);
+    const files = call.slice(head.length).split(" ");
+    expect(files.sort()).to.deep.equal([...expected, "SHA256SUMS"].map((name) => `files/${name}`).sort());
+    for (const name of rehearsed.filter((each) => each !== "notes.md")) {
+      const given = path.basename(name.replace("packages/", "packages/npm-"));
+      expect(readFileSync(path.join(directory, "files", given), "utf8")).to.equal(name);
+    }
     expect(jobs["notes"]?.needs).to.have.members(["packages", "charts"]);
     expect(jobs["charts"]?.needs).to.equal("images");
+  });
+
+  it("gives whoever has downloaded the files of a release the checksums of them", () => {
+    callsOf("notes");
+    const check = ["--check", "--quiet", "--strict", "SHA256SUMS"];
+    const options = { cwd: path.join(directory, "files"), encoding: "utf8" } as const;
+    expect(execFileSync("sha256sum", check, options)).to.equal("");
+    for (const name of ["npm-bunting-1.2.3.tgz", "bunting-1.2.3.tgz"]) write(`files/${name}`, "another");
+    const { stdout } = spawnSync("sha256sum", check, options);
+    expect(stdout).to.equal("bunting-1.2.3.tgz: FAILED\nnpm-bunting-1.2.3.tgz: FAILED\n");
   });
 
   it("publishes nothing of a rehearsal whose files are not those that were made", () => {
