@@ -2,7 +2,7 @@ import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSy
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { run } from "../images/buildah.js";
-import { repositoryAddress } from "./repository-address.js";
+import { linksOutside } from "./links-outside.js";
 import { writeArchive } from "./write-archive.js";
 
 const root = path.resolve(import.meta.dirname, "../..");
@@ -17,12 +17,15 @@ export function packageExamples(directory: string, version: string): void {
   const staged = mkdtempSync(path.join(tmpdir(), "bunting-examples-"));
   try {
     const files = filesOfExamples();
+    const isPacked = (to: string): boolean => files.some((each) => each === to || each.startsWith(`${to}/`));
     for (const file of files) {
       const target = path.join(staged, file);
       mkdirSync(path.dirname(target), { recursive: true });
       // Keeps what can be executed so.
       copyFileSync(path.join(root, file), target);
-      if (file.endsWith(".md")) writeFileSync(target, withLinksOutside(file, new Set(files), version));
+      if (!file.endsWith(".md")) continue;
+      const text = readFileSync(path.join(root, file), "utf8");
+      writeFileSync(target, linksOutside(text, file, { isPacked, version }));
     }
     const name = `bunting-examples-${version}`;
     writeArchive(staged, name, path.join(directory, `${name}.tgz`));
@@ -35,17 +38,4 @@ export function packageExamples(directory: string, version: string): void {
 export function filesOfExamples(): readonly string[] {
   const listed = run("git", ["-C", root, "ls-files", "-z", "--", ...released]).split("\0");
   return listed.filter((file) => file !== "" && !ofCheckout.test(file));
-}
-
-/** The text of a page, whose links to files that are not packed lead to those of the version on the web. */
-function withLinksOutside(page: string, files: ReadonlySet<string>, version: string): string {
-  const address = repositoryAddress(version);
-  return readFileSync(path.join(root, page), "utf8").replaceAll(
-    /\]\(([^()\s#:]+)(#[^()\s]*)?\)/g,
-    (link, to: string, anchor = "") => {
-      const file = path.posix.normalize(path.posix.join(path.posix.dirname(page), to));
-      const isPacked = files.has(file) || [...files].some((each) => each.startsWith(`${file}/`));
-      return isPacked ? link : `](${address}${file}${String(anchor)})`;
-    },
-  );
 }

@@ -1,7 +1,9 @@
+import { execFileSync } from "node:child_process";
 import { mkdirSync, readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { expect } from "chai";
 import { parse } from "yaml";
+import { deadLinks } from "../../scripts/dead-links.js";
 import { packageCharts } from "../../scripts/release/package-charts.js";
 import { readOciImage } from "../../scripts/images/oci-image.js";
 import { Registry } from "../node/support/registry.js";
@@ -76,6 +78,17 @@ describe("the packaged charts", function () {
         expect(objects).to.deep.equal(await render({}, "bunting", "bunting-system", folder));
         const { code, stdout } = await helm(["lint", "--strict", archive]);
         expect(code, stdout).to.equal(0);
+      });
+
+      it("has a page whose links lead to files of its own, or to the version on the web", () => {
+        const unpacked = directory.file(`unpacked-${name}`);
+        mkdirSync(unpacked);
+        execFileSync("tar", ["-xzf", archive, "-C", unpacked]);
+        const page = path.join(name, "README.md");
+        expect(deadLinks(unpacked, [page])).to.deep.equal([]);
+        const text = readFileSync(path.join(unpacked, page), "utf8");
+        expect(text).to.include(`](https://github.com/bunting/bunting/blob/v${version}/docs/operate/`);
+        expect(text).to.include("](values.yaml)").and.not.include("](../");
       });
 
       it("is what Helm pulls from a registry that holds its layout", async () => {
