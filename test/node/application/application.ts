@@ -70,12 +70,12 @@ async function follow(flag: string): Promise<void> {
   followed = mine;
   while (followed === mine) {
     for (const ask of [askOfrep, askGrpc]) {
-      const { value, errorCode } = await ask(flag).catch((error: unknown): Answer => ({
+      const { value, errorCode, errorMessage } = await ask(flag).catch((error: unknown): Answer => ({
         errorCode: String(error),
       }));
       mine.asked++;
       if (errorCode !== undefined)
-        mine.failures.push(`${new Date().toISOString()} ${ask.name}: ${errorCode}`);
+        mine.failures.push(`${new Date().toISOString()} ${ask.name}: ${errorCode} ${errorMessage ?? ""}`);
       else if (mine.values.at(-1) !== value) mine.values.push(value);
     }
     await delay(10);
