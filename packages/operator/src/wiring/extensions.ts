@@ -1,6 +1,6 @@
 import type { ExtensionHook } from "@bunting/extension";
 import type { EventRecorder } from "@bunting/kube";
-import { parseAllowedHost, type AllowedHost } from "@bunting/outbound";
+import { parseAllowedHost } from "@bunting/outbound";
 import { runnableComponent, type Component } from "@bunting/runtime";
 import type { EntryLookup } from "../admission/entry-lookup.js";
 import type { FeatureFlagWebhookOptions } from "../admission/validate-feature-flag.js";
@@ -47,7 +47,7 @@ const none: Extensions = {
 /**
  * Extensions: who they are, and who asks them. Without the option for them nobody does.
  *
- * @throws OperatorError OPTION_INVALID if the options name a host that can't be one, or want extensions in some namespaces only
+ * @throws OperatorError OPTION_INVALID if the options want extensions in some namespaces only
  */
 export function extensionsOf(wiring: OperatorWiring, events: EventRecorder): Extensions {
   const { options, parts, context, cluster, watches, served } = wiring;
@@ -59,7 +59,7 @@ export function extensionsOf(wiring: OperatorWiring, events: EventRecorder): Ext
     );
   const { client } = cluster;
   const { clock, logger, metrics } = context;
-  const hosts = hostsOf(options.extensionHosts);
+  const hosts = options.extensionHosts.map(parseAllowedHost);
   const token = parts.extensionToken(options.extensionTokenFile);
   const extensions = new parts.ClusterExtensions(watches);
   const health = new parts.ExtensionHealth();
@@ -158,14 +158,4 @@ function injectionsOf({ extensions, entries, extended, retries }: InjectionParts
       retries.forget(namespace);
     },
   };
-}
-
-function hostsOf(texts: readonly string[]): readonly AllowedHost[] {
-  return texts.map((text) => {
-    try {
-      return parseAllowedHost(text);
-    } catch (cause) {
-      throw new OperatorError("OPTION_INVALID", `--extension-hosts: ${(cause as Error).message}`, { cause });
-    }
-  });
 }

@@ -3,7 +3,6 @@ import { AddressGuard, parseAllowedHost, type Network } from "@bunting/outbound"
 import type { JsonObject } from "@bunting/protocol";
 import { merging, remoteKinds, type RemoteKind, type RemoteSurroundings } from "@bunting/remote";
 import { HeapRoom, type Clock } from "@bunting/runtime";
-import { ProxyError } from "../../proxy-error.js";
 
 /** What the stage needs to know of remotes. */
 export interface RemoteLanguage {
@@ -27,20 +26,13 @@ export interface RemoteBounds {
  * The remotes that a proxy may read.
  *
  * @param remoteHosts those of --remote-hosts
- * @throws ProxyError OPTION_INVALID
  */
 export function remoteLanguage(
   remoteHosts: readonly string[],
   clock: Clock,
   { networks = [], limits = defaultLimits }: RemoteBounds = {},
 ): RemoteLanguage {
-  const hosts = remoteHosts.map((text) => {
-    try {
-      return parseAllowedHost(text);
-    } catch (cause) {
-      throw new ProxyError("OPTION_INVALID", `--remote-hosts: ${(cause as Error).message}`, { cause });
-    }
-  });
+  const hosts = remoteHosts.map(parseAllowedHost);
   const guard = new AddressGuard({ hosts, option: "--remote-hosts", networks });
   const kinds = remoteKinds({ guard, clock, limits, room: new HeapRoom(clock) });
   return {
