@@ -268,8 +268,11 @@ const rows: { readonly [Name in keyof OperatorOptions]: Row | "read before" | "i
       made.all("ExtendingApplier").map(({ given }) => given[1].target),
       made.one("featureFlagWebhook").given[0].comments !== undefined,
       made.one("InjectionController").given[0].extensions !== undefined,
+      // One watch for all who read namespaces.
+      made.all("ClusterExtensions")[0]?.given[1] === made.all("ClusterNamespaces")[0]?.made,
+      made.one("ClusterSources").given[2] === made.all("ClusterNamespaces")[0]?.made,
     ],
-    as: [1, 1, ["Proxy"], true, true],
+    as: [1, 1, ["Proxy"], true, true, true, true],
   },
   extensionHosts: {
     value: ["hooks.example.com"],

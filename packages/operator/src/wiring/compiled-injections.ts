@@ -39,11 +39,12 @@ export function compiledInjections(
 ): CompiledInjections {
   const { options, parts, context, cluster, watches, served } = wiring;
   const { client } = cluster;
-  const sources = new parts.ClusterSources(watches, {
+  const settings = {
     rules: sourceSettings(options),
     sidecar: sidecarSettings(options, version),
     security: new parts.SecurityWatch({ watches, namespace: options.namespace, context }),
-  });
+  };
+  const sources = new parts.ClusterSources(watches, settings, extensions.namespaces);
   const seen = new parts.SeenTexts();
   const usage = new parts.SourceUsage();
   const status = new parts.SourceStatusController({ client, sources, usage, context });

@@ -10,6 +10,7 @@ import type { ExtendedEntries } from "../controllers/extensions/extended-entries
 import type { ExtendedInjection } from "../controllers/extensions/extended-injection.js";
 import type { ExtendedTarget } from "../controllers/extensions/extending-applier.js";
 import type { ExtensionRetries } from "../controllers/extensions/extension-retries.js";
+import type { ClusterNamespaces } from "../controllers/injection/cluster-namespaces.js";
 import type { InjectionExtensions } from "../controllers/injection/injection-controller.js";
 import type { ExtensionPeers } from "../extensions/extension-peers.js";
 import { OperatorError } from "../operator-error.js";
@@ -17,6 +18,8 @@ import type { OperatorWiring } from "./operator-parts.js";
 
 /** What asks extensions. */
 export interface Extensions {
+  /** With what extensions are told of them; undefined if no extension is asked. */
+  readonly namespaces: ClusterNamespaces | undefined;
   /** Of Injections; undefined if no extension is asked at all. */
   readonly injections: InjectionExtensions | undefined;
   readonly lookup: (plain: EntryLookup) => EntryLookup;
@@ -34,6 +37,7 @@ export interface Extensions {
 }
 
 const none: Extensions = {
+  namespaces: undefined,
   injections: undefined,
   lookup: (plain) => plain,
   comments: undefined,
@@ -61,7 +65,8 @@ export function extensionsOf(wiring: OperatorWiring, events: EventRecorder): Ext
   const { clock, logger, metrics } = context;
   const hosts = options.extensionHosts.map(parseAllowedHost);
   const token = parts.extensionToken(options.extensionTokenFile);
-  const extensions = new parts.ClusterExtensions(watches);
+  const namespaces = new parts.ClusterNamespaces(watches, true);
+  const extensions = new parts.ClusterExtensions(watches, namespaces);
   const health = new parts.ExtensionHealth();
   const callerOf = (hook: ExtensionHook): InstanceType<typeof parts.ExtensionCaller> =>
     new parts.ExtensionCaller({
@@ -104,6 +109,7 @@ export function extensionsOf(wiring: OperatorWiring, events: EventRecorder): Ext
   const places = new parts.ExtensionPlaceController({ client, extensions, context });
   const told = new parts.ExtensionHealthController({ client, extensions, health, context });
   return {
+    namespaces,
     injections: injectionsOf({ extensions, entries, extended, retries }),
     lookup: (plain) => parts.extendedLookup({ extensions, injections: stored, plain }),
     comments: parts.flagComments({ extensions, peers: peersOf(commenting, "lint"), clock }),

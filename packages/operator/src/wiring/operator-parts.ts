@@ -39,6 +39,7 @@ import { ExtensionCaller } from "../extensions/extension-caller.js";
 import { FeatureFlagStatus } from "../controllers/feature-flag-status.js";
 import { FlagdController } from "../controllers/flagd/flagd-controller.js";
 import { compilingLookup } from "../controllers/injection/compiling-lookup.js";
+import { ClusterNamespaces } from "../controllers/injection/cluster-namespaces.js";
 import { ClusterSources } from "../controllers/injection/cluster-sources.js";
 import { UnservedFlagds } from "../controllers/flagd/unserved-flagds.js";
 import { InlineFlagsController } from "../controllers/inline-flags/inline-flags-controller.js";
@@ -79,6 +80,7 @@ export const operatorParts = {
   SecurityWatch,
   SecurityController,
   WebhookKeyKeeper,
+  ClusterNamespaces,
   ClusterSources,
   SeenTexts,
   InjectionController,

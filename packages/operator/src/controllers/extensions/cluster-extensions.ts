@@ -1,13 +1,13 @@
 import type { ExtensionHook, ExtensionNamespace, ExtensionTarget } from "@bunting/extension";
-import type { ClusterWatches, KubeObject, RunningInformer } from "@bunting/kube";
+import type { ClusterWatches, RunningInformer } from "@bunting/kube";
 import { Signal, type Runnable } from "@bunting/runtime";
-import { namespaceType } from "../../api/core-types.js";
 import { extensionType, type Extension } from "../../api/extension.js";
 import { extensionOrder, type OrderedExtension } from "../../extensions/extension-order.js";
 import { extensionVersion } from "../../extensions/extension-version.js";
 import { isAskedFor } from "../../extensions/is-asked-for.js";
+import type { ClusterNamespaces, NamespaceEvent } from "../injection/cluster-namespaces.js";
 import { storedExtension, type StoredExtension } from "./stored-extension.js";
-import { namespaceOf, storedLabels } from "./stored-labels.js";
+import { namespaceOf } from "./namespace-labels.js";
 
 /** The Extensions in the order in which they are asked. */
 export interface AskedOrder {
@@ -23,17 +23,19 @@ export interface ExtensionScope {
   readonly namespace: string;
 }
 
-/** The Extensions that there are, their order, and the namespaces as they are told of them. Every replica watches both: webhooks ask, too. */
+/** The Extensions that there are, their order, and the namespaces as they are told of them. Every replica watches them: webhooks ask, too. */
 export class ClusterExtensions implements Runnable {
   readonly name = "extensions";
   readonly #extensions: RunningInformer<StoredExtension, never>;
-  readonly #namespaces: RunningInformer<KubeObject, never>;
+  readonly #namespaces: ClusterNamespaces;
   readonly #changed = new Signal<string>();
   readonly #edited = new Signal<string>();
   /** Undefined until somebody asks for it. */
   #order: AskedOrder | undefined;
 
-  constructor(watches: Pick<ClusterWatches, "inform" | "informNamespaces">) {
+  /** @param namespaces run by others who read them, too */
+  constructor(watches: Pick<ClusterWatches, "inform">, namespaces: ClusterNamespaces) {
+    this.#namespaces = namespaces;
     this.#extensions = watches.inform<StoredExtension>(
       { type: extensionType },
       {
@@ -41,21 +43,19 @@ export class ClusterExtensions implements Runnable {
         handler: { changed: (name, now, before) => this.#extensionChanged(name, now, before) },
       },
     );
-    this.#namespaces = watches.informNamespaces(namespaceType, {
-      transform: storedLabels,
-      handler: { changed: (name, now, before) => this.#namespaceChanged(name, now, before) },
-    });
+    namespaces.listen((event) => this.#namespaceChanged(event));
   }
 
   /** Resolves when all have been read once. */
   get whenSynced(): Promise<void> {
-    return Promise.all([this.#extensions.informer.whenSynced, this.#namespaces.informer.whenSynced]).then(
-      () => undefined,
-    );
+    return Promise.all([
+      this.#extensions.informer.whenSynced,
+      this.#namespaces.watch.informer.whenSynced,
+    ]).then(() => undefined);
   }
 
   get hasSynced(): boolean {
-    return this.#extensions.informer.hasSynced && this.#namespaces.informer.hasSynced;
+    return this.#extensions.informer.hasSynced && this.#namespaces.watch.informer.hasSynced;
   }
 
   get asked(): AskedOrder {
@@ -77,7 +77,7 @@ export class ClusterExtensions implements Runnable {
 
   /** A namespace as extensions are told of it. */
   namespace(name: string): ExtensionNamespace {
-    return namespaceOf(name, this.#namespaces.informer.store.get(name));
+    return namespaceOf(name, this.#namespaces.get(name)?.told);
   }
 
   /** Calls back with each namespace whose objects may have to be made anew, until the returned function is called. */
@@ -95,13 +95,8 @@ export class ClusterExtensions implements Runnable {
     this.#changed.emit(namespace);
   }
 
-  async readAgain(): Promise<void> {
-    if (!this.hasSynced) return;
-    await Promise.all([this.#extensions.readAgain(), this.#namespaces.readAgain()]);
-  }
-
-  async run(signal: AbortSignal): Promise<void> {
-    await Promise.all([this.#extensions.run(signal), this.#namespaces.run(signal)]);
+  run(signal: AbortSignal): Promise<void> {
+    return this.#extensions.run(signal);
   }
 
   #extensionChanged(name: string, now: Extension | undefined, before: Extension | undefined): void {
@@ -109,13 +104,13 @@ export class ClusterExtensions implements Runnable {
       now !== undefined && before !== undefined && extensionVersion(now) === extensionVersion(before);
     if (!isSame) {
       this.#order = undefined;
-      for (const { metadata } of this.#namespaces.informer.store.list()) this.#changed.emit(metadata.name);
+      for (const { metadata } of this.#namespaces.list()) this.#changed.emit(metadata.name);
     }
     this.#edited.emit(name);
   }
 
-  #namespaceChanged(name: string, now: KubeObject | undefined, before: KubeObject | undefined): void {
-    const [one, other] = [namespaceOf(name, now), namespaceOf(name, before)];
+  #namespaceChanged({ name, now, before }: NamespaceEvent): void {
+    const [one, other] = [namespaceOf(name, now?.told), namespaceOf(name, before?.told)];
     if (JSON.stringify(one) !== JSON.stringify(other)) this.#changed.emit(name);
   }
 }

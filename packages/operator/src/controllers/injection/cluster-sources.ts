@@ -3,11 +3,11 @@ import { featureFlagSourceType, inProcessConfigurationType } from "@bunting/feat
 import type { ClusterWatches, Informer, KubeObject, RunningInformer } from "@bunting/kube";
 import { featureFlagType, parseReaders } from "@bunting/protocol";
 import { aborted, Signal, type Runnable } from "@bunting/runtime";
-import { namespaceType } from "../../api/core-types.js";
 import { buntingAnnotations } from "../../api/names.js";
 import type { InjectionInputs } from "../../desired/injection.js";
 import type { SecurityWatch } from "../security/security-watch.js";
 import { configurationsIn } from "../extensions/configurations-of.js";
+import { ClusterNamespaces } from "./cluster-namespaces.js";
 import { Dependents } from "./dependents.js";
 import { KeptSpecs } from "./kept-specs.js";
 import type { TextOrigins } from "./namespace-texts.js";
@@ -16,7 +16,6 @@ import {
   readersOf,
   releaseReaders,
   releaseSpec,
-  storedNamespace,
   storedReaders,
   storedConfiguration,
   storedSource,
@@ -65,7 +64,7 @@ export class ClusterSources implements Runnable {
   readonly #sources: RunningInformer<StoredSource, SourceIndex>;
   readonly #configurations: RunningInformer<StoredConfiguration, SourceIndex>;
   readonly #flags: RunningInformer<KubeObject, never>;
-  readonly #namespaces: RunningInformer<KubeObject, never>;
+  readonly #namespaces: ClusterNamespaces;
   readonly #informers: readonly AnyInformer[];
   readonly #changed = new Signal<NamespaceChange>();
   readonly #flagWritten = new Signal<string>();
@@ -73,8 +72,14 @@ export class ClusterSources implements Runnable {
   /** The readers that depend on objects which texts name, or sources read. */
   readonly #dependents = new Dependents();
 
-  constructor(watches: ClusterWatches, settings: CompileSettings) {
+  /** @param namespaces which it runs */
+  constructor(
+    watches: ClusterWatches,
+    settings: CompileSettings,
+    namespaces: ClusterNamespaces = new ClusterNamespaces(watches),
+  ) {
     this.#settings = settings;
+    this.#namespaces = namespaces;
     const indexes = {
       namespace: ({ metadata }: KubeObject) => [metadata.namespace ?? ""],
       reader: (object: KubeObject) => [...readersIn(object)],
@@ -108,11 +113,8 @@ export class ClusterSources implements Runnable {
         handler: { changed: (key, now, before) => this.#flagChanged(key, now, before) },
       },
     );
-    this.#namespaces = watches.informNamespaces(namespaceType, {
-      transform: storedNamespace,
-      handler: { changed: (name) => this.#emit(name, [name]) },
-    });
-    this.#informers = [this.#sources, this.#configurations, this.#flags, this.#namespaces];
+    namespaces.listen(({ name }) => this.#emit(name, [name]));
+    this.#informers = [this.#sources, this.#configurations, this.#flags, namespaces.watch];
   }
 
   /** Resolves when everything has been read once. */
@@ -178,15 +180,13 @@ export class ClusterSources implements Runnable {
 
   /** True if the namespace exists, and objects can be made in it. */
   isOpen(namespace: string): boolean {
-    const found = this.#namespaces.informer.store.get(namespace);
+    const found = this.#namespaces.get(namespace);
     return found !== undefined && found.metadata["deletionTimestamp"] === undefined;
   }
 
   /** The annotation `bunting.dev/validation` of a namespace. */
   validationOf(namespace: string): string | undefined {
-    return this.#namespaces.informer.store.get(namespace)?.metadata.annotations?.[
-      buntingAnnotations.validation
-    ];
+    return this.#namespaces.get(namespace)?.metadata.annotations?.[buntingAnnotations.validation];
   }
 
   /** What Pods of the namespace can name of one kind. */
@@ -214,7 +214,7 @@ export class ClusterSources implements Runnable {
    */
   inputs(namespace: string, reader?: DependentReader): InjectionInputs {
     const name = reader === undefined ? undefined : readerOf(namespace, reader);
-    const annotations = this.#namespaces.informer.store.get(namespace)?.metadata.annotations ?? {};
+    const annotations = this.#namespaces.get(namespace)?.metadata.annotations ?? {};
     const noted =
       <Result>(find: (key: string) => Result) =>
       (key: string): Result => {

@@ -7,26 +7,20 @@ const maxCharacters = 16 * 1024;
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration";
 
 /** Of a namespace: the labels and annotations that extensions are told. Of many annotations, those alone that are for extensions. */
-export function storedLabels({ metadata }: KubeObject): KubeObject {
-  const { name, uid, resourceVersion, labels = {}, annotations = {} } = metadata;
+export function labelsOf({ metadata }: KubeObject): Pick<ExtensionNamespace, "labels" | "annotations"> {
+  const { labels = {}, annotations = {} } = metadata;
   const all = Object.entries(annotations).filter(([annotation]) => annotation !== lastApplied);
   const ours = all.filter(([annotation]) => annotation.startsWith(configurationPrefix));
   const kept = [all, ours].find((entries) => charactersOf(entries) <= maxCharacters) ?? [];
-  return {
-    metadata: {
-      name,
-      ...(uid === undefined ? {} : { uid }),
-      ...(resourceVersion === undefined ? {} : { resourceVersion }),
-      labels,
-      annotations: Object.fromEntries(kept),
-    },
-  };
+  return { labels, annotations: Object.fromEntries(kept) };
 }
 
 /** A namespace as extensions are told of it. */
-export function namespaceOf(name: string, stored: KubeObject | undefined): ExtensionNamespace {
-  const { labels = {}, annotations = {} } = stored?.metadata ?? {};
-  return { name, labels, annotations };
+export function namespaceOf(
+  name: string,
+  told: Pick<ExtensionNamespace, "labels" | "annotations"> = { labels: {}, annotations: {} },
+): ExtensionNamespace {
+  return { name, ...told };
 }
 
 function charactersOf(entries: readonly (readonly [string, string])[]): number {

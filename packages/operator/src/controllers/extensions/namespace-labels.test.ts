@@ -1,9 +1,9 @@
 import { expect } from "chai";
-import { namespaceOf, storedLabels } from "./stored-labels.js";
+import { labelsOf, namespaceOf } from "./namespace-labels.js";
 
-describe("storedLabels", () => {
+describe("labelsOf", () => {
   const stored = (annotations: Readonly<Record<string, string>>): object =>
-    namespaceOf("shop", storedLabels({ metadata: { name: "shop", labels: { stage: "dev" }, annotations } }));
+    namespaceOf("shop", labelsOf({ metadata: { name: "shop", labels: { stage: "dev" }, annotations } }));
 
   it("keeps labels and annotations, but not what kubectl keeps for itself", () => {
     const annotations = { "example.com/a": "1", "extensions.bunting.dev/qos": "{}" };
