@@ -10,7 +10,15 @@ import { trialCounts } from "./trial-counts.js";
 import { TopicRegistry } from "./topic-registry.js";
 
 const key = "demo/flags";
-const version = (state: string): FlagDocument => ({ flags: { f: { state } } });
+const edited = ["f", "g", ...Array.from({ length: 30 }, (_, index) => `f${index}`)];
+/** The flag `same` is in all versions alike. */
+const version = (state: string, $evaluators?: FlagDocument["$evaluators"]): FlagDocument => {
+  const flags = edited.map((key) => [key, { state }] as const);
+  return {
+    flags: { ...Object.fromEntries(flags), same: { state: "ENABLED" } },
+    ...($evaluators === undefined ? {} : { $evaluators }),
+  };
+};
 const digestOf = (state: string): string => atOnce(digestingDocument(version(state)));
 
 /** Has each version that it is given, and refuses some flags of it. */
@@ -58,7 +66,7 @@ class Agent implements Subscriber {
 describe("the counts of a trial", () => {
   let topics: TopicRegistry;
   let agents: readonly Agent[];
-  let publish: (whole: string, reach?: number) => void;
+  let publish: (whole: string, reach?: number, evaluators?: FlagDocument["$evaluators"]) => void;
 
   function use(buckets: readonly (number | undefined)[]): void {
     const clock = new ManualClock();
@@ -69,12 +77,15 @@ describe("the counts of a trial", () => {
       ...{ context: { clock, logger, metrics: noMetrics }, lingerMs: 1, missingPolicy: "hold" },
       ...{ deletionGraceMs: 0, deletionPolicy: "keep" },
     });
-    publish = (whole, reach) =>
+    publish = (whole, reach, evaluators) => {
+      const document = version("v2", evaluators);
+      const digest = atOnce(digestingDocument(document));
       scripted.publish(
         key,
         version(whole),
-        reach === undefined ? {} : { trial: { document: version("v2"), digest: digestOf("v2"), reach } },
+        reach === undefined ? {} : { trial: { document, digest, reach } },
       );
+    };
     agents = buckets.map((bucket) => new Agent(topics, bucket));
     publish("v1");
     for (const agent of agents) agent.answer();
@@ -116,6 +127,23 @@ describe("the counts of a trial", () => {
     expect(counts()).to.include({ refusals: 0 });
     agents[0]?.answer(["g"]);
     expect(counts()).to.include({ refusals: 1, reason: "g: no" });
+  });
+
+  it("have no flag that is in both versions alike, of an agent that has begun with the new one", () => {
+    use([1, 5_000, 5_001]);
+    agents[1]?.answer(["same"]);
+    publish("v1", 100);
+    agents[0]?.answer(["same", "in neither of them"]);
+    expect(counts()).to.include({ refusals: 0, current: 1 });
+    agents[0]?.answer(["same", "f"]);
+    expect(counts()).to.include({ refusals: 1, reason: "f: no" });
+  });
+
+  it("have a flag that is alike where its set is not", () => {
+    use([1, 5_000]);
+    publish("v1", 100, { rule: { "==": [1, 1] } });
+    agents[0]?.answer(["same"]);
+    expect(counts()).to.include({ refusals: 1, reason: "same: no" });
   });
 
   it("have each refusal where nobody has the version before, whatever somebody has refused of it once", () => {

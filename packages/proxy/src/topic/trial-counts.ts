@@ -1,3 +1,5 @@
+import type { Snapshot } from "../snapshot/snapshot.js";
+import type { EncodedContent } from "../snapshot/snapshot-bytes.js";
 import type { TrialCounts } from "../source/trial.js";
 import type { Subscription } from "./subscription.js";
 import type { FlagRejection, TopicAcks } from "./topic-acks.js";
@@ -7,7 +9,7 @@ import { buckets } from "./trial-bucket.js";
 /** The topic of a trial. */
 export interface CountedTopic {
   readonly trial: TopicTrial | undefined;
-  readonly newest: { readonly digest: string } | undefined;
+  readonly newest: Pick<Snapshot, "digest" | "bytes"> | undefined;
   readonly acks: TopicAcks;
   readonly subscriptions: Iterable<Subscription>;
 }
@@ -67,20 +69,29 @@ function withReport(
 }
 
 /**
- * A flag that an agent has refused in the version before as well says nothing against the new one; nor one that all others refuse in that, of an agent
- * of which it is not known. Fewer than all do not suffice: some may only pretend to be agents, so that nobody hears of a refusal.
+ * A flag that is in both versions alike says nothing against the new one, whoever refuses it: an agent that has begun with the new one would refuse it in
+ * the version before too. Nor does one that the agent has refused there, nor, of an agent of which that is not known, one that all others refuse there.
+ * Fewer than all do not suffice: some may only pretend to be agents, so that nobody hears of a refusal.
  */
 function newRefusals(
   { newest, acks: all }: CountedTopic,
-  { digest, acks }: TopicTrial,
+  { digest, acks, snapshot }: TopicTrial,
 ): readonly FlagRejection[] {
   const before = new Set<string>();
   const others = all.held.get(newest?.digest ?? "") ?? 0;
   for (const { flag, digest: refused, subscribers } of all.rejections)
     if (flag !== undefined && refused === newest?.digest && subscribers > 0 && subscribers >= others)
       before.add(flag);
+  const isNew = (flag: string): boolean =>
+    !before.has(flag) && (newest === undefined || !isAlike(flag, newest.bytes, snapshot.bytes));
   return [...acks.rejections, ...acks.unlisted].filter(
     ({ digest: refused, subscribers, flag, isOld }) =>
-      refused === digest && subscribers > 0 && isOld !== true && (flag === undefined || !before.has(flag)),
+      refused === digest && subscribers > 0 && isOld !== true && (flag === undefined || isNew(flag)),
   );
+}
+
+/** Flags have parts of their set, so an edit of that is one of all of them. */
+function isAlike(flag: string, one: EncodedContent, other: EncodedContent): boolean {
+  if (one.metadata !== other.metadata || one.evaluators !== other.evaluators) return false;
+  return one.flags.get(flag)?.hash === other.flags.get(flag)?.hash;
 }
