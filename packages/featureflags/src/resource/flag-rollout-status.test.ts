@@ -46,7 +46,16 @@ describe("the whole version in a status", () => {
 
 describe("the rollout in a status", () => {
   const whole = { digest: "aa", generation: 3, document: "x" };
-  const status = { digest: "bb", phase: "Progressing", wave: 1, reach: 100, agents: 7, forgiven: 1, whole };
+  const status = {
+    digest: "bb",
+    phase: "Progressing",
+    wave: 1,
+    reach: 100,
+    agents: 7,
+    tried: 2,
+    forgiven: 1,
+    whole,
+  };
 
   it("is read as it was written", () => {
     expect(readFlagRolloutStatus(status)).to.deep.equal(status);

@@ -32,6 +32,8 @@ export interface FlagRolloutStatus {
   readonly reach: number;
   /** The most agents that could have tried the version. */
   readonly agents: number;
+  /** The most agents of the wave that were there at once: stored when it has doubled. */
+  readonly tried: number;
   /** Refusals that somebody has seen and forgiven. */
   readonly forgiven: number;
   /** The annotation that has been followed. */
@@ -80,7 +82,10 @@ export function decodeWhole({
 /** The part of a status; undefined if it says nothing of use. */
 export function readFlagRolloutStatus(value: unknown): FlagRolloutStatus | undefined {
   if (!isJsonObject(value as JsonValue)) return undefined;
-  const { digest, phase, wave, reach, agents, forgiven, resumed, whole } = value as Record<string, unknown>;
+  const { digest, phase, wave, reach, agents, tried, forgiven, resumed, whole } = value as Record<
+    string,
+    unknown
+  >;
   const known = flagRolloutPhases.find((each) => each === phase);
   const version = readWhole(whole);
   if (typeof digest !== "string" || known === undefined || version === undefined) return undefined;
@@ -88,6 +93,7 @@ export function readFlagRolloutStatus(value: unknown): FlagRolloutStatus | undef
   return {
     ...{ digest, phase: known, wave, reach, whole: version },
     agents: isCount(agents) ? agents : 0,
+    tried: isCount(tried) ? tried : 0,
     forgiven: isCount(forgiven) ? forgiven : 0,
     ...(typeof resumed === "string" ? { resumed } : {}),
   };

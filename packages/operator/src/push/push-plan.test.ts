@@ -59,6 +59,16 @@ describe("the next step of a rollout", () => {
       "Progressing 1 100 away",
     ],
     [
+      "waits for agents of the wave that have gone before this leader came",
+      { before: record({ tried: 3 }), evidence: evidence(told({ wave: 1, current: 1 })) },
+      "Progressing 1 100 away",
+    ],
+    [
+      "observes a wave of which half is left since before this leader came",
+      { before: record({ tried: 4 }) },
+      "Progressing 1 100 observed",
+    ],
+    [
       "waits for an agent of the wave where none is left",
       { evidence: evidence(told({ wave: 0, current: 0 })), watch: undefined },
       "Progressing 1 100 away",
@@ -229,6 +239,17 @@ describe("the next step of a rollout", () => {
       }),
     );
     expect(resumed.record).to.include({ phase: "Progressing", forgiven: 4, resumed: "later" });
+  });
+
+  it("remembers how many agents of the wave there were, until the next one, or until it is resumed", () => {
+    const tried = (change: Partial<PushInputs>): number => nextPush(inputs(change)).record.tried;
+    expect(tried({})).to.equal(2);
+    expect(tried({ before: record({ tried: 9 }) })).to.equal(9);
+    expect(tried({ before: record({ tried: 9, wave: 0 }), evidence: undefined })).to.equal(0);
+    expect(tried({ before: record({ tried: 2 }), watch: observed })).to.equal(0);
+    expect(tried({ before: record({ tried: 9 }), resumed: "now" })).to.equal(0);
+    expect(tried({ before: record({ tried: 9 }), isAborted: true })).to.equal(0);
+    expect(tried({ before: record({ tried: 9, digest: "other" }), evidence: evidence() })).to.equal(0);
   });
 
   for (const wave of [0, 1])

@@ -80,8 +80,9 @@ export function nextPush(inputs: PushInputs): PushVerdict {
   const { event, why, look } = nextEvent(record, inputs);
   const phase = transitions[record.phase][event];
   const agents = Math.max(record.agents, evidence?.agents ?? 0);
+  const tried = record.wave === 0 ? 0 : Math.max(record.tried, look?.watch.peak ?? 0);
   const rest = { why, watch: look?.watch, againMs: againMs(phase ?? record.phase, look) };
-  if (phase === undefined) return { record: { ...record, agents }, takesWhole: false, ...rest };
+  if (phase === undefined) return { record: { ...record, agents, tried }, takesWhole: false, ...rest };
   if (phase === "Whole") {
     // What was observed stays until this is written, which may have to wait.
     return {
@@ -91,18 +92,19 @@ export function nextPush(inputs: PushInputs): PushVerdict {
       againMs: undefined,
     };
   }
-  const next = { ...record, phase, agents, ...changes(event, record, inputs) };
+  const next = { ...record, phase, agents, tried, ...changes(event, record, inputs) };
   return { record: next, takesWhole: false, ...rest };
 }
 
 function wholeRecord({ digest, resumed, settings }: PushInputs, agents: number): PushRecord {
   const wave = settings.waves.length + 1;
-  return { digest, phase: "Whole", wave, reach: 0, agents, forgiven: 0, ...withResumed(resumed) };
+  return { digest, phase: "Whole", wave, reach: 0, agents, tried: 0, forgiven: 0, ...withResumed(resumed) };
 }
 
 function begun({ digest, before, resumed }: PushInputs): PushRecord {
   const agents = before?.agents ?? 0;
-  return { digest, phase: "Progressing", wave: 0, reach: 0, agents, forgiven: 0, ...withResumed(resumed) };
+  const counts = { reach: 0, agents, tried: 0, forgiven: 0 };
+  return { digest, phase: "Progressing", wave: 0, ...counts, ...withResumed(resumed) };
 }
 
 function withResumed(resumed: string | undefined): Pick<PushRecord, "resumed"> {
@@ -137,12 +139,12 @@ function nextEvent(record: PushRecord, inputs: PushInputs): NextEvent {
 }
 
 function waveEvent(
-  { digest, wave, reach, agents }: PushRecord,
+  { digest, wave, reach, agents, tried }: PushRecord,
   { settings, watch, nowMs }: PushInputs,
   evidence: PushEvidence,
 ): NextEvent {
   const { waves, observeMs } = settings;
-  const look = lookAtWave({ digest, wave, reach, known: agents, evidence, watch, observeMs, nowMs });
+  const look = lookAtWave({ digest, wave, reach, known: agents, tried, evidence, watch, observeMs, nowMs });
   const { is } = look;
   if (is !== "over" && is !== "nobody") return { event: "wait", why: is, look };
   const event = is === "nobody" || wave >= waves.length ? "complete" : "advance";
@@ -158,10 +160,10 @@ function changes(
   switch (event) {
     case "advance": {
       const percent = settings.waves[wave] ?? 100;
-      return { wave: wave + 1, reach: reachOf(percent, evidence?.lowest ?? 0, reach) };
+      return { wave: wave + 1, tried: 0, reach: reachOf(percent, evidence?.lowest ?? 0, reach) };
     }
     case "abort":
-      return { wave: 0, reach: 0 };
+      return { wave: 0, reach: 0, tried: 0 };
     case "halt":
       return withResumed(resumed);
     case "resume": {
@@ -169,6 +171,7 @@ function changes(
       const isEmpty = wave > 0 && there === 0 && lowest !== undefined;
       return {
         forgiven: Math.max(forgiven, refusals),
+        tried: 0,
         ...(isEmpty ? { reach: reachOf(0, lowest, reach) } : {}),
         ...(agents === 0 ? { agents } : {}),
         ...withResumed(resumed),

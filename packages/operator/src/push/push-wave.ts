@@ -3,7 +3,7 @@ import type { PushEvidence } from "./told-push.js";
 /** Agents fall into so many buckets, by their names; the proxies compute them. */
 const buckets = 10_000;
 
-/** What is remembered of a wave while it is under way. A new leader begins with nothing, and observes anew. */
+/** What is remembered of a wave while it is under way. A new leader begins with what is stored of its agents, and observes anew. */
 export interface WaveWatch {
   readonly digest: string;
   readonly wave: number;
@@ -21,6 +21,8 @@ export interface WaveInputs {
   readonly reach: number;
   /** Agents that could have tried an earlier version, or this one before, and are missed if they are gone. */
   readonly known: number;
+  /** The most agents of the wave that were there at once, as far as it was stored. */
+  readonly tried: number;
   readonly evidence: PushEvidence;
   readonly watch: WaveWatch | undefined;
   readonly observeMs: number;
@@ -44,7 +46,7 @@ export function reachOf(percent: number, lowest: number, before: number): number
 export function lookAtWave(inputs: WaveInputs): WaveLook {
   const { digest, wave, evidence, observeMs, nowMs } = inputs;
   const before = inputs.watch?.digest === digest && inputs.watch.wave === wave ? inputs.watch : undefined;
-  const peak = Math.max(before?.peak ?? 0, evidence.wave);
+  const peak = Math.max(before?.peak ?? 0, inputs.tried, evidence.wave);
   const is = wave === 0 ? beforeWaves(inputs) : duringWave(inputs, peak);
   const isSettled = is === "observed";
   const settledMs = isSettled ? (before?.settledMs ?? nowMs) : undefined;

@@ -6,7 +6,7 @@ export const digest = "new";
 export const wholeDigest = "old";
 
 export function record(change: Partial<PushRecord> = {}): PushRecord {
-  return { digest, phase: "Progressing", wave: 1, reach: 100, agents: 10, forgiven: 0, ...change };
+  return { digest, phase: "Progressing", wave: 1, reach: 100, agents: 10, tried: 0, forgiven: 0, ...change };
 }
 
 /** What a proxy says: two agents try it, and have it. */

@@ -45,6 +45,8 @@ class World {
   };
   /** What the proxy says beside what it is told; `silent`: it does not answer. */
   says: Partial<ToldTrial> | "silent" = {};
+  /** A field that the definition of the type does not have. */
+  forgets: keyof FlagRolloutStatus | undefined;
   writes: RolloutFields[] = [];
   reads = 0;
   readonly events: string[] = [];
@@ -72,7 +74,9 @@ class World {
     const { status = {} } = written as { readonly status?: RolloutFields };
     if (this.object === undefined) throw new Error("unexpected write");
     this.writes.push(status);
-    this.object = { ...this.object, status };
+    const { forgets } = this;
+    const rollout = status.rollout && { ...status.rollout, ...(forgets && { [forgets]: undefined }) };
+    this.object = { ...this.object, status: { ...status, ...(rollout && { rollout }) } };
     return Promise.resolve(this.object);
   }
 
@@ -166,6 +170,43 @@ describe("FlagRollouts", () => {
     expect(world.shown).to.equal(`1 Whole 3 0 True`);
     expect(world.whole).to.equal(encodeDocument(flags(1)));
     expect(world.reads, "no proxy has to be asked").to.equal(0);
+  });
+
+  it("has another leader miss the agents of a wave that have gone while nobody led, for few writes", async () => {
+    await pass(10_000);
+    world.edit(2);
+    await changed();
+    const tried = (): number | undefined => world.object?.status?.rollout?.tried;
+    const before = world.writes.length;
+    for (let there = 1; there <= 40; there++) {
+      world.says = { wave: there, current: there - 1 };
+      await pass(12_000);
+    }
+    expect(tried()).to.be.within(32, 40);
+    expect(world.writes.length - before, "1, 2, 4 … 32, and the sentence").to.be.below(9);
+    abort.abort();
+    await running;
+    world.says = { wave: 7, current: 7 };
+    start();
+    await changed();
+    await pass(60_000);
+    expect(world.shown).to.equal("2 Progressing 1 100 False");
+    expect(world.object?.status?.conditions?.[0]?.message).to.contain("agents that were to try it have gone");
+    world.says = { wave: 30, current: 30 };
+    await pass(60_000);
+    expect(world.shown, "they are back").to.equal("2 Whole 3 0 True");
+  });
+
+  it("writes no number again and again that the definition of the type does not know", async () => {
+    world.forgets = "tried";
+    await pass(10_000);
+    world.edit(2);
+    await changed();
+    world.says = { wave: 9, current: 8 };
+    await pass(120_000);
+    const before = world.writes.length;
+    await pass(240_000);
+    expect(world.writes.length).to.equal(before);
   });
 
   it("has an edit go on from wave to wave, and then be for all", async () => {

@@ -27,7 +27,13 @@ import {
 } from "@bunting/protocol";
 import { runInSlices, type Context, type Runnable, type WorkResult } from "@bunting/runtime";
 import { milliseconds } from "../../api/milliseconds.js";
-import { nextPush, type PushInputs, type PushSettings, type PushVerdict } from "../../push/push-plan.js";
+import {
+  nextPush,
+  type PushInputs,
+  type PushRecord,
+  type PushSettings,
+  type PushVerdict,
+} from "../../push/push-plan.js";
 import { pushSentence } from "../../push/push-sentence.js";
 import type { WaveWatch } from "../../push/push-wave.js";
 import { pushEvidence, type PushEvidence } from "../../push/told-push.js";
@@ -77,6 +83,8 @@ export class FlagRollouts implements Runnable {
   readonly #notices: FlagRolloutNotices;
   readonly #reports: RecentReports;
   readonly #watches = new Map<string, WaveWatch>();
+  /** By key, what was written last: of a definition of the type that does not know all of it, it does not come back. */
+  readonly #written = new Map<string, PushRecord>();
   /** By key: a name of the whole version whose document was found to be the one with its digest. */
   readonly #trustedVersions = new Map<string, string>();
 
@@ -101,6 +109,7 @@ export class FlagRollouts implements Runnable {
   async run(signal: AbortSignal): Promise<void> {
     await this.#controller.run(signal);
     this.#watches.clear();
+    this.#written.clear();
     this.#trustedVersions.clear();
     this.#notices.clear();
     this.#reports.clear();
@@ -115,6 +124,7 @@ export class FlagRollouts implements Runnable {
     const rollout = object?.spec?.rollout ?? undefined;
     if (object === undefined || rollout === undefined) {
       this.#watches.delete(key);
+      this.#written.delete(key);
       this.#trustedVersions.delete(key);
       this.#notices.is(key, undefined);
     }
@@ -163,11 +173,14 @@ export class FlagRollouts implements Runnable {
     else this.#watches.set(key, verdict.watch);
     this.#notices.is(key, verdict.record.phase);
     const again = verdict.againMs === undefined ? undefined : { requeueAfterMs: verdict.againMs };
-    const status = this.#statusOf({ object, document, stored, verdict }, evidence, settings.waves.length + 1);
+    const hasGrown = this.#hasGrown(key, stored, verdict);
+    const given = { object, document, stored, verdict, hasGrown };
+    const status = this.#statusOf(given, evidence, settings.waves.length + 1);
     if (status === undefined) return again;
     const leftMs = this.#writer.pauseLeftMs(target, status.isNews ? "news" : "counts");
     if (leftMs > 0) return { requeueAfterMs: Math.min(leftMs, verdict.againMs ?? leftMs) };
     const outcome = await this.#writer.write(target, status.fields, signal);
+    if (outcome !== "gone") this.#written.set(key, verdict.record);
     if (outcome === "written" && status.isNews) {
       const note = status.fields.conditions[0]?.message ?? "";
       this.#notices.entered(object, { phase: verdict.record.phase, before: stored?.phase, note });
@@ -212,6 +225,17 @@ export class FlagRollouts implements Runnable {
     return told && pushEvidence(told, digest);
   }
 
+  /** True once a wave has twice the agents that are stored: another leader misses them where less than a quarter of them is left. */
+  #hasGrown(
+    key: string,
+    stored: FlagRolloutStatus | undefined,
+    { record: { digest, wave, tried } }: PushVerdict,
+  ): boolean {
+    const written = this.#written.get(key);
+    const isOfWave = written?.digest === digest && written.wave === wave;
+    return tried > 0 && tried >= 2 * Math.max(stored?.tried ?? 0, isOfWave ? written.tried : 0);
+  }
+
   /** Undefined if it is written already, but for numbers of agents. */
   #statusOf(
     given: {
@@ -219,11 +243,12 @@ export class FlagRollouts implements Runnable {
       readonly document: FlagDocument;
       readonly stored: FlagRolloutStatus | undefined;
       readonly verdict: PushVerdict;
+      readonly hasGrown: boolean;
     },
     evidence: PushEvidence | undefined,
     waves: number,
   ): NewStatus | undefined {
-    const { object, document, stored, verdict } = given;
+    const { object, document, stored, verdict, hasGrown } = given;
     const { record, takesWhole } = verdict;
     const said = saidOf(object.status?.conditions);
     const whole =
@@ -245,7 +270,7 @@ export class FlagRollouts implements Runnable {
       whole === undefined
         ? stored !== undefined || said?.reason !== condition.reason
         : stored === undefined || !isSame(stored, record) || takesWhole;
-    if (!isNews && conditions[0] === said) return undefined;
+    if (!isNews && conditions[0] === said && !hasGrown) return undefined;
     const rollout = whole === undefined ? {} : { rollout: { ...record, whole } };
     return { fields: { ...rollout, conditions }, isNews };
   }
@@ -299,7 +324,7 @@ function generationOf({ metadata: { generation = 0 } }: KubeObject): number {
   return generation;
 }
 
-/** But for the number of agents, which changes with each Pod. */
+/** But for numbers of agents, which change with each Pod. */
 function isSame(stored: FlagRolloutStatus, record: PushVerdict["record"]): boolean {
   return (["digest", "phase", "wave", "reach", "forgiven", "resumed"] as const).every(
     (field) => stored[field] === record[field],
