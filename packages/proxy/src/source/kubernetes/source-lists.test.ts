@@ -157,6 +157,30 @@ describe("SourceLists", () => {
     expect(warnings.map(({ msg }) => msg)).to.have.lengthOf(1);
   });
 
+  it("gives the room of a namespace that nobody asks for any more to one that somebody asks for", () => {
+    const ends = Array.from({ length: 2_000 }, (_, index) => follow("a", "a", `n${index}`));
+    ends[7]?.();
+    follow("a", "a", "shop");
+    expect(warnings).to.deep.equal([]);
+    expect(played.flatMap(({ signal }, index) => (signal.aborted ? [index] : []))).to.deep.equal([7]);
+    // What it had lingered for has no effect on one of the same name.
+    ends[8]?.();
+    follow("a", "a", "n7");
+    clock.advance(60_000);
+    expect(played.filter(({ signal }) => signal.aborted)).to.have.lengthOf(2);
+  });
+
+  it("has room for each text that there is, whoever asks for others", () => {
+    follow("t0");
+    read(injection({ ...ofA, b: { flags: ["shop/y"], frame: "f1" } }));
+    for (let index = 1; index < 300; index++) follow(`t${index}`);
+    expect(warnings).to.have.lengthOf(1);
+    follow("a");
+    event("MODIFIED", injection({ a: { flags: ["shop/z"], frame: "f1" } }));
+    expect(told).to.deep.equal(["a: shop/z of f1"]);
+    expect(warnings).to.have.lengthOf(1);
+  });
+
   it("takes no more texts of a namespace than an Injection has", () => {
     for (let index = 0; index < 201; index++) follow(`t${index}`);
     expect(warnings).to.have.lengthOf(1);

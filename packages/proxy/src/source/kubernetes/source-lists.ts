@@ -22,7 +22,7 @@ export interface SourceListsOptions {
 
 /** Of namespaces that are watched at once: who has more agents has a wide enough budget, and whoever guesses names ends here. */
 const mostNamespaces = 2_000;
-/** Texts of one namespace that agents may ask for: as many as an Injection has room for. */
+/** Texts that agents of one namespace may ask for beside those that its Injection has: as many as that has room for. */
 const mostTexts = 200;
 const usualLingerMs = 60_000;
 /** The only Injection of a namespace. */
@@ -70,12 +70,23 @@ export class SourceLists {
   }
 
   #begin(namespace: string, peer: unknown): NamespaceLists | undefined {
-    if (this.#namespaces.size >= mostNamespaces) return undefined;
+    if (this.#namespaces.size >= mostNamespaces && !this.#endUnused()) return undefined;
     const onFailed = (error: KubeError): void => this.#failed(namespace, error);
     const lists = new NamespaceLists({ namespace, peer, onFailed });
     this.#namespaces.set(namespace, lists);
     if (this.#cluster !== undefined) lists.start(this.#cluster);
     return lists;
+  }
+
+  /** Makes room; false if all are asked for. */
+  #endUnused(): boolean {
+    for (const [namespace, lists] of this.#namespaces) {
+      if (!lists.isUnused) continue;
+      this.#namespaces.delete(namespace);
+      lists.stop();
+      return true;
+    }
+    return false;
   }
 
   #linger(namespace: string, lists: NamespaceLists): void {
@@ -140,6 +151,7 @@ class NamespaceLists implements ReflectorHandler {
   }
 
   stop(): void {
+    this.#cancelLinger();
     this.#stopping.abort();
   }
 
@@ -152,7 +164,7 @@ class NamespaceLists implements ReflectorHandler {
   /** False if there are too many texts. */
   add(text: string, listener: SourceListListener): boolean {
     const listeners = this.#listeners.get(text) ?? new Set();
-    if (listeners.size === 0 && this.#listeners.size >= mostTexts) return false;
+    if (listeners.size === 0 && !this.#hasRoom(text)) return false;
     this.#listeners.set(text, listeners.add(listener));
     this.#cancelLinger();
     const known = this.#lists.get(text);
@@ -161,6 +173,13 @@ class NamespaceLists implements ReflectorHandler {
         if (listeners.has(listener) && this.#lists.get(text) === known) listener(known);
       });
     return true;
+  }
+
+  /** Also for each that there is, whoever asks for others: those may be guessed. */
+  #hasRoom(text: string): boolean {
+    if (this.#lists.has(text) || this.#listeners.size < mostTexts) return true;
+    const others = [...this.#listeners.keys()].filter((other) => !this.#lists.has(other));
+    return others.length < mostTexts;
   }
 
   delete(text: string, listener: SourceListListener): void {
