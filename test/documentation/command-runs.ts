@@ -42,6 +42,7 @@ export const commandRuns: Readonly<Record<string, readonly RegExp[]>> = {
     /^kubectl auth can-i get featureflags/,
     /create token checkout --audience bunting > token$/,
     /describe pod POD$/,
+    /^kubectl get pods --all-namespaces --field-selector status\.podIP=/,
     /^bunting operator (explain|render) /,
     /^bunting operator migrate check$/,
     /^bunting check/,

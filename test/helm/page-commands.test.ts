@@ -215,6 +215,15 @@ describe("the commands of the pages on a cluster", function () {
     });
     const described = blockWith("docs/troubleshoot/restarts.md", "describe pod").replace("POD", "checkout-0");
     expect(await follow(described)).to.contain("checkout-0");
+    const [ofAddress = ""] = blockWith("docs/troubleshoot/edit-does-not-arrive.md", "status.podIP").split(
+      "\n",
+    );
+    const podIP = ofAddress.split("=").at(-1) ?? "";
+    const status = JSON.stringify({ status: { podIP, podIPs: [{ ip: podIP }] } });
+    await follow(
+      `kubectl -n shop patch pod checkout-0 --subresource=status --type=merge --patch='${status}'`,
+    );
+    expect(await follow(ofAddress)).to.contain("checkout-0");
     const explain = `${blockWith("docs/troubleshoot/no-sidecar.md", "operator explain").trim()} || [ $? = 1 ]`;
     expect(await follow(explain)).to.contain("shop/checkout-0 asks for flags, and has none");
   });

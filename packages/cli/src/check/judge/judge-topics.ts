@@ -1,5 +1,6 @@
 import type { LateStatus, TopicStatus } from "../../status/proxy-status.js";
 import { span } from "../../status/span.js";
+import { plural } from "../../terminal/plural.js";
 import type { FlagVerdict } from "../cluster-survey.js";
 import type { CheckFinding } from "../finding-codes.js";
 import type { AskedProxies } from "../proxy/ask-proxies.js";
@@ -76,18 +77,23 @@ function judgeLate({
   leftSecondsAgo,
 }: LateStatus): CheckFinding {
   const who = identity ?? address ?? "a subscriber";
-  const missing = `${versions} versions, for ${span(behindSeconds)}`;
+  // Callers without identity are known by the address of their Pod only.
+  const named =
+    identity === undefined && address !== undefined
+      ? ` (kubectl get pods --all-namespaces --field-selector status.podIP=${address})`
+      : "";
+  const missing = `${plural(versions, "version")}, for ${span(behindSeconds)}`;
   return leftSecondsAgo === undefined
     ? {
         code: "subscriber-behind",
         where: `${who} of ${topic}`,
         what: `it lacks ${missing}`,
-        todo: "see whether its Pod has too little CPU, or its network loses data",
+        todo: `see whether its Pod has too little CPU, or its network loses data${named}`,
       }
     : {
         code: "subscriber-left",
         where: `${who} of ${topic}`,
         what: `it has gone for ${span(leftSecondsAgo)}, and lacked ${missing}`,
-        todo: "see whether its Pod is to be there",
+        todo: `see whether its Pod is to be there${named}`,
       };
 }

@@ -557,6 +557,22 @@ describe("judgeTopics", () => {
     );
   });
 
+  it("says how the Pod of an address is found, where nobody has told who it is", () => {
+    const shown = [
+      { ...late, versions: 1 },
+      { topic: "shop/a", address: "10.244.0.13", versions: 1, behindSeconds: 4 },
+    ];
+    const answer = { kind: "status", status: asProxyStatus({ late: { total: 2, shown } }) } as const;
+    const found = judgeTopics({ proxies: [{ name: "one", answer, sync: undefined }], flags: new Map() });
+    expect(found.map(({ what, todo }) => [what, /\((.*)\)/.exec(todo)?.[1]])).to.deep.equal([
+      ["it lacks 1 version, for 70 s", undefined],
+      [
+        "it lacks 1 version, for 4 s",
+        "kubectl get pods --all-namespaces --field-selector status.podIP=10.244.0.13",
+      ],
+    ]);
+  });
+
   it("does not call well what a proxy serves whose status can't be had, or is none", () => {
     for (const kind of ["unreachable", "unreadable"] as const) {
       const proxies = [{ name: "one", answer: { kind, message: "it has no status" }, sync: undefined }];
