@@ -1,7 +1,15 @@
 import { once } from "node:events";
-import { createServer, type Http2Server, type ServerHttp2Session, type ServerHttp2Stream } from "node:http2";
+import {
+  createSecureServer,
+  createServer,
+  type Http2Server,
+  type IncomingHttpHeaders,
+  type ServerHttp2Session,
+  type ServerHttp2Stream,
+} from "node:http2";
 import type { AddressInfo } from "node:net";
 import { buntingSyncV1 } from "@bunting/protocol";
+import type { CertificatePair } from "./certificates.js";
 
 type Message = NonNullable<buntingSyncV1.SyncResponse["message"]>;
 type Settings = NonNullable<Parameters<typeof createServer>[0]>["settings"];
@@ -16,8 +24,14 @@ export class HostileSyncServer {
   opened = 0;
   closed = 0;
 
-  constructor(serve: (stream: ServerHttp2Stream, path: string) => void, settings: Settings = {}) {
-    this.#server = createServer({ settings });
+  /** @param secure its certificate; without, it has no TLS */
+  constructor(
+    serve: (stream: ServerHttp2Stream, path: string, headers: IncomingHttpHeaders) => void,
+    settings: Settings = {},
+    secure?: Pick<CertificatePair, "cert" | "key">,
+  ) {
+    this.#server =
+      secure === undefined ? createServer({ settings }) : createSecureServer({ settings, ...secure });
     this.#server.on("session", (session) => {
       this.#sessions.add(session);
       session.on("error", () => undefined).once("close", () => this.#sessions.delete(session));
@@ -25,7 +39,7 @@ export class HostileSyncServer {
     this.#server.on("stream", (stream, headers) => {
       this.opened++;
       stream.on("error", () => undefined).once("close", () => this.closed++);
-      serve(stream, headers[":path"] ?? "");
+      serve(stream, headers[":path"] ?? "", headers);
     });
   }
 
@@ -35,14 +49,19 @@ export class HostileSyncServer {
   }
 
   /** Returns its address. */
-  async listen(): Promise<string> {
-    this.#server.listen(0, "127.0.0.1");
+  async listen(port = 0): Promise<string> {
+    this.#server.listen(port, "127.0.0.1");
     await once(this.#server, "listening");
     return `127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
-  stop(): void {
+  /** Breaks all connections. */
+  cut(): void {
     for (const session of this.#sessions) session.destroy();
+  }
+
+  stop(): void {
+    this.cut();
     this.#server.close();
   }
 }

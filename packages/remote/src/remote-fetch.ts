@@ -61,7 +61,9 @@ export class RemoteFetch {
   }
 
   get state(): RemoteState {
-    return this.#state;
+    const state = this.#state;
+    // A copy of an earlier process may come after the first failure, and the next one, where the remote refuses, minutes later.
+    return state.kind === "never" && this.#hasDocument ? { ...state, kind: "stale" } : state;
   }
 
   /** What the last document is served without, as a sentence; undefined if there is nothing. */
@@ -201,10 +203,12 @@ export class RemoteFetch {
   }
 
   #moved(event: RemoteEvent): void {
-    const { sink, onMoved } = this.#options;
-    const hasDocument = this.#document !== undefined || sink.flags() !== undefined;
-    this.#state = nextRemoteState(this.#state, event, hasDocument);
-    onMoved(event, this.#state);
+    this.#state = nextRemoteState(this.#state, event, this.#hasDocument);
+    this.#options.onMoved(event, this.#state);
+  }
+
+  get #hasDocument(): boolean {
+    return this.#document !== undefined || this.#options.sink.flags() !== undefined;
   }
 }
 

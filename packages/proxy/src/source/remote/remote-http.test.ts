@@ -9,6 +9,7 @@ import { TempDirectory } from "@bunting/test/support/temp-directory.js";
 import { expect } from "chai";
 import { fast } from "../backplane/backplane.fixture.js";
 import { remoteLanguage, type RemoteLanguage } from "./remote-language.js";
+import { answersOfFaults, status, timeoutMs } from "./remote-faults.fixture.js";
 import {
   documentOf,
   flagsOf,
@@ -25,36 +26,6 @@ const own = documentOf("local", 1, ["both", "own"]);
 const far = (version: number): Answer =>
   document(JSON.stringify(documentOf("remote", version, ["both", "far"])));
 const both = (version: number) => ({ both: "local 1", own: "local 1", far: `remote ${version}` });
-const status =
-  (code: number, headers: Readonly<Record<string, string>> = {}): Answer =>
-  (_request, response) =>
-    void response.writeHead(code, headers).end();
-
-const hanging: Answer = (_request, response) => void response.writeHead(200).write("{");
-/** The time of an answer, in tests. */
-const timeoutMs = 400;
-
-/** Each takes nothing away, and is told by its reason. */
-const faults: readonly (readonly [what: string, answer: Answer, reason: string])[] = [
-  ["404", status(404), "Missing"],
-  ["410", status(410), "Missing"],
-  ["429", status(429), "Throttled"],
-  ["500", status(500), "ServerError"],
-  ["503", status(503), "ServerError"],
-  ["a redirect", status(302, { location: "https://elsewhere.test/" }), "Redirect"],
-  ["what is no document", (_request, response) => void response.end("<html>"), "DocumentInvalid"],
-  [
-    "half a document",
-    (_request, response) =>
-      void response.writeHead(200, { "content-length": "900" }).write("{", () => response.destroy()),
-    "Unreachable",
-  ],
-  ["nothing", (_request, response) => void response.end(""), "Empty"],
-  ["a connection that breaks", (_request, response) => void response.socket?.destroy(), "Unreachable"],
-  ["a beginning, and nothing after it", hanging, "Timeout"],
-  ["silence", () => undefined, "Timeout"],
-];
-
 describe("RemoteSource with a server over HTTP", () => {
   let server: HttpServer;
   let cluster: RemoteCluster;
@@ -105,7 +76,7 @@ describe("RemoteSource with a server over HTTP", () => {
     cluster.publish(own, provider());
     const sink = start(listed()).watch();
     await eventually(() => flagsOf(sink)["far"] === "remote 1", "the first document");
-    for (const [index, [what, answer, reason]] of faults.entries()) {
+    for (const [index, [what, answer, reason]] of answersOfFaults.entries()) {
       server.answer = answer;
       await eventually(() => isTold(reason), `${what}: ${reason}`);
       expect(flagsOf(sink), what).to.deep.equal(both(index + 1));
@@ -124,7 +95,7 @@ describe("RemoteSource with a server over HTTP", () => {
       cluster.publish(own, provider());
       let sink = start(listed(), kept).watch();
       await eventually(() => flagsOf(sink)["far"] === "remote 1", "the first document");
-      for (const [index, [what, answer, reason]] of faults.entries()) {
+      for (const [index, [what, answer, reason]] of answersOfFaults.entries()) {
         server.answer = answer;
         await eventually(() => isTold(reason), `${what}: ${reason}`);
         const [old] = replicas.splice(0);
