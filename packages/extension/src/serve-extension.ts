@@ -6,6 +6,7 @@ import {
 } from "node:http";
 import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
+import { boundedBytes } from "@bunting/protocol";
 import { answerRequest, type HookResponse } from "./answer-request.js";
 import { maxExtensionBytes } from "./extension-request.js";
 import type { ExtensionHooks } from "./hooks.js";
@@ -88,14 +89,9 @@ async function respond(request: IncomingMessage, answering: Answering): Promise<
   const [, token = ""] = /^Bearer +(\S+)$/i.exec(headers.authorization ?? "") ?? [];
   if (!(await answering.authenticate(token))) return { status: 401 };
   if (Number(headers["content-length"] ?? 0) > maxExtensionBytes) return { status: 413 };
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    bytes += chunk.length;
-    if (bytes > maxExtensionBytes) return { status: 413 };
-    chunks.push(chunk);
-  }
-  return answerRequest(Buffer.concat(chunks).toString(), answering.hooks, answering.report);
+  const body = await boundedBytes(request, maxExtensionBytes);
+  if (body === undefined) return { status: 413 };
+  return answerRequest(body.toString(), answering.hooks, answering.report);
 }
 
 function portOf(text: string | undefined): number | undefined {

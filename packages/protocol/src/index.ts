@@ -1,3 +1,4 @@
+export { boundedBytes } from "./bounded-bytes.js";
 export { canonicalJson, compareUtf8 } from "./canonical-json.js";
 export { maxDocumentDepth, unservable } from "./document-depth.js";
 export { DocumentDigest, digestBytes } from "./document-digest.js";

@@ -1,5 +1,6 @@
 import { request } from "node:http";
 import type { Duplex } from "node:stream";
+import { boundedBytes } from "@bunting/protocol";
 import { addressText } from "./server-address.js";
 import { ServerAgent } from "./server-agent.js";
 import { authorizationFor, type SyncServer } from "./server.js";
@@ -39,17 +40,10 @@ export function requestText(
     });
     call.on("error", reject);
     call.on("response", (response) => {
-      const chunks: Buffer[] = [];
-      let bytes = 0;
-      response.on("data", (chunk: Buffer) => {
-        chunks.push(chunk);
-        bytes += chunk.length;
-        if (bytes > maxBytes) response.destroy(new Error(`the answer is larger than ${maxBytes} bytes`));
-      });
-      response.on("error", reject);
-      response.on("end", () => {
-        resolve({ status: response.statusCode ?? 0, body: Buffer.concat(chunks).toString() });
-      });
+      void boundedBytes(response, maxBytes).then((bytes) => {
+        if (bytes === undefined) reject(new Error(`the answer is larger than ${maxBytes} bytes`));
+        else resolve({ status: response.statusCode ?? 0, body: bytes.toString() });
+      }, reject);
     });
     call.end(body);
   });

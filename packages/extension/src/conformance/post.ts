@@ -1,5 +1,6 @@
 import { request as requestPlain } from "node:http";
 import { request as requestTls } from "node:https";
+import { boundedBytes } from "@bunting/protocol";
 import { maxExtensionBytes } from "../extension-request.js";
 import type { ExtensionResponse } from "../extension-answer.js";
 
@@ -39,24 +40,15 @@ export function post(url: string, body: string, options: PostOptions = {}): Prom
     };
     call.on("error", fail);
     call.on("response", (response) => {
-      const chunks: Buffer[] = [];
-      let bytes = 0;
-      response.on("data", (chunk: Buffer) => {
-        chunks.push(chunk);
-        bytes += chunk.length;
-        if (bytes > maxExtensionBytes)
-          call.destroy(new Error(`its answer has more than ${maxExtensionBytes} bytes`));
-      });
-      response.on("error", fail);
-      response.on("end", () => {
+      void boundedBytes(response, maxExtensionBytes).then((body) => {
+        if (body === undefined) {
+          fail(new Error(`its answer has more than ${maxExtensionBytes} bytes`));
+          return;
+        }
         clearTimeout(timer);
         const { statusCode: status = 0, headers } = response;
-        resolve({
-          status,
-          contentType: headers["content-type"] ?? "",
-          body: Buffer.concat(chunks).toString(),
-        });
-      });
+        resolve({ status, contentType: headers["content-type"] ?? "", body: body.toString() });
+      }, fail);
     });
     call.end(body);
   });

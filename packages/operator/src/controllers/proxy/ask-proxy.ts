@@ -1,4 +1,5 @@
 import { request } from "node:http";
+import { boundedBytes } from "@bunting/protocol";
 
 const withinMs = 5_000;
 /** The longest answer that is read: more than all metrics of a proxy, or a page of its agents. */
@@ -31,18 +32,10 @@ export function askProxy(
     const either = AbortSignal.any([signal, AbortSignal.timeout(withinMs)]);
     const options = { host, port, path, headers, signal: either, agent: false };
     const sent = request(options, (response) => {
-      const chunks: Buffer[] = [];
-      let bytes = 0;
-      response.on("error", reject);
-      response.on("data", (chunk: Buffer) => {
-        bytes += chunk.length;
-        chunks.push(chunk);
-        if (bytes > maxBytes) sent.destroy(new Error(`${path} is longer than ${maxBytes} bytes`));
-      });
-      response.on("end", () => {
-        const text = Buffer.concat(chunks).toString("utf8");
-        resolve({ statusCode: response.statusCode ?? 0, text });
-      });
+      void boundedBytes(response, maxBytes).then((bytes) => {
+        if (bytes === undefined) reject(new Error(`${path} is longer than ${maxBytes} bytes`));
+        else resolve({ statusCode: response.statusCode ?? 0, text: bytes.toString() });
+      }, reject);
     });
     sent.on("error", reject);
     sent.end();
