@@ -1,3 +1,4 @@
+import { readdirSync } from "node:fs";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { expect } from "chai";
@@ -110,7 +111,7 @@ describe("an agent whose list changes while its proxy does not do its part", fun
     await eventually(() => agent.server.relay.open === 2, "one connection for each source");
   });
 
-  it("keeps nothing of the lists before, not even of the arguments", async () => {
+  it("keeps nothing of the lists before: no flags, not even of the arguments, and no copies on disk", async () => {
     setFlagsFromString("--expose-gc");
     const collect = runInNewContext("gc") as () => void;
     const first = await agent.serving();
@@ -127,5 +128,8 @@ describe("an agent whose list changes while its proxy does not do its part", fun
       return held().join() === "false,false,true";
     }, "the flags of the first two to be collected");
     expect(await agent.answer("c")).to.equal("c");
+    await agent.stopAgent();
+    const copies = readdirSync(agent.cache.path).filter((name) => name.endsWith(".flags"));
+    expect(copies, "those of the arguments, and of the list").to.have.lengthOf(2);
   });
 });

@@ -166,12 +166,20 @@ export class FlagGenerations implements CurrentFlags, ServedSources, Pick<FlagSt
     // Sources of the first generation answer no more, so whoever still waits for them would wait for ever.
     if (this.#isFirst) for (const { sourceIndex } of before.configs) signals.answered.emit(sourceIndex);
     this.#isFirst = false;
+    this.#forgetCopies(before);
     await end(before);
     for (const sourceIndex of new Set([...newer, ...alone(next)]))
       await this.#restart(next, sourceIndex, signal);
     // Copies on disk may be of the version before, which the generation that ended wrote last.
     next.stored.keepCopies();
     return true;
+  }
+
+  /** Of sources that are gone, but for those that the agent has begun with: it would again, if the list could not be written. */
+  #forgetCopies({ configs, stored }: Generation): void {
+    const needed = [...this.configs, ...this.#options.configs];
+    for (const config of configs)
+      if (!needed.some((other) => isSameSource(other, config))) stored.forgetCopy(config.sourceIndex);
   }
 
   /** Its stream counts on something else than what is held: another one offers what is, and is told the newest. */

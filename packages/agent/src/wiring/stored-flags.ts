@@ -19,6 +19,8 @@ export interface StoredFlags {
   readonly copies: Pick<Component, "start" | "stop">;
   /** Writes what is held of all sources to disk, although it may be there. */
   readonly keepCopies: () => void;
+  /** Deletes what is on disk of a source. */
+  readonly forgetCopy: (sourceIndex: number) => void;
 }
 
 /**
@@ -131,5 +133,6 @@ export function sourcesOf(
     }
   };
   const copies = { start: () => intake.load(), stop: () => lastKnownGood.flush() };
-  return { store, sources, freshness, copies, keepCopies };
+  const forgetCopy = (sourceIndex: number): void => lastKnownGood.forget(sourceIndex);
+  return { store, sources, freshness, copies, keepCopies, forgetCopy };
 }
