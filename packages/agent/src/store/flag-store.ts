@@ -60,7 +60,7 @@ export class FlagStore {
   readonly #versions: (DocumentVersion | undefined)[];
   /** Of documents without a version, once they were asked for. */
   readonly #digests: (string | undefined)[] = [];
-  readonly #effective = new EffectiveFlags();
+  #effective = new EffectiveFlags();
   readonly #listeners = new Set<(change: StoreChange) => void>();
   #sorted: readonly Flag[] | undefined;
   /** Whose documents are held as well. */
@@ -185,6 +185,15 @@ export class FlagStore {
     const sources = [...this.#crowdedOut];
     this.#crowdedOut.clear();
     return sources;
+  }
+
+  /** Lets go of all that it holds. Who has read it may hold the store itself for longer, as a stack trace does that node has not written out. */
+  clear(): void {
+    this.#states.fill(undefined);
+    this.#versions.fill(undefined);
+    this.#effective = new EffectiveFlags();
+    this.#sorted = undefined;
+    this.#beside = undefined;
   }
 
   /** What is held of both stores, each document once: they share those of sources that stay. */

@@ -314,6 +314,7 @@ async function stop({ freshness, sources }: Generation): Promise<void> {
 async function end(generation: Generation): Promise<void> {
   await stop(generation);
   await generation.stored.copies.stop();
+  generation.stored.store.clear();
 }
 
 /** @returns the sources to be asked again, as there was no room for their documents beside those of another generation */
