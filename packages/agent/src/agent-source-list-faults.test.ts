@@ -1,4 +1,5 @@
 import { readdirSync } from "node:fs";
+import { encodeDocument } from "@bunting/protocol";
 import { expect } from "chai";
 import { eventually } from "@bunting/test/support/event-queue.js";
 import { documentOf, FollowingAgent, hexOf, send, tell } from "./following-agent.fixture.js";
@@ -124,5 +125,28 @@ describe("an agent whose list changes while its proxy does not do its part", fun
     await agent.stopAgent();
     const copies = readdirSync(agent.cache.path).filter((name) => name.endsWith(".flags"));
     expect(copies, "those of the arguments, and of the list").to.have.lengthOf(2);
+  });
+
+  it("says in its metrics how the source is that has a place now, not the one before", async () => {
+    const first = await agent.serving();
+    const bytes = encodeDocument(documentOf("a", "both")).length;
+    const gauges = async (name: string): Promise<readonly number[]> =>
+      [
+        ...(await agent.metrics()).matchAll(new RegExp(`^bunting_agent_${name}{source="\\d"} (\\d+)$`, "gm")),
+      ].map(([, value]) => Number(value));
+    tell(first, ["ops/b", "shop/a"]);
+    const next = await agent.nextStreams(2);
+    next.get("ops/b")?.send({ missing: { topic: "ops/b" } });
+    await agent.switched();
+    expect([await gauges("sync_empty"), await gauges("store_document_bytes")]).to.deep.equal([
+      [1, 0],
+      [0, bytes],
+    ]);
+    tell(next.get("ops/b"), ["shop/a"]);
+    await agent.switched();
+    expect([await gauges("sync_empty"), await gauges("store_document_bytes")]).to.deep.equal([
+      [0, 0],
+      [bytes, 0],
+    ]);
   });
 });

@@ -257,10 +257,18 @@ export class FlagGenerations implements CurrentFlags, ServedSources, Pick<FlagSt
     const { metrics } = this.#options.wiring.context;
     metrics.sources(this.configs);
     metrics.flagsServed(this.flags().length);
+    for (const { sourceIndex, state, warning } of this.status()) {
+      const current = this.#current.stored.store.currentDocument(sourceIndex);
+      metrics.connected(sourceIndex, state === "connected");
+      if (warning === undefined) metrics.empty(sourceIndex, false);
+      metrics.documentBytes(sourceIndex, current?.layout.bytes.length ?? 0);
+      metrics.flagsRejected(sourceIndex, current?.rejectedFlags.length ?? 0);
+    }
     for (const { sourceIndex } of before.configs.slice(this.configs.length)) {
       metrics.empty(sourceIndex, false);
       metrics.stale(sourceIndex, false);
       metrics.documentBytes(sourceIndex, 0);
+      metrics.flagsRejected(sourceIndex, 0);
     }
   }
 
