@@ -57,6 +57,25 @@ describe("HeapBudget", () => {
     budget.checkFlags(2 * megabyte, 10 * megabyte, 10 * megabyte);
   });
 
+  it("is one for two stores that are held at once, which count once what they share", () => {
+    const document = (seed: number): Buffer =>
+      Buffer.from(shapes["many flags of nothing"]?.(50_000, seed) ?? "");
+    // Room for two of these, and not for three.
+    const [store, other] = [storeIn(20 * megabyte), storeIn(20 * megabyte)];
+    store.replace(0, document(1));
+    other.adopt(0, store, 0);
+    store.holdBeside(other);
+    other.holdBeside(store);
+    other.replace(0, document(2));
+    expect(() => other.replace(0, document(3))).to.throw(AgentError, "need at least");
+    expect(store.takeCrowdedOut()).to.deep.equal([]);
+    expect(other.takeCrowdedOut()).to.deep.equal([0]);
+    expect(other.takeCrowdedOut()).to.deep.equal([]);
+    other.holdBeside(undefined);
+    other.replace(0, document(3));
+    expect(other.takeCrowdedOut()).to.deep.equal([]);
+  });
+
   it("counts the set's metadata once for each flag: in-process providers get it in each", () => {
     const flags = Object.fromEntries(Array.from({ length: 1_000 }, (_, index) => [`flag-${index}`, {}]));
     const withMetadata = (bytes: number): Buffer =>
