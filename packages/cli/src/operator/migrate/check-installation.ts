@@ -45,7 +45,7 @@ function checkOperator(deployment: KubeObject): readonly MigrationFinding[] {
   const how =
     release === undefined
       ? `it was not installed by Helm: apply the same names as ${takeover} has, and keep the CustomResourceDefinitions`
-      : `take it over: helm upgrade ${release} deploy/helm/bunting-operator --namespace ${releaseNamespace} --values ${takeover}, and your images with --set (docs/operate/migrate.md#take-over)`;
+      : `take it over: helm upgrade ${release} deploy/helm/bunting-operator --namespace ${releaseNamespace} --values ${takeover}, and your images with --set; unpack a packed chart, and name its folder (docs/operate/migrate.md#take-over)`;
   const values = carriedValues(deployment);
   const settings = `it runs with other settings than its chart's defaults: name them to the upgrade as well (${values.join(", ")})`;
   return [

@@ -82,7 +82,7 @@ describe("checkInstallation", () => {
   it("names the release, and the values of the take-over", () => {
     const operators = [stock("ofo:v0.9.4", { "meta.helm.sh/release-name": "flags" })];
     expect(briefly(checkInstallation({ ...none, operators }))[1]).to.contain(
-      "helm upgrade flags deploy/helm/bunting-operator --namespace ofo --values deploy/helm/bunting-operator/values-takeover.yaml, and your images with --set",
+      "helm upgrade flags deploy/helm/bunting-operator --namespace ofo --values deploy/helm/bunting-operator/values-takeover.yaml, and your images with --set; unpack a packed chart, and name its folder (docs",
     );
   });
 
