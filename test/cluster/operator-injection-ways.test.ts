@@ -56,6 +56,7 @@ const cases: Readonly<Record<string, Case>> = {
     spec: {
       initContainers: [
         { ...app, name: "istio-validation" },
+        { ...app, name: "istio-init" },
         { ...app, name: "istio-proxy", restartPolicy: "Always" },
         { ...app, name: "migrate" },
       ],

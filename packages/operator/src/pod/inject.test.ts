@@ -3,7 +3,6 @@ import type { InjectionEntry } from "../api/injection.js";
 import type { Container, PodManifest, PodMetadata, PodSpec } from "../api/pod-manifest.js";
 import { inject, markNotInjected } from "./inject.js";
 import { fullEntry, inProcessEntry, portEntry } from "./injection-entry.fixture.js";
-import { meshContainers } from "./place.js";
 
 const evictable = "cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes";
 const app: Container = { name: "app", image: "app" };
@@ -72,17 +71,24 @@ describe("inject", () => {
   });
 
   it("puts the sidecar behind the containers of a mesh that lead, and before all others", () => {
+    const meshes = [
+      ...["istio-validation", "istio-init", "istio-proxy"],
+      ...["linkerd-init", "linkerd-network-validator", "linkerd-proxy"],
+    ];
     for (const [before, after] of [
       [["migrate"], ["flagd", "migrate"]],
-      [
-        ["istio-init", "migrate"],
-        ["istio-init", "flagd", "migrate"],
-      ],
       [
         ["migrate", "istio-init"],
         ["flagd", "migrate", "istio-init"],
       ],
-      [[...meshContainers], [...meshContainers, "flagd"]],
+      ...meshes.map(
+        (name) =>
+          [
+            [name, "migrate"],
+            [name, "flagd", "migrate"],
+          ] as const,
+      ),
+      [meshes, [...meshes, "flagd"]],
     ] as const) {
       expect(namesOf(injected(pod({ initContainers: named(...before) })).spec.initContainers)).to.deep.equal(
         after,

@@ -1,7 +1,7 @@
 import type { Container } from "../api/pod-manifest.js";
 
 /** Init containers of service meshes: they give the Pod its network, so that everything else comes after them. */
-export const meshContainers: ReadonlySet<string> = new Set([
+const meshContainers: ReadonlySet<string> = new Set([
   "istio-validation",
   "istio-init",
   "istio-proxy",
