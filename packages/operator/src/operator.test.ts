@@ -405,6 +405,15 @@ describe("createOperator", () => {
     ]);
   });
 
+  it("leads within 2 s after a leader was stopped, and within 17 s after one was killed", async () => {
+    const { made } = await useOperator();
+    const { timing } = made.one("LeaderElection").given[0];
+    // A replica that waits looks at the Lease up to a fifth later than this.
+    const looksMs = 1.2 * (timing?.retryMs ?? Infinity);
+    expect(looksMs).to.be.at.most(2_000);
+    expect((timing?.leaseMs ?? 15_000) + looksMs).to.be.at.most(17_000);
+  });
+
   it("has the leader make the authority and tell API servers of it at once, and write all else only where no other operator runs", async () => {
     const { made } = await useOperator();
     await made.one("LeaderElection").given[0].lead(new AbortController().signal);
