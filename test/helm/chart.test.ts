@@ -20,6 +20,7 @@ const changedOptions: Readonly<Record<string, unknown>> = {
   "watch-scope": "namespace",
   "watch-timeout": "1m30s",
   "remote-hosts": "flags.example.com",
+  "max-remotes": 7,
   "missing-policy": "fail",
   "deletion-grace": 0,
   "deletion-policy": "empty",

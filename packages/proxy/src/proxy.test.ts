@@ -84,6 +84,7 @@ const rows: { readonly [Name in keyof ProxyOptions]: Row | "read before" } = {
   cacheDir: toSource("cacheDir", "/cache"),
   cacheSize: toSource("cacheSize", 4711, { cacheDir: "/cache" }),
   remoteHosts: toSource("remoteHosts", ["flags.example.com"], { source: "kubernetes" }),
+  maxRemotes: toSource("maxRemotes", 7, { source: "kubernetes" }),
   topicPrefix: {
     value: "eu/",
     with: upstream,

@@ -157,7 +157,8 @@ function clusterSource(named: SourceOption, options: SourceOptions, parts: Sourc
   });
   const language = remoteLanguage(options.remoteHosts, clock, { networks: ownAddresses(parts.env) });
   const secrets = new RemoteSecrets(() => cluster?.client);
-  const remotes = new FetchingSource({ source, language, secrets, context: parts.context });
+  const { maxRemotes } = options;
+  const remotes = new FetchingSource({ source, language, secrets, maxRemotes, context: parts.context });
   const cached = cachedSource(shared(remotes, options, parts), named, options, parts);
   return new RemoteSource({ ...parts, source: cached, remotes, language });
 }

@@ -16,6 +16,8 @@ export interface FetchingSourceOptions {
   readonly source: FlagSource;
   readonly language: Pick<RemoteLanguage, "kinds" | "parse">;
   readonly secrets: Pick<RemoteSecrets, "read">;
+  /** The value of --max-remotes. */
+  readonly maxRemotes: number;
   readonly context: Context<Pick<RemoteMetrics, "remoteAnswer">>;
 }
 
@@ -44,6 +46,8 @@ interface Watched {
     readonly stop: AbortController;
     sinceMs: number;
   };
+  /** Since when it is not read, because as many others are as may be, in ms of the monotonic clock. */
+  waitsSinceMs?: number;
 }
 
 /**
@@ -56,6 +60,9 @@ export class FetchingSource implements FlagSource {
   readonly #noted = new Map<TopicKey, Noted>();
   readonly #watched = new Map<TopicKey, Watched>();
   readonly #running = new Set<Promise<void>>();
+  /** Those that are not read, because as many others are as may be. */
+  readonly #waiting = new Map<Watched, TopicKey>();
+  #readCount = 0;
   readonly #remarks: RateLimitedLog;
   #signal: AbortSignal | undefined;
 
@@ -123,7 +130,9 @@ export class FetchingSource implements FlagSource {
   /** What is known of the FeatureFlag's remote; undefined if this replica does not read it. */
   reportOf(topic: TopicKey): FetchReport | undefined {
     const noted = this.#noted.get(topic);
-    const reading = noted && this.#watched.get(noted.key)?.reading;
+    const watched = noted && this.#watched.get(noted.key);
+    if (watched?.waitsSinceMs !== undefined) return this.#waitReport(watched.sink, watched.waitsSinceMs);
+    const reading = watched?.reading;
     if (reading === undefined) return undefined;
     const { fetch, sinceMs } = reading;
     return { state: fetch.state, answeredMs: fetch.answeredMs, leftOut: fetch.leftOut, sinceMs };
@@ -143,8 +152,9 @@ export class FetchingSource implements FlagSource {
     signal.addEventListener(
       "abort",
       () => {
-        watched.reading?.stop.abort();
+        this.#end(watched);
         if (this.#watched.get(key) === watched) this.#watched.delete(key);
+        this.#beginWaiting();
       },
       { once: true },
     );
@@ -175,10 +185,39 @@ export class FetchingSource implements FlagSource {
     if (watched === undefined || topic === undefined) return;
     const noted = this.#noted.get(topic);
     const wanted = noted?.key === key ? noted : undefined;
-    if (watched.reading?.text === wanted?.text) return;
+    // One that waits keeps its turn over edits of its FeatureFlag.
+    const isWaiting = watched.waitsSinceMs !== undefined;
+    if (isWaiting ? wanted !== undefined : watched.reading?.text === wanted?.text) return;
+    this.#end(watched);
+    if (wanted !== undefined) this.#begin(topic, watched, wanted);
+    this.#beginWaiting();
+  }
+
+  #end(watched: Watched): void {
+    if (watched.reading !== undefined) this.#readCount--;
     watched.reading?.stop.abort();
     delete watched.reading;
-    if (wanted !== undefined) this.#begin(topic, watched, wanted);
+    delete watched.waitsSinceMs;
+    this.#waiting.delete(watched);
+  }
+
+  /** As many of those that wait as there is room for, the first ones first. */
+  #beginWaiting(): void {
+    for (const [watched, topic] of this.#waiting) {
+      if (this.#readCount >= this.#options.maxRemotes) return;
+      const noted = this.#noted.get(topic);
+      this.#end(watched);
+      if (noted !== undefined && this.#watched.get(noted.key) === watched) this.#begin(topic, watched, noted);
+    }
+  }
+
+  #waitReport(sink: SourceSink, sinceMs: number): FetchReport {
+    const failure = {
+      reason: "TooManyRemotes",
+      message: `this proxy reads ${this.#options.maxRemotes} remotes, and no more than --max-remotes says: raise it, and the memory limit, or let fewer FeatureFlags name one`,
+    };
+    const kind = sink.flags?.() === undefined ? "never" : "stale";
+    return { state: { kind, failure }, sinceMs, answeredMs: undefined, leftOut: undefined };
   }
 
   #begin(topic: TopicKey, watched: Watched, { provider, text }: Noted): void {
@@ -186,6 +225,19 @@ export class FetchingSource implements FlagSource {
     const kind = language.kinds.get(provider.type);
     if (this.#signal === undefined || this.#signal.aborted || kind === undefined) return;
     const { clock } = context;
+    if (this.#readCount >= this.#options.maxRemotes) {
+      watched.waitsSinceMs = clock.monotonicMs();
+      this.#waiting.set(watched, topic);
+      const { state } = this.#waitReport(watched.sink, watched.waitsSinceMs);
+      this.#remarks.warn(
+        "too_many",
+        { topic, ...state.failure },
+        "the remote of a FeatureFlag is not read",
+        10,
+      );
+      return;
+    }
+    this.#readCount++;
     const stop = new AbortController();
     const hasSecrets = provider.credentials !== undefined || provider.caSecretRef !== undefined;
     const namespace = topic.slice(0, topic.indexOf("/"));

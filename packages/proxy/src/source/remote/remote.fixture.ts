@@ -165,6 +165,7 @@ export class RemoteReplica {
     const fetching = new FetchingSource({
       source: this.cluster,
       language,
+      maxRemotes: 10,
       secrets: { read: () => Promise.resolve(secrets?.() ?? { kind: "read", values: {} }) },
       context: {
         clock,
