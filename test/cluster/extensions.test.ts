@@ -159,6 +159,16 @@ describe("extensions, on a real API server", function () {
     const pod = await home.createPod();
     expect(pod.text).to.contain("RefusedByExtension");
     await isSaid("judge", "Healthy", "Answered");
+    const events = `/apis/events.k8s.io/v1/namespaces/${home.shop}/events`;
+    await eventually(
+      async () => {
+        const { items } = await cluster().api.list(events);
+        const told = items.filter(({ reason }) => reason === "RefusedByExtension");
+        return JSON.stringify(told).includes("no flags in this namespace");
+      },
+      "an event says it",
+      60 * seconds,
+    );
   });
 
   it("keeps what was made before while one fails that must not be left out, and goes on when it is back", async () => {
@@ -210,6 +220,24 @@ describe("extensions, on a real API server", function () {
     await cluster().api.request("DELETE", home.path("FeatureFlagSource", "bad"));
     await isSaid("picky", "Healthy", "Answered");
     expect((await extension("picky")).status?.lastError).to.equal("it answered 500");
+  });
+
+  it("keeps one of the answers of a hostile one whose answers differ each time", async () => {
+    let number = 0;
+    await register("fickle", {}, ({ object }) => {
+      const annotations = {
+        ...(object.metadata["annotations"] as object),
+        "example.com/number": String(++number),
+      };
+      return { ...object, metadata: { ...object.metadata, annotations } };
+    });
+    await home.untilCompiled('"example.com/number":"1"');
+    await annotate("app", { "example.com/edited": "1" });
+    await register("after", { after: ["fickle"] }, ({ object }) => limited(object, { memory: "55Mi" }));
+    await home.untilCompiled('"55Mi"');
+    expect(JSON.stringify(await home.injection())).to.contain('"example.com/number":"1"');
+    expect(number).to.equal(1);
+    await annotate("app", { "example.com/edited": null });
   });
 
   it("bounds whatever hostile ones answer, and names it in their status, while sidecars go on", async () => {
