@@ -6,10 +6,10 @@ import { eventually } from "../support/event-queue.js";
 import { ApiError, type ApiObject } from "./support/api-client.js";
 import { sharedCluster } from "./support/use-cluster.js";
 
-const file = path.join(import.meta.dirname, "../../deploy/crds/featureflagsources.yaml");
 const definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 const group = "stored.example";
 const name = `featureflagsources.${group}`;
+const flagds = `flagds.${group}`;
 /** What the open-feature-operator's definition, which has no rules, has let in. */
 const stored = {
   sources: [
@@ -21,7 +21,8 @@ const stored = {
 };
 
 /** Our definition under another group, since that of the other tests has to stay as it is. */
-function definition(isWithRules: boolean): object {
+function definition(isWithRules: boolean, plural = "featureflagsources"): object {
+  const file = path.join(import.meta.dirname, `../../deploy/crds/${plural}.yaml`);
   const text = readFileSync(file, "utf8").replaceAll("core.openfeature.dev", group);
   return JSON.parse(JSON.stringify(parse(text)), (key, value: unknown) =>
     !isWithRules && ["x-kubernetes-validations", "maxItems", "maxLength"].includes(key) ? undefined : value,
@@ -91,5 +92,42 @@ describe("a FeatureFlagSource that was stored before our definition", () => {
       .api.patch(object, { spec: { sources } })
       .catch((error: unknown) => error);
     expect(refused).to.be.instanceOf(ApiError).with.property("status", 422);
+  });
+});
+
+describe("a Flagd that was stored before our definition", () => {
+  const cluster = sharedCluster();
+  const body = {
+    apiVersion: `${group}/v1beta1`,
+    kind: "Flagd",
+    metadata: { name: "old" },
+    spec: { featureFlagSource: "app", replicas: -1 },
+  };
+  after(() => cluster().api.delete(`${definitions}/${flagds}`));
+
+  it("can be edited, and mended, and not made worse", async () => {
+    const objects = `/apis/${group}/v1beta1/namespaces/${await cluster().createNamespace()}/flagds`;
+    await cluster().api.create(definitions, definition(false, "flagds"));
+    const untilStatus = (wanted: number, sent: object, query = ""): Promise<void> =>
+      eventually(
+        async () => (await cluster().api.request("POST", objects + query, { body: sent })).status === wanted,
+        `the answer is ${wanted}`,
+      );
+    await untilStatus(201, body);
+    const { metadata } = await cluster().api.get(`${definitions}/${flagds}`);
+    const { resourceVersion } = metadata;
+    const rules = { ...definition(true, "flagds"), metadata: { name: flagds, resourceVersion } };
+    await cluster().api.replace(`${definitions}/${flagds}`, rules);
+    await untilStatus(422, { ...body, metadata: { name: "new" } }, "?dryRun=All");
+
+    const object = `${objects}/old`;
+    const edited = await cluster().api.patch(object, { spec: { serviceType: "NodePort" } });
+    expect(edited["spec"]).to.deep.include({ serviceType: "NodePort", replicas: -1 });
+    const worse = await cluster()
+      .api.patch(object, { spec: { replicas: -2 } })
+      .catch((error: unknown) => error);
+    expect(worse).to.be.instanceOf(ApiError).with.property("status", 422);
+    const mended = await cluster().api.patch(object, { spec: { replicas: 2 } });
+    expect(mended["spec"]).to.include({ replicas: 2 });
   });
 });
