@@ -188,6 +188,7 @@ describe("nextLeaf", () => {
     for (const each of [a, { ...a, ...trusted }]) {
       const early = nextLeaf([each], undefined, startMs + 30 * dayMs, issue);
       expect(nextLeaf([each], early, startMs + 30 * dayMs - hourMs, issue)).to.equal(early);
+      expect(nextLeaf([each], early, startMs + 30 * dayMs - hourMs - 1, issue)).to.not.equal(early);
       const renewed = nextLeaf([each], early, startMs + 20 * dayMs, issue);
       expect(renewed?.validToMs).to.equal(startMs + 27 * dayMs);
     }
