@@ -72,6 +72,8 @@ describe("FetchingSource with as many remotes as it may read", () => {
     expect(lines.join("")).to.contain("the remote of a FeatureFlag is not read");
     await eventually(() => flagsOf(second.sink)["own"] === "local 1", "its own flags");
     expect(remotes.asked.has(uriOf("two"))).to.equal(false);
+    // An edit takes its turn from nobody.
+    publish("two");
     first.end();
     await isIn("two", "synced");
     await eventually(() => flagsOf(second.sink)["far"] === "remote 1", "the remote's flags");
