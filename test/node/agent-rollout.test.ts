@@ -27,6 +27,8 @@ describe("an AgentRollout on a real node", function () {
   const node = sharedNode();
   const workloads = Array.from({ length: scaled(5, 2) }, (_, index) => `asking-${index}`);
   const replicas = scaled(4, 2);
+  // Two processors are for the sidecars that start: the questions of all Pods together are as many, however many Pods there are.
+  const pauseMs = 5 * workloads.length * replicas;
   let namespace: string;
   let version = 1;
   let deployments: readonly AskingDeployment[] = [];
@@ -47,7 +49,9 @@ describe("an AgentRollout on a real node", function () {
       spec: { sources: [{ source: "flags", provider: "flagd-proxy" }] },
     });
     deployments = await Promise.all(
-      workloads.map((name) => AskingDeployment.create(node(), namespace, "source", { name, replicas })),
+      workloads.map((name) =>
+        AskingDeployment.create(node(), namespace, "source", { name, replicas, pauseMs }),
+      ),
     );
     for (const name of workloads)
       await node().cluster.api.create(`/apis/policy/v1/namespaces/${namespace}/poddisruptionbudgets`, {

@@ -8,7 +8,7 @@
  *   POST /follow?flag=…   asks for this flag again and again from now on, both ways
  *   GET /followed         what came of it so far
  *
- * With FOLLOWED_FLAG in the environment it follows that flag by itself, from the first answer on.
+ * With FOLLOWED_FLAG in the environment it follows that flag by itself, from the first answer on. FOLLOW_PAUSE_MS is the time between its questions.
  */
 import { createServer } from "node:http";
 import { setTimeout as delay } from "node:timers/promises";
@@ -18,6 +18,8 @@ import type { Answer, Followed } from "./answers.js";
 
 const ofrep = "http://localhost:8016/ofrep/v1/evaluate/flags";
 const context = { targetingKey: "application" };
+/** Between a question that is asked again and again and the next. */
+const pauseMs = Number(process.env["FOLLOW_PAUSE_MS"] ?? 10);
 let connecting: Promise<void> | undefined;
 let followed: Followed | undefined;
 
@@ -78,7 +80,7 @@ async function follow(flag: string): Promise<void> {
         mine.failures.push(`${new Date().toISOString()} ${ask.name}: ${errorCode} ${errorMessage ?? ""}`);
       else if (mine.values.at(-1) !== value) mine.values.push(value);
     }
-    await delay(10);
+    await delay(pauseMs);
   }
 }
 

@@ -32,19 +32,26 @@ export class AskingDeployment {
     this.#listening = this.#listen(this.#ending.signal);
   }
 
-  /** Its Pods ask for what this FeatureFlagSource has; waits until all are ready. */
+  /** Its Pods ask for what this FeatureFlagSource has, with a pause between two questions; waits until all are ready. */
   static async create(
     node: Node,
     namespace: string,
     source: string,
-    { name = "asking", replicas = 2 }: { readonly name?: string; readonly replicas?: number } = {},
+    {
+      name = "asking",
+      replicas = 2,
+      pauseMs = 10,
+    }: { readonly name?: string; readonly replicas?: number; readonly pauseMs?: number } = {},
   ): Promise<AskingDeployment> {
     const { metadata, spec } = bareTemplate(source) as {
       readonly metadata: object;
       readonly spec: { readonly containers: readonly object[] };
     };
     const labels = { app: name };
-    const env = [{ name: "FOLLOWED_FLAG", value: versionFlag }];
+    const env = [
+      { name: "FOLLOWED_FLAG", value: versionFlag },
+      { name: "FOLLOW_PAUSE_MS", value: String(pauseMs) },
+    ];
     const containers = spec.containers.map((each) => ({ ...each, env }));
     return AskingDeployment.of(node, namespace, {
       apiVersion: "apps/v1",
