@@ -59,7 +59,7 @@ describe("odd options", () => {
     [
       '--sources=[{"uri":"a","provider":"constructor"}]',
       binaries.agent,
-      'source 1 of --sources: there is no provider "constructor"; there are grpc, file, dir, http and kubernetes',
+      'source 1 of --sources: there is no provider "constructor"; there are grpc, file, dir, http, kubernetes and remote',
     ],
   ];
   for (const [given, binary, sentence] of refused) {

@@ -28,8 +28,10 @@ describe("the metrics of both binaries", () => {
   let directory: TempDirectory;
   let proxy: ProxyProcess | undefined;
   let agent: AgentProcess | undefined;
+  let reader: AgentProcess | undefined;
   let proxyText = "";
   let agentText = "";
+  let readerText = "";
 
   before("an edit, an evaluation and an error", async () => {
     directory = new TempDirectory();
@@ -37,6 +39,11 @@ describe("the metrics of both binaries", () => {
     proxy = await startProxy(directory.path);
     agent = await startAgent(proxySources(proxy.sync, "default/shop"));
     const { management, ofrep } = agent;
+    // Of another agent, whose remote is this one.
+    const uri = ofrep.replace("127.0.0.1", "localhost");
+    const remote = { provider: "remote", type: "ofrep-bulk", uri, base: directory.file("shop.json") };
+    const hosts = ["--remote-hosts", `${uri}=127.0.0.0/8+::1/128`];
+    reader = await startAgent(["--sources", JSON.stringify([remote]), ...hosts]);
     await eventually(() => isReady(management), "the agent is ready");
     const evaluate = async (key: string): Promise<unknown> => {
       const url = `${ofrep}/ofrep/v1/evaluate/flags/${key}`;
@@ -55,8 +62,10 @@ describe("the metrics of both binaries", () => {
     await eventually(hasConverged, "the edit is acknowledged");
     proxyText = await scrape(proxyManagement);
     agentText = await scrape(management);
+    readerText = await scrape(reader.management);
   });
   after(async () => {
+    await reader?.process.stop();
     await agent?.process.stop();
     await proxy?.process.stop();
     directory.remove();
@@ -76,7 +85,7 @@ describe("the metrics of both binaries", () => {
     );
     expect(named).to.include("bunting_proxy_topic_topics");
     const declared = new Set(
-      [...`${proxyText}\n${agentText}`.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name),
+      [...`${proxyText}\n${agentText}\n${readerText}`.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name),
     );
     const missing = [...new Set(named)].filter(
       (name) => !declared.has(name) && !declared.has(name.replace(/_(?:bucket|sum|count)$/, "")),

@@ -334,7 +334,7 @@ describe("bunting-agent as a process", () => {
     it("fails with a message where sources are missing, unsupported or invalid", async () => {
       expect(await refusal(["start"])).to.contain("--sources");
       expect(await refusal(["start", "--uri", "s3://bucket/flags.json"])).to.contain(
-        "provider s3 is not supported; there are file, dir, http, grpc and kubernetes",
+        "provider s3 is not supported; there are file, dir, http, grpc, kubernetes and remote",
       );
       expect(await refusal(["start", "--uri", "file:a.json", "--ofrep-prot", "1"])).to.contain(
         "unknown flag: --ofrep-prot (did you mean --ofrep-port?)",

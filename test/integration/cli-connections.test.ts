@@ -211,7 +211,7 @@ describe("connections of the command bunting", () => {
 
     it("end status, which says where a status is", async () => {
       for (const [address, reason] of [
-        [host(agent.management), "it answered 404"],
+        [host(agent.management), "its answer is something else"],
         [host(agent.ofrep), "it answered 404"],
         [host(proxy.sync), "it answered 505"],
       ] as const) {
