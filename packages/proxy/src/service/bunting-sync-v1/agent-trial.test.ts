@@ -10,7 +10,9 @@ import { trialCounts } from "../../topic/trial-counts.js";
 
 const topic = "demo/flags";
 const ballast = { state: "x".repeat(1_000) };
-const version = (number: number): FlagDocument => ({ flags: { ballast, f: { state: `v${number}` } } });
+const version = (number: number): FlagDocument => ({
+  flags: { ballast, f: { state: `v${number}` }, g: { state: `v${number}` } },
+});
 const digestOf = (number: number): Buffer => Buffer.from(atOnce(digestingDocument(version(number))), "hex");
 
 describe("a version that only some agents are to have, over bunting.sync.v1", () => {
@@ -248,7 +250,12 @@ describe("a version that only some agents are to have, over bunting.sync.v1", ()
     first.ack(topic, digestOf(2), refusal);
     await eventually(() => counts()?.current === 1, "the answer");
     expect(counts()).to.include({ refusals: 0, wave: 1 });
-    first.ack(topic, digestOf(2), [...refusal, { key: "ballast", reason: "its evaluations fail" }]);
+    // A flag that both versions have alike says nothing against the second.
+    const failing = (key: string): { key: string; reason: string } => ({
+      key,
+      reason: "its evaluations fail",
+    });
+    first.ack(topic, digestOf(2), [...refusal, failing("ballast"), failing("g")]);
     await eventually(() => counts()?.refusals === 1, "the complaint of another flag");
     // Of an agent that comes now it is not known.
     const again = agent("a", 2);
