@@ -228,7 +228,9 @@ export interface ContainerStatus {
   readonly restartCount: number;
   readonly ready: boolean;
   readonly state: Readonly<Record<string, { readonly startedAt?: string; readonly reason?: string }>>;
-  readonly lastState: Readonly<Record<string, { readonly reason?: string; readonly exitCode?: number }>>;
+  readonly lastState: Readonly<
+    Record<string, { readonly reason?: string; readonly exitCode?: number; readonly finishedAt?: string }>
+  >;
 }
 
 /** Until a controller has made the default ServiceAccount of a new namespace. */
