@@ -9,13 +9,24 @@ import {
   remoteProviderOf,
   topicKey,
   type JsonObject,
+  type JsonValue,
   type TopicKey,
 } from "@bunting/protocol";
+import { nearestWord, quoted } from "@bunting/runtime/options";
 import { openFeatureApiVersion } from "../resource/custom-resource.js";
 import { objectError, type ObjectError, type ObjectReading } from "./object-reading.js";
 import { readFlags } from "./read-flags.js";
 
-const group = "core.openfeature.dev/";
+const groupName = "core.openfeature.dev";
+const group = `${groupName}/`;
+/** Kinds of the group that have no flags, and the older name of each. */
+const kindsBeside: readonly string[] = [
+  "FeatureFlagSource",
+  "FeatureFlagSourceConfiguration",
+  "InProcessConfiguration",
+  "ClientSideConfiguration",
+  "Flagd",
+];
 /** What a FeatureFlag without flags of its own may have. */
 const besideFlags: readonly string[] = ["remoteFlagProvider", "rollout"];
 
@@ -24,14 +35,16 @@ export function readFeatureFlag(object: JsonObject): ObjectReading {
   const { apiVersion, kind, spec } = object;
   const isOfGroup = typeof apiVersion === "string" && apiVersion.startsWith(group);
   if (kind !== "FeatureFlag" && kind !== "FeatureFlagConfiguration") {
-    if (kind !== undefined || !isOfGroup) return undefined;
-    return objectError("manifest", `there is an "apiVersion" but no "kind": expected "FeatureFlag"`);
+    if (!isOfGroup) return undefined;
+    if (kind === undefined)
+      return objectError("manifest", `there is an "apiVersion" but no "kind": expected "FeatureFlag"`);
+    return misspeltKind(kind, apiVersion);
   }
   if (apiVersion === undefined) {
     const message = `this ${kind} has no "apiVersion": expected "${openFeatureApiVersion}"`;
     return objectError("manifest", message, ["kind"]);
   }
-  if (!isOfGroup) return undefined;
+  if (!isOfGroup) return misspeltGroup(apiVersion);
   if (apiVersion !== openFeatureApiVersion || kind !== "FeatureFlag") {
     const message = `a ${kind} of ${apiVersion} is not read, only a FeatureFlag of ${openFeatureApiVersion}: convert it`;
     return objectError("manifest", message, ["apiVersion"]);
@@ -42,6 +55,21 @@ export function readFeatureFlag(object: JsonObject): ObjectReading {
     return objectError("document", `"spec" must be an object`, ["spec"], topic);
   }
   return withReaders(withProvider(readSpec(object, topic, spec ?? undefined), object), object);
+}
+
+/** Other kinds of the group, and those of other groups, are read by others. */
+function misspeltKind(kind: JsonValue, apiVersion: string): ObjectReading {
+  if (typeof kind !== "string" || kindsBeside.includes(kind)) return undefined;
+  if (nearestWord(kind, ["FeatureFlag", ...kindsBeside]) !== "FeatureFlag") return undefined;
+  const message = `${apiVersion} has no kind ${quoted(kind)}: did you mean "FeatureFlag"?`;
+  return objectError("manifest", message, ["kind"]);
+}
+
+function misspeltGroup(apiVersion: JsonValue): ObjectReading {
+  if (typeof apiVersion !== "string") return undefined;
+  if (nearestWord(apiVersion.split("/")[0] ?? "", [groupName]) === undefined) return undefined;
+  const message = `${quoted(apiVersion)} is not the "apiVersion" of a FeatureFlag: did you mean "${openFeatureApiVersion}"?`;
+  return objectError("manifest", message, ["apiVersion"]);
 }
 
 function readSpec(object: JsonObject, topic: TopicKey, spec: JsonObject | undefined): ObjectReading {

@@ -212,6 +212,20 @@ metadata:
       expect(errors(await read("kind: FeatureFlag\n"))[0]).to.contain('has no "apiVersion"');
     });
 
+    it("finds a misspelt kind or group, and passes over those of others", async () => {
+      const misspelt = `${manifest("a", 1).replace("kind: FeatureFlag", "kind: FeatureFlags")}---\n${manifest("b", 1).replace("openfeature", "openfeatures")}`;
+      expect(errors(await read(misspelt))).to.deep.equal([
+        '2 manifest ?: core.openfeature.dev/v1beta1 has no kind "FeatureFlags": did you mean "FeatureFlag"?',
+        `${misspelt.slice(0, misspelt.indexOf("core.openfeatures")).split("\n").length} manifest ?: "core.openfeatures.dev/v1beta1" is not the "apiVersion" of a FeatureFlag: did you mean "core.openfeature.dev/v1beta1"?`,
+      ]);
+      const kinds = ["FeatureFlagSource", "FeatureFlagSourceConfiguration", "Flagd", "Flags"];
+      const others = [
+        ...kinds.map((kind) => `apiVersion: core.openfeature.dev/v1beta1\nkind: ${kind}\n`),
+        "apiVersion: flags.example.com/v1\nkind: FeatureFlag\n",
+      ];
+      expect(errors(await read(others.join("---\n")))).to.deep.equal([]);
+    });
+
     it("says what is wrong with names", async () => {
       expect(errors(await read(manifest("Not_OK", 1)))[0]).to.match(
         /^4 manifest \?: "metadata.name" must be/,
