@@ -1,5 +1,5 @@
 import { KubeError, type KubeObject, type ResourceType, type RestClient } from "@bunting/kube";
-import { TokenBucket, type Context, type Rate } from "@bunting/runtime";
+import { TokenBucket, type Context, type Rate, type WorkResult } from "@bunting/runtime";
 import { SweepSize } from "./sweep-size.js";
 
 /** After this time it is tried again whether the type has the fields: its definition may have been replaced by now. */
@@ -69,6 +69,24 @@ export class StatusWriter {
     const outcome = await this.#write(target, status, signal);
     if (outcome !== "gone") this.#wrote(target);
     return outcome;
+  }
+
+  /**
+   * Writes the status if that may be by now.
+   *
+   * @returns when to come back: after the pause, or once the type may have the fields that it lacks
+   * @throws as `write`
+   */
+  async writeWhenDue(
+    target: StatusTarget,
+    status: Fields,
+    signal: AbortSignal,
+    kind: keyof typeof statusPauseMs = "news",
+  ): Promise<WorkResult | undefined> {
+    const leftMs = this.pauseLeftMs(target, kind);
+    if (leftMs > 0) return { requeueAfterMs: leftMs };
+    const outcome = await this.write(target, status, signal);
+    return outcome === "outdated" ? { requeueAfterMs: outdatedMs } : undefined;
   }
 
   #wrote(target: StatusTarget): void {

@@ -3,7 +3,7 @@ import type { Context, Runnable, WorkResult } from "@bunting/runtime";
 import { extensionType } from "../../api/extension.js";
 import { Controller } from "../controller.js";
 import type { ControllerMetrics } from "../controller-metrics.js";
-import { outdatedMs, StatusWriter } from "../status-writer.js";
+import { StatusWriter } from "../status-writer.js";
 import type { ClusterExtensions } from "./cluster-extensions.js";
 import type { ExtensionHealth } from "./extension-health.js";
 import { healthStatus } from "./extension-status.js";
@@ -51,9 +51,6 @@ export class ExtensionHealthController implements Runnable {
     if (status === undefined) return undefined;
     const metadata = { name, uid: extension.metadata.uid };
     const target = { type: extensionType, kind: "Extension", metadata };
-    const leftMs = this.#writer.pauseLeftMs(target);
-    if (leftMs > 0) return { requeueAfterMs: leftMs };
-    const outcome = await this.#writer.write(target, { ...status }, signal);
-    return outcome === "outdated" ? { requeueAfterMs: outdatedMs } : undefined;
+    return this.#writer.writeWhenDue(target, { ...status }, signal);
   }
 }

@@ -1,7 +1,7 @@
 import { flagdType, type Flagd } from "@bunting/featureflags/resources";
 import type { Condition, KubeObject, RestClient } from "@bunting/kube";
 import type { Context } from "@bunting/runtime";
-import { outdatedMs, StatusWriter } from "../status-writer.js";
+import { StatusWriter } from "../status-writer.js";
 import { flagdConditions } from "./flagd-conditions.js";
 import type { FlagdNews } from "./flagd-outcome.js";
 
@@ -37,9 +37,6 @@ export class FlagdStatus {
     const conditions = flagdConditions(before, outcome, { generation, nowMs: clock.now() });
     if (conditions === before) return undefined;
     const target = { type: flagdType, kind: "Flagd", metadata: { name, namespace, uid } };
-    const leftMs = this.#writer.pauseLeftMs(target);
-    if (leftMs > 0) return leftMs;
-    const result = await this.#writer.write(target, { conditions }, signal);
-    return result === "outdated" ? outdatedMs : undefined;
+    return (await this.#writer.writeWhenDue(target, { conditions }, signal))?.requeueAfterMs;
   }
 }

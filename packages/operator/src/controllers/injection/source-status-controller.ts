@@ -5,7 +5,7 @@ import type { Context, Runnable, WorkResult } from "@bunting/runtime";
 import type { TextOutcome } from "../../desired/injection.js";
 import { Controller } from "../controller.js";
 import type { ControllerMetrics } from "../controller-metrics.js";
-import { outdatedMs, statusPauseMs, StatusWriter } from "../status-writer.js";
+import { statusPauseMs, StatusWriter } from "../status-writer.js";
 import type { ClusterSources } from "./cluster-sources.js";
 import type { TextList } from "./seen-texts.js";
 import { ownConditions, sourceConditions } from "./source-conditions.js";
@@ -105,10 +105,7 @@ export class SourceStatusController implements Runnable {
     if (due === undefined) return undefined;
     const [list, namespace, name] = known.split("/") as [TextList, string, string];
     const target = { ...kinds[list], metadata: { name, namespace, uid: due.uid } };
-    const leftMs = this.#writer.pauseLeftMs(target, due.isNews ? "news" : "counts");
-    if (leftMs > 0) return { requeueAfterMs: leftMs };
-    const outcome = await this.#writer.write(target, due.status, signal);
-    return outcome === "outdated" ? { requeueAfterMs: outdatedMs } : undefined;
+    return this.#writer.writeWhenDue(target, due.status, signal, due.isNews ? "news" : "counts");
   }
 
   /** Undefined if the object has the status, or is gone. */

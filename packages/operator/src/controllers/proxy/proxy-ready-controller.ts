@@ -5,7 +5,7 @@ import type { SourcePlan } from "../../sources/source-plan.js";
 import { Controller } from "../controller.js";
 import { SweepSize } from "../sweep-size.js";
 import type { ControllerMetrics } from "../controller-metrics.js";
-import { outdatedMs, StatusWriter } from "../status-writer.js";
+import { StatusWriter } from "../status-writer.js";
 import { proxyReadyCondition, type ProxyState } from "./proxy-state.js";
 
 /** A FeatureFlagSource with the conditions that were last said of it. */
@@ -86,11 +86,8 @@ export class ProxyReadyController implements Runnable {
     const { namespace, name, uid } = due.metadata;
     const metadata = { namespace, name, uid };
     const target = { type: featureFlagSourceType, kind: "FeatureFlagSource", metadata };
-    const leftMs = this.#writer.pauseLeftMs(target);
-    if (leftMs > 0) return { requeueAfterMs: leftMs };
     const ours = due.conditions.filter(({ type }) => type === "ProxyReady");
-    const outcome = await this.#writer.write(target, { conditions: ours }, signal);
-    return outcome === "outdated" ? { requeueAfterMs: outdatedMs } : undefined;
+    return this.#writer.writeWhenDue(target, { conditions: ours }, signal);
   }
 
   /** Undefined if the source says what is so, or is gone. */
