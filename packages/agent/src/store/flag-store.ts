@@ -63,7 +63,7 @@ export class FlagStore {
   #effective = new EffectiveFlags();
   readonly #listeners = new Set<(change: StoreChange) => void>();
   #sorted: readonly Flag[] | undefined;
-  /** Whose documents are held as well. */
+  /** Another store whose documents are held as well. */
   #beside: FlagStore | undefined;
   /** The sources whose newest document might have had room if there were no other store. */
   readonly #crowdedOut = new Set<number>();
@@ -196,7 +196,7 @@ export class FlagStore {
     this.#beside = undefined;
   }
 
-  /** What is held of both stores, each document once: they share those of sources that stay. */
+  /** The documents that both stores hold, each once: they share those of sources that stay. */
   get #heldWeight(): number {
     const states = [...this.#states, ...(this.#beside === undefined ? [] : this.#beside.#states)];
     const weights = new Map(states.map((state) => [state?.index, state?.weight ?? 0]));

@@ -10,7 +10,7 @@ import { YamlDocumentError } from "./yaml-document.js";
 /** The net under fs.watch: how often the file is looked at although no event came. */
 const lookEveryMs = 2_000;
 
-/** What is told of a file. */
+/** The part of a source's state that a file tells. */
 type FileState = Pick<SourceState, "status" | "failed" | "refused" | "delivered">;
 
 /** A flag document on disk. A file that is missing, empty or unreadable is a state: the last document stays. */

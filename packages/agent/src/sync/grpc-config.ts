@@ -10,7 +10,7 @@ export interface SourceContext {
   /** Name of the source, for messages. */
   readonly where: string;
   readonly credentials: SharedCredentials;
-  /** Those of `--remote-hosts`. */
+  /** Hosts that remotes may name: the values of `--remote-hosts`. */
   readonly remoteHosts: readonly AllowedHost[];
   readonly warn: (sentence: string) => void;
 }

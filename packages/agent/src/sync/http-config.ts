@@ -1,8 +1,8 @@
 import { quoted } from "@bunting/runtime";
 import type { OauthConfig } from "@bunting/sync-client/http";
 import { AgentError } from "../agent-error.js";
-import { plaintextWarning, tokenBindingOf } from "./grpc-credentials.js";
 import type { SourceContext } from "./grpc-config.js";
+import { sentToken } from "./sent-token.js";
 import type { HttpSourceConfig } from "./source-config.js";
 import type { SourceFieldName, SourceFields } from "./source-fields.js";
 
@@ -41,7 +41,7 @@ export function httpConfig(
       `${where}: both "authHeader" and "bearerToken" are set: only one of them can be sent`,
     );
   }
-  const { tokenFile, tokenBinding } = httpToken(fields, context);
+  const { tokenFile, tokenBinding } = sentToken(fields, { url: uri, remedy: "write https://" }, context);
   const authorization = authHeader === "" && bearerToken !== "" ? `Bearer ${bearerToken}` : authHeader;
   const oauth = oauthConfig(fields, where);
   return {
@@ -60,19 +60,6 @@ export function httpConfig(
     tokenBinding,
     oauth,
   };
-}
-
-/** As with gRPC, a token of a file goes over TLS only, unless an option, or whoever owns it, says otherwise. */
-function httpToken(
-  { uri, tokenFile, tokenHostsFile }: SourceFields,
-  { credentials, warn, where }: SourceContext,
-): Pick<HttpSourceConfig, "tokenFile" | "tokenBinding"> {
-  const { protocol, host } = new URL(uri);
-  const tokenBinding = tokenBindingOf({ tokenFile, tokenHostsFile }, `${protocol}//${host}`, where);
-  const isSent = protocol === "https:" || credentials.tokenOverPlaintext || tokenBinding !== undefined;
-  if (tokenFile === "" || isSent) return { tokenFile, tokenBinding };
-  warn(plaintextWarning(tokenFile, "write https://"));
-  return { tokenFile: "", tokenBinding };
 }
 
 function oauthConfig({ oauth }: SourceFields, where: string): OauthConfig | undefined {

@@ -6,8 +6,8 @@ import {
 import { parseAllowedHost, type AllowedHost } from "@bunting/outbound/hosts";
 import type { JsonObject } from "@bunting/protocol";
 import { AgentError } from "../agent-error.js";
-import { plaintextWarning, tokenBindingOf } from "./grpc-credentials.js";
 import type { SourceContext } from "./grpc-config.js";
+import { sentToken } from "./sent-token.js";
 import type { RemoteSourceConfig } from "./source-config.js";
 import type { SourceFieldName, SourceFields } from "./source-fields.js";
 
@@ -53,7 +53,7 @@ export function remoteConfig(
     remote,
     hosts: remoteHosts,
     certPath,
-    ...tokenOf(fields, remote, context),
+    ...sentToken(fields, { url: remote.uri, remedy: "use TLS" }, context),
   };
 }
 
@@ -79,22 +79,6 @@ function providerOf(fields: SourceFields, where: string): RemoteFlagProvider {
   if ("provider" in parsed) return parsed.provider;
   const problems = parsed.problems.map(({ path, message }) => `"${path.join(".")}": ${message}`);
   throw invalid(`${where}: ${problems.join("; ")}`);
-}
-
-/** As with other sources, a token goes over TLS only, unless an option, or whoever owns it, says otherwise. */
-function tokenOf(
-  { tokenFile, tokenHostsFile }: SourceFields,
-  { uri }: RemoteFlagProvider,
-  { credentials, warn, where }: SourceContext,
-): Pick<RemoteSourceConfig, "tokenFile" | "tokenBinding"> {
-  const { protocol, host } = new URL(uri);
-  const isTls = ["https:", "grpcs:"].includes(protocol);
-  const server = `${isTls ? "https" : "http"}://${host}`;
-  const tokenBinding = tokenBindingOf({ tokenFile, tokenHostsFile }, server, where);
-  const isSent = isTls || credentials.tokenOverPlaintext || tokenBinding !== undefined;
-  if (tokenFile === "" || isSent) return { tokenFile, tokenBinding };
-  warn(plaintextWarning(tokenFile, "use TLS"));
-  return { tokenFile: "", tokenBinding };
 }
 
 function invalid(message: string, cause?: unknown): AgentError {

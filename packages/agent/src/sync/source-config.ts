@@ -94,7 +94,7 @@ export interface RemoteSourceConfig extends CommonConfig {
   /** Of the file. */
   readonly path: string;
   readonly remote: RemoteFlagProvider;
-  /** Those of `--remote-hosts`: no other is called. */
+  /** Hosts that may be called: the values of `--remote-hosts`. */
   readonly hosts: readonly AllowedHost[];
   /** The certificates of the authorities to trust; "" for those of Node. */
   readonly certPath: string;

@@ -272,7 +272,7 @@ function refused(message: string): SideProblem {
   return { isRefused: true, reason: "refused", message };
 }
 
-/** What it has answered is refused, or it has not answered. */
+/** The problem of a remote whose answer was refused, or that did not answer. */
 function problemOf({ reason, message }: RemoteFailure): SideProblem {
   const word = reason.replaceAll(/\B[A-Z]/g, (letter) => `_${letter}`).toLowerCase();
   return { isRefused: ["document_invalid", "emptied"].includes(word), reason: word, message };

@@ -45,7 +45,7 @@ export class MergedSides {
     return this.#sides.remote;
   }
 
-  /** What is served of both; undefined while that is the file's alone. */
+  /** The merge that is served; undefined while the file's flags are served alone. */
   get merged(): MergedRemote | undefined {
     return this.#merged;
   }
@@ -100,7 +100,7 @@ export class MergedSides {
   #serve(): void {
     const { base, remote } = this.#sides;
     if (base === this.#served.base && remote === this.#served.remote) return;
-    // What is new during a merge is merged after it.
+    // News that come during a merge are merged after it.
     if (base === undefined || !this.#isDelivering || this.#underWay !== undefined) return;
     if (remote === undefined) {
       this.#settle(this.#sides, this.#deliver(this.#sides, base, undefined));
