@@ -55,6 +55,7 @@ describe("odd options", () => {
     ["--cache-size=1Gi", binaries.proxy, "--cache-size is given without --cache-dir"],
     ["--backplane-lease=2s", binaries.proxy, "--backplane-lease is given without --backplane"],
     ["--backplane-key-prefix=eu:", binaries.proxy, "--backplane-key-prefix is given without --backplane"],
+    ["--remote-hosts=a b", binaries.agent, '--remote-hosts: "a b" is no host'],
     ["--stream-deadline=-5s", binaries.agent, "from 0 to 2562047h"],
     [
       '--sources=[{"uri":"a","provider":"constructor"}]',

@@ -1,3 +1,4 @@
+import { allowedHosts, hostForms } from "@bunting/outbound/hosts";
 import {
   choice,
   duration,
@@ -32,10 +33,9 @@ export const sourceOptions = optionGroup(sourceGroup, {
     env: ["FLAGD_SOURCES"],
   }),
   remoteHosts: option({
-    type: list,
+    type: allowedHosts,
     default: [],
-    describe:
-      "Hosts that sources of provider remote may name, which this agent then calls: flags.example.com, flags.example.com:8443, *.example.com, http://flags.example.com for one without TLS, and any of these with =10.0.0.0/8 after it for one whose addresses are not public. If empty, none is called, and such sources have the flags of their file only.",
+    describe: `Hosts that sources of provider remote may name, which this agent then calls: ${hostForms("flags.example.com")}. If empty, none is called, and such sources have the flags of their file only.`,
     env: ["BUNTING_REMOTE_HOSTS"],
   }),
   tokenFile: option({

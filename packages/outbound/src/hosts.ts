@@ -1,1 +1,2 @@
 export { parseAllowedHost, type AllowedHost } from "./allowed-host.js";
+export { allowedHosts, hostForms } from "./allowed-hosts-option.js";

@@ -1,3 +1,4 @@
+import { parseAllowedHost } from "@bunting/outbound/hosts";
 import { parseTopicSelector, ProtocolError, type JsonValue } from "@bunting/protocol";
 import { quoted } from "@bunting/runtime";
 import { AgentError } from "../agent-error.js";
@@ -17,7 +18,7 @@ import {
   type SharedCredentials,
 } from "./grpc-credentials.js";
 import { httpConfig, httpFields } from "./http-config.js";
-import { remoteConfig, remoteFields, remoteHostsOf } from "./remote-config.js";
+import { remoteConfig, remoteFields } from "./remote-config.js";
 import {
   readSourceFields,
   sourceFieldNames,
@@ -99,7 +100,7 @@ export function parseSources(
   warn: (message: string) => void = () => undefined,
 ): readonly SourceConfig[] {
   checkSharedCredentials(credentials);
-  const remoteHosts = remoteHostsOf(hosts);
+  const remoteHosts = hosts.map(parseAllowedHost);
   const described = [
     ...uris.map((uri, i) => ({ where: `--uri ${quoted(uri)}`, fields: fieldsOfUri(uri, i) })),
     ...parseList(sources).map((value, i) => ({

@@ -3,7 +3,6 @@ import {
   remoteProviderDefaults,
   type RemoteFlagProvider,
 } from "@bunting/featureflags/resources";
-import { parseAllowedHost, type AllowedHost } from "@bunting/outbound/hosts";
 import type { JsonObject } from "@bunting/protocol";
 import { AgentError } from "../agent-error.js";
 import type { SourceContext } from "./grpc-config.js";
@@ -55,17 +54,6 @@ export function remoteConfig(
     certPath,
     ...sentToken(fields, { url: remote.uri, remedy: "use TLS" }, context),
   };
-}
-
-/** @throws AgentError OPTION_INVALID */
-export function remoteHostsOf(texts: readonly string[]): readonly AllowedHost[] {
-  return texts.map((text) => {
-    try {
-      return parseAllowedHost(text);
-    } catch (cause) {
-      throw invalid(`--remote-hosts: ${(cause as Error).message}`, cause);
-    }
-  });
 }
 
 function providerOf(fields: SourceFields, where: string): RemoteFlagProvider {
