@@ -1,6 +1,6 @@
 // @ts-check
 /**
- * Installs the dependencies and, with `--build`, builds; each only if what it reads has changed since the last time. It says nothing when
+ * Installs the dependencies and, with `--build`, bundles the programs; each only if what it reads has changed since the last time. It says nothing when
  * there is nothing to do. This script is in plain JavaScript: on a fresh checkout it runs before tsx is installed, and Node 20 can't
  * run TypeScript by itself.
  */
@@ -32,7 +32,7 @@ if (process.argv.includes("--build")) {
     "packages/cli/dist/bundle/bunting.mjs",
   ];
   unlessUnchanged("build", "building", sources(), binaries, () => {
-    run(process.execPath, ["node_modules/typescript/bin/tsc", "-b"]);
+    // From the sources: what `tsc -b` makes is read only by the packages that are published, and takes ten times as long.
     run(process.execPath, ["--import=tsx", "scripts/bundle.ts"]);
     run(process.execPath, ["--import=tsx", "scripts/bundle-cli.ts"]);
   });
@@ -84,11 +84,11 @@ function sources() {
     "load-on-demand",
     "code-cache/bundle-id",
   ];
-  const files = ["pnpm-lock.yaml", "tsconfig.base.json", "tsconfig.json"];
+  const files = ["pnpm-lock.yaml", "tsconfig.base.json"];
   files.push(...scripts.map((name) => `scripts/${name}.ts`));
   files.push("packages/agent/launch/start-agent.cjs", "packages/agent/launch/cached-script.cjs");
   for (const folder of packages()) {
-    files.push(`${folder}/package.json`, `${folder}/tsconfig.build.json`);
+    files.push(`${folder}/package.json`, `${folder}/tsconfig.json`);
     for (const file of readdirSync(path.join(root, folder, "src"), { recursive: true, encoding: "utf8" })) {
       if (file.endsWith(".ts") && !/\.(test|fixture|child)\.ts$/.test(file))
         files.push(`${folder}/src/${file}`);

@@ -8,7 +8,7 @@ import { packageFolder, readSourceManifest } from "./source-manifest.js";
 
 const root = path.resolve(import.meta.dirname, "../..");
 
-/** Puts what is published of a package into a new folder `target`, as `npm pack` takes it. The workspace must be built. */
+/** Puts what is published of a package into a new folder `target`, as `npm pack` takes it. The programs must be bundled, and the libraries compiled. */
 export async function stagePackage(published: PublishedPackage, target: string): Promise<void> {
   const { folder, name, built } = published;
   const source = packageFolder(folder);
