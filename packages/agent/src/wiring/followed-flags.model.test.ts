@@ -2,6 +2,7 @@ import { Evaluator, type Flag } from "@bunting/evaluation";
 import type { SourceFlagsMessage } from "@bunting/sync-client/messages";
 import { createLogger, createRegistry, readOptions } from "@bunting/runtime";
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
+import { scaled } from "@bunting/test/support/scale.js";
 import { seededRandom } from "@bunting/test/support/seeded-random.js";
 import { expect } from "chai";
 import { agentPrometheusMetrics } from "../management/prometheus-metrics.js";
@@ -282,7 +283,7 @@ async function settled(): Promise<void> {
 
 describe("an agent that follows lists, whatever comes between", function () {
   this.timeout(60_000);
-  for (let seed = 1; seed <= 12; seed++)
+  for (let seed = 1; seed <= scaled(12, 4); seed++)
     it(`serves what the last list says (seed ${seed})`, async () => {
       const model = new Model(seed);
       await model.start();

@@ -120,7 +120,8 @@ describe("InjectionController", () => {
     }
     expect(writes).to.be.within(2, 16);
     error = undefined;
-    await pass(255);
+    // The longest wait of a controller.
+    await pass(300);
     expect(told.at(-1)).to.equal(outcome);
   });
 
