@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
+import { scaled } from "@bunting/test/support/scale.js";
 import { expect } from "chai";
 import type { HeapReport } from "./directory-heap.child.js";
 
@@ -37,13 +38,14 @@ describe(`A directory in a process with a heap of ${heapMb} MB`, () => {
     return JSON.parse(stdout) as HeapReport;
   }
 
-  it("serves thirty YAML files of 200 KB that are there at the start", async function () {
+  const files = scaled(30, 12);
+  it(`serves ${files} YAML files of 200 KB that are there at the start`, async function () {
     this.timeout(300_000);
-    for (let file = 0; file < 30; file++)
+    for (let file = 0; file < files; file++)
       writeFileSync(join(directory, `flags-${file}.yaml`), flagsOf(200_000));
     const { counts, log } = await read();
     expect(counts).to.deep.equal({});
-    expect(log.some((line) => line.includes('"topics":30'))).to.equal(true);
+    expect(log.some((line) => line.includes(`"topics":${files}`))).to.equal(true);
   });
 
   it("refuses 63 KB that merge a map of 2,000 keys thousands of times, and serves the file beside it", async function () {
@@ -68,11 +70,12 @@ describe(`A directory in a process with a heap of ${heapMb} MB`, () => {
     expect(log.join("")).to.contain("more than 16777216 bytes of JSON, with all aliases written out");
   });
 
-  it("survives 300,000 aliases, empty documents and unknown directives", async function () {
+  const many = scaled(300_000, 100_000);
+  it(`survives ${many} aliases, empty documents and unknown directives`, async function () {
     this.timeout(300_000);
-    writeFileSync(join(directory, "a.yaml"), `a: &a 1\nflags: [${"*a,".repeat(300_000)}]\n`);
-    writeFileSync(join(directory, "b.yaml"), "...\n".repeat(300_000));
-    writeFileSync(join(directory, "c.yaml"), `${"%FOO bar\n".repeat(100_000)}---\nflags: {}\n`);
+    writeFileSync(join(directory, "a.yaml"), `a: &a 1\nflags: [${"*a,".repeat(many)}]\n`);
+    writeFileSync(join(directory, "b.yaml"), "...\n".repeat(many));
+    writeFileSync(join(directory, "c.yaml"), `${"%FOO bar\n".repeat(many / 3)}---\nflags: {}\n`);
     const { log } = await read();
     expect(log.some((line) => line.includes("flag directory read"))).to.equal(true);
   });
