@@ -1,4 +1,5 @@
 export { boundedBytes } from "./bounded-bytes.js";
+export { responseTo } from "./response-to.js";
 export { canonicalJson, compareUtf8 } from "./canonical-json.js";
 export { maxDocumentDepth, unservable } from "./document-depth.js";
 export { DocumentDigest, digestBytes } from "./document-digest.js";

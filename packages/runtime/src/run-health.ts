@@ -107,6 +107,7 @@ async function ask(
       send({ host: reachable(host), port, path, rejectUnauthorized: false, agent: false, signal })
         .on("response", resolve)
         .on("error", reject)
+        .on("close", () => reject(new Error("no answer")))
         .end();
     });
     const body = await beginningOf(response);

@@ -1,6 +1,6 @@
 import { request } from "node:http";
 import type { Duplex } from "node:stream";
-import { boundedBytes } from "@bunting/protocol";
+import { boundedBytes, responseTo } from "@bunting/protocol";
 import { addressText } from "./server-address.js";
 import { ServerAgent } from "./server-agent.js";
 import { authorizationFor, type SyncServer } from "./server.js";
@@ -17,34 +17,30 @@ export interface TextRequest {
 }
 
 /** The answer of a server over HTTP/1.1, whatever it is. */
-export function requestText(
+export async function requestText(
   server: SyncServer,
   { path, body, connection }: TextRequest,
   signal: AbortSignal,
 ): Promise<{ readonly status: number; readonly body: string }> {
-  return new Promise((resolve, reject) => {
-    // The management port of a proxy answers to loopback only, by the name that was asked for too.
-    const isLocal = connection !== undefined || "socketPath" in server.address;
-    const host = isLocal ? "localhost" : addressText(server.address);
-    const call = request({
-      agent: new ServerAgent(server, connection),
-      method: body === undefined ? "GET" : "POST",
-      path,
-      signal,
-      headers: {
-        host,
-        accept: "application/json",
-        ...(body === undefined ? {} : { "content-type": "application/json" }),
-        ...authorizationFor(server),
-      },
-    });
-    call.on("error", reject);
-    call.on("response", (response) => {
-      void boundedBytes(response, maxBytes).then((bytes) => {
-        if (bytes === undefined) reject(new Error(`the answer is larger than ${maxBytes} bytes`));
-        else resolve({ status: response.statusCode ?? 0, body: bytes.toString() });
-      }, reject);
-    });
-    call.end(body);
+  // The management port of a proxy answers to loopback only, by the name that was asked for too.
+  const isLocal = connection !== undefined || "socketPath" in server.address;
+  const host = isLocal ? "localhost" : addressText(server.address);
+  const call = request({
+    agent: new ServerAgent(server, connection),
+    method: body === undefined ? "GET" : "POST",
+    path,
+    signal,
+    headers: {
+      host,
+      accept: "application/json",
+      ...(body === undefined ? {} : { "content-type": "application/json" }),
+      ...authorizationFor(server),
+    },
   });
+  const answered = responseTo(call);
+  call.end(body);
+  const response = await answered;
+  const bytes = await boundedBytes(response, maxBytes);
+  if (bytes === undefined) throw new Error(`the answer is larger than ${maxBytes} bytes`);
+  return { status: response.statusCode ?? 0, body: bytes.toString() };
 }

@@ -1,9 +1,11 @@
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { expect } from "chai";
+import { youngHeapBytes } from "./heap.js";
 import { HeapRoom } from "./heap-room.js";
 
 /** Of which 70 are for documents. */
-const limitBytes = (32 * 1024 * 1024 + 70) / 0.9;
+const youngBytes = 1_000;
+const limitBytes = (youngBytes + 70) / 0.9;
 
 describe("HeapRoom", () => {
   let clock: ManualClock;
@@ -19,7 +21,7 @@ describe("HeapRoom", () => {
       usedBytes -= 10;
       clock.advance(1_000);
     };
-    room = new HeapRoom(clock, { limitBytes, usedBytes: () => usedBytes, collect });
+    room = new HeapRoom(clock, { limitBytes, youngBytes, usedBytes: () => usedBytes, collect });
   });
 
   it("leaves the young generation and a tenth of the heap to other things", () => {
@@ -36,8 +38,20 @@ describe("HeapRoom", () => {
   });
 
   it("takes the heap as it is where node runs without --expose-gc", () => {
-    const other = new HeapRoom(clock, { limitBytes, usedBytes: () => usedBytes, collect: undefined });
+    const other = new HeapRoom(clock, {
+      limitBytes,
+      youngBytes,
+      usedBytes: () => usedBytes,
+      collect: undefined,
+    });
     expect([other.has(40), other.has(41)]).to.deep.equal([true, false]);
+  });
+
+  it("leaves as much as the flags of node say: what is no bound for a proxy would be all of an agent's heap", () => {
+    const mebibyte = 1024 * 1024;
+    expect(youngHeapBytes(["--max-semi-space-size=1", "--max-old-space-size=32"])).to.equal(4 * mebibyte);
+    for (const flags of [[], ["--max-semi-space-size=8"], ["--max_semi_space_size=64"]])
+      expect(youngHeapBytes(flags)).to.equal(32 * mebibyte);
   });
 
   it("has room in this process for a small document", () => {

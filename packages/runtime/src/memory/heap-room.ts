@@ -1,16 +1,16 @@
 import type { Clock } from "../clock.js";
-import { heapLimitBytes, usedHeapBytes } from "./heap.js";
+import { heapLimitBytes, usedHeapBytes, youngHeapBytes } from "./heap.js";
 import { canCollect, collectGarbage } from "./v8-control.js";
 
 /** Share of the heap that documents leave to connections, requests and responses. */
 const reservedShare = 1 / 10;
-/** Young generation, 24 MiB with the image's flags: part of V8's limit, but no place for large texts. */
-const youngBytes = 32 * 1024 * 1024;
 /** Collections take at most one part in so many of the time: each takes some 100 ms, and writers of documents can cause them. */
 const collectionParts = 20;
 
 export interface Heap {
   readonly limitBytes: number;
+  /** Of these, the young generation. */
+  readonly youngBytes: number;
   readonly usedBytes: () => number;
   /** Undefined if node runs without --expose-gc. */
   readonly collect: (() => void) | undefined;
@@ -54,13 +54,15 @@ export class HeapRoom implements DocumentRoom {
   }
 
   get #wholeBytes(): number {
-    return this.#heap.limitBytes * (1 - reservedShare) - youngBytes;
+    const { limitBytes, youngBytes } = this.#heap;
+    return limitBytes * (1 - reservedShare) - youngBytes;
   }
 }
 
 function heapOfThisProcess(): Heap {
   return {
     limitBytes: heapLimitBytes(),
+    youngBytes: youngHeapBytes(),
     usedBytes: usedHeapBytes,
     collect: canCollect() ? () => collectGarbage("all") : undefined,
   };

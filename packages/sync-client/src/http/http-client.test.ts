@@ -1,3 +1,5 @@
+import { once } from "node:events";
+import { createServer, type AddressInfo } from "node:net";
 import { expect } from "chai";
 import { CodedError, errorCode } from "@bunting/runtime";
 import { HttpClient } from "./http-client.js";
@@ -20,6 +22,21 @@ describe("HttpClient", () => {
     expect(code).to.equal("unreachable");
     expect(message).to.contain("127.0.0.1:1 can't be reached");
     expect(errorCode(cause)).to.equal("ECONNREFUSED");
+  });
+
+  it("fails, and can be asked again, where a server goes on in another protocol", async () => {
+    const server = createServer((socket) => {
+      socket.once("data", () =>
+        socket.write("HTTP/1.1 101 X\r\nconnection: upgrade\r\nupgrade: h2c\r\n\r\n"),
+      );
+    });
+    await once(server.listen(0, "127.0.0.1"), "listening");
+    try {
+      const { code, message } = await failure(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
+      expect([code, message.includes("ended without an answer")]).to.deep.equal(["unreachable", true]);
+    } finally {
+      server.close();
+    }
   });
 
   it("says by a code that the file of the authorities can't be read, and keeps why", async () => {

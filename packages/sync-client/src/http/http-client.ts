@@ -8,6 +8,7 @@ import {
 } from "node:http";
 import { Agent as SecureAgent, request as secureRequest } from "node:https";
 import type { LookupFunction } from "node:net";
+import { responseTo } from "@bunting/protocol";
 import { cut, errorCode, GatheredBytes } from "@bunting/runtime";
 import { HttpFailure } from "./http-failure.js";
 
@@ -112,19 +113,14 @@ export class HttpClient {
       url.protocol === "https:"
         ? secureRequest(url, { ...options, agent: this.#secure, ...(ca === undefined ? {} : { ca }) })
         : request(url, { ...options, agent: this.#plain });
-    const answer = new Promise<HttpAnswer>((resolve, reject) => {
-      let informational = 0;
-      sent.on("information", () => {
-        if (++informational !== maxInformational) return;
-        const why = `${url.host} sent ${maxInformational} answers 1xx instead of an answer`;
-        sent.destroy(new HttpFailure("unexpected_status", why));
-      });
-      sent.once("error", reject);
-      sent.once("response", (response) => {
-        readAnswer(response, maxBytes).then(resolve, reject);
-      });
-      sent.end(body);
+    let informational = 0;
+    sent.on("information", () => {
+      if (++informational !== maxInformational) return;
+      const why = `${url.host} sent ${maxInformational} answers 1xx instead of an answer`;
+      sent.destroy(new HttpFailure("unexpected_status", why));
     });
+    const answer = responseTo(sent).then((response) => readAnswer(response, maxBytes));
+    sent.end(body);
     return { answer, isReused: () => sent.reusedSocket };
   }
 

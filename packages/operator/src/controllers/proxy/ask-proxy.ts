@@ -1,5 +1,5 @@
 import { request } from "node:http";
-import { boundedBytes } from "@bunting/protocol";
+import { boundedBytes, responseTo } from "@bunting/protocol";
 
 const withinMs = 5_000;
 /** The longest answer that is read: more than all metrics of a proxy, or a page of its agents. */
@@ -24,20 +24,16 @@ export interface ProxyAnswer {
  *
  * @throws Error if it does not answer in time, or without end
  */
-export function askProxy(
+export async function askProxy(
   { host, port, path, headers = {} }: ProxyPage,
   signal: AbortSignal,
 ): Promise<ProxyAnswer> {
-  return new Promise((resolve, reject) => {
-    const either = AbortSignal.any([signal, AbortSignal.timeout(withinMs)]);
-    const options = { host, port, path, headers, signal: either, agent: false };
-    const sent = request(options, (response) => {
-      void boundedBytes(response, maxBytes).then((bytes) => {
-        if (bytes === undefined) reject(new Error(`${path} is longer than ${maxBytes} bytes`));
-        else resolve({ statusCode: response.statusCode ?? 0, text: bytes.toString() });
-      }, reject);
-    });
-    sent.on("error", reject);
-    sent.end();
-  });
+  const either = AbortSignal.any([signal, AbortSignal.timeout(withinMs)]);
+  const sent = request({ host, port, path, headers, signal: either, agent: false });
+  const answered = responseTo(sent);
+  sent.end();
+  const response = await answered;
+  const bytes = await boundedBytes(response, maxBytes);
+  if (bytes === undefined) throw new Error(`${path} is longer than ${maxBytes} bytes`);
+  return { statusCode: response.statusCode ?? 0, text: bytes.toString() };
 }
