@@ -109,6 +109,17 @@ describe("the order of Extensions", () => {
     );
   });
 
+  it("is found for a thousand, and for a hundred that all want to come before each other", () => {
+    const many = Array.from({ length: 1_000 }, (_, index) =>
+      extension(`e${index}`, { before: [`e${index + 1}`] }),
+    );
+    expect(names(many)).to.have.length(1_000);
+    const selfish = Array.from({ length: 100 }, (_, index) =>
+      extension(`e${index}`, { createdMs: index, before: ["category:x"], categories: ["x"] }),
+    );
+    expect(extensionOrder(selfish).cycles.size).to.equal(99);
+  });
+
   it("keeps what older ones have asked for, whatever a younger one asks for", () => {
     fc.assert(
       fc.property(any, any, (extensions, [added]) => {

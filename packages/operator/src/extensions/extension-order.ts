@@ -1,3 +1,5 @@
+import { NamedExtensions, type Edge } from "./named-extensions.js";
+
 /** What decides about the place of an Extension. */
 export interface OrderedExtension {
   readonly name: string;
@@ -20,8 +22,6 @@ export interface ExtensionOrder<Each extends OrderedExtension> {
   readonly cycles: ReadonlyMap<string, readonly string[]>;
 }
 
-const categoryPrefix = "category:";
-
 /**
  * The order in which Extensions are asked: each after those that have to be before it, and of those that may be next, the one with the highest priority,
  * then the first by name.
@@ -32,67 +32,66 @@ export function extensionOrder<Each extends OrderedExtension>(
   extensions: readonly Each[],
 ): ExtensionOrder<Each> {
   const cycles = new Map<string, readonly string[]>();
-  const known: Each[] = [];
-  const successors = new Map<string, Set<string>>();
+  const graph: Graph = { successors: new Map(), predecessors: new Map() };
+  const known = new NamedExtensions();
   // From the oldest to the youngest: an edge counts from the time at which both of its ends are there.
   for (const extension of extensions.toSorted(byAge)) {
-    known.push(extension);
-    successors.set(extension.name, new Set());
-    addEdges(edgesAmong(extension, known), successors, cycles);
+    addEdges(extension.name, known.edgesOf(extension), graph, cycles);
+    known.add(extension);
   }
-  return { order: sorted(known, successors), cycles };
+  return { order: sorted(extensions, graph), cycles };
 }
 
-interface Edge {
-  readonly from: string;
-  readonly to: string;
-  /** Who asks for it. */
-  readonly by: string;
+/** The names that come directly after one, and before it. Both have all names. */
+interface Graph {
+  readonly successors: Map<string, Set<string>>;
+  readonly predecessors: Map<string, Set<string>>;
 }
 
-/** The edges that come with the youngest: its own, and those of others that name it. Those of older ones first. */
-function edgesAmong(youngest: OrderedExtension, known: readonly OrderedExtension[]): readonly Edge[] {
-  const ofOthers = known.flatMap((other) => (other === youngest ? [] : edgesOf(other, youngest)));
-  const own = known.flatMap((other) => (other === youngest ? [] : edgesOf(youngest, other)));
-  return [...ofOthers, ...own];
-}
-
-function edgesOf(one: OrderedExtension, other: OrderedExtension): readonly Edge[] {
-  const names = ({ name, categories }: OrderedExtension): ReadonlySet<string> =>
-    new Set([name, ...categories.map((category) => `${categoryPrefix}${category}`)]);
-  const ofOther = names(other);
-  const isNamed = (list: readonly string[]): boolean => list.some((each) => ofOther.has(each));
-  return [
-    ...(isNamed(one.before) ? [{ from: one.name, to: other.name, by: one.name }] : []),
-    ...(isNamed(one.after) ? [{ from: other.name, to: one.name, by: one.name }] : []),
-  ];
-}
-
+/** Adds the edges of the youngest but for those that lead in a circle: all edges of a circle that is new are by way of it. */
 function addEdges(
+  youngest: string,
   edges: readonly Edge[],
-  successors: Map<string, Set<string>>,
+  { successors, predecessors }: Graph,
   cycles: Map<string, readonly string[]>,
 ): void {
+  successors.set(youngest, new Set());
+  predecessors.set(youngest, new Set());
+  const after = new Set<string>();
+  const before = new Set<string>();
   for (const { from, to, by } of edges) {
-    const way = wayFrom(to, from, successors);
-    if (way === undefined) successors.get(from)?.add(to);
-    else if (!cycles.has(by)) cycles.set(by, circleFrom(by, way));
+    if (from === youngest ? before.has(to) : after.has(from)) {
+      if (!cycles.has(by)) cycles.set(by, circleFrom(by, wayFrom(to, from, successors)));
+      continue;
+    }
+    successors.get(from)?.add(to);
+    predecessors.get(to)?.add(from);
+    if (from === youngest) addReachable(to, successors, after);
+    else addReachable(from, predecessors, before);
   }
 }
 
-/** The names from one Extension to another along the edges that there are; undefined if none leads there. */
-function wayFrom(
-  start: string,
-  end: string,
-  successors: ReadonlyMap<string, ReadonlySet<string>>,
-): readonly string[] | undefined {
-  const ways = new Map<string, readonly string[]>([[start, [start]]]);
-  for (const [name, way] of ways) {
-    if (name === end) return way;
-    for (const next of [...(successors.get(name) ?? [])].sort())
-      if (!ways.has(next)) ways.set(next, [...way, next]);
+/** Adds a name, and all to which edges lead from it, unless they are there. */
+function addReachable(name: string, edges: Graph["successors"], reached: Set<string>): void {
+  if (reached.has(name)) return;
+  const added = new Set([name]);
+  for (const each of added) {
+    reached.add(each);
+    for (const next of edges.get(each) ?? []) if (!reached.has(next)) added.add(next);
   }
-  return undefined;
+}
+
+/** The names from one Extension to another along edges that lead there. */
+function wayFrom(start: string, end: string, successors: Graph["successors"]): readonly string[] {
+  const comesFrom = new Map<string, string | undefined>([[start, undefined]]);
+  for (const name of comesFrom.keys()) {
+    if (comesFrom.has(end)) break;
+    for (const next of [...(successors.get(name) ?? [])].sort())
+      if (!comesFrom.has(next)) comesFrom.set(next, name);
+  }
+  const way: string[] = [];
+  for (let at: string | undefined = end; at !== undefined; at = comesFrom.get(at)) way.push(at);
+  return way.reverse();
 }
 
 /** The names of a circle, which the edge from the last to the first would close, as one that begins and ends with a name of it. */
@@ -103,19 +102,30 @@ function circleFrom(name: string, names: readonly string[]): readonly string[] {
 
 function sorted<Each extends OrderedExtension>(
   extensions: readonly Each[],
-  successors: ReadonlyMap<string, ReadonlySet<string>>,
+  { successors, predecessors }: Graph,
 ): readonly Each[] {
   const left = new Map(extensions.map((each) => [each.name, each]));
+  const waitsFor = new Map(Array.from(predecessors, ([name, { size }]) => [name, size]));
+  const free = new Set(extensions.filter(({ name }) => waitsFor.get(name) === 0));
   const order: Each[] = [];
-  while (left.size > 0) {
-    const waiting = new Set([...left.keys()].flatMap((name) => [...(successors.get(name) ?? [])]));
-    const free = [...left.values()].filter(({ name }) => !waiting.has(name));
-    const [next] = free.toSorted(byPriority);
-    if (next === undefined) break;
+  for (;;) {
+    const next = firstOf(free);
+    if (next === undefined) return order;
+    free.delete(next);
     order.push(next);
-    left.delete(next.name);
+    for (const name of successors.get(next.name) ?? []) {
+      const count = (waitsFor.get(name) ?? 0) - 1;
+      waitsFor.set(name, count);
+      const follower = left.get(name);
+      if (count === 0 && follower !== undefined) free.add(follower);
+    }
   }
-  return order;
+}
+
+function firstOf<Each extends OrderedExtension>(extensions: Iterable<Each>): Each | undefined {
+  let first: Each | undefined;
+  for (const each of extensions) if (first === undefined || byPriority(each, first) < 0) first = each;
+  return first;
 }
 
 function byAge(a: OrderedExtension, b: OrderedExtension): number {
