@@ -14,7 +14,7 @@ describe("FetchingSource with as many remotes as it may read", () => {
     for (const controller of stopping.splice(0)) controller.abort();
   });
   const names = ["one", "two", "three"] as const;
-  const topicOf = (name: string): TopicKey => `demo/${name}`;
+  const topicOf = (name: string): TopicKey => (name.includes("/") ? name : `demo/${name}`) as TopicKey;
   const uriOf = (name: string): string => `https://remote.test/${name}`;
 
   interface Watching {
@@ -81,6 +81,24 @@ describe("FetchingSource with as many remotes as it may read", () => {
     publish("two", false);
     await isIn("three", "synced");
     await eventually(() => flagsOf(third.sink)["far"] === "remote 1", "the remote's flags");
+  });
+
+  it("has no namespace lock out another: one that has fewer gets a place of the one that has most", async () => {
+    const { source, watch, isIn } = start(3);
+    const many = ["a/1", "a/2", "a/3", "a/4"];
+    const flags = many.map((name) => watch(name));
+    await isIn("a/4", "never");
+    watch("b/1");
+    await isIn("b/1", "synced");
+    await isIn("a/3", "stale");
+    expect(flagsOf(flags[2]?.sink ?? new RecordingSink())["far"]).to.equal("remote 1");
+    expect(source.remoteOf("a/3")?.reason).to.equal("TooManyRemotes");
+    watch("b/2");
+    await isIn("b/2", "never");
+    // Of two namespaces with one place each, it is the turn of who has waited longest.
+    flags[0]?.end();
+    await isIn("a/4", "synced");
+    expect(source.remoteOf("b/2")?.state).to.equal("never");
   });
 
   it("counts a remote once, however often its FeatureFlag is edited, and forgets one that waits no longer", async () => {

@@ -4,6 +4,7 @@ import { RemoteFetch, type RemoteState, type RemoteStateName } from "@bunting/re
 import { RateLimitedLog, type Context } from "@bunting/runtime";
 import { ProxyError } from "../../proxy-error.js";
 import type { FlagSource, SourceFlags, SourceListName, SourceSink } from "../flag-source.js";
+import { FairPlaces } from "./fair-places.js";
 import { NotingSink } from "./noting-sink.js";
 import { featureFlagOf, isRemoteKey, remoteKeyOf } from "./remote-key.js";
 import type { RemoteLanguage } from "./remote-language.js";
@@ -38,6 +39,9 @@ interface Noted {
 }
 
 interface Watched {
+  /** The FeatureFlag that names it. */
+  readonly topic: TopicKey;
+  readonly namespace: string;
   readonly sink: SourceSink;
   readonly signal: AbortSignal;
   reading?: {
@@ -60,14 +64,16 @@ export class FetchingSource implements FlagSource {
   readonly #noted = new Map<TopicKey, Noted>();
   readonly #watched = new Map<TopicKey, Watched>();
   readonly #running = new Set<Promise<void>>();
+  /** Of those that are read, by namespace: one with hundreds of FeatureFlags keeps no other from its remotes. */
+  readonly #places: FairPlaces<Watched>;
   /** Those that are not read, because as many others are as may be. */
-  readonly #waiting = new Map<Watched, TopicKey>();
-  #readCount = 0;
+  readonly #waiting = new Set<Watched>();
   readonly #remarks: RateLimitedLog;
   #signal: AbortSignal | undefined;
 
   constructor(options: FetchingSourceOptions) {
     this.#options = options;
+    this.#places = new FairPlaces(options.maxRemotes);
     this.#remarks = new RateLimitedLog(options.context.logger, options.context.clock);
   }
 
@@ -147,7 +153,9 @@ export class FetchingSource implements FlagSource {
   }
 
   #watchRemote(key: TopicKey, sink: SourceSink, signal: AbortSignal): void {
-    const watched: Watched = { sink, signal };
+    const topic = featureFlagOf(key);
+    if (topic === undefined) return;
+    const watched: Watched = { topic, namespace: topic.slice(0, topic.indexOf("/")), sink, signal };
     this.#watched.set(key, watched);
     signal.addEventListener(
       "abort",
@@ -181,34 +189,40 @@ export class FetchingSource implements FlagSource {
   /** Begins to read a remote, ends that, or begins anew with another provider, as the present state demands. */
   #settle(key: TopicKey): void {
     const watched = this.#watched.get(key);
-    const topic = featureFlagOf(key);
-    if (watched === undefined || topic === undefined) return;
-    const noted = this.#noted.get(topic);
+    if (watched === undefined) return;
+    const noted = this.#noted.get(watched.topic);
     const wanted = noted?.key === key ? noted : undefined;
     // One that waits keeps its turn over edits of its FeatureFlag.
     const isWaiting = watched.waitsSinceMs !== undefined;
     if (isWaiting ? wanted !== undefined : watched.reading?.text === wanted?.text) return;
     this.#end(watched);
-    if (wanted !== undefined) this.#begin(topic, watched, wanted);
+    if (wanted !== undefined) this.#begin(watched, wanted);
     this.#beginWaiting();
   }
 
   #end(watched: Watched): void {
-    if (watched.reading !== undefined) this.#readCount--;
+    this.#places.delete(watched.namespace, watched);
     watched.reading?.stop.abort();
     delete watched.reading;
     delete watched.waitsSinceMs;
     this.#waiting.delete(watched);
   }
 
-  /** As many of those that wait as there is room for, the first ones first. */
+  /** As many of those that wait as there is room for: the first ones of the namespaces that have fewest. */
   #beginWaiting(): void {
-    for (const [watched, topic] of this.#waiting) {
-      if (this.#readCount >= this.#options.maxRemotes) return;
-      const noted = this.#noted.get(topic);
-      this.#end(watched);
-      if (noted !== undefined && this.#watched.get(noted.key) === watched) this.#begin(topic, watched, noted);
+    while (!this.#places.isFull) {
+      let next: Watched | undefined;
+      for (const watched of this.#waiting)
+        if (next === undefined || this.#hasFewer(watched, next)) next = watched;
+      if (next === undefined) return;
+      const noted = this.#noted.get(next.topic);
+      this.#end(next);
+      if (noted !== undefined && this.#watched.get(noted.key) === next) this.#begin(next, noted);
     }
+  }
+
+  #hasFewer({ namespace }: Watched, other: Watched): boolean {
+    return this.#places.countOf(namespace) < this.#places.countOf(other.namespace);
   }
 
   #waitReport(sink: SourceSink, sinceMs: number): FetchReport {
@@ -220,27 +234,32 @@ export class FetchingSource implements FlagSource {
     return { state: { kind, failure }, sinceMs, answeredMs: undefined, leftOut: undefined };
   }
 
-  #begin(topic: TopicKey, watched: Watched, { provider, text }: Noted): void {
+  #wait(watched: Watched): void {
+    watched.waitsSinceMs = this.#options.context.clock.monotonicMs();
+    this.#waiting.add(watched);
+    const { failure } = this.#waitReport(watched.sink, watched.waitsSinceMs).state;
+    const fields = { topic: watched.topic, ...failure };
+    this.#remarks.warn("too_many", fields, "the remote of a FeatureFlag is not read", 10);
+  }
+
+  #begin(watched: Watched, { provider, text }: Noted): void {
     const { language, secrets, context } = this.#options;
+    const { topic, namespace } = watched;
     const kind = language.kinds.get(provider.type);
     if (this.#signal === undefined || this.#signal.aborted || kind === undefined) return;
     const { clock } = context;
-    if (this.#readCount >= this.#options.maxRemotes) {
-      watched.waitsSinceMs = clock.monotonicMs();
-      this.#waiting.set(watched, topic);
-      const { state } = this.#waitReport(watched.sink, watched.waitsSinceMs);
-      this.#remarks.warn(
-        "too_many",
-        { topic, ...state.failure },
-        "the remote of a FeatureFlag is not read",
-        10,
-      );
+    const place = this.#places.placeFor(namespace);
+    if (place === undefined) {
+      this.#wait(watched);
       return;
     }
-    this.#readCount++;
+    if (place !== "free") {
+      this.#end(place.holder);
+      this.#wait(place.holder);
+    }
+    this.#places.add(namespace, watched);
     const stop = new AbortController();
     const hasSecrets = provider.credentials !== undefined || provider.caSecretRef !== undefined;
-    const namespace = topic.slice(0, topic.indexOf("/"));
     let before: RemoteStateName = "starting";
     let leftOut: string | undefined;
     const fetch = new RemoteFetch({

@@ -67,7 +67,10 @@ export class MergedTopic implements SourceSink {
   #followed: Followed | undefined;
   #failure: RemoteFailure | undefined;
   #remote: FlagDocument | undefined;
-  #merged: MergedRemote | undefined;
+  /** What was made of both beside the document, which is the sink's; undefined while the FeatureFlag's own flags are served alone. */
+  #merged: Omit<MergedRemote, "document"> | undefined;
+  /** What the remote said that is served. */
+  #served: FlagDocument | undefined;
   #merging: UnderWay | undefined;
   /** Undefined once the remote has said something, or its time for that is over. */
   #cancelWait: (() => void) | undefined;
@@ -189,7 +192,7 @@ export class MergedTopic implements SourceSink {
     this.#cancelWait = clock.after(firstAnswerMs, () => {
       this.#cancelWait = undefined;
       if (this.#remote === before) this.#remote = undefined;
-      this.#retell();
+      this.#retell(clock.monotonicMs());
     });
     source.watch(key, this.#remoteSink(watch.signal), watch.signal, peer);
   }
@@ -214,10 +217,10 @@ export class MergedTopic implements SourceSink {
     };
   }
 
-  /** The FeatureFlag's own were accepted before, with more beside them. */
-  #retell(): void {
+  /** What was accepted before is told again, in another company, and nobody waits for what comes of it. */
+  #retell(noticedMs: number): void {
     try {
-      this.#tell(this.#options.clock.monotonicMs());
+      this.#tell(noticedMs);
     } catch (error) {
       this.#options.sink.report({ kind: "stale", reason: error as Error });
     }
@@ -230,12 +233,16 @@ export class MergedTopic implements SourceSink {
     if (this.#remote === undefined || strategy === undefined) {
       this.#endMerging();
       this.#report(local, undefined, noticedMs);
+      this.#served = undefined;
       return;
     }
     const sides = { local: local.document, remote: this.#remote, strategy };
     if (this.#merging !== undefined) this.#merging.newerMs ??= noticedMs;
     else if (isLargeMerge(sides)) void this.#mergeInSlices(local, sides, noticedMs);
-    else this.#report(local, atOnce(this.#options.merges.language.merging(sides)), noticedMs);
+    else {
+      this.#report(local, atOnce(this.#options.merges.language.merging(sides)), noticedMs);
+      this.#served = sides.remote;
+    }
   }
 
   /** What either side says meanwhile is merged after it. Never rejects. */
@@ -256,13 +263,20 @@ export class MergedTopic implements SourceSink {
       const newest = this.#local;
       const version = newest?.document === sides.local ? newest.version : local.version;
       this.#report({ ...local, version }, merged, noticedMs);
+      this.#served = sides.remote;
     } catch (error) {
-      if (!isAborted(signal)) sink.report({ kind: "stale", reason: error as Error });
+      if (isAborted(signal)) return;
+      sink.report({ kind: "stale", reason: error as Error });
+      // What a remote says takes no edit of the FeatureFlag away: that is merged with what the remote said before.
+      if (sides.remote !== this.#served && this.#remote === sides.remote) {
+        this.#remote = this.#served;
+        merging.newerMs ??= noticedMs;
+      }
     }
     if (isAborted(signal)) return;
     const { newerMs } = merging;
     this.#merging = undefined;
-    if (newerMs !== undefined) this.#tell(newerMs);
+    if (newerMs !== undefined) this.#retell(newerMs);
   }
 
   #report(local: DocumentReport, merged: MergedRemote | undefined, noticedMs: number): void {
@@ -270,7 +284,7 @@ export class MergedTopic implements SourceSink {
     const document = merged?.document ?? local.document;
     sink.report({ ...local, document, version: { ...local.version, noticedMs } });
     const before = this.remarks.join();
-    this.#merged = merged;
+    this.#merged = merged && { provenance: merged.provenance, remarks: merged.remarks };
     if (this.remarks.join() !== before) this.#options.merges.onRemarks?.(this.remarks);
     this.#isTold = true;
     if (this.#staleReason !== undefined) sink.report({ kind: "stale", reason: this.#staleReason });
@@ -289,6 +303,7 @@ export class MergedTopic implements SourceSink {
     this.#followed = undefined;
     this.#failure = undefined;
     this.#remote = undefined;
+    this.#served = undefined;
     this.#merged = undefined;
   }
 

@@ -23,6 +23,7 @@ import {
   type RemoteReplicaOptions,
 } from "./remote.fixture.js";
 import type { SecretsRead } from "@bunting/remote";
+import type { RemoteLanguage } from "./remote-language.js";
 import type { RecordingSink } from "../source.fixture.js";
 
 const uri = "https://remote.test/a";
@@ -286,6 +287,30 @@ describe("RemoteSource", () => {
       replica.cluster.renew(topic, "103");
       await has(sink, "own", "local 2");
       expect(versions()).to.deep.equal(["local 1 101", "local 2 103"]);
+    });
+
+    it("keeps no edit of the FeatureFlag away if what the remote says can't be merged", async () => {
+      await replicas.splice(0)[0]?.stop();
+      const language = languageOf(remotes);
+      const failing: RemoteLanguage = {
+        ...language,
+        merging: function* (sides) {
+          if (Object.hasOwn(sides.remote.flags, "poison")) throw new Error("it is too large");
+          return yield* language.merging(sides);
+        },
+      };
+      replica = start({ language: failing });
+      sink = replica.watch();
+      await has(sink, "both", "local 1");
+      remotes.says.set(uri, remote(2, [...many, "both", "poison"]));
+      await pass(5_000);
+      await eventually(
+        () => sink.last?.kind === "document" && sink.events.some(({ kind }) => kind === "stale"),
+        "it has failed",
+      );
+      cluster.publish(local(2), providerOf());
+      await has(sink, "own", "local 2");
+      expect(flagsOf(sink)[many[0] ?? ""]).to.equal("remote 1");
     });
 
     it("is not told any more once the FeatureFlag, or its provider, is gone", async () => {
