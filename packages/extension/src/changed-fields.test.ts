@@ -87,6 +87,17 @@ describe("unlistedFields", () => {
       expect(unlistedFields(deployment, after)).to.include(field);
   });
 
+  it("names annotations that stand for a security context, unless they are listed", () => {
+    for (const name of [
+      "container.apparmor.security.beta.kubernetes.io/proxy",
+      "seccomp.security.alpha.kubernetes.io/pod",
+    ]) {
+      const loose = mapPodTexts(deployment, "annotations", (texts) => ({ ...texts, [name]: "unconfined" }));
+      expect(unlistedFields(deployment, loose)).to.have.length(1);
+      expect(unlistedFields(deployment, loose, ["/spec/template/metadata/annotations"])).to.deep.equal([]);
+    }
+  });
+
   it("allows what is listed, and nothing beside it", () => {
     const longer = JSON.parse(
       JSON.stringify(deployment).replace(
@@ -102,6 +113,8 @@ describe("unlistedFields", () => {
     ) as ExtensionObject;
     expect(unlistedFields(deployment, appended, further)).to.deep.equal([]);
     expect(unlistedFields(deployment, appended)).to.deep.equal(further);
+    const replaced = JSON.parse(JSON.stringify(appended).replace('"shipper"', '"proxy"')) as ExtensionObject;
+    expect(unlistedFields(deployment, replaced, further)).to.deep.equal(["/spec/template/spec/containers"]);
     expect(unlistedFields(deployment, mapTexts(deployment, "labels", put), further)).to.have.length(2);
   });
 

@@ -4,7 +4,8 @@ import type { ExtensionObject } from "./extension-request.js";
 
 /**
  * The fields in which two objects differ, as JSON pointers: the innermost ones, so that `/metadata/labels/team` is named rather than `/metadata`. Elements
- * that follow those that a list had are `/-` of it, as in JSON Patch; a list that got shorter has changed as a whole.
+ * that follow those that a list had are `/-` of it, as in JSON Patch; a list that got shorter, or has an element of the same name once more, has changed as
+ * a whole.
  */
 export function changedFields(before: JsonValue, after: JsonValue): readonly string[] {
   if (isJsonObject(before) && isJsonObject(after)) return changedMembers(before, after);
@@ -17,7 +18,19 @@ export function changedFields(before: JsonValue, after: JsonValue): readonly str
   const inside = old.flatMap((value, index) =>
     below(String(index), changedFields(value, now[index] ?? null)),
   );
-  return now.length > old.length ? [...inside, "/-"] : inside;
+  if (now.length === old.length) return inside;
+  const names = new Set(old.flatMap(nameOf));
+  // A variable that comes again replaces the one before, though that is still there.
+  const isAgain = now
+    .slice(old.length)
+    .flatMap(nameOf)
+    .some((name) => names.has(name));
+  return [...inside, isAgain ? "" : "/-"];
+}
+
+function nameOf(element: JsonValue): readonly string[] {
+  const name = isJsonObject(element) ? element["name"] : undefined;
+  return typeof name === "string" ? [name] : [];
 }
 
 function changedMembers(before: JsonObject, after: JsonObject): readonly string[] {
@@ -64,6 +77,10 @@ const fixed = [
 const ownNames =
   /^(\/spec\/template)?\/metadata\/(labels|annotations)\/(([\w-]+\.)*(bunting|openfeature)\.dev~1|app\.kubernetes\.io~1managed-by$)/;
 
+/** Annotations that stand for a security context. */
+const confining =
+  /\/metadata\/annotations\/(container\.)?(apparmor\.security\.beta|seccomp\.security\.alpha)\.kubernetes\.io~1/i;
+
 /** What an extension may change if its Extension lists nothing: labels, annotations and resources, of the object and of the Pods that it makes. */
 const byDefault: readonly RegExp[] = [
   /^(\/spec\/template)?\/metadata\/(labels|annotations)(\/|$)/,
@@ -81,7 +98,7 @@ export function unlistedFields(
 ): readonly string[] {
   const isListed = (field: string): boolean =>
     mutates === undefined
-      ? byDefault.some((pattern) => pattern.test(field))
+      ? !confining.test(field) && byDefault.some((pattern) => pattern.test(field))
       : mutates.some((pointer) => isAt(field, pointer));
   return changedFields(before, after).filter((field) => isFixedField(field) || !isListed(field));
 }

@@ -72,6 +72,7 @@ export function randomPod(random: () => number): PodManifest {
   const marks = {
     ...maybe(0.3, () => ({ "bunting.dev/injected": "webhook earlier" })),
     ...maybe(0.1, () => ({ "bunting.dev/not-injected": "Windows" })),
+    ...maybe(0.2, () => ({ "example.com/given": "own", "openfeature.dev/allowkubernetessync": "false" })),
     ...maybe(0.2, () => ({
       [evictableVolumesAnnotation]: one(["scratch", "bunting-cache,bunting-socket", ""]),
     })),

@@ -98,6 +98,20 @@ describe("extendedEntry", () => {
       const annotations = { [name]: "1" };
       expect(reason({ ...sidecar, metadata: { ...metadata, annotations } }), name).to.contain("be called");
     }
+    for (const name of ["a..b/c", "a.-b/c", "a-.b/c", ".a/b"]) {
+      const annotations = { [name]: "1" };
+      expect(reason({ ...sidecar, metadata: { ...metadata, annotations } }), name).to.contain("be called");
+    }
+    for (const name of [
+      "kubernetes.io/config.mirror",
+      "scheduler.alpha.kubernetes.io/tolerations",
+      "controller.kubernetes.io/pod-deletion-cost",
+      "container.apparmor.security.beta.kubernetes.io/flagd",
+      "seccomp.security.alpha.kubernetes.io/pod",
+    ]) {
+      const annotations = { [name]: "unconfined" };
+      expect(reason({ ...sidecar, metadata: { ...metadata, annotations } }), name).to.contain("decide about");
+    }
     expect(reason({ ...sidecar, spec: {} })).to.contain("neither added");
     expect(reason(sidecar, ofInProcess)).to.contain("neither added");
     expect(reason({ ...sidecar, spec: { container: [] } })).to.contain("is an object");

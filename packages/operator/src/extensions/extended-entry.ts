@@ -76,16 +76,24 @@ function bytesOf(value: object): number {
 }
 
 /** As API servers have names of annotations. */
-const annotationName = /^([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?\/)?[a-z0-9]([\w.-]{0,61}[a-z0-9])?$/i;
+const annotationName =
+  /^((?=[^/]{1,253}\/)[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*\/)?[a-z0-9]([\w.-]{0,61}[a-z0-9])?$/i;
+
+/** Of what API servers make more than a text: they refuse Pods because of it, or let them be less confined. */
+const meaningfulAnnotation =
+  /^(kubernetes\.io\/config\.|scheduler\.alpha\.kubernetes\.io\/|controller\.kubernetes\.io\/pod-deletion-cost$|(container\.)?(apparmor\.security\.beta|seccomp\.security\.alpha)\.kubernetes\.io\/)/i;
 
 function annotationProblem(
   annotations: Readonly<Record<string, string>>,
   before: InjectionEntry,
 ): string | undefined {
-  const wrong = Object.keys(annotations).find(
-    (name) => !Object.hasOwn(before.annotations, name) && !annotationName.test(name),
-  );
-  return wrong === undefined ? undefined : `no annotation of a Pod can be called ${JSON.stringify(wrong)}`;
+  const added = Object.keys(annotations).filter((name) => !Object.hasOwn(before.annotations, name));
+  const wrong = added.find((name) => !annotationName.test(name));
+  if (wrong !== undefined) return `no annotation of a Pod can be called ${JSON.stringify(wrong)}`;
+  const meaningful = added.find((name) => meaningfulAnnotation.test(name));
+  return meaningful === undefined
+    ? undefined
+    : `a Sidecar can't have the annotation ${meaningful}: by it API servers decide about Pods`;
 }
 
 /** The entry without what is made of what extensions answer. */

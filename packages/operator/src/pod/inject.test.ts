@@ -61,6 +61,13 @@ describe("inject", () => {
     expect(listOf("scratch", inProcessEntry)).to.equal("scratch");
   });
 
+  it("leaves annotations as they are that a Pod has of its own, but for those of injection", () => {
+    const given = { "prometheus.io/port": "8014", "example.com/team": "shop", "openfeature.dev/x": "true" };
+    const own = { "prometheus.io/port": "9090", "openfeature.dev/x": "false" };
+    const { metadata } = injected(pod({}, { annotations: own }), { ...portEntry, annotations: given });
+    expect(metadata.annotations).to.include({ ...given, "prometheus.io/port": "9090" });
+  });
+
   it("gives in-process applications variables, and neither sidecar nor label", () => {
     const { metadata, spec } = injected(pod(), inProcessEntry);
     expect(metadata.labels).to.equal(undefined);

@@ -14,6 +14,9 @@ import { sidecarFor } from "./quality-of-service.js";
 import type { NotInjectedReason } from "./reasons.js";
 import { portsCollide } from "./sidecar-ports.js";
 
+/** Nothing that extensions give has this in front. */
+const ownPrefix = "openfeature.dev/";
+
 /** Who changes the Pod: the API server by itself, or our webhook. */
 export type InjectionWay = "policy" | "webhook";
 
@@ -103,12 +106,19 @@ function marked(metadata: PodMetadata, entry: InjectionEntry, way: InjectionWay)
       ? {}
       : { labels: { ...labels, [agentLabel]: entry.revision, [injectedByLabel]: way } }),
     annotations: {
-      ...Object.fromEntries(kept),
+      // An application's own stay: extensions give defaults.
       ...entry.annotations,
+      ...Object.fromEntries(kept),
+      ...ownAnnotations(entry),
       ...evictableVolumes(annotations, entry),
       [buntingAnnotations.injected]: `${way} ${entry.digest}`,
     },
   };
+}
+
+/** Those of the entry by which Pods with it are known, whatever a Pod says. */
+function ownAnnotations({ annotations }: InjectionEntry): Readonly<Record<string, string>> {
+  return Object.fromEntries(Object.entries(annotations).filter(([name]) => name.startsWith(ownPrefix)));
 }
 
 /** The list of the Pod's owner goes on with ours. */
@@ -116,8 +126,8 @@ function evictableVolumes(
   { [evictableVolumesAnnotation]: own = "" }: Readonly<Record<string, string>>,
   { annotations: { [evictableVolumesAnnotation]: ours = "" } }: InjectionEntry,
 ): Readonly<Record<string, string>> {
-  if (own === "" || ours === "") return {};
-  return { [evictableVolumesAnnotation]: own.includes(ours) ? own : `${own},${ours}` };
+  if (ours === "") return {};
+  return { [evictableVolumesAnnotation]: own === "" ? ours : own.includes(ours) ? own : `${own},${ours}` };
 }
 
 /** Init containers that run before the sidecar have no use for its variables. */

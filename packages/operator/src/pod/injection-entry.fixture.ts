@@ -98,6 +98,7 @@ export const portEntry: InjectionEntry = {
   guaranteed: socketless(fullEntry.guaranteed ?? container),
   volumes: fullEntry.volumes.filter((of) => !isSocket(of)),
   mounts: [],
+  annotations: { ...fullEntry.annotations, "example.com/given": "by an extension" },
 };
 
 /** As little as a sidecar's entry may have. */
