@@ -74,6 +74,17 @@ describe("guardGrpcClients", () => {
     expect(error.message).to.equal("the server sends 16 interim responses");
   });
 
+  it("ends a connection whose server goes away again and again", async () => {
+    server.on("stream", (stream: ServerHttp2Stream) => {
+      stream.on("error", () => undefined);
+      for (let sent = 0; sent < 20; sent++) stream.session?.goaway(0, 2 ** 31 - 1, Buffer.alloc(1_000));
+    });
+    session.on("error", () => undefined);
+    const call = session.request({ ":method": "POST", "content-type": "application/grpc" });
+    const [error] = (await once(call.end(), "error")) as [Error];
+    expect(error.message).to.equal("the server says 16 times that it goes away");
+  });
+
   it("lets no server push", async () => {
     const seen = once(server, "session") as Promise<[http2.ServerHttp2Session]>;
     const [peer] = await seen;

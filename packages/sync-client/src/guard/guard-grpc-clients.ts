@@ -13,6 +13,8 @@ const acceptEncoding = "grpc-accept-encoding";
 
 /** Servers of gRPC send none; gateways may send one or two. */
 const mostInterimResponses = 16;
+/** A server sends one or two: of the second, whose streams it still answers. */
+const mostGoodbyes = 16;
 
 /**
  * Guards the clients of grpc-js in this process against what servers may do beside gRPC. grpc-js offers no way to its sessions, but looks
@@ -23,6 +25,8 @@ const mostInterimResponses = 16;
  *   (see `UnfinishedMessages`), or is compressed, which streams of our own protocol don't accept.
  * - A stream ends that brings one interim response (103) after the other: node keeps their headers outside of the heap until it is collected, and that
  *   is when a container of 64 MiB has long been full.
+ * - A connection ends over which one GOAWAY comes after the other: each brings as many bytes as the server likes, and 50 MB of them wait outside of the
+ *   heap.
  * - No server may push: node would keep what it promises, which nobody reads.
  */
 export function guardGrpcClients(): void {
@@ -36,6 +40,11 @@ export function guardGrpcClients(): void {
 }
 
 function guardStreams(session: ClientHttp2Session): ClientHttp2Session {
+  let goodbyes = 0;
+  session.on("goaway", () => {
+    if (++goodbyes === mostGoodbyes)
+      session.destroy(new Error(`the server says ${goodbyes} times that it goes away`));
+  });
   interceptRequests(session, (request, ...args) => {
     const headers = headersOf(args[0]);
     const isPlain = String(headers?.[":path"]).startsWith(uncompressedPaths);
