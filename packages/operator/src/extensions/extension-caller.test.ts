@@ -106,6 +106,25 @@ describe("ExtensionCaller", () => {
     expect(await ask()).to.deep.equal({ kind: "failed", reason: "its answer has more than 1 MB" });
   });
 
+  it("repeats no control characters of a header, nor all of a long one", async () => {
+    server.answer = (_request, response) =>
+      void response.writeHead(200, { "content-encoding": `\x9b31m${"x".repeat(10_000)}` }).end("{}");
+    const answer = await ask();
+    const { reason } = answer.kind === "failed" ? answer : { reason: answer.kind };
+    expect(reason).to.match(/as \?31mx/);
+    expect(reason.length).to.be.at.most(500);
+  });
+
+  it("fails, and is asked again, where an extension goes on in another protocol", async () => {
+    server.answer = (_request, response) =>
+      void response.writeHead(101, { connection: "upgrade", upgrade: "h2c" }).end();
+    const answer = await ask();
+    expect(answer).to.deep.include({ kind: "failed" });
+    server.answer = unchanged;
+    clock.advance(failedPauseMs);
+    expect(await ask()).to.deep.equal({ kind: "unchanged" });
+  });
+
   it("follows no redirect, as to a cloud's metadata", async () => {
     server.answer = (_request, response) =>
       void response.writeHead(307, { location: "http://169.254.169.254/latest/meta-data" }).end();

@@ -6,7 +6,7 @@ import {
   type ExtensionRequest,
 } from "@bunting/extension";
 import { OutboundClient, type AllowedHost, type OutboundAnswer } from "@bunting/outbound";
-import { CodedError, Semaphore, type Clock } from "@bunting/runtime";
+import { CodedError, cut, Semaphore, singleLine, type Clock } from "@bunting/runtime";
 import type { Extension } from "../api/extension.js";
 import { AnswerCache, keptMs, questionKey } from "./answer-cache.js";
 import { extensionAddress } from "./extension-address.js";
@@ -197,7 +197,8 @@ function answerOf({ hook }: ExtensionQuestion, { status, headers, body }: Outbou
 function sentenceOf(error: unknown): string {
   if (error instanceof CodedError && error.code === "too_large")
     return `its answer has more than ${maxExtensionBytes / 1_000_000} MB`;
-  return (error as Error).message;
+  // It may repeat what a server has in its headers or its certificate.
+  return cut(singleLine((error as Error).message));
 }
 
 /** True if there was an answer, which can't be read. */

@@ -69,6 +69,8 @@ describe("preCreate", () => {
     const { reason } = outcome.kind === "withheld" ? outcome : { reason: outcome.kind };
     expect(reason).to.have.length(1_024);
     expect(reason).to.contain("/spec/container/xxx");
+    const colored = await made([[any("hostile"), replacing({ "\u001b[31m\n\u202e": 1 })]]);
+    expect(JSON.stringify(colored)).to.contain("/spec/container/?[31m ?").and.to.not.contain("\u202e");
   });
 
   it("asks for the hook, the kind of object and the namespaces that an Extension has, and no others", async () => {

@@ -7,7 +7,7 @@ import {
   type ExtensionNamespace,
   type ExtensionTarget,
 } from "@bunting/extension";
-import { cut } from "@bunting/runtime";
+import { cut, singleLine } from "@bunting/runtime";
 import type { Extension } from "../api/extension.js";
 import type { ExtensionPeers } from "./extension-peers.js";
 import { isAskedFor } from "./is-asked-for.js";
@@ -101,5 +101,5 @@ const maxNamed = 5;
 const maxReason = 1_024;
 
 function failure(reason: string): ExtensionAnswer {
-  return { kind: "failed", reason: cut(reason, maxReason) };
+  return { kind: "failed", reason: cut(singleLine(reason), maxReason) };
 }
