@@ -180,7 +180,9 @@ export class FetchingSource implements FlagSource {
   #parsed(topic: TopicKey, written: JsonObject): Noted | undefined {
     try {
       const provider = this.#options.language.parse(written);
-      return { text: JSON.stringify(written), key: remoteKeyOf(topic, provider), provider };
+      // Another strategy asks nothing anew.
+      const text = JSON.stringify({ ...provider, strategy: undefined });
+      return { text, key: remoteKeyOf(topic, provider), provider };
     } catch {
       return undefined;
     }

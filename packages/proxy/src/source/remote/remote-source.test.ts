@@ -112,6 +112,8 @@ describe("RemoteSource", () => {
     await settled();
     cluster.publish(local(2), providerOf({ strategy: "replace" }));
     expect(flagsOf(sink)).to.deep.equal({ both: "remote 1", far: "remote 1" });
+    await settled();
+    expect(remotes.asked.get(uri)).to.equal(1);
   });
 
   it("serves the FeatureFlag's own flags when a remote that was never read says nothing for two seconds", async () => {
