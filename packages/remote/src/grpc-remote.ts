@@ -258,7 +258,7 @@ export class GrpcRemote {
 
   async #prepared(message: SnapshotMessage | Delta, over: AbortSignal): Promise<void> {
     await this.#pace.wait(over);
-    await inTurn(() => this.#held.prepare(message));
+    await inTurn(this.#reading, () => this.#held.prepare(message));
   }
 
   /** A server of flagd.sync.v1 sends on without an answer: of what comes while a document is read, or before its time, the newest is read. */
@@ -295,7 +295,7 @@ export class GrpcRemote {
   /** Never rejects. */
   async #read(text: Buffer, over: AbortSignal): Promise<void> {
     try {
-      const flags = await inTurn(() => flagsIn(jsonValue(text, this.#bounds)));
+      const flags = await inTurn(this.#reading, () => flagsIn(jsonValue(text, this.#bounds)));
       if (!over.aborted) this.#taken(flags);
     } catch (error) {
       if (!over.aborted) this.#failed(error as Error);

@@ -82,7 +82,7 @@ class HttpDocument {
   async #read(body: Buffer, isYaml: boolean): Promise<Answer["read"]> {
     try {
       const bounds = { ...this.#limits, room: this.#room };
-      return { flags: await inTurn(() => readFlagText(body, isYaml, bounds)) };
+      return { flags: await inTurn(this.#reading, () => readFlagText(body, isYaml, bounds)) };
     } catch (error) {
       if (error instanceof RemoteDocumentError) return { error };
       throw error;

@@ -32,7 +32,7 @@ export function ofrepRemote(surroundings: RemoteSurroundings): RemoteKind {
           throw failure;
         }
         const bounds = { ...surroundings.limits, room: surroundings.room };
-        const flags = await inTurn(() => flagsIn(documentOf(jsonValue(answer.body, bounds))));
+        const flags = await inTurn(reading, () => flagsIn(documentOf(jsonValue(answer.body, bounds))));
         last = { etag: sendableValidator(answer.headers.etag), flags };
         return flags;
       };

@@ -10,14 +10,14 @@ import {
 } from "@bunting/protocol";
 import {
   cut,
+  FairTurns,
   nextTurn,
   quoted,
   runInSlices,
-  Semaphore,
   singleLine,
   type DocumentRoom,
 } from "@bunting/runtime";
-import type { RemoteFlags } from "./remote-kind.js";
+import type { RemoteFlags, RemoteReading } from "./remote-kind.js";
 import { RemoteDocumentError } from "./remote-error.js";
 
 /** Objects around a flag: the document, and its flags. */
@@ -32,14 +32,17 @@ export interface TextBounds {
   readonly room: Pick<DocumentRoom, "has">;
 }
 
-const reading = new Semaphore(1);
+const reading = new FairTurns();
 
 /**
  * Reads what remotes sent one after the other: several would count on the same free heap, and the slices of a hundred that have come together would
- * be one long turn of the event loop.
+ * be one long turn of the event loop. Who has many large remotes delays others by one of them.
  */
-export function inTurn<Result>(read: () => Promise<Result>): Promise<Result> {
-  return reading.run(async () => {
+export function inTurn<Result>(
+  { owner }: Pick<RemoteReading, "owner">,
+  read: () => Promise<Result>,
+): Promise<Result> {
+  return reading.run(owner, async () => {
     await nextTurn();
     return read();
   });

@@ -19,6 +19,8 @@ export interface RemoteFlags {
 /** What is to be read, and who is told. */
 export interface RemoteReading {
   readonly provider: RemoteFlagProvider;
+  /** Whose it is, such as a namespace: owners take turns. Absent if all are of one. */
+  readonly owner?: string | undefined;
   /** A token, or what a header Authorization has; absent if none is sent. */
   readonly credential?: string;
   /** Certificates of the authorities to trust in PEM; without, those of Node. */

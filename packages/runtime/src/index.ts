@@ -49,6 +49,7 @@ export { Deadlines } from "./scheduling/deadlines.js";
 export { currentTurn, nextTurn, onNextTurn } from "./scheduling/event-loop.js";
 export { Expiries } from "./scheduling/expiries.js";
 export { FairQueue } from "./scheduling/fair-queue.js";
+export { FairTurns } from "./scheduling/fair-turns.js";
 export { Overdue } from "./scheduling/overdue.js";
 export { Semaphore } from "./scheduling/semaphore.js";
 export { shareInFlight } from "./scheduling/share-in-flight.js";

@@ -267,6 +267,7 @@ export class FetchingSource implements FlagSource {
     const fetch = new RemoteFetch({
       provider,
       kind,
+      owner: namespace,
       sink: remoteReports(watched.sink, clock),
       readSecrets: hasSecrets ? (signal) => secrets.read(namespace, provider, signal) : undefined,
       clock,

@@ -7,7 +7,7 @@ import {
   type PastVersion,
   type TopicKey,
 } from "@bunting/protocol";
-import { isAborted, runInSlices, type Clock, type Semaphore } from "@bunting/runtime";
+import { isAborted, runInSlices, type Clock, type FairTurns } from "@bunting/runtime";
 import type { DocumentReport, FlagSource, SourceReport, SourceSink } from "../flag-source.js";
 import { remoteKeyOf } from "./remote-key.js";
 import type { RemoteLanguage } from "./remote-language.js";
@@ -19,8 +19,8 @@ export interface MergeParts {
   readonly onRemarks?: ((remarks: readonly string[]) => void) | undefined;
   /** Does most of the work of reporting a large document beforehand, in slices of the event loop. */
   readonly prepare?: ((document: FlagDocument) => Promise<void>) | undefined;
-  /** Large merges of all topics happen one after the other. */
-  readonly turns: Semaphore;
+  /** Large merges of all topics happen one after the other, and those of namespaces in turn. */
+  readonly turns: FairTurns;
 }
 
 export interface MergedTopicOptions {
@@ -247,13 +247,13 @@ export class MergedTopic implements SourceSink {
 
   /** What either side says meanwhile is merged after it. Never rejects. */
   async #mergeInSlices(local: DocumentReport, sides: Sides, noticedMs: number): Promise<void> {
-    const { sink, merges } = this.#options;
+    const { topic, sink, merges } = this.#options;
     const { language, prepare, turns } = merges;
     const merging: UnderWay = { ending: new AbortController() };
     const { signal } = merging.ending;
     this.#merging = merging;
     try {
-      const merged = await turns.run(async () => {
+      const merged = await turns.run(topic.slice(0, topic.indexOf("/")), async () => {
         if (isAborted(signal)) return undefined;
         const done = await runInSlices(language.merging(sides));
         if (!isAborted(signal)) await prepare?.(done.document);

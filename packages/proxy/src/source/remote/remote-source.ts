@@ -1,6 +1,6 @@
 import type { FlagDocument, Readers, TopicKey } from "@bunting/protocol";
 import type { RemoteReport } from "@bunting/remote";
-import { cut, RateLimitedLog, Semaphore, type Context } from "@bunting/runtime";
+import { cut, FairTurns, RateLimitedLog, type Context } from "@bunting/runtime";
 import type { FlagSource, SourceFlags, SourceListName, SourceSink } from "../flag-source.js";
 import type { FetchingSource } from "./fetching-source.js";
 import { MergedTopic } from "./merged-topic.js";
@@ -25,7 +25,7 @@ export class RemoteSource implements FlagSource {
   readonly #source: FlagSource;
   readonly #topics = new Map<TopicKey, MergedTopic>();
   readonly #remarks: RateLimitedLog;
-  readonly #turns = new Semaphore(1);
+  readonly #turns = new FairTurns();
 
   constructor(options: RemoteSourceOptions) {
     this.#options = options;
