@@ -12,6 +12,12 @@ export interface ReleaseOptions {
   readonly tag: string | undefined;
 }
 
+export const releaseUsage = `npm run release -- --dry-run [OPTION…]
+  --only PARTS     of ${releaseParts.join(",")}; images take minutes
+  --out DIRECTORY  default: release
+  --allow-dirty    take the tree with changes; images are of the last commit
+  --tag TAG        refuse unless it names the version, and the changelog the day`;
+
 /** @throws Error with a sentence for what can't be done */
 export function releaseOptions(argv: readonly string[]): ReleaseOptions {
   const { values } = parseArgs({

@@ -8,7 +8,7 @@ import path from "node:path";
 import { run } from "../images/buildah.js";
 import { checksumFile, writeChecksums } from "./checksums.js";
 import { releaseNotes } from "./release-notes.js";
-import { releaseOptions, type ReleaseOptions, type ReleasePart } from "./release-options.js";
+import { releaseOptions, releaseUsage, type ReleaseOptions, type ReleasePart } from "./release-options.js";
 import { agreedVersion } from "./stated-versions.js";
 
 const root = path.resolve(import.meta.dirname, "../..");
@@ -59,8 +59,10 @@ function makeEmpty(directory: string): void {
   mkdirSync(directory, { recursive: true });
 }
 
+const argv = process.argv.slice(2);
 try {
-  await release(releaseOptions(process.argv.slice(2)));
+  if (argv.includes("--help")) console.log(releaseUsage);
+  else await release(releaseOptions(argv));
 } catch (error) {
   console.error(`release: ${error instanceof Error ? error.message : String(error)}`);
   process.exitCode = 1;

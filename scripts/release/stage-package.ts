@@ -1,7 +1,8 @@
-import { copyFileSync, cpSync, existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { copyFileSync, cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { bundleLibrary } from "./bundle-library.js";
 import { copyBuilt } from "./copy-built.js";
+import { linksOutside } from "./links-outside.js";
 import { publishedManifest } from "./published-manifest.js";
 import type { PublishedPackage } from "./published-packages.js";
 import { packageFolder, readSourceManifest } from "./source-manifest.js";
@@ -16,7 +17,12 @@ export async function stagePackage(published: PublishedPackage, target: string):
   mkdirSync(target, { recursive: true });
   writeFileSync(path.join(target, "package.json"), `${JSON.stringify(manifest, undefined, 2)}\n`);
   copyFileSync(path.join(root, "LICENSE"), path.join(target, "LICENSE"));
-  copyFileSync(path.join(source, "README.md"), path.join(target, "README.md"));
+  const page = readFileSync(path.join(source, "README.md"), "utf8");
+  const { version } = readSourceManifest(folder);
+  writeFileSync(
+    path.join(target, "README.md"),
+    linksOutside(page, `packages/${folder}/README.md`, { isPacked: () => false, version }),
+  );
   for (const part of built ?? []) copyBuilt(path.join(source, part), path.join(target, part));
   if (built !== undefined) return;
   await bundleLibrary(folder, path.join(target, "dist"));

@@ -3,8 +3,9 @@
  * shows it afterwards. The generator is a package of its own (docs/site), which is installed here and not with the rest: nothing else uses it.
  */
 import { spawnSync } from "node:child_process";
-import { cpSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
+import { relativeLinks } from "./relative-links.js";
 import { siteFaults } from "./site-faults.js";
 
 const root = path.dirname(path.dirname(import.meta.dirname));
@@ -22,11 +23,19 @@ rmSync(pages, { recursive: true, force: true });
 for (const name of readdirSync(docs).filter((name) => name !== "site"))
   cpSync(path.join(docs, name), path.join(pages, name), { recursive: true });
 vitepress("build");
-cpSync(path.join(docs, "playground"), path.join(site, "dist/html/playground"), { recursive: true });
+const html = path.join(site, "dist/html");
+for (const page of readdirSync(html, { recursive: true, encoding: "utf8" }))
+  if (page.endsWith(".html")) {
+    const file = path.join(html, page);
+    writeFileSync(file, relativeLinks(readFileSync(file, "utf8"), page));
+  }
+// What pages link to, and the generator does not take with it.
+for (const folder of ["playground", "status-page"])
+  cpSync(path.join(docs, folder), path.join(html, folder), { recursive: true });
 const sources = readdirSync(pages, { recursive: true, encoding: "utf8" }).filter((file) =>
   file.endsWith(".md"),
 );
-const faults = siteFaults(path.join(site, "dist/html"), sources);
+const faults = siteFaults(html, sources);
 if (faults.length > 0) {
   console.error(`docs: the site has faults:\n${faults.join("\n")}`);
   process.exit(1);

@@ -29,13 +29,22 @@ describe("the faults of a site", () => {
 
   it("are none where all links lead somewhere, also to other sites", () => {
     write("index.html", '<h1 id="top"></h1><a href="#top"></a><a href="https://flagd.dev/#x"></a>');
+    write("shot.png", "");
     mkdirSync(path.join(site, "flags"));
     write(
       "flags/index.html",
-      '<a href="./../index.html#top"></a><a href="a.html#b"></a><a href="../#top"></a>',
+      '<a href="./../index.html#top"></a><a href="a.html#b"></a><a href="../#top"></a><a href="../shot.png"></a>',
     );
     write("flags/a.html", '<h2 id="b"></h2>');
     expect(siteFaults(site, ["README.md", "flags/README.md", "flags/a.md"])).to.deep.equal([]);
+  });
+
+  it("are links to files and pictures that are missing", () => {
+    write("index.html", '<a href="./shot.png"></a><img src="/shown.png"><a href="../flags/#x"></a>');
+    expect(siteFaults(site, [])).to.include.members([
+      "index.html links to ./shot.png, which is missing",
+      "index.html links to /shown.png, which is missing",
+    ]);
   });
 
   function write(name: string, html: string): void {

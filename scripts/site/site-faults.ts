@@ -1,9 +1,9 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 
 /**
- * What is wrong with a site of HTML files, a sentence each: pages that are missing, links to anchors that no page has, and parts that are loaded
- * from elsewhere. That the pages of links exist is for the generator to check.
+ * What is wrong with a site of HTML files, a sentence each: pages that are missing, links to files that are, or to anchors that no page has, and
+ * parts that are loaded from elsewhere.
  *
  * @param sources the Markdown files that the site was made of, by their paths
  */
@@ -17,8 +17,24 @@ export function siteFaults(site: string, sources: readonly string[]): readonly s
     .map((page) => `${page} is missing`);
   return [
     ...missing,
-    ...[...pages].flatMap(([page, html]) => [...deadAnchors(page, html), ...foreign(page, html)]),
+    ...[...pages].flatMap(([page, html]) => [
+      ...deadAnchors(page, html),
+      ...deadLinks(page, html),
+      ...foreign(page, html),
+    ]),
   ];
+
+  /** The generator checks links to pages only, and no pictures. */
+  function deadLinks(page: string, html: string): string[] {
+    return [...html.matchAll(/<(?:a|img)\b[^>]*? (?:href|src)="([^":#?]+)[#?"]/g)].flatMap(([, to = ""]) => {
+      const target = path.posix.join("/", path.posix.dirname(page), to).slice(1) || ".";
+      const file = to.startsWith("/") ? to.slice(1) : target;
+      const exists = [file, `${file}.html`, `${file}/index.html`].some((name) =>
+        existsSync(path.join(site, name)),
+      );
+      return exists ? [] : [`${page} links to ${to}, which is missing`];
+    });
+  }
 
   function deadAnchors(page: string, html: string): string[] {
     return [...html.matchAll(/<a\b[^>]*? href="([^":#]*)#([^"]+)"/g)].flatMap(([, to = "", anchor = ""]) => {

@@ -26,6 +26,7 @@ const contents: Readonly<Record<string, RegExp>> = {
 
 interface Manifest extends Readonly<Record<string, unknown>> {
   readonly name: string;
+  readonly version: string;
   readonly exports?: Readonly<Record<string, Readonly<Record<string, string>>>>;
   readonly dependencies?: Readonly<Record<string, string>>;
 }
@@ -83,6 +84,17 @@ describe("the packages that are published", function () {
         const others = files.filter((file) => !["package.json", "README.md", "LICENSE"].includes(file));
         expect(others).to.not.have.length(0);
         for (const file of others) expect(file).to.match(pattern);
+      });
+
+      it("has a page whose links lead to its own version", () => {
+        const links = [...readFileSync(unpacked(name, "README.md"), "utf8").matchAll(/\]\(([^)]+)\)/g)];
+        const { version } = manifestOf(name);
+        for (const [, link] of links)
+          expect(link)
+            .to.match(/^https:/)
+            .and.satisfy(
+              (address: string) => !address.includes("/blob/") || address.includes(`/blob/v${version}/`),
+            );
       });
 
       it("tells nothing of the machine that built it, and names no source map", () => {

@@ -35,6 +35,12 @@ describe("npm run release", function () {
   const directory = new TempDirectory();
   after(() => directory.remove());
 
+  it("says its options", async () => {
+    const { code, said } = await release(["--help"]);
+    expect(code).to.equal(0);
+    for (const option of ["--only", "--out", "--allow-dirty", "--tag"]) expect(said).to.include(option);
+  });
+
   it("refuses to publish with a sentence", async () => {
     const { code, said } = await release([]);
     expect(code).to.equal(1);

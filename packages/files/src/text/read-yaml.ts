@@ -6,6 +6,7 @@ import { readError, type TextDocument, type ParsedText } from "./parsed-text.js"
 import type { TextLimits } from "./text-limits.js";
 import { TextReadError, tooDeep, tooLarge, yamlTooLarge } from "./text-read-error.js";
 import { checkTree } from "./check-tree.js";
+import { yamlErrorPlace } from "./yaml-error-place.js";
 import { valuesOf } from "./yaml-values.js";
 import { warningsOf, YamlPlaces } from "./yaml-tree.js";
 
@@ -66,8 +67,10 @@ async function readNow(text: string, limits: TextLimits): Promise<ParsedText> {
     return { kind: "documents", documents };
   } catch (error) {
     if (!(error instanceof Error)) throw error;
-    if (error instanceof TextReadError)
-      return readError(error.code, error.message, lines.positionOf(error.offset));
+    if (error instanceof TextReadError) {
+      const { code, message, offset } = error;
+      return readError(code, message, lines.positionOf(yamlErrorPlace(text, offset, message)));
+    }
     // V8's word for what takes too much of the stack, or is too long a text.
     if (error instanceof RangeError) return readError("too_large", yamlTooLarge);
     // For malicious input the library throws an error of its own.

@@ -1,6 +1,7 @@
 import { parseAllDocuments } from "yaml";
 import { LineIndex } from "./line-index.js";
 import type { TextPosition } from "./parsed-text.js";
+import { yamlErrorPlace } from "./yaml-error-place.js";
 
 export interface YamlError extends TextPosition {
   readonly message: string;
@@ -19,6 +20,9 @@ export function yamlErrors(text: string): readonly YamlError[] {
   return parseAllDocuments(text, { prettyErrors: false, stringKeys: true }).flatMap(({ errors }) =>
     errors
       .filter(({ code }, index) => index === 0 || code === "DUPLICATE_KEY")
-      .map(({ message, pos: [offset] }) => ({ ...lines.positionOf(offset), message })),
+      .map(({ message, pos: [offset] }) => ({
+        ...lines.positionOf(yamlErrorPlace(text, offset, message)),
+        message,
+      })),
   );
 }
