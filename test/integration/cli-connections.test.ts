@@ -211,14 +211,14 @@ describe("connections of the command bunting", () => {
 
     it("end status, which says where a status is", async () => {
       for (const [address, reason] of [
-        [host(agent.management), "its answer is something else"],
+        [host(agent.management), "it is an agent's"],
         [host(agent.ofrep), "it answered 404"],
         [host(proxy.sync), "it answered 505"],
       ] as const) {
         expect(await runBunting(["status", "--address", address])).to.deep.equal({
           code: 2,
           out: "",
-          err: `bunting: ${address} has no status of a proxy: ${reason}. Name the management port of a bunting-proxy, 8016 by default. That of an agent tells of its sources, and no topics\n`,
+          err: `bunting: ${address} has no status of a proxy: ${reason}. Name the management port of a bunting-proxy, 8016 by default. How the sources of an agent are, its /readyz says, on port 8014\n`,
         });
       }
     });

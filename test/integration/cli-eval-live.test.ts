@@ -117,7 +117,7 @@ describe("bunting eval of what is served now", () => {
 
   it("says which port is meant if it is another, and that nobody answers", async () => {
     const management = await runBunting(["eval", `agent://${new URL(agent.management).host}`, "banner"]);
-    expect(management.err).to.contain("Is it the OFREP port of an agent, 8016 by default?");
+    expect(management.err).to.contain("/status. Is it the OFREP port of an agent, 8016 by default?");
     const nobody = await runBunting(["eval", `agent://127.0.0.1:${await freePort()}`, "banner"]);
     expect(nobody.err).to.match(/ can't be reached: .*ECONNREFUSED/);
     const missing = await runBunting(["eval", `proxy://${proxy.sync}/default/nothing`, "banner"]);

@@ -440,9 +440,7 @@ describe("bunting", () => {
 
     it("says which flags and FeatureFlags there are", async () => {
       const flags = file("f.json", rule);
-      expect((await run(["eval", flags, "g"])).err).to.equal(
-        'bunting: there is no flag "g": the file has "f"',
-      );
+      expect((await run(["eval", flags, "g"])).err).to.equal('bunting: there is no flag "g": there is "f"');
       expect((await run(["eval", file("bad.yaml", bad), "a"])).err).to.contain("default variant");
       const head = "apiVersion: core.openfeature.dev/v1beta1\nkind: FeatureFlag\n";
       const both = file(

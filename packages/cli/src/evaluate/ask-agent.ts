@@ -25,7 +25,8 @@ export async function askAgent(
   const { value, variant, reason, errorCode, errorDetails } = answer ?? {};
   const isAnswer = status === 200 ? typeof reason === "string" : typeof errorCode === "string";
   if (!isAnswer) {
-    const message = `${addressText(server.address)} answered ${status}: ${printableLine(cut(body.trim(), 300))}. Is it the OFREP port of an agent, 8016 by default?`;
+    const said = printableLine(cut(body.trim(), 300)).replace(/\.$/, "");
+    const message = `${addressText(server.address)} answered ${status}: ${said}. Is it the OFREP port of an agent, 8016 by default?`;
     throw new CliError("SERVER_REFUSED", message);
   }
   return {

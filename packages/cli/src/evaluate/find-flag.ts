@@ -55,5 +55,5 @@ function unknownText(documents: readonly LiveDocument[], key: string): string {
   const start = key.slice(0, 3).toLowerCase();
   const near = keys.filter((one) => one.toLowerCase().includes(start));
   const listed = (near.length > 0 ? near : keys).slice(0, maxListed).map((one) => quoted(one));
-  return `there is no flag ${quoted(key)}: ${listed.length === 0 ? "the file has no flags" : `the file has ${listed.join(", ")}`}`;
+  return `there is no flag ${quoted(key)}: ${listed.length === 0 ? "there are none" : `there ${listed.length === 1 ? "is" : "are"} ${listed.join(", ")}`}`;
 }

@@ -58,6 +58,15 @@ describe("The side of a flag", () => {
       message: "the flag is of the remote of source 1 (stale)",
     });
     expect(sideAtAgent(status, "a").name).to.equal("local");
-    expect(sideAtAgent({ sources: [{ source: 0 }] }, "a").name).to.equal(undefined);
+  });
+
+  it("at an agent without a remote is its own, unless a source is a proxy, which is named then", () => {
+    const file = { source: 0, uri: "flags", state: "connected" };
+    expect(sideAtAgent({ sources: [file] }, "a").name).to.equal("local");
+    const proxy = { source: 1, uri: "proxy:8015", selector: "shop/a", state: "disconnected" };
+    expect(sideAtAgent({ sources: [file, proxy] }, "a").name).to.equal(undefined);
+    expect(
+      sideAtAgent({ sources: [file, { ...proxy, protocol: "bunting.sync.v1" }] }, "a").message,
+    ).to.contain("bunting eval proxy://proxy:8015/shop/a a --explain");
   });
 });

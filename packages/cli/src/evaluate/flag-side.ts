@@ -59,11 +59,11 @@ export function sideAtProxy(status: object, topic: string, key: string): FlagSid
 /** What an agent says of the flag in its status, which tells of the remotes that it reads itself. */
 export function sideAtAgent(status: object, key: string): FlagSide {
   const name = printableLine(cut(key, maxNameCharacters));
-  const remotes = asAgentStatus(status).sources.flatMap(({ source = 0, remote }) =>
+  const { sources } = asAgentStatus(status);
+  const remotes = sources.flatMap(({ source = 0, remote }) =>
     remote === undefined ? [] : [{ source, remote }],
   );
-  if (remotes.length === 0)
-    return unknownSide("no source of the agent has a remote; ask its proxy, which may read one");
+  if (remotes.length === 0) return sideWithoutRemotes(sources, name);
   // The later source wins.
   const found = remotes.findLast(({ remote }) => remote.remoteFlags.includes(name));
   if (found !== undefined) {
@@ -76,6 +76,19 @@ export function sideAtAgent(status: object, key: string): FlagSide {
   if (remotes.some(({ remote }) => remote.remoteFlags.length >= maxNames))
     return unknownSide(`the status of the agent names ${maxNames} flags of a remote, and has more`);
   return local("the flag is of no remote of the agent's sources");
+}
+
+/** A proxy may read a remote for the agent; files and HTTP servers have none. */
+function sideWithoutRemotes(sources: ReturnType<typeof asAgentStatus>["sources"], key: string): FlagSide {
+  const none = "no source of the agent has a remote";
+  const proxy = sources.find(({ protocol, selector }) => protocol !== undefined && selector !== undefined);
+  if (proxy !== undefined)
+    return unknownSide(
+      `${none}, but its proxy may read one: bunting eval proxy://${proxy.uri}/${proxy.selector} ${key} --explain`,
+    );
+  if (sources.every(({ state, protocol }) => state === "connected" && protocol === undefined))
+    return local(`the flag is of a source of the agent itself: ${none}, and none is a proxy`);
+  return unknownSide(`${none}; ask its proxy, which may read one`);
 }
 
 export function unknownSide(why: string): FlagSide {

@@ -39,7 +39,7 @@ describe("lintText", () => {
   it("points at what the proxy refuses", async () => {
     const refused: readonly (readonly [text: string, expected: string])[] = [
       ["", "1:1 error unreadable"],
-      ["flags: {a: {state: ENABLED}\n", "2:1 error syntax"],
+      ["flags: {a: {state: ENABLED}\n", "1:28 error syntax"],
       ["flags:\n\ta: {}\n", "2:1 error syntax"],
       ["flags:\n  a: &x {}\n  a: *x\n", "3:3 error syntax"],
       ["flags:\n  a: *nowhere\n", "2:6 error syntax"],

@@ -71,7 +71,16 @@ export const asProxyStatus = fields({
 
 /** That of an agent, likewise. */
 export const asAgentStatus = fields({
-  sources: list(fields({ source: numberOf, uri: textOf, remote: optional(remoteOf) })),
+  sources: list(
+    fields({
+      source: numberOf,
+      uri: textOf,
+      selector: optional(textOf),
+      state: textOf,
+      protocol: optional(textOf),
+      remote: optional(remoteOf),
+    }),
+  ),
 });
 
 /** Fields of the JSON of /status that are shown. */

@@ -63,21 +63,21 @@ function parsed(name: string, body: string, of: StatusOf): object {
   } catch {
     value = undefined;
   }
-  if (typeof value === "object" && value !== null && Array.isArray((value as Record<string, unknown>)[of]))
-    return value;
-  throw noStatus(name, "its answer is something else", of);
+  const hasList = (part: StatusOf): boolean =>
+    Array.isArray((value as Partial<Record<StatusOf, unknown>> | null | undefined)?.[part]);
+  if (hasList(of)) return value as object;
+  const other = of === "topics" ? "sources" : "topics";
+  throw noStatus(name, hasList(other) ? `it is ${whose[other].owner}'s` : "its answer is something else", of);
 }
 
-const whose: Readonly<Record<StatusOf, readonly [owner: string, advice: string]>> = {
-  topics: [
-    "a proxy",
-    "a bunting-proxy, 8016 by default. That of an agent tells of its sources, and no topics",
-  ],
-  sources: ["an agent", "a bunting-agent, 8014 by default"],
+const whose: Readonly<Record<StatusOf, { readonly owner: string; readonly port: string }>> = {
+  topics: { owner: "a proxy", port: "a bunting-proxy, 8016 by default" },
+  sources: { owner: "an agent", port: "a bunting-agent, 8014 by default" },
 };
 
 function noStatus(name: string, reason: string, of: StatusOf): CliError {
-  const [owner, advice] = whose[of];
-  const message = `${name} has no status of ${owner}: ${reason}. Name the management port of ${advice}`;
+  const { owner, port } = whose[of];
+  const sources = of === "topics" ? ". How the sources of an agent are, its /readyz says, on port 8014" : "";
+  const message = `${name} has no status of ${owner}: ${reason}. Name the management port of ${port}${sources}`;
   return new CliError("SERVER_REFUSED", message);
 }
