@@ -76,8 +76,10 @@ describe("the commands of the pages on a cluster", function () {
   }
 
   it("flip a flag, by a patch and in an editor", async () => {
-    await follow(blockWith("docs/flags/format.md", "patch featureflag"));
+    await follow(blockWith("docs/flags/format.md", `"defaultVariant":"on"}`));
     expect(await variantOf("checkout", "shop")).to.equal("on");
+    await follow(blockWith("docs/flags/format.md", '"targeting":null'));
+    expect(await variantOf("checkout", "shop")).to.equal("off");
     // An editor that needs nobody.
     const editor = 'export KUBE_EDITOR="sed -i \'s/defaultVariant: .*/defaultVariant: \\"on\\"/\'"\n';
     const edit = blockWith("docs/start/open-feature-operator.md", "edit featureflag");
