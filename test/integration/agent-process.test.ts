@@ -493,4 +493,35 @@ describe("bunting-agent as a process", () => {
     }
     expect(await exit).to.equal(0);
   });
+
+  it("answers those that ask on open connections when it is told to stop", async () => {
+    directory.replace(
+      "flags.json",
+      '{"flags":{"a":{"state":"ENABLED","variants":{"x":true},"defaultVariant":"x"}}}',
+    );
+    const agent = await agentOf("--uri", `file:${directory.file("flags.json")}`);
+    await eventually(() => isReady(agent.management), "readiness");
+    const head = "HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\ncontent-length: 14\r\n";
+    const question = `POST /ofrep/v1/evaluate/flags/a ${head}\r\n{"context":{}}`;
+    // A header that only node's server reads makes some connections its own.
+    const longer = question.replace("\r\n\r\n", "\r\nexpect: 100-continue\r\n\r\n");
+    const clients = Array.from({ length: 16 }, (_, i) => {
+      const socket = connect(agent.ports.get("ofrep") ?? 0, "127.0.0.1").setEncoding("utf8");
+      const client = { socket, question: i % 2 === 0 ? question : longer, received: "" };
+      socket.on("data", (text: string) => (client.received += text)).on("error", () => undefined);
+      socket.write(client.question);
+      return {
+        ...client,
+        get: () => client.received,
+        closed: new Promise((end) => socket.once("close", end)),
+      };
+    });
+    const answers = (text: string): number => text.split('"value":true').length - 1;
+    await eventually(() => clients.every(({ get }) => answers(get()) === 1), "an answer to each");
+    const exit = agent.process.stop("SIGTERM");
+    for (const { socket, question: next } of clients) socket.write(next);
+    await Promise.all(clients.map(({ closed }) => closed));
+    expect(clients.map(({ get }) => answers(get()))).to.deep.equal(clients.map(() => 2));
+    expect(await exit).to.equal(0);
+  });
 });

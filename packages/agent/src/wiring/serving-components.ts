@@ -10,6 +10,9 @@ export interface ServingComponentsParts {
   readonly services: FlagServices;
 }
 
+/** Clients that ask ten times a second or more on a connection lose no question when the agent stops. */
+const lastCallMs = 100;
+
 /** The ports as components: how each of them ends what clients have open. */
 export function servingComponents(
   { parts, context }: AgentWiring,
@@ -28,14 +31,14 @@ export function servingComponents(
       reason: "called by applications",
       port: ports.ofrep,
       logger: context.logger,
-      ...(sse && { stopping: { drainHttp: () => sse.drain() } }),
+      stopping: { lastCallMs, ...(sse && { drainHttp: () => sse.drain() }) },
     }),
     sync: parts.servingComponent({
       name: "sync",
       reason: "called by applications",
       port: ports.sync,
       logger: context.logger,
-      stopping: { drain: (stream) => sync.drain(stream), onStopped: () => sync.shutdown() },
+      stopping: { lastCallMs, drain: (stream) => sync.drain(stream), onStopped: () => sync.shutdown() },
     }),
     evaluation: parts.servingComponent({
       name: "evaluation",
@@ -43,6 +46,7 @@ export function servingComponents(
       port: ports.evaluation,
       logger: context.logger,
       stopping: {
+        lastCallMs,
         drain: (stream) => events.drain(stream),
         drainHttp: () => events.drainHttp(),
         onStopped: () => events.shutdown(),

@@ -60,7 +60,7 @@ const smallPieces = lastAnswer(
  *   or `headBytes` of the waiting request, until the answer has closed. Trailers are charged to the request's own sum, and
  *   return to `#partBytes` if the answer closes before they have all arrived: the parser keeps them.
  * - The account counts a request (`begin`, `finish`) only while it is being answered.
- * - After `drain`, the last answer announces the end of the connection, or the connection closes after it.
+ * - After `announceEnd`, the last answer announces the end of the connection, or the connection closes after it.
  */
 export class Http1Connection implements WatchedSession, HeadPartListener {
   /** None: unsent answers wait in the socket, one after the other, so the connection itself is watched. */
@@ -78,7 +78,7 @@ export class Http1Connection implements WatchedSession, HeadPartListener {
   readonly #pieces: BodyPieces;
   #turn = -1;
   #inTurn = 0;
-  #isDraining = false;
+  #isEnding = false;
 
   constructor(socket: Socket, options: Http1ConnectionOptions) {
     const { account, stallClock, turns } = options;
@@ -96,12 +96,16 @@ export class Http1Connection implements WatchedSession, HeadPartListener {
     return this.#answering?.headersSent === true;
   }
 
-  /** Closes the connection after the answers to all requests that have begun; if none has, node's server closes it. */
-  drain(): void {
-    this.#isDraining = true;
+  /** The connection closes after the answers to all requests that have begun by then, and to the next one if none has. */
+  announceEnd(): void {
+    this.#isEnding = true;
+    if (this.#answering !== undefined) this.#announceEndIn(this.#answering);
+  }
+
+  /** Closes the connection if nothing has come on it; node's server closes those that are between two requests. */
+  closeUnused(): void {
     // Node does not report a request whose head is incomplete. Without any byte, none has begun.
     if (this.#socket.bytesRead === 0) this.#socket.destroy();
-    else if (this.#answering !== undefined) this.#announceEnd(this.#answering);
   }
 
   /** Called by the stall watch only, once per tick. */
@@ -192,7 +196,7 @@ export class Http1Connection implements WatchedSession, HeadPartListener {
     // An unread body must pass the count of its pieces too, so node must not drop it in its own way.
     if (isWatched(response.req)) response.req.resume();
     this.#account?.begin();
-    if (this.#isDraining) this.#announceEnd(response);
+    if (this.#isEnding) this.#announceEndIn(response);
     // `on` is cheaper than `once`, and the event comes once.
     response.on("close", this.#onAnswered);
     const impropriety = improprietyOf(response.req);
@@ -213,12 +217,12 @@ export class Http1Connection implements WatchedSession, HeadPartListener {
     this.#headBytes = next?.headBytes ?? 0;
     this.#answering = next?.begin();
     if (this.#answering !== undefined) this.#begin(this.#answering);
-    // The last answer may have begun before the drain, with headers that keep the connection open.
-    else if (this.#isDraining) this.#socket.destroySoon();
+    // The last answer may have begun before the end was announced, with headers that keep the connection open.
+    else if (this.#isEnding) this.#socket.destroySoon();
   }
 
   /** Announces the end in the last answer, so that the client sends no further request. Node then closes the connection. */
-  #announceEnd(last: WaitingAnswer): void {
+  #announceEndIn(last: WaitingAnswer): void {
     if (!last.headersSent && (this.#waiting?.length ?? 0) === 0) last.shouldKeepAlive = false;
   }
 

@@ -1,3 +1,4 @@
+import { nextTurn, sleep } from "@bunting/runtime";
 import { createServer, type IncomingMessage, type RequestListener } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
@@ -83,7 +84,8 @@ export class Http1Server {
   readonly #server;
   readonly #whole: WholeRequestServer | undefined;
   readonly #connections = new Set<Http1Connection>();
-  #isDraining = false;
+  #state: "serving" | "ending" | "draining" = "serving";
+  readonly #closing = new AbortController();
   #onDrained = (): void => undefined;
 
   constructor(onRequest: RequestListener, options: Http1ServerOptions) {
@@ -143,7 +145,7 @@ export class Http1Server {
     }
     const account = memory?.open(() => this.#end(socket, account), address);
     setAccount(socket, account);
-    if (this.#whole === undefined || this.#isDraining) this.#take(socket, account);
+    if (this.#whole === undefined || this.#state !== "serving") this.#take(socket, account);
     else this.#whole.accept(socket, account);
   }
 
@@ -160,7 +162,8 @@ export class Http1Server {
     (socket as Connected)[connection] = accepted;
     this.#connections.add(accepted);
     socket.once("close", () => this.#forget(accepted));
-    if (this.#isDraining) accepted.drain();
+    if (this.#state !== "serving") accepted.announceEnd();
+    if (this.#state === "draining") accepted.closeUnused();
     const admission = { isDone: false };
     turns.admit(() => {
       admission.isDone = true;
@@ -187,19 +190,28 @@ export class Http1Server {
   }
 
   /**
-   * Closes connections that are between two requests, at once, and the others after the answers to the requests that have begun to arrive. Resolves
-   * when none is left; `close` ends the wait.
+   * From now on each answer is the last of its connection, and says so. Closes connections that are between two requests once `lastCallMs` are over, and the
+   * others after the answers to the requests that have begun to arrive. Resolves when none is left; `close` ends the wait.
    */
-  async drain(): Promise<void> {
-    this.#isDraining = true;
+  async drain(lastCallMs: number): Promise<void> {
+    this.#state = "ending";
+    this.#whole?.announceEnd();
+    for (const one of this.#connections) one.announceEnd();
+    if (lastCallMs > 0 && this.#connections.size + (this.#whole?.size ?? 0) > 0) {
+      await sleep(lastCallMs, this.#closing.signal);
+      // Node sees that the time is over before it reads what has come meanwhile.
+      for (let turn = 0; turn < 2; turn++) await nextTurn();
+    }
+    this.#state = "draining";
     this.#whole?.closeIdle();
     this.#server.closeIdleConnections();
-    for (const one of this.#connections) one.drain();
+    for (const one of this.#connections) one.closeUnused();
     if (this.#connections.size > 0) await new Promise<void>((resolve) => (this.#onDrained = resolve));
   }
 
   /** Stops the timeouts. The sockets are to be destroyed by their owner, which accepted them. */
   close(): void {
+    this.#closing.abort();
     this.#onDrained();
     this.#whole?.close();
     this.#server.close();

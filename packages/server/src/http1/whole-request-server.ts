@@ -89,7 +89,8 @@ export class WholeRequestServer {
   readonly #read: WholeRequestReader;
   readonly #connections = new Map<Socket, Connection>();
   /** The end of each answer's head. */
-  readonly #keepAlive: string;
+  #lastLines: string;
+  #isEndAnnounced = false;
   readonly #onData: (this: Socket, bytes: Buffer) => void;
   readonly #onClose: (this: Socket) => void;
   #timer: NodeJS.Timeout | undefined;
@@ -99,7 +100,7 @@ export class WholeRequestServer {
     this.#options = options;
     this.#read = wholeRequestReader(handler.headerNames, { ...options, maxBodyBytes: handler.maxBodyBytes });
     const keepAliveSeconds = Math.floor(options.times.idleTimeoutMs / 1_000);
-    this.#keepAlive = `Connection: keep-alive\r\nKeep-Alive: timeout=${keepAliveSeconds}\r\n\r\n`;
+    this.#lastLines = `Connection: keep-alive\r\nKeep-Alive: timeout=${keepAliveSeconds}\r\n\r\n`;
     const take = this.#take.bind(this);
     this.#onData = function (bytes) {
       take(this, bytes);
@@ -117,6 +118,16 @@ export class WholeRequestServer {
     socket.on("close", this.#onClose);
     socket.resume();
     this.#timer ??= setInterval(() => this.#sweep(), this.#options.times.sweepMs);
+  }
+
+  get size(): number {
+    return this.#connections.size;
+  }
+
+  /** From now on each answer is the last of its connection, and says so. */
+  announceEnd(): void {
+    this.#isEndAnnounced = true;
+    this.#lastLines = "Connection: close\r\n\r\n";
   }
 
   /** Closes all connections: each is between two requests. */
@@ -155,13 +166,16 @@ export class WholeRequestServer {
   #send(socket: Socket, { status, headers, body }: WholeAnswer, account: OpenAccount | undefined): void {
     const bytes = Buffer.byteLength(body);
     const head = `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ""}\r\n${headers}content-length: ${bytes}\r\nDate: ${httpDate()}\r\n`;
-    const text = `${head}${this.#keepAlive}${body}`;
+    const text = `${head}${this.#lastLines}${body}`;
     socket.write(text, bytes === body.length ? "latin1" : "utf8");
-    if (socket.writableLength === 0) return;
-    // The system has not taken it: what waits is charged, and node's server and the stall watch see to the rest.
-    account?.charge(bytes);
-    socket.write("", () => account?.release(bytes));
-    this.#leave(socket, account);
+    const isTaken = socket.writableLength === 0;
+    if (!isTaken) {
+      account?.charge(bytes);
+      socket.write("", () => account?.release(bytes));
+    }
+    if (this.#isEndAnnounced) socket.off("data", this.#onData).destroySoon();
+    // The system has not taken it: node's server and the stall watch see to the rest.
+    else if (!isTaken) this.#leave(socket, account);
   }
 
   /** Leaves a connection to node's server, with what it has sent. */

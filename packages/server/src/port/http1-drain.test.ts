@@ -12,6 +12,9 @@ import {
 
 const get = (path: string): string => `GET ${path} HTTP/1.1\r\nhost: a\r\n\r\n`;
 const whole = "POST /whole HTTP/1.1\r\nhost: a\r\ncontent-length: 0\r\n\r\n";
+const large = "x".repeat(8 * 1024 * 1024);
+/** Of requests that are answered without node's server. */
+const wholeBodies: Readonly<Record<string, string>> = { "/whole": "answered at once", "/large": large };
 const lastLine = /connection: close\r\n/i;
 
 describe("a port that stops listening", () => {
@@ -40,8 +43,10 @@ describe("a port that stops listening", () => {
       wholeRequests: {
         headerNames: [],
         maxBodyBytes: 1_000,
-        answer: ({ target }) =>
-          target === "/whole" ? { status: 200, headers: "", body: "answered at once" } : undefined,
+        answer: ({ target }) => {
+          const body = wholeBodies[target];
+          return body === undefined ? undefined : { status: 200, headers: "", body };
+        },
       },
     });
     /** The port has read so much of all its clients together. */
@@ -94,6 +99,52 @@ describe("a port that stops listening", () => {
     }
     await listener.stopListening();
     await Promise.all(clients.map(({ closed }) => closed));
+  });
+
+  it("answers those that ask a last time while there is time for it, and says that the connection closes", async () => {
+    const { listener } = await serve();
+    const clients = [await client(listener, whole), await client(listener, get("/")), await client(listener)];
+    await eventually(() => clients.slice(0, 2).every(({ received }) => received.includes("200 OK")));
+    const begin = clients.map(({ received }) => received.length);
+    const stopped = listener.stopListening(60_000);
+    const unheard = await client(listener).catch((error: unknown) => error);
+    expect(unheard).to.include({ code: "ECONNREFUSED" });
+    for (const [i, one] of clients.entries()) one.send(i === 0 ? whole : get("/"));
+    await Promise.all(clients.map(({ closed }) => closed));
+    for (const [i, { received }] of clients.entries()) {
+      expect(received.slice(begin[i])).to.match(/^HTTP\/1\.1 200 OK\r\n/);
+      expect(received.slice(begin[i])).to.match(lastLine);
+    }
+    await listener.close();
+    await stopped;
+  });
+
+  it("closes those that do not ask when that time is over, and those that have asked already when they are answered", async () => {
+    const { listener, begun } = await serve();
+    const clients = [
+      await client(listener, whole),
+      await client(listener),
+      await client(listener, get("/stream")),
+    ];
+    await eventually(() => clients[0]?.received.includes("200 OK") === true && begun.length === 1);
+    const stopped = listener.stopListening(1);
+    await Promise.all(clients.slice(0, 2).map(({ closed }) => closed));
+    begun[0]?.end("the end");
+    await clients[2]?.closed;
+    await stopped;
+    expect(clients[2]?.received).to.contain("the end");
+  });
+
+  it("sends all of a last answer that the system does not take at once", async () => {
+    const { listener } = await serve();
+    const one = await client(listener, whole);
+    await eventually(() => one.received.includes("at once"));
+    const stopped = listener.stopListening(60_000);
+    one.send(whole.replace("/whole", "/large"));
+    await one.closed;
+    expect(one.received.endsWith(large)).to.equal(true);
+    await listener.close();
+    await stopped;
   });
 
   it("answers all requests that a client has sent ahead, the last one as the last", async () => {

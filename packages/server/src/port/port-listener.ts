@@ -161,11 +161,12 @@ export class PortListener {
 
   /**
    * Accepts no more connections and removes a unix socket's file. Connections over HTTP/2 continue; those over HTTP/1.1 end once the requests that
-   * have begun to arrive are answered. Resolves when none of these is left.
+   * have begun to arrive are answered, and those that come within `lastCallMs`: closed with a request unread, a connection is reset, and the request is
+   * lost. Resolves when none of these is left.
    */
-  async stopListening(): Promise<void> {
+  async stopListening(lastCallMs = 0): Promise<void> {
     if (this.#server.listening) this.#server.close();
-    await this.#http1?.drain();
+    await this.#http1?.drain(lastCallMs);
   }
 
   /** Drops all connections at once, and resolves when none is left. */
