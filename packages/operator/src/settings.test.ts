@@ -1,5 +1,6 @@
 import { readOptions } from "@bunting/runtime";
 import { expect } from "chai";
+import { OperatorError } from "./operator-error.js";
 import { operatorOptionTable, type OperatorOptions } from "./options.js";
 import { flagdSettings, proxySettings, sidecarSettings, sourceSettings } from "./settings.js";
 
@@ -250,5 +251,25 @@ describe("the settings of the operator's parts", () => {
       cacheMaxSize: 2,
       envVarPrefix: "P",
     });
+  });
+
+  it("are refused with what is no image: Pods with some such texts would be refused", async () => {
+    const made = { proxy: proxySettings, sidecar: sidecarSettings, flagd: flagdSettings };
+    for (const [part, settings] of Object.entries(made))
+      for (const [image, tag] of [
+        ["registry.example/a ", ""],
+        ["registry.example/A", "1"],
+        ["registry.example/a", "1/2"],
+        ["registry.example/a:1", "2"],
+        ["registry.example/a", "sha256:12"],
+        ["a\n", "1"],
+        ["a".repeat(5_000), "1"],
+      ] as const) {
+        const options = await read(`--${part}-image`, image, `--${part}-tag`, tag);
+        expect(() => settings(options, "1.2.3"), `${part} ${image}`).to.throw(
+          OperatorError,
+          `--${part}-image and --${part}-tag make`,
+        );
+      }
   });
 });

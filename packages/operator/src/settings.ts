@@ -3,8 +3,9 @@ import type {
   InProcessConfigurationSpec,
   ResourceRequirements,
 } from "@bunting/featureflags/resources";
+import { quoted } from "@bunting/runtime";
 import type { FlagdSettings } from "./desired/flagd/flagd-settings.js";
-import { imageReference } from "./desired/image-reference.js";
+import { imageReference, isImageReference } from "./desired/image-reference.js";
 import { proxySecurityOptions } from "./desired/proxy-security/proxy-tls.js";
 import { redisOptions, type RedisSecret } from "./desired/proxy/proxy-redis.js";
 import type { ProxySettings } from "./desired/proxy/proxy-settings.js";
@@ -27,7 +28,7 @@ export type SourceSettings = Omit<SourceRules & InProcessRules, "namespace">;
 export function proxySettings(options: OperatorOptions, version: string): ProxySettings {
   return {
     namespace: options.namespace,
-    image: imageOf(options.proxyImage, options.proxyTag, version),
+    image: imageOf("proxy", options.proxyImage, options.proxyTag, version),
     replicas: options.proxyReplicaCount,
     ports: { sync: options.proxyPort, management: options.proxyManagementPort },
     debugLogging: options.proxyDebugLogging,
@@ -78,7 +79,7 @@ function redisOf(options: OperatorOptions): { readonly redis?: RedisSecret } {
 /** The sidecars, as the options have them. */
 export function sidecarSettings(options: OperatorOptions, version: string): SidecarSettings {
   return {
-    image: imageOf(options.sidecarImage, options.sidecarTag, version),
+    image: imageOf("sidecar", options.sidecarImage, options.sidecarTag, version),
     resources: resourcesOf(options),
     imagePullSecrets: options.imagePullSecrets,
     applicationEnv: options.applicationEnv,
@@ -90,7 +91,7 @@ export function sidecarSettings(options: OperatorOptions, version: string): Side
 /** The agents that stand by themselves, as the options have them. */
 export function flagdSettings(options: OperatorOptions, version: string): FlagdSettings {
   return {
-    image: imageOf(options.flagdImage, options.flagdTag, version),
+    image: imageOf("flagd", options.flagdImage, options.flagdTag, version),
     ports: {
       evaluation: options.flagdPort,
       ofrep: options.flagdOfrepPort,
@@ -157,9 +158,18 @@ function resourcesOf(options: OperatorOptions): ResourceRequirements {
   return { requests, limits };
 }
 
-/** An image that names a digest needs no tag. */
-function imageOf(image: string, tag: string, version: string): string {
-  return imageReference(image, tag === "" && !image.includes("@") ? version : tag);
+/**
+ * An image that names a digest needs no tag.
+ *
+ * @throws OperatorError OPTION_INVALID if it is no image. Pods with it would not start, and with some texts, such as one that ends with a space, be refused.
+ */
+function imageOf(part: "proxy" | "sidecar" | "flagd", image: string, tag: string, version: string): string {
+  const reference = imageReference(image, tag === "" && !image.includes("@") ? version : tag);
+  if (isImageReference(reference)) return reference;
+  throw new OperatorError(
+    "OPTION_INVALID",
+    `--${part}-image and --${part}-tag make ${quoted(reference)}, which is no image: expected one such as registry.example/agent, and a tag such as 1.2 or a digest`,
+  );
 }
 
 /** The field, unless the text is empty, which is the same as absent. */

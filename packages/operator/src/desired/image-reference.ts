@@ -19,13 +19,22 @@ export function imageRevision(image: string): string {
 
 const pathPart = "[a-z0-9]+(?:(?:[.]|_|__|-+)[a-z0-9]+)*";
 
-/** An image with a tag or a digest. The resource type AgentRollout has the same. */
+/** An image with a tag or a digest. The resource type AgentRollout has the same, and so no registry with an IPv6 address. */
 export const imagePattern = `^(?:[a-zA-Z0-9][a-zA-Z0-9.-]*(?::[0-9]{1,5})?/)?${pathPart}(?:/${pathPart})*(?::[a-zA-Z0-9_][a-zA-Z0-9_.-]{0,127}(?:@sha256:[a-f0-9]{64})?|@sha256:[a-f0-9]{64})$`;
+
+const ipv6Registry = /^\[[a-fA-F0-9:]+\](?=[:/])/;
 
 /** As in the resource type. */
 const maxImageLength = 512;
 
 /** True for a text that names an image, with a tag or a digest. */
 export function isImageReference(text: string): boolean {
-  return text.length <= maxImageLength && new RegExp(imagePattern).test(text);
+  return (
+    text.length <= maxImageLength && new RegExp(imagePattern).test(text.replace(ipv6Registry, "registry"))
+  );
+}
+
+/** True for a text that containers can have: an image that names neither tag nor digest is the latest. */
+export function isImageOfContainer(text: string): boolean {
+  return isImageReference(text) || isImageReference(`${text}:latest`);
 }

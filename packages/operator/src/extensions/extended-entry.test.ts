@@ -116,7 +116,8 @@ describe("extendedEntry", () => {
     expect(reason(sidecar, ofInProcess)).to.contain("neither added");
     expect(reason({ ...sidecar, spec: { container: [] } })).to.contain("is an object");
     expect(reason(withContainer({ name: "other" }))).to.contain("is called flagd");
-    expect(reason(withContainer({ image: "" }))).to.contain("has an image");
+    for (const image of ["", " agent:1", "agent:1 ", "agent:1\n", "Agent:1", "--help", "x".repeat(5_000)])
+      expect(reason(withContainer({ image })), JSON.stringify(image)).to.contain("has an image");
     expect(reason(withContainer({ env: {} }))).to.contain("env is a list");
     expect(reason(withContainer({ resources: { limits: { cpu: {} } } }))).to.contain(
       "has requests and limits",

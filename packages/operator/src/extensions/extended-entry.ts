@@ -3,7 +3,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from "@bunting/protocol
 import type { InjectionEntry } from "../api/injection.js";
 import type { Container } from "../api/pod-manifest.js";
 import { withDigest } from "../desired/entry-digest.js";
-import { imageRevision } from "../desired/image-reference.js";
+import { imageRevision, isImageOfContainer } from "../desired/image-reference.js";
 import { sidecarResources } from "../desired/sidecar-resources.js";
 
 export type ExtendedEntry =
@@ -110,7 +110,8 @@ function containerProblem(container: JsonValue, { name }: Container): string | u
   if (!isJsonObject(container)) return "spec.container is an object; it is not";
   if (container["name"] !== name) return `the container of a Sidecar is called ${name}`;
   const { image, resources = {} } = container;
-  if (typeof image !== "string" || image === "") return "the container of a Sidecar has an image";
+  if (typeof image !== "string" || !isImageOfContainer(image))
+    return "the container of a Sidecar has an image; this text is none";
   const list = lists.find((each) => !Array.isArray(container[each] ?? []));
   if (list !== undefined) return `spec.container.${list} is a list; it is not`;
   const areQuantities =

@@ -1,7 +1,7 @@
 import type { KubeObject } from "@bunting/kube";
 import { agentLabel, buntingAnnotations, sidecarName } from "../../api/names.js";
 import type { PodManifest } from "../../api/pod-manifest.js";
-import { isImageReference } from "../../desired/image-reference.js";
+import { isImageOfContainer, isImageReference } from "../../desired/image-reference.js";
 import { wantsFlags } from "../../pod/injection-request.js";
 import { parseRecord } from "../../upgrade/agent-record.js";
 import type { FleetAgent, FleetPod, FleetPull, Labels } from "../../upgrade/fleet.js";
@@ -76,7 +76,7 @@ function agentOf({ metadata, spec, status = {} }: KubeObject & LivePod): FleetAg
     const index = (spec[list] ?? []).findIndex((each) => each.name === sidecarName);
     const image = spec[list]?.[index]?.image ?? "";
     // No Pod runs with another text, and each would be kept.
-    if (!isImageReference(image) && !isImageReference(`${image}:latest`)) continue;
+    if (!isImageOfContainer(image)) continue;
     const statuses = list === "containers" ? status.containerStatuses : status.initContainerStatuses;
     return {
       ...{ list, index, image },
