@@ -1,7 +1,7 @@
 import type { TransportSession } from "@bunting/rpc";
 import type { RateLimitedLog } from "@bunting/runtime";
 import { ProxyError } from "../proxy-error.js";
-import { isLocal } from "../topic/topic-quota.js";
+import { isLocal } from "../source/is-local.js";
 
 /** Memory of a waiting call or subscription, without its stream. Measured: 1.2 KB. */
 export const decisionBytes = 1_280;

@@ -45,7 +45,12 @@ export interface FlagSource extends Runnable {
    *
    * @param peer identity of the peer that asks, for fairness
    */
-  followList?(list: SourceListName, listener: (flags: SourceFlags) => void, peer?: unknown): () => void;
+  followList?(list: SourceListName, listener: (flags: SourceFlags) => void, peer?: ListPeer): () => void;
+}
+
+/** Who follows a list. */
+export interface ListPeer {
+  readonly remoteAddress: string;
 }
 
 /** Names what the operator has compiled of FeatureFlagSources for some Pods. */

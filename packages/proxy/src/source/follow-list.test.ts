@@ -34,7 +34,7 @@ describe("the list of a FeatureFlagSource", () => {
   });
 
   it("is followed through all stages before topics", () => {
-    const peer = {};
+    const peer = { remoteAddress: "10.0.0.1" };
     const told: SourceFlags[] = [];
     const ended: string[] = [];
     const followList: FlagSource["followList"] = (asked, listener, by) => {

@@ -1,6 +1,6 @@
 import type { Readers, TopicKey } from "@bunting/protocol";
 import type { RemoteReport } from "@bunting/remote";
-import type { FlagSource, SourceFlags, SourceListName, SourceSink } from "./flag-source.js";
+import type { FlagSource, ListPeer, SourceFlags, SourceListName, SourceSink } from "./flag-source.js";
 import { filePathOf } from "./selector.js";
 
 /** Sends topics that are files to one source and all others to another. */
@@ -38,7 +38,7 @@ export class RoutedSource implements FlagSource {
     return () => undefined;
   }
 
-  followList(list: SourceListName, listener: (flags: SourceFlags) => void, peer?: unknown): () => void {
+  followList(list: SourceListName, listener: (flags: SourceFlags) => void, peer?: ListPeer): () => void {
     return this.#main.followList?.(list, listener, peer) ?? (() => undefined);
   }
 

@@ -2,6 +2,7 @@ import type { RateLimitedLog } from "@bunting/runtime";
 import type { TransportSession } from "@bunting/rpc";
 import { ProxyError } from "../proxy-error.js";
 import type { ProxyMetrics } from "../proxy-metrics.js";
+import { isLocal } from "../source/is-local.js";
 import { TopicCharge, type TopicHolder } from "./topic-charge.js";
 
 export interface TopicQuotaOptions {
@@ -69,9 +70,4 @@ export class TopicQuota {
     const message = `${whose} is subscribed to ${limit} different topics (those it left within --topic-linger included), as many as the proxy allows (${option})`;
     throw new ProxyError("LIMIT_REACHED", message);
   }
-}
-
-/** True for loopback and unix sockets: the connections of many clients may come from there. */
-export function isLocal(address: string): boolean {
-  return address === "unix" || address === "::1" || address.startsWith("127.");
 }

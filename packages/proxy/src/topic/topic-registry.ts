@@ -4,12 +4,13 @@ import { aborted, type Runnable, RateLimitedLog, type Context } from "@bunting/r
 import { ProxyError } from "../proxy-error.js";
 import type { ProxyMetrics } from "../proxy-metrics.js";
 import type { FlagSource } from "../source/flag-source.js";
+import { isLocal } from "../source/is-local.js";
 import { FanOut } from "./fan-out.js";
 import { StagedTopic } from "./staged-topic.js";
 import type { Subscriber, Subscription } from "./subscription.js";
 import type { LostSubscribers, TopicPolicies } from "./topic-options.js";
 import { Topic } from "./topic.js";
-import { isLocal, type TopicQuota } from "./topic-quota.js";
+import type { TopicQuota } from "./topic-quota.js";
 
 export interface TopicRegistryOptions extends TopicPolicies {
   readonly source: FlagSource;

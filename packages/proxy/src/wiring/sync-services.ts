@@ -4,7 +4,7 @@ import type { AgentSync } from "../service/bunting-sync-v1/agent-sync.js";
 import type { ConnectionAge } from "../service/connection-age.js";
 import { flagdSyncService } from "../service/flagd-sync-v1/flagd-sync-service.js";
 import { legacySyncService } from "../service/sync-v1/legacy-sync-service.js";
-import type { FlagSource, SourceFlags, SourceListName } from "../source/flag-source.js";
+import type { FlagSource, ListPeer, SourceFlags, SourceListName } from "../source/flag-source.js";
 import type { TierPath } from "../source/upstream/tier-path.js";
 import { LeftBehind } from "../subscriber/left-behind.js";
 import type { ListFollower } from "../subscriber/list-follower.js";
@@ -49,7 +49,7 @@ export function syncServices(
     context,
     startQueue: startQueueOf(wiring),
     leftBehind,
-    followList: (list: SourceListName, listener: (flags: SourceFlags) => void, peer?: unknown) =>
+    followList: (list: SourceListName, listener: (flags: SourceFlags) => void, peer?: ListPeer) =>
       source.followList?.(list, listener, peer) ?? (() => undefined),
   };
   const agentSync = new parts.AgentSync({ subscribing, tierPath, ackTimeoutMs: options.ackTimeout });

@@ -1,5 +1,5 @@
 import type { Readers, TopicKey } from "@bunting/protocol";
-import type { FlagSource, SourceFlags, SourceListName, SourceSink } from "../flag-source.js";
+import type { FlagSource, ListPeer, SourceFlags, SourceListName, SourceSink } from "../flag-source.js";
 import { Synced } from "../synced.js";
 import type { BackplaneSourceOptions } from "./backplane-source-options.js";
 import type { ReplicatedTopics } from "./replicated-topics.js";
@@ -83,7 +83,7 @@ export class BackplaneSource implements FlagSource {
     };
   }
 
-  followList(list: SourceListName, listener: (flags: SourceFlags) => void, peer?: unknown): () => void {
+  followList(list: SourceListName, listener: (flags: SourceFlags) => void, peer?: ListPeer): () => void {
     return this.#options.source.followList?.(list, listener, peer) ?? (() => undefined);
   }
 

@@ -1,6 +1,6 @@
 import type { Readers, TopicKey } from "@bunting/protocol";
 import { RateLimitedLog, type Context, type DocumentRoom } from "@bunting/runtime";
-import type { FlagSource, SourceFlags, SourceListName, SourceSink } from "../flag-source.js";
+import type { FlagSource, ListPeer, SourceFlags, SourceListName, SourceSink } from "../flag-source.js";
 import type { SourceMetrics } from "../source-metrics.js";
 import { Synced } from "../synced.js";
 import { CachedTopic } from "./cached-topic.js";
@@ -91,7 +91,7 @@ export class CachedSource implements FlagSource {
     return () => undefined;
   }
 
-  followList(list: SourceListName, listener: (flags: SourceFlags) => void, peer?: unknown): () => void {
+  followList(list: SourceListName, listener: (flags: SourceFlags) => void, peer?: ListPeer): () => void {
     return this.#source.followList?.(list, listener, peer) ?? (() => undefined);
   }
 

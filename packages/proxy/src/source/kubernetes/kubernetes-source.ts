@@ -1,7 +1,7 @@
 import { ClusterWatches, type KubeClient, type ReflectorMetrics } from "@bunting/kube";
 import { featureFlagType, type Readers, type TopicKey } from "@bunting/protocol";
 import { Backoff, isAborted, sleep, type Runnable, type Context } from "@bunting/runtime";
-import type { FlagSource, SourceFlags, SourceListName, SourceSink } from "../flag-source.js";
+import type { FlagSource, ListPeer, SourceFlags, SourceListName, SourceSink } from "../flag-source.js";
 import type { SourceMetrics } from "../source-metrics.js";
 import { Synced } from "../synced.js";
 import { FlagRecord } from "./flag-record.js";
@@ -140,7 +140,7 @@ export class KubernetesSource implements FlagSource {
     return this.#readers?.readersOf(topic) ?? (this.#readers === undefined ? "unknown" : undefined);
   }
 
-  followList(list: SourceListName, listener: (flags: SourceFlags) => void, peer?: unknown): () => void {
+  followList(list: SourceListName, listener: (flags: SourceFlags) => void, peer?: ListPeer): () => void {
     return this.#lists.follow(list, listener, peer);
   }
 

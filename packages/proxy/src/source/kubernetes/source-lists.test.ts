@@ -49,9 +49,11 @@ describe("SourceLists", () => {
     begin();
   });
 
-  const follow = (text: string, as = text, namespace = "shop"): (() => void) =>
-    lists.follow({ namespace, text }, ({ topics, frame }) =>
-      told.push(`${as}: ${topics.join()} of ${frame}`),
+  const follow = (text: string, as = text, namespace = "shop", remoteAddress = "unix"): (() => void) =>
+    lists.follow(
+      { namespace, text },
+      ({ topics, frame }) => told.push(`${as}: ${topics.join()} of ${frame}`),
+      { remoteAddress },
     );
   const only = (): Played => {
     const [first, ...more] = played;
@@ -86,7 +88,7 @@ describe("SourceLists", () => {
     const { scope, peer } = only().options;
     expect(scope).to.deep.include({ namespace: "shop", name: "bunting" });
     expect(scope.type.plural).to.equal("injections");
-    expect(peer).to.equal(undefined);
+    expect(peer).to.deep.equal({ remoteAddress: "unix" });
   });
 
   it("tells each agent the list of its text, and whom it concerns when one changes", async () => {
@@ -155,6 +157,25 @@ describe("SourceLists", () => {
     for (let index = 0; index < 2_001; index++) follow("a", "a", `n${index}`);
     expect(played).to.have.lengthOf(2_000);
     expect(warnings.map(({ msg }) => msg)).to.have.lengthOf(1);
+  });
+
+  it("lets no address ask for so many namespaces without a list that there is no room for others", () => {
+    const ends = Array.from({ length: 300 }, (_, index) => follow("a", "a", `n${index}`, "10.0.0.1"));
+    expect(played).to.have.lengthOf(256);
+    expect(warnings).to.have.lengthOf(1);
+    // Another address, one that somebody has asked for already, and one of which there is a list.
+    follow("a", "a", "other", "10.0.0.2");
+    follow("b", "b", "other", "10.0.0.1");
+    expect(played).to.have.lengthOf(257);
+    const reading = played[0]?.options.handler.beginRead();
+    reading?.add(injection(ofA), "1");
+    follow("a", "a", "n300", "10.0.0.1");
+    expect(played).to.have.lengthOf(258);
+    follow("a", "a", "n301", "10.0.0.1");
+    expect(played).to.have.lengthOf(258);
+    ends[1]?.();
+    follow("a", "a", "n301", "10.0.0.1");
+    expect(played).to.have.lengthOf(259);
   });
 
   it("gives the room of a namespace that nobody asks for any more to one that somebody asks for", () => {

@@ -8,7 +8,8 @@ import type {
 } from "@bunting/kube";
 import { isNamespaceName } from "@bunting/protocol";
 import { RateLimitedLog, type Clock, type Context } from "@bunting/runtime";
-import type { SourceFlags, SourceListName } from "../flag-source.js";
+import { isLocal } from "../is-local.js";
+import type { ListPeer, SourceFlags, SourceListName } from "../flag-source.js";
 import { listsOfInjection } from "./lists-of-injection.js";
 
 /** Hears which FeatureFlags the sources of one text have, as soon as that is known, and on each change. */
@@ -22,6 +23,8 @@ export interface SourceListsOptions {
 
 /** Of namespaces that are watched at once: who has more agents has a wide enough budget, and whoever guesses names ends here. */
 const mostNamespaces = 2_000;
+/** Of namespaces without a list that one address has asked for first. Loopback and unix sockets, which many clients may share, have no such limit. */
+const mostGuessed = 256;
 /** Texts that agents of one namespace may ask for beside those that its Injection has: as many as that has room for. */
 const mostTexts = 200;
 const usualLingerMs = 60_000;
@@ -52,13 +55,13 @@ export class SourceLists {
   }
 
   /** Returns a function that ends it. The listener is never called from within this call. */
-  follow({ namespace, text }: SourceListName, listener: SourceListListener, peer?: unknown): () => void {
+  follow({ namespace, text }: SourceListName, listener: SourceListListener, peer?: ListPeer): () => void {
     if (this.#cluster?.signal.aborted === true || !isNamespaceName(namespace)) return () => undefined;
     const lists = this.#namespaces.get(namespace) ?? this.#begin(namespace, peer);
     if (lists?.add(text, listener) !== true) {
       this.#log.warn(
         "source_lists_full",
-        { namespace, mostNamespaces, mostTexts },
+        { namespace, mostNamespaces, mostGuessed, mostTexts, peer: peer?.remoteAddress },
         "too many agents follow lists of sources: this one goes on with its arguments",
       );
       return () => undefined;
@@ -69,13 +72,22 @@ export class SourceLists {
     };
   }
 
-  #begin(namespace: string, peer: unknown): NamespaceLists | undefined {
+  #begin(namespace: string, peer: ListPeer | undefined): NamespaceLists | undefined {
+    if (peer !== undefined && !this.#mayGuess(peer)) return undefined;
     if (this.#namespaces.size >= mostNamespaces && !this.#endUnused()) return undefined;
     const onFailed = (error: KubeError): void => this.#failed(namespace, error);
     const lists = new NamespaceLists({ namespace, peer, onFailed });
     this.#namespaces.set(namespace, lists);
     if (this.#cluster !== undefined) lists.start(this.#cluster);
     return lists;
+  }
+
+  /** Whoever asks for what there is not, leaves room to others. */
+  #mayGuess({ remoteAddress }: ListPeer): boolean {
+    if (isLocal(remoteAddress)) return true;
+    let guessed = 0;
+    for (const lists of this.#namespaces.values()) if (lists.isGuessedBy(remoteAddress)) guessed++;
+    return guessed < mostGuessed;
   }
 
   /** Makes room; false if all are asked for. */
@@ -118,7 +130,7 @@ interface WatchedCluster {
 interface NamespaceListsOptions {
   readonly namespace: string;
   /** Who has asked first. */
-  readonly peer: unknown;
+  readonly peer: ListPeer | undefined;
   readonly onFailed: (error: KubeError) => void;
 }
 
@@ -136,6 +148,11 @@ class NamespaceLists implements ReflectorHandler {
 
   get isUnused(): boolean {
     return this.#listeners.size === 0;
+  }
+
+  /** Somebody at this address was the first to ask, and so far there is nothing. */
+  isGuessedBy(address: string): boolean {
+    return !this.isUnused && this.#lists.size === 0 && this.#options.peer?.remoteAddress === address;
   }
 
   start({ watches, signal }: WatchedCluster): void {

@@ -3,7 +3,7 @@ import type { JsonObject, Readers, TopicKey } from "@bunting/protocol";
 import { RemoteFetch, type RemoteState, type RemoteStateName } from "@bunting/remote";
 import { RateLimitedLog, type Context } from "@bunting/runtime";
 import { ProxyError } from "../../proxy-error.js";
-import type { FlagSource, SourceFlags, SourceListName, SourceSink } from "../flag-source.js";
+import type { FlagSource, ListPeer, SourceFlags, SourceListName, SourceSink } from "../flag-source.js";
 import { FairPlaces } from "./fair-places.js";
 import { NotingSink } from "./noting-sink.js";
 import { featureFlagOf, isRemoteKey, remoteKeyOf } from "./remote-key.js";
@@ -114,7 +114,7 @@ export class FetchingSource implements FlagSource {
     };
   }
 
-  followList(list: SourceListName, listener: (flags: SourceFlags) => void, peer?: unknown): () => void {
+  followList(list: SourceListName, listener: (flags: SourceFlags) => void, peer?: ListPeer): () => void {
     return this.#options.source.followList?.(list, listener, peer) ?? (() => undefined);
   }
 

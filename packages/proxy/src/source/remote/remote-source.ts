@@ -1,7 +1,7 @@
 import type { FlagDocument, Readers, TopicKey } from "@bunting/protocol";
 import type { RemoteReport } from "@bunting/remote";
 import { cut, FairTurns, RateLimitedLog, type Context } from "@bunting/runtime";
-import type { FlagSource, SourceFlags, SourceListName, SourceSink } from "../flag-source.js";
+import type { FlagSource, ListPeer, SourceFlags, SourceListName, SourceSink } from "../flag-source.js";
 import type { FetchingSource } from "./fetching-source.js";
 import { MergedTopic } from "./merged-topic.js";
 import type { RemoteLanguage } from "./remote-language.js";
@@ -84,7 +84,7 @@ export class RemoteSource implements FlagSource {
     return () => undefined;
   }
 
-  followList(list: SourceListName, listener: (flags: SourceFlags) => void, peer?: unknown): () => void {
+  followList(list: SourceListName, listener: (flags: SourceFlags) => void, peer?: ListPeer): () => void {
     return this.#source.followList?.(list, listener, peer) ?? (() => undefined);
   }
 
