@@ -7,6 +7,7 @@ import {
 import { expect } from "chai";
 import { proxySources, startAgent, type AgentProcess } from "../support/agent-process.js";
 import { eventually } from "../support/event-queue.js";
+import { scaled } from "../support/scale.js";
 import type { FlagDocument } from "@bunting/protocol";
 
 type Version = ReturnType<typeof versionOf>;
@@ -113,7 +114,7 @@ describe("lists of a proxy that an agent follows within its image's limits", fun
       ["x".repeat(100_000), "shop/first"],
       ["shop/first", "../etc"],
     ];
-    for (let told = 0; told < 700; told++) {
+    for (let told = 0; told < scaled(700, 140); told++) {
       proxy.tell(hostile[told % hostile.length] ?? []);
       proxy.tell([`no topic ${told}`]);
       // Until the agent has read it.
