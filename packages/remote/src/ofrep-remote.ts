@@ -1,10 +1,12 @@
-import { isJsonObject, type JsonObject, type JsonValue } from "@bunting/protocol";
+import { isJsonObject, type DocumentWork, type JsonObject, type JsonValue } from "@bunting/protocol";
+import { runInSlices } from "@bunting/runtime";
 import { OutboundClient, type OutboundAnswer } from "@bunting/outbound";
 import { codeOf, HttpFailure, retryAfter, sendableValidator } from "@bunting/sync-client/http";
 import { authorization } from "./authorization.js";
 import { pollRemote } from "./poll-remote.js";
 import { flagsIn, inTurn, jsonValue } from "./read-flag-text.js";
 import { RemoteDocumentError, remedies } from "./remote-error.js";
+import { isStep } from "./rename-evaluators.js";
 import type { RemoteFlags, RemoteKind, RemoteReading, RemoteSurroundings } from "./remote-kind.js";
 
 const bulkPath = "/ofrep/v1/evaluate/flags";
@@ -32,7 +34,9 @@ export function ofrepRemote(surroundings: RemoteSurroundings): RemoteKind {
           throw failure;
         }
         const bounds = { ...surroundings.limits, room: surroundings.room };
-        const flags = await inTurn(reading, () => flagsIn(documentOf(jsonValue(answer.body, bounds))));
+        const flags = await inTurn(reading, async () =>
+          flagsIn(await runInSlices(documentOf(jsonValue(answer.body, bounds)))),
+        );
         last = { etag: sendableValidator(answer.headers.etag), flags };
         return flags;
       };
@@ -70,18 +74,19 @@ function refusal({ status, headers }: OutboundAnswer, { provider }: RemoteReadin
 }
 
 /** @throws RemoteDocumentError if that is no answer of OFREP */
-function documentOf(answer: JsonValue): JsonValue {
+function* documentOf(answer: JsonValue): DocumentWork<JsonValue> {
   const flags = isJsonObject(answer) ? answer["flags"] : undefined;
   if (!Array.isArray(flags))
     throw new RemoteDocumentError(`the remote sent no answer of OFREP: it has no list "flags"`);
-  const entries = (flags as readonly JsonValue[]).flatMap((flag): [string, JsonObject][] => {
-    if (!isJsonObject(flag)) return [];
+  const entries: [string, JsonObject][] = [];
+  for (const [index, flag] of (flags as readonly JsonValue[]).entries()) {
+    if (isStep(index)) yield;
+    if (!isJsonObject(flag)) continue;
     const { key, value, errorCode } = flag;
     // Without a value an application takes the one in its code: there is nothing to serve.
-    if (typeof key !== "string" || value === undefined || value === null || errorCode !== undefined)
-      return [];
-    return [[key, flagOf(flag, value)]];
-  });
+    if (typeof key === "string" && value !== undefined && value !== null && errorCode === undefined)
+      entries.push([key, flagOf(flag, value)]);
+  }
   return { flags: Object.fromEntries(entries) };
 }
 
