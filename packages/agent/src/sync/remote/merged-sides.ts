@@ -27,7 +27,8 @@ export class MergedSides {
   /** What both say now. */
   #sides: Sides = {};
   #served: Sides = {};
-  #merged: MergedRemote | undefined;
+  /** Without its document, which would be kept beside what became of it. */
+  #merged: Omit<MergedRemote, "document"> | undefined;
   #refusals: { readonly [Side in keyof Sides]?: string | undefined } = {};
   #phase: "waiting" | "delivering" | "closed" = "waiting";
   /** A merge that takes more than one turn of the event loop. */
@@ -46,7 +47,7 @@ export class MergedSides {
   }
 
   /** The merge that is served; undefined while the file's flags are served alone. */
-  get merged(): MergedRemote | undefined {
+  get merged(): Omit<MergedRemote, "document"> | undefined {
     return this.#merged;
   }
 
@@ -152,7 +153,7 @@ export class MergedSides {
     const result = receiver.deliver({ sourceIndex: config.sourceIndex, bytes });
     if ("refusal" in result) return result;
     this.#served = sides;
-    this.#merged = merged;
+    this.#merged = merged && { provenance: merged.provenance, remarks: merged.remarks };
     onServed();
     return result;
   }
