@@ -20,8 +20,8 @@ export interface PreCreateObject {
   readonly object: ExtensionObject;
   /** Of what the object is made of; those of its namespace count where these have none. */
   readonly annotations: Readonly<Record<string, string>>;
-  /** Why an object could not be made as an extension has it; undefined if it could. Absent: API servers see to that. */
-  readonly problemOf?: (object: ExtensionObject) => string | undefined;
+  /** Why an object could not be made as an extension has it; undefined if it could. Absent: whoever makes it sees to that. */
+  readonly problemOf?: (object: ExtensionObject) => string | undefined | Promise<string | undefined>;
 }
 
 /** What extensions made of an object. */
@@ -88,7 +88,7 @@ async function answerOf(
   if (answer.kind !== "replaced") return answer;
   const unlisted = unlistedFields(object, answer.object, extension.spec.mutates);
   if (unlisted.length === 0) {
-    const problem = problemOf?.(answer.object);
+    const problem = await problemOf?.(answer.object);
     return problem === undefined ? answer : failure(problem);
   }
   const more = unlisted.length > maxNamed ? `, and ${unlisted.length - maxNamed} more` : "";

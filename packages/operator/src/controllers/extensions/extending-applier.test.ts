@@ -39,12 +39,17 @@ describe("ExtendingApplier", () => {
       {
         applier: {
           apply: (object) => {
+            if (isInvalid(object)) return Promise.reject(new KubeError("INVALID", "team: no such team"));
             applied.push(object);
             return Promise.resolve({} as Applied);
           },
           remove: () => Promise.resolve(true),
         },
         client: {
+          apply: (_scope, object) =>
+            isInvalid(object)
+              ? Promise.reject(new KubeError("INVALID", "team: no such team"))
+              : Promise.resolve({ metadata: { name: "flags" } }),
           get: () =>
             isThere
               ? Promise.resolve({ metadata: { name: "flags" } })
@@ -67,6 +72,10 @@ describe("ExtendingApplier", () => {
       },
       { target: "Flagd", annotations: { "extensions.bunting.dev/notes": "1" } },
     ).apply(desired, never);
+
+  function isInvalid(object: object): boolean {
+    return JSON.stringify(object).includes("no such team");
+  }
 
   async function errorOf(result: Promise<unknown>): Promise<unknown> {
     return result.then(
@@ -113,5 +122,19 @@ describe("ExtendingApplier", () => {
     await apply();
     expect(applied).to.have.length(1);
     expect(failures).to.deep.equal([[], ["notes"], ["notes"]]);
+  });
+
+  it("takes an extension for one that has failed if the API server refuses what it has made", async () => {
+    const metadata = { ...desired.metadata, labels: { team: "no such team" } };
+    answer = { kind: "replaced", object: { ...desired, spec: { ports: [] }, metadata } as ExtensionObject };
+    const error = await errorOf(apply());
+    expect(error).to.include({ code: "EXTENSION_FAILED" });
+    expect((error as Error).message)
+      .to.contain("the extension notes")
+      .and.to.contain("team: no such team");
+    extensions = [storedExtension("notes", { objects: ["Flagd"], failurePolicy: "Ignore" })];
+    await apply();
+    expect(applied.map((object) => object.metadata)).to.deep.equal([desired.metadata]);
+    expect(failures.at(-1)).to.deep.equal(["notes"]);
   });
 });

@@ -1,17 +1,20 @@
+import { isDeepStrictEqual } from "node:util";
+import type { Extension } from "../../api/extension.js";
 import type { ExtensionObject, ExtensionTarget } from "@bunting/extension";
-import { unlessNotFound, type RestClient } from "@bunting/kube";
+import { KubeError, unlessNotFound, type RestClient } from "@bunting/kube";
 import type { JsonValue } from "@bunting/protocol";
 import type { DesiredObject } from "../../desired/desired-object.js";
 import type { ExtensionPeers } from "../../extensions/extension-peers.js";
-import { preCreate } from "../../extensions/pre-create.js";
+import { preCreate, type PreCreateObject } from "../../extensions/pre-create.js";
 import { OperatorError } from "../../operator-error.js";
 import type { Applied, Applier } from "../apply/applier.js";
+import { fieldManager } from "../apply/managed-object.js";
 import { resourceTypeOf } from "../apply/resource-types.js";
 import type { ClusterExtensions } from "./cluster-extensions.js";
 
 export interface ExtendingApplierOptions {
   readonly applier: Pick<Applier, "apply" | "remove">;
-  readonly client: Pick<RestClient, "get">;
+  readonly client: Pick<RestClient, "get" | "apply">;
   readonly extensions: Pick<ClusterExtensions, "askedFor" | "namespace">;
   readonly peers: ExtensionPeers;
   /** Hears of each object which extensions have failed, by their names, or that none is asked. */
@@ -37,29 +40,44 @@ export class ExtendingApplier {
 
   /** @throws KubeError, or OperatorError EXTENSION_REFUSED or EXTENSION_FAILED: then the object stays as it was */
   async apply(desired: DesiredObject, signal: AbortSignal): Promise<Applied> {
-    const { applier, extensions, peers, client, onAsked } = this.#options;
+    const { applier, extensions, client, onAsked } = this.#options;
     const { name, namespace = "" } = desired.metadata;
     const { target, annotations } = this.#target;
     const asked = extensions.askedFor({ hook: "pre-create", target, namespace });
-    const object = objectName(desired);
     if (asked.length === 0) {
-      onAsked(namespace, new Set(), object);
+      onAsked(namespace, new Set(), objectName(desired));
       return applier.apply(desired, signal);
     }
     const live = await unlessNotFound(client.get({ type: resourceTypeOf(desired), namespace, name }, signal));
-    const outcome = await preCreate(
-      asked,
-      {
-        target,
-        operation: live === undefined ? "CREATE" : "UPDATE",
-        namespace: extensions.namespace(namespace),
-        object: jsonOf(desired),
-        annotations,
-      },
-      peers,
-      signal,
-    );
-    onAsked(namespace, outcome.failed, object);
+    const question: PreCreateObject = {
+      target,
+      operation: live === undefined ? "CREATE" : "UPDATE",
+      namespace: extensions.namespace(namespace),
+      object: jsonOf(desired),
+      annotations,
+    };
+    const made = await this.#made(asked, question, signal);
+    try {
+      return await applier.apply(made, signal);
+    } catch (error) {
+      if (!isInvalid(error) || isDeepStrictEqual(made, question.object)) throw error;
+    }
+    // Which extension is to blame the API server says of each answer alone: it has failed then, whatever it may change.
+    const problemOf = (object: ExtensionObject): Promise<string | undefined> =>
+      this.#problemOf(object, signal);
+    return applier.apply(await this.#made(asked, { ...question, problemOf }, signal), signal);
+  }
+
+  /** @throws OperatorError EXTENSION_REFUSED or EXTENSION_FAILED */
+  async #made(
+    asked: readonly Extension[],
+    question: PreCreateObject,
+    signal: AbortSignal,
+  ): Promise<ExtensionObject> {
+    const { peers, onAsked } = this.#options;
+    const outcome = await preCreate(asked, question, peers, signal);
+    const object = objectName(question.object);
+    onAsked(question.namespace.name, outcome.failed, object);
     if (outcome.kind === "refused")
       throw new OperatorError(
         "EXTENSION_REFUSED",
@@ -70,13 +88,29 @@ export class ExtendingApplier {
         "EXTENSION_FAILED",
         `the extension ${outcome.extension}, without which the ${object} is not made or changed, has failed: ${outcome.reason}`,
       );
-    return applier.apply(outcome.object, signal);
+    return outcome.object;
+  }
+
+  async #problemOf(object: ExtensionObject, signal: AbortSignal): Promise<string | undefined> {
+    const { name, namespace = "" } = (object as unknown as DesiredObject).metadata;
+    const scope = { type: resourceTypeOf(object), namespace, name };
+    try {
+      await this.#options.client.apply(scope, object, { fieldManager, force: true, dryRun: true }, signal);
+      return undefined;
+    } catch (error) {
+      if (isInvalid(error)) return `the API server refuses what it has made: ${(error as Error).message}`;
+      throw error;
+    }
   }
 
   remove(former: DesiredObject, signal: AbortSignal): Promise<boolean> {
     this.#options.onAsked(former.metadata.namespace ?? "", new Set(), objectName(former));
     return this.#options.applier.remove(former, signal);
   }
+}
+
+function isInvalid(error: unknown): boolean {
+  return error instanceof KubeError && error.code === "INVALID";
 }
 
 function objectName({ kind, metadata: { namespace = "", name } }: DesiredObject): string {
