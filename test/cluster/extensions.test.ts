@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import type { Condition } from "@bunting/kube";
-import type { ExtensionObject, ExtensionRequest } from "@bunting/extension";
+import { mapPodTexts, type ExtensionObject, type ExtensionRequest } from "@bunting/extension";
 import { expect } from "chai";
 import { eventually } from "../support/event-queue.js";
 import type { ApiObject } from "./support/api-client.js";
@@ -331,7 +331,24 @@ describe("extensions, on a real API server", function () {
       `/apis/apps/v1/namespaces/${home.shop}/deployments/refused`,
     );
     expect(status).to.equal(404);
-    for (const name of ["served", "refused"]) await cluster().api.request("DELETE", home.path("Flagd", name));
+    // A label that the selector of a Deployment needs.
+    hooks.set("notes", ({ object }) =>
+      mapPodTexts(object, "labels", (labels) => ({ ...labels, app: "other" })),
+    );
+    await home.put("Flagd", "mislabelled", { featureFlagSource: "app" });
+    await eventually(
+      async () => ((await extension("notes")).status?.lastError ?? "").includes("the API server refuses"),
+      "the Extension says so",
+      60 * seconds,
+    );
+    const made = `/apis/apps/v1/namespaces/${home.shop}/deployments/mislabelled`;
+    await eventually(
+      async () => (await cluster().api.request("GET", made)).status === 200,
+      "it is made without the extension",
+      60 * seconds,
+    );
+    for (const name of ["served", "refused", "mislabelled"])
+      await cluster().api.request("DELETE", home.path("Flagd", name));
   });
 
   it("comments on FeatureFlags that are written: errors refuse them, all else is a warning", async () => {
