@@ -8,7 +8,6 @@ import { nextRemoteState, type RemoteEvent, type RemoteState } from "./remote-st
 export interface RemoteFetchOptions {
   readonly provider: RemoteFlagProvider;
   readonly kind: RemoteKind;
-  readonly owner?: string | undefined;
   readonly sink: RemoteSink;
   /** What the provider's Secrets hold now, or why that is not known. Never rejects; absent if it has none. */
   readonly readSecrets?: ((signal: AbortSignal) => Promise<SecretsRead>) | undefined;
@@ -97,12 +96,11 @@ export class RemoteFetch {
 
   /** Reads the remote until the signal aborts, or the Secrets change. */
   async #read(values: RemoteSecretValues, signal: AbortSignal): Promise<void> {
-    const { provider, kind, owner, clock } = this.#options;
+    const { provider, kind, clock } = this.#options;
     const ending = new AbortController();
     const round = AbortSignal.any([signal, ending.signal]);
     const reading = {
       provider,
-      owner,
       ...values,
       onFlags: (flags: RemoteFlags) => {
         if (!round.aborted) this.#answered(flags);

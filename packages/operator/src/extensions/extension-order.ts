@@ -1,17 +1,6 @@
-import { NamedExtensions, type Edge } from "./named-extensions.js";
+import { NamedExtensions, type Edge, type OrderedExtension } from "./named-extensions.js";
 
-/** What decides about the place of an Extension. */
-export interface OrderedExtension {
-  readonly name: string;
-  /** In ms since the epoch. */
-  readonly createdMs: number;
-  /** The higher goes first, where nothing else says what does. */
-  readonly priority: number;
-  /** Names, or `category:NAME`. */
-  readonly before: readonly string[];
-  readonly after: readonly string[];
-  readonly categories: readonly string[];
-}
+export type { OrderedExtension } from "./named-extensions.js";
 
 export interface ExtensionOrder<Each extends OrderedExtension> {
   readonly order: readonly Each[];

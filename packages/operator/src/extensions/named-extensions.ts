@@ -1,4 +1,15 @@
-import type { OrderedExtension } from "./extension-order.js";
+/** What decides about the place of an Extension. */
+export interface OrderedExtension {
+  readonly name: string;
+  /** In ms since the epoch. */
+  readonly createdMs: number;
+  /** The higher goes first, where nothing else says what does. */
+  readonly priority: number;
+  /** Names, or `category:NAME`. */
+  readonly before: readonly string[];
+  readonly after: readonly string[];
+  readonly categories: readonly string[];
+}
 
 /** One Extension is to be before another. */
 export interface Edge {

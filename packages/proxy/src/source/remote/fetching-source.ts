@@ -266,8 +266,7 @@ export class FetchingSource implements FlagSource {
     let leftOut: string | undefined;
     const fetch = new RemoteFetch({
       provider,
-      kind,
-      owner: namespace,
+      kind: { run: (reading, until) => kind.run({ ...reading, owner: namespace }, until) },
       sink: remoteReports(watched.sink, clock),
       readSecrets: hasSecrets ? (signal) => secrets.read(namespace, provider, signal) : undefined,
       clock,

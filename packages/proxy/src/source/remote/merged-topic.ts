@@ -67,10 +67,8 @@ export class MergedTopic implements SourceSink {
   #followed: Followed | undefined;
   #failure: RemoteFailure | undefined;
   #remote: FlagDocument | undefined;
-  /** What was made of both beside the document, which is the sink's; undefined while the FeatureFlag's own flags are served alone. */
-  #merged: Omit<MergedRemote, "document"> | undefined;
-  /** What the remote said that is served. */
-  #served: FlagDocument | undefined;
+  /** What is served of both, but for the document, which is the sink's; undefined while the FeatureFlag's own flags are served alone. */
+  #merged: (Omit<MergedRemote, "document"> & { readonly remote: FlagDocument }) | undefined;
   #merging: UnderWay | undefined;
   /** Undefined once the remote has said something, or its time for that is over. */
   #cancelWait: (() => void) | undefined;
@@ -233,15 +231,14 @@ export class MergedTopic implements SourceSink {
     if (this.#remote === undefined || strategy === undefined) {
       this.#endMerging();
       this.#report(local, undefined, noticedMs);
-      this.#served = undefined;
       return;
     }
     const sides = { local: local.document, remote: this.#remote, strategy };
     if (this.#merging !== undefined) this.#merging.newerMs ??= noticedMs;
     else if (isLargeMerge(sides)) void this.#mergeInSlices(local, sides, noticedMs);
     else {
-      this.#report(local, atOnce(this.#options.merges.language.merging(sides)), noticedMs);
-      this.#served = sides.remote;
+      const merged = atOnce(this.#options.merges.language.merging(sides));
+      this.#report(local, { ...merged, remote: sides.remote }, noticedMs);
     }
   }
 
@@ -262,14 +259,14 @@ export class MergedTopic implements SourceSink {
       if (isAborted(signal) || merged === undefined) return;
       const newest = this.#local;
       const version = newest?.document === sides.local ? newest.version : local.version;
-      this.#report({ ...local, version }, merged, noticedMs);
-      this.#served = sides.remote;
+      this.#report({ ...local, version }, { ...merged, remote: sides.remote }, noticedMs);
     } catch (error) {
       if (isAborted(signal)) return;
       sink.report({ kind: "stale", reason: error as Error });
       // What a remote says takes no edit of the FeatureFlag away: that is merged with what the remote said before.
-      if (sides.remote !== this.#served && this.#remote === sides.remote) {
-        this.#remote = this.#served;
+      const served = this.#merged?.remote;
+      if (sides.remote !== served && this.#remote === sides.remote) {
+        this.#remote = served;
         merging.newerMs ??= noticedMs;
       }
     }
@@ -279,12 +276,16 @@ export class MergedTopic implements SourceSink {
     if (newerMs !== undefined) this.#retell(newerMs);
   }
 
-  #report(local: DocumentReport, merged: MergedRemote | undefined, noticedMs: number): void {
+  #report(
+    local: DocumentReport,
+    of: (MergedRemote & { readonly remote: FlagDocument }) | undefined,
+    noticedMs: number,
+  ): void {
     const { sink } = this.#options;
-    const document = merged?.document ?? local.document;
+    const document = of?.document ?? local.document;
     sink.report({ ...local, document, version: { ...local.version, noticedMs } });
     const before = this.remarks.join();
-    this.#merged = merged && { provenance: merged.provenance, remarks: merged.remarks };
+    this.#merged = of && { provenance: of.provenance, remarks: of.remarks, remote: of.remote };
     if (this.remarks.join() !== before) this.#options.merges.onRemarks?.(this.remarks);
     this.#isTold = true;
     if (this.#staleReason !== undefined) sink.report({ kind: "stale", reason: this.#staleReason });
@@ -303,7 +304,6 @@ export class MergedTopic implements SourceSink {
     this.#followed = undefined;
     this.#failure = undefined;
     this.#remote = undefined;
-    this.#served = undefined;
     this.#merged = undefined;
   }
 
