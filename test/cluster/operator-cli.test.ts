@@ -93,6 +93,7 @@ describe("bunting operator on a real API server", function () {
     expect(objectNames.injectedBy).to.equal(injectedByLabel);
     expect([objectNames.sidecar, objectNames.injection]).to.deep.equal([sidecarName, injectionName]);
     expect(objectNames.mutatingWebhook).to.equal(webhookConfigurationNames.mutating);
+    expect(objectNames.validatingWebhook).to.equal(webhookConfigurationNames.validating);
     expect([
       objectNames.proxySecurity,
       objectNames.proxyCertificate,

@@ -72,7 +72,7 @@ export const findingCodes = {
     "The policy that injects is there, and our operator is not, but the open-feature-operator. Pods get sidecars by objects that nobody keeps.",
   ),
   "webhook-authority": failed(
-    "The webhook has no authority by which the API server could verify the operator. The leader of the operator writes it; for the open-feature-operator, cert-manager does.",
+    "The webhook has no authority by which the API server could verify the operator, or one by which what the operator serves does not hold. The leader of the operator writes it; for the open-feature-operator, cert-manager does.",
   ),
   "other-operator": warning("The open-feature-operator is installed. An installation has to take it over."),
   "two-operators": failed("Two operators run. They undo each other's writes."),

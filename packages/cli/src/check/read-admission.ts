@@ -3,7 +3,8 @@ import type { CheckPhase } from "./check.js";
 import { servedBy } from "../operator/installed-operator.js";
 import { foundOr } from "./not-checked-error.js";
 import type { ClusterSurvey } from "./cluster-survey.js";
-import type { AdmissionFacts } from "./judge/judge-admission.js";
+import type { AdmissionFacts, WebhookFacts } from "./judge/judge-admission.js";
+import { refusedCertificate, type WebhookClient } from "./probe-authority.js";
 
 const group = "admissionregistration.k8s.io";
 
@@ -37,28 +38,45 @@ export async function readAdmission(survey: ClusterSurvey, phase: CheckPhase): P
   };
 }
 
-/** The webhooks of all operators of ours, or that of another one. */
+/** The webhooks of all operators of ours, or those of another one. */
 async function readWebhooks(survey: ClusterSurvey): Promise<AdmissionFacts["webhooks"]> {
   const ours = (await survey.operators()).filter(({ isStock }) => !isStock);
-  const names = ours.map((each) =>
-    servedBy(each) === undefined
-      ? objectNames.mutatingWebhook
-      : `${objectNames.ownWebhooks}${each.namespace}`,
-  );
-  const all = new Set(names.length === 0 ? [objectNames.mutatingWebhook] : names);
-  const found = await Promise.all(Array.from(all, (name) => readWebhook(survey, name)));
+  const stock = [objectNames.mutatingWebhook, objectNames.validatingWebhook] as const;
+  const names = ours.map((each) => {
+    const own = `${objectNames.ownWebhooks}${each.namespace}`;
+    return servedBy(each) === undefined ? stock : ([own, own] as const);
+  });
+  const all = names.length === 0 ? [stock] : names;
+  const [mutating, validating] = [0, 1].map((index) => [...new Set(all.map((pair) => pair[index] ?? ""))]);
+  const found = await Promise.all([
+    ...(mutating ?? []).map((name) => readWebhook(survey, "MutatingWebhookConfiguration", name)),
+    ...(validating ?? []).map((name) => readWebhook(survey, "ValidatingWebhookConfiguration", name)),
+  ]);
   return found.filter((each) => each !== undefined);
 }
 
+const typeOf = {
+  MutatingWebhookConfiguration: clusterTypes.mutatingWebhook,
+  ValidatingWebhookConfiguration: clusterTypes.validatingWebhook,
+} as const;
+
 async function readWebhook(
   { reader }: ClusterSurvey,
+  kind: WebhookFacts["kind"],
   name: string,
-): Promise<AdmissionFacts["webhooks"][number] | undefined> {
-  const answer = await reader.find({ type: clusterTypes.mutatingWebhook, name });
-  const object = foundOr(answer, `MutatingWebhookConfiguration ${name}`, undefined);
+): Promise<WebhookFacts | undefined> {
+  const answer = await reader.find({ type: typeOf[kind], name });
+  const object = foundOr(answer, `${kind} ${name}`, undefined);
   if (object === undefined) return undefined;
   const { webhooks = [] } = object as {
-    readonly webhooks?: readonly { readonly clientConfig?: { readonly caBundle?: string } }[];
+    readonly webhooks?: readonly { readonly clientConfig?: WebhookClient }[];
   };
-  return { name, hasAuthority: webhooks.every(({ clientConfig }) => (clientConfig?.caBundle ?? "") !== "") };
+  const clients = webhooks.map(({ clientConfig = {} }) => clientConfig);
+  if (clients.some(({ caBundle = "" }) => caBundle === "")) return { kind, name, hasAuthority: false };
+  // All of a configuration lead to one Service, and have one bundle unless somebody has changed a single one.
+  const distinct = new Map(clients.map((client) => [client.caBundle, client]));
+  const refusals = await Promise.all(
+    Array.from(distinct.values(), (client) => refusedCertificate(client, reader)),
+  );
+  return { kind, name, hasAuthority: true, refused: refusals.find((each) => each !== undefined) };
 }

@@ -23,6 +23,7 @@ export const objectNames = Object.freeze({
   /** How the name of the policy begins that injects. */
   policy: "inject.bunting.dev",
   mutatingWebhook: "open-feature-operator-mutating-webhook-configuration",
+  validatingWebhook: "open-feature-operator-validating-webhook-configuration",
   /** How that of an operator begins that serves only some namespaces; its own namespace follows. */
   ownWebhooks: "bunting-operator-",
   /** The Deployment of the open-feature-operator. */
@@ -51,7 +52,9 @@ export const clusterTypes = {
   secret: { group: "", version: "v1", plural: "secrets" },
   deployment: { group: "apps", version: "v1", plural: "deployments" },
   injection: { group: "bunting.dev", version: "v1alpha1", plural: "injections" },
+  endpointSlice: { group: "discovery.k8s.io", version: "v1", plural: "endpointslices" },
   mutatingWebhook: { group: admissionGroup, version: "v1", plural: "mutatingwebhookconfigurations" },
+  validatingWebhook: { group: admissionGroup, version: "v1", plural: "validatingwebhookconfigurations" },
   /** Of Kubernetes 1.36, and before. */
   mutatingPolicies: ["v1", "v1beta1"].map((version) => ({
     group: admissionGroup,

@@ -10,8 +10,27 @@ export interface AdmissionFacts {
   /** Names of policies that inject, and of those that have a binding. */
   readonly policies: readonly string[];
   readonly bound: ReadonlySet<string>;
-  /** The webhooks that inject, one of each operator: whether it has an authority. */
-  readonly webhooks: readonly { readonly name: string; readonly hasAuthority: boolean }[];
+  /** Of each operator: the webhooks that inject, and those that check. */
+  readonly webhooks: readonly WebhookFacts[];
+}
+
+export interface WebhookFacts {
+  readonly kind: "MutatingWebhookConfiguration" | "ValidatingWebhookConfiguration";
+  readonly name: string;
+  readonly hasAuthority: boolean;
+  /** The Pod whose certificate does not hold by it, and why, if one could be asked. */
+  readonly refused?: string | undefined;
+}
+
+/** What API servers do not accept of those whom they are to ask. */
+function judgeAuthorities(webhooks: readonly WebhookFacts[], todo: string): readonly CheckFinding[] {
+  return webhooks.flatMap(({ kind, name, hasAuthority, refused }): CheckFinding[] => {
+    if (hasAuthority && refused === undefined) return [];
+    const what = hasAuthority
+      ? `its caBundle does not verify the certificate that is served, so calls of it fail (${refused})`
+      : "it has no caBundle, so calls of it fail";
+    return [{ code: "webhook-authority", where: `${kind} ${name}`, what, todo }];
+  });
 }
 
 export function judgeAdmission(facts: AdmissionFacts): readonly CheckFinding[] {
@@ -31,15 +50,15 @@ function judgeServed({ servesPolicies }: AdmissionFacts): readonly CheckFinding[
   ];
 }
 
-/** Of the open-feature-operator, which has a webhook alone. */
-function judgeStock({ policies, webhooks: [webhook] }: AdmissionFacts): readonly CheckFinding[] {
+/** Of the open-feature-operator, which has no policy. */
+function judgeStock({ policies, webhooks }: AdmissionFacts): readonly CheckFinding[] {
   const left = policies.map((name): CheckFinding => ({
     code: "policy-left",
     where: `MutatingAdmissionPolicy ${name}`,
     what: "it is there, and the operator of Bunting is not: Pods get what that one has compiled last",
     todo: "delete the policies: kubectl delete -k deploy/policies (docs/operate/migrate.md)",
   }));
-  if (webhook === undefined)
+  if (!webhooks.some(isInjecting))
     return [
       ...left,
       {
@@ -49,20 +68,17 @@ function judgeStock({ policies, webhooks: [webhook] }: AdmissionFacts): readonly
         todo: "upgrade the release of the open-feature-operator: its chart has the webhook",
       },
     ];
-  if (webhook.hasAuthority) return left;
-  return [
-    ...left,
-    {
-      code: "webhook-authority",
-      where: `MutatingWebhookConfiguration ${webhook.name}`,
-      what: "it has no caBundle, so calls of it fail",
-      todo: "see whether cert-manager runs, and what its cainjector logs: it writes the bundle for the open-feature-operator",
-    },
-  ];
+  const todo =
+    "see whether cert-manager runs, and what its cainjector logs: it writes the bundle for the open-feature-operator";
+  return [...left, ...judgeAuthorities(webhooks, todo)];
+}
+
+function isInjecting({ kind }: WebhookFacts): boolean {
+  return kind === "MutatingWebhookConfiguration";
 }
 
 function judgeInstalled({ policies, bound, webhooks }: AdmissionFacts): readonly CheckFinding[] {
-  if (policies.length === 0 && webhooks.length === 0)
+  if (policies.length === 0 && !webhooks.some(isInjecting))
     return [
       {
         code: "admission-missing",
@@ -79,13 +95,9 @@ function judgeInstalled({ policies, bound, webhooks }: AdmissionFacts): readonly
       what: "it has no MutatingAdmissionPolicyBinding",
       todo: "apply the policies of the chart again (deploy/policies)",
     })),
-    ...webhooks
-      .filter(({ hasAuthority }) => !hasAuthority)
-      .map(({ name }): CheckFinding => ({
-        code: "webhook-authority",
-        where: `MutatingWebhookConfiguration ${name}`,
-        what: "it has no caBundle, so calls of it fail",
-        todo: "see what the leader of the operator logs: it writes the bundle within seconds",
-      })),
+    ...judgeAuthorities(
+      webhooks,
+      "see what the leader of the operator logs: it writes the bundle within seconds",
+    ),
   ];
 }

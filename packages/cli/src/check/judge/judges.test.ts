@@ -166,13 +166,14 @@ describe("judgeRights", () => {
 });
 
 describe("judgeAdmission", () => {
+  const kind = "MutatingWebhookConfiguration";
   const good: AdmissionFacts = {
     phase: "installed",
     operatedBy: "bunting",
     servesPolicies: true,
     policies: ["inject.bunting.dev"],
     bound: new Set(["inject.bunting.dev"]),
-    webhooks: [{ name: "hook", hasAuthority: true }],
+    webhooks: [{ kind, name: "hook", hasAuthority: true }],
   };
   const cases: Readonly<Record<string, readonly [Partial<AdmissionFacts>, readonly string[]]>> = {
     "policy and webhook": [{}, []],
@@ -186,11 +187,35 @@ describe("judgeAdmission", () => {
     "a webhook without an authority": [
       {
         webhooks: [
-          { name: "other", hasAuthority: true },
-          { name: "hook", hasAuthority: false },
+          { kind, name: "other", hasAuthority: true },
+          { kind, name: "hook", hasAuthority: false },
         ],
       },
       ["webhook-authority MutatingWebhookConfiguration hook"],
+    ],
+    "a webhook with a wrong authority": [
+      {
+        webhooks: [{ kind, name: "hook", hasAuthority: true, refused: "Pod a/b: SELF_SIGNED_CERT_IN_CHAIN" }],
+      },
+      ["webhook-authority MutatingWebhookConfiguration hook"],
+    ],
+    "a webhook that checks, with a wrong authority, and none that injects": [
+      {
+        operatedBy: "stock",
+        policies: [],
+        webhooks: [
+          { kind: "ValidatingWebhookConfiguration", name: "check", hasAuthority: true, refused: "no" },
+        ],
+      },
+      ["admission-missing cluster"],
+    ],
+    "a webhook that checks, with a wrong authority": [
+      {
+        webhooks: [
+          { kind: "ValidatingWebhookConfiguration", name: "check", hasAuthority: true, refused: "no" },
+        ],
+      },
+      ["webhook-authority ValidatingWebhookConfiguration check"],
     ],
     "the webhook of the open-feature-operator": [{ operatedBy: "stock", policies: [], bound: new Set() }, []],
     "its webhook, and a policy that was left": [
@@ -202,7 +227,7 @@ describe("judgeAdmission", () => {
       ["admission-missing cluster"],
     ],
     "its webhook without an authority": [
-      { operatedBy: "stock", policies: [], webhooks: [{ name: "hook", hasAuthority: false }] },
+      { operatedBy: "stock", policies: [], webhooks: [{ kind, name: "hook", hasAuthority: false }] },
       ["webhook-authority MutatingWebhookConfiguration hook"],
     ],
     "an API server without policies, before": [
