@@ -100,7 +100,7 @@ describe("Injections on a real API server", function () {
         proxyAccess: "plain",
       },
     });
-    const seen = new SeenTexts();
+    const seen = new SeenTexts(200);
     const proxyUsers = new Set<string>();
     const files = new Map<string, readonly string[]>();
     const context = { clock, logger, metrics };

@@ -1,16 +1,21 @@
 import type { EnvironmentVariable } from "@bunting/featureflags/resources";
 import type { Container, Volume, VolumeMount } from "./pod-manifest.js";
 
-/** The compiled results for one namespace. Admission looks up the text of a Pod's annotation and patches the Pod with what it finds. */
+/** Compiled results for one namespace. Admission looks up the text of a Pod's annotation and patches the Pod with what it finds. */
 export interface Injection {
   readonly apiVersion: "bunting.dev/v1alpha1";
   readonly kind: "Injection";
-  readonly metadata: { readonly name: typeof injectionName; readonly namespace: string };
+  readonly metadata: { readonly name: InjectionName; readonly namespace: string };
   readonly spec: InjectionSpec;
 }
 
-/** The name of the only Injection of a namespace. */
-export const injectionName = "bunting";
+/**
+ * The names of the Injections of a namespace. API servers read the first one; where extensions are asked, further ones have what it has no room for, because
+ * webhooks compile nothing there.
+ */
+export const injectionNames = ["bunting", "bunting-1", "bunting-2", "bunting-3"] as const;
+export type InjectionName = (typeof injectionNames)[number];
+export const [injectionName] = injectionNames;
 
 /** A label of Injections about whose entries extensions were asked. */
 export const extendedLabel = "bunting.dev/extended";

@@ -39,6 +39,7 @@ interface Given {
   readonly texts?: readonly string[];
   readonly inProcessTexts?: readonly string[];
   readonly offered?: readonly string[];
+  readonly isExtended?: boolean;
   /** Of sources whose name begins with s. */
   readonly unkept?: SourceProblem;
 }
@@ -72,6 +73,7 @@ function compile(given: Given): CompiledInjection {
       inProcess: given.inProcessTexts ?? Object.keys(given.inProcess ?? {}),
       offered: { sources: new Set(given.offered), inProcess: new Set(given.offered) },
     },
+    { isExtended: given.isExtended ?? false },
   );
 }
 
@@ -367,6 +369,58 @@ describe("compileInjection", () => {
         expect(sources.get(name)?.problems.map(({ reason }) => reason)).to.deep.equal(["TooLarge"]);
         expect(sources.get(name)?.plan, "the proxy is still needed").to.not.equal(undefined);
       }
+    });
+
+    describe("where extensions are asked", () => {
+      const many = (count: number): Readonly<Record<string, FeatureFlagSourceSpec>> =>
+        Object.fromEntries(Array.from({ length: count }, (_, index) => [`s${index}`, proxied]));
+
+      it("has room for the others in further objects, and says that these are for the webhook", () => {
+        const sources = many(250);
+        const compiled = compile({ sources, isExtended: true });
+        const all = [compiled.injection, ...compiled.further];
+        expect(all.map((each) => each?.metadata.name)).to.deep.equal(["bunting", "bunting-1"]);
+        const texts = all.map((each) => Object.keys(each?.spec.sources ?? {}).length);
+        expect(texts).to.deep.equal([200, 50]);
+        const { entry, problems } = compiled.sources.get("s249") ?? {};
+        expect(entry).to.not.equal(undefined);
+        expect(problems?.map(({ message }) => message)).to.match(/from the webhook only/);
+        expect(compile({ sources }).further, "without extensions").to.deep.equal([]);
+      });
+
+      it("says of what it has no room for that no extension is asked about it", () => {
+        const { further, sources } = compile({ sources: many(402), isExtended: true });
+        expect(further.flatMap(({ spec }) => Object.keys(spec.sources))).to.have.length(200);
+        for (const name of ["s400", "s401"]) {
+          const { entry, problems } = sources.get(name) ?? {};
+          expect(entry).to.equal(undefined);
+          expect(problems?.map(({ message }) => message)).to.match(/more than 400 texts.*are not asked/);
+        }
+        const nine = ["a", "b", "c", "d", "e", "f", "g", "h", "i"].map((name) => [name, large] as const);
+        const { sources: huge } = compile({ sources: Object.fromEntries(nine), isExtended: true });
+        const said = [...huge.values()].map(({ problems: [problem] }) => problem?.message ?? "");
+        expect(
+          said.filter((message) => message.includes("3600 KB")),
+          "by their size",
+        ).to.not.be.empty;
+      });
+
+      it("counts what is refused, and says of each text what became of it in the round that counts", () => {
+        const refusal = "the extension owner refuses it";
+        const texts = { sources: Object.keys(many(250)), inProcess: [] };
+        const inputs = { namespace: { name: "shop" }, catalogue: { featureFlagSource: () => undefined } };
+        const { injection, further, sources } = compileInjection(
+          inputs as unknown as InjectionInputs,
+          texts,
+          {
+            isExtended: true,
+            compileText: () => ({ entry: undefined, plan: undefined, problems: [], refusal }),
+          },
+        );
+        expect(Object.keys(injection?.spec.refused?.sources ?? {})).to.have.length(200);
+        expect(Object.keys(further[0]?.spec.refused?.sources ?? {})).to.have.length(50);
+        expect([...sources.values()].flatMap(({ problems }) => problems)).to.deep.equal([]);
+      });
     });
 
     it("says of a source that is not kept in memory why, and has turns for the others", () => {

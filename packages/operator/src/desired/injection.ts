@@ -1,11 +1,5 @@
 import type { InProcessConfiguration } from "@bunting/featureflags/resources";
-import {
-  injectionFormat,
-  injectionName,
-  type Injection,
-  type InjectionEntry,
-  type InjectionSpec,
-} from "../api/injection.js";
+import { injectionNames, type Injection, type InjectionEntry } from "../api/injection.js";
 import { planInProcess, type InProcessRules } from "../sources/in-process-plan.js";
 import {
   planSources,
@@ -15,6 +9,7 @@ import {
   type Unkept,
 } from "../sources/source-plan.js";
 import { fewProblems, type SourceProblem } from "../sources/source-problem.js";
+import { FilledInjections, maxBytes, maxTexts } from "./filled-injections.js";
 import { inProcessEntry } from "./in-process-entry.js";
 import { sidecarEntry, type PodNamespace } from "./sidecar-entry.js";
 import type { SidecarSettings } from "./sidecar-settings.js";
@@ -58,19 +53,18 @@ export interface TextOutcome {
 export interface CompiledInjection {
   /** Undefined if no text has an entry, and none is refused by an extension. */
   readonly injection: Injection | undefined;
+  /** What it has no room for, where extensions are asked. */
+  readonly further: readonly Injection[];
   /** True if extensions were asked about its entries. */
   readonly isExtended?: boolean;
   readonly sources: ReadonlyMap<string, TextOutcome>;
   readonly inProcess: ReadonlyMap<string, TextOutcome>;
 }
 
-/** etcd takes 1.5 MB, and every admission of a Pod reads the object. */
-const maxBytes = 900_000;
-const maxTexts = 200;
-/** Of these, what is only offered. One object can be shared with a thousand namespaces, and every API server keeps all Injections in memory. */
+/** Of the texts of an Injection, what is only offered. One object can be shared with a thousand namespaces, and every API server keeps all Injections in memory. */
 const maxOffered = { texts: 20, bytes: 100_000 };
 /** Further ones are not even tried: a namespace may have thousands of sources, and the operator has other namespaces. */
-const maxTried = 400;
+export const maxTried = 400;
 /** Nor are further ones if what was compiled is so large by then, whether it fits or not: nothing else runs meanwhile. */
 const maxCompiledBytes = 4 * maxBytes;
 
@@ -81,44 +75,51 @@ export type CompileText = (
   inputs: InjectionInputs,
 ) => TextOutcome;
 
+export interface CompileHow {
+  /** Extensions are asked about what is compiled: then webhooks give what is stored, so that there is room for all of it. */
+  readonly isExtended?: boolean;
+  readonly compileText?: CompileText;
+}
+
 /** Compiles what Pods of a namespace get. Texts for which there is no room are left to the webhook. */
 export function compileInjection(
   inputs: InjectionInputs,
   texts: InjectionTexts,
-  compileText: CompileText = compileByList,
+  { isExtended = false, compileText = compileByList }: CompileHow = {},
 ): CompiledInjection {
   const work = { tries: maxTried, bytes: maxCompiledBytes };
-  const room = { texts: maxTexts, bytes: maxBytes };
+  const filled = new FilledInjections(inputs.namespace.name, isExtended ? injectionNames.length : 1);
   const offeredRoom = { ...maxOffered };
+  const noRoom = isExtended ? notAsked : tooLarge;
   const compile = (list: "sources" | "inProcess") => {
-    const roomsOf = (text: string): readonly Room[] =>
-      texts.offered?.[list].has(text) === true ? [room, offeredRoom] : [room];
+    const placed = (text: string, outcome: TextOutcome): TextOutcome => {
+      const { entry, refusal } = outcome;
+      const said = entry !== undefined ? { entry } : refusal !== undefined ? { refusal } : undefined;
+      if (said === undefined) return outcome;
+      const bytes = Buffer.byteLength(JSON.stringify({ [text]: said }));
+      work.bytes -= bytes;
+      const isOffered = texts.offered?.[list].has(text) === true;
+      const at = filled.put({ list, text, said }, bytes, isOffered ? [offeredRoom] : []);
+      // It may have been compiled before, when less was refused.
+      const problems = outcome.problems.filter((each) => each !== tooLarge);
+      if (at === undefined) return { ...outcome, entry: undefined, problems: [...problems, noRoom] };
+      const isForWebhook = at > 0 && entry !== undefined;
+      return { ...outcome, problems: isForWebhook ? [...problems, tooLarge] : problems };
+    };
     const tried = (text: string): TextOutcome => {
       // Nothing is known of it, so that it takes no other's turn.
       const unkept = unkeptProblem(list, text, inputs);
       if (unkept !== undefined) return refused([unkept]);
       return work.tries-- > 0 && work.bytes > 0
-        ? fitted(text, compileText(list, text, inputs), roomsOf(text), work)
-        : refused([tooLarge]);
+        ? placed(text, compileText(list, text, inputs))
+        : refused([noRoom]);
     };
     return new Map([...new Set(texts[list])].map((text) => [text, tried(text)]));
   };
   const sources = compile("sources");
   const inProcess = compile("inProcess");
-  const refusals = refusalsOf({ sources, inProcess });
-  const injection: Injection = {
-    apiVersion: "bunting.dev/v1alpha1",
-    kind: "Injection",
-    metadata: { name: injectionName, namespace: inputs.namespace.name },
-    spec: {
-      format: injectionFormat,
-      sources: entriesOf(sources),
-      inProcess: entriesOf(inProcess),
-      ...(refusals === undefined ? {} : { refused: refusals }),
-    },
-  };
-  const isEmpty = room.texts === maxTexts && refusals === undefined;
-  return { injection: isEmpty ? undefined : injection, sources, inProcess };
+  const [injection, ...further] = filled.injections();
+  return { injection, further, sources, inProcess };
 }
 
 function compileByList(...[list, text, inputs]: Parameters<CompileText>): TextOutcome {
@@ -149,34 +150,15 @@ function refused(problems: readonly SourceProblem[]): TextOutcome {
   return { entry: undefined, plan: undefined, problems: fewProblems(problems) };
 }
 
-/** What is left in an Injection. */
-interface Room {
-  texts: number;
-  bytes: number;
-}
-
-function fitted(
-  text: string,
-  outcome: TextOutcome,
-  rooms: readonly Room[],
-  work: { bytes: number },
-): TextOutcome {
-  if (outcome.entry === undefined) return outcome;
-  const bytes = Buffer.byteLength(JSON.stringify({ [text]: outcome.entry }));
-  work.bytes -= bytes;
-  if (rooms.every((room) => room.texts > 0 && bytes <= room.bytes)) {
-    for (const room of rooms) {
-      room.texts--;
-      room.bytes -= bytes;
-    }
-    return outcome;
-  }
-  return { ...outcome, entry: undefined, problems: [...outcome.problems, tooLarge] };
-}
-
 const tooLarge: SourceProblem = {
   reason: "TooLarge",
   message: `the namespace has more than ${maxTexts} texts of annotations, or ${maxBytes / 1_000} KB of what they stand for: Pods with this one get their sidecar from the webhook only`,
+};
+
+/** Where extensions are asked. */
+const notAsked: SourceProblem = {
+  reason: "TooLarge",
+  message: `the namespace has more than ${maxTried} texts of annotations, or ${maxCompiledBytes / 1_000} KB of what they stand for: extensions are not asked about this one, and Pods with it get no sidecar where an extension has the failurePolicy Fail, and else one that no extension has seen`,
 };
 
 /** Why the namespace's object of this name is not kept in memory. */
@@ -187,28 +169,4 @@ function unkeptProblem(
 ): SourceProblem | undefined {
   const find = list === "sources" ? catalogue.featureFlagSource : catalogue.inProcessConfiguration;
   return find(`${namespace.name}/${text}`)?.unkept;
-}
-
-function entriesOf(outcomes: ReadonlyMap<string, TextOutcome>): Readonly<Record<string, InjectionEntry>> {
-  const entries = [...outcomes].flatMap(([text, { entry }]) =>
-    entry === undefined ? [] : [[text, entry] as const],
-  );
-  return Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : 1)));
-}
-
-/** Of so many texts it is kept that an extension refuses them. */
-const maxRefused = 200;
-
-function refusalsOf(
-  outcomes: Readonly<Record<"sources" | "inProcess", ReadonlyMap<string, TextOutcome>>>,
-): InjectionSpec["refused"] {
-  const of = (list: "sources" | "inProcess"): Readonly<Record<string, string>> =>
-    Object.fromEntries(
-      [...outcomes[list]]
-        .flatMap(([text, { refusal }]) => (refusal === undefined ? [] : [[text, refusal] as const]))
-        .slice(0, maxRefused)
-        .sort(([a], [b]) => (a < b ? -1 : 1)),
-    );
-  const refused = { sources: of("sources"), inProcess: of("inProcess") };
-  return Object.values(refused).every((texts) => Object.keys(texts).length === 0) ? undefined : refused;
 }

@@ -6,6 +6,11 @@ import type { PodMetadata } from "../api/pod-manifest.js";
 /** Where an Injection has what a Pod asks for. */
 export type InjectionRequest = Pick<PodRequest, "list" | "text">;
 
+/** Of an Injection as it is stored: API servers let objects have no spec. */
+export interface StoredSpec {
+  readonly spec?: InjectionSpec;
+}
+
 /** True for Pods that want flags. Nobody else's annotations are read. */
 export function wantsFlags(metadata: PodMetadata): boolean {
   return metadata.annotations?.[annotations.enabled] === "true";
@@ -23,4 +28,12 @@ export function entryOf(
 ): InjectionEntry | undefined {
   const entries = spec?.[list] ?? {};
   return Object.hasOwn(entries, text) ? entries[text] : undefined;
+}
+
+/** Likewise of all Injections of a namespace, as they are stored. */
+export function storedEntryOf(
+  injections: readonly StoredSpec[],
+  request: InjectionRequest,
+): InjectionEntry | undefined {
+  return injections.map(({ spec }) => entryOf(spec, request)).find((entry) => entry !== undefined);
 }

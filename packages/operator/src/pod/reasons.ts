@@ -23,5 +23,5 @@ export const notInjectedReasons = Object.freeze({
   RefusedByExtension:
     "an extension of the cluster refuses what the Pod would get: the conditions of what it names say why",
   NotExtended:
-    "an extension without which nothing is made has not answered yet about what the Pod would get: the status of the Extension says how it does",
+    "an extension without which nothing is made has not answered about what the Pod would get: the status of the Extension and the conditions of what the Pod names say why",
 } as const satisfies Readonly<Record<string, string>>);

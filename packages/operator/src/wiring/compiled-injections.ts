@@ -6,6 +6,8 @@ import type { SeenTexts } from "../controllers/injection/seen-texts.js";
 import type { SourceUsage } from "../controllers/injection/source-usage.js";
 import type { ProxyState } from "../controllers/proxy/proxy-state.js";
 import type { ProxyUse } from "../controllers/proxy/proxy-use.js";
+import { maxTexts } from "../desired/filled-injections.js";
+import { maxTried } from "../desired/injection.js";
 import { sidecarSettings, sourceSettings } from "../settings.js";
 import { version } from "../version.js";
 import type { Extensions } from "./extensions.js";
@@ -45,7 +47,7 @@ export function compiledInjections(
     security: new parts.SecurityWatch({ watches, namespace: options.namespace, context }),
   };
   const sources = new parts.ClusterSources(watches, settings, extensions.namespaces);
-  const seen = new parts.SeenTexts();
+  const seen = new parts.SeenTexts(options.extensions ? maxTried : maxTexts);
   const usage = new parts.SourceUsage();
   const status = new parts.SourceStatusController({ client, sources, usage, context });
   const role = { kind: served === undefined ? "ClusterRole" : "Role", name: options.flagReaderRole } as const;

@@ -104,7 +104,7 @@ export function extensionsOf(wiring: OperatorWiring, events: EventRecorder): Ext
   });
   const onAsked = retries.asked.bind(retries);
   const entries = new parts.ExtendedEntries({ extensions, peers, onAsked, context });
-  const extended = new parts.ExtendedInjection({ client, extensions, entries, events });
+  const extended = new parts.ExtendedInjection({ extensions, entries, events });
   const stored = new parts.StoredInjections(watches);
   const places = new parts.ExtensionPlaceController({ client, extensions, context });
   const told = new parts.ExtensionHealthController({ client, extensions, health, context });
@@ -137,7 +137,7 @@ export function extensionsOf(wiring: OperatorWiring, events: EventRecorder): Ext
 }
 
 interface InjectionParts {
-  readonly extensions: Pick<ClusterExtensions, "whenSynced" | "listen">;
+  readonly extensions: Pick<ClusterExtensions, "whenSynced" | "listen" | "askedFor">;
   readonly entries: Pick<ExtendedEntries, "listen" | "forget" | "forgetAnswers">;
   readonly extended: Pick<ExtendedInjection, "of">;
   readonly retries: Pick<ExtensionRetries, "forget">;
@@ -154,6 +154,8 @@ function injectionsOf({ extensions, entries, extended, retries }: InjectionParts
       ];
       return () => stops.forEach((stop) => stop());
     },
+    areAsked: (namespace) =>
+      extensions.askedFor({ hook: "pre-create", target: "Sidecar", namespace }).length > 0,
     of: extended.of.bind(extended),
     forget: (namespace, why) => {
       if (why === "written") {

@@ -34,7 +34,7 @@ const advices: ReadonlyMap<string, string> = new Map([
   ],
   [
     "NotExtended",
-    "See how the Extension does (kubectl get extensions), and restart the workload when it is healthy.",
+    "See how the Extension does (kubectl get extensions), and whether the condition Compiled of what the annotation names says more, and restart the workload when both are well.",
   ],
 ]);
 

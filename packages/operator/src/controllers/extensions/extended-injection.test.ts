@@ -1,11 +1,15 @@
 import { expect } from "chai";
 import type { JsonObject } from "@bunting/protocol";
-import type { CompiledInjection, InjectionInputs, TextOutcome } from "../../desired/injection.js";
+import {
+  compileInjection,
+  type CompiledInjection,
+  type InjectionInputs,
+  type TextOutcome,
+} from "../../desired/injection.js";
 import { portEntry } from "../../pod/injection-entry.fixture.js";
 import type { ExtendedOutcome } from "./extended-entries.js";
 import { ExtendedInjection } from "./extended-injection.js";
 
-const never = new AbortController().signal;
 const withheld: ExtendedOutcome = { kind: "withheld", extension: "qos", reason: "it answered 503" };
 
 describe("ExtendedInjection", () => {
@@ -18,6 +22,7 @@ describe("ExtendedInjection", () => {
     const plain: TextOutcome = { entry: portEntry, plan: undefined, problems: [] };
     const compiled: CompiledInjection = {
       injection: undefined,
+      further: [],
       sources: new Map([[text, plain]]),
       inProcess: new Map(),
     };
@@ -29,15 +34,13 @@ describe("ExtendedInjection", () => {
       },
     } as unknown as InjectionInputs;
     const injections = new ExtendedInjection({
-      client: {
-        get: () => Promise.resolve({ metadata: { name: "bunting" }, spec: { sources: stored } } as never),
-      },
       extensions: { extension: () => undefined },
       entries: { look: () => ({ kind: "extended", outcomes: new Map([[`sources/${text}`, outcome]]) }) },
       events: { record: () => undefined },
     });
     const texts = { sources: [text], inProcess: [] };
-    const extended = await injections.of({ compiled, inputs, texts, isStored: true }, never);
+    const read = (): Promise<never> => Promise.resolve([{ spec: { sources: stored } }] as never);
+    const extended = await injections.of({ compiled, inputs, texts, stored: read });
     return extended?.sources.get(text);
   }
 
@@ -53,6 +56,36 @@ describe("ExtendedInjection", () => {
     expect(known).to.deep.equal({ entry: before, plan: undefined, problems: [] });
     const fresh = await made("app", { kind: "asked" }, {});
     expect(fresh).to.deep.equal({ entry: undefined, plan: undefined, problems: [], isAsked: true });
+  });
+
+  it("asks about every text of a namespace, and stores all answers, also where one Injection has no room for them", async () => {
+    const texts = { sources: Array.from({ length: 250 }, (_, at) => `app-${at}`), inProcess: [] };
+    const catalogue = { featureFlagSource: () => undefined, inProcessConfiguration: () => undefined };
+    const inputs = { namespace: { name: "shop" }, catalogue } as unknown as InjectionInputs;
+    const compileText = (): TextOutcome => ({ entry: portEntry, plan: undefined, problems: [] });
+    const compiled = compileInjection(inputs, texts, { isExtended: true, compileText });
+    const refused: ExtendedOutcome = { kind: "refused", extension: "owner", reason: "no" };
+    const seen = { kind: "entry", entry: { ...portEntry, digest: "seen" }, remarks: [] } as const;
+    const injections = new ExtendedInjection({
+      extensions: { extension: () => undefined },
+      entries: {
+        look: ({ entries }) => ({
+          kind: "extended",
+          outcomes: new Map(entries.map(({ key }, at) => [key, at % 2 === 0 ? seen : refused])),
+        }),
+      },
+      events: { record: () => undefined },
+    });
+    const extended = await injections.of({ compiled, inputs, texts, stored: undefined });
+    const all = [extended?.injection, ...(extended?.further ?? [])].map((each) => each?.spec);
+    const entries = all.flatMap((spec) => Object.values(spec?.sources ?? {}));
+    expect(entries.map(({ digest }) => digest)).to.deep.equal(Array<string>(125).fill("seen"));
+    expect(all.flatMap((spec) => Object.keys(spec?.refused?.sources ?? {}))).to.have.length(125);
+    const { problems } = extended?.sources.get("app-248") ?? {};
+    expect(
+      problems?.map(({ reason }) => reason),
+      "said once",
+    ).to.deep.equal(["TooLarge"]);
   });
 
   it("finds no entry by a name that every object has", async () => {

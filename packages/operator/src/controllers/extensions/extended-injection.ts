@@ -1,7 +1,7 @@
 import { configurationAnnotation, configurationPrefix } from "@bunting/extension";
-import { unlessNotFound, type EventRecorder, type RestClient } from "@bunting/kube";
+import type { EventRecorder } from "@bunting/kube";
 import { openFeatureApiVersion } from "@bunting/featureflags/resources";
-import { injectionName, injectionType, type Injection, type InjectionEntry } from "../../api/injection.js";
+import type { InjectionEntry } from "../../api/injection.js";
 import {
   compileInjection,
   type CompiledInjection,
@@ -9,7 +9,7 @@ import {
   type InjectionTexts,
   type TextOutcome,
 } from "../../desired/injection.js";
-import { entryOf } from "../../pod/injection-request.js";
+import { storedEntryOf, type StoredSpec } from "../../pod/injection-request.js";
 import { fewProblems, type SourceProblem } from "../../sources/source-problem.js";
 import { isPlainName } from "../injection/namespace-texts.js";
 import type { TextList } from "../injection/seen-texts.js";
@@ -18,7 +18,6 @@ import { configurationsOf } from "./configurations-of.js";
 import type { AskedEntry, ExtendedEntries, ExtendedOutcome } from "./extended-entries.js";
 
 export interface ExtendedInjectionOptions {
-  readonly client: Pick<RestClient, "get">;
   readonly extensions: Pick<ClusterExtensions, "extension">;
   readonly entries: Pick<ExtendedEntries, "look">;
   readonly events: Pick<EventRecorder, "record">;
@@ -29,8 +28,8 @@ export interface PlainInjection {
   readonly compiled: CompiledInjection;
   readonly inputs: InjectionInputs;
   readonly texts: InjectionTexts;
-  /** False if the namespace has no Injection yet. */
-  readonly isStored: boolean;
+  /** Reads the Injections of the namespace; undefined if it has none yet. */
+  readonly stored: (() => Promise<readonly StoredSpec[]>) | undefined;
 }
 
 const lists = ["sources", "inProcess"] as const;
@@ -47,28 +46,28 @@ export class ExtendedInjection {
    * @returns undefined while extensions are asked: what was stored before stays
    * @throws KubeError
    */
-  async of(plain: PlainInjection, signal: AbortSignal): Promise<CompiledInjection | undefined> {
-    const { compiled, inputs, texts, isStored } = plain;
+  async of(plain: PlainInjection): Promise<CompiledInjection | undefined> {
+    const { compiled, inputs, texts, stored } = plain;
     const namespace = inputs.namespace.name;
     const entries = lists.flatMap((list) => [...compiled[list]].flatMap((each) => asked(list, each, inputs)));
     const answer = this.#options.entries.look({
       namespace,
-      operation: isStored ? "UPDATE" : "CREATE",
+      operation: stored === undefined ? "CREATE" : "UPDATE",
       entries,
     });
     if (answer.kind === "plain") return this.#withRemarks(plain, compiled, false);
     if (answer.kind === "asking") return undefined;
     const { outcomes } = answer;
     const isWithheld = [...outcomes.values()].some(({ kind }) => kind === "withheld" || kind === "asked");
-    const before = isWithheld && isStored ? await this.#stored(namespace, signal) : undefined;
+    const before = isWithheld ? ((await stored?.()) ?? []) : [];
     const outcomeOf = (list: TextList, text: string): TextOutcome => {
       const of = compiled[list].get(text) ?? { entry: undefined, plan: undefined, problems: [] };
       const outcome = outcomes.get(keyOf(list, text));
-      return outcome === undefined ? of : extended(of, outcome, entryOf(before?.spec, { list, text }));
+      return outcome === undefined ? of : extendedOutcome(of, outcome, storedEntryOf(before, { list, text }));
     };
-    const refused = compileInjection(inputs, texts, outcomeOf);
+    const extended = compileInjection(inputs, texts, { isExtended: true, compileText: outcomeOf });
     this.#tell(namespace, outcomes);
-    return this.#withRemarks(plain, refused, true);
+    return this.#withRemarks(plain, extended, true);
   }
 
   /** Configurations for extensions that do not exist are told of, since their authors wait for something that never comes. */
@@ -102,12 +101,6 @@ export class ExtendedInjection {
       }));
   }
 
-  async #stored(namespace: string, signal: AbortSignal): Promise<Injection | undefined> {
-    const scope = { type: injectionType, namespace, name: injectionName };
-    return (await unlessNotFound(this.#options.client.get(scope, signal))) as unknown as
-      Injection | undefined;
-  }
-
   #tell(namespace: string, outcomes: ReadonlyMap<string, ExtendedOutcome>): void {
     for (const [key, outcome] of outcomes) {
       const [list, text] = [key.slice(0, key.indexOf("/")), key.slice(key.indexOf("/") + 1)];
@@ -138,7 +131,7 @@ function asked(
 }
 
 /** @param stored the entry that Pods got before */
-function extended(
+function extendedOutcome(
   of: TextOutcome,
   outcome: ExtendedOutcome,
   stored: InjectionEntry | undefined,

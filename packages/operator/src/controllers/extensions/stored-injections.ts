@@ -2,7 +2,7 @@ import type { ClusterWatches, KubeObject, RunningInformer } from "@bunting/kube"
 import type { Runnable } from "@bunting/runtime";
 import {
   extendedLabel,
-  injectionName,
+  injectionNames,
   injectionType,
   type InjectionEntry,
   type InjectionSpec,
@@ -46,7 +46,10 @@ export class StoredInjections implements Runnable {
 
   /** Undefined if it is not compiled. */
   find(namespace: string, request: InjectionRequest): StoredText | undefined {
-    return textIn(this.#informer.informer.store.get(`${namespace}/${injectionName}`), request);
+    const { store } = this.#informer.informer;
+    return injectionNames
+      .map((name) => textIn(store.get(`${namespace}/${name}`), request))
+      .find((found) => found !== undefined);
   }
 
   run(signal: AbortSignal): Promise<void> {

@@ -19,6 +19,7 @@ const injection: Injection = {
 };
 const compiled: CompiledInjection = {
   injection,
+  further: [],
   sources: new Map([["app", outcome]]),
   inProcess: new Map(),
 };
@@ -68,13 +69,14 @@ describe("InjectionController", () => {
         },
         watches: { inform: () => ({ ...stored, run: () => Promise.resolve() }) },
       },
-      ...{ sources, seen: new SeenTexts() },
+      ...{ sources, seen: new SeenTexts(200) },
       extensions: {
         whenSynced: Promise.resolve(),
         listen: (listener: typeof answered) => {
           answered = listener;
           return () => undefined;
         },
+        areAsked: () => true,
         of: () => Promise.resolve(isAsking ? undefined : compiled),
         forget: () => undefined,
       },

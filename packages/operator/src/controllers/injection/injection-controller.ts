@@ -1,12 +1,6 @@
-import {
-  type ClusterWatches,
-  type KubeObject,
-  type RestClient,
-  type RunningInformer,
-  unlessNotFound,
-} from "@bunting/kube";
+import type { ClusterWatches, KubeObject, RestClient, RunningInformer } from "@bunting/kube";
 import { aborted, isAborted, type Context, type Runnable, type WorkResult } from "@bunting/runtime";
-import { extendedLabel, injectionName, injectionType, type Injection } from "../../api/injection.js";
+import { extendedLabel, injectionType, type Injection } from "../../api/injection.js";
 import { accessNeeds, type AccessNeeds } from "../../desired/access.js";
 import {
   compileInjection,
@@ -17,10 +11,10 @@ import {
 import type { InjectionRequest } from "../../pod/injection-request.js";
 import type { SourcePlan } from "../../sources/source-plan.js";
 import type { PlainInjection } from "../extensions/extended-injection.js";
-import { fieldManager } from "../apply/managed-object.js";
 import { Controller } from "../controller.js";
 import type { ControllerMetrics } from "../controller-metrics.js";
 import type { ClusterSources } from "./cluster-sources.js";
+import { InjectionWriter } from "./injection-writer.js";
 import { isPlainName, textsOf } from "./namespace-texts.js";
 import { offeredAnnotations, offeredTexts } from "./offered-texts.js";
 import type { SeenTexts, TextList } from "./seen-texts.js";
@@ -46,8 +40,10 @@ export interface InjectionExtensions {
   readonly whenSynced: Promise<void>;
   /** Calls back with each namespace whose Injection may have to change, until the returned function is called; `hasAnswered` where `of` was asked before. */
   listen(listener: (namespace: string, hasAnswered: boolean) => void): () => void;
+  /** True if some are asked about what Pods of the namespace get. */
+  areAsked(namespace: string): boolean;
   /** Resolves to undefined while they are asked. */
-  of(plain: PlainInjection, signal: AbortSignal): Promise<CompiledInjection | undefined>;
+  of(plain: PlainInjection): Promise<CompiledInjection | undefined>;
   /** What they made is written, or the namespace is gone. */
   forget(namespace: string, why: "written" | "gone"): void;
 }
@@ -62,12 +58,6 @@ export interface CompileNews {
   needs?(namespace: string, needs: AccessNeeds): void;
   /** All namespaces that there were at the start have been compiled. */
   complete(): void;
-}
-
-/** What was last written to a namespace. */
-interface Written {
-  readonly content: string;
-  readonly resourceVersion: string | undefined;
 }
 
 /** Pause after a namespace with something to compile was compiled, and so between writes: it may have many sources, and edit them all the time. */
@@ -88,7 +78,7 @@ export class InjectionController implements Runnable {
   readonly name = "injection controller";
   readonly #options: InjectionControllerOptions;
   readonly #controller: Controller;
-  readonly #written = new Map<string, Written>();
+  readonly #writer: InjectionWriter;
   readonly #compiledMs = new Map<string, number>();
   /** Namespaces of the start that are not compiled yet; undefined until all are known. */
   #awaited: Set<string> | undefined;
@@ -97,6 +87,10 @@ export class InjectionController implements Runnable {
 
   constructor(options: InjectionControllerOptions) {
     this.#options = options;
+    this.#writer = new InjectionWriter({
+      client: options.cluster.client,
+      live: (key) => this.#injections?.informer.store.get(key),
+    });
     this.#controller = new Controller({
       name: "injection",
       reconcile: (namespace, signal) => this.#reconcile(namespace, signal),
@@ -108,8 +102,8 @@ export class InjectionController implements Runnable {
   async run(signal: AbortSignal): Promise<void> {
     const { sources, seen, extensions, cluster, context } = this.#options;
     // What this process has compiled when it led before, and others have removed since.
-    const before = [...this.#written.keys()];
-    this.#written.clear();
+    const before = this.#writer.namespaces;
+    for (const namespace of before) this.#writer.forget(namespace);
     this.#compiledMs.clear();
     this.#touched = new Date(context.clock.now()).toISOString();
     const injections = cluster.watches.inform(
@@ -139,8 +133,7 @@ export class InjectionController implements Runnable {
 
   #injectionChanged(key: string, object: KubeObject | undefined): void {
     const [namespace = ""] = key.split("/");
-    const { resourceVersion } = this.#written.get(namespace) ?? {};
-    if (resourceVersion !== undefined && resourceVersion === object?.metadata.resourceVersion) return;
+    if (object !== undefined && this.#writer.isWritten(object)) return;
     // It may be our own write, which others have caused.
     this.#controller.add(namespace, ofInjections);
   }
@@ -165,7 +158,7 @@ export class InjectionController implements Runnable {
   async #reconcile(namespace: string, signal: AbortSignal): Promise<WorkResult | undefined> {
     const { sources, seen, extensions, news, context } = this.#options;
     if (!sources.isOpen(namespace)) {
-      this.#written.delete(namespace);
+      this.#writer.forget(namespace);
       this.#compiledMs.delete(namespace);
       seen.forget(namespace);
       extensions?.forget(namespace, "gone");
@@ -175,7 +168,7 @@ export class InjectionController implements Runnable {
       this.#finished(namespace);
       return undefined;
     }
-    if (!this.#written.has(namespace)) await this.#recall(namespace, signal);
+    if (!this.#writer.hasWritten(namespace)) await this.#recall(namespace, signal);
     const nowMs = context.clock.monotonicMs();
     const sinceMs = nowMs - (this.#compiledMs.get(namespace) ?? -Infinity);
     if (sinceMs < pauseMs) return { requeueAfterMs: pauseMs - sinceMs, isPutOff: true };
@@ -186,9 +179,8 @@ export class InjectionController implements Runnable {
     sources.beginInputs(namespace, "injection");
     const compiled = await this.#compile(namespace, texts, signal);
     if (compiled === undefined) return { isPutOff: true };
-    const object = storedForm(compiled, texts, this.#touched);
     try {
-      await this.#write(namespace, object, signal);
+      await this.#writer.write(namespace, storedForms(compiled, texts, this.#touched), signal);
       this.#tell(namespace, compiled);
     } catch (error) {
       this.#tell(namespace, compiled, await this.#unwritten(namespace, error, signal));
@@ -209,10 +201,11 @@ export class InjectionController implements Runnable {
   ): Promise<CompiledInjection | undefined> {
     const { sources, extensions } = this.#options;
     const inputs = sources.inputs(namespace, "injection");
-    const compiled = compileInjection(inputs, texts);
+    const isExtended = extensions?.areAsked(namespace) ?? false;
+    const compiled = compileInjection(inputs, texts, { isExtended });
     if (extensions === undefined) return compiled;
-    const isStored = this.#live(namespace) !== undefined;
-    const extended = await extensions.of({ compiled, inputs, texts, isStored }, signal);
+    const stored = this.#writer.isStored(namespace) ? () => this.#writer.read(namespace, signal) : undefined;
+    const extended = await extensions.of({ compiled, inputs, texts, stored });
     if (extended !== undefined) return extended;
     // Sidecars of before need these all the same, and others wait for all namespaces.
     this.#tellNeeds(namespace, compiled);
@@ -222,17 +215,13 @@ export class InjectionController implements Runnable {
 
   /** Texts that were seen on Pods by an earlier leader are in the Injection only. */
   async #recall(namespace: string, signal: AbortSignal): Promise<void> {
-    const { cluster, seen } = this.#options;
-    if (this.#live(namespace) === undefined) return;
-    const scope = { type: injectionType, namespace, name: injectionName };
-    const injection = await unlessNotFound(cluster.client.get(scope, signal));
-    if (injection === undefined) return;
-    const { metadata, ...object } = injection;
-    const { spec } = object as Partial<Injection>;
-    const offered = offeredTexts(metadata.annotations);
-    for (const list of ["sources", "inProcess"] as const)
-      for (const text of Object.keys(spec?.[list] ?? {}))
-        if (!isPlainName(text) && !offered[list].has(text)) seen.add(namespace, list, text);
+    const { seen } = this.#options;
+    for (const { metadata, spec } of await this.#writer.read(namespace, signal)) {
+      const offered = offeredTexts(metadata.annotations);
+      for (const list of ["sources", "inProcess"] as const)
+        for (const text of Object.keys(spec?.[list] ?? {}))
+          if (!isPlainName(text) && !offered[list].has(text)) seen.add(namespace, list, text);
+    }
   }
 
   #texts(namespace: string): InjectionTexts {
@@ -244,31 +233,10 @@ export class InjectionController implements Runnable {
     return textsOf(ofSources ?? none, ofInProcess ?? none);
   }
 
-  async #write(namespace: string, injection: object | undefined, signal: AbortSignal): Promise<void> {
-    const { client } = this.#options.cluster;
-    const live = this.#live(namespace);
-    const written = this.#written.get(namespace);
-    const content = injection === undefined ? "" : JSON.stringify(injection);
-    const isAsWritten =
-      written?.content === content && written.resourceVersion === live?.metadata.resourceVersion;
-    if (isAsWritten || (injection === undefined && live === undefined)) return;
-    const scope = { type: injectionType, namespace, name: injectionName };
-    let resourceVersion: string | undefined;
-    if (injection === undefined) {
-      await unlessNotFound(client.delete(scope, signal));
-    } else {
-      const how = { fieldManager, force: true };
-      ({ resourceVersion } = (await client.apply(scope, injection, how, signal)).metadata);
-    }
-    this.#written.set(namespace, { content, resourceVersion });
-  }
-
   /** What became of texts whose Injection could not be written. */
   async #unwritten(namespace: string, error: unknown, signal: AbortSignal): Promise<Told> {
     if (!isRefusal(error)) return asCompiled;
-    const scope = { type: injectionType, namespace, name: injectionName };
-    const injection = await unlessNotFound(this.#options.cluster.client.get(scope, signal));
-    const { spec: stored } = (injection ?? {}) as Partial<Injection>;
+    const stored = await this.#writer.read(namespace, signal);
     return (outcome, request) => unwrittenOutcome(outcome, request, { stored, error });
   }
 
@@ -307,10 +275,6 @@ export class InjectionController implements Runnable {
     this.#awaited = undefined;
     this.#options.news.complete();
   }
-
-  #live(namespace: string): KubeObject | undefined {
-    return this.#injections?.informer.store.get(`${namespace}/${injectionName}`);
-  }
 }
 
 /** What is told of a text. */
@@ -318,13 +282,15 @@ type Told = (outcome: TextOutcome, request: InjectionRequest) => TextOutcome;
 
 const asCompiled: Told = (outcome) => outcome;
 
-function storedForm(
-  { injection, isExtended = false }: CompiledInjection,
+function storedForms(
+  { injection, further, isExtended = false }: CompiledInjection,
   texts: InjectionTexts,
   touched: string,
-): object | undefined {
-  if (injection === undefined) return undefined;
-  const annotations = { [touchedAnnotation]: touched, ...offeredAnnotations(injection, texts) };
+): readonly Injection[] {
+  if (injection === undefined) return [];
   const labels = isExtended ? { labels: { [extendedLabel]: "true" } } : {};
-  return { ...injection, metadata: { ...injection.metadata, ...labels, annotations } };
+  return [injection, ...further].map((each) => {
+    const annotations = { [touchedAnnotation]: touched, ...offeredAnnotations(each, texts) };
+    return { ...each, metadata: { ...each.metadata, ...labels, annotations } };
+  });
 }

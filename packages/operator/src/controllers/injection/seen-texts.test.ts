@@ -4,7 +4,7 @@ import { SeenTexts } from "./seen-texts.js";
 describe("SeenTexts", () => {
   let seen: SeenTexts;
   beforeEach(() => {
-    seen = new SeenTexts();
+    seen = new SeenTexts(200);
   });
 
   it("keep each text of a namespace once, and say where one is new, until the namespace is gone", () => {

@@ -4,9 +4,6 @@ import { maxTextLength } from "../../sources/object-names.js";
 /** Which annotation a text is of. */
 export type TextList = "sources" | "inProcess";
 
-/** More than an Injection has room for; more are left to the webhook. */
-const maxTexts = 200;
-
 /** Texts of a namespace, the oldest first; true for those that could not be compiled. */
 type Texts = Record<TextList, Map<string, boolean>>;
 
@@ -16,8 +13,14 @@ type Texts = Record<TextList, Map<string, boolean>>;
  * have any.
  */
 export class SeenTexts {
+  readonly #maxTexts: number;
   readonly #texts = new Map<string, Texts>();
   readonly #added = new Signal<string>();
+
+  /** @param maxTexts of a list of a namespace; more are left to the webhook */
+  constructor(maxTexts: number) {
+    this.#maxTexts = maxTexts;
+  }
 
   of(namespace: string, list: TextList): readonly string[] {
     return [...(this.#texts.get(namespace)?.[list].keys() ?? [])];
@@ -29,7 +32,8 @@ export class SeenTexts {
       inProcess: new Map<string, boolean>(),
     };
     const known = texts[list];
-    if (known.has(text) || text.length > maxTextLength || !makeRoom(known)) return;
+    if (known.has(text) || text.length > maxTextLength) return;
+    if (known.size >= this.#maxTexts && !forgetRefused(known)) return;
     known.set(text, false);
     this.#texts.set(namespace, texts);
     this.#added.emit(namespace);
@@ -53,8 +57,7 @@ export class SeenTexts {
 }
 
 /** False if there is none. */
-function makeRoom(known: Map<string, boolean>): boolean {
-  if (known.size < maxTexts) return true;
+function forgetRefused(known: Map<string, boolean>): boolean {
   for (const [text, isRefused] of known) if (isRefused) return known.delete(text);
   return false;
 }

@@ -1,16 +1,16 @@
 import { KubeError } from "@bunting/kube";
 import { expect } from "chai";
-import type { InjectionSpec } from "../../api/injection.js";
 import type { TextOutcome } from "../../desired/injection.js";
 import { portEntry } from "../../pod/injection-entry.fixture.js";
+import type { StoredSpec } from "../../pod/injection-request.js";
 import { isRefusal, unwrittenOutcome } from "./unwritten-outcome.js";
 
 const error = new KubeError("FORBIDDEN", "the API server answered 403 Forbidden: exceeded quota");
 const request = { list: "sources", text: "app" } as const;
 const compiled: TextOutcome = { entry: portEntry, plan: undefined, problems: [] };
 
-function stored(digest: string): InjectionSpec {
-  return { format: 1, sources: { app: { ...portEntry, digest } }, inProcess: {} };
+function stored(digest: string): readonly StoredSpec[] {
+  return [{ spec: { format: 1, sources: { app: { ...portEntry, digest } }, inProcess: {} } }];
 }
 
 describe("unwrittenOutcome", () => {
@@ -22,7 +22,7 @@ describe("unwrittenOutcome", () => {
   });
 
   it("has none where there is none", () => {
-    const { entry, problems } = unwrittenOutcome(compiled, request, { stored: undefined, error });
+    const { entry, problems } = unwrittenOutcome(compiled, request, { stored: [], error });
     expect(entry).to.equal(undefined);
     expect(problems[0]?.message).to.contain("what the webhook has for them");
   });
@@ -31,7 +31,7 @@ describe("unwrittenOutcome", () => {
     const same = { stored: stored(portEntry.digest), error };
     expect(unwrittenOutcome(compiled, request, same)).to.equal(compiled);
     const refused: TextOutcome = { ...compiled, entry: undefined };
-    expect(unwrittenOutcome(refused, request, { stored: undefined, error })).to.equal(refused);
+    expect(unwrittenOutcome(refused, request, { stored: [], error })).to.equal(refused);
   });
 
   it("takes no outage of the API server for a refusal", () => {

@@ -1,8 +1,7 @@
 import { KubeError } from "@bunting/kube";
 import { cut, messageOf } from "@bunting/runtime";
-import type { InjectionSpec } from "../../api/injection.js";
 import type { TextOutcome } from "../../desired/injection.js";
-import { entryOf, type InjectionRequest } from "../../pod/injection-request.js";
+import { storedEntryOf, type InjectionRequest, type StoredSpec } from "../../pod/injection-request.js";
 import type { SourceProblem } from "../../sources/source-problem.js";
 
 /** True if API servers refuse what they are sent, for a quota or a policy for instance: it is refused until somebody changes something. */
@@ -11,16 +10,16 @@ export function isRefusal(error: unknown): error is KubeError {
 }
 
 /**
- * What became of a text whose Injection could not be written: Pods get for it what is stored, if that is anything.
+ * What became of a text whose Injections could not be written: Pods get for it what is stored, if that is anything.
  *
- * @param stored the Injection that is there; undefined if there is none
+ * @param stored the Injections that are there
  */
 export function unwrittenOutcome(
   outcome: TextOutcome,
   request: InjectionRequest,
-  { stored, error }: { readonly stored: InjectionSpec | undefined; readonly error: KubeError },
+  { stored, error }: { readonly stored: readonly StoredSpec[]; readonly error: KubeError },
 ): TextOutcome {
-  const entry = entryOf(stored, request);
+  const entry = storedEntryOf(stored, request);
   if (entry?.digest === outcome.entry?.digest) return outcome;
   const served =
     entry === undefined ? "Pods get what the webhook has for them" : "Pods get what was written before";
