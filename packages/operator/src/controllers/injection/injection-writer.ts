@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { unlessNotFound, type KubeObject, type RestClient } from "@bunting/kube";
 import { injectionNames, injectionType, type Injection } from "../../api/injection.js";
 import type { StoredSpec } from "../../pod/injection-request.js";
@@ -11,7 +12,8 @@ export interface InjectionWriterOptions {
 
 /** What was last written under a name. */
 interface Written {
-  readonly content: string;
+  /** Of what was written, a character for each byte: hundreds of namespaces have 10 KB each. Empty if it was deleted. */
+  readonly digest: string;
   readonly resourceVersion: string | undefined;
 }
 
@@ -93,9 +95,9 @@ export class InjectionWriter {
     const { client } = this.#options;
     const live = this.#live(namespace, name);
     const written = this.#written.get(namespace)?.get(name);
-    const content = injection === undefined ? "" : JSON.stringify(injection);
+    const digest = injection === undefined ? "" : digestOf(injection);
     const isAsWritten =
-      written?.content === content && written.resourceVersion === live?.metadata.resourceVersion;
+      written?.digest === digest && written.resourceVersion === live?.metadata.resourceVersion;
     if (isAsWritten || (injection === undefined && live === undefined)) return;
     const scope = { type: injectionType, namespace, name };
     let resourceVersion: string | undefined;
@@ -106,12 +108,16 @@ export class InjectionWriter {
       ({ resourceVersion } = (await client.apply(scope, injection, how, signal)).metadata);
     }
     const ofNamespace = this.#written.get(namespace) ?? new Map<string, Written>();
-    this.#written.set(namespace, ofNamespace.set(name, { content, resourceVersion }));
+    this.#written.set(namespace, ofNamespace.set(name, { digest, resourceVersion }));
   }
 
   #live(namespace: string, name: string): KubeObject | undefined {
     return this.#options.live(`${namespace}/${name}`);
   }
+}
+
+function digestOf(injection: Injection): string {
+  return createHash("sha256").update(JSON.stringify(injection)).digest().toString("latin1");
 }
 
 function textsIn({ sources, inProcess = {} }: Injection["spec"]): number {
