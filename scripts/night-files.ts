@@ -43,6 +43,12 @@ export const nightFiles: Readonly<Record<string, readonly string[]>> = {
   "test/abuse/tls-memory.test.ts": ["packages/server/src/tls/tls-termination.test.ts"],
   // What it tests is the API server of tests: others have it killed, wiped, set back and started with other flags, too.
   "test/cluster/cluster.test.ts": ["test/cluster/flag-life.test.ts", "test/cluster/watch-recovery.test.ts"],
+  "test/cluster/extension-replicas.test.ts": [
+    "packages/operator/src/controllers/extensions/extension-health-controller.test.ts",
+    "packages/operator/src/controllers/extensions/extension-probes.test.ts",
+    "packages/operator/src/controllers/injection/injection-writer.test.ts",
+    "test/cluster/extensions.test.ts",
+  ],
   "test/cluster/operator-memory.test.ts": ["test/cluster/operator-tenant.test.ts"],
   "test/cluster/replicas.test.ts": ["test/integration/proxy-replicas.test.ts"],
   "test/cluster/watch.model.test.ts": [

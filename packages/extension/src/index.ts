@@ -35,6 +35,7 @@ export {
   type ConformanceResult,
 } from "./conformance/check-conformance.js";
 export { stepsOf, valueAtPointer } from "./conformance/pointer.js";
+export { sampleObjects } from "./conformance/sample-objects.js";
 export type { PostOptions } from "./conformance/post.js";
 export { refuse, HookRefusal, type ExtensionHooks, type LintHook, type PreCreateHook } from "./hooks.js";
 export { mapContainers, mapPodTexts, mapTexts } from "./pod-parts.js";

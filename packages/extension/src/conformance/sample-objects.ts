@@ -1,6 +1,6 @@
 import type { ExtensionObject, ExtensionTarget } from "../extension-request.js";
 
-/** Objects such as the operator makes, by what they are of: an extension is tested with them unless its author has others. */
+/** Objects such as the operator makes, by what they are of: an extension is tested with them unless its author has others, and asked about them while it fails. */
 export function sampleObjects(namespace: string): Readonly<Record<ExtensionTarget, ExtensionObject>> {
   return {
     Sidecar: {
@@ -9,11 +9,7 @@ export function sampleObjects(namespace: string): Readonly<Record<ExtensionTarge
       metadata: { name: "storefront", namespace, annotations: {} },
       spec: { container: container("flagd", "ghcr.io/bunting/bunting-agent:0.1.0") },
     },
-    Proxy: deployment(
-      "flagd-proxy",
-      namespace,
-      container("flagd-proxy", "ghcr.io/bunting/bunting-proxy:0.1.0"),
-    ),
+    Proxy: deployment("flagd-proxy", namespace, "ghcr.io/bunting/bunting-proxy:0.1.0"),
     Flagd: {
       apiVersion: "networking.k8s.io/v1",
       kind: "Ingress",
@@ -38,7 +34,7 @@ function container(name: string, image: string): ExtensionObject[string] {
   return { name, image, resources };
 }
 
-function deployment(name: string, namespace: string, only: ExtensionObject[string]): ExtensionObject {
+function deployment(name: string, namespace: string, image: string): ExtensionObject {
   const labels = labelsOf(name);
   return {
     apiVersion: "apps/v1",
@@ -47,7 +43,7 @@ function deployment(name: string, namespace: string, only: ExtensionObject[strin
     spec: {
       replicas: 2,
       selector: { matchLabels: labels },
-      template: { metadata: { labels }, spec: { containers: [only] } },
+      template: { metadata: { labels }, spec: { containers: [container(name, image)] } },
     },
   };
 }

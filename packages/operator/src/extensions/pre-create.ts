@@ -16,6 +16,8 @@ import { isAskedFor } from "./is-asked-for.js";
 export interface PreCreateObject {
   readonly target: ExtensionTarget;
   readonly operation: ExtensionOperation;
+  /** True if nothing is made of it. */
+  readonly dryRun?: boolean;
   readonly namespace: ExtensionNamespace;
   readonly object: ExtensionObject;
   /** Of what the object is made of; those of its namespace count where these have none. */
@@ -69,7 +71,7 @@ export async function preCreate(
 
 async function answerOf(
   extension: Extension,
-  { target, operation, namespace, object, annotations, problemOf }: PreCreateObject,
+  { target, operation, dryRun = false, namespace, object, annotations, problemOf }: PreCreateObject,
   peers: ExtensionPeers,
   signal: AbortSignal,
 ): Promise<ExtensionAnswer> {
@@ -79,7 +81,7 @@ async function answerOf(
     hook: "pre-create",
     target,
     operation,
-    dryRun: false,
+    dryRun,
     namespace,
     object,
     ...configured,

@@ -9,7 +9,9 @@ import type { ClusterExtensions } from "../controllers/extensions/cluster-extens
 import type { ExtendedEntries } from "../controllers/extensions/extended-entries.js";
 import type { ExtendedInjection } from "../controllers/extensions/extended-injection.js";
 import type { ExtendedTarget } from "../controllers/extensions/extending-applier.js";
+import type { ExtensionHealth } from "../controllers/extensions/extension-health.js";
 import type { ExtensionRetries } from "../controllers/extensions/extension-retries.js";
+import { storedFailure } from "../controllers/extensions/extension-status.js";
 import type { ClusterNamespaces } from "../controllers/injection/cluster-namespaces.js";
 import type { InjectionExtensions } from "../controllers/injection/injection-controller.js";
 import type { ExtensionPeers } from "../extensions/extension-peers.js";
@@ -63,30 +65,11 @@ export function extensionsOf(wiring: OperatorWiring, events: EventRecorder): Ext
     );
   const { client } = cluster;
   const { clock, logger, metrics } = context;
-  const hosts = options.extensionHosts.map(parseAllowedHost);
-  const token = parts.extensionToken(options.extensionTokenFile);
   const namespaces = new parts.ClusterNamespaces(watches, true);
   const extensions = new parts.ClusterExtensions(watches, namespaces);
   const health = new parts.ExtensionHealth();
-  const callerOf = (hook: ExtensionHook): InstanceType<typeof parts.ExtensionCaller> =>
-    new parts.ExtensionCaller({
-      ...{ hosts, token, clock },
-      onCalled: (extension, kind) => {
-        metrics.extensionCalled(kind);
-        health.called(extension, hook, kind);
-      },
-    });
-  // Comments on FeatureFlags do not wait behind entries of hundreds of namespaces.
-  const [making, commenting] = [callerOf("pre-create"), callerOf("lint")];
-  extensions.listenToExtensions(() => {
-    const { order } = extensions.asked;
-    for (const each of [health, making, commenting]) each.keep(order);
-  });
-  const peersOf = (caller: typeof making, hook: ExtensionHook): ExtensionPeers => ({
-    ask: caller.ask.bind(caller),
-    heard: (extension, answer) => health.heard(extension, hook, answer),
-  });
-  const peers = peersOf(making, "pre-create");
+  const peers = peersOf(wiring, extensions, health);
+  const making = peers["pre-create"];
   const retries = new parts.ExtensionRetries({
     lookAgain: (namespace) => {
       entries.forgetAnswers(namespace);
@@ -103,18 +86,19 @@ export function extensionsOf(wiring: OperatorWiring, events: EventRecorder): Ext
     else if (state.kind === "healthy") retries.recovered();
   });
   const onAsked = retries.asked.bind(retries);
-  const entries = new parts.ExtendedEntries({ extensions, peers, onAsked, context });
+  const entries = new parts.ExtendedEntries({ extensions, peers: making, onAsked, context });
   const extended = new parts.ExtendedInjection({ extensions, entries, events });
   const stored = new parts.StoredInjections(watches);
   const places = new parts.ExtensionPlaceController({ client, extensions, context });
+  const probes = new parts.ExtensionProbes({ extensions, health, peers, retries, context });
   const told = new parts.ExtensionHealthController({ client, extensions, health, context });
   return {
     namespaces,
     injections: injectionsOf({ extensions, entries, extended, retries }),
     lookup: (plain) => parts.extendedLookup({ extensions, injections: stored, plain }),
-    comments: parts.flagComments({ extensions, peers: peersOf(commenting, "lint"), clock }),
+    comments: parts.flagComments({ extensions, peers: peers.lint, clock }),
     applier: (applier, target) =>
-      new parts.ExtendingApplier({ applier, client, extensions, peers, onAsked }, target),
+      new parts.ExtendingApplier({ applier, client, extensions, peers: making, onAsked }, target),
     listen: (listener) => extensions.listen(listener),
     unread: () => [extensions, stored].filter(({ hasSynced }) => !hasSynced).map(({ name }) => name),
     everywhere: [
@@ -131,9 +115,40 @@ export function extensionsOf(wiring: OperatorWiring, events: EventRecorder): Ext
     leading: () => [
       runnableComponent(entries, "asks extensions for those who compile"),
       runnableComponent(retries, "has them asked again that failed"),
+      runnableComponent(probes, "asks those that fail, and that nothing else asks"),
       runnableComponent(places, "says in their status where they are in the order"),
     ],
   };
+}
+
+/** Who asks extensions, by what for: comments on FeatureFlags do not wait behind entries of hundreds of namespaces. */
+function peersOf(
+  { options, parts, context: { clock, metrics } }: OperatorWiring,
+  extensions: ClusterExtensions,
+  health: ExtensionHealth,
+): Readonly<Record<ExtensionHook, ExtensionPeers>> {
+  const hosts = options.extensionHosts.map(parseAllowedHost);
+  const token = parts.extensionToken(options.extensionTokenFile);
+  const peerOf = (hook: ExtensionHook): ExtensionPeers => {
+    const caller = new parts.ExtensionCaller({
+      ...{ hosts, token, clock },
+      onCalled: (extension, kind) => {
+        metrics.extensionCalled(kind);
+        health.called(extension, hook, kind);
+      },
+    });
+    extensions.listenToExtensions(() => caller.keep(extensions.asked.order));
+    return {
+      ask: caller.ask.bind(caller),
+      heard: (extension, answer) => health.heard(extension, hook, answer),
+    };
+  };
+  extensions.listenToExtensions((name) => {
+    health.keep(extensions.asked.order);
+    const extension = extensions.extension(name);
+    if (extension !== undefined) health.stored(extension, storedFailure(extension));
+  });
+  return { "pre-create": peerOf("pre-create"), lint: peerOf("lint") };
 }
 
 interface InjectionParts {

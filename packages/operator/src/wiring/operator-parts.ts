@@ -29,6 +29,7 @@ import { ExtendedInjection } from "../controllers/extensions/extended-injection.
 import { extendedLookup } from "../controllers/extensions/extended-lookup.js";
 import { ExtendingApplier } from "../controllers/extensions/extending-applier.js";
 import { ExtensionHealth } from "../controllers/extensions/extension-health.js";
+import { ExtensionProbes } from "../controllers/extensions/extension-probes.js";
 import { ExtensionRetries } from "../controllers/extensions/extension-retries.js";
 import { extensionToken } from "../controllers/extensions/extension-token.js";
 import { ExtensionHealthController } from "../controllers/extensions/extension-health-controller.js";
@@ -90,6 +91,7 @@ export const operatorParts = {
   compilingLookup,
   ClusterExtensions,
   ExtensionHealth,
+  ExtensionProbes,
   ExtensionCaller,
   ExtensionRetries,
   extensionToken,

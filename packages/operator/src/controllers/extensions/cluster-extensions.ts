@@ -80,6 +80,18 @@ export class ClusterExtensions implements Runnable {
     return namespaceOf(name, this.#namespaces.get(name)?.told);
   }
 
+  /** A namespace about whose objects of this kind an Extension is asked; undefined if there is none. */
+  someNamespace(
+    extension: Extension,
+    objects: Pick<ExtensionScope, "hook" | "target">,
+  ): ExtensionNamespace | undefined {
+    for (const { metadata } of this.#namespaces.list()) {
+      const namespace = this.namespace(metadata.name);
+      if (isAskedFor(extension, { ...objects, namespace })) return namespace;
+    }
+    return undefined;
+  }
+
   /** Calls back with each namespace whose objects may have to be made anew, until the returned function is called. */
   listen(listener: (namespace: string) => void): () => void {
     return this.#changed.listen(listener);

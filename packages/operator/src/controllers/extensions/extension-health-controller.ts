@@ -6,12 +6,12 @@ import type { ControllerMetrics } from "../controller-metrics.js";
 import { StatusWriter } from "../status-writer.js";
 import type { ClusterExtensions } from "./cluster-extensions.js";
 import type { ExtensionHealth } from "./extension-health.js";
-import { healthStatus } from "./extension-status.js";
+import { healthStatus, storedFailure } from "./extension-status.js";
 
 export interface ExtensionHealthControllerOptions {
   readonly client: Pick<RestClient, "apply">;
   readonly extensions: Pick<ClusterExtensions, "extension">;
-  readonly health: Pick<ExtensionHealth, "of" | "listen">;
+  readonly health: Pick<ExtensionHealth, "of" | "listen" | "isLeading">;
   readonly context: Context<ControllerMetrics>;
 }
 
@@ -19,8 +19,8 @@ const fieldManager = "bunting-operator-extension-health";
 const rate = { burst: 20, perSecond: 5 };
 
 /**
- * Writes, in the status of Extensions, how they do, on each replica: any of them may have a FeatureFlag admitted, and asks about it. What was found last counts, so
- * that it is written for a change of what this process finds, and for nothing that others wrote.
+ * Writes, in the status of Extensions, how they do, on each replica: any of them may have a FeatureFlag admitted, and asks about it. It is written for a change of
+ * what this process finds; that one fails no more, by the leader alone.
  */
 export class ExtensionHealthController implements Runnable {
   readonly name = "extension health controller";
@@ -47,7 +47,10 @@ export class ExtensionHealthController implements Runnable {
     const { extensions, health, context } = this.#options;
     const extension = extensions.extension(name);
     if (extension === undefined) return undefined;
-    const status = healthStatus(extension, health.of(name), context.clock.now());
+    const state = health.of(name);
+    if (state.kind !== "failing" && storedFailure(extension) !== undefined && !health.isLeading)
+      return undefined;
+    const status = healthStatus(extension, state, context.clock.now());
     if (status === undefined) return undefined;
     const metadata = { name, uid: extension.metadata.uid };
     const target = { type: extensionType, kind: "Extension", metadata };

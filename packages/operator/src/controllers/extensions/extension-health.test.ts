@@ -42,7 +42,7 @@ describe("ExtensionHealth", () => {
     health.called(a, "pre-create", "replaced");
     health.heard(a, "pre-create", { kind: "failed", reason: "it changes /spec" });
     expect(health.of("a")).to.deep.equal({
-      ...{ kind: "failing", hook: "pre-create" },
+      ...{ kind: "failing", hooks: ["pre-create"] },
       lastError: "it changes /spec",
     });
   });
@@ -78,6 +78,54 @@ describe("ExtensionHealth", () => {
     health.heard(a, "lint", { kind: "failed", reason: "late" });
     health.settled("a");
     expect(health.of("a").kind).to.equal("failing");
+  });
+
+  describe("what another replica has written", () => {
+    const both = storedExtension("both", { hooks: ["pre-create", "lint"] });
+    const answers = (hook: "pre-create" | "lint"): void => {
+      health.called(both, hook, "unchanged");
+      health.heard(both, hook, { kind: "unchanged" });
+    };
+    beforeEach(() => health.keep([both]));
+
+    it("is a finding of the leader until every hook was answered afresh", () => {
+      health.lead(true);
+      answers("pre-create");
+      health.stored(both, "late");
+      expect(health.of("both")).to.deep.equal({
+        ...{ kind: "failing", hooks: ["pre-create", "lint"] },
+        lastError: "late",
+      });
+      health.heard(both, "pre-create", { kind: "unchanged" });
+      expect(health.of("both").kind, "an answer of before").to.equal("failing");
+      answers("pre-create");
+      expect(health.of("both").kind).to.equal("failing");
+      answers("lint");
+      expect(health.of("both")).to.deep.equal({ kind: "healthy", lastError: "late" });
+    });
+
+    it("is taken over by who begins to lead", () => {
+      health.stored(both, "late");
+      answers("pre-create");
+      answers("lint");
+      expect(health.of("both").kind).to.equal("healthy");
+      health.lead(true);
+      expect(health.of("both").kind).to.equal("failing");
+    });
+
+    it("is believed by the others, and said again by the leader where it still fails", () => {
+      const failure = { kind: "failed", reason: "late" } as const;
+      health.heard(both, "lint", failure);
+      health.stored(both, "late");
+      health.stored(both, undefined);
+      expect(health.of("both").kind).to.equal("unasked");
+      health.lead(true);
+      health.heard(both, "lint", failure);
+      health.stored(both, "late");
+      changed.length = 0;
+      health.stored(both, undefined);
+      expect(changed).to.deep.equal(["both failing"]);
+    });
   });
 
   it("forgets those that are gone", () => {

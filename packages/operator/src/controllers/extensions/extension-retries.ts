@@ -60,6 +60,11 @@ export class ExtensionRetries implements Runnable {
     this.#controller.after(namespace, ms);
   }
 
+  /** True while something waits for the extension, which is asked about it again. */
+  isAwaited(extension: string): boolean {
+    return this.#waiting.has(extension);
+  }
+
   /** To be called when a namespace is gone. */
   forget(namespace: string): void {
     for (const made of this.#waits.get(namespace)?.keys() ?? []) this.#set(namespace, made, undefined);

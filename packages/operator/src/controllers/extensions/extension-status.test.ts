@@ -6,7 +6,7 @@ import { healthStatus, placeStatus } from "./extension-status.js";
 
 const [first, second] = [storedExtension("first"), storedExtension("second")] as const;
 const order = { order: [first, second], cycles: new Map<string, readonly string[]>() };
-const failing: HealthState = { kind: "failing", hook: "pre-create", lastError: "it answered 503" };
+const failing: HealthState = { kind: "failing", hooks: ["pre-create"], lastError: "it answered 503" };
 const unasked: HealthState = { kind: "unasked" };
 
 function reasons(status: ExtensionStatus | undefined): readonly string[] {

@@ -41,6 +41,16 @@ export function healthStatus(
   return { ...(lastError === undefined ? {} : { lastError }), conditions };
 }
 
+/** Why the status of an Extension calls this version of it failing; undefined if it does not. */
+export function storedFailure({ metadata: { generation }, status = {} }: Extension): string | undefined {
+  const { conditions = [], lastError } = status;
+  const isFailing = conditions.some(
+    ({ type, status: verdict, observedGeneration }) =>
+      type === "Healthy" && verdict === "False" && observedGeneration === generation,
+  );
+  return isFailing ? (lastError ?? "another replica has found it so") : undefined;
+}
+
 function observedOf(generation: number | undefined): { readonly observedGeneration?: number } {
   return generation === undefined ? {} : { observedGeneration: generation };
 }
