@@ -1,11 +1,11 @@
 import { expect } from "chai";
-import type { KubeObject } from "@bunting/kube";
+import type { ClusterWatches, KubeObject } from "@bunting/kube";
 import type { Extension } from "../../api/extension.js";
 import type { InjectionEntry, InjectionSpec } from "../../api/injection.js";
 import { storedExtension } from "../../extensions/extension.fixture.js";
 import { portEntry } from "../../pod/injection-entry.fixture.js";
 import { extendedLookup } from "./extended-lookup.js";
-import { storedInjection, textIn } from "./stored-injections.js";
+import { storedInjection, StoredInjections, textIn } from "./stored-injections.js";
 
 const plainEntry: InjectionEntry = { ...portEntry, digest: "plain" };
 const storedEntry: InjectionEntry = { ...portEntry, digest: "stored" };
@@ -57,6 +57,21 @@ describe("extendedLookup", () => {
     spec = { format: 1, sources: { app: storedEntry } };
     for (const text of ["constructor", "__proto__"])
       expect(textIn(storedInjection(injectionOf(spec)), { list: "sources", text })).to.equal(undefined);
+  });
+
+  it("finds what further Injections of the namespace have, and not those of others", () => {
+    const objects = new Map<string, ReturnType<typeof storedInjection>>(
+      (["bunting", "bunting-1", "other"] as const).map((name) => {
+        const sources = { [`of-${name}`]: { ...storedEntry, digest: name } };
+        return [`shop/${name}`, storedInjection(injectionOf({ format: 1, sources }))] as const;
+      }),
+    );
+    const watches = { inform: () => ({ informer: { store: { get: (key: string) => objects.get(key) } } }) };
+    const stored = new StoredInjections(watches as unknown as Pick<ClusterWatches, "inform">);
+    const found = ["of-bunting", "of-bunting-1", "of-other"].map((text) =>
+      stored.find("shop", { list: "sources", text }),
+    );
+    expect(found.map((each) => each?.kind)).to.deep.equal(["entry", "entry", undefined]);
   });
 
   it("gives nothing before all is read", () => {

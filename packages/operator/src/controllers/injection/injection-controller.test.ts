@@ -7,6 +7,7 @@ import type { Injection } from "../../api/injection.js";
 import type { CompiledInjection, TextOutcome } from "../../desired/injection.js";
 import { operatorMetrics } from "../../operator-metrics.js";
 import { portEntry } from "../../pod/injection-entry.fixture.js";
+import type { PlainInjection } from "../extensions/extended-injection.js";
 import { InjectionController, type InjectionControllerOptions } from "./injection-controller.js";
 import { SeenTexts } from "./seen-texts.js";
 
@@ -31,6 +32,8 @@ describe("InjectionController", () => {
   let isAsking: boolean;
   let writes: number;
   let told: TextOutcome[];
+  /** What extensions were asked about last. */
+  let asked: CompiledInjection | undefined;
   let answered: (namespace: string, hasAnswered: boolean) => void;
   let abort: AbortController;
   let running: Promise<void>;
@@ -41,7 +44,7 @@ describe("InjectionController", () => {
     isAsking = false;
     writes = 0;
     told = [];
-    const origins = { own: ["app"], shared: [], seen: [] };
+    const origins = { own: Array.from({ length: 401 }, (_, at) => `app-${at}`), shared: [], seen: [] };
     const sources = {
       ...{ listen: () => () => undefined, whenSynced: Promise.resolve(), namespaces: () => ["shop"] },
       ...{ isOpen: () => true, beginInputs: () => undefined },
@@ -77,7 +80,10 @@ describe("InjectionController", () => {
           return () => undefined;
         },
         areAsked: () => true,
-        of: () => Promise.resolve(isAsking ? undefined : compiled),
+        of: ({ compiled: plain }: PlainInjection) => {
+          asked = plain;
+          return Promise.resolve(isAsking ? undefined : compiled);
+        },
         forget: () => undefined,
       },
       context: { clock, logger: recordingLogger(), metrics: operatorMetrics() },
@@ -125,6 +131,12 @@ describe("InjectionController", () => {
     // The longest wait of a controller.
     await pass(300);
     expect(told.at(-1)).to.equal(outcome);
+  });
+
+  it("compiles for extensions what one Injection has no room for", async () => {
+    await pass(1);
+    const problems = [...(asked?.sources.values() ?? [])].flatMap((each) => each.problems);
+    expect(problems.filter(({ message }) => message.includes("extensions are not asked"))).to.have.length(1);
   });
 
   it("says nothing of sources while the API server is away", async () => {
