@@ -140,14 +140,15 @@ describe("AddressGuard", () => {
   it("looks up two names at a time, and a name once at a time, however many are asked for", async () => {
     const asked: string[] = [];
     const answers: ((found: readonly LookupAddress[]) => void)[] = [];
-    const guard = new AddressGuard({
+    const options = {
       hosts: [parseAllowedHost("*.example.com")],
       option: "--remote-hosts",
-      resolve: (name) => {
+      resolve: (name: string) => {
         asked.push(name);
-        return new Promise((resolve) => answers.push(resolve));
+        return new Promise<readonly LookupAddress[]>((resolve) => answers.push(resolve));
       },
-    });
+    };
+    const guard = new AddressGuard(options);
     const names = ["a", "a", "b", "c", "b"];
     const found = Promise.all(names.map((name) => guard.resolve(new URL(`https://${name}.example.com/`))));
     const answer = async (): Promise<void> => {
@@ -164,6 +165,14 @@ describe("AddressGuard", () => {
     await answer();
     await again;
     expect(asked.slice(3)).to.deep.equal(["a.example.com"]);
+    // As an operator has one for each Extension.
+    const all = names.map((name) =>
+      new AddressGuard(options).resolve(new URL(`https://${name}.example.com/`)),
+    );
+    await new Promise(setImmediate);
+    expect(asked.slice(4)).to.have.length(2);
+    for (let name = 0; name < all.length; name++) await answer();
+    await Promise.all(all);
   });
 
   it("names no address of the cluster to whoever asked for it", async () => {

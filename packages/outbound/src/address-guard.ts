@@ -9,10 +9,10 @@ import { hasAddress, type Network } from "./network.js";
 import { calledIfListed, neverCalled } from "./special-networks.js";
 
 /**
- * A look-up holds one of the four threads on which node reads files and packs, for as long as a name server is silent: those of others' choosing may
- * never hold all of them.
+ * Of all guards of this process. A look-up holds one of the four threads on which node reads files and packs, for as long as a name server is silent:
+ * those of others' choosing may never hold all of them.
  */
-const lookUpsAtOnce = 2;
+const lookUps = new Semaphore(2);
 
 export interface AddressGuardOptions {
   /** Whom this process may call. */
@@ -35,7 +35,6 @@ export class AddressGuard implements ConnectionGuard {
   readonly #option: string;
   readonly #networks: readonly Network[];
   readonly #resolve: (name: string) => Promise<readonly LookupAddress[]>;
-  readonly #lookUps = new Semaphore(lookUpsAtOnce);
   /** Look-ups that wait or are under way, by name. */
   readonly #asked = new Map<string, Promise<readonly LookupAddress[]>>();
 
@@ -108,7 +107,7 @@ export class AddressGuard implements ConnectionGuard {
   #lookUp(name: string): Promise<readonly LookupAddress[]> {
     const before = this.#asked.get(name);
     if (before !== undefined) return before;
-    const asked = this.#lookUps.run(() => this.#resolve(name)).finally(() => this.#asked.delete(name));
+    const asked = lookUps.run(() => this.#resolve(name)).finally(() => this.#asked.delete(name));
     this.#asked.set(name, asked);
     return asked;
   }
