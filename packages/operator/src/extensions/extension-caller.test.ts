@@ -115,6 +115,14 @@ describe("ExtensionCaller", () => {
     expect(reason.length).to.be.at.most(500);
   });
 
+  it("repeats no token that an extension repeats", async () => {
+    server.answer = ({ headers }, response) =>
+      void response.writeHead(422, { "content-type": "text/plain" }).end(JSON.stringify(headers));
+    const answer = await ask();
+    expect(answer).to.include({ kind: "refused" });
+    expect(JSON.stringify(answer)).to.contain("Bearer [redacted]").and.to.not.contain("of-the-operator");
+  });
+
   it("fails, and is asked again, where an extension goes on in another protocol", async () => {
     server.answer = (_request, response) =>
       void response.writeHead(101, { connection: "upgrade", upgrade: "h2c" }).end();

@@ -164,10 +164,11 @@ export class ExtensionCaller {
       const leftMs = untilMs - this.#options.clock.monotonicMs();
       try {
         const limits = { bytes: maxExtensionBytes, depth: maxDepth, timeoutMs: leftMs };
-        const headers = await this.#headers();
+        const token = await this.#options.token();
+        const headers = headersWith(token);
         const request = { url, method: "POST", headers, body, limits } as const;
         const answered = await client.request(request, signal);
-        return { answer: answerOf(question, answered), isAway: awayStatuses.has(answered.status) };
+        return { answer: answerOf(question, answered, token), isAway: awayStatuses.has(answered.status) };
       } catch (error) {
         if (signal.reason instanceof OutOfTime && this.#options.clock.monotonicMs() >= sinceMs + fairMs)
           return { ...failed(signal.reason.message), isAway: true };
@@ -179,19 +180,25 @@ export class ExtensionCaller {
       }
     }
   }
-
-  async #headers(): Promise<Readonly<Record<string, string>>> {
-    const token = await this.#options.token();
-    return {
-      "content-type": "application/json",
-      ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
-    };
-  }
 }
 
-function answerOf({ hook }: ExtensionQuestion, { status, headers, body }: OutboundAnswer): ExtensionAnswer {
+function headersWith(token: string | undefined): Readonly<Record<string, string>> {
+  return {
+    "content-type": "application/json",
+    ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+  };
+}
+
+function answerOf(
+  { hook }: ExtensionQuestion,
+  { status, headers, body }: OutboundAnswer,
+  token = "",
+): ExtensionAnswer {
   const contentType = headers["content-type"] ?? "";
-  return readAnswer(hook, { status, contentType, body: body.toString() });
+  const text = body.toString();
+  // A page of errors may repeat what it was sent, and whoever wrote the object reads it.
+  const said = token === "" ? text : text.replaceAll(token, "[redacted]");
+  return readAnswer(hook, { status, contentType, body: said });
 }
 
 function sentenceOf(error: unknown): string {
