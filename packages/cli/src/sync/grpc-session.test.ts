@@ -111,6 +111,27 @@ describe("GrpcSession", () => {
     expect(end.message).to.equal("the server sent a message that can't be read: index out of range");
   });
 
+  it("ends its calls when it is closed, so that a server has what was sent before the connection ends", async () => {
+    const received = new Promise<{ readonly text: string; readonly isAborted: boolean }>((resolve) => {
+      answer = (stream) => {
+        let text = "";
+        stream.on("data", (chunk: Buffer) => (text += chunk.toString()));
+        stream.once("end", () => stream.end());
+        stream.once("close", () => resolve({ text, isAborted: stream.aborted }));
+        stream.respond({ ":status": 200, "content-type": "application/grpc" });
+        stream.write(framed("version"));
+      };
+    });
+    const take = (): void => {
+      open.send(Buffer.from("taken"));
+      session.close();
+    };
+    const open = session.call("/x.Y/Z", {}, { message: take, ended: () => undefined });
+    const { text, isAborted } = await received;
+    expect(text).to.contain("taken");
+    expect(isAborted).to.equal(false);
+  });
+
   it("says why the connection failed, also to calls after that", async () => {
     const nobody = new GrpcSession({ address: { host: "127.0.0.1", port: 1 } });
     expect((await call(nobody)).end).to.deep.equal({

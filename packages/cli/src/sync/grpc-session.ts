@@ -1,4 +1,4 @@
-import { connect, constants, type ClientHttp2Session } from "node:http2";
+import { connect, constants, type ClientHttp2Session, type ClientHttp2Stream } from "node:http2";
 import type { Duplex } from "node:stream";
 import { frameMessage, MessageDeframer, statusCode } from "@bunting/rpc/messages";
 import { cut, errorCode } from "@bunting/runtime/options";
@@ -48,6 +48,8 @@ const maxUnreadBytes = 1024 * 1024;
 const connectTimeoutMs = 10_000;
 /** How often a connection is sent a PING. It is given up if no answer comes within half of that. */
 const keepaliveMs = 20_000;
+/** How long a server may take to end calls that have ended here. */
+const closeTimeoutMs = 1_000;
 
 /** What the command has received is its own memory. */
 const unlimited = { gather: () => true, ungather: () => undefined };
@@ -57,6 +59,7 @@ export class GrpcSession {
   readonly #session: ClientHttp2Session;
   readonly #headers: { readonly authorization?: string };
   readonly #server: SyncServer;
+  readonly #streams = new Set<ClientHttp2Stream>();
   /** The server has spoken HTTP/2. */
   #isHttp2 = false;
   #failure: string | undefined;
@@ -101,6 +104,7 @@ export class GrpcSession {
       ...this.#headers,
       ...headers,
     });
+    this.#streams.add(stream);
     const end: { status?: number; message?: string; isHopeless?: true } = {};
     const note = (given: Record<string, unknown>): void => {
       if (given["grpc-status"] !== undefined) end.status = Number(given["grpc-status"]);
@@ -137,6 +141,7 @@ export class GrpcSession {
       end.message ??= error.cause instanceof Error ? error.cause.message : error.message;
     });
     stream.on("close", () => {
+      this.#streams.delete(stream);
       messages.close();
       const { status, message, isHopeless } = end;
       if (status === undefined) listener.ended({ ...this.#loss(message), ...(isHopeless && { isHopeless }) });
@@ -155,8 +160,19 @@ export class GrpcSession {
     };
   }
 
+  /** The server has what was sent until now, such as the answer to a version: it would count one who is cut off as left behind. */
   close(): void {
-    this.#session.destroy();
+    const open = [...this.#streams].filter((stream) => !stream.writableEnded);
+    if (!this.#isHttp2 || open.length === 0) {
+      this.#session.destroy();
+      return;
+    }
+    const ending = setTimeout(() => this.#session.destroy(), closeTimeoutMs);
+    this.#session.once("close", () => clearTimeout(ending));
+    for (const stream of open) {
+      stream.once("close", () => this.#session.destroy());
+      stream.end();
+    }
   }
 
   /** Why the connection failed says more than what became of a stream. */
