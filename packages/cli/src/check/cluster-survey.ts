@@ -3,7 +3,7 @@ import { KubeError, type KubeObject, type ResourceScope } from "@bunting/kube";
 import { featureFlagType } from "@bunting/protocol";
 import { CliError } from "../cli-error.js";
 import type { ClusterReader } from "../operator/cluster-reader.js";
-import { conditionsOf } from "../operator/explain/object-state.js";
+import { conditionsOf, stoppedRollout } from "../operator/explain/object-state.js";
 import { clusterTypes, objectNames } from "../operator/operator-names.js";
 import type { Io } from "../terminal/io.js";
 import type { ClusterCheckOptions } from "./check-options.js";
@@ -18,6 +18,8 @@ import { readAuthorities, readProxySecurity } from "./proxy-security.js";
 /** Reason for which a FeatureFlag is refused, by its conditions, if it is. */
 export interface FlagVerdict {
   readonly refusal?: string;
+  /** Why its newest version goes to no further agents, if so. */
+  readonly stopped?: string;
 }
 
 /**
@@ -73,10 +75,13 @@ export class ClusterSurvey {
   flags(): Promise<ReadonlyMap<string, FlagVerdict>> {
     return this.#once("flags", async () => {
       const verdicts = await this.#collect({ type: featureFlagType }, (object) => {
-        const refused = conditionsOf(object).find(
-          ({ type, status }) => type === "Accepted" && status === "False",
-        );
-        const verdict: FlagVerdict = refused === undefined ? {} : { refusal: refused.message };
+        const conditions = conditionsOf(object);
+        const refused = conditions.find(({ type, status }) => type === "Accepted" && status === "False");
+        const stopped = stoppedRollout(conditions);
+        const verdict: FlagVerdict = {
+          ...(refused === undefined ? {} : { refusal: refused.message }),
+          ...(stopped === undefined ? {} : { stopped: stopped.message }),
+        };
         return [`${object.metadata.namespace ?? ""}/${object.metadata.name}`, verdict] as const;
       });
       return new Map(verdicts);

@@ -116,6 +116,9 @@ export const findingCodes = {
     "A sidecar runs and is ready, and is no subscriber of a proxy: it answers from older flags, and edits do not reach it. Subscribers that are no sidecars can hide one.",
   ),
   "topic-refused": failed("The operator or agents refuse the flags of a FeatureFlag."),
+  "rollout-stopped": warning(
+    "The newest version of a FeatureFlag goes to no further agents: its rollout is paused, halted or given up.",
+  ),
   "topic-stale": warning("A proxy can't tell whether what it serves of a FeatureFlag is the newest."),
   "subscriber-missing": warning(
     "More sidecars are to have a FeatureFlag from a proxy than the proxies have subscribers, and not all sidecars tell why. A rollout is a reason.",

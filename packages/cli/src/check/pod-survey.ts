@@ -18,7 +18,7 @@ export interface PodGroup {
   readonly pod: ShownPod;
   readonly count: number;
   /** Of its sidecar, if it has one of ours. */
-  readonly state?: { readonly words: string; readonly isRunning: boolean };
+  readonly state?: { readonly words: string; readonly isReady: boolean };
 }
 
 /** The first of the group, as findings name it, and how many more there are. */
@@ -117,8 +117,8 @@ export class PodSurvey {
       const image = sidecar.image ?? "";
       this.#images.set(image, (this.#images.get(image) ?? 0) + 1);
       const state = sidecarState(pod);
-      if (state?.isRunning === false) group(this.#unwell, { state }, state.words);
-      if (state?.isRunning === true) this.#addReader(pod, sidecar);
+      if (state?.isReady === false) group(this.#unwell, { state }, state.words);
+      if (state?.isReady === true) this.#addReader(pod, sidecar);
     }
   }
 

@@ -47,7 +47,7 @@ export function sidecarOf({ spec }: ShownPod): ShownContainer | undefined {
 /** What the sidecar does, in words of Kubernetes: `running`, `waiting: ImagePullBackOff`; undefined for a template. */
 export function sidecarState({
   status,
-}: ShownPod): { readonly words: string; readonly isRunning: boolean } | undefined {
+}: ShownPod): { readonly words: string; readonly isRunning: boolean; readonly isReady: boolean } | undefined {
   const { initContainerStatuses = [], containerStatuses = [] } = status ?? {};
   const found = [...initContainerStatuses, ...containerStatuses].find(
     ({ name }) => name === objectNames.sidecar,
@@ -59,7 +59,8 @@ export function sidecarState({
   const ready = state === "running" ? (found.ready === true ? ", ready" : ", not ready") : "";
   return {
     words: `${state}${reason}${ready}${restarts}`,
-    isRunning: state === "running" && found.ready === true,
+    isRunning: state === "running",
+    isReady: state === "running" && found.ready === true,
   };
 }
 

@@ -17,7 +17,10 @@ export function judgeTopics({ proxies, flags }: TopicsFacts): readonly CheckFind
     const key = `${finding.code} ${finding.where}`;
     if (!found.has(key)) found.set(key, finding);
   };
-  for (const [key, { refusal }] of flags) if (refusal !== undefined) add(refused(key, refusal));
+  for (const [key, { refusal, stopped }] of flags) {
+    if (refusal !== undefined) add(refused(key, refusal));
+    if (stopped !== undefined) add(stoppedAt(key, stopped));
+  }
   for (const { name, answer } of proxies) {
     if (answer.kind !== "status") {
       // Without a status it is unknown whether the topics are well: to say nothing would pass for an answer.
@@ -65,6 +68,15 @@ function refused(key: string, what: string): CheckFinding {
     where: `FeatureFlag ${key}`,
     what: what.replace(/\.$/, ""),
     todo: "correct its flags; bunting lint finds the same in its file",
+  };
+}
+
+function stoppedAt(key: string, why: string): CheckFinding {
+  return {
+    code: "rollout-stopped",
+    where: `FeatureFlag ${key}`,
+    what: why.replace(/\.$/, ""),
+    todo: `go on with bunting rollout resume ${key}, or give it up with bunting rollout abort ${key}`,
   };
 }
 

@@ -492,7 +492,7 @@ describe("judgePods", () => {
   });
 
   it("names a sidecar that does not run", () => {
-    const state = { words: "waiting: ImagePullBackOff", isRunning: false };
+    const state = { words: "waiting: ImagePullBackOff", isReady: false };
     const found = judgePods({ explained: [], unwell: [{ namespace: "shop", pod, count: 1, state }] });
     expect(briefly(found)).to.deep.equal(["sidecar-not-running Pod shop/web-1"]);
     expect(found[0]?.what).to.contain("ImagePullBackOff");
@@ -566,11 +566,12 @@ describe("judgeTopics", () => {
     ] as const;
     const flags = new Map([
       ["shop/a", { refusal: "The flag f is bad." }],
-      ["shop/b", {}],
+      ["shop/b", { stopped: "spec.rollout.paused is true." }],
     ]);
     const found = judgeTopics({ proxies, flags });
     expect(briefly(found)).to.deep.equal([
       "topic-refused FeatureFlag shop/a",
+      "rollout-stopped FeatureFlag shop/b",
       "topic-refused proxy one",
       "topic-stale FeatureFlag shop/a",
       "subscriber-behind shop/web-1 of shop/a",

@@ -29,15 +29,21 @@ export function adviceOf(of: Unadvised, facts: PodFacts): Advice {
 
 function injectedAdvice(of: Unadvised, { pod, account }: PodFacts): Advice {
   const state = sidecarState(pod);
-  if (state?.isRunning === false)
+  const isBehind = account?.kind === "told" && !account.isCurrent;
+  if (state?.isReady === false && !isBehind)
     return unwell(
       `See why the sidecar is ${state.words}: kubectl -n ${of.namespace} logs ${of.name} -c flagd, or kubectl describe.`,
     );
   const flags = flagAdvice(of.flags);
   if (flags !== undefined) return unwell(flags);
-  if (account?.kind === "told" && !account.isCurrent)
+  if (isBehind)
     return unwell(
-      `See the lines of its sidecar: it may serve older flags than there are. If it does not reach the proxy that other Pods reach, look for a NetworkPolicy or a firewall on the way of this Pod; a new Pod asks anew: kubectl -n ${of.namespace} delete pod ${of.name}.`,
+      `See the lines of its sidecar: it ${state?.isReady === false ? "has no flags yet" : "may serve older flags than there are"}. If it does not reach the proxy that other Pods reach, look for a NetworkPolicy or a firewall on the way of this Pod; a new Pod asks anew: kubectl -n ${of.namespace} delete pod ${of.name}.`,
+    );
+  const stopped = of.flags.find(({ rollout }) => rollout !== undefined);
+  if (stopped !== undefined)
+    return unwell(
+      `The newest version of the ${named(stopped)} goes to no further agents, as its condition RolledOut says: bunting rollout resume ${stopped.namespace}/${stopped.name} goes on, bunting rollout abort gives it up.`,
     );
   const { digest } = of.compiled;
   if (digest !== undefined && digest !== of.injected?.digest)

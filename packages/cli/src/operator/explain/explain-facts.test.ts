@@ -28,6 +28,11 @@ function object(status?: "True" | "False", annotations: Readonly<Record<string, 
   };
 }
 
+function rolledOut(reason: string): KubeObject {
+  const condition = { type: "RolledOut", status: "False", reason, message: "A sentence." };
+  return { metadata: { name: "checkout" }, status: { conditions: [condition] } };
+}
+
 function source(answer: ObjectFacts["answer"], namespace = "shop"): ObjectFacts {
   return { kind: "FeatureFlagSource", namespace, name: "checkout", answer };
 }
@@ -181,6 +186,30 @@ describe("explainFacts", () => {
       "injected",
       false,
       /NetworkPolicy.* kubectl -n shop delete pod web\.$/,
+    ],
+    "a sidecar that is not ready, and says why": [
+      {
+        status: { initContainerStatuses: [{ name: "flagd", state: { running: {} } }] },
+        account: sidecarAccount("waiting for the first flags of proxy:8015\nsource 0 proxy:8015: connecting"),
+      },
+      "injected",
+      false,
+      /^See the lines of its sidecar: it has no flags yet\. .*NetworkPolicy/,
+    ],
+    "a FeatureFlag whose rollout is paused": [
+      {
+        account: sidecarAccount("ready\n"),
+        flags: [{ ...flag, answer: { kind: "found", found: rolledOut("Paused") } }],
+      },
+      "injected",
+      false,
+      /bunting rollout resume shop\/checkout/,
+    ],
+    "a FeatureFlag whose rollout goes on": [
+      { flags: [{ ...flag, answer: { kind: "found", found: rolledOut("Progressing") } }] },
+      "injected",
+      true,
+      /^Nothing is to be done/,
     ],
     "a sidecar that may not be asked": [
       { account: { kind: "silent", message: "forbidden" } },

@@ -45,4 +45,6 @@ export interface ObjectState {
   readonly name: string;
   readonly state: "accepted" | "refused" | "unjudged" | "missing" | "unreadable";
   readonly sentences: readonly string[];
+  /** Of a FeatureFlag whose newest version goes to no further agents: why. */
+  readonly rollout?: string;
 }

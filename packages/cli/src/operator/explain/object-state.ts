@@ -14,7 +14,21 @@ export function objectState(facts: ObjectFacts, podNamespace: string): ObjectSta
     `${type} is ${status} (${reason}): ${message}`.trim(),
   );
   const share = sharing(facts, answer.found, podNamespace);
-  return { ...at, state: stateOf(conditions), sentences: [...told, ...share] };
+  const rollout = stoppedRollout(conditions);
+  return {
+    ...at,
+    state: stateOf(conditions),
+    sentences: [...told, ...share],
+    ...(rollout === undefined ? {} : { rollout: rollout.reason }),
+  };
+}
+
+/** The condition of a FeatureFlag whose newest version goes to no further agents before somebody says so. */
+export function stoppedRollout(conditions: readonly Condition[]): Condition | undefined {
+  return conditions.find(
+    ({ type, status, reason }) =>
+      type === "RolledOut" && status === "False" && ["Paused", "Halted", "Aborted"].includes(reason),
+  );
 }
 
 function stateOf(conditions: readonly Condition[]): ObjectState["state"] {
