@@ -10,7 +10,7 @@ import { TempDirectory } from "../support/temp-directory.js";
 import { helm } from "./support/chart.js";
 import { goModuleSource } from "../../scripts/go-module-source.js";
 import { operatorChart } from "./support/operator-chart.js";
-import { startInstallation, runAsPrinted } from "./support/readme.js";
+import { documentedBlocks, startInstallation, runAsPrinted } from "./support/readme.js";
 import { skipWithout } from "./support/tool.js";
 
 const operatorNamespace = "open-feature-operator-system";
@@ -78,6 +78,22 @@ describe("the installations of the proxy in docs/start", function () {
       const manager = async (): Promise<Container> =>
         containersOf(operatorNamespace, "open-feature-operator-controller-manager", kubeconfig);
       const before = await manager();
+      const changedSince = async (then: Container): Promise<Readonly<Record<string, string>>> => {
+        const known = variablesOf(then);
+        const now = Object.entries(variablesOf(await manager()));
+        return Object.fromEntries(now.filter(([name, value]) => known[name] !== value));
+      };
+
+      const [alone = ""] = documentedBlocks("docs/start/migrate.md", "flagd-proxy alone", "sh");
+      // No controller makes Pods here.
+      await runAsPrinted(alone.split(/^kubectl /m)[0]?.replaceAll(publishedAt, address) ?? "", {
+        kubeconfig,
+        home: directory.path,
+      });
+      expect(await changedSince(before)).to.deep.equal({
+        FLAGD_PROXY_IMAGE: "registry.example/bunting-proxy",
+        FLAGD_PROXY_TAG: "0.1.0",
+      });
 
       const { operator } = startInstallation();
       expect(operator).to.contain(publishedAt);
@@ -86,9 +102,7 @@ describe("the installations of the proxy in docs/start", function () {
         home: directory.path,
       });
       const after = await manager();
-      const known = variablesOf(before);
-      const changed = Object.entries(variablesOf(after)).filter(([name, value]) => known[name] !== value);
-      expect(Object.fromEntries(changed)).to.deep.equal({
+      expect(await changedSince(before)).to.deep.equal({
         FLAGD_IMAGE: "ghcr.io/bunting/bunting-agent",
         FLAGD_TAG: "0.1.0",
         FLAGD_PROXY_IMAGE: "ghcr.io/bunting/bunting-proxy",
