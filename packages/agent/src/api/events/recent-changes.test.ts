@@ -1,4 +1,5 @@
 import type { JsonObject } from "@bunting/protocol";
+import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { expect } from "chai";
 import { createSelections } from "../selection.js";
 import { createWorld, type World, recentMs } from "../api.fixture.js";
@@ -15,6 +16,14 @@ interface Followed {
   readonly world: World;
   readonly recent: RecentChanges;
   readonly of: (selector?: string) => Readonly<Record<string, string>>;
+}
+
+/** Time passes with every look at it, as it does on a machine. */
+class ClockThatPasses extends ManualClock {
+  override monotonicMs(): number {
+    this.advance(0.001);
+    return super.monotonicMs();
+  }
 }
 
 /** The recent changes of a store that has two documents. */
@@ -97,5 +106,24 @@ describe("RecentChanges", () => {
     expect(of()).not.to.include({ gone: "delete" });
     world.clock.advance(recentMs);
     expect(of()).to.deep.equal({});
+  });
+
+  it("take time that grows with the changes alone when more flags go at once than there is room for", () => {
+    const world = createWorld({
+      documents: [set(Array.from({ length: 20_000 }, (_, index) => `flag-${index}`))],
+    });
+    let lookUps = 0;
+    const clock = new ClockThatPasses();
+    const flags = {
+      flags: () => world.store.flags(),
+      flag: (flagSetId: string, key: string) => {
+        lookUps++;
+        return world.store.flag(flagSetId, key);
+      },
+    };
+    const recent = new RecentChanges(clock, flags, recentMs);
+    world.store.onChange(({ changes }) => recent.add(changes));
+    world.put(set(["other"]));
+    expect(lookUps).to.be.lessThan(2 * 20_000);
   });
 });

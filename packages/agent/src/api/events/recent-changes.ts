@@ -52,9 +52,11 @@ export class RecentChanges {
   add(changes: Iterable<FlagChange>): void {
     this.#expire();
     this.#version++;
+    // One time for all of them: with each that is later, room would be made again, among thousands that are gone for good.
+    const atMs = this.#clock.monotonicMs();
     for (const { before, after } of changes) {
-      if (before !== undefined) this.#note(before);
-      if (after !== undefined && after.source !== before?.source) this.#note(after);
+      if (before !== undefined) this.#note(before, atMs);
+      if (after !== undefined && after.source !== before?.source) this.#note(after, atMs);
     }
   }
 
@@ -80,9 +82,8 @@ export class RecentChanges {
     return this.#clock.monotonicMs() < this.#allUntilMs;
   }
 
-  #note({ key, flagSetId, source }: FlagOrigin & { readonly key: string }): void {
+  #note({ key, flagSetId, source }: FlagOrigin & { readonly key: string }, atMs: number): void {
     const origin = { key, flagSetId, source };
-    const atMs = this.#clock.monotonicMs();
     const isCovered = (): boolean => this.#allUntilMs === atMs + this.#recentMs && this.#isServed(origin);
     if (isCovered()) return;
     const id = JSON.stringify([flagSetId, key, source]);
