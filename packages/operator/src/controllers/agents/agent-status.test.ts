@@ -167,6 +167,53 @@ describe("AgentStatus", () => {
     expect(world.writes).to.have.length.within(2, 3);
   });
 
+  it("says of an edit that all agents have at once that it is about that, as kubectl wait goes by it", async () => {
+    world.tell();
+    await start();
+    await lookFor(15_000);
+    world.edit();
+    world.tell({ generation: 2 });
+    await look();
+    expect(world.writes).to.deep.equal(["checkout 3 3 0 AllCurrent 1", "checkout 3 3 0 AllCurrent 2"]);
+  });
+
+  it("says nothing of agents that go and are back within half a minute, not even when there is an edit to speak of", async () => {
+    world.tell();
+    await start();
+    await lookFor(60_000);
+    world.tell({ subscribers: 0, current: 0 });
+    await lookFor(20_000);
+    world.tell();
+    await lookFor(60_000);
+    expect(world.writes.splice(0)).to.deep.equal(["checkout 3 3 0 AllCurrent 1"]);
+    world.edit();
+    world.tell({ generation: 2, current: 1 });
+    await look();
+    expect(world.writes.splice(0)).to.deep.equal(["checkout 3 1 0 AgentsBehind 2"]);
+    world.tell({ generation: 2, current: 2, refusing: 1 });
+    await look();
+    // That is to be said 10 s after the last write, and by then a proxy that is replaced has ended their streams.
+    for (const gone of [{ subscribers: 0, current: 0, generation: 2 }, undefined]) {
+      if (gone === undefined) world.told = [];
+      else world.tell(gone);
+      await lookFor(20_000);
+      world.tell({ generation: 2, current: 1 });
+      await look();
+    }
+    expect(world.writes.filter((write) => write.includes("NoAgents"))).to.deep.equal([]);
+  });
+
+  it("says that all have left half a minute later, though proxies keep the topic for a while", async () => {
+    world.tell();
+    await start();
+    await lookFor(60_000);
+    world.tell({ subscribers: 0, current: 0 });
+    await lookFor(25_000);
+    expect(world.writes).to.have.length(1);
+    await lookFor(10_000);
+    expect(world.writes.slice(1)).to.deep.equal(["checkout 0 0 0 NoAgents 1"]);
+  });
+
   it("says that nobody asks any more half a minute after that, and not when a proxy was only replaced", async () => {
     world.tell();
     await start();

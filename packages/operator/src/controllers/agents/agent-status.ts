@@ -58,6 +58,8 @@ export class AgentStatus implements Runnable {
   readonly #stamps = new Map<string, ToldStamp>();
   /** By key: how often the status was written of one version of the FeatureFlag. */
   readonly #written = new Map<string, { readonly version: string; readonly times: number }>();
+  /** Since when no agent asks for a FeatureFlag, until that is said. */
+  readonly #leftMs = new Map<string, number>();
   /** FeatureFlags whose status speaks of agents, seen before the proxies had been asked. */
   readonly #early = new Set<string>();
 
@@ -82,7 +84,7 @@ export class AgentStatus implements Runnable {
   async run(signal: AbortSignal): Promise<void> {
     await Promise.all([this.#controller.run(signal), this.#look(signal)]);
     this.#told = undefined;
-    for (const each of [this.#stamps, this.#written, this.#early]) each.clear();
+    for (const each of [this.#stamps, this.#written, this.#leftMs, this.#early]) each.clear();
   }
 
   async #look(signal: AbortSignal): Promise<void> {
@@ -96,15 +98,19 @@ export class AgentStatus implements Runnable {
 
   #hear(told: ReadonlyMap<string, readonly TopicAgents[]>): void {
     this.#told = told;
+    const nowMs = this.#options.context.clock.monotonicMs();
     for (const [key, agents] of told) {
       const before = this.#stamps.get(key);
       const stamp = toldStamp(agents);
       this.#stamps.set(key, stamp);
+      if (stamp.counts !== "") this.#leftMs.delete(key);
+      else if (before?.counts !== "") this.#leftMs.set(key, nowMs);
       if (before?.versions !== stamp.versions) this.#controller.add(key);
       else if (before.counts !== stamp.counts) this.#controller.after(key, settleMs);
     }
     for (const key of [...this.#stamps.keys(), ...this.#early]) {
       if (told.has(key)) continue;
+      if (this.#stamps.get(key)?.counts !== "") this.#leftMs.set(key, nowMs);
       this.#stamps.delete(key);
       this.#written.delete(key);
       this.#controller.after(key, settleMs);
@@ -115,6 +121,11 @@ export class AgentStatus implements Runnable {
   async #reconcile(key: string, signal: AbortSignal): Promise<WorkResult | undefined> {
     const { client } = this.#options;
     if (this.#told === undefined) return undefined;
+    // Whoever waits until all have an edit must not be told meanwhile that there is nobody.
+    const settlesInMs =
+      (this.#leftMs.get(key) ?? -Infinity) + settleMs - this.#options.context.clock.monotonicMs();
+    if (settlesInMs > 0) return { requeueAfterMs: settlesInMs };
+    this.#leftMs.delete(key);
     // The others wait behind it, and namespaces take turns: who keeps one busy delays each of them by a read.
     await this.#reads.takeNext(signal);
     const [namespace = "", name = ""] = key.split("/");
@@ -130,8 +141,8 @@ export class AgentStatus implements Runnable {
     const version = `${uid} ${generation}`;
     const known = this.#written.get(key);
     const times = known?.version === version ? known.times : 0;
-    const leftMs = this.#writer.pauseLeftMs(target, isNews && times < newsOfGeneration ? "news" : "counts");
-    if (leftMs > 0) return { requeueAfterMs: leftMs };
+    const pauseMs = this.#writer.pauseLeftMs(target, isNews && times < newsOfGeneration ? "news" : "counts");
+    if (pauseMs > 0) return { requeueAfterMs: pauseMs };
     await this.#writer.write(target, { agents: agents.counts, conditions }, signal);
     if (this.#stamps.has(key)) this.#written.set(key, { version, times: times + 1 });
     return undefined;
