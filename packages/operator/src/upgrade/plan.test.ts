@@ -412,11 +412,16 @@ describe("planFleet", () => {
       expect(said(planned)).to.deep.equal(["a reverting 1", "b reverting 1"]);
     });
 
-    it("puts no text into a Pod that is no image", () => {
-      const odd = podOf("a", { ...renewed, previous: "../evil", record: { ...record, state: "updated" } });
-      expect(said(plan([odd], { rollouts: [rolloutOf({}, { progress: halted })] }))).to.deep.equal([]);
-      const late = podOf("a", { ...renewed, previous: "../evil", restarts: 2, record });
-      expect(said(plan([late]))).to.deep.equal(["a failed 2"]);
+    it("puts no text into a Pod that is no image, whatever it replaces", () => {
+      const from = ["*"];
+      for (const previous of ["../evil", "agent:1\n", " agent:1", "--privileged", "a".repeat(5_000)]) {
+        const odd = podOf("a", { ...renewed, previous, record: { ...record, state: "updated" } });
+        expect(said(plan([odd], { rollouts: [rolloutOf({ from }, { progress: halted })] }))).to.deep.equal(
+          [],
+        );
+        const late = podOf("a", { ...renewed, previous, restarts: 2, record });
+        expect(said(plan([late], { rollouts: [rolloutOf({ from })] }))).to.deep.equal(["a failed 2"]);
+      }
     });
 
     it("gives a Pod no image that the rollout would not have replaced, whoever has written there that it was the one before", () => {

@@ -1,4 +1,5 @@
 import type { LabelSelector } from "@bunting/kube";
+import { quoted } from "@bunting/runtime";
 import type { AgentRolloutSpec } from "../api/agent-rollout.js";
 import { milliseconds } from "../api/milliseconds.js";
 import { isImageReference } from "../desired/image-reference.js";
@@ -30,7 +31,7 @@ export function rolloutSettings(spec: AgentRolloutSpec): RolloutSettings {
   const { maxUnavailable } = spec;
   const refused = isImageReference(spec.image)
     ? undefined
-    : `spec.image is no image with a tag or a digest, such as registry.example/agent:1.2: it is ${JSON.stringify(spec.image)}`;
+    : `spec.image is no image with a tag or a digest, such as registry.example/agent:1.2: it is ${quoted(spec.image)}`;
   return {
     image: spec.image,
     ...(refused === undefined ? {} : { refused }),

@@ -136,7 +136,7 @@ describe("who follows a list", () => {
     ["has not started", podOf("web", { status: { phase: "Pending" } })],
     ["has no address yet", podOf("web", { status: { podIPs: [] } })],
     ["is ending", podOf("web", { metadata: { deletionTimestamp: "2026-01-01T00:00:00Z" } })],
-    ["has ended", podOf("web", { status: { phase: "Failed" } })],
+    ["has ended", podOf("web", { status: { phase: "Failed" }, spec: { initContainers: [] } })],
     ["names other sources", podOf("web", { annotations: { "openfeature.dev/featureflagsource": "other" } })],
     ["wants no flags", podOf("web", { annotations: { "openfeature.dev/enabled": "false" } })],
     ["nothing would replace", podOf("web", { metadata: { ownerReferences: [] } })],
