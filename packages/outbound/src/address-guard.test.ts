@@ -171,8 +171,7 @@ describe("AddressGuard", () => {
     );
     await new Promise(setImmediate);
     expect(asked.slice(4)).to.have.length(2);
-    for (let name = 0; name < all.length; name++) await answer();
-    await Promise.all(all);
+    for (const one of all) await Promise.all([answer(), one]);
   });
 
   it("names no address of the cluster to whoever asked for it", async () => {
