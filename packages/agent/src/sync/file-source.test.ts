@@ -275,7 +275,7 @@ describe("FileSource", () => {
       await probe.nextDocument();
       directory.replace("flags.yaml", "flags:\n  a: [1\n  b: 2\n");
       await probe.failure("refused");
-      expect(source.status().warning).to.match(/flags\.yaml: line 3, column \d+: /);
+      expect(source.status().warning).to.match(/flags\.yaml: line 2, column \d+: /);
       directory.replace("flags.yaml", "flags: {a: {}}\n");
       expect(await probe.nextDocument()).to.equal('{"flags":{"a":{}}}');
     });

@@ -48,7 +48,7 @@ describe("YAML as a flag document", () => {
   });
 
   const malformed: readonly (readonly [what: string, yaml: string, message: RegExp])[] = [
-    ["a broken line, which it names", "flags:\n  a:\n    b: [1\n  c: 2\n", /^line 4, column \d+: /],
+    ["a broken line, which it names", "flags:\n  a:\n    b: [1\n  c: 2\n", /^line 3, column \d+: /],
     ["a tab where indentation should be", "flags:\n\ta: 1\n", /^line 2, column \d+: .*tab/i],
     ["several documents", "a: 1\n---\nb: 2\n", /several YAML documents/],
     ["a list", "- a\n", /a mapping with the key "flags"/],

@@ -57,7 +57,7 @@ describe("a source of a directory", () => {
     await probe.nextDocument();
     directory.replace("a.yaml", "flags: [\n");
     await eventually(() => source.status().warning !== undefined, "the refusal");
-    expect(source.status().warning).to.match(/a\.yaml: line 2, column \d+/);
+    expect(source.status().warning).to.match(/a\.yaml: line 1, column \d+/);
     directory.replace("b.yaml", manifest("b", "B"));
     for (;;) {
       const document = await probe.nextDocument();
