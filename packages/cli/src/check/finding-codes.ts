@@ -110,6 +110,9 @@ export const findingCodes = {
   "field-unknown": warning("A FeatureFlagSource was written with a field that the API server has dropped."),
   "source-invalid": failed("A FeatureFlagSource has a setting that our definition refuses."),
   "source-refused": failed("The operator says in the conditions of a FeatureFlagSource that it refuses it."),
+  "source-unshared": warning(
+    "Pods get what the owner of another namespace does not share with theirs, because the operator's option `--cross-namespace` is `legacy`.",
+  ),
   "pod-not-injected": failed("A Pod asks for flags, and has no sidecar."),
   "sidecar-not-running": failed("The sidecar of a Pod does not run, or is not ready."),
   "sidecar-cut-off": failed(

@@ -44,7 +44,7 @@ export function askConsent(question: ConsentQuestion): ConsentAnswer {
   }
   if (isSharedWith(readers, namespace)) return { isAllowed: true };
   if (crossNamespace === "legacy") {
-    const message = `${named} is used in ${namespace}, with which its owner does not share it: annotate it with ${readersAnnotation}: ${namespace}, since it will not be served without`;
+    const message = `${named} is used in ${namespace}, with which its owner does not share it: annotate it with ${readersAnnotation}: ${namespace}, because --cross-namespace=legacy alone serves it`;
     return { isAllowed: true, problem: { reason: "CrossNamespaceLegacy", message } };
   }
   const message = `${named} does not exist, or is not shared with ${namespace}: its owner shares it by the annotation ${readersAnnotation}: ${namespace}`;

@@ -58,13 +58,13 @@ function judgeConditions(source: KubeObject): readonly CheckFinding[] {
   );
   if (refused === undefined) return [];
   const { type, reason, message } = refused;
+  const where = placeOf(source);
+  const what = `${type} is False (${reason}): ${message.replace(/\.$/, "")}`;
+  // Pods get it all the same.
+  if (reason === "CrossNamespaceLegacy")
+    return [{ code: "source-unshared", where, what, todo: "have the owner of the other namespace share it" }];
   return [
-    {
-      code: "source-refused",
-      where: placeOf(source),
-      what: `${type} is False (${reason}): ${message.replace(/\.$/, "")}`,
-      todo: "correct the FeatureFlagSource as its conditions say",
-    },
+    { code: "source-refused", where, what, todo: "correct the FeatureFlagSource as its conditions say" },
   ];
 }
 

@@ -465,6 +465,13 @@ describe("judgeSources", () => {
     expect(judged(source(good, refused))).to.deep.equal(["source-refused Accepted is False (Some): Why"]);
     expect(judged(source({ sources: [{ source: "gone" }] }, refused))).to.have.length(1);
   });
+
+  it("tells what is served without its owner's consent from what is not served", () => {
+    const condition = { type: "Accepted", status: "False", reason: "CrossNamespaceLegacy", message: "Why." };
+    expect(judged(source(good, { status: { conditions: [condition] } }))).to.deep.equal([
+      "source-unshared Accepted is False (CrossNamespaceLegacy): Why",
+    ]);
+  });
 });
 
 describe("judgePods", () => {
