@@ -19,6 +19,8 @@ describe("the list of a FeatureFlagSource", function () {
   let home: OperatorHome;
   let proxy: ProxyProcess;
   let forbidden: ProxyProcess;
+  /** Of proxies that may read lists. */
+  let reader: Awaited<ReturnType<ReturnType<typeof cluster>["createServiceAccountToken"]>>;
   let mounted: TempDirectory;
   const agents: AgentProcess[] = [];
 
@@ -72,7 +74,7 @@ describe("the list of a FeatureFlagSource", function () {
     const account = await cluster().createServiceAccountToken(namespace, "proxy");
     await cluster().grantStockRole(account);
     forbidden = await startProxyInPod(account);
-    const reader = await cluster().createServiceAccountToken(namespace, "reader");
+    reader = await cluster().createServiceAccountToken(namespace, "reader");
     await cluster().grantStockRole(reader);
     const name = `${namespace}-lists`;
     await cluster().api.create(`${rbac}/clusterroles`, {
@@ -197,6 +199,32 @@ describe("the list of a FeatureFlagSource", function () {
     await eventually(() => restarts("older"), "what does not follow is restarted", 120_000);
     expect(await restarts("follows")).to.equal(false);
     await source("first");
+  });
+
+  it("is the newest in the end, with its flags, when the proxy is killed while it changes", async () => {
+    const lists = [["second", "first"], ["first"]] as const;
+    const port = `--port=${await freePort()}`;
+    let killed = await startProxyInPod(reader, [port]);
+    const agent = await sidecar(await entry("first"), killed);
+    try {
+      for (const names of lists) {
+        await source(...names);
+        await entry(...names);
+        // About now the proxy hears of it, and tells the agent, which subscribes.
+        await killed.process.stop("SIGKILL");
+        killed = await startProxyInPod(reader, [port]);
+        for (const name of ["first", "second"])
+          await eventually(
+            async () => (await answer(agent, name)) === (names.some((one) => one === name) ? true : 404),
+            `${name} with the list ${names.join()}`,
+            60_000,
+          );
+      }
+      const body = await (await fetch(`${agent.management}/readyz`)).text();
+      expect(body).to.contain("followed, 1 FeatureFlags\n");
+    } finally {
+      await killed.process.stop("SIGKILL");
+    }
   });
 
   it("changes nothing for an agent whose proxy may not read it", async () => {

@@ -57,12 +57,18 @@ describe("workloadWebhook", () => {
     expect(await review(workload(text))).to.include({ isAllowed: true });
   });
 
+  const manifest = JSON.stringify({
+    ...{ apiVersion: "core.openfeature.dev/v1beta1", kind: "FeatureFlag" },
+    ...{ metadata: { namespace: "shop", name: "mine" }, spec: { flagSpec: JSON.parse(good) as object } },
+  });
   for (const [what, text, says] of [
     ["that is no JSON", '{"flags":\n  {"a": }}', /line 2, column \d+: /],
     ["that is a list", "[]", /expected an object/],
     ["that is empty", "", /./],
     ["without flags", '{"flag":{}}', /"flags"/],
-    ["with a manifest", `{"apiVersion":"core.openfeature.dev/v1beta1","kind":"FeatureFlag"}`, /./],
+    ["with a part of a manifest", `{"apiVersion":"core.openfeature.dev/v1beta1","kind":"FeatureFlag"}`, /./],
+    ["with a manifest", manifest, /they are a manifest: write a flagd document alone/],
+    ["with two manifests", `${manifest}\n---\n${manifest.replace('"mine"', '"other"')}`, /./],
     [
       "with a variant that there is not",
       '{"flags":\n{"a":{"state":"ENABLED","variants":{"on":true},"defaultVariant":"off"}}}',

@@ -133,6 +133,15 @@ describe("the next step of a rollout", () => {
       "Progressing 1 100 unknown",
     ],
     [
+      "goes on with the refusals that were forgiven",
+      {
+        before: record({ forgiven: 2 }),
+        evidence: evidence(told({ refusals: 2, current: 2 })),
+        watch: observed,
+      },
+      "Progressing 2 1000 over",
+    ],
+    [
       "halts again at one refusal more than was forgiven",
       { before: record({ forgiven: 2 }), evidence: evidence(told({ refusals: 3 })) },
       "Halted 1 100 refused",
@@ -143,6 +152,11 @@ describe("the next step of a rollout", () => {
       "Progressing 1 301 unknown",
     ],
     ["pauses", { settings: { ...settings, isPaused: true }, watch: observed }, "Paused 1 100 paused"],
+    [
+      "stays paused while a proxy does not say what its agents do",
+      { before: record({ phase: "Paused" }), evidence: undefined },
+      "Paused 1 100 silent",
+    ],
     [
       "halts while it is paused",
       {

@@ -478,6 +478,12 @@ describe("planFleet", () => {
     expect(said(plan(pods, { rollouts: [rolloutOf({ isPaused: true })] }))).to.deep.equal(["a observing 2"]);
   });
 
+  it("begins with nobody while it is paused", () => {
+    const begun = (isPaused: boolean): readonly string[] =>
+      said(plan([podOf("a")], { rollouts: [rolloutOf({ isPaused })] }));
+    expect([begun(false).length, begun(true)]).to.deep.equal([1, []]);
+  });
+
   it("does nothing for what is no image", () => {
     const refused = rolloutOf({ refused: "spec.image is no image" });
     expect(said(plan([podOf("a")], { rollouts: [refused] }))).to.deep.equal([]);
