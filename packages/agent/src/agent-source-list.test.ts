@@ -1,3 +1,4 @@
+import { readdirSync } from "node:fs";
 import { expect } from "chai";
 import { eventually } from "@bunting/test/support/event-queue.js";
 import { digestOf, documentOf, FollowingAgent, hexOf, list, send, tell } from "./following-agent.fixture.js";
@@ -182,6 +183,22 @@ describe("an agent that follows the list of its sources", () => {
     const { topic } = await agent.nextStream();
     expect(topic).to.equal("shop/a");
     expect(agent.server.streams.size).to.equal(0);
+  });
+
+  it("keeps on disk what it serves, and nothing of what is gone from the list", async () => {
+    const first = await agent.serving();
+    const copies = (): readonly string[] =>
+      readdirSync(agent.cache.path).filter((name) => name.endsWith(".flags"));
+    tell(first, ["shop/a", "ops/b"]);
+    const next = await agent.nextStreams(2);
+    await send(next.get("ops/b"), "ops/b", documentOf("b"));
+    await agent.switched();
+    await eventually(() => copies().length === 2, "the copies of both");
+    tell(next.get("shop/a"), ["shop/a"]);
+    await agent.nextStream();
+    await agent.switched();
+    await agent.stopAgent();
+    expect(copies()).to.have.lengthOf(1);
   });
 
   it("waits for the first answers where the list changes before them", async () => {
