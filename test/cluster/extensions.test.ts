@@ -196,6 +196,30 @@ describe("extensions, on a real API server", function () {
     await home.put("FeatureFlagSource", "app", { sources: [{ source: "flags", provider: "flagd-proxy" }] });
   });
 
+  it("has an edit wait for one that does not answer, and no Pod", async () => {
+    const held: (() => void)[] = [];
+    let isSlow = false;
+    let isLeft = false;
+    await register("slow", { failurePolicy: "Fail", timeout: "10s" }, ({ object }, response) => {
+      const answer = limited(object, { memory: "77Mi" });
+      if (!isSlow) return answer;
+      response.once("close", () => (isLeft ||= !response.writableEnded));
+      held.push(() => response.writeHead(200).end(JSON.stringify(answer)));
+      return "later";
+    });
+    await home.untilCompiled('"77Mi"');
+    isSlow = true;
+    await home.put("FeatureFlagSource", "app", { sources: [{ source: "others", provider: "flagd-proxy" }] });
+    await eventually(() => held.length > 0, "it is asked about the edit");
+    const { text } = await home.createPod();
+    expect([held.length, isLeft], "it is still being asked").to.deep.equal([1, false]);
+    expect(text).to.contain("77Mi").and.to.contain("/flags").and.not.to.contain("/others");
+    isSlow = false;
+    held[0]?.();
+    await home.untilCompiled("/others");
+    await home.put("FeatureFlagSource", "app", { sources: [{ source: "flags", provider: "flagd-proxy" }] });
+  });
+
   it("goes on without one that may be left out, and names in its status what it must not do", async () => {
     await register("hostile", {}, ({ object }) => {
       const { spec } = object as ExtensionObject & { readonly spec: { readonly container: object } };
