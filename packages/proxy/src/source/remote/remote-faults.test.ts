@@ -1,5 +1,7 @@
 import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import { createServer as createTcpServer, type AddressInfo, type Socket } from "node:net";
+import { checkOptions } from "@bunting/backplane";
+import { needsRedisServer, RedisServer } from "@bunting/backplane/internal/redis-server.fixture.js";
 import { syncV1 } from "@bunting/protocol";
 import { merging } from "@bunting/remote";
 import { systemClock } from "@bunting/runtime";
@@ -15,6 +17,7 @@ import {
 import { HttpServer, type Answer } from "@bunting/test/support/http-server.js";
 import { TempDirectory } from "@bunting/test/support/temp-directory.js";
 import { expect } from "chai";
+import { fast } from "../backplane/backplane.fixture.js";
 import { answersOfFaults, status, timeoutMs } from "./remote-faults.fixture.js";
 import { remoteLanguage, type RemoteLanguage } from "./remote-language.js";
 import {
@@ -268,6 +271,33 @@ function testsOf<Behaviour>(name: string, kind: Far<Behaviour>): void {
         await eventually(() => farOf(next) === "remote 2", `what comes after ${what}`);
         await eventually(() => told() === "synced  ", "it is synced");
       });
+
+    it("keeps in Redis what it said before each of these, though its replica is replaced meanwhile", async function () {
+      this.timeout(120_000);
+      needsRedisServer(this);
+      const redis = await RedisServer.start();
+      cleanUps.push(() => redis.stop());
+      const backplane = checkOptions({ address: redis.address, ...fast });
+      const server = await serve(kind.version(1));
+      publish(server.uri);
+      let sink = start(server.port, { backplane }).watch();
+      await eventually(() => farOf(sink) === "remote 1", "the first document");
+      for (const [index, [what, behaviour, reason]] of kind.faults.entries()) {
+        server.does(behaviour);
+        await isTold(/./, what);
+        await replicas.splice(0)[0]?.stop();
+        sink = start(server.port, { backplane }).watch();
+        await eventually(
+          () => farOf(sink) === `remote ${index + 1}`,
+          `what was said before ${what}, from Redis`,
+        );
+        await isTold(reason, what);
+        expect(farOf(sink), what).to.equal(`remote ${index + 1}`);
+        server.does(kind.version(index + 2));
+        await eventually(() => farOf(sink) === `remote ${index + 2}`, `what comes after ${what}`);
+        await eventually(() => told() === "synced  ", "it is synced");
+      }
+    });
 
     it("serves what it said before while nothing answers at its port, and then what it says", async () => {
       const server = await serve(kind.version(1));
