@@ -1,7 +1,7 @@
 import { expect } from "chai";
 import fc from "fast-check";
 import type { JsonValue } from "@bunting/protocol";
-import { changedFields, isFixedField, unlistedFields } from "./changed-fields.js";
+import { changedFields, isFixedField, pointerStep, unlistedFields } from "./changed-fields.js";
 import { proxyDeployment, sidecarObject } from "./extension-request.fixture.js";
 import type { ExtensionObject } from "./extension-request.js";
 import { mapContainers, mapPodTexts, mapTexts } from "./pod-parts.js";
@@ -85,6 +85,25 @@ describe("unlistedFields", () => {
     };
     for (const [field, after] of Object.entries(changes))
       expect(unlistedFields(deployment, after)).to.include(field);
+  });
+
+  it("names annotations and labels by which clouds give rights, unless they are listed", () => {
+    const account = { ...deployment, kind: "ServiceAccount" };
+    for (const name of [
+      "eks.amazonaws.com/role-arn",
+      "iam.gke.io/gcp-service-account",
+      "azure.workload.identity/client-id",
+    ]) {
+      const mighty = mapTexts(account, "annotations", (texts) => ({ ...texts, [name]: "admin" }));
+      const pointer = `/metadata/annotations/${pointerStep(name)}`;
+      expect(unlistedFields(account, mighty)).to.deep.equal([pointer]);
+      expect(unlistedFields(account, mighty, [pointer])).to.deep.equal([]);
+    }
+    const used = (texts: object): Readonly<Record<string, string>> => ({
+      ...texts,
+      "azure.workload.identity/use": "true",
+    });
+    expect(unlistedFields(deployment, mapPodTexts(deployment, "labels", used))).to.have.length(1);
   });
 
   it("names annotations that stand for a security context, unless they are listed", () => {

@@ -81,6 +81,10 @@ const ownNames =
 const confining =
   /\/metadata\/annotations\/(container\.)?(apparmor\.security\.beta|seccomp\.security\.alpha)\.kubernetes\.io~1/i;
 
+/** Annotations and labels by which clouds give rights to a ServiceAccount, and to the Pods that run as it. */
+const identifying =
+  /\/metadata\/(annotations|labels)\/(eks\.amazonaws\.com|iam\.gke\.io|azure\.workload\.identity|pod-identity\.alibabacloud\.com)~1/i;
+
 /** What an extension may change if its Extension lists nothing: labels, annotations and resources, of the object and of the Pods that it makes. */
 const byDefault: readonly RegExp[] = [
   /^(\/spec\/template)?\/metadata\/(labels|annotations)(\/|$)/,
@@ -98,7 +102,8 @@ export function unlistedFields(
 ): readonly string[] {
   const isListed = (field: string): boolean =>
     mutates === undefined
-      ? !confining.test(field) && byDefault.some((pattern) => pattern.test(field))
+      ? ![confining, identifying].some((pattern) => pattern.test(field)) &&
+        byDefault.some((pattern) => pattern.test(field))
       : mutates.some((pointer) => isAt(field, pointer));
   return changedFields(before, after).filter((field) => isFixedField(field) || !isListed(field));
 }
