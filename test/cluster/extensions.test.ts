@@ -299,7 +299,8 @@ describe("extensions, on a real API server", function () {
       ],
       "says-nothing-of-sense": [(_question, response) => void response.end("]"), /what is no JSON/],
     };
-    for (const [name, [hook]] of Object.entries(hostile)) await register(name, { timeout: "500ms" }, hook);
+    for (const [name, [hook]] of Object.entries(hostile))
+      await register(name, { timeout: name === "drips" ? "500ms" : "10s" }, hook);
     await register("honest", { priority: -1 }, ({ object }) => limited(object, { memory: "66Mi" }));
     await home.untilCompiled('"66Mi"');
     const stored = JSON.stringify(await home.injection());
