@@ -5,6 +5,9 @@ import { EventQueue } from "../../support/event-queue.js";
 
 const script = path.join(import.meta.dirname, "lease-candidate.child.ts");
 
+/** A lease lapses after 15 s, and a busy machine takes as long to start a process. */
+const patienceMs = 60_000;
+
 /** A process that takes part in a leader election. Every test must await `stop` or `kill`. */
 export class LeaseCandidate {
   readonly identity: string;
@@ -30,7 +33,7 @@ export class LeaseCandidate {
   }
 
   async expectNext(said: "leads" | "leads no longer"): Promise<void> {
-    const next = await this.#said.nextEvent(`${this.identity} ${said}`);
+    const next = await this.#said.nextEvent(`${this.identity} ${said}`, patienceMs);
     if (next !== said) throw new Error(`${this.identity} said "${next}" and not "${said}"`);
   }
 
