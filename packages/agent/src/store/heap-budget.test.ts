@@ -15,7 +15,7 @@ import { noStoreMetrics } from "./store-metrics.fixture.js";
 
 const megabyte = 1024 * 1024;
 
-/** Those that tell most about a budget, the most telling first, of which the gate feeds four; the others only when measuring. */
+/** Shapes that tell most about a budget, the most telling first. The gate feeds the first four, the night all of these; other shapes are fed only when measuring. */
 const usualShapes = [
   "flags as people write them",
   "many flags of nothing",

@@ -90,7 +90,7 @@ export function verifyError(
       socket: connection,
       ca: bundle,
       servername: serverName,
-      // What is wrong is asked for, and nothing is said to the server.
+      // The handshake goes on with a wrong certificate, so that the reason is known. Nothing is sent after it.
       rejectUnauthorized: false,
     });
     socket.once("error", reject);

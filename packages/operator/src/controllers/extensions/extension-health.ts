@@ -9,17 +9,17 @@ export type HealthState =
   | { readonly kind: "healthy"; readonly lastError?: string }
   | {
       readonly kind: "failing";
-      /** What it fails at, the newest last. */
+      /** Hooks at which it fails, the newest last. */
       readonly hooks: readonly ExtensionHook[];
       readonly lastError: string;
     };
 
-/** What is known of the newest version of an Extension: what became of calls of others says nothing of it. */
+/** Findings about the newest version of an Extension. Calls of other versions say nothing of it. */
 interface Known {
   readonly extension: Extension;
   /** Why it failed, by what it was asked for, the newest last. */
   readonly failing: Map<ExtensionHook, string>;
-  /** What it has answered a call for since it failed at that: what it answered before counts for objects, and says nothing of it. */
+  /** Hooks whose calls it has answered since it last failed at them. An answer kept from before counts for objects, and not as a sign of health. */
   readonly answered: Set<ExtensionHook>;
   hasAnswered: boolean;
   lastError?: string;

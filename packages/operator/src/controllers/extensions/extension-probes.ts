@@ -93,7 +93,7 @@ export class ExtensionProbes implements Runnable {
       health.settled(extension.metadata.name, hook);
       return;
     }
-    // What is wrong with configurations is no fault of the extension.
+    // Mistakes in configurations are no fault of the extension.
     const namespace = { ...found, annotations: {} };
     const sample = sampleObjects(namespace.name)[target];
     // An answer of before says nothing of it.

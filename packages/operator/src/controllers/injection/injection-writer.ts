@@ -6,11 +6,11 @@ import { fieldManager } from "../apply/managed-object.js";
 
 export interface InjectionWriterOptions {
   readonly client: Pick<RestClient, "get" | "apply" | "delete">;
-  /** What is known to be stored, by `namespace/name`. */
+  /** The stored Injection as the watch has it, by `namespace/name`. */
   readonly live: (key: string) => KubeObject | undefined;
 }
 
-/** What was last written under a name. */
+/** The last write under a name. */
 interface Written {
   /** Of what was written, a character for each byte: hundreds of namespaces have 10 KB each. Empty if it was deleted. */
   readonly digest: string;
