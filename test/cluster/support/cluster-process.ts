@@ -19,7 +19,8 @@ export class ClusterProcess {
     this.name = name;
     this.logFile = path.join(directory, `${name}.log`);
     this.#binary = binary;
-    const { PATH, GOGC } = process.env;
+    // Garbage collection takes a fifth of the processor time of an API server whose heap may only double; it takes some 100 MB more this way.
+    const { PATH, GOGC = "400" } = process.env;
     this.#environment = { HOME: directory, PATH, GOGC };
   }
 
