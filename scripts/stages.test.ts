@@ -41,6 +41,12 @@ describe("stages of the gate", () => {
     expect(results.map(({ output }) => output)).to.deep.equal(["out\nerr\n", "First\n"]);
   });
 
+  it("give way to others by as much as they say, also where Linux shares its processors out among sessions", async function () {
+    if (!existsSync("/proc/self/autogroup")) this.skip();
+    const { results } = await run("lint | | 7 | nice; cat /proc/self/autogroup");
+    expect(results[0]?.output).to.match(/^7\n\/autogroup-\d+ nice 7\n$/);
+  });
+
   it("fail if a signal ends them", async () => {
     const { results } = await run("killed | | 0 | kill -9 $$");
     expect(results[0]?.code).to.equal(1);

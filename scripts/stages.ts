@@ -129,7 +129,9 @@ export class Stages {
     }
     const file = openSync(this.#fileOf(stage.name), "w");
     const cpu = openSync(this.#fileOf(stage.name, "cpu"), "w");
-    const command = `trap 'times >&3' EXIT\n${stage.command}`;
+    // Where Linux groups processes by their sessions, of which a stage is one, `nice` has a meaning within the group only; the group has a value of its own.
+    const niceGroup = `{ echo ${stage.nice} > /proc/$$/autogroup; } 2> /dev/null`;
+    const command = `${niceGroup}\ntrap 'times >&3' EXIT\n${stage.command}`;
     const child = spawn("nice", ["-n", String(stage.nice), "bash", "-c", command], {
       stdio: ["ignore", file, file, cpu],
       // A group of its own, that `kill` reaches as a whole.
