@@ -80,13 +80,13 @@ async function runStorm(options: RunOptions): Promise<CaseOutcome> {
     targets: [
       {
         what: "storm, shipped binary: median until all have their first document",
-        limit: 2.5,
+        limit: 1,
         measured: median(shipped.map(({ elapsedMs }) => elapsedMs / 1000)),
         unit: "s",
       },
       {
-        what: "the same in relation to the plain server, which took 1.05 s where the 2.5 s were set",
-        limit: 2.4,
+        what: "the same in relation to the plain server, which took 1.05 s where the second was set",
+        limit: 1,
         measured: median(
           shipped.map(({ elapsedMs, round }) => elapsedMs / (plain[round]?.elapsedMs ?? Number.NaN)),
         ),
@@ -102,7 +102,7 @@ async function runStorm(options: RunOptions): Promise<CaseOutcome> {
       },
       {
         what: "idle, shipped binary: median for each subscriber",
-        limit: 32,
+        limit: 7,
         measured: median(shipped.map(({ idleKbPerSubscriber }) => idleKbPerSubscriber)),
         unit: "KB",
       },

@@ -42,6 +42,10 @@ export class Measurements {
     return median(this.ratios(entry, reference, bytes));
   }
 
+  medianMs(entry: EntryName, bytes: number): number {
+    return median(this.of(entry, bytes).map(({ tookMs }) => tookMs));
+  }
+
   /** Ratio of one subscriber's bytes per broadcast to those of another entry. */
   bytesRatio(entry: EntryName, reference: EntryName, bytes: number): number {
     const bytesOf = (name: EntryName) => median(this.of(name, bytes).map(({ messageBytes }) => messageBytes));
