@@ -98,6 +98,13 @@ export class Http2Session
     return [...this.open.values()].filter((stream) => stream instanceof GrpcStream);
   }
 
+  /** True if the client of a call has not taken all that it was sent. */
+  get hasUnread(): boolean {
+    return [...this.open.values()].some(
+      (stream) => stream instanceof GrpcStream && stream.isStalledSince(Infinity),
+    );
+  }
+
   get isOpen(): boolean {
     return this.#isOpen && !this.#hasFailed && !this.socket.destroyed;
   }

@@ -19,14 +19,14 @@ import { Http2Session, type SessionOptions } from "./http2-session.js";
 import { RefusedStream } from "./plain-stream.js";
 import type { RequestHead } from "./request-head.js";
 import type { SessionEvents } from "./session-events.js";
-import { SessionAdmission, type AdmissionReason } from "./session-admission.js";
+import { SessionAdmission, type AdmissionListener } from "./session-admission.js";
 import type { SocketAccess } from "./socket-access.js";
 import type { SharedTurns } from "./turn-share.js";
 
 /** What a transport reports about its connections and requests. */
 export interface TransportEvents {
   /** Called when a connection is refused or ended to free memory, for want of an answer to SETTINGS, or because it is idle. */
-  readonly onNotAdmitted?: ((reason: AdmissionReason) => void) | undefined;
+  readonly onNotAdmitted?: AdmissionListener | undefined;
   /** Called when a connection has as many streams as it may have: its client's further ones wait. */
   readonly onStreamLimit?: ((session: TransportSession) => void) | undefined;
   /** Called when a connection is ended because of a flood of control frames. */
@@ -92,7 +92,7 @@ export class Http2ServerTransport {
       memory: options.memory,
       clock: options.clock ?? systemClock,
       ...this.#limits,
-      onEnd: (reason) => options.events?.onNotAdmitted?.(reason),
+      onEnd: (...why) => options.events?.onNotAdmitted?.(...why),
     });
     this.#admission = admission;
     this.#onStreamLimit = options.events?.onStreamLimit;

@@ -3,6 +3,7 @@ import { status } from "@grpc/grpc-js";
 import { HostilePeer } from "@bunting/test/abuse/support/hostile-peer.js";
 import { expect } from "chai";
 import { connectionBytes } from "@bunting/server/internal/limits/peer-account.js";
+import { HeldFrame } from "@bunting/http2";
 import { type DropReason, PeerMemory } from "@bunting/server";
 import {
   afterwards,
@@ -83,6 +84,34 @@ describe("the admission of connections", () => {
     expect(memory.bytes).to.be.lessThan(2 * connectionBytes);
     modest.call.cancel();
     await modest.status;
+  });
+
+  it("says of a subscriber that it ends for an old version of flags that it was slow to take it", async () => {
+    const memory = new PeerMemory(1024 * kibibyte);
+    const frame = Buffer.alloc(900 * kibibyte);
+    const held = new HeldFrame(frame.byteLength);
+    const old = bytesStreaming("/t.T/Old", (_request, out) => {
+      held.hold(out.stream);
+      out.writeShared(frame);
+      out.onClose(() => held.release(out.stream));
+    });
+    const dropped: unknown[] = [];
+    const listener = await serve([old], { memory, onDropped: (...why) => dropped.push(why) });
+    const stream = http2Client(listener).request(grpcHeaders("/t.T/Old")).end(Buffer.alloc(5));
+    await eventually(() => held.isHeld, "a subscriber");
+    // Nobody reads: no more than the first window is taken of it.
+    const closed = once(
+      stream.on("error", () => undefined),
+      "close",
+    );
+    held.supersede();
+    await eventually(() => dropped.length > 0, "the subscriber to be ended");
+    expect(dropped).to.have.length(1);
+    const [[reason, detail, peer]] = dropped as [[string, string, string]];
+    expect([reason, peer]).to.deep.equal(["memory", "127.0.0.1"]);
+    expect(detail).to.contain("has not taken yet what it was sent");
+    stream.resume();
+    await closed;
   });
 
   it("takes what a connection held off the ledger when it closes, and when each stream does", async () => {

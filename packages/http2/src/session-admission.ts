@@ -27,6 +27,10 @@ const refused: RpcStatus = {
   trailers: retryPushback,
 };
 
+/** Why a subscriber is ended that has done nothing but read slowly. */
+const unread =
+  "its client has not taken yet what it was sent, such as flags of which there is a newer version by now, and --peer-memory has no room for it";
+
 /**
  * Reason to refuse or end a connection. `memory`: the budget is used up, and it is new or was evicted. `settings`: its
  * peer did not acknowledge SETTINGS, without which the limits they announce are not in force. `idle`: it had no stream that
@@ -34,13 +38,16 @@ const refused: RpcStatus = {
  */
 export type AdmissionReason = "memory" | "settings" | "idle";
 
+/** With `detail`, a constant sentence that says more, and the peer's address. */
+export type AdmissionListener = (reason: AdmissionReason, detail?: string, peer?: string) => void;
+
 export interface AdmissionOptions extends Pick<
   TransportLimits,
   "settingsTimeoutMs" | "firstStreamTimeoutMs" | "idleTimeoutMs"
 > {
   readonly memory: AccountBook;
   readonly clock: Clock;
-  readonly onEnd: (reason: AdmissionReason) => void;
+  readonly onEnd: AdmissionListener;
 }
 
 /** Opens the accounts of connections, refuses new ones while memory is short, and ends those that must not stay. */
@@ -148,7 +155,7 @@ export class SessionAdmission {
   /** Ends a connection to free memory. */
   evict(session: Http2Session, hasTime: boolean): void {
     const { clock, onEnd } = this.#options;
-    onEnd("memory");
+    onEnd("memory", session.hasUnread ? unread : undefined, session.remoteAddress);
     if (!hasTime || session.streams.length === 0) {
       // Too many others are being ended. Or there are no gRPC calls to end. Other requests must not be answered any more: their answers would count for nothing.
       session.destroy();

@@ -52,7 +52,7 @@ export interface PortListenerOptions {
   readonly keepalive?: KeepaliveOptions | undefined;
   /** Ends streams and connections whose peer does not read: default after 60 s. */
   readonly stall?: StallOptions | undefined;
-  /** Called for each connection that this end drops, with the reason; for `tls` and `certificate` with one of a closed set of sentences, and the peer's address. */
+  /** Called for each connection that this end drops, with the reason; for `tls`, `certificate` and slow readers with one of a closed set of sentences, and the peer's address. */
   readonly onDropped?: (reason: DropReason, detail?: string, peer?: string) => void;
   /** Called for each request that is refused, or ended early, because of a limit. */
   readonly onRefused?: ((reason: RefusalReason) => void) | undefined;

@@ -112,7 +112,7 @@ export class PortListener {
         events: {
           onFlood: dropped("flood"),
           onProtocolError: dropped("protocol_error"),
-          onNotAdmitted: (reason) => onDropped?.(reason),
+          onNotAdmitted: (...why) => onDropped?.(...why),
           onStreamLimit,
           onRefused,
           onReadingResumed,
