@@ -15,6 +15,8 @@ const hostile: Readonly<Record<string, (socket: Socket) => void>> = {
   },
   "with nothing but answers 1xx": (socket) =>
     void socket.write("HTTP/1.1 103 Early Hints\r\n\r\n".repeat(1_000)),
+  "in another protocol, of which nobody has asked for": (socket) =>
+    void socket.write("HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: h2c\r\n\r\n"),
 };
 
 describe("the connection to a collector over HTTP", () => {

@@ -1,5 +1,6 @@
 import { Agent, type AgentOptions, type ClientRequest, type IncomingMessage } from "node:http";
 import { Agent as SecureAgent } from "node:https";
+import type { Duplex } from "node:stream";
 
 /** What collectors answer with is empty, or a sentence. The exporter itself would hold 4 MB of each answer. */
 const maxAnswerBytes = 64 * 1024;
@@ -35,6 +36,11 @@ function bound(request: ClientRequest): void {
     .on("information", () => {
       if (++informational === maxInformational)
         fail(`did not come: ${maxInformational} answers 1xx came instead`);
+    })
+    // Node ends the request then, without an error, and the exporter would wait for an answer for ever.
+    .once("upgrade", (_response, socket: Duplex) => {
+      socket.destroy();
+      request.emit("error", new Error("the collector's answer goes on in another protocol"));
     })
     .once("response", (response: IncomingMessage) => {
       response.on("data", (chunk: Buffer) => {
