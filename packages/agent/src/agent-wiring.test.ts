@@ -301,11 +301,14 @@ describe("createAgent", () => {
       "last-known-good",
       "sources",
       "awaited-sources",
+      "application-ports",
+      "readiness",
+    ]);
+    expect(made.one("stoppedTogether").given[2].map(({ name }) => name)).to.deep.equal([
       "ofrep",
       "sync-http",
       "sync",
       "evaluation",
-      "readiness",
     ]);
   });
 

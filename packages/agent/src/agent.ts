@@ -115,10 +115,16 @@ export function createAgent(
       ? []
       : [runnableComponent(follower, "changes the sources that run, and stops before they do")]),
     awaitedSources.component(clock),
-    serving.ofrep,
-    ...(ports.syncHttp === undefined ? [] : [ports.syncHttp]),
-    serving.sync,
-    serving.evaluation,
+    parts.stoppedTogether(
+      "application-ports",
+      "start last and stop first: everything else still runs for the calls in progress. Each waits while it stops",
+      [
+        serving.ofrep,
+        ...(ports.syncHttp === undefined ? [] : [ports.syncHttp]),
+        serving.sync,
+        serving.evaluation,
+      ],
+    ),
     readinessComponent(readiness, { becameReady, stopping: () => health.changed() }),
   ];
   return {

@@ -1,5 +1,5 @@
 import { expect } from "chai";
-import { runComponents, runnableComponent, type Component } from "./component.js";
+import { runComponents, runnableComponent, stoppedTogether, type Component } from "./component.js";
 
 function recording(log: string[], name: string, over: Partial<Component> = {}): Component {
   return {
@@ -72,5 +72,57 @@ describe("runComponents", () => {
       "stuck did not stop within 50 ms and was abandoned",
     ]);
     expect(log).to.deep.equal(["stop a"]);
+  });
+});
+
+describe("stoppedTogether", () => {
+  const { signal } = new AbortController();
+  const fail = (): void => undefined;
+
+  it("starts its components in order, and stops each while the others do", async () => {
+    const log: string[] = [];
+    let stopping = 0;
+    let allStop = (): void => undefined;
+    const all = new Promise<void>((resolve) => (allStop = resolve));
+    const stop = (): Promise<void> => {
+      if (++stopping === 2) allStop();
+      return all;
+    };
+    const group = stoppedTogether("g", "a test", [
+      recording(log, "a", { stop }),
+      recording(log, "b", { stop }),
+    ]);
+    await group.start(fail, signal);
+    expect(log).to.deep.equal(["start a", "start b"]);
+    await group.stop();
+  });
+
+  it("stops those that were started, and fails with what one of them failed with when all have stopped", async () => {
+    const log: string[] = [];
+    const angry = {
+      start: () => Promise.reject(new Error("taken")),
+      stop: () => Promise.reject(new Error("no")),
+    };
+    const components = [recording(log, "a"), recording(log, "b", angry), recording(log, "c")];
+    const group = stoppedTogether("g", "a test", components);
+    const messageOf = async (work: Promise<void> | void): Promise<string> => {
+      try {
+        await work;
+      } catch (error) {
+        return (error as Error).message;
+      }
+      return "";
+    };
+    expect(await messageOf(group.start(fail, signal))).to.equal("taken");
+    expect(await messageOf(group.stop())).to.equal("no");
+    expect(log).to.deep.equal(["start a", "stop a"]);
+  });
+
+  it("starts nothing more once it is to stop", async () => {
+    const log: string[] = [];
+    const stopping = new AbortController();
+    const first = recording(log, "a", { start: () => stopping.abort() });
+    await stoppedTogether("g", "a test", [first, recording(log, "b")]).start(fail, stopping.signal);
+    expect(log).to.deep.equal([]);
   });
 });

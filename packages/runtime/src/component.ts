@@ -76,6 +76,27 @@ export function runnableComponent(runnable: Runnable, reason: string): Component
   };
 }
 
+/** Components that start in order, as one, and stop at the same time, for those that wait while they stop and for nothing of each other. */
+export function stoppedTogether(name: string, reason: string, components: readonly Component[]): Component {
+  const started: Component[] = [];
+  return {
+    name,
+    reason,
+    start: async (fail, signal) => {
+      for (const component of components) {
+        if (signal.aborted) return;
+        started.push(component);
+        await component.start(fail, signal);
+      }
+    },
+    stop: async () => {
+      const ends = await Promise.allSettled(started.map(async (component) => component.stop()));
+      const failed = ends.find((end) => end.status === "rejected");
+      if (failed !== undefined) throw failed.reason;
+    },
+  };
+}
+
 async function withTimeout(component: Component, timeoutMs: number): Promise<void> {
   if (await within(timeoutMs, Promise.resolve(component.stop()))) return;
   const message = `${component.name} did not stop within ${timeoutMs} ms and was abandoned`;

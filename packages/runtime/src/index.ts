@@ -2,7 +2,7 @@ export * from "./options.js";
 export { aborted, isAborted } from "./aborted.js";
 export { runService } from "./run-service.js";
 export { sleep, startSleep, systemClock, type Clock } from "./clock.js";
-export { runComponents, runnableComponent, type Component } from "./component.js";
+export { runComponents, runnableComponent, stoppedTogether, type Component } from "./component.js";
 export type { Context, ServingContext } from "./context.js";
 export { ScrapedCounter } from "./scraped-counter.js";
 export type { Sample } from "./metrics-text.js";

@@ -1,6 +1,6 @@
 import { GrpcServer, ReadinessHealth } from "@bunting/rpc";
 import { PeerMemory, PortListener } from "@bunting/server";
-import { managementHandler, runComponents, type Context } from "@bunting/runtime";
+import { managementHandler, runComponents, stoppedTogether, type Context } from "@bunting/runtime";
 import { createConnectListener } from "../api/connect/connect-listener.js";
 import { createContextEnrichment } from "../api/context.js";
 import { EventStreams } from "../api/events/event-stream.js";
@@ -61,6 +61,7 @@ export const agentParts = {
   wholeOfrepRequests,
   servingComponent,
   runComponents,
+  stoppedTogether,
 };
 
 export type AgentParts = typeof agentParts;

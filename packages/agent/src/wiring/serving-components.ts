@@ -42,7 +42,7 @@ export function servingComponents(
     }),
     evaluation: parts.servingComponent({
       name: "evaluation",
-      reason: "starts last and stops first: everything else still runs for the calls in progress",
+      reason: "called by applications",
       port: ports.evaluation,
       logger: context.logger,
       stopping: {
