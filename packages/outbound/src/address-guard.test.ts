@@ -137,7 +137,7 @@ describe("AddressGuard", () => {
     );
   });
 
-  it("looks up two names at a time, and a name once at a time, however many are asked for", async () => {
+  it("looks up two names at a time, one of an owner, and a name once at a time, however many are asked for", async () => {
     const asked: string[] = [];
     const answers: ((found: readonly LookupAddress[]) => void)[] = [];
     const options = {
@@ -149,29 +149,65 @@ describe("AddressGuard", () => {
       },
     };
     const guard = new AddressGuard(options);
-    const names = ["a", "a", "b", "c", "b"];
-    const found = Promise.all(names.map((name) => guard.resolve(new URL(`https://${name}.example.com/`))));
-    const answer = async (): Promise<void> => {
+    const urlOf = (name: string): URL => new URL(`https://${name}.example.com/`);
+    const calls = [
+      ["a", "x"],
+      ["a", "x"],
+      ["b", "x"],
+      ["a", "y"],
+      ["c", "z"],
+    ] as const;
+    const found = Promise.all(calls.map(([name, owner]) => guard.resolve(urlOf(name), owner)));
+    const answer = async (): Promise<string> => {
       await new Promise(setImmediate);
       answers.shift()?.([{ address: "93.184.215.14", family: 4 }]);
+      await new Promise(setImmediate);
+      return asked.splice(0).join(" ");
     };
-    await answer();
-    expect(asked).to.deep.equal(["a.example.com", "b.example.com"]);
-    await answer();
-    expect(asked).to.deep.equal(["a.example.com", "b.example.com", "c.example.com"]);
-    await answer();
-    expect(await found).to.have.length(5);
-    const again = guard.resolve(new URL("https://a.example.com/"));
-    await answer();
-    await again;
-    expect(asked.slice(3)).to.deep.equal(["a.example.com"]);
-    // As an operator has one for each Extension.
-    const all = names.map((name) =>
-      new AddressGuard(options).resolve(new URL(`https://${name}.example.com/`)),
+    expect(await answer(), "of x and y, and b when x has its first").to.equal(
+      "a.example.com a.example.com b.example.com",
     );
+    expect(await answer()).to.equal("c.example.com");
+    expect(await answer()).to.equal("");
+    expect(await answer()).to.equal("");
+    expect(await found).to.have.length(5);
+    const again = guard.resolve(urlOf("a"), "x");
+    expect(await answer()).to.equal("a.example.com");
+    await again;
+    // As an operator has one for each Extension.
+    const all = ["a", "b", "c"].map((name) => new AddressGuard(options).resolve(urlOf(name)));
     await new Promise(setImmediate);
-    expect(asked.slice(4)).to.have.length(2);
+    expect(asked.splice(0)).to.have.length(2);
+    expect(await answer()).to.equal("c.example.com");
     for (const one of all) await Promise.all([answer(), one]);
+  });
+
+  it("looks up the names of an owner though those of another are never answered", async () => {
+    const answers: (() => void)[] = [];
+    const found: readonly LookupAddress[] = [{ address: "93.184.215.14", family: 4 }];
+    const guard = new AddressGuard({
+      hosts: [parseAllowedHost("*.example.com")],
+      option: "--remote-hosts",
+      resolve: (name) =>
+        name.startsWith("slow")
+          ? new Promise((resolve) => answers.push(() => resolve(found)))
+          : Promise.resolve(found),
+    });
+    const at = (name: string): URL => new URL(`https://${name}.example.com/`);
+    const slow = Array.from({ length: 500 }, (_, i) => guard.resolve(at(`slow-${i}`), "mean"));
+    expect(await guard.resolve(at("a"), "other")).to.deep.equal(found);
+    const addresses = new Promise((resolve) =>
+      guard.of("third").admit(at("b"))("b.example.com", { all: true }, (_error, all) => resolve(all)),
+    );
+    expect(await addresses).to.deep.equal(found);
+    const own = guard.resolve(at("c"), "mean");
+    expect(answers).to.have.length(1);
+    for (const each of slow) {
+      answers.shift()?.();
+      await each;
+      await new Promise(setImmediate);
+    }
+    expect(await own).to.deep.equal(found);
   });
 
   it("names no address of the cluster to whoever asked for it", async () => {

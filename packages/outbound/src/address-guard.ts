@@ -2,17 +2,11 @@ import type { LookupAddress } from "node:dns";
 import { lookup } from "node:dns/promises";
 import { isIP, type LookupFunction } from "node:net";
 import { HttpFailure, type ConnectionGuard } from "@bunting/sync-client/http";
-import { Semaphore } from "@bunting/runtime";
 import { calledHost, isAllowed, type AllowedHost } from "./allowed-host.js";
 import { addressBytes, embeddedV4 } from "./ip-address.js";
+import { NameLookUps } from "./name-look-ups.js";
 import { hasAddress, type Network } from "./network.js";
 import { calledIfListed, neverCalled } from "./special-networks.js";
-
-/**
- * Of all guards of this process. A look-up holds one of the four threads on which node reads files and packs, for as long as a name server is silent:
- * those of others' choosing may never hold all of them.
- */
-const lookUps = new Semaphore(2);
 
 export interface AddressGuardOptions {
   /** Whom this process may call. */
@@ -34,15 +28,18 @@ export class AddressGuard implements ConnectionGuard {
   readonly #hosts: readonly AllowedHost[];
   readonly #option: string;
   readonly #networks: readonly Network[];
-  readonly #resolve: (name: string) => Promise<readonly LookupAddress[]>;
-  /** Look-ups that wait or are under way, by name. */
-  readonly #asked = new Map<string, Promise<readonly LookupAddress[]>>();
+  readonly #lookUps: NameLookUps;
 
   constructor({ hosts, option, networks = [], resolve = resolveAll }: AddressGuardOptions) {
     this.#hosts = hosts;
     this.#option = option;
     this.#networks = networks;
-    this.#resolve = resolve;
+    this.#lookUps = new NameLookUps(resolve);
+  }
+
+  /** The same for calls of one owner, such as a namespace: the names of others, however slow they are, delay those of this one by one of them at most. */
+  of(owner: string | undefined): ConnectionGuard {
+    return { admit: (url) => this.admit(url, owner) };
   }
 
   /**
@@ -50,13 +47,13 @@ export class AddressGuard implements ConnectionGuard {
    *
    * @throws HttpFailure host_refused or address_refused
    */
-  admit(url: URL): LookupFunction {
+  admit(url: URL, owner?: string): LookupFunction {
     const allowed = this.#allowedFor(url);
     const { name } = calledHost(url);
     // A connection to an address looks nothing up.
     if (isIP(name) !== 0) this.#admitted(name, [{ address: name, family: isIP(name) }], allowed);
     return (hostname, { all, family }, callback) => {
-      this.#addresses(hostname, allowed).then(
+      this.#addresses(hostname, allowed, owner).then(
         (addresses) => {
           const wanted = addresses.filter((one) => (family !== 4 && family !== 6) || one.family === family);
           const [first = addresses[0]] = wanted;
@@ -73,8 +70,8 @@ export class AddressGuard implements ConnectionGuard {
    *
    * @throws HttpFailure
    */
-  async resolve(url: URL): Promise<readonly LookupAddress[]> {
-    return this.#addresses(calledHost(url).name, this.#allowedFor(url));
+  async resolve(url: URL, owner?: string): Promise<readonly LookupAddress[]> {
+    return this.#addresses(calledHost(url).name, this.#allowedFor(url), owner);
   }
 
   #allowedFor(url: URL): readonly AllowedHost[] {
@@ -92,24 +89,20 @@ export class AddressGuard implements ConnectionGuard {
     );
   }
 
-  async #addresses(name: string, allowed: readonly AllowedHost[]): Promise<readonly LookupAddress[]> {
+  async #addresses(
+    name: string,
+    allowed: readonly AllowedHost[],
+    owner: string | undefined,
+  ): Promise<readonly LookupAddress[]> {
     if (isIP(name) !== 0) return this.#admitted(name, [{ address: name, family: isIP(name) }], allowed);
     let found: readonly LookupAddress[];
     try {
-      found = await this.#lookUp(name);
+      found = await this.#lookUps.of(name, owner);
     } catch (cause) {
       throw new HttpFailure("unreachable", `${name} can't be resolved`, { cause });
     }
     if (found.length === 0) throw new HttpFailure("unreachable", `${name} has no address`);
     return this.#admitted(name, found, allowed);
-  }
-
-  #lookUp(name: string): Promise<readonly LookupAddress[]> {
-    const before = this.#asked.get(name);
-    if (before !== undefined) return before;
-    const asked = lookUps.run(() => this.#resolve(name)).finally(() => this.#asked.delete(name));
-    this.#asked.set(name, asked);
-    return asked;
   }
 
   /** Those that may be called. A name may have others beside them, which are left out. */

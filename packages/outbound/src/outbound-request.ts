@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from "node:http";
 import {
+  type ConnectionGuard,
   fetchDocument,
   HttpClient,
   HttpFailure,
@@ -8,7 +9,6 @@ import {
   type FetchOptions,
 } from "@bunting/sync-client/http";
 import type { Clock } from "@bunting/runtime";
-import type { AddressGuard } from "./address-guard.js";
 import { isNestedDeeper } from "./json-depth.js";
 
 export interface OutboundLimits {
@@ -37,7 +37,7 @@ export interface OutboundAnswer {
 }
 
 export interface OutboundOptions {
-  readonly guard: AddressGuard;
+  readonly guard: ConnectionGuard;
   /** Certificates of the authorities to trust in PEM; without, those of Node. */
   readonly ca?: string | undefined;
   readonly clock: Clock;

@@ -1,9 +1,10 @@
+import type { LookupAddress } from "node:dns";
 import { isIP } from "node:net";
 import { credentials as grpcCredentials, type ChannelCredentials } from "@grpc/grpc-js";
 import { calledUrl } from "@bunting/featureflags/resources";
 import { calledHost } from "@bunting/outbound";
 import { parseAnySelector, ProtocolError } from "@bunting/protocol";
-import { cut, isAborted, shareInFlight, singleLine, sleep } from "@bunting/runtime";
+import { aborted, cut, isAborted, shareInFlight, singleLine, sleep } from "@bunting/runtime";
 import {
   callEnd,
   callSync,
@@ -119,7 +120,7 @@ export class GrpcRemote {
   /** One connection, until its stream ends. */
   async #follow(signal: AbortSignal): Promise<CallEnd> {
     const headers = authorization(this.#reading.credential);
-    const channel = await this.#connect();
+    const channel = await this.#connect(signal);
     if (!(channel instanceof SyncChannel)) return channel;
     const parts: StreamParts = {
       headers,
@@ -139,12 +140,24 @@ export class GrpcRemote {
     }
   }
 
+  /** Undefined if the signal aborts first: the look-up goes on, for as long as a name server is silent. */
+  async #addresses(signal: AbortSignal): Promise<readonly LookupAddress[] | undefined> {
+    const ended = new AbortController();
+    const over = aborted(AbortSignal.any([signal, ended.signal])).then(() => undefined);
+    try {
+      return await Promise.race([this.#surroundings.guard.resolve(this.#url, this.#reading.owner), over]);
+    } finally {
+      ended.abort();
+    }
+  }
+
   /** A channel to addresses that the guard admits: grpc-js resolves nothing itself, nor goes by a proxy of the environment. */
-  async #connect(): Promise<SyncChannel | CallEnd> {
-    const { guard, limits } = this.#surroundings;
+  async #connect(signal: AbortSignal): Promise<SyncChannel | CallEnd> {
+    const { limits } = this.#surroundings;
     const { ca } = this.#reading;
     const { name, port, isPlain } = calledHost(this.#url);
-    const addresses = await guard.resolve(this.#url);
+    const addresses = await this.#addresses(signal);
+    if (addresses === undefined) return callEnd("cancelled", "nobody waits for the addresses any more");
     const family = addresses[0]?.family === 6 ? 6 : 4;
     const targets = addresses
       .filter((one) => one.family === family)

@@ -12,7 +12,7 @@ export function httpRemote(surroundings: RemoteSurroundings): RemoteKind {
   return {
     run: async (reading, signal) => {
       const { guard, clock } = surroundings;
-      const client = new OutboundClient({ guard, ca: reading.ca, clock });
+      const client = new OutboundClient({ guard: guard.of(reading.owner), ca: reading.ca, clock });
       const remote = new HttpDocument(client, reading, surroundings);
       try {
         await pollRemote((until) => remote.ask(until), reading, surroundings, signal);

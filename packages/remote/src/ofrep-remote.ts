@@ -22,7 +22,7 @@ export function ofrepRemote(surroundings: RemoteSurroundings): RemoteKind {
   return {
     run: async (reading, signal) => {
       const { guard, clock } = surroundings;
-      const client = new OutboundClient({ guard, ca: reading.ca, clock });
+      const client = new OutboundClient({ guard: guard.of(reading.owner), ca: reading.ca, clock });
       let last: { readonly etag: string | undefined; readonly flags: RemoteFlags } | undefined;
       const ask = async (until: AbortSignal): Promise<RemoteFlags> => {
         const answer = await client.request(questionOf(reading, surroundings, last?.etag), until);

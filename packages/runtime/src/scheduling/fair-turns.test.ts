@@ -26,4 +26,29 @@ describe("FairTurns", () => {
     expect(await failed).to.be.instanceOf(Error);
     expect(await turns.run("b", () => Promise.resolve(2))).to.equal(2);
   });
+
+  it("runs as many tasks at a time as it has places, and of a key one", async () => {
+    const turns = new FairTurns(2);
+    const begun: string[] = [];
+    const ends = new Map<string, () => void>();
+    const all = ["a1", "a2", "b1", "c1", "b2"].map((name) =>
+      turns.run(name.slice(0, 1), () => {
+        begun.push(name);
+        return new Promise<void>((resolve) => ends.set(name, resolve));
+      }),
+    );
+    const end = async (name: string): Promise<string> => {
+      ends.get(name)?.();
+      await new Promise(setImmediate);
+      return begun.join(" ");
+    };
+    expect(begun.join(" "), "one of a, though there are two places").to.equal("a1 b1");
+    expect(await end("b1")).to.equal("a1 b1 c1");
+    expect(await end("c1")).to.equal("a1 b1 c1 b2");
+    expect(await end("b2"), "nobody but a waits").to.equal("a1 b1 c1 b2");
+    expect(await end("a1")).to.equal("a1 b1 c1 b2 a2");
+    await end("a2");
+    await Promise.all(all);
+    await turns.run("a", () => Promise.resolve());
+  });
 });
