@@ -106,6 +106,63 @@ describe("unlistedFields", () => {
     expect(unlistedFields(deployment, mapPodTexts(deployment, "labels", used))).to.have.length(1);
   });
 
+  it("names annotations and labels by which webhooks and nodes make a Pod mightier, or clouds do, unless they are listed", () => {
+    for (const name of [
+      "iam.amazonaws.com/role",
+      "Iam.AmazonAWS.com/role",
+      "aadpodidbinding",
+      "k8s.aliyun.com/eci-ram-role-name",
+      "sidecar.istio.io/userVolume",
+      "config.linkerd.io/proxy-image",
+      "vault.hashicorp.com/role",
+      "dapr.io/sidecar-image",
+      "openshift.io/required-scc",
+      "cdi.k8s.io/gpu",
+      "devices.nri.io/container.proxy",
+      "io.kubernetes.cri-o.Devices",
+      "io.katacontainers.config.hypervisor.path",
+      "k8s.v1.cni.cncf.io/networks",
+    ])
+      for (const field of ["labels", "annotations"] as const) {
+        const mighty = mapPodTexts(deployment, field, (texts) => ({ ...texts, [name]: "x" }));
+        const pointer = `/spec/template/metadata/${field}/${pointerStep(name)}`;
+        expect(unlistedFields(deployment, mighty)).to.deep.equal([pointer]);
+        expect(unlistedFields(deployment, mighty, [pointer])).to.deep.equal([]);
+      }
+    for (const name of ["example.com/iam.amazonaws.com", "team", "prometheus.io/scrape", "xdapr.io/a"]) {
+      const usual = mapPodTexts(deployment, "annotations", (texts) => ({ ...texts, [name]: "x" }));
+      expect(unlistedFields(deployment, usual), name).to.deep.equal([]);
+    }
+  });
+
+  it("names resources that are devices of the node, unless they are listed", () => {
+    const field = "/spec/template/spec/containers/0/resources";
+    const devices = withContainer({
+      resources: {
+        limits: { cpu: "1", "hugepages-2Mi": "4Mi", "vendor.example/fuse": "1" },
+        claims: [{ name: "gpu" }],
+      },
+    });
+    const unlisted = unlistedFields(deployment, devices).filter((each) => each.startsWith(field));
+    expect(unlisted).to.deep.equal([`${field}/limits/vendor.example~1fuse`, `${field}/claims`]);
+    expect(unlistedFields(deployment, devices, ["/spec/template/spec/containers"])).to.deep.equal([]);
+  });
+
+  it("names texts that are none", () => {
+    const odd = mapTexts(deployment, "labels", (texts) => ({ ...texts, a: { b: "c" } }));
+    expect(unlistedFields(deployment, odd)).to.deep.equal(["/metadata/labels/a/b"]);
+  });
+
+  it("allows nobody to give Pods finalizers, whatever is listed", () => {
+    const { spec } = deployment as unknown as { spec: { template: { metadata: object } } };
+    const template = {
+      ...spec.template,
+      metadata: { ...spec.template.metadata, finalizers: ["example.com/x"] },
+    };
+    const held = { ...deployment, spec: { ...spec, template } } as unknown as ExtensionObject;
+    expect(unlistedFields(deployment, held, ["/spec"])).to.deep.equal(["/spec/template/metadata/finalizers"]);
+  });
+
   it("names annotations that stand for a security context, unless they are listed", () => {
     for (const name of [
       "container.apparmor.security.beta.kubernetes.io/proxy",

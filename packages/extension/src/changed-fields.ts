@@ -1,6 +1,8 @@
 import { isDeepStrictEqual } from "node:util";
 import { isJsonObject, type JsonObject, type JsonValue } from "@bunting/protocol";
+import { stepsOf } from "./conformance/pointer.js";
 import type { ExtensionObject } from "./extension-request.js";
+import { isMightyText } from "./mighty-texts.js";
 
 /**
  * The fields in which two objects differ, as JSON pointers: the innermost ones, so that `/metadata/labels/team` is named rather than `/metadata`. Elements
@@ -71,25 +73,24 @@ const fixed = [
   "/metadata/ownerReferences",
   "/metadata/finalizers",
   "/metadata/managedFields",
+  // Pods get them, and would not be deleted any more.
+  "/spec/template/metadata/finalizers",
 ];
 
 /** Labels and annotations by which the operator, its policies and its webhooks know what they have made. */
 const ownNames =
   /^(\/spec\/template)?\/metadata\/(labels|annotations)\/(([\w-]+\.)*(bunting|openfeature)\.dev~1|app\.kubernetes\.io~1managed-by$)/;
 
-/** Annotations that stand for a security context. */
-const confining =
-  /\/metadata\/annotations\/(container\.)?(apparmor\.security\.beta|seccomp\.security\.alpha)\.kubernetes\.io~1/i;
+const text = /^(\/spec\/template)?\/metadata\/(labels|annotations)(\/[^/]*)?$/;
 
-/** Annotations and labels by which clouds give rights to a ServiceAccount, and to the Pods that run as it. */
-const identifying =
-  /\/metadata\/(annotations|labels)\/(eks\.amazonaws\.com|iam\.gke\.io|azure\.workload\.identity|pod-identity\.alibabacloud\.com)~1/i;
+/** Those that API servers know themselves. Names with a domain, and claims, are devices of the node. */
+const resource =
+  /^\/spec\/(container|template\/spec\/containers\/\d+)\/resources(\/(requests|limits)(\/[^/~]+)?)?$/;
 
 /** What an extension may change if its Extension lists nothing: labels, annotations and resources, of the object and of the Pods that it makes. */
-const byDefault: readonly RegExp[] = [
-  /^(\/spec\/template)?\/metadata\/(labels|annotations)(\/|$)/,
-  /^\/spec\/(container|template\/spec\/containers\/\d+)\/resources(\/|$)/,
-];
+function isAllowedByDefault(field: string): boolean {
+  return text.test(field) ? !isMightyText(stepsOf(field).at(-1) ?? "") : resource.test(field);
+}
 
 /**
  * The changed fields that an Extension with this `mutates` may not change; without one, by the default. A pointer stands for all that is below it:
@@ -101,10 +102,7 @@ export function unlistedFields(
   mutates?: readonly string[],
 ): readonly string[] {
   const isListed = (field: string): boolean =>
-    mutates === undefined
-      ? ![confining, identifying].some((pattern) => pattern.test(field)) &&
-        byDefault.some((pattern) => pattern.test(field))
-      : mutates.some((pointer) => isAt(field, pointer));
+    mutates === undefined ? isAllowedByDefault(field) : mutates.some((pointer) => isAt(field, pointer));
   return changedFields(before, after).filter((field) => isFixedField(field) || !isListed(field));
 }
 

@@ -28,6 +28,7 @@ export type { SidecarMetadata, SidecarObject } from "./sidecar-object.js";
 export { answerRequest, type HookResponse } from "./answer-request.js";
 export { isExtensionObject } from "./json-of.js";
 export { changedFields, isFixedField, pointerStep, unlistedFields } from "./changed-fields.js";
+export { standsForSecurityContext } from "./mighty-texts.js";
 export { askExtension } from "./conformance/ask-extension.js";
 export {
   checkConformance,

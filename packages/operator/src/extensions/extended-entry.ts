@@ -1,4 +1,4 @@
-import type { ExtensionObject, SidecarObject } from "@bunting/extension";
+import { standsForSecurityContext, type ExtensionObject, type SidecarObject } from "@bunting/extension";
 import { isJsonObject, type JsonObject, type JsonValue } from "@bunting/protocol";
 import type { InjectionEntry } from "../api/injection.js";
 import type { Container } from "../api/pod-manifest.js";
@@ -79,9 +79,9 @@ function bytesOf(value: object): number {
 const annotationName =
   /^((?=[^/]{1,253}\/)[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*\/)?[a-z0-9]([\w.-]{0,61}[a-z0-9])?$/i;
 
-/** Of what API servers make more than a text: they refuse Pods because of it, or let them be less confined. */
+/** Of what API servers make more than a text: they refuse Pods because of it, as of those that stand for a security context. */
 const meaningfulAnnotation =
-  /^(kubernetes\.io\/config\.|scheduler\.alpha\.kubernetes\.io\/|controller\.kubernetes\.io\/pod-deletion-cost$|(container\.)?(apparmor\.security\.beta|seccomp\.security\.alpha)\.kubernetes\.io\/)/i;
+  /^(kubernetes\.io\/config\.|scheduler\.alpha\.kubernetes\.io\/|controller\.kubernetes\.io\/pod-deletion-cost$)/i;
 
 function annotationProblem(
   annotations: Readonly<Record<string, string>>,
@@ -90,7 +90,7 @@ function annotationProblem(
   const added = Object.keys(annotations).filter((name) => !Object.hasOwn(before.annotations, name));
   const wrong = added.find((name) => !annotationName.test(name));
   if (wrong !== undefined) return `no annotation of a Pod can be called ${JSON.stringify(wrong)}`;
-  const meaningful = added.find((name) => meaningfulAnnotation.test(name));
+  const meaningful = added.find((name) => meaningfulAnnotation.test(name) || standsForSecurityContext(name));
   return meaningful === undefined
     ? undefined
     : `a Sidecar can't have the annotation ${meaningful}: by it API servers decide about Pods`;
