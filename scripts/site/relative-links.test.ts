@@ -13,9 +13,20 @@ describe("the links of a page of the site", () => {
     );
   });
 
-  it("stay as they are to anchors and other sites, and so do scripts, which know the root only", () => {
+  it("stay as they are to anchors and other sites, and where a server shows the page for any path", () => {
     const html =
-      '<a href="#here"></a><a href="https://flagd.dev/"></a><a href="mailto:a@example.com"></a><link rel="modulepreload" href="/assets/c.js"><script type="module" src="/assets/d.js"></script>';
+      '<a href="#here"></a><a href="https://flagd.dev/"></a><a href="mailto:a@example.com"></a><script>a("b")</script>';
     expect(relativeLinks(html, "start/node.html")).to.equal(html);
+    const notFound = '<link rel="modulepreload" href="/assets/c.js">';
+    expect(relativeLinks(notFound, "404.html")).to.equal(notFound);
+  });
+
+  it("tell scripts, which are named from the page too, below which path the site is", () => {
+    const data = String.raw`window.__VP_SITE_DATA__=JSON.parse("{\"base\":\"/\",\"text\":\");\"}");`;
+    const html = `<link rel="modulepreload" href="/assets/c.js"><script type="module" src="/assets/d.js"></script><script>${data}</script>`;
+    expect(relativeLinks(html, "start/node.html")).to.equal(
+      `<link rel="modulepreload" href="../assets/c.js"><script type="module" src="../assets/d.js"></script><script>${data}__VP_SITE_DATA__.base=new URL("../",location).pathname;</script>`,
+    );
+    expect(relativeLinks(html, "index.html")).to.contain('base=new URL("./",location)');
   });
 });

@@ -19,12 +19,12 @@ const types: Readonly<Record<string, string>> = {
   ".css": "text/css",
 };
 
-/** A web server that knows nothing but files. */
-async function serve(folder: string): Promise<Server> {
+/** A web server that knows nothing but files, and shows them below a path. */
+async function serve(folder: string, below: string): Promise<Server> {
   const server = createServer(({ url = "/" }, response) => {
     const { pathname } = new URL(url, "http://site");
-    const file = path.join(folder, pathname.endsWith("/") ? `${pathname}index.html` : pathname);
-    if (!existsSync(file)) response.writeHead(404).end();
+    const file = path.join(folder, pathname.replace(below, "/").replace(/\/$/, "/index.html"));
+    if (!pathname.startsWith(below) || !existsSync(file)) response.writeHead(404).end();
     else {
       const type = types[path.extname(file)] ?? "application/octet-stream";
       response.writeHead(200, { "content-type": type }).end(readFileSync(file));
@@ -40,14 +40,14 @@ describe("the documentation of a release", function () {
   const directory = new TempDirectory();
   const site = directory.file(`bunting-docs-${version}`);
   let browser: Browser | undefined;
-  let server: Server | undefined;
+  const servers: Server[] = [];
   before("builds and unpacks it", () => {
     packageDocs(directory.path, version);
     execFileSync("tar", ["-C", directory.path, "-xzf", `${site}.tgz`]);
   });
   after(async () => {
     await browser?.close();
-    server?.close();
+    for (const server of servers) server.close();
     directory.remove();
   });
 
@@ -72,26 +72,39 @@ describe("the documentation of a release", function () {
       );
   });
 
-  it("is shown and searched in a browser without a network", async function () {
-    browser = await startChromium();
-    if (browser === undefined) return this.skip();
-    server = await serve(site);
-    const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-    const page = await browser.newPage();
-    const elsewhere: string[] = [];
-    page.on("request", (request) => {
-      if (!request.url().startsWith(`${address}/`) && !request.url().startsWith("data:"))
-        elsewhere.push(request.url());
+  for (const below of ["/", "/flags/bunting/"])
+    it(`is shown and searched in a browser without a network, at ${below} of a server`, async function () {
+      browser ??= await startChromium();
+      if (browser === undefined) return this.skip();
+      const server = await serve(site, below);
+      servers.push(server);
+      const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}${below}`;
+      const page = await browser.newPage();
+      const wrong: string[] = [];
+      page.on("request", (request) => {
+        if (!request.url().startsWith(address) && !request.url().startsWith("data:"))
+          wrong.push(request.url());
+      });
+      page.on("response", (response) => {
+        if (!response.ok()) wrong.push(`${response.status()} ${response.url()}`);
+      });
+      await page.goto(`${address}start/application.html`);
+      expect(await page.locator("h1").textContent()).to.contain("Your application, in ten minutes");
+      await page.locator("button.DocSearch-Button, #local-search button").first().click();
+      await page.locator("#localsearch-input").fill("drain-window");
+      const found = page.locator(".VPLocalSearchBox .result").first();
+      await found.waitFor();
+      const result = new URL((await found.getAttribute("href")) ?? "", page.url()).href;
+      expect(result).to.match(/\/[\w-]+\.html(#.*)?$/);
+      await found.click();
+      await page.waitForURL(result);
+      await page.locator("main h1").filter({ hasNotText: "Your application" }).waitFor();
+      await page.goto(`${address}index.html`);
+      await page.locator("nav a, a.VPLink").filter({ hasText: "Troubleshoot" }).first().click();
+      await page.waitForURL(`${address}troubleshoot/`);
+      await page.goto(`${address}playground/index.html`);
+      await page.locator("#answer").filter({ hasText: /./ }).waitFor();
+      expect(wrong).to.deep.equal([]);
+      await page.close();
     });
-    await page.goto(`${address}/start/application.html`);
-    expect(await page.locator("h1").textContent()).to.contain("Your application, in ten minutes");
-    await page.locator("button.DocSearch-Button, #local-search button").first().click();
-    await page.locator("#localsearch-input").fill("drain-window");
-    const found = page.locator(".VPLocalSearchBox .result").first();
-    await found.waitFor();
-    expect(await found.getAttribute("href")).to.match(/^\/[\w/-]+\.html/);
-    await page.goto(`${address}/playground/index.html`);
-    await page.locator("#answer").filter({ hasText: /./ }).waitFor();
-    expect(elsewhere).to.deep.equal([]);
-  });
 });

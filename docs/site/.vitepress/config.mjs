@@ -7,6 +7,21 @@ const pages = path.join(import.meta.dirname, "../dist/pages");
 
 const page = (text, link) => ({ text, link });
 
+/**
+ * The generator knows one path at which the site is shown. Here it takes that from each page, which works it out (scripts/site/relative-links.ts): for
+ * the scripts of pages, and for what its search finds.
+ */
+function basedOnPage() {
+  const changes = [
+    ["/app/utils.js", "import.meta.env.BASE_URL", "siteDataRef.value.base"],
+    ["/VPLocalSearchBox.vue", "{ pathToFile }", "{ pathToFile, withBase }"],
+    ["/VPLocalSearchBox.vue", ".slice(0, 16)", "$&.map((found) => ({ ...found, id: withBase(found.id) }))"],
+  ];
+  const transform = (code, id) =>
+    changes.reduce((text, [file, from, to]) => (id.endsWith(file) ? text.replace(from, to) : text), code);
+  return { name: "based-on-page", enforce: "pre", transform };
+}
+
 /** The pages of docs/ as a site: the texts are the same as in the repository, with its links. */
 export default defineConfig({
   title: "Bunting",
@@ -21,6 +36,7 @@ export default defineConfig({
     anchor: { slugify: slugOf },
     config: (markdown) => pageLinks(markdown, pages),
   },
+  vite: { plugins: [basedOnPage()], experimental: { renderBuiltUrl: () => ({ relative: true }) } },
   themeConfig: {
     search: { provider: "local" },
     outline: [2, 3],
