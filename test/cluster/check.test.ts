@@ -267,7 +267,10 @@ describe("bunting check of an installation on a real API server", function () {
       `proxy-tls proxy ${management}`,
     ]);
     // No Pod of a proxy runs here.
-    expect(await of()).to.deep.equal([`proxy-missing namespace ${system}`]);
+    expect(await of()).to.deep.equal([
+      `proxy-missing namespace ${system}`,
+      `proxy-absent namespace ${system}`,
+    ]);
   });
 
   it("finds each fault that is there, and no other", async () => {

@@ -7,6 +7,7 @@ import { check, type Check, type CheckPhase } from "./check.js";
 import { foundOr } from "./not-checked-error.js";
 import type { OperatedBy } from "./operated-by.js";
 import type { ClusterSurvey } from "./cluster-survey.js";
+import type { PodSurvey } from "./pod-survey.js";
 import { judgeAdmission } from "./judge/judge-admission.js";
 import { judgeDefinitions, usedDefinitions, type DefinitionsFacts } from "./judge/judge-definitions.js";
 import { judgeOperators, judgeVersions } from "./judge/judge-operators.js";
@@ -146,8 +147,8 @@ export const checks: readonly Check[] = [
     group: "proxy",
     title: "proxies serve flags on their sync ports, with TLS and the token as they were named",
     phases: ["installed"],
-    read: probeAll,
-    judge: judgeSync,
+    read: async (survey) => ({ probed: await probeAll(survey), namespace: survey.options.namespace }),
+    judge: ({ probed, namespace }) => judgeSync(probed, namespace),
   }),
   check({
     group: "security",
@@ -224,7 +225,7 @@ async function readProxies(survey: ClusterSurvey): Promise<ProxiesFacts> {
   const operatedBy = await survey.operatedBy();
   return {
     proxies: await survey.proxies(),
-    neededBy: needy(await survey.sources(), operatedBy),
+    neededBy: needy(await survey.sources(), operatedBy) ?? asking((await survey.pods()).readers),
     namespace: proxy === "" ? namespace : undefined,
     operatedBy,
     operators: (await survey.operators())
@@ -244,15 +245,12 @@ async function probeAll(survey: ClusterSurvey): Promise<readonly SyncFacts[]> {
   const { timeout, namespace } = survey.options;
   // One that exists: a topic that nobody reads would be watched for a moment.
   const [topic = `${namespace}/bunting-check`] = (await survey.flags()).keys();
-  const probed = (await survey.proxies()).map(async ({ name, sync }): Promise<readonly SyncFacts[]> => {
-    if (sync === undefined) return [];
-    const outcome = await probeSync(sync, topic, timeout, survey.reader.signal);
-    const { tls, tokenFile } = sync.server;
-    return [
-      { where: `proxy ${name}`, outcome, hasTls: tls !== undefined, hasToken: tokenFile !== undefined },
-    ];
+  const probed = (await survey.proxies()).map(async ({ name, sync }): Promise<SyncFacts> => {
+    const outcome = sync && (await probeSync(sync, topic, timeout, survey.reader.signal));
+    const { tls, tokenFile } = sync?.server ?? {};
+    return { where: `proxy ${name}`, outcome, hasTls: tls !== undefined, hasToken: tokenFile !== undefined };
   });
-  return (await Promise.all(probed)).flat();
+  return Promise.all(probed);
 }
 
 async function readPods(survey: ClusterSurvey): Promise<PodsFacts> {
@@ -278,4 +276,10 @@ function needy(sources: readonly KubeObject[], operatedBy: OperatedBy): string |
     return flags.some(({ provider }) => operatedBy !== "stock" || provider === "flagd-proxy");
   });
   return found && `FeatureFlagSource ${found.metadata.namespace ?? ""}/${found.metadata.name}`;
+}
+
+/** A Pod whose flags come from the proxy, with or without a source. */
+function asking(readers: PodSurvey["readers"]): string | undefined {
+  const [pod] = [...readers.values()].flatMap(({ pods }) => pods);
+  return pod && `Pod ${pod.metadata?.namespace ?? ""}/${pod.metadata?.name ?? ""}`;
 }

@@ -79,7 +79,10 @@ export const findingCodes = {
   "operator-missing": failed("No Deployment of the operator was found."),
   "operator-unready": failed("The operator has no ready replica."),
   "version-skew": warning("A proxy or sidecars have another minor version than the operator."),
-  "proxy-missing": failed("FeatureFlagSources need a proxy, and none runs."),
+  "proxy-missing": failed("FeatureFlagSources or Pods need a proxy, and none runs."),
+  "proxy-absent": warning(
+    "No proxy runs in the namespace, so none was checked. That is as it should be while nothing needs one.",
+  ),
   "proxy-elsewhere": warning(
     "The proxies that were checked are not those of the operator, and sidecars of a FeatureFlagSource ask the operator's.",
   ),

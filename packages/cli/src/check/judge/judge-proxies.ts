@@ -5,7 +5,7 @@ import type { SyncOutcome } from "../proxy/probe-sync.js";
 
 export interface ProxiesFacts {
   readonly proxies: AskedProxies;
-  /** A FeatureFlagSource that needs a proxy, if there is one. */
+  /** A FeatureFlagSource or a Pod that needs a proxy, if there is one. */
   readonly neededBy: string | undefined;
   /** Of the proxies; undefined if one was asked by its address. */
   readonly namespace: string | undefined;
@@ -23,7 +23,8 @@ export function judgeProxies({
 }: ProxiesFacts): readonly CheckFinding[] {
   const elsewhere = namespace === undefined || operators.includes(namespace) ? undefined : operators[0];
   const found = proxies.flatMap((one) => judgeProxy(one, operatedBy));
-  if (neededBy === undefined || namespace === undefined) return found;
+  if (namespace === undefined) return found;
+  if (neededBy === undefined) return proxies.length > 0 ? found : [absent(namespace)];
   if (proxies.length > 0)
     return elsewhere === undefined ? found : [...found, otherProxy(neededBy, namespace, elsewhere)];
   return [
@@ -37,6 +38,16 @@ export function judgeProxies({
           : `see what the operator logs, or name another namespace: kubectl -n ${namespace} get deployment,pods`,
     },
   ];
+}
+
+/** Where nothing needs a proxy, the operator makes none: it is not wrong, and nothing has been checked. */
+function absent(namespace: string): CheckFinding {
+  return {
+    code: "proxy-absent",
+    where: `namespace ${namespace}`,
+    what: "no Pod of a proxy runs",
+    todo: "nothing, until something is to get flags: the operator makes a proxy with the first FeatureFlagSource or Pod that needs one; if there is a proxy, name its namespace with --namespace, or its address with --proxy",
+  };
 }
 
 /** Sidecars of this source are sent to the proxy of the operator, and the one that was checked is another. */
@@ -89,16 +100,26 @@ function judgeProxy({ name, answer }: AskedProxy, operatedBy: OperatedBy): reado
 /** Outcome of a connection to the sync port of a proxy. */
 export interface SyncFacts {
   readonly where: string;
-  readonly outcome: SyncOutcome;
+  /** Undefined if nobody said where that port is. */
+  readonly outcome: SyncOutcome | undefined;
   readonly hasTls: boolean;
   readonly hasToken: boolean;
 }
 
-export function judgeSync(facts: readonly SyncFacts[]): readonly CheckFinding[] {
+/** @param facts of the proxies of a namespace, or of the one that was named */
+export function judgeSync(facts: readonly SyncFacts[], namespace: string): readonly CheckFinding[] {
+  if (facts.length === 0) return [absent(namespace)];
   return facts.flatMap((one) => findingOfSync(one) ?? []);
 }
 
 function findingOfSync({ where, outcome, hasTls, hasToken }: SyncFacts): CheckFinding | undefined {
+  if (outcome === undefined)
+    return {
+      code: "not-checked",
+      where,
+      what: "the address of its sync port is not known",
+      todo: "name it with --sync",
+    };
   const { kind, message: what } = outcome;
   switch (kind) {
     case "serves":

@@ -5,6 +5,7 @@ import type { KubeObject } from "@bunting/kube";
 import { expect } from "chai";
 import { asProxyStatus } from "../../status/proxy-status.js";
 import type { CheckFinding } from "../finding-codes.js";
+import type { SyncOutcome } from "../proxy/probe-sync.js";
 import type { InstalledOperator } from "../../operator/installed-operator.js";
 import { sidecarAccount, type SidecarAccount } from "../../operator/ask-sidecar.js";
 import type { PodExplanation } from "../../operator/explain/explanation.js";
@@ -18,7 +19,7 @@ import {
 import { judgeOperators, judgeVersions } from "./judge-operators.js";
 import { judgePods } from "./judge-pods.js";
 import { judgeProxyImages } from "./judge-proxy-images.js";
-import { judgeProxies, judgeSync, type SyncFacts } from "./judge-proxies.js";
+import { judgeProxies, judgeSync } from "./judge-proxies.js";
 import { judgeRights, ofStockChart } from "./judge-rights.js";
 import { judgeSources } from "./judge-sources.js";
 import { judgeTopics } from "./judge-topics.js";
@@ -336,9 +337,12 @@ describe("judgeProxies", () => {
   } as const;
   const well = { name: "good", answer: { kind: "status", status }, sync } as const;
 
-  it("wants a proxy only if a source needs one", () => {
+  it("wants a proxy only if something needs one, and says where there is none", () => {
     expect(briefly(judgeProxies({ ...facts, proxies: [] }))).to.deep.equal(["proxy-missing namespace flags"]);
-    expect(judgeProxies({ ...facts, neededBy: undefined, proxies: [] })).to.deep.equal([]);
+    const absent = judgeProxies({ ...facts, neededBy: undefined, proxies: [] });
+    expect(briefly(absent)).to.deep.equal(["proxy-absent namespace flags"]);
+    expectSentences(absent);
+    expect(judgeProxies({ ...facts, neededBy: undefined, proxies: [well] })).to.deep.equal([]);
   });
 
   it("says that sidecars ask the proxy of the operator where the one of another namespace was checked", () => {
@@ -405,29 +409,34 @@ describe("judgeProxyImages", () => {
 });
 
 describe("judgeSync", () => {
-  const cases: Readonly<
-    Record<string, readonly [SyncFacts["outcome"]["kind"], string, boolean, boolean, string[]]>
-  > = {
-    "flags that are served": ["serves", "", false, false, []],
-    "a token that is refused": ["unauthenticated", "no", true, true, ["proxy-token proxy"]],
-    "a token that was not presented": ["unauthenticated", "no", true, false, ["not-checked proxy"]],
-    "TLS that fails": ["lost", "not trusted", true, false, ["proxy-tls proxy"]],
-    "a port that seems to want TLS": [
-      "lost",
-      "closed. Does the port want --tls?",
-      false,
-      false,
-      ["not-checked proxy"],
-    ],
-    "a port that nobody listens on": ["lost", "ECONNREFUSED", false, false, ["proxy-refuses proxy"]],
-    "another service": ["refuses", "unimplemented", false, false, ["proxy-refuses proxy"]],
-  };
+  const cases: Readonly<Record<string, readonly [SyncOutcome["kind"], string, boolean, boolean, string[]]>> =
+    {
+      "flags that are served": ["serves", "", false, false, []],
+      "a token that is refused": ["unauthenticated", "no", true, true, ["proxy-token proxy"]],
+      "a token that was not presented": ["unauthenticated", "no", true, false, ["not-checked proxy"]],
+      "TLS that fails": ["lost", "not trusted", true, false, ["proxy-tls proxy"]],
+      "a port that seems to want TLS": [
+        "lost",
+        "closed. Does the port want --tls?",
+        false,
+        false,
+        ["not-checked proxy"],
+      ],
+      "a port that nobody listens on": ["lost", "ECONNREFUSED", false, false, ["proxy-refuses proxy"]],
+      "another service": ["refuses", "unimplemented", false, false, ["proxy-refuses proxy"]],
+    };
   for (const [name, [kind, message, hasTls, hasToken, expected]] of Object.entries(cases)) {
     it(`judges ${name}`, () => {
-      const found = judgeSync([{ where: "proxy", outcome: { kind, message }, hasTls, hasToken }]);
+      const found = judgeSync([{ where: "proxy", outcome: { kind, message }, hasTls, hasToken }], "flags");
       expect(briefly(found)).to.deep.equal(expected);
     });
   }
+
+  it("does not say that proxies serve flags where none was asked", () => {
+    expect(briefly(judgeSync([], "flags"))).to.deep.equal(["proxy-absent namespace flags"]);
+    const unknown = { where: "proxy", outcome: undefined, hasTls: false, hasToken: false };
+    expect(judgeSync([unknown], "flags")[0]).to.include({ code: "not-checked", todo: "name it with --sync" });
+  });
 });
 
 describe("judgeSources", () => {
