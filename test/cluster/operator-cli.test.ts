@@ -127,6 +127,33 @@ describe("bunting operator on a real API server", function () {
       expect(code).to.equal(1);
     });
 
+    it("finds annotations that are on the Deployment and not on its Pods, from either of them", async () => {
+      const { injecting: namespace } = await worlds.world({ sources: {} });
+      const labels = { app: "misplaced", "pod-template-hash": "abc" };
+      const { api } = cluster();
+      await api.create(`/apis/apps/v1/namespaces/${namespace}/deployments`, {
+        metadata: { name: "misplaced", annotations: asking("checkout") },
+        spec: {
+          replicas: 0,
+          selector: { matchLabels: { app: "misplaced" } },
+          template: { metadata: { labels: { app: "misplaced" } }, spec: restrictedSpec },
+        },
+      });
+      const owner = { apiVersion: "apps/v1", kind: "ReplicaSet", name: "misplaced-abc", uid: "some" };
+      await createPod(namespace, "lone", {});
+      await api.patch(`/api/v1/namespaces/${namespace}/pods/lone`, {
+        metadata: { labels, ownerReferences: [owner] },
+      });
+      for (const name of [`deployment/${namespace}/misplaced`, `pod/${namespace}/lone`]) {
+        const { code, out } = await operator("explain", name);
+        expect(out, name).to.contain(" does not ask for flags\n");
+        expect(out, name).to.match(
+          /\nMove the annotations of openfeature\.dev from the Deployment's metadata/,
+        );
+        expect(code, name).to.equal(1);
+      }
+    });
+
     it("says of the newest Pod of a Deployment that nothing is to be done, also as JSON and YAML", async () => {
       const flags = await cluster().createNamespace();
       const container = { ...fullEntry.container, name: "flagd", args: sourcesOf(`${flags}/flags`) };

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import { expect } from "chai";
+import { runBunting } from "../support/cli-process.js";
 import { agentImage, binaries, ServiceProcess, type LogLine } from "../support/service-process.js";
 import { TempDirectory } from "../support/temp-directory.js";
 import { eventually } from "../support/event-queue.js";
@@ -89,6 +90,16 @@ describe("the workload of docs/operate/without-an-operator.md", function () {
     });
     expect(await answer.json()).to.include({ value: true, variant: "on" });
     expect(startupProbe.httpGet.port).to.equal(8014);
+  });
+
+  it("is explained by bunting as what it is, with the FeatureFlag that its agent reads", async () => {
+    const { code, out } = await runBunting([
+      ...["operator", "explain", "deployment", "shop/checkout"],
+      ...["--kubeconfig", cluster().kubeconfig],
+    ]);
+    expect(out).to.match(/^shop\/\S+ has an agent that is written by hand\n/);
+    expect(out).to.contain("  FeatureFlag shop/checkout: unjudged\n");
+    expect(code).to.equal(0);
   });
 
   async function stored(): Promise<Deployment> {

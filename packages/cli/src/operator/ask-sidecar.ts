@@ -6,7 +6,7 @@ import { withTimeLimit } from "../sync/with-time-limit.js";
 import { printableLine } from "../terminal/escaped-controls.js";
 import type { ClusterReader } from "./cluster-reader.js";
 import type { NamedAddress } from "./object-address.js";
-import type { ShownContainer } from "./shown-pod.js";
+import { optionOf, type ShownContainer } from "./shown-pod.js";
 
 const usualManagementPort = 8014;
 const timeoutMs = 5_000;
@@ -62,9 +62,8 @@ export function sidecarAccount(body: string): SidecarAccount {
 }
 
 /** As the operator writes it into arguments. */
-export function managementPort({ args = [] }: ShownContainer): number {
-  const place = args.indexOf("--management-port");
-  const port = Number(place < 0 ? undefined : args[place + 1]);
+export function managementPort(sidecar: ShownContainer): number {
+  const port = Number(optionOf(sidecar, "--management-port"));
   return Number.isInteger(port) ? port : usualManagementPort;
 }
 

@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject } from "@bunting/protocol";
-import { objectNames } from "./operator-names.js";
+import { objectNames, podAnnotations } from "./operator-names.js";
 
 /** A container, as far as a command looks at it. */
 export interface ShownContainer {
@@ -38,20 +38,35 @@ export interface ShownContainerStatus {
 }
 
 /** The container of the sidecar's name, whoever made it. */
-export function sidecarOf({ spec }: ShownPod): ShownContainer | undefined {
-  return [...(spec.initContainers ?? []), ...spec.containers].find(
-    ({ name }) => name === objectNames.sidecar,
-  );
+export function sidecarOf(pod: ShownPod): ShownContainer | undefined {
+  return containersOf(pod).find(({ name }) => name === objectNames.sidecar);
 }
 
-/** What the sidecar does, in words of Kubernetes: `running`, `waiting: ImagePullBackOff`; undefined for a template. */
-export function sidecarState({
-  status,
-}: ShownPod): { readonly words: string; readonly isRunning: boolean; readonly isReady: boolean } | undefined {
-  const { initContainerStatuses = [], containerStatuses = [] } = status ?? {};
-  const found = [...initContainerStatuses, ...containerStatuses].find(
-    ({ name }) => name === objectNames.sidecar,
-  );
+/** The sidecar, or in a Pod that asks no operator for one, an agent that somebody has written by hand, whatever its container is called. */
+export function agentOf(pod: ShownPod): ShownContainer | undefined {
+  const sidecar = sidecarOf(pod);
+  if (sidecar !== undefined || pod.metadata?.annotations?.[podAnnotations.enabled] === "true") return sidecar;
+  return containersOf(pod).find(({ image = "" }) => /(^|\/)bunting-agent(?=[:@]|$)/.test(image));
+}
+
+function containersOf({ spec }: ShownPod): readonly ShownContainer[] {
+  return [...(spec.initContainers ?? []), ...spec.containers];
+}
+
+/** The value of an option, which may follow its name as a word of its own, or after an equals sign. */
+export function optionOf({ args = [] }: ShownContainer, name: string): string | undefined {
+  const joined = args.find((word) => word.startsWith(`${name}=`));
+  const place = args.indexOf(name);
+  return joined?.slice(name.length + 1) ?? (place < 0 ? undefined : args[place + 1]);
+}
+
+/** What the sidecar or the agent does, in words of Kubernetes: `running`, `waiting: ImagePullBackOff`; undefined for a template. */
+export function sidecarState(
+  pod: ShownPod,
+): { readonly words: string; readonly isRunning: boolean; readonly isReady: boolean } | undefined {
+  const { initContainerStatuses = [], containerStatuses = [] } = pod.status ?? {};
+  const wanted = agentOf(pod)?.name ?? objectNames.sidecar;
+  const found = [...initContainerStatuses, ...containerStatuses].find(({ name }) => name === wanted);
   if (found === undefined) return undefined;
   const [state = "unknown", details = {}] = Object.entries(found.state ?? {})[0] ?? [];
   const reason = details.reason === undefined ? "" : `: ${details.reason}`;

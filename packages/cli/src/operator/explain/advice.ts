@@ -1,5 +1,5 @@
 import { objectNames, podAnnotations } from "../operator-names.js";
-import { sidecarState } from "../shown-pod.js";
+import { agentOf, sidecarState } from "../shown-pod.js";
 import type { PodExplanation, ObjectState } from "./explanation.js";
 import { adviceForReason } from "./not-injected-advice.js";
 import type { PodFacts } from "./pod-facts.js";
@@ -11,9 +11,14 @@ type Advice = Pick<PodExplanation, "advice" | "isWell">;
 export function adviceOf(of: Unadvised, facts: PodFacts): Advice {
   switch (of.verdict) {
     case "not-asked":
-      return well(
-        `If it is to have flags, annotate the Pod's template with ${podAnnotations.enabled}: "true" and ${podAnnotations.source}: NAME.`,
-      );
+      return facts.ofDeployment?.[podAnnotations.enabled] === "true"
+        ? unwell(
+            `Move the annotations of openfeature.dev from the Deployment's metadata to its spec.template.metadata: they are on the Deployment, and only those of a Pod are read.`,
+          )
+        : well(
+            `If it is to have flags, annotate the Pod's template with ${podAnnotations.enabled}: "true" and ${podAnnotations.source}: NAME.`,
+          );
+    case "by-hand":
     case "injected":
       return injectedAdvice(of, facts);
     case "foreign":
@@ -32,7 +37,7 @@ function injectedAdvice(of: Unadvised, { pod, account }: PodFacts): Advice {
   const isBehind = account?.kind === "told" && !account.isCurrent;
   if (state?.isReady === false && !isBehind)
     return unwell(
-      `See why the sidecar is ${state.words}: kubectl -n ${of.namespace} logs ${of.name} -c flagd, or kubectl describe.`,
+      `See why the sidecar is ${state.words}: kubectl -n ${of.namespace} logs ${of.name} -c ${agentOf(pod)?.name ?? objectNames.sidecar}, or kubectl describe.`,
     );
   const flags = flagAdvice(of.flags);
   if (flags !== undefined) return unwell(flags);

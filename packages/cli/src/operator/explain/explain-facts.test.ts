@@ -72,6 +72,12 @@ function facts({
 const bare: ShownPod["spec"] = { containers: [app] };
 const missed = { annotations: asking, spec: bare };
 const nothing = { kind: "missing" } as const;
+const byHand: Given = {
+  annotations: {},
+  spec: { containers: [app, { name: "agent", image: "registry.example:5000/bunting-agent@sha256:ab" }] },
+  status: { containerStatuses: [{ name: "agent", ready: true, state: { running: {} } }] },
+  injection: nothing,
+};
 
 describe("explainFacts", () => {
   const cases: Readonly<Record<string, readonly [Given, string, boolean, RegExp]>> = {
@@ -81,6 +87,31 @@ describe("explainFacts", () => {
       "not-asked",
       true,
       /annotate the Pod's template with openfeature\.dev\/enabled: "true"/,
+    ],
+    "a Pod whose Deployment has the annotations, and not its template": [
+      { annotations: {}, spec: bare, ofDeployment: asking },
+      "not-asked",
+      false,
+      /^Move the annotations of openfeature\.dev from the Deployment's metadata to its spec\.template\.metadata/,
+    ],
+    "a Pod of a Deployment without annotations": [
+      { annotations: {}, spec: bare, ofDeployment: { "openfeature.dev/enabled": "no" } },
+      "not-asked",
+      true,
+      /^If it is to have flags/,
+    ],
+    "an agent that is written by hand": [byHand, "by-hand", true, /^Nothing is to be done/],
+    "an agent that is written by hand, and not ready": [
+      { ...byHand, status: { containerStatuses: [{ name: "agent", ready: false, state: { running: {} } }] } },
+      "by-hand",
+      false,
+      /running, not ready: kubectl -n shop logs web -c agent/,
+    ],
+    "an agent that is written by hand, of a FeatureFlag that is missing": [
+      { ...byHand, flags: [{ ...flag, answer: nothing }] },
+      "by-hand",
+      false,
+      /^Create the FeatureFlag shop\/checkout/,
     ],
     "a Pod whose source has changed since": [
       { injection: { kind: "found", found: { texts: ["checkout"], entry: { digest: "new" } } } },

@@ -1,7 +1,7 @@
 import { quoted } from "@bunting/protocol";
 import type { SidecarAccount } from "../ask-sidecar.js";
 import { podAnnotations } from "../operator-names.js";
-import { sidecarOf, sidecarState } from "../shown-pod.js";
+import { agentOf, sidecarOf, sidecarState } from "../shown-pod.js";
 import { adviceOf } from "./advice.js";
 import type { CompiledState, PodExplanation, InjectionVerdict } from "./explanation.js";
 import { objectState } from "./object-state.js";
@@ -14,7 +14,7 @@ export function explainFacts(facts: PodFacts): PodExplanation {
   const { address, pod, isTemplate } = facts;
   const all = pod.metadata?.annotations ?? {};
   const verdict = verdictOf(facts, all);
-  const sidecar = isTemplate ? undefined : sidecarOf(pod);
+  const sidecar = isTemplate ? undefined : agentOf(pod);
   const state = sidecarState(pod);
   const mark = verdict === "injected" ? injectedMark(all) : undefined;
   const of = {
@@ -48,7 +48,7 @@ function verdictOf(
   { pod, asked, isTemplate }: PodFacts,
   all: Readonly<Record<string, string>>,
 ): InjectionVerdict {
-  if (all[podAnnotations.enabled] !== "true") return "not-asked";
+  if (all[podAnnotations.enabled] !== "true") return agentOf(pod) === undefined ? "not-asked" : "by-hand";
   if (isTemplate) return "no-pod";
   const hasSidecar = sidecarOf(pod) !== undefined;
   // A mark alone may have been copied from another Pod.

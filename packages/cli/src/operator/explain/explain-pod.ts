@@ -5,7 +5,7 @@ import { explainFacts } from "./explain-facts.js";
 import { explanationLines } from "./explanation-lines.js";
 import { findPod } from "./find-pod.js";
 import { podAnnotations } from "../operator-names.js";
-import { sidecarOf, sidecarState } from "../shown-pod.js";
+import { agentOf, sidecarState } from "../shown-pod.js";
 import { readPodFacts } from "./read-pod-facts.js";
 
 /** `bunting operator explain pod NAMESPACE/NAME`. */
@@ -16,8 +16,10 @@ export async function explainPod(
 ): Promise<OperatorResult> {
   const found = await findPod(words, namespace, reader);
   const { address, pod } = found;
-  const sidecar = sidecarOf(pod);
-  const isOurs = pod.metadata?.annotations?.[podAnnotations.injected] !== undefined;
+  const sidecar = agentOf(pod);
+  const { [podAnnotations.injected]: mark, [podAnnotations.enabled]: enabled } =
+    pod.metadata?.annotations ?? {};
+  const isOurs = mark !== undefined || enabled !== "true";
   const isAsked = isOurs && sidecar !== undefined && sidecarState(pod)?.isRunning === true;
   const facts = await readPodFacts(found, reader);
   const account = isAsked ? { account: await askSidecar(address, sidecar, reader) } : {};

@@ -2,6 +2,7 @@ import type { PodExplanation, InjectionVerdict, ObjectState } from "./explanatio
 
 const verdicts: Readonly<Record<InjectionVerdict, string>> = {
   "not-asked": "does not ask for flags",
+  "by-hand": "has an agent that is written by hand",
   injected: "has flags",
   foreign: "has a container flagd that Bunting did not make",
   "not-injected": "asks for flags, and has none",
@@ -14,13 +15,13 @@ export function explanationLines(explanation: PodExplanation): readonly string[]
   const why = reason === undefined ? "" : `: ${reason}`;
   const by = injected === undefined ? "" : `, by the ${injected.way}, entry ${injected.digest}`;
   const { sidecar } = explanation;
+  const isOfOperator = verdict !== "not-asked" && verdict !== "by-hand";
   return [
     `${namespace}/${name} ${verdicts[verdict]}${why}${by}`,
     ...Object.entries(annotations).map(([key, value]) => `  annotation ${key}: ${value}`),
-    ...(verdict === "not-asked" ? [] : [`  compiled: ${compiled.message}`]),
+    ...(isOfOperator ? [`  compiled: ${compiled.message}`] : []),
     ...explanation.objects.flatMap(objectLines),
-    `  policy: ${admission.policy}`,
-    `  webhook: ${admission.webhook}`,
+    ...(verdict === "by-hand" ? [] : [`  policy: ${admission.policy}`, `  webhook: ${admission.webhook}`]),
     ...(sidecar === undefined
       ? []
       : [

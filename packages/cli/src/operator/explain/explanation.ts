@@ -1,6 +1,7 @@
 /** What became of a Pod's request for flags. */
 export type InjectionVerdict =
   | "not-asked" // the Pod has no annotation that asks for flags.
+  | "by-hand" // it asks no operator, and has an agent.
   | "injected" // it has its sidecar, or its variables, from us.
   | "foreign" // it has a container of the sidecar's name that we did not make.
   | "not-injected" // it has nothing.

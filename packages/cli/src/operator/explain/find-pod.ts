@@ -5,9 +5,7 @@ import type { ClusterReader } from "../cluster-reader.js";
 import { namedAddressText, parseNamedAddress, type NamedAddress } from "../object-address.js";
 import { clusterTypes } from "../operator-names.js";
 import { asShownPod, type ShownPod } from "../shown-pod.js";
-import type { PodFacts } from "./pod-facts.js";
-
-type FoundPod = Pick<PodFacts, "address" | "pod" | "isTemplate">;
+import type { FoundPod } from "./pod-facts.js";
 
 const usage = "name one of: pod NAMESPACE/NAME, or deployment NAMESPACE/NAME";
 
@@ -39,7 +37,27 @@ async function podAt(address: NamedAddress, reader: ClusterReader): Promise<Foun
   const object = await present(`Pod ${namedAddressText(address)}`, () =>
     reader.client.get({ type: clusterTypes.pod, ...address }, reader.signal),
   );
-  return found(address, object, false);
+  const { namespace } = address;
+  const name = deploymentOf(object);
+  const owner =
+    name === undefined ? undefined : await reader.find({ type: clusterTypes.deployment, namespace, name });
+  const deployment = owner?.kind === "found" ? owner.found : undefined;
+  return { ...found(address, object, false), ...annotationsOf(deployment) };
+}
+
+/** By the name of its ReplicaSet, which ends in the hash of the template. */
+function deploymentOf({ metadata }: KubeObject): string | undefined {
+  const { labels = {}, ownerReferences = [] } = metadata as Pick<KubeObject["metadata"], "labels"> & {
+    readonly ownerReferences?: readonly { readonly kind: string; readonly name: string }[];
+  };
+  const set = ownerReferences.find(({ kind }) => kind === "ReplicaSet")?.name ?? "";
+  const end = `-${labels["pod-template-hash"] ?? ""}`;
+  return end.length > 1 && set.endsWith(end) ? set.slice(0, -end.length) : undefined;
+}
+
+function annotationsOf(deployment: KubeObject | undefined): Pick<FoundPod, "ofDeployment"> {
+  const annotations = deployment?.metadata.annotations;
+  return annotations === undefined ? {} : { ofDeployment: annotations };
 }
 
 async function podOfDeployment(address: NamedAddress, reader: ClusterReader): Promise<FoundPod> {
@@ -54,8 +72,11 @@ async function podOfDeployment(address: NamedAddress, reader: ClusterReader): Pr
   const labelSelector = formatLabelSelector(selector);
   const pods = await reader.all({ type: clusterTypes.pod, namespace, labelSelector });
   const newest = pods.toSorted((a, b) => createdAt(b).localeCompare(createdAt(a)))[0];
-  if (newest === undefined) return found(address, template, true);
-  return found({ namespace, name: newest.metadata.name }, newest, false);
+  const shown =
+    newest === undefined
+      ? found(address, template, true)
+      : found({ namespace, name: newest.metadata.name }, newest, false);
+  return { ...shown, ...annotationsOf(deployment) };
 }
 
 function found(address: NamedAddress, object: unknown, isTemplate: boolean): FoundPod {

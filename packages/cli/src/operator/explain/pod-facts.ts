@@ -5,12 +5,17 @@ import type { PodRequest } from "@bunting/featureflags/resources";
 import type { SidecarAccount } from "../ask-sidecar.js";
 import type { ShownContainer, ShownPod } from "../shown-pod.js";
 
-/** What a cluster knows about a Pod and its flags: all that an explanation is made from. */
-export interface PodFacts {
+export interface FoundPod {
   readonly address: NamedAddress;
   /** The Pod; of a Deployment without Pods its template. */
   readonly pod: ShownPod;
   readonly isTemplate: boolean;
+  /** Annotations of its Deployment itself, which no operator reads. */
+  readonly ofDeployment?: Readonly<Record<string, string>>;
+}
+
+/** What a cluster knows about a Pod and its flags: all that an explanation is made from. */
+export interface PodFacts extends FoundPod {
   readonly asked: PodRequest | undefined;
   readonly injection: ClusterAnswer<InjectionFacts>;
   /** The objects that the annotation names. */

@@ -10,8 +10,8 @@ import { featureFlagType } from "@bunting/protocol";
 import type { ClusterAnswer, ClusterReader } from "../cluster-reader.js";
 import { addressesIn, type NamedAddress } from "../object-address.js";
 import { clusterTypes, objectNames } from "../operator-names.js";
-import { sidecarOf, type ShownContainer } from "../shown-pod.js";
-import type { InjectionFacts, ObjectFacts, PodFacts } from "./pod-facts.js";
+import { agentOf, type ShownContainer } from "../shown-pod.js";
+import type { FoundPod, InjectionFacts, ObjectFacts, PodFacts } from "./pod-facts.js";
 import { readPolicies, readWebhook } from "./read-admission.js";
 import { sidecarFlags } from "./sidecar-flags.js";
 
@@ -22,16 +22,13 @@ const types = {
 } as const satisfies Record<ObjectFacts["kind"], ResourceType>;
 
 /** Asks the cluster for all that has to do with the flags of a Pod. */
-export async function readPodFacts(
-  found: Pick<PodFacts, "address" | "pod" | "isTemplate">,
-  reader: ClusterReader,
-): Promise<PodFacts> {
+export async function readPodFacts(found: FoundPod, reader: ClusterReader): Promise<PodFacts> {
   const { pod, address } = found;
   const { namespace } = address;
   const asked = podRequest(pod.metadata?.annotations ?? {});
   const injection = await readInjection(namespace, asked, reader);
   const entry = injection.kind === "found" ? injection.found.entry : undefined;
-  const sidecar = sidecarOf(pod) ?? entry?.container;
+  const sidecar = agentOf(pod) ?? entry?.container;
   const named = namesOf(asked);
   const read = (of: ObjectFacts["kind"], addresses: readonly NamedAddress[]): Promise<ObjectFacts[]> =>
     Promise.all(

@@ -47,6 +47,12 @@ describe("sidecarFlags", () => {
     expect(names()).to.have.length(4);
   });
 
+  it("reads the sources of an agent that is written by hand, in one word and without the type in front of the name", () => {
+    const sources = JSON.stringify([{ uri: "proxy:8015", provider: "grpc", selector: "shop/checkout" }]);
+    const found = sidecarFlags({ name: "agent", args: ["start", `--sources=${sources}`] });
+    expect(found).to.deep.equal([{ namespace: "shop", name: "checkout" }]);
+  });
+
   it("names none for what is elsewhere", () => {
     expect(
       flagsOf([

@@ -1,10 +1,11 @@
 import type { JsonObject } from "@bunting/protocol";
 import { addressesIn, type NamedAddress } from "../object-address.js";
-import type { ShownContainer } from "../shown-pod.js";
+import { optionOf, type ShownContainer } from "../shown-pod.js";
 
 /** Such as `flagd-proxy-svc.bunting-system.svc.cluster.local:8015`. */
 const serviceAddress = /^(?:\w+:\/*)?[^./]+\.([^.]+)\.svc\b/;
-const topicPrefix = "core.openfeature.dev/";
+/** The operator writes it; people may leave it out. */
+const topicPrefix = /^core\.openfeature\.dev\//;
 
 /** The FeatureFlags that a sidecar is told to read by --sources, each once. Sources elsewhere, such as http, are none. */
 export function sidecarFlags(sidecar: ShownContainer): readonly NamedAddress[] {
@@ -21,12 +22,11 @@ export function proxiedFlags(sidecar: ShownContainer, namespace?: string): reado
 }
 
 function flagsOf(
-  { args = [] }: ShownContainer,
+  sidecar: ShownContainer,
   ofSource: (source: JsonObject) => readonly NamedAddress[],
 ): readonly NamedAddress[] {
-  const place = args.indexOf("--sources");
   const found = new Map<string, NamedAddress>();
-  for (const source of sourcesIn(place < 0 ? "[]" : (args[place + 1] ?? "[]"))) {
+  for (const source of sourcesIn(optionOf(sidecar, "--sources") ?? "[]")) {
     for (const address of ofSource(source)) found.set(`${address.namespace}/${address.name}`, address);
   }
   return [...found.values()];
@@ -43,8 +43,7 @@ function sourcesIn(text: string): readonly JsonObject[] {
 }
 
 function proxiedFlag({ selector }: JsonObject): readonly NamedAddress[] {
-  const isTopic = typeof selector === "string" && selector.startsWith(topicPrefix);
-  return isTopic ? addressesIn(selector.slice(topicPrefix.length), "") : [];
+  return typeof selector === "string" ? addressesIn(selector.replace(topicPrefix, ""), "") : [];
 }
 
 function flagOf(source: JsonObject): readonly NamedAddress[] {
