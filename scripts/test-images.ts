@@ -8,7 +8,7 @@ import { skipTests } from "./skip-tests.js";
 
 const args = process.argv.slice(2);
 const specs = args.some((arg) => arg.endsWith(".test.ts")) ? [] : ["test/images/**/*.test.ts"];
-const missing = missingForImages("runc");
+const missing = missingForImages("runc", "skopeo");
 process.exitCode =
   missing === undefined
     ? await runMocha([...args, ...specs])

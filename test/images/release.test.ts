@@ -1,11 +1,14 @@
-import { execFileSync } from "node:child_process";
+import { execFile, execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, readSync } from "node:fs";
 import path from "node:path";
+import { promisify } from "node:util";
 import { expect } from "chai";
 import { hostArchitecture } from "../../scripts/images/base-images.js";
 import { readOciImage } from "../../scripts/images/oci-image.js";
 import { writeImages } from "../../scripts/release/write-images.js";
+import { WritableRegistry } from "../helm/support/writable-registry.js";
+import { codeBlocksOf } from "../support/markdown-pages.js";
 import { manifest, versionOf } from "../support/manifests.js";
 import { scaled } from "../support/scale.js";
 import { StockSyncClient } from "../support/stock-sync-client.js";
@@ -103,6 +106,27 @@ describe("the images of a release", function () {
         files.remove();
       }
     });
+
+  it("are copied into a registry by the lines of docs/releases.md, each for both architectures", async () => {
+    const page = "docs/releases.md";
+    const block = codeBlocksOf(page).find(({ text }) => text.includes("skopeo copy"))?.text ?? "";
+    const [loop = ""] = /^for name in [^]*?^done$/m.exec(block) ?? [];
+    const registry = await WritableRegistry.listen();
+    try {
+      const here = loop
+        .replace("skopeo copy", "skopeo copy --dest-tls-verify=false")
+        .replaceAll("release/images", directory.file("images"))
+        .replaceAll(":0.1.0", `:${version}`)
+        .replace("registry.example", registry.host);
+      await promisify(execFile)("bash", ["--norc", "-ec", here]);
+      for (const name of ["agent", "proxy", "operator"])
+        expect(registry.manifest(`bunting-${name}:${version}`))
+          .to.have.property("manifests")
+          .with.length(2);
+    } finally {
+      registry.close();
+    }
+  });
 
   it("of the proxy serves flags from the layout", async () => {
     directory.replace("demo.yaml", manifest("demo", 7, "shop"));

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { createHash, randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -13,6 +13,8 @@ interface Stored {
 export class WritableRegistry {
   /** Blobs by digest; manifests by digest, and by `repository:tag`. */
   readonly #stored = new Map<string, Stored>();
+  /** What has come of uploads that have not ended, by their paths. */
+  readonly #uploads = new Map<string, Buffer>();
   readonly #server: Server;
 
   private constructor() {
@@ -51,10 +53,17 @@ export class WritableRegistry {
     const [, repository = "", kind = "", reference = ""] =
       /^\/v2\/(.+)\/(manifests|blobs)\/([^/]+)$/.exec(pathname) ?? [];
     if (upload !== null && method === "POST") {
-      response.writeHead(202, { location: `/v2/${upload[1] ?? ""}/blobs/uploads/1` }).end();
+      const location = `/v2/${upload[1] ?? ""}/blobs/uploads/${randomUUID()}`;
+      response.writeHead(202, { location }).end();
+    } else if (upload !== null && method === "PATCH") {
+      this.#uploads.set(pathname, content);
+      response.writeHead(202, { location: pathname }).end();
     } else if (upload !== null && method === "PUT") {
-      this.#stored.set(searchParams.get("digest") ?? "", { type: "application/octet-stream", content });
-      response.writeHead(201, { "docker-content-digest": digestOf(content) }).end();
+      const whole = Buffer.concat([this.#uploads.get(pathname) ?? Buffer.alloc(0), content]);
+      this.#uploads.delete(pathname);
+      this.#stored.set(digestOf(whole), { type: "application/octet-stream", content: whole });
+      const isAsNamed = searchParams.get("digest") === digestOf(whole);
+      response.writeHead(isAsNamed ? 201 : 400, { "docker-content-digest": digestOf(whole) }).end();
     } else if (kind === "manifests" && method === "PUT") {
       const stored = { type: headers["content-type"] ?? "", content };
       this.#stored.set(`${repository}:${reference}`, stored).set(digestOf(content), stored);
