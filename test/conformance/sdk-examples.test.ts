@@ -1,5 +1,5 @@
 import { execFile, spawnSync } from "node:child_process";
-import { readdirSync, readFileSync } from "node:fs";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { promisify } from "node:util";
 import { expect } from "chai";
@@ -8,15 +8,23 @@ import { eventually } from "../support/event-queue.js";
 import { codeBlocksOf, repository } from "../support/markdown-pages.js";
 import { startProxy, type ProxyProcess } from "../support/proxy-process.js";
 import { TempDirectory } from "../support/temp-directory.js";
-import { installedJava, installedPython } from "./providers/provider-probe.js";
+import { installedGo, installedJava, installedNode, installedPython } from "./providers/provider-probe.js";
 
 const run = promisify(execFile);
 const folder = path.join(repository, "examples/sdk");
 const page = "docs/start/sdk.md";
 const example = (file: string): string => path.join(folder, file);
 
+/** The block of a page that has these in it, the last one that does. */
+function linesWith(of: string, part: string): string {
+  const found = codeBlocksOf(of).findLast(({ language, text }) => language === "sh" && text.includes(part));
+  return found?.text ?? expect.fail(`${of} has no block with ${part}`);
+}
+
 interface Program {
   readonly file: string;
+  /** Of a second program of the file. */
+  readonly how?: string;
   /** The command that runs it. Undefined where the toolchain is missing, or its registry is out of reach. */
   readonly command: (agent: AgentProcess) => Promise<readonly string[] | undefined>;
 }
@@ -29,6 +37,35 @@ const programs: readonly Program[] = [
     command: ({ ofrep }) => {
       const text = readFileSync(example("browser.mjs"), "utf8").replace("http://localhost:8016", ofrep);
       return Promise.resolve([process.execPath, "--input-type=module", "--eval", text]);
+    },
+  },
+  {
+    file: "welcome.mjs",
+    how: "with what npm installs",
+    command: async () => {
+      const lines = linesWith("docs/start/application.md", "npm init").replace(/^.*\.tgz\n/m, "");
+      const place = await installedNode(lines, example("welcome.mjs"));
+      return place === undefined ? undefined : [process.execPath, path.join(place, "welcome.mjs")];
+    },
+  },
+  {
+    file: "browser.mjs",
+    how: "with what npm installs",
+    command: async ({ ofrep }) => {
+      const lines = `npm init --yes\n${linesWith(page, "@openfeature/web-sdk")}`;
+      const place = await installedNode(lines, example("browser.mjs"));
+      if (place === undefined) return undefined;
+      const here = path.join(place, "here.mjs");
+      const text = readFileSync(example("browser.mjs"), "utf8").replace("http://localhost:8016", ofrep);
+      writeFileSync(here, text);
+      return [process.execPath, here];
+    },
+  },
+  {
+    file: "welcome.go",
+    command: async () => {
+      const place = await installedGo(linesWith(page, "go get"), example("welcome.go"));
+      return place === undefined ? undefined : [path.join(place, "welcome")];
     },
   },
   {
@@ -77,8 +114,14 @@ describe("the examples of SDKs", () => {
     }, "the agent has the edit");
   }
 
-  for (const { file, command } of programs)
-    it(`ask for a flag, and follow its edit: ${file}`, async function () {
+  it("take for Node what docs/start/application.md takes", () => {
+    expect(linesWith("docs/start/application.md", "npm init")).to.contain(
+      linesWith(page, "@openfeature/server-sdk"),
+    );
+  });
+
+  for (const { file, how = "", command } of programs)
+    it(`ask for a flag, and follow its edit: ${file} ${how}`.trim(), async function () {
       this.timeout(900_000);
       const [name, ...args] = (await command(agent)) ?? [];
       if (name === undefined) return this.skip();

@@ -1,6 +1,6 @@
 import { execFile, spawn, type ChildProcess } from "node:child_process";
 import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { homedir } from "node:os";
 import path from "node:path";
 import { createInterface } from "node:readline";
@@ -58,7 +58,7 @@ export class ProviderProbe {
 
 /** A virtual environment of Python with the provider from PyPI. */
 export function installedPython(): Promise<string | undefined> {
-  return installed("python", ["requirements.txt"], async (to) => {
+  return installed("python", [fileOf("requirements.txt")], async (to) => {
     await run("python3", ["-m", "venv", to], { timeout: installMs });
     const requirements = path.join(folder, "requirements.txt");
     await run(path.join(to, "bin/python"), ["-m", "pip", "install", "-q", "-r", requirements], {
@@ -69,7 +69,7 @@ export function installedPython(): Promise<string | undefined> {
 
 /** A folder whose `lib` has the provider from Maven Central with all that it needs, and whose `classes` has the program. */
 export function installedJava(): Promise<string | undefined> {
-  return installed("java", ["pom.xml", "ProviderProbe.java"], async (to) => {
+  return installed("java", [fileOf("pom.xml"), fileOf("ProviderProbe.java")], async (to) => {
     const jars = ["dependency:copy-dependencies", `-DoutputDirectory=${path.join(to, "lib")}`];
     await run("mvn", ["-q", "-B", "-f", path.join(folder, "pom.xml"), ...jars], { timeout: installMs });
     await run("javac", [
@@ -77,6 +77,32 @@ export function installedJava(): Promise<string | undefined> {
       path.join(folder, "ProviderProbe.java"),
     ]);
   });
+}
+
+/** A folder with the example in Go, built of what the lines of its page fetch. The sums hold where the database of sums lacks some modules. */
+export function installedGo(lines: string, example: string): Promise<string | undefined> {
+  return installed("go", [lines, fileOf("go/go.sum"), readFileSync(example)], async (to) => {
+    copyFileSync(path.join(folder, "go/go.sum"), path.join(to, "go.sum"));
+    copyFileSync(example, path.join(to, "welcome.go"));
+    await run("sh", ["-ec", `${lines}\ngo build -o welcome .`], { cwd: to, timeout: installMs });
+  });
+}
+
+/** A folder with an example in JavaScript, and what the lines of its page install. */
+export function installedNode(lines: string, example: string): Promise<string | undefined> {
+  return installed("node", [lines, readFileSync(example)], async (to) => {
+    copyFileSync(example, path.join(to, path.basename(example)));
+    const options = {
+      npm_config_audit: "false",
+      npm_config_fund: "false",
+      npm_config_prefer_offline: "true",
+    };
+    await run("sh", ["-ec", lines], { cwd: to, timeout: installMs, env: { ...process.env, ...options } });
+  });
+}
+
+function fileOf(name: string): Buffer {
+  return readFileSync(path.join(folder, name));
 }
 
 const python: ProviderProgram = {
@@ -113,14 +139,14 @@ const node: ProviderProgram = {
 
 export const providerPrograms: readonly ProviderProgram[] = [node, python, java];
 
-/** The folder of what is built from these files; undefined if that fails. */
-async function installed(
+/** The folder of what is built from these texts; undefined if that fails. */
+export async function installed(
   name: string,
-  files: readonly string[],
+  texts: readonly (string | Buffer)[],
   install: (to: string) => Promise<void>,
 ): Promise<string | undefined> {
   const digest = createHash("sha256");
-  for (const file of files) digest.update(readFileSync(path.join(folder, file)));
+  for (const text of texts) digest.update(text);
   const place = path.join(cache, `${name}-${digest.digest("hex").slice(0, 12)}`);
   const isComplete = path.join(place, "complete");
   if (existsSync(isComplete)) return place;
