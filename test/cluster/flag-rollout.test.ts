@@ -51,6 +51,11 @@ describe("a FeatureFlag with spec.rollout, on a real API server", function () {
     const status = await bunting("status");
     expect(status.code).to.equal(1);
     expect(status.out).to.contain("Halted, wave 1 of 2, 1 % of the agents").and.contain("version: ");
+    const address = new URL(world.proxy.management).host;
+    const { out } = await runBunting(["status", "--address", address]);
+    expect(out).to.match(
+      new RegExp(`${world.home.shop}/flags \\w{8} goes to 1 of 4 agents here, and \\d have it, 1 refusal `),
+    );
     // It has never seen the version before, and reads both from the API server.
     await world.replaceProxy();
     const stock = new StockSyncClient(world.proxy.sync);

@@ -65,6 +65,16 @@ export const asProxyStatus = fields({
         }),
       ),
       rejections: list(fields({ digest: textOf, flag: textOf, reason: textOf, subscribers: numberOf })),
+      trial: optional(
+        fields({
+          digest: textOf,
+          agents: numberOf,
+          wave: numberOf,
+          current: numberOf,
+          refusals: numberOf,
+          reason: textOf,
+        }),
+      ),
     }),
   ),
 });

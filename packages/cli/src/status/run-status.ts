@@ -1,10 +1,13 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { CliError } from "../cli-error.js";
 import type { CommandCall } from "../command.js";
+import { rolloutLines } from "../rollout/rollout-lines.js";
+import type { RolloutState } from "../rollout/rollout-state.js";
 import { addressText, parseServerAddress, usualManagementPort } from "../sync/server-address.js";
 import { serverAt } from "../sync/server.js";
 import type { Io } from "../terminal/io.js";
 import { asProxyStatus } from "./proxy-status.js";
+import { readRollouts, rolledOutTopics } from "./read-rollouts.js";
 import { fetchStatus, type StatusServer } from "./read-status.js";
 import { statusLines } from "./status-lines.js";
 import { askedFor } from "./status-query.js";
@@ -29,7 +32,7 @@ export async function runStatus({
   for (;;) {
     try {
       const answers = await askAll(servers, options, io);
-      show(answers, options, io);
+      show(answers, await rolloutsOf(answers, options, io), options, io);
       if (!options.watch) return answers.every(({ status }) => asProxyStatus(status).isReady) ? 0 : 1;
     } catch (error) {
       // Whoever watches wants to see it come back.
@@ -62,11 +65,28 @@ async function serversOf(options: Options, io: Io): Promise<readonly StatusServe
   return podServers(options, io);
 }
 
-function show(answers: readonly Answer[], options: Options, { print, colours, isTerminal, clear }: Io): void {
+/** Of FeatureFlags that proxies say are rolled out; none without a cluster. */
+async function rolloutsOf(
+  answers: readonly Answer[],
+  options: Options,
+  io: Io,
+): Promise<readonly RolloutState[]> {
+  const topics = rolledOutTopics(answers.map(({ status }) => asProxyStatus(status)));
+  if (options.namespace === "" || topics.length === 0) return [];
+  const { withCluster } = await import("../operator/cluster-reader.js");
+  return withCluster(options, io, (reader) => readRollouts(topics, reader));
+}
+
+function show(
+  answers: readonly Answer[],
+  rollouts: readonly RolloutState[],
+  options: Options,
+  { print, colours, isTerminal, clear }: Io,
+): void {
   const { json, watch } = options;
   if (json) {
     const proxies = answers.map(({ proxy, status }) => ({ proxy, status: askedFor(status, options) }));
-    print(JSON.stringify({ proxies }, null, watch ? 0 : 2));
+    print(JSON.stringify({ proxies, rollouts }, null, watch ? 0 : 2));
     return;
   }
   // From the top of a cleared screen, so that the table stays in its place.
@@ -75,5 +95,7 @@ function show(answers: readonly Answer[], options: Options, { print, colours, is
     if (index > 0) print("");
     for (const line of statusLines(proxy, asProxyStatus(status), colours, options)) print(line);
   });
+  if (rollouts.length > 0) print("");
+  for (const line of rollouts.flatMap(rolloutLines)) print(line);
   if (watch && !isTerminal) print("");
 }

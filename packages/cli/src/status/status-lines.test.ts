@@ -53,6 +53,21 @@ describe("The lines of bunting status", () => {
     ]);
   });
 
+  it("say how far a version is that goes to some agents first, with what they refuse", () => {
+    const shown = (trial: object): string | undefined =>
+      statusLines(
+        "host:8016",
+        asProxyStatus({ topics: [{ topic: "demo/a", trial }] }),
+        coloursFor(false, {}),
+      ).at(-1);
+    const trial = { digest: "0123456789ab", agents: 40, wave: 10, current: 9, refusals: 0 };
+    const line = "demo/a 01234567 goes to 10 of 40 agents here, and 9 have it";
+    expect(shown(trial)).to.equal(line);
+    expect(shown({ ...trial, refusals: 1, reason: "banner: no" })).to.equal(
+      `${line}, 1 refusal (banner: no)`,
+    );
+  });
+
   it("name the manifests that the proxy refuses, with their files, in the headline", () => {
     const refusedDocuments = {
       "demo/a": "/flags/a.yaml:3: it has no flags",

@@ -64,6 +64,7 @@ export function statusLines(
     ...lines,
     ...staleLines(sorted),
     ...sorted.flatMap(refusals),
+    ...sorted.flatMap(trialLines).map(colours.yellow),
     ...remoteLines(sorted, colours, nowMs),
   ];
 }
@@ -119,6 +120,17 @@ function refusals({ topic = "?", rejections }: TopicStatus): readonly string[] {
     const what = flag === undefined ? "the whole version" : `the flag ${flag}`;
     return `${topic} ${digest.slice(0, 8)}: ${plural(subscribers, "agent")} refuse ${what}: ${reason}`;
   });
+}
+
+/** A version of a rollout, and how it fares with the agents of this proxy. */
+function trialLines({ topic = "?", trial }: TopicStatus): readonly string[] {
+  if (trial === undefined) return [];
+  const { digest = "", agents = 0, wave = 0, current = 0, refusals: refused = 0, reason } = trial;
+  const why = reason === undefined ? "" : ` (${reason})`;
+  const said = refused === 0 ? "" : `, ${plural(refused, "refusal")}${why}`;
+  return [
+    `${topic} ${digest.slice(0, 8)} goes to ${wave} of ${agents} agents here, and ${current} have it${said}`,
+  ];
 }
 
 /** What a reason says beside that the proxy is ready, which the line says already. */
