@@ -3,6 +3,7 @@
  * whose output is shown are not here: test/documentation/commands.test.ts runs every one of them.
  */
 export const commandRuns: Readonly<Record<string, readonly RegExp[]>> = {
+  ".ci/run": [/^npm test$/],
   "test/integration/demonstration.test.ts": [/^npm start$/],
   "test/documentation/local-commands.test.ts": [
     /\| jq /,
@@ -38,6 +39,7 @@ export const commandRuns: Readonly<Record<string, readonly RegExp[]>> = {
     /options\.agent-rollouts=true$/,
     /^kubectl (patch|wait) agentrollout agents /,
     /get configmap bunting-proxy-security/,
+    /events --field-selector reason=SecurityWaits$/,
     /^kubectl get events --all-namespaces --field-selector reason=Missed$/,
     /^kubectl auth can-i get featureflags/,
     /create token checkout --audience bunting > token$/,
@@ -109,29 +111,40 @@ export const commandRuns: Readonly<Record<string, readonly RegExp[]>> = {
   "test/conformance/sdk-examples.test.ts": [
     /^cd examples\/sdk && node welcome\.mjs$/,
     /^pip install openfeature-sdk/,
+    /^npm init --yes$/,
+    /^npm install @openfeature\//,
+    /^go (mod init|get github\.com\/open-feature)/,
   ],
   "test/integration/health-command.test.ts": [/^\/nodejs\/bin\/node \/app\/\S+ health$/],
   "test/integration/telemetry.test.ts": [/^bunting-agent start … --otel-collector-uri /],
+  "test/images/page-commands.test.ts": [
+    /^docker (build|push) /,
+    /^for image in agent proxy operator; do$/,
+    /^done$/,
+    /^skopeo inspect /,
+    /^cp release\/packages\//,
+  ],
+  "test/images/release.test.ts": [/^skopeo copy/, /^for name in agent proxy operator; do$/],
   "test/helm/packaged.test.ts": [/^helm push release\/charts\//],
 };
 
 /** Commands that no test runs, and why. Their pages say so where it is not plain. */
 export const neverRun: readonly (readonly [command: RegExp, why: string])[] = [
-  [/^npm test$/, "the tests would run themselves"],
-  [/^npm init --yes$/, "it writes a package.json, as the tests do by themselves"],
-  [/^npm install @openfeature\//, "a test compares the names with those that examples/package.json installs"],
   [
-    /^(go get|dotnet add|composer require) /,
-    "the page says that the examples of these languages are not run",
+    /^dotnet add /,
+    "tests have Debian's packages, npm's, PyPI's, Maven's and Go's: none has a .NET SDK, and NuGet is out of reach",
   ],
-  [/^docker compose /, "Docker is not there where the tests run; a test runs the services as processes"],
-  [/^docker (build|buildx|push) /, "Docker is not there; buildah builds the same Dockerfiles in test/images"],
-  [/^skopeo copy/, "skopeo is not there; test/images/release.test.ts reads the layouts"],
-  [/^for (name|image) in agent proxy operator; do$|^done$/, "the loops of docker and of skopeo"],
+  [/^composer require /, "PHP's packages are Packagist's, which is out of reach where the tests run"],
+  [
+    /^docker compose /,
+    "it takes Docker's daemon, which tests do not start; one runs the services of the file as processes",
+  ],
   [
     /^(cd test\/machinery|sed -i 's\/v0|go get k8s\.io)/,
-    "it raises the version of Kubernetes, and so changes what all tests run on",
+    "it fetches another Kubernetes with all that its tests take, and changes what all tests run on",
   ],
-  [/^(cosign verify|npm audit signatures)/, "it takes a release that is published"],
-  [/events --field-selector reason=SecurityWaits$/, "the same as reason=Missed, with another word"],
+  [
+    /^(cosign verify|npm audit signatures)/,
+    "it compares signatures of a release that is published, and none is",
+  ],
 ];
