@@ -1,7 +1,6 @@
 import { isJsonObject, type JsonValue } from "@bunting/protocol";
 import type { ExtensionObject } from "./extension-request.js";
 
-/** Undefined for a text that is no JSON. */
 export function jsonOf(text: string): JsonValue | undefined {
   try {
     return JSON.parse(text) as JsonValue;

@@ -90,7 +90,6 @@ export abstract class Http2Stream implements WatchedStream, ContentReceiver {
     return this.#incoming.isPaused;
   }
 
-  /** Receives a piece of the request's content. */
   abstract onData(piece: Buffer): void;
   /** The request's content has ended. */
   abstract onEnd(): void;

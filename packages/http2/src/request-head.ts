@@ -31,7 +31,6 @@ export class RequestHead {
   readonly bytes: number;
   /** Value of `content-length`; -1 without one. */
   readonly contentLength: number;
-  /** True for gRPC. */
   readonly isGrpc: boolean;
   /** Names and values in turn; not kept for gRPC. */
   readonly #list: readonly string[] | undefined;

@@ -1,7 +1,6 @@
 import { quoted } from "@bunting/runtime";
 import { parseNetwork, type Network } from "./network.js";
 
-/** A host that may be called. */
 export interface AllowedHost {
   /** In lower case, without a dot at its end; that of `*.example.com` is `.example.com`. */
   readonly name: string;

@@ -15,7 +15,6 @@ export class SetMultimap<Key, Value> {
     else values.add(value);
   }
 
-  /** False if the key does not have the value. */
   delete(key: Key, value: Value): boolean {
     const values = this.#sets.get(key);
     const isDeleted = values?.delete(value) === true;

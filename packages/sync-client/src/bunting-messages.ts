@@ -12,7 +12,6 @@ export interface DocumentVersion {
   readonly encoded: Buffer;
 }
 
-/** One flag of a delta. */
 export type DeltaFlag = DocumentDelta["flags"][number];
 
 export interface Unchanged {

@@ -13,7 +13,6 @@ export function versionOfDigest(digest: Buffer): DocumentVersion {
 export function encodeHello(hello: {
   readonly agent: string;
   readonly providerId: string;
-  /** The client is a proxy. */
   readonly isProxy?: boolean;
   /** The client is no proxy, and is to be told whether the source can be followed. */
   readonly readsFreshness?: boolean;

@@ -19,7 +19,6 @@ export {
 export { decodeSyncResponse, decodeVersion } from "./decode-sync-response.js";
 export { encodeHello, encodeSubscribe, encodeUnsubscribe, versionOfDigest } from "./encode-sync-request.js";
 export { causeOf } from "./failure-cause.js";
-export { asBuffer, MalformedMessageError, readFields } from "./message-fields.js";
 export {
   TopicReplica,
   type MergedDraft,

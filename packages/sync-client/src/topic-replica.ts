@@ -37,7 +37,6 @@ export interface ReplicaHolder<Current extends ReplicaVersion> {
   readonly current: Current | undefined;
   /** The current document has this version, of the same digest. */
   confirm(current: Current, version: DocumentVersion): VersionOutcome;
-  /** Makes the document of a snapshot the current one. */
   replace(snapshot: SnapshotMessage): VersionOutcome;
   /** Applies a delta to the current document, which it starts from; an outcome, if it can't be applied. */
   merge(current: Current, delta: Delta): MergedDraft | VersionOutcome;

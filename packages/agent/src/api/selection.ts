@@ -15,7 +15,6 @@ export const selectorHeader = "flagd-selector";
 export interface Selection {
   /** The text of the selector; "" selects all flags. */
   readonly text: string;
-  /** Undefined selects all flags. */
   readonly select: ((flag: FlagOrigin) => boolean) | undefined;
   /** Whether flags of a source may be among them. */
   readonly takesSource: (source: string) => boolean;

@@ -4,14 +4,11 @@ import { shownUri } from "../sync/shown-uri.js";
 import type { SourceStatus } from "../sync/sync-source.js";
 import type { StartLimits } from "./start-limits.js";
 
-/** The sources, and what is served of them. */
 export interface ServedSources {
   status(): readonly SourceStatus[];
-  /** Whether a source has flags that are served. */
   servesFlags(sourceIndex: number): boolean;
   /** Whether the flags of a source are answered with reason STALE. */
   isStale(sourceIndex: number): boolean;
-  /** What the document of a source is called. */
   documentName(sourceIndex: number): DocumentName | undefined;
 }
 

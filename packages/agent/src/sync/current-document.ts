@@ -10,7 +10,6 @@ export interface CurrentDocument {
   readonly rejectedFlags: readonly InvalidFlag[];
 }
 
-/** What a document is called. */
 export interface DocumentName {
   /** In hex: as the proxy names it, else the SHA-256 of its bytes. */
   readonly digest: string;

@@ -82,7 +82,6 @@ export interface SourceOptionTexts {
   readonly uris: readonly string[];
   /** The value of `--sources`: a JSON list; "" for none. */
   readonly sources: string;
-  /** Absent: none. */
   readonly credentials?: SharedCredentials;
   /** Values of `--remote-hosts`; absent: none. */
   readonly remoteHosts?: readonly string[];

@@ -95,7 +95,6 @@ export interface DocumentReceiver {
   readonly currentDocument: (sourceIndex: number) => CurrentDocument | undefined;
   /** Called each time a source answers with nothing to serve: its topic is missing or was deleted, or its newest document is refused. */
   readonly answered: (sourceIndex: number) => void;
-  /** Sets the version of the current document of a source. */
   readonly confirm: (sourceIndex: number, version: DocumentVersion) => void;
   /** Called with false when a source is lost or its newest document is refused, and with true when its current document is known to be the newest. */
   readonly contact?: (sourceIndex: number, isConfirmed: boolean) => void;

@@ -30,7 +30,6 @@ const maxMessagesPerSecond = 1_000;
 /** The proxy's limit of names; it ends the stream of an agent that exceeds it. */
 const maxNameBytes = 256;
 
-/** One stream. */
 export interface TopicStreamParts extends StreamParts {
   /** A message arrived, so the server supports the protocol. */
   heard(): void;

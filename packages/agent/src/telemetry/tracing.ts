@@ -6,7 +6,6 @@ import type { RequestHeaders } from "../api/request-headers.js";
 
 export type SpanAttributes = Readonly<Record<string, string | number | undefined>>;
 
-/** A span that was started. */
 export interface StartedSpan {
   /** A span within this one. */
   child(name: string, attributes: SpanAttributes): StartedSpan;

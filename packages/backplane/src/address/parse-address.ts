@@ -6,7 +6,6 @@ export interface HostAndPort {
   readonly port: number;
 }
 
-/** The address of Redis. */
 export interface BackplaneAddress {
   /** The hosts of Redis itself, or of the Sentinels that know the master. */
   readonly hosts: readonly HostAndPort[];

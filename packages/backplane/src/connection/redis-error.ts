@@ -2,7 +2,6 @@ import { cut, errorCode, singleLine } from "@bunting/runtime";
 import { ReplyError } from "ioredis";
 import { BackplaneError, type BackplaneErrorCode } from "../backplane-error.js";
 
-/** By the code of Redis. */
 const codes: Readonly<Record<string, BackplaneErrorCode>> = {
   NOAUTH: "REDIS_DENIED",
   WRONGPASS: "REDIS_DENIED",

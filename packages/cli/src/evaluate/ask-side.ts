@@ -12,7 +12,6 @@ import { serverAt } from "../sync/server.js";
 import type { EvalOptions } from "./eval-options.js";
 import { sideAtAgent, sideAtProxy, unknownSide, type FlagSide } from "./flag-side.js";
 
-/** Asks a proxy which side a flag is of. */
 export function askProxySide(
   { address, topic }: ProxyTopic,
   key: string,

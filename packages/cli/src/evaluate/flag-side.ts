@@ -38,7 +38,6 @@ function withRemote({ uri, strategy }: RemoteFlagProvider): string {
   }
 }
 
-/** What a proxy says of the flag in its status. */
 export function sideAtProxy(status: object, topic: string, key: string): FlagSide {
   const found = asProxyStatus(status).topics.find((one) => one.topic === topic);
   if (found === undefined)

@@ -17,7 +17,6 @@ export function ruleNodes(steps: readonly RuleStep[], colours: Colours): RuleNod
   return steps.map((step) => nodeOf(step, "", colours));
 }
 
-/** The steps of a rule as a tree of lines. */
 export function ruleTree(steps: readonly RuleStep[], colours: Colours): string[] {
   return ruleNodes(steps, colours).flatMap(({ text, children }) => [text, ...branches(children, colours)]);
 }

@@ -1,6 +1,5 @@
 import type { Finding, Severity } from "@bunting/featureflags/checks";
 
-/** A finding in a file. */
 export interface FileFinding extends Omit<Finding, "path" | "severity"> {
   /** A remark is about what may be right, and never makes the exit code 1. */
   readonly severity: Severity | "remark";

@@ -6,7 +6,6 @@ import { printableLine } from "../terminal/escaped-controls.js";
 import { addressText } from "./server-address.js";
 import { authorizationFor, connectionError, isTlsError, openConnection, type SyncServer } from "./server.js";
 
-/** How a call ended. */
 export interface SessionCallEnd {
   /** The gRPC status; undefined if the server sent none. */
   readonly status: number | undefined;
@@ -33,7 +32,6 @@ export interface GrpcCall {
   cancel(): void;
 }
 
-/** gRPC status codes. */
 export const grpcStatus = {
   notFound: statusCode.NOT_FOUND,
   permissionDenied: statusCode.PERMISSION_DENIED,

@@ -32,7 +32,6 @@ export function addressText(address: ServerAddress): string {
   return host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
 }
 
-/** A topic of a proxy. */
 export interface ProxyTopic {
   readonly address: ServerAddress;
   readonly topic: TopicKey;

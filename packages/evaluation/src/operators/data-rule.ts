@@ -35,7 +35,6 @@ export function isInert(value: Value, scope: Scope): boolean {
   return value.every((item) => isInert(item, scope));
 }
 
-/** Charges the work of compiling a value. */
 export function chargeAsRule(value: Value, scope: Scope): void {
   scope.charge(workPerValue);
   if (typeof value === "string") chargePath(value, scope);

@@ -1,6 +1,5 @@
 import { isJsonObject, type JsonValue } from "@bunting/protocol";
 
-/** The value at a JSON pointer; undefined if there is none. */
 export function valueAtPointer(value: JsonValue | undefined, pointer: string): JsonValue | undefined {
   let found: JsonValue | undefined = value;
   for (const step of stepsOf(pointer)) {

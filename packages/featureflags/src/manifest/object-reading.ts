@@ -22,7 +22,6 @@ export type WarningKind = "yaml_1_1" | "stripped_metadata" | "other";
 export type ObjectReading =
   { readonly flags: ObjectFlags; readonly warnings: readonly ObjectWarning[] } | ObjectError | undefined;
 
-/** The flags of one topic. */
 export interface ObjectFlags {
   readonly topic: TopicKey;
   readonly document: FlagDocument;

@@ -74,7 +74,6 @@ export interface ParentReference {
 
 /** The defaults of the CRD. */
 export const flagdDefaults = Object.freeze({ replicas: 1, serviceType: "ClusterIP" } as const);
-/** Defaults of autoscaling. */
 export const autoscalingDefaults = Object.freeze({ minReplicas: 1 } as const);
 /** Defaults of each parentRef. */
 export const parentReferenceDefaults = Object.freeze({

@@ -14,7 +14,6 @@ export const inlineKinds = Object.freeze({
 
 export type InlineKind = keyof typeof inlineKinds;
 
-/** Annotations of a workload. */
 export const inlineAnnotations = Object.freeze({
   /** The workload's own flags: a flagd document as JSON or YAML. */
   flags: "openfeature.dev/inline-flags",

@@ -100,7 +100,6 @@ export class TrackedFile {
     this.#restedMs ??= nowMs;
   }
 
-  /** Notes what a scan found. */
   note(found: ScanResult, { beganMs, endedMs, isRescan, areSettled, isRenamed }: Examination): void {
     if (found instanceof Error) {
       this.#error = found;

@@ -4,7 +4,6 @@ import { basename } from "node:path";
 import { errorCode } from "@bunting/runtime";
 import { fileIdentityOf, isNotFound } from "./file-stamp.js";
 
-/** A directory to watch. */
 export interface WantedWatch {
   /** The directory that is meant; absent if whatever is at the path. */
   readonly identity?: string;

@@ -5,7 +5,6 @@ import type { ReviewerOptions } from "../review/reviewer-options.js";
 import { ReviewCache, type ReviewTimes } from "../review/review-cache.js";
 import { holds, identityOf, isEnding, isReady, type Pod } from "./pod.js";
 
-/** A Pod that was found by an address earlier. */
 export interface FoundPod {
   readonly address: string;
   readonly identity: Identity;

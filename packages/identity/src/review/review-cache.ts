@@ -31,7 +31,6 @@ export interface ReviewKind<Question, Answer> {
 export interface ReviewTimes {
   /** TTL of a granted answer for `answer`. */
   readonly grantedTtlMs: number;
-  /** TTL of a refused answer. */
   readonly refusedTtlMs: number;
   /** TTL of a granted answer for `recheck`. */
   readonly recheckTtlMs: number;

@@ -32,7 +32,6 @@ export interface OnlyNamespaces {
   readonly onRead: (namespace: string, type: ResourceType, isRead: boolean) => void;
 }
 
-/** A watch's scope and its handler. */
 export type WatchOptions = Pick<ReflectorOptions, "scope" | "handler"> &
   Partial<Pick<ReflectorOptions, "resumesAfterClose" | "priority" | "peer">>;
 
@@ -158,7 +157,6 @@ export class ClusterWatches {
     };
   }
 
-  /** An informer of all objects of the scope. */
   inform<Object extends KubeObject = KubeObject, Index extends string = never>(
     scope: ResourceScope,
     options: InformerOptions<Object, Index>,

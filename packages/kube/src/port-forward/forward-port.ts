@@ -5,7 +5,6 @@ import { objectPath } from "../rest/resource-path.js";
 import { openWebSocket, type OpenWebSocket } from "./open-websocket.js";
 import { encodeFrame, FrameDecoder, opcode } from "./websocket-frames.js";
 
-/** A port of a Pod. */
 export interface PodPort {
   readonly namespace: string;
   readonly pod: string;

@@ -1,7 +1,6 @@
 import { Backoff, type Clock } from "@bunting/runtime";
 import type { KubeError } from "../kube-error.js";
 
-/** Failures in a row that open the breaker. */
 const failuresToOpen = 3;
 /** Requests at a time while the breaker is open: enough to find out that the API server works again. */
 const minSlots = 2;

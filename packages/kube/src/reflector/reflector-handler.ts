@@ -21,7 +21,6 @@ export interface ReflectorHandler {
   failed(error: KubeError): void;
 }
 
-/** Receives the objects of a consistent read. */
 export interface ConsistentRead {
   add(object: KubeObject, resourceVersion: string): void;
   /** An object of the read was deleted during the read; it may not have been added yet. */
@@ -30,10 +29,8 @@ export interface ConsistentRead {
   complete(resourceVersion: string, epoch: Epoch): void;
 }
 
-/** The reason of a relist. */
 export type RelistReason = "start" | "closed" | "expired" | "failed" | "silent" | "asked";
 
-/** The metrics of a reflector. */
 export interface ReflectorMetrics {
   /** A consistent read begins. */
   relist(reason: RelistReason): void;

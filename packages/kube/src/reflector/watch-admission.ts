@@ -82,7 +82,6 @@ export class WatchAdmission {
     return this.#inUse;
   }
 
-  /** The number of speculative requests that wait. */
   get waitingSpeculative(): number {
     return this.#speculative.size;
   }

@@ -15,7 +15,6 @@ const itemsKey = /[{,]\s*"items"\s*:\s*$/;
 const maxKeyBytes = 128;
 
 export interface ListSplitterOptions {
-  /** Called with the JSON of each item. */
   readonly onItem: (json: string) => void;
   readonly maxItemBytes: number;
   /** The most bytes of the list around its items. */

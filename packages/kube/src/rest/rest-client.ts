@@ -20,7 +20,6 @@ export interface ObjectList {
   readonly items: readonly KubeObject[];
 }
 
-/** Names one object. */
 export type ObjectScope = ResourceScope & { readonly name: string };
 
 /** The kind of a PATCH body. */

@@ -10,9 +10,7 @@ export interface IdentityStreams<Way> {
 }
 
 export interface IdentityListener<Way> {
-  /** An identity has its first stream. */
   onFirst(entry: IdentityStreams<Way>): void;
-  /** The last stream of an identity has gone. */
   onLast(entry: IdentityStreams<Way>): void;
 }
 

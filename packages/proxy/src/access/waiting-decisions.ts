@@ -5,7 +5,6 @@ import { isLocal } from "../source/is-local.js";
 
 /** Memory of a waiting call or subscription, without its stream. Measured: 1.2 KB. */
 export const decisionBytes = 1_280;
-/** Limit of pending decisions per connection. */
 export const maxPerConnection = 256;
 /** Limit of pending decisions per address; loopback and unix sockets, which many clients share, have none. */
 export const maxPerAddress = 1_024;

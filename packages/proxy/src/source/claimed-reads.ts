@@ -55,7 +55,6 @@ export class ClaimedReads<Key> {
     return () => void this.#end(claim);
   }
 
-  /** Ends all claims to the key, and its read. */
   drop(key: Key): void {
     for (const claim of this.#byKey.get(key)) this.#end(claim);
     this.#reading.get(key)?.abort();

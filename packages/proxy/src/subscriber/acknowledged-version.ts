@@ -86,7 +86,6 @@ function namesOf(rejections: ReadonlySet<FlagRejection>): ReadonlySet<string> {
   return rejections.size === 0 ? noFlags : new Set([...rejections].flatMap(({ flag }) => flag ?? []));
 }
 
-/** Number of the rejections that name a flag. */
 function flagsOf(rejections: ReadonlySet<FlagRejection>): number {
   let flags = 0;
   for (const { flag } of rejections) if (flag !== undefined) flags++;

@@ -9,7 +9,6 @@ import {
 } from "@bunting/runtime";
 import { fanOutBuckets } from "../topic/topic-metrics.js";
 
-/** The kinds of messages from a proxy to an agent. */
 const agentMessageKinds = [
   "unchanged",
   "delta",

@@ -3,12 +3,10 @@ import type { Clock, RateLimitedLog } from "@bunting/runtime";
 
 /** A flag or a whole version that agents refuse. */
 export interface FlagRejection {
-  /** Digest of the version. */
   readonly digest: string;
   /** Undefined if the whole version is refused. */
   readonly flag: string | undefined;
   readonly reason: string;
-  /** The number of agents that refuse it now. */
   readonly subscribers: number;
   /** These agents have refused the flag in another version as well, before they tried this one. */
   readonly isOld?: boolean;

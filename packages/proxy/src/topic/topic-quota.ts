@@ -28,7 +28,6 @@ export class TopicQuota {
     this.#options = options;
   }
 
-  /** The charge of a new topic. */
   open(): TopicCharge {
     return new TopicCharge((holder, delta) => this.#count(holder, delta));
   }

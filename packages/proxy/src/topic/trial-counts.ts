@@ -6,7 +6,6 @@ import type { FlagRejection, TopicAcks } from "./topic-acks.js";
 import type { TopicTrial } from "./topic-trial.js";
 import { buckets } from "./trial-bucket.js";
 
-/** The topic of a trial. */
 export interface CountedTopic {
   readonly trial: TopicTrial | undefined;
   readonly newest: Pick<Snapshot, "digest" | "bytes"> | undefined;

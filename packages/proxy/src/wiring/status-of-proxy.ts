@@ -29,7 +29,6 @@ export interface StatusOfProxyParts {
   };
 }
 
-/** /status. */
 export function statusOfProxy(wiring: ProxyWiring, shown: StatusOfProxyParts): ProxyStatus {
   const { options, parts, context } = wiring;
   const { readiness, access, tokens } = shown;

@@ -22,7 +22,6 @@ export interface CallPacingOptions {
   /** Receives the streams, each when its turn comes. */
   readonly handler: TransportHandler;
   readonly clock: Clock;
-  /** Called for each call that has to wait. */
   readonly onDelayed: (session: TransportSession) => void;
   /** Calls that began (1) or stopped (-1) waiting. */
   readonly onWaiting: (delta: 1 | -1) => void;

@@ -7,7 +7,6 @@ import { BidiStreamingCall, ServerStreamingCall } from "./streaming-call.js";
 import type { TransportHandler, TransportSession, TransportStream } from "@bunting/http2";
 import { UnaryCall } from "./unary-call.js";
 
-/** What a request message may be. */
 export interface MessageRules {
   /** Largest request message in bytes, also after decompression; default 4 MiB, as usual in gRPC. */
   readonly maxMessageBytes?: number;

@@ -34,7 +34,6 @@ export interface Ledger {
   closed(account: Account): void;
 }
 
-/** The account of one connection. */
 export class Account implements OpenAccount {
   /** Bytes of the connection itself, charged as long as it is open. */
   readonly baseBytes: number;

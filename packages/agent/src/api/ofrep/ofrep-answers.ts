@@ -50,7 +50,6 @@ export class OfrepAnswers {
     this.#options = options;
   }
 
-  /** The answer for one flag. */
   flag(key: string, body: Buffer, headers: RequestHeaders): OfrepAnswer {
     return this.#answer(key, body, headers, (selection, context) => this.#flag(key, selection, context));
   }

@@ -17,7 +17,6 @@ export const servedInState: ReadonlyMap<string, ServedAccess> = new Map([
   ["ending", "plain"],
 ]);
 
-/** The security of the proxy, as the operator has it. */
 export interface SecurityFacts {
   /** Of the operator and its proxy. */
   readonly namespace: string;

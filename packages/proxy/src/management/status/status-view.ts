@@ -77,7 +77,6 @@ export interface LateSubscriber {
   readonly program: string | undefined;
   /** When the first version was published that it does not have. */
   readonly sinceMs: number;
-  /** Number of versions that the subscriber is behind. */
   readonly versions: number;
   /** The subscriber's version; undefined if none, or no longer known. */
   readonly has: VersionName | undefined;

@@ -14,7 +14,6 @@ import type {
   VersionName,
 } from "./status-view.js";
 
-/** Rows of a page. */
 export const rowsPerPage = 50;
 const maxHeld = 4;
 const maxRefusals = 3;

@@ -30,7 +30,6 @@ export interface AgentSyncOptions {
 /** bunting.sync.v1, the protocol of our own agents; see docs/bunting-sync-v1.md. */
 export class AgentSync {
   readonly methods: readonly Method[];
-  /** The programs that have streams. */
   readonly programs = new AgentPrograms();
   readonly #streams = new Map<TransportStream, AgentStream>();
 

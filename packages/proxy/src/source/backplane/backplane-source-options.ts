@@ -7,7 +7,6 @@ import type { BackplaneMetrics } from "./backplane-metrics.js";
 export interface BackplaneSourceOptions {
   /** The source that watches for all replicas while this one is the owner, and for this one while Redis is away. */
   readonly source: FlagSource;
-  /** Checked options of the backplane. */
   readonly backplane: CheckedOptions;
   /** File of the keys that records are signed with; absent: records are not signed. */
   readonly keyFile?: string;

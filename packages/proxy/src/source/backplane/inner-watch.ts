@@ -10,7 +10,6 @@ export interface InnerWatchOptions {
   readonly reader: WatchReader;
 }
 
-/** Who receives the reports of a watch. */
 export interface WatchReader {
   /** Receives each report. An error that it throws goes to the source, which then reports the topic as stale. */
   readonly onReport: (report: WatchReport) => void;

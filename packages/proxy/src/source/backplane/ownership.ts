@@ -48,7 +48,6 @@ export class Ownership {
     else void this.#drop();
   }
 
-  /** The lease was acquired. */
   async acquired(lease: Lease): Promise<void> {
     const { topics, context, writer } = this.#options;
     this.#lease = lease;

@@ -12,7 +12,6 @@ export interface CachedTopicOptions {
   readonly sink: SourceSink;
   readonly copies: TopicCopies;
   readonly clock: Clock;
-  /** Called when the copy is served, with the reason. */
   readonly onServed: (topic: TopicKey, reason: Error) => void;
   /** Called when the source has confirmed or replaced the copy that is served, or the topic ends. */
   readonly onConfirmed: () => void;

@@ -4,7 +4,6 @@ import type { SourceVersion } from "../flag-source.js";
 /** The fields of a version that outlive the process. */
 export type ObjectVersion = Omit<SourceVersion, "noticedMs" | "isUnconfirmed">;
 
-/** A version as it is in a copy: JSON of its fields. */
 export interface CopyVersion extends EncodedVersion {
   readonly fields: ObjectVersion;
 }

@@ -18,7 +18,6 @@ export interface RecordReadOptions {
   readonly onComplete?: (readStartedMs: number) => void;
 }
 
-/** Begins a consistent read that reports to the records of an audience. */
 export function beginRecordRead(options: RecordReadOptions): ConsistentRead {
   const { audience, epochs, clock, onCovered, onComplete } = options;
   const epoch = epochs.current;

@@ -14,7 +14,6 @@ import type { FlagRecord } from "./flag-record.js";
 import { beginRecordRead, recordOf, type Audience } from "./record-read.js";
 import { clusterKey, partsOfKey, type WatchKey } from "./watch-key.js";
 
-/** The parts that all watches of a cluster share. */
 export interface WatchShared {
   readonly watches: ClusterWatches;
   readonly context: Pick<Context, "clock" | "logger">;
@@ -37,7 +36,6 @@ export interface ScopeWatchOptions {
   readonly events: WatchEvents;
 }
 
-/** One object watch, namespace watch or cluster watch. */
 export class ScopeWatch implements ReflectorHandler {
   readonly kind: "object" | "namespace" | "cluster";
   /** Absent for the cluster watch. */

@@ -13,7 +13,6 @@ import type { Trial } from "../trial.js";
 export interface StagedFlags {
   /** The document that all agents are to have. */
   readonly whole: FlagDocument;
-  /** The generation that had it. */
   readonly generation: number;
   /** How much of the agents a newer document has reached, if it has this digest. */
   readonly rollout: Pick<FlagRolloutStatus, "digest" | "reach">;

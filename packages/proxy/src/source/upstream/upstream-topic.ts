@@ -95,7 +95,6 @@ export class UpstreamTopic implements ReplicaHolder<AcceptedDocument> {
     return this.#current;
   }
 
-  /** The digest of `current`. */
   get digest(): Buffer | undefined {
     return this.#current?.version.digest;
   }
