@@ -1,6 +1,7 @@
-import type { Readers, TopicKey } from "@bunting/protocol";
-import type { FlagSource, ListPeer, SourceFlags, SourceListName, SourceSink } from "../flag-source.js";
+import type { TopicKey } from "@bunting/protocol";
+import type { SourceSink } from "../flag-source.js";
 import { Synced } from "../synced.js";
+import { WrappingSource } from "../wrapping-source.js";
 import type { BackplaneSourceOptions } from "./backplane-source-options.js";
 import type { ReplicatedTopics } from "./replicated-topics.js";
 
@@ -11,8 +12,7 @@ interface Early {
 }
 
 /** Shares another source among replicas through Redis: one of them watches for all, and the others follow it. */
-export class BackplaneSource implements FlagSource {
-  readonly name = "source";
+export class BackplaneSource extends WrappingSource {
   readonly #options: BackplaneSourceOptions;
   readonly #synced = new Synced();
   /** Watches that were asked for before the client of Redis was loaded. */
@@ -21,20 +21,21 @@ export class BackplaneSource implements FlagSource {
   #topics: ReplicatedTopics | undefined;
 
   constructor(options: BackplaneSourceOptions) {
+    super(options.source);
     this.#options = options;
     options.source.onSynced(() => this.#synced.reached());
   }
 
   /** True once the source has synced, or Redis has answered: its records are what other replicas have read. */
-  get hasSynced(): boolean {
+  override get hasSynced(): boolean {
     return this.#synced.hasSynced;
   }
 
-  onSynced(listener: () => void): void {
+  override onSynced(listener: () => void): void {
     this.#synced.onSynced(listener);
   }
 
-  async run(signal: AbortSignal): Promise<void> {
+  override async run(signal: AbortSignal): Promise<void> {
     // Imported here because no other source needs the client of Redis.
     const { ReplicatedTopics } = await import("./replicated-topics.js");
     const topics = new ReplicatedTopics({ ...this.#options, onReached: () => this.#synced.reached() });
@@ -45,18 +46,12 @@ export class BackplaneSource implements FlagSource {
     for (const begin of this.#earlyRefreshes) begin(topics);
     this.#earlyRefreshes.clear();
     // The source runs until the lease was given back; a failure of the source ends both.
-    const sharing = new AbortController();
-    const stop = (): void => sharing.abort();
-    signal.addEventListener("abort", stop, { once: true });
-    if (signal.aborted) stop();
-    try {
-      await Promise.all([this.#options.source.run(signal).finally(stop), topics.run(sharing.signal)]);
-    } finally {
-      signal.removeEventListener("abort", stop);
-    }
+    const ended = new AbortController();
+    const source = super.run(signal).finally(() => ended.abort());
+    await Promise.all([source, topics.run(AbortSignal.any([signal, ended.signal]))]);
   }
 
-  watch(topic: TopicKey, sink: SourceSink, signal: AbortSignal, peer?: unknown): void {
+  override watch(topic: TopicKey, sink: SourceSink, signal: AbortSignal, peer?: unknown): void {
     if (signal.aborted) return;
     if (this.#topics !== undefined) {
       this.#topics.watch(topic, sink, signal, peer);
@@ -70,7 +65,7 @@ export class BackplaneSource implements FlagSource {
     signal.addEventListener("abort", leave, { once: true });
   }
 
-  refresh(topic: TopicKey, done: () => void, peer?: unknown): () => void {
+  override refresh(topic: TopicKey, done: () => void, peer?: unknown): () => void {
     let cancel = (): void => undefined;
     const begin = (topics: ReplicatedTopics): void => {
       cancel = topics.refresh(topic, done, peer);
@@ -81,13 +76,5 @@ export class BackplaneSource implements FlagSource {
       this.#earlyRefreshes.delete(begin);
       cancel();
     };
-  }
-
-  followList(list: SourceListName, listener: (flags: SourceFlags) => void, peer?: ListPeer): () => void {
-    return this.#options.source.followList?.(list, listener, peer) ?? (() => undefined);
-  }
-
-  readersOf(topic: TopicKey): Readers | undefined | "unknown" {
-    return this.#options.source.readersOf?.(topic);
   }
 }

@@ -1,8 +1,9 @@
-import type { Readers, TopicKey } from "@bunting/protocol";
+import type { TopicKey } from "@bunting/protocol";
 import { RateLimitedLog, type Context, type DocumentRoom } from "@bunting/runtime";
-import type { FlagSource, ListPeer, SourceFlags, SourceListName, SourceSink } from "../flag-source.js";
+import type { FlagSource, SourceSink } from "../flag-source.js";
 import type { SourceMetrics } from "../source-metrics.js";
 import { Synced } from "../synced.js";
+import { WrappingSource } from "../wrapping-source.js";
 import { CachedTopic } from "./cached-topic.js";
 import { TopicCopies } from "./topic-copies.js";
 
@@ -22,10 +23,8 @@ export interface CachedSourceOptions {
 const linesPerMinute = 20;
 
 /** Another source with last-known-good copies on disk, so that the proxy has something to serve if it starts while that source is away. */
-export class CachedSource implements FlagSource {
-  readonly name = "source";
+export class CachedSource extends WrappingSource {
   readonly #options: CachedSourceOptions;
-  readonly #source: FlagSource;
   readonly #copies: TopicCopies;
   readonly #log: RateLimitedLog;
   /** What earlier processes left has been counted. */
@@ -35,37 +34,33 @@ export class CachedSource implements FlagSource {
   #unconfirmed = 0;
 
   constructor(options: CachedSourceOptions) {
-    const { sourceName, context } = options;
+    const { source, sourceName, context } = options;
+    super(source);
     this.#options = options;
-    this.#source = options.source;
     this.#copies = new TopicCopies({ ...options, source: sourceName });
     this.#log = new RateLimitedLog(context.logger, context.clock);
   }
 
-  get hasSynced(): boolean {
-    return this.#source.hasSynced;
-  }
-
-  get hasCopies(): boolean {
+  override get hasCopies(): boolean {
     return this.#copies.areThere;
   }
 
-  onSynced(listener: () => void): void {
-    this.#source.onSynced(listener);
+  override onSynced(listener: () => void): void {
+    super.onSynced(listener);
     this.#counted.onSynced(() => {
       if (this.hasCopies && !this.hasSynced) listener();
     });
   }
 
-  async run(signal: AbortSignal): Promise<void> {
+  override async run(signal: AbortSignal): Promise<void> {
     try {
-      await Promise.all([this.#source.run(signal), this.#copies.begin().then(() => this.#counted.reached())]);
+      await Promise.all([super.run(signal), this.#copies.begin().then(() => this.#counted.reached())]);
     } finally {
       await this.#copies.flush();
     }
   }
 
-  watch(topic: TopicKey, sink: SourceSink, signal: AbortSignal, peer?: unknown): void {
+  override watch(topic: TopicKey, sink: SourceSink, signal: AbortSignal, peer?: unknown): void {
     if (signal.aborted) return;
     const { clock } = this.#options.context;
     const cached = new CachedTopic({
@@ -79,24 +74,14 @@ export class CachedSource implements FlagSource {
     this.#topics.set(topic, cached);
     cached.open();
     signal.addEventListener("abort", () => this.#close(topic, cached), { once: true });
-    this.#source.watch(topic, cached, signal, peer);
+    this.source.watch(topic, cached, signal, peer);
   }
 
-  refresh(topic: TopicKey, done: () => void, peer?: unknown): () => void {
-    if (this.#source.refresh !== undefined) return this.#source.refresh(topic, done, peer);
+  override refresh(topic: TopicKey, done: () => void, peer?: unknown): () => void {
     const cached = this.#topics.get(topic);
-    if (cached?.isUnconfirmed === true) return cached.awaitAnswer(done);
     // A source without refresh is current once it has answered.
-    done();
-    return () => undefined;
-  }
-
-  followList(list: SourceListName, listener: (flags: SourceFlags) => void, peer?: ListPeer): () => void {
-    return this.#source.followList?.(list, listener, peer) ?? (() => undefined);
-  }
-
-  readersOf(topic: TopicKey): Readers | undefined | "unknown" {
-    return this.#source.readersOf?.(topic);
+    if (this.source.refresh === undefined && cached?.isUnconfirmed === true) return cached.awaitAnswer(done);
+    return super.refresh(topic, done, peer);
   }
 
   #close(topic: TopicKey, cached: CachedTopic): void {

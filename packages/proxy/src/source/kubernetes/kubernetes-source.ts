@@ -41,7 +41,7 @@ const usualStaleAfterMs = 5_000;
 const speculativePerSecond = 32;
 
 /** Serves the FeatureFlags of a cluster, with as few watches as possible and no more permissions than the stock operator grants. */
-export class KubernetesSource implements FlagSource {
+export class KubernetesSource extends Synced implements FlagSource {
   readonly name = "source";
   readonly #options: KubernetesSourceOptions;
   readonly #log: KubernetesLog;
@@ -49,9 +49,9 @@ export class KubernetesSource implements FlagSource {
   #topology: WatchTopology | undefined;
   #readers: ReaderIndex | undefined;
   readonly #lists: SourceLists;
-  readonly #synced = new Synced();
 
   constructor(options: KubernetesSourceOptions) {
+    super();
     this.#options = options;
     this.#log = new KubernetesLog(
       options.context.logger,
@@ -61,15 +61,6 @@ export class KubernetesSource implements FlagSource {
     );
     this.#lists = new SourceLists({ context: options.context });
     options.context.metrics.watchCounts(() => this.#watchCounts());
-  }
-
-  /** True once the API server has answered: from then on topics are read one by one as they are subscribed to. */
-  get hasSynced(): boolean {
-    return this.#synced.hasSynced;
-  }
-
-  onSynced(listener: () => void): void {
-    this.#synced.onSynced(listener);
   }
 
   async run(signal: AbortSignal): Promise<void> {
@@ -95,7 +86,8 @@ export class KubernetesSource implements FlagSource {
       shared,
       reviews,
       log: this.#log,
-      onSynced: () => this.#synced.reached(),
+      // Once the API server has answered: from then on topics are read one by one as they are subscribed to.
+      onSynced: () => this.reached(),
     });
     this.#topology = topology;
     if (this.#options.readsReaders === true) this.#readers = new ReaderIndex(shared);
@@ -152,7 +144,7 @@ export class KubernetesSource implements FlagSource {
       try {
         await client.isAllowed("watch", { type: featureFlagType }, signal);
         this.#log.reached();
-        this.#synced.reached();
+        this.reached();
       } catch (error) {
         if (isAborted(signal)) return;
         this.#log.unreached(error, () => this.hasSynced);

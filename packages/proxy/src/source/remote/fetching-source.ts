@@ -1,9 +1,10 @@
 import type { RemoteFlagProvider } from "@bunting/featureflags/resources";
-import type { JsonObject, Readers, TopicKey } from "@bunting/protocol";
+import type { JsonObject, TopicKey } from "@bunting/protocol";
 import { RemoteFetch, type RemoteState, type RemoteStateName } from "@bunting/remote";
 import { RateLimitedLog, type Context } from "@bunting/runtime";
 import { ProxyError } from "../../proxy-error.js";
-import type { FlagSource, ListPeer, SourceFlags, SourceListName, SourceSink } from "../flag-source.js";
+import type { FlagSource, SourceSink } from "../flag-source.js";
+import { WrappingSource } from "../wrapping-source.js";
 import { FairPlaces } from "./fair-places.js";
 import { NotingSink } from "./noting-sink.js";
 import { featureFlagOf, isRemoteKey, remoteKeyOf } from "./remote-key.js";
@@ -58,8 +59,7 @@ interface Watched {
  * The source of FeatureFlags, with the documents of remotes as topics beside them. A remote is read while it is watched, and its FeatureFlag, which
  * names it, is watched here too: so a replica that only follows another one reads none.
  */
-export class FetchingSource implements FlagSource {
-  readonly name = "source";
+export class FetchingSource extends WrappingSource {
   readonly #options: FetchingSourceOptions;
   readonly #noted = new Map<TopicKey, Noted>();
   readonly #watched = new Map<TopicKey, Watched>();
@@ -72,39 +72,31 @@ export class FetchingSource implements FlagSource {
   #signal: AbortSignal | undefined;
 
   constructor(options: FetchingSourceOptions) {
+    super(options.source);
     this.#options = options;
     this.#places = new FairPlaces(options.maxRemotes);
     this.#remarks = new RateLimitedLog(options.context.logger, options.context.clock);
   }
 
-  get hasSynced(): boolean {
-    return this.#options.source.hasSynced;
-  }
-
-  onSynced(listener: () => void): void {
-    this.#options.source.onSynced(listener);
-  }
-
-  async run(signal: AbortSignal): Promise<void> {
+  override async run(signal: AbortSignal): Promise<void> {
     this.#signal = signal;
     for (const key of this.#watched.keys()) this.#settle(key);
-    await this.#options.source.run(signal);
+    await super.run(signal);
     await Promise.all(this.#running);
   }
 
-  watch(topic: TopicKey, sink: SourceSink, signal: AbortSignal, peer?: unknown): void {
+  override watch(topic: TopicKey, sink: SourceSink, signal: AbortSignal, peer?: unknown): void {
     if (signal.aborted) return;
     if (isRemoteKey(topic)) this.#watchRemote(topic, sink, signal);
     else {
-      this.#options.source.watch(topic, new NotingSink(topic, sink, this), signal, peer);
+      this.source.watch(topic, new NotingSink(topic, sink, this), signal, peer);
       signal.addEventListener("abort", () => this.note(topic, undefined), { once: true });
     }
   }
 
   /** What a remote says is current as far as its interval goes. */
-  refresh(topic: TopicKey, done: () => void, peer?: unknown): () => void {
-    const { source } = this.#options;
-    if (!isRemoteKey(topic) && source.refresh !== undefined) return source.refresh(topic, done, peer);
+  override refresh(topic: TopicKey, done: () => void, peer?: unknown): () => void {
+    if (!isRemoteKey(topic) && this.source.refresh !== undefined) return super.refresh(topic, done, peer);
     let isCancelled = false;
     queueMicrotask(() => {
       if (!isCancelled) done();
@@ -112,14 +104,6 @@ export class FetchingSource implements FlagSource {
     return () => {
       isCancelled = true;
     };
-  }
-
-  followList(list: SourceListName, listener: (flags: SourceFlags) => void, peer?: ListPeer): () => void {
-    return this.#options.source.followList?.(list, listener, peer) ?? (() => undefined);
-  }
-
-  readersOf(topic: TopicKey): Readers | undefined | "unknown" {
-    return this.#options.source.readersOf?.(topic);
   }
 
   /** A FeatureFlag that is watched names this provider; undefined if it names none, or is not watched any more. */

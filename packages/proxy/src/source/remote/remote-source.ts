@@ -1,7 +1,8 @@
-import type { FlagDocument, Readers, TopicKey } from "@bunting/protocol";
+import type { FlagDocument, TopicKey } from "@bunting/protocol";
 import type { RemoteReport } from "@bunting/remote";
 import { cut, FairTurns, RateLimitedLog, type Context } from "@bunting/runtime";
-import type { FlagSource, ListPeer, SourceFlags, SourceListName, SourceSink } from "../flag-source.js";
+import type { FlagSource, SourceSink } from "../flag-source.js";
+import { WrappingSource } from "../wrapping-source.js";
 import type { FetchingSource } from "./fetching-source.js";
 import { MergedTopic } from "./merged-topic.js";
 import type { RemoteLanguage } from "./remote-language.js";
@@ -19,38 +20,20 @@ export interface RemoteSourceOptions {
 }
 
 /** Another source, whose FeatureFlags are served with what their remote flag providers say. */
-export class RemoteSource implements FlagSource {
-  readonly name = "source";
+export class RemoteSource extends WrappingSource {
   readonly #options: RemoteSourceOptions;
-  readonly #source: FlagSource;
   readonly #topics = new Map<TopicKey, MergedTopic>();
   readonly #remarks: RateLimitedLog;
   readonly #turns = new FairTurns();
 
   constructor(options: RemoteSourceOptions) {
+    super(options.source);
     this.#options = options;
-    this.#source = options.source;
     this.#remarks = new RateLimitedLog(options.context.logger, options.context.clock);
     options.context.metrics.remoteCounts(() => this.#counts());
   }
 
-  get hasSynced(): boolean {
-    return this.#source.hasSynced;
-  }
-
-  get hasCopies(): boolean {
-    return this.#source.hasCopies === true;
-  }
-
-  onSynced(listener: () => void): void {
-    this.#source.onSynced(listener);
-  }
-
-  run(signal: AbortSignal): Promise<void> {
-    return this.#source.run(signal);
-  }
-
-  watch(topic: TopicKey, sink: SourceSink, signal: AbortSignal, peer?: unknown): void {
+  override watch(topic: TopicKey, sink: SourceSink, signal: AbortSignal, peer?: unknown): void {
     if (signal.aborted) return;
     const { language, prepare, context } = this.#options;
     const onRemarks = (remarks: readonly string[]): void => {
@@ -62,7 +45,7 @@ export class RemoteSource implements FlagSource {
       topic,
       sink,
       peer,
-      source: this.#source,
+      source: this.source,
       merges: { language, prepare, turns: this.#turns, onRemarks },
       clock: context.clock,
     });
@@ -75,21 +58,7 @@ export class RemoteSource implements FlagSource {
       },
       { once: true },
     );
-    this.#source.watch(topic, merged, signal, peer);
-  }
-
-  refresh(topic: TopicKey, done: () => void, peer?: unknown): () => void {
-    if (this.#source.refresh !== undefined) return this.#source.refresh(topic, done, peer);
-    done();
-    return () => undefined;
-  }
-
-  followList(list: SourceListName, listener: (flags: SourceFlags) => void, peer?: ListPeer): () => void {
-    return this.#source.followList?.(list, listener, peer) ?? (() => undefined);
-  }
-
-  readersOf(topic: TopicKey): Readers | undefined | "unknown" {
-    return this.#source.readersOf?.(topic);
+    this.source.watch(topic, merged, signal, peer);
   }
 
   /** Undefined if the FeatureFlag names no provider. */

@@ -20,13 +20,13 @@ export interface UpstreamSourceOptions {
 }
 
 /** Serves the topics of other proxies: of one cluster, or of several that differ by the prefix of their topics. */
-export class UpstreamSource implements FlagSource {
+export class UpstreamSource extends Synced implements FlagSource {
   readonly name = "source";
   readonly #options: UpstreamSourceOptions;
   readonly #groups: readonly UpstreamGroup[];
-  readonly #synced = new Synced();
 
   constructor(options: UpstreamSourceOptions) {
+    super();
     const { upstreams, context } = options;
     this.#options = options;
     const documents = { room: new HeapRoom(context.clock), large: new LargeDocuments(options.prepare) };
@@ -34,14 +34,6 @@ export class UpstreamSource implements FlagSource {
     this.#groups = [...upstreams]
       .sort((one, other) => other.prefix.length - one.prefix.length)
       .map((config) => new UpstreamGroup(config, context.clock, documents, () => this.#opened()));
-  }
-
-  get hasSynced(): boolean {
-    return this.#synced.hasSynced;
-  }
-
-  onSynced(listener: () => void): void {
-    this.#synced.onSynced(listener);
   }
 
   async run(signal: AbortSignal): Promise<void> {
@@ -75,6 +67,6 @@ export class UpstreamSource implements FlagSource {
 
   /** True once every upstream has answered. */
   #opened(): void {
-    if (this.#groups.every(({ isOpened }) => isOpened)) this.#synced.reached();
+    if (this.#groups.every(({ isOpened }) => isOpened)) this.reached();
   }
 }
