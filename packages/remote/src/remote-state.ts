@@ -31,31 +31,15 @@ export type RemoteEvent =
 /** `failing` is stale with a document, and never without. */
 type Next = "synced" | "failing" | "forbidden" | "held" | "same";
 
+const usual = { answered: "synced", failed: "failing", forbidden: "forbidden", emptied: "held" } as const;
+
 const transitions: Readonly<Record<RemoteStateName, Readonly<Record<RemoteEvent["kind"], Next>>>> = {
-  starting: {
-    answered: "synced",
-    failed: "failing",
-    forbidden: "forbidden",
-    emptied: "held",
-    overdue: "failing",
-  },
-  synced: {
-    answered: "synced",
-    failed: "synced",
-    forbidden: "forbidden",
-    emptied: "held",
-    overdue: "failing",
-  },
-  stale: { answered: "synced", failed: "failing", forbidden: "forbidden", emptied: "held", overdue: "same" },
-  never: { answered: "synced", failed: "failing", forbidden: "forbidden", emptied: "held", overdue: "same" },
-  forbidden: {
-    answered: "synced",
-    failed: "failing",
-    forbidden: "forbidden",
-    emptied: "held",
-    overdue: "same",
-  },
-  held: { answered: "synced", failed: "failing", forbidden: "forbidden", emptied: "held", overdue: "same" },
+  starting: { ...usual, overdue: "failing" },
+  synced: { ...usual, failed: "synced", overdue: "failing" },
+  stale: { ...usual, overdue: "same" },
+  never: { ...usual, overdue: "same" },
+  forbidden: { ...usual, overdue: "same" },
+  held: { ...usual, overdue: "same" },
 };
 
 /** @param hasDocument there is a document of the remote, from this replica or an earlier one */
