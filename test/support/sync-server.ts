@@ -4,8 +4,10 @@ import {
   type AgentSyncOptions,
 } from "@bunting/proxy/internal/service/bunting-sync-v1/agent-sync.js";
 import { FlagSync, type FlagSyncOptions } from "@bunting/proxy/internal/service/flag-sync.js";
-import { legacySyncService } from "@bunting/proxy/internal/service/sync-v1/legacy-sync-service.js";
-import { flagdSyncService } from "@bunting/proxy/internal/service/flagd-sync-v1/flagd-sync-service.js";
+import {
+  flagdSyncService,
+  legacySyncService,
+} from "@bunting/proxy/internal/service/flagd-sync-v1/flagd-sync-service.js";
 import type { Subscribing } from "@bunting/proxy/internal/service/subscribing.js";
 import { noMetrics, type ProxyMetrics } from "@bunting/proxy/internal/proxy-metrics.js";
 import { LeftBehind } from "@bunting/proxy/internal/subscriber/left-behind.js";

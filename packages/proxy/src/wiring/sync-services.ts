@@ -2,8 +2,7 @@ import type { Method, RpcStatus, StartQueue, TransportStream } from "@bunting/rp
 import type { Access } from "../access/access.js";
 import type { AgentSync } from "../service/bunting-sync-v1/agent-sync.js";
 import type { ConnectionAge } from "../service/connection-age.js";
-import { flagdSyncService } from "../service/flagd-sync-v1/flagd-sync-service.js";
-import { legacySyncService } from "../service/sync-v1/legacy-sync-service.js";
+import { flagdSyncService, legacySyncService } from "../service/flagd-sync-v1/flagd-sync-service.js";
 import type { FlagSource, ListPeer, SourceFlags, SourceListName } from "../source/flag-source.js";
 import type { TierPath } from "../source/upstream/tier-path.js";
 import { LeftBehind } from "../subscriber/left-behind.js";

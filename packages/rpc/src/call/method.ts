@@ -13,33 +13,33 @@ export interface Call {
   header(name: string): string | undefined;
 }
 
-/** One request, one response. */
-export interface UnaryMethod<Request, Response> {
+interface NamedMethod {
   /** `/package.Service/Method`. */
   readonly path: string;
   /** Largest request message in bytes, if it differs from the server's: it bounds the memory of streams that have sent half a message. */
   readonly maxMessageBytes?: number | undefined;
+}
+
+interface DecodingMethod<Request> extends NamedMethod {
   /** May throw an RpcError to end the call with its status; anything else it throws ends it with INTERNAL. */
   readonly decode: (bytes: Uint8Array) => Request;
+}
+
+/** One request, one response. */
+export interface UnaryMethod<Request, Response> extends DecodingMethod<Request> {
   readonly encode: (response: Response) => Uint8Array;
   /** Throws an RpcError to end the call with its status; anything else thrown ends it with UNKNOWN and is logged. */
   readonly handle: (request: Request, call: Call) => Response | Promise<Response>;
 }
 
 /** One request, one response that many calls get: its bytes exist once, however many clients do not read them. */
-export interface SharedUnaryMethod<Request> {
-  readonly path: string;
-  readonly maxMessageBytes?: number | undefined;
-  readonly decode: (bytes: Uint8Array) => Request;
+export interface SharedUnaryMethod<Request> extends DecodingMethod<Request> {
   /** As in a unary method, but it returns a frame made by `frameMessage`. */
   readonly handle: (request: Request, call: Call) => Uint8Array | Promise<Uint8Array>;
 }
 
 /** One request, then response frames until the handler ends the call. */
-export interface ServerStreamingMethod<Request> {
-  readonly path: string;
-  readonly maxMessageBytes?: number | undefined;
-  readonly decode: (bytes: Uint8Array) => Request;
+export interface ServerStreamingMethod<Request> extends DecodingMethod<Request> {
   /** Returns at once and owns `out` from then on. If it throws, the call ends as in a unary method. */
   readonly handle: (request: Request, out: ResponseStream) => void;
   /** Status of a call whose deadline has passed; default DEADLINE_EXCEEDED. */
@@ -47,10 +47,7 @@ export interface ServerStreamingMethod<Request> {
 }
 
 /** Messages in both directions. */
-export interface BidiStreamingMethod<Request> {
-  readonly path: string;
-  readonly maxMessageBytes?: number | undefined;
-  readonly decode: (bytes: Uint8Array) => Request;
+export interface BidiStreamingMethod<Request> extends DecodingMethod<Request> {
   /** Called when the stream opens; the listener it returns receives each message. If it throws, the call ends as in a unary method. */
   readonly handle: (out: ResponseStream) => RequestListener<Request>;
 }
@@ -76,27 +73,21 @@ export interface ResponseStream extends Call {
 
 /** A method whose message types are hidden, made by `unary`, `sharedUnary`, `serverStreaming` or `bidiStreaming`. */
 export type Method =
-  | {
+  | (NamedMethod & {
       readonly kind: "unary";
-      readonly path: string;
-      readonly maxMessageBytes: number | undefined;
       /** True if the frames that `invoke` returns are shared with other calls. */
       readonly isShared: boolean;
       readonly invoke: (message: Uint8Array, call: Call) => Uint8Array | Promise<Uint8Array>;
-    }
-  | {
+    })
+  | (NamedMethod & {
       readonly kind: "server-streaming";
-      readonly path: string;
-      readonly maxMessageBytes: number | undefined;
       readonly deadlineStatus: RpcStatus | undefined;
       readonly invoke: (message: Uint8Array, out: ResponseStream) => void;
-    }
-  | {
+    })
+  | (NamedMethod & {
       readonly kind: "bidi-streaming";
-      readonly path: string;
-      readonly maxMessageBytes: number | undefined;
       readonly invoke: (out: ResponseStream) => RequestListener<Uint8Array>;
-    };
+    });
 
 export function unary<Request, Response>(
   method: UnaryMethod<Request, Response>,
