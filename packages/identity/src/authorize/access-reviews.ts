@@ -53,11 +53,6 @@ export class AccessReviews implements Authorizer {
     );
   }
 
-  /** The number of cached answers. */
-  get size(): number {
-    return this.#reviews.size;
-  }
-
   check(
     identity: Identity,
     topic: TopicName,

@@ -34,11 +34,6 @@ export class PathReviews {
     );
   }
 
-  /** The number of cached answers. */
-  get size(): number {
-    return this.#reviews.size;
-  }
-
   check(identity: Identity, path: string): Decision | Promise<Decision> {
     return decisionOf(() => this.#reviews.answer({ identity, path }), denied);
   }

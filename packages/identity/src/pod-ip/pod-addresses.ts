@@ -3,6 +3,7 @@ import { IdentityError } from "../identity-error.js";
 import type { Identity } from "../identity.js";
 import type { ReviewQueue } from "../review/review-queue.js";
 import { identityErrorOf } from "../review/identity-error-of.js";
+import type { ReviewResult } from "../review/review-cache.js";
 import type { ReviewerOptions } from "../review/reviewer-options.js";
 import { podAddress } from "./pod-address.js";
 import { PodConfirmations, type Confirmation } from "./pod-confirmations.js";
@@ -26,7 +27,10 @@ export class PodAddresses implements Authenticator {
   readonly #confirmations: PodConfirmations;
   readonly #addresses = new WeakMap<Identity, string>();
 
-  constructor({ listQueue, times, ...options }: PodAddressesOptions) {
+  constructor({ listQueue, times, onReview, ...reviewer }: PodAddressesOptions) {
+    const counted = (result: ReviewResult): void =>
+      onReview?.(result, this.#lookups.size + this.#confirmations.size);
+    const options = { ...reviewer, onReview: counted };
     this.#confirmations = new PodConfirmations(options);
     this.#lookups = new PodLookups({
       ...options,
@@ -36,11 +40,6 @@ export class PodAddresses implements Authenticator {
         if (answer.kind === "pod") this.#confirmations.put({ address, identity: answer.identity });
       },
     });
-  }
-
-  /** The number of cached answers. */
-  get size(): number {
-    return this.#lookups.size + this.#confirmations.size;
   }
 
   identify({ address: remoteAddress }: Caller): Identity | Promise<Identity> {

@@ -50,7 +50,8 @@ export interface ReviewCacheOptions {
   readonly times?: Partial<ReviewTimes>;
   /** The most granted answers that are cached, and the most refused ones. Default 50,000. */
   readonly maxAnswers?: number;
-  readonly onReview?: (result: ReviewResult) => void;
+  /** Called for each answer, with the number of those that were cached before it. */
+  readonly onReview?: (result: ReviewResult, cachedAnswers: number) => void;
 }
 
 interface Granted<Answer> {
@@ -238,10 +239,10 @@ export class ReviewCache<Question, Answer> {
     const { onReview } = this.#options;
     try {
       const answer = await this.#kind.ask(question, signal, this.#granted.get(key)?.answer);
-      onReview?.(this.#kind.isGranted(answer) ? "granted" : "refused");
+      onReview?.(this.#kind.isGranted(answer) ? "granted" : "refused", this.size);
       return answer;
     } catch (error) {
-      onReview?.((error as KubeError).code === "INVALID" ? "refused" : "failed");
+      onReview?.((error as KubeError).code === "INVALID" ? "refused" : "failed", this.size);
       throw error;
     }
   }

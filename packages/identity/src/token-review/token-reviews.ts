@@ -59,11 +59,6 @@ export class TokenReviews implements Authenticator {
     );
   }
 
-  /** The number of cached answers. */
-  get size(): number {
-    return this.#reviews.size;
-  }
-
   identify(caller: Caller): Identity | undefined | Promise<Identity | undefined> {
     const identity = this.#tokens.identify(caller);
     if (identity instanceof Promise) return identity.then((settled) => this.#review(settled, caller));

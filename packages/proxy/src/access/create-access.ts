@@ -81,12 +81,10 @@ export function createAccess(options: AccessOptions, parts: AccessParts): Create
     },
     clock: context.clock,
     times: { recheckTtlMs: options.authRecheck * 1.5 },
-    observe: (kind, made) => ({
-      onReview: (result) => {
-        context.metrics.reviewed(kind, result);
-        context.metrics.cachedReviews(kind, made().size);
-      },
-    }),
+    observe: (kind) => (result, cachedAnswers) => {
+      context.metrics.reviewed(kind, result);
+      context.metrics.cachedReviews(kind, cachedAnswers);
+    },
   };
   const authorizer = authorizerOf(options, reviewing);
   const certificates = new CertificateAuthenticator(certificateTemplate(options));
@@ -122,10 +120,7 @@ interface Reviewing {
   readonly makeQueue: (permission: string, limits?: ReviewQueueLimits) => ReviewQueue;
   readonly clock: Clock;
   readonly times: Partial<ReviewTimes>;
-  readonly observe: (
-    kind: ReviewKindName,
-    made: () => { readonly size: number },
-  ) => { readonly onReview: (result: ReviewResult) => void };
+  readonly observe: (kind: ReviewKindName) => (result: ReviewResult, cachedAnswers: number) => void;
 }
 
 function needsReviews({ auth, authorize, tokenReview, managementAuth }: AccessOptions): boolean {
@@ -151,14 +146,12 @@ function authorizerOf({ authorize }: AccessOptions, reviewing: Reviewing): Autho
   switch (authorize) {
     case "all":
       return undefined;
-    case "rbac": {
-      const reviews: AccessReviews = new AccessReviews({
+    case "rbac":
+      return new AccessReviews({
         ...reviewing,
         queue: reviewing.makeQueue(accessPermission),
-        ...reviewing.observe("access", () => reviews),
+        onReview: reviewing.observe("access"),
       });
-      return reviews;
-    }
     default:
       return ownNamespace;
   }
@@ -167,24 +160,22 @@ function authorizerOf({ authorize }: AccessOptions, reviewing: Reviewing): Autho
 /** Undefined if everyone with an identity may read the pages of the management port. */
 function pageReviews({ managementAuth }: AccessOptions, reviewing: Reviewing): PathReviews | undefined {
   if (managementAuth !== "rbac") return undefined;
-  const reviews: PathReviews = new PathReviews({
+  return new PathReviews({
     ...reviewing,
     queue: reviewing.makeQueue(accessPermission),
-    ...reviewing.observe("page", () => reviews),
+    onReview: reviewing.observe("page"),
   });
-  return reviews;
 }
 
 function podAddresses({ authRecheck }: AccessOptions, reviewing: Reviewing): Authenticator {
-  const addresses: PodAddresses = new PodAddresses({
+  return new PodAddresses({
     ...reviewing,
     queue: reviewing.makeQueue(podPermission),
     listQueue: reviewing.makeQueue(podPermission, podListLimits),
     // Rarely: each look goes through all Pods, and a connection ends with its Pod anyway.
     times: { recheckTtlMs: authRecheck * 5 },
-    ...reviewing.observe("pod", () => addresses),
+    onReview: reviewing.observe("pod"),
   });
-  return addresses;
 }
 
 function tokenAuthenticator(
@@ -216,14 +207,13 @@ function tokenAuthenticator(
     },
   });
   if (!options.tokenReview) return tokens;
-  const reviews: TokenReviews = new TokenReviews({
+  return new TokenReviews({
     ...reviewing,
     queue: reviewing.makeQueue(tokenReviewPermission),
     tokens,
     audience,
-    ...reviewing.observe("token", () => reviews),
+    onReview: reviewing.observe("token"),
   });
-  return reviews;
 }
 
 function certificateTemplate({ authCertificateUri }: AccessOptions): ReturnType<typeof uriTemplate> {
