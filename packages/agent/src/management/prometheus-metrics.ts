@@ -1,5 +1,6 @@
+import os from "node:os";
 import { serverMetrics } from "@bunting/server";
-import { buildInfo, type MetricsOf, type Registry } from "@bunting/runtime";
+import { buildInfo, Gauge, type MetricsOf, type Registry } from "@bunting/runtime";
 import { apiLimitMetrics, type ApiMetrics } from "../api/api-metrics.js";
 import { storeMetrics, type StoreMetrics } from "../store/store-metrics.js";
 import { syncMetrics, type SyncMetrics } from "../sync/sync-metrics.js";
@@ -7,7 +8,6 @@ import { CallMetrics } from "./call-metrics.js";
 import { EvaluationCounts } from "./evaluation-counts.js";
 import { RequestMetrics } from "./request-metrics.js";
 import { SyncStreamMetrics } from "./sync-stream-metrics.js";
-import { targetInfo } from "./target-info.js";
 import { version } from "../version.js";
 
 /** The metrics of all stages; docs/reference/agent-metrics.md is generated from those registered here. */
@@ -54,4 +54,25 @@ function flagdMetrics(
     syncStreamOpened: (selector, providerId) => streams.opened(selector, providerId),
     syncStreamClosed: (...closed) => streams.closed(...closed),
   };
+}
+
+/** What produces the metrics, under OpenTelemetry's names. */
+function targetInfo(registry: Registry): void {
+  const labels = {
+    host_name: os.hostname(),
+    os_description: `${os.type()} ${os.release()}`,
+    os_type: os.platform(),
+    process_runtime_version: process.version,
+    service_name: "flagd",
+    service_version: version,
+    telemetry_sdk_language: "nodejs",
+    telemetry_sdk_name: "bunting",
+    telemetry_sdk_version: version,
+  };
+  new Gauge({
+    name: "target_info",
+    help: "What produces these metrics.",
+    labelNames: Object.keys(labels),
+    registers: [registry],
+  }).set(labels, 1);
 }

@@ -1,5 +1,5 @@
 import { explain, type Explanation, type RuleStep } from "@bunting/evaluation";
-import type { JsonObject } from "@bunting/protocol";
+import { isJsonObject, type JsonObject } from "@bunting/protocol";
 import { cut, quoted } from "@bunting/runtime/options";
 import { CliError } from "../cli-error.js";
 import type { CommandCall } from "../command.js";
@@ -18,9 +18,9 @@ import type { EvalOptions, evalOptionTable } from "./eval-options.js";
 import { findFlag, type FoundFlag } from "./find-flag.js";
 import { sideInFile, type FlagSide } from "./flag-side.js";
 import type { LiveDocument } from "./live-documents.js";
-import { readContext } from "./read-context.js";
 import { ruleTree } from "./rule-tree.js";
 import { typedAnswer, type TypedAnswer } from "./typed-answer.js";
+import { readJsonOption } from "../input/read-json-option.js";
 
 /** `bunting eval`; resolves with the exit code. */
 export async function runEval({ options, words, io }: CommandCall<typeof evalOptionTable>): Promise<number> {
@@ -201,4 +201,18 @@ function jsonOf(
 
 function stepJson({ operator, args, result, error, evaluator, branch, steps }: RuleStep): object {
   return { operator, args, result, error, evaluator, branch, steps: steps.map(stepJson) };
+}
+
+const example = 'such as {"email":"ada@example.com"}';
+
+/**
+ * The evaluation context of `--context`.
+ *
+ * @throws CliError INPUT_UNREADABLE or USAGE_INVALID
+ */
+async function readContext(given: string, io: Pick<Io, "stdin" | "signal">): Promise<JsonObject> {
+  const option = { option: "--context", what: "the context", example: `an object ${example}` };
+  const { value, from } = await readJsonOption(given, option, io);
+  if (isJsonObject(value)) return value;
+  throw new CliError("USAGE_INVALID", `${from} must be a JSON object, ${example}`);
 }

@@ -3,16 +3,19 @@ import {
   extensionTargets,
   type ConformanceOptions,
   type ConformanceResult,
+  type ExtensionObject,
 } from "@bunting/extension";
+import { readText } from "@bunting/files/text";
+import { isJsonObject } from "@bunting/protocol";
 import { CliError } from "../cli-error.js";
 import type { CommandCall } from "../command.js";
-import { readInput, unreadable } from "../input/read-input.js";
+import { readInput, unreadable, nameOf } from "../input/read-input.js";
 import { readJsonOption } from "../input/read-json-option.js";
 import type { Io } from "../terminal/io.js";
 import { plural } from "../terminal/plural.js";
 import type { extensionOptionTable } from "./extension-options.js";
 import { extensionUrl } from "./extension-url.js";
-import { readObject } from "./read-object.js";
+import { objectsIn } from "../input/objects-in.js";
 
 type ExtensionCall = CommandCall<typeof extensionOptionTable>;
 
@@ -66,4 +69,37 @@ async function textOf(path: string, io: Io): Promise<string> {
 function print({ outcome, target, message }: ConformanceResult, { print: line, colours }: Io): void {
   const colour = { passed: colours.green, remark: colours.yellow, failed: colours.red }[outcome];
   line([colour(outcome.padEnd(6)), ...(target === undefined ? [] : [`${target}:`]), message].join(" "));
+}
+
+/**
+ * The one object of a file in YAML or JSON.
+ *
+ * @throws CliError INPUT_UNREADABLE or INPUT_INVALID
+ */
+async function readObject(path: string, io: Pick<Io, "stdin" | "signal">): Promise<ExtensionObject> {
+  const name = nameOf(path);
+  const text = await readText(name, await readInput(path, io));
+  if (text.kind === "error")
+    throw new CliError("INPUT_INVALID", `${name}:${text.line}:${text.column}: ${text.message}`);
+  const [object, ...others] = text.documents
+    .flatMap(({ value }) => objectsIn(value))
+    .map(({ value }) => value);
+  if (object === undefined || others.length > 0)
+    throw new CliError(
+      "INPUT_INVALID",
+      `${name} holds ${object === undefined ? "no object" : "several objects"}: give it one`,
+    );
+  const { apiVersion, kind, metadata } = object;
+  const given = isJsonObject(metadata) ? metadata["name"] : undefined;
+  if (
+    typeof apiVersion !== "string" ||
+    typeof kind !== "string" ||
+    !isJsonObject(metadata) ||
+    typeof given !== "string"
+  )
+    throw new CliError(
+      "INPUT_INVALID",
+      `${name} holds no object of Kubernetes: it has no apiVersion, kind or metadata.name`,
+    );
+  return { ...object, apiVersion, kind, metadata: { ...metadata, name: given } };
 }

@@ -1,9 +1,8 @@
-import { request } from "node:http";
+import { request, Agent } from "node:http";
 import type { Duplex } from "node:stream";
 import { boundedBytes, responseTo } from "@bunting/protocol";
 import { addressText } from "./server-address.js";
-import { ServerAgent } from "./server-agent.js";
-import { authorizationFor, type SyncServer } from "./server.js";
+import { authorizationFor, openConnection, type SyncServer } from "./server.js";
 
 /** Some hundred bytes for each of 10,000 topics of a status are a few megabytes. */
 const maxBytes = 16 * 1024 * 1024;
@@ -43,4 +42,20 @@ export async function requestText(
   const bytes = await boundedBytes(response, maxBytes);
   if (bytes === undefined) throw new Error(`the answer is larger than ${maxBytes} bytes`);
   return { status: response.statusCode ?? 0, body: bytes.toString() };
+}
+
+/** Makes the connections of node:http to one server, with its TLS, or uses one that is open already. */
+class ServerAgent extends Agent {
+  readonly #server: SyncServer;
+  readonly #dialled: Duplex | undefined;
+
+  constructor(server: SyncServer, dialled?: Duplex) {
+    super();
+    this.#server = server;
+    this.#dialled = dialled;
+  }
+
+  override createConnection(): Duplex {
+    return openConnection(this.#server, "http/1.1", this.#dialled);
+  }
 }

@@ -2,7 +2,6 @@ import type { buntingSyncV1, TopicKey } from "@bunting/protocol";
 import type { TrialCounts } from "../source/trial.js";
 import type { Subscription } from "../topic/subscription.js";
 import { TrialNotice } from "../topic/trial-notice.js";
-import { trialReportOf } from "./trial-report.js";
 
 /** What another proxy is told of versions that its agents are to try, and what it says of them. */
 export class ProxyTrials {
@@ -45,4 +44,19 @@ export class ProxyTrials {
     this.#told = notice;
     return notice ?? new TrialNotice(this.#topic);
   }
+}
+
+/**
+ * What another proxy says of how a version fares with its agents. Agents beyond those that it has in the wave do not count: they would stand for
+ * agents of others that do not have the version. Just after a wave was taken back, an honest proxy says that as well.
+ */
+function trialReportOf(report: buntingSyncV1.TrialReport): TrialCounts {
+  const { digest, reach, agents, lowest, refusals, reason } = report;
+  const wave = Math.min(report.wave, agents);
+  const current = Math.min(report.current, wave);
+  return {
+    ...{ digest: digest.toString("hex"), reach, agents, wave, current, refusals },
+    ...(lowest === undefined ? {} : { lowest }),
+    ...(reason === "" ? {} : { reason }),
+  };
 }

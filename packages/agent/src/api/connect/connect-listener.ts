@@ -2,11 +2,11 @@ import type { RequestListener } from "node:http";
 import {
   accountOf,
   HttpExchange,
-  type HttpExchangeOptions,
   longRequestBytes,
   readBody,
+  type HttpExchangeOptions,
 } from "@bunting/server";
-import { RpcError, type StatusName } from "@bunting/rpc";
+import { RpcError, parseGrpcTimeout, type StatusName } from "@bunting/rpc";
 import type { Logger } from "@bunting/runtime";
 import type { RpcSystem } from "../api-metrics.js";
 import { challenge, unadmitted } from "../callers.js";
@@ -15,13 +15,13 @@ import type { EvaluationService } from "../evaluation-service.js";
 import { clientDeadlineStatus, type EventStreams } from "../events/event-stream.js";
 import { decodeBase64 } from "./base64-body.js";
 import { CallAnswer } from "./call-answer.js";
-import { callTimeoutMs } from "./call-timeout.js";
 import { decompress, encodingHeaders, negotiateCompression, type Compression } from "./compression.js";
 import type { FailureCode } from "./connect-error.js";
 import { streamCallTypes, unaryCallTypes, type CallProtocol, type CallType } from "./content-type.js";
 import { soleEnvelope, type RequestTail } from "./envelope.js";
 import { proceduresOf, type Procedure } from "./procedure.js";
 import type { WebApi } from "../http/web-api.js";
+import type { RequestHeaders } from "../request-headers.js";
 
 export interface ConnectListenerOptions {
   /** v2, v1 and schema.v1. */
@@ -233,4 +233,26 @@ function asFailure(
   }
   logger.error({ error }, "an evaluation over HTTP failed");
   return { code: "UNKNOWN", message: "The agent failed to answer; its log says why.", trailers: {} };
+}
+
+/**
+ * How long the client waits; undefined if it does not say.
+ *
+ * @throws RpcError INVALID_ARGUMENT
+ */
+function callTimeoutMs(protocol: CallProtocol, headers: RequestHeaders): number | undefined {
+  const isGrpc = protocol === "grpc" || protocol === "grpc-web";
+  const name = isGrpc ? "grpc-timeout" : "connect-timeout-ms";
+  const text = headers.header(name) ?? "";
+  if (text === "") return undefined;
+  const timeoutMs = isGrpc ? parseGrpcTimeout(text) : parseConnectTimeout(text);
+  if (timeoutMs === undefined) {
+    throw new RpcError("INVALID_ARGUMENT", `The request can't be read: ${name} is not a timeout.`);
+  }
+  return timeoutMs;
+}
+
+/** Whole milliseconds in at most 10 characters. */
+function parseConnectTimeout(text: string): number | undefined {
+  return text.length <= 10 && /^[+-]?\d+$/.test(text) ? Number(text) : undefined;
 }
