@@ -8,7 +8,7 @@ import {
   type Fetched,
   type FetchOptions,
 } from "@bunting/sync-client/http";
-import type { Clock } from "@bunting/runtime";
+import { withTimeLimit, type Clock } from "@bunting/runtime";
 import { isNestedDeeper } from "./json-depth.js";
 
 export interface OutboundLimits {
@@ -114,19 +114,13 @@ export class OutboundClient {
     signal: AbortSignal,
     work: (until: AbortSignal) => Promise<Value>,
   ): Promise<Value> {
-    const timeout = new AbortController();
-    const cancel = this.#clock.after(timeoutMs, () => timeout.abort());
-    const until = AbortSignal.any([signal, timeout.signal]);
+    const message = `${host} has not answered completely within ${timeoutMs / 1_000} s`;
+    const late = (cause: unknown): HttpFailure => new HttpFailure("timeout", message, { cause });
     try {
-      return await work(until);
+      return await withTimeLimit(signal, timeoutMs, work, { clock: this.#clock, late });
     } catch (error) {
       signal.throwIfAborted();
-      if (!timeout.signal.aborted) throw error;
-      throw new HttpFailure("timeout", `${host} has not answered completely within ${timeoutMs / 1_000} s`, {
-        cause: error,
-      });
-    } finally {
-      cancel();
+      throw error;
     }
   }
 }

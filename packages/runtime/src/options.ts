@@ -27,3 +27,4 @@ export {
 } from "./options/value-types.js";
 export { processSignals } from "./process-signals.js";
 export { quoted } from "./quoted.js";
+export { withTimeLimit } from "./time-limit.js";

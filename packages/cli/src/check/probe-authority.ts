@@ -1,10 +1,9 @@
 import type { Duplex } from "node:stream";
 import { connect } from "node:tls";
 import { KubeError, type KubeObject } from "@bunting/kube";
-import { errorCode } from "@bunting/runtime/options";
+import { errorCode, withTimeLimit } from "@bunting/runtime/options";
 import { clusterTypes } from "../operator/operator-names.js";
 import type { ClusterReader } from "../operator/cluster-reader.js";
-import { withTimeLimit } from "../sync/with-time-limit.js";
 
 /** Whom API servers call, and by what they verify that one. */
 export interface WebhookClient {

@@ -1,10 +1,9 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "@bunting/protocol";
-import { cut } from "@bunting/runtime/options";
+import { cut, withTimeLimit } from "@bunting/runtime/options";
 import { CliError } from "../cli-error.js";
 import { requestText } from "../sync/request-text.js";
 import { addressText } from "../sync/server-address.js";
 import { connectionError, type SyncServer } from "../sync/server.js";
-import { withTimeLimit } from "../sync/with-time-limit.js";
 import { printableLine } from "../terminal/escaped-controls.js";
 import type { TypedAnswer } from "./typed-answer.js";
 

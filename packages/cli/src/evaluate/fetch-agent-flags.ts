@@ -1,9 +1,9 @@
 import { normaliseDocument, syncV1, type FlagDocument, type JsonValue } from "@bunting/protocol";
+import { withTimeLimit } from "@bunting/runtime/options";
 import { CliError } from "../cli-error.js";
 import { GrpcSession, grpcStatus } from "../sync/grpc-session.js";
 import { addressText } from "../sync/server-address.js";
 import type { SyncServer } from "../sync/server.js";
-import { withTimeLimit } from "../sync/with-time-limit.js";
 
 const path = "/flagd.sync.v1.FlagSyncService/FetchAllFlags";
 

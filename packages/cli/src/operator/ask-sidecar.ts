@@ -1,8 +1,7 @@
 import { KubeError } from "@bunting/kube";
-import { errorCode } from "@bunting/runtime/options";
+import { errorCode, withTimeLimit } from "@bunting/runtime/options";
 import { CliError } from "../cli-error.js";
 import { requestText } from "../sync/request-text.js";
-import { withTimeLimit } from "../sync/with-time-limit.js";
 import { printableLine } from "../terminal/escaped-controls.js";
 import type { ClusterReader } from "./cluster-reader.js";
 import type { NamedAddress } from "./object-address.js";

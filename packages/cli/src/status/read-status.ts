@@ -1,10 +1,9 @@
 import type { Duplex } from "node:stream";
-import { cut, errorCode } from "@bunting/runtime/options";
+import { cut, errorCode, withTimeLimit } from "@bunting/runtime/options";
 import { CliError } from "../cli-error.js";
 import { printableLine } from "../terminal/escaped-controls.js";
 import { requestText } from "../sync/request-text.js";
 import { connectionError, type SyncServer } from "../sync/server.js";
-import { withTimeLimit } from "../sync/with-time-limit.js";
 
 /** A proxy that is asked for its status. */
 export interface StatusServer {

@@ -1,4 +1,4 @@
-import { sleep, startSleep, type Clock, type Logger, type Runnable } from "@bunting/runtime";
+import { sleep, startSleep, withTimeLimit, type Clock, type Logger, type Runnable } from "@bunting/runtime";
 import { IdentityError } from "../identity-error.js";
 import type { KeySource } from "./key-source.js";
 import { readSigningKeys, type SigningKey } from "./signing-keys.js";
@@ -96,10 +96,13 @@ export class KeySet implements Runnable {
 
   async #read(signal: AbortSignal): Promise<boolean> {
     const { source, issuers, clock, onRead } = this.#options;
-    const timeout = new AbortController();
-    const cancel = clock.after(answerWithinMs, () => timeout.abort());
+    const late = (): Error => new Error("no answer in time");
     try {
-      const { issuer, keySet } = await source.read(AbortSignal.any([signal, timeout.signal]));
+      const read = await withTimeLimit(signal, answerWithinMs, (limit) => source.read(limit), {
+        clock,
+        late,
+      });
+      const { issuer, keySet } = read;
       const keys = await readSigningKeys(keySet);
       if (issuers.length === 0) {
         if (issuer === undefined) throw new Error("the issuer is not known");
@@ -109,11 +112,8 @@ export class KeySet implements Runnable {
       onRead?.("read");
       return true;
     } catch (error) {
-      if (!signal.aborted)
-        this.#failed(timeout.signal.aborted ? new Error("no answer in time") : (error as Error));
+      if (!signal.aborted) this.#failed(error as Error);
       return false;
-    } finally {
-      cancel();
     }
   }
 

@@ -1,6 +1,6 @@
 import type { RequestOptions } from "node:https";
 import type { KubeConfig } from "@kubernetes/client-node";
-import type { Clock } from "@bunting/runtime";
+import { withTimeLimit, type Clock } from "@bunting/runtime";
 import { KubeError } from "../kube-error.js";
 import type { CredentialHeaders, TlsMaterial } from "./cluster-config.js";
 import { abortable } from "../transport/abortable.js";
@@ -16,14 +16,11 @@ export function authProviderReader(fresh: () => KubeConfig, provider: string, cl
   return async (isRefused, signal) => {
     if (isRefused) config = fresh();
     const options: RequestOptions = {};
-    let stopTimer = (): void => undefined;
-    const late = new Promise<never>((_, reject) => {
-      stopTimer = clock.after(pluginTimeoutMs, () =>
-        reject(new Error(`it did not answer within ${pluginTimeoutMs / 1_000} s`)),
-      );
-    });
+    const apply = (limit: AbortSignal): Promise<void> =>
+      abortable(config.applyToHTTPSOptions(options), limit);
+    const late = (): Error => new Error(`it did not answer within ${pluginTimeoutMs / 1_000} s`);
     try {
-      await abortable(Promise.race([config.applyToHTTPSOptions(options), late]), signal);
+      await withTimeLimit(signal, pluginTimeoutMs, apply, { clock, late });
     } catch (cause) {
       if (signal.aborted) throw cause;
       config = fresh();
@@ -33,8 +30,6 @@ export function authProviderReader(fresh: () => KubeConfig, provider: string, cl
         `the kubeconfig's auth provider ${provider} failed: ${reported}; run kubectl with this kubeconfig to see the details`,
         { cause },
       );
-    } finally {
-      stopTimer();
     }
     return appliedOf(options);
   };

@@ -1,4 +1,4 @@
-import { isAborted, sleep, type Runnable, type Context } from "@bunting/runtime";
+import { isAborted, sleep, withTimeLimit, type Runnable, type Context } from "@bunting/runtime";
 import { KubeError } from "../kube-error.js";
 import { microTime } from "../objects/micro-time.js";
 import type { ObjectScope, RestClient } from "../rest/rest-client.js";
@@ -154,21 +154,15 @@ export class LeaderElection implements Runnable {
   async #try(signal: AbortSignal, withinMs = this.#renewDeadlineMs): Promise<number | undefined> {
     const { clock, logger } = this.#options.context;
     const startedMs = clock.monotonicMs();
-    const abort = new AbortController();
-    const stop = (): void => abort.abort();
-    const cancel = clock.after(withinMs, stop);
-    signal.addEventListener("abort", stop, { once: true });
     try {
-      return (await this.#acquire(abort.signal)) ? startedMs : undefined;
+      const isHeld = await withTimeLimit(signal, withinMs, (limit) => this.#acquire(limit), { clock });
+      return isHeld ? startedMs : undefined;
     } catch (error) {
       // Another process was faster: it is found at the next attempt.
       const isRace = error instanceof KubeError && error.code === "CONFLICT";
       if (!isRace && !signal.aborted)
         logger.warn({ error, lease: this.#scope.name }, "the lease can't be read or written");
       return undefined;
-    } finally {
-      cancel();
-      signal.removeEventListener("abort", stop);
     }
   }
 

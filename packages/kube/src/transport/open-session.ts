@@ -1,5 +1,6 @@
 import { connect, type ClientHttp2Session } from "node:http2";
 import type { TLSSocket } from "node:tls";
+import { withTimeLimit } from "@bunting/runtime";
 import { KubeError } from "../kube-error.js";
 import { kubeErrorOf } from "./foreign-error.js";
 import { PooledSession } from "./pooled-session.js";
@@ -23,27 +24,18 @@ export async function openSession(
   signal: AbortSignal,
 ): Promise<PooledSession | undefined> {
   const { clock, timing } = context;
-  const abort = new AbortController();
-  const onAbort = (): void => abort.abort(signal.reason);
-  const timeout = new KubeError(
-    "TIMEOUT",
-    `${context.server} did not answer within ${timing.connectTimeoutMs} ms`,
-  );
-  const stopTimer = clock.after(timing.connectTimeoutMs, () => abort.abort(timeout));
-  signal.addEventListener("abort", onAbort, { once: true });
+  const open = async (limit: AbortSignal): Promise<PooledSession | undefined> => {
+    const socket = await dial.connect(["h2", "http/1.1"], limit);
+    if (socket.alpnProtocol === "h2") return settled(server, socket, context, limit);
+    socket.on("error", () => undefined).destroy();
+    return undefined;
+  };
+  const message = `${context.server} did not answer within ${timing.connectTimeoutMs} ms`;
+  const late = (): KubeError => new KubeError("TIMEOUT", message);
   try {
-    if (signal.aborted) onAbort();
-    const socket = await dial.connect(["h2", "http/1.1"], abort.signal);
-    if (socket.alpnProtocol !== "h2") {
-      socket.on("error", () => undefined).destroy();
-      return undefined;
-    }
-    return await settled(server, socket, context, abort.signal);
+    return await withTimeLimit(signal, timing.connectTimeoutMs, open, { clock, late });
   } catch (error) {
     throw kubeErrorOf(error, context.server);
-  } finally {
-    stopTimer();
-    signal.removeEventListener("abort", onAbort);
   }
 }
 

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { Backoff, sleep } from "@bunting/runtime";
+import { Backoff, sleep, withTimeLimit } from "@bunting/runtime";
 import { connectionAdvice } from "@bunting/sync-client";
 import {
   AccessToken,
@@ -75,29 +75,23 @@ class DocumentPoll {
   async run(signal: AbortSignal): Promise<HttpFailure | undefined> {
     const { state, options } = this.#parts;
     const { timeoutMs } = this.#parts.config;
-    const abort = new AbortController();
-    const onAbort = (): void => abort.abort();
-    signal.addEventListener("abort", onAbort, { once: true });
-    const cancelTimer = options.context.clock.after(timeoutMs, () => abort.abort());
+    const { clock } = options.context;
+    const late = (): HttpFailure => {
+      const limit = `the "timeoutS" of ${timeoutMs / 1_000} s`;
+      return new HttpFailure("timeout", `no complete answer of ${this.#client.host} within ${limit}`);
+    };
+    const ask = async (limit: AbortSignal): Promise<void> => this.#take(await this.#fetch(limit));
     try {
-      await this.#take(await this.#fetch(abort.signal));
+      await withTimeLimit(signal, timeoutMs, ask, { clock, late });
       return undefined;
     } catch (error) {
       if (signal.aborted) return undefined;
-      const failure = abort.signal.aborted
-        ? new HttpFailure(
-            "timeout",
-            `no complete answer of ${this.#client.host} within the "timeoutS" of ${timeoutMs / 1_000} s`,
-          )
-        : failureOf(error);
+      const failure = failureOf(error);
       // It may be the condition that is refused: the next request has none. An outage must not make all agents fetch the whole.
       if (failure.code === "client_error" || failure.code === "unexpected_status")
         this.#validators = undefined;
       state.failed(failure.code, failure.message, adviceOn(failure));
       return failure;
-    } finally {
-      cancelTimer();
-      signal.removeEventListener("abort", onAbort);
     }
   }
 

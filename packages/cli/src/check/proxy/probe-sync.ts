@@ -1,12 +1,12 @@
 import type { Duplex } from "node:stream";
 import { KubeError } from "@bunting/kube";
 import { parseAnySelector } from "@bunting/protocol";
+import { withTimeLimit } from "@bunting/runtime/options";
 import { CliError } from "../../cli-error.js";
 import { followTopic } from "../../sync/follow-topic.js";
 import { grpcStatus, type SessionCallEnd } from "../../sync/grpc-session.js";
 import type { SyncServer } from "../../sync/server.js";
 import { TopicCopy } from "../../sync/topic-copy.js";
-import { withTimeLimit } from "../../sync/with-time-limit.js";
 
 /** A server of flags. */
 export interface ProbedServer {
