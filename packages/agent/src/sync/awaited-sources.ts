@@ -1,4 +1,4 @@
-import type { Clock, Component } from "@bunting/runtime";
+import { startSleep, type Clock, type Component } from "@bunting/runtime";
 
 /** The longest time that the ports for applications wait for sources. */
 const longestWaitMs = 2_000;
@@ -57,21 +57,12 @@ export class AwaitedSources {
     return {
       name: "awaited-sources",
       reason: "after the sources, before the ports of those who would be told that a flag does not exist",
-      start: (_fail, signal) =>
-        new Promise((resolve) => {
-          if (this.#holdingPorts.size === 0 || signal.aborted) {
-            resolve();
-            return;
-          }
-          const end = (): void => {
-            cancel();
-            signal.removeEventListener("abort", end);
-            resolve();
-          };
-          const cancel = clock.after(longestWaitMs, end);
-          signal.addEventListener("abort", end, { once: true });
-          this.#openPorts = end;
-        }),
+      start: (_fail, signal) => {
+        if (this.#holdingPorts.size === 0) return;
+        const { ended, wake } = startSleep(longestWaitMs, signal, clock);
+        this.#openPorts = wake;
+        return ended;
+      },
       stop: () => undefined,
     };
   }

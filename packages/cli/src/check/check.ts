@@ -13,7 +13,8 @@ export interface CheckDefinition<Facts> {
   readonly group: CheckGroup;
   /** The statement that holds where nothing is found. */
   readonly title: string;
-  readonly phases: readonly CheckPhase[];
+  /** Absent: of an installation alone. */
+  readonly phases?: readonly CheckPhase[];
   /** Installations that are checked in this way; absent: all. Before an installation it does not matter. */
   readonly operatedBy?: readonly OperatedBy[];
   /** @throws NotCheckedError, CliError, KubeError */
@@ -21,13 +22,15 @@ export interface CheckDefinition<Facts> {
   readonly judge: (facts: Facts) => readonly CheckFinding[];
 }
 
-export interface Check extends Pick<CheckDefinition<unknown>, "group" | "title" | "phases" | "operatedBy"> {
+export interface Check extends Pick<CheckDefinition<unknown>, "group" | "title" | "operatedBy"> {
+  readonly phases: readonly CheckPhase[];
   /** Findings of the check; facts that can't be read are one, too. */
   run(survey: ClusterSurvey): Promise<readonly CheckFinding[]>;
 }
 
 export function check<Facts>({ read, judge, ...definition }: CheckDefinition<Facts>): Check {
   return {
+    phases: ["installed"],
     ...definition,
     run: async (survey) => {
       try {

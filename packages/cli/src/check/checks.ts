@@ -50,7 +50,6 @@ export const checks: readonly Check[] = [
   check({
     group: "definitions",
     title: "the resource types are installed, and are of this version",
-    phases: ["installed"],
     operatedBy: ["bunting"],
     read: (survey) => readDefinitions(survey, "installed"),
     judge: judgeDefinitions,
@@ -58,7 +57,6 @@ export const checks: readonly Check[] = [
   check({
     group: "definitions",
     title: "the resource types are installed that proxies and sidecars use",
-    phases: ["installed"],
     operatedBy: ["stock", "nobody"],
     read: (survey) => readDefinitions(survey, "installed"),
     judge: judgeDefinitions,
@@ -73,7 +71,6 @@ export const checks: readonly Check[] = [
   check({
     group: "rights",
     title: "the operator and the proxy may do what they do",
-    phases: ["installed"],
     operatedBy: ["bunting"],
     read: readServiceRights,
     judge: judgeRights,
@@ -81,7 +78,6 @@ export const checks: readonly Check[] = [
   check({
     group: "rights",
     title: "the proxy of the open-feature-operator may read FeatureFlags",
-    phases: ["installed"],
     operatedBy: ["stock"],
     read: readProxyRights,
     judge: (rights) => judgeRights(rights, ofStockChart),
@@ -96,7 +92,6 @@ export const checks: readonly Check[] = [
   check({
     group: "admission",
     title: "Pods are given their sidecars",
-    phases: ["installed"],
     operatedBy: ["bunting", "stock"],
     read: (survey) => readAdmission(survey, "installed"),
     judge: judgeAdmission,
@@ -111,7 +106,6 @@ export const checks: readonly Check[] = [
   check({
     group: "operator",
     title: "one operator runs, and is ready",
-    phases: ["installed"],
     operatedBy: ["bunting", "stock"],
     read: async (survey) => ({ phase: "installed" as const, operators: await survey.operators() }),
     judge: judgeOperators,
@@ -119,7 +113,6 @@ export const checks: readonly Check[] = [
   check({
     group: "operator",
     title: "operator, proxies and sidecars are of one version",
-    phases: ["installed"],
     operatedBy: ["bunting"],
     read: async (survey) => ({
       operators: await survey.operators(),
@@ -131,7 +124,6 @@ export const checks: readonly Check[] = [
   check({
     group: "operator",
     title: "the proxy of the open-feature-operator has the image that the operator names",
-    phases: ["installed"],
     operatedBy: ["stock"],
     read: readProxyImages,
     judge: judgeProxyImages,
@@ -139,21 +131,18 @@ export const checks: readonly Check[] = [
   check({
     group: "proxy",
     title: "proxies run, and are ready",
-    phases: ["installed"],
     read: readProxies,
     judge: judgeProxies,
   }),
   check({
     group: "proxy",
     title: "proxies serve flags on their sync ports, with TLS and the token as they were named",
-    phases: ["installed"],
     read: async (survey) => ({ probed: await probeAll(survey), namespace: survey.options.namespace }),
     judge: ({ probed, namespace }) => judgeSync(probed, namespace),
   }),
   check({
     group: "security",
     title: "the proxy is secured as the operator is to have it",
-    phases: ["installed"],
     operatedBy: ["bunting"],
     read: (survey) => survey.security(),
     judge: judgeSecurity,
@@ -161,7 +150,6 @@ export const checks: readonly Check[] = [
   check({
     group: "security",
     title: "the proxy's certificate, and the authority that it is from, last",
-    phases: ["installed"],
     operatedBy: ["bunting"],
     read: readCertificates,
     judge: (certificates) => judgeCertificates(certificates, Date.now()),
@@ -169,7 +157,6 @@ export const checks: readonly Check[] = [
   check({
     group: "security",
     title: "Pods ask the proxy as it serves, and can verify it",
-    phases: ["installed"],
     operatedBy: ["bunting"],
     read: readSecuredPods,
     judge: judgeSecuredPods,
@@ -177,28 +164,24 @@ export const checks: readonly Check[] = [
   check({
     group: "sources",
     title: "FeatureFlagSources name what exists",
-    phases: ["installed"],
     read: async (survey) => ({ sources: await survey.sources(), flags: await survey.flags() }),
     judge: judgeSources,
   }),
   check({
     group: "pods",
     title: "Pods that ask for flags have a sidecar that runs",
-    phases: ["installed"],
     read: readPods,
     judge: judgePods,
   }),
   check({
     group: "pods",
     title: "sidecars that run have a proxy that they ask",
-    phases: ["installed"],
     read: readUnserved,
     judge: judgeUnserved,
   }),
   check({
     group: "topics",
     title: "flags are accepted, current, and arrive",
-    phases: ["installed"],
     read: async (survey) => ({ proxies: await survey.proxies(), flags: await survey.flags() }),
     judge: judgeTopics,
   }),

@@ -10,10 +10,8 @@ export function kubeErrorOf(error: unknown, server: string): KubeError {
   if (error instanceof KubeError) return error;
   const foreign = error instanceof Error ? error : new Error(String(error));
   const code = codeOf(foreign);
-  const [kind, sentence] = entryOf(code) ?? [
-    "CONNECTION_LOST",
-    `the connection to SERVER broke: ${foreign.message}`,
-  ];
+  const entry = entryOf(code) ?? `${broken}: ${foreign.message}`;
+  const [kind, sentence] = typeof entry === "string" ? (["CONNECTION_LOST", entry] as const) : entry;
   return new KubeError(kind, sentence.replace("SERVER", server), { cause: error });
 }
 
@@ -22,7 +20,8 @@ export function abortedError(cause?: unknown): KubeError {
   return new KubeError("ABORTED", "the request was aborted", { cause });
 }
 
-type Entry = readonly [KubeErrorCode, string];
+/** Without a code it is CONNECTION_LOST. */
+type Entry = string | readonly [KubeErrorCode, string];
 
 const unresolved = "the name of SERVER can't be resolved: check the server's address and the cluster's DNS";
 const unreachable =
@@ -32,49 +31,36 @@ const untrusted =
 const noClientCertificate =
   "SERVER rejected our TLS client certificate, or requires one: check client-certificate and client-key of the kubeconfig";
 const broken = "the connection to SERVER broke";
+const notTls: Entry = ["PROTOCOL", "SERVER does not speak TLS: is its address http:// rather than https://?"];
 
 const entries: Readonly<Partial<Record<string, Entry>>> = {
   ECONNREFUSED: [
     "CONNECTION_REFUSED",
     "nothing listens at SERVER: check that the API server is up and the address is right",
   ],
-  ENOTFOUND: ["CONNECTION_LOST", unresolved],
-  EAI_AGAIN: ["CONNECTION_LOST", unresolved],
-  EHOSTUNREACH: ["CONNECTION_LOST", unreachable],
-  ENETUNREACH: ["CONNECTION_LOST", unreachable],
+  ENOTFOUND: unresolved,
+  EAI_AGAIN: unresolved,
+  EHOSTUNREACH: unreachable,
+  ENETUNREACH: unreachable,
   ETIMEDOUT: ["TIMEOUT", "SERVER did not answer"],
-  ECONNRESET: ["CONNECTION_LOST", broken],
-  EPIPE: ["CONNECTION_LOST", broken],
-  ERR_STREAM_PREMATURE_CLOSE: ["CONNECTION_LOST", broken],
-  ERR_SOCKET_CLOSED: ["CONNECTION_LOST", broken],
-  DEPTH_ZERO_SELF_SIGNED_CERT: ["CONNECTION_LOST", untrusted],
-  SELF_SIGNED_CERT_IN_CHAIN: ["CONNECTION_LOST", untrusted],
-  UNABLE_TO_GET_ISSUER_CERT: ["CONNECTION_LOST", untrusted],
-  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: ["CONNECTION_LOST", untrusted],
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE: ["CONNECTION_LOST", untrusted],
-  CERT_SIGNATURE_FAILURE: ["CONNECTION_LOST", untrusted],
-  CERT_HAS_EXPIRED: [
-    "CONNECTION_LOST",
-    "the certificate of SERVER has expired: renew it, or check this machine's clock",
-  ],
-  CERT_NOT_YET_VALID: [
-    "CONNECTION_LOST",
-    "the certificate of SERVER is not valid yet: check this machine's clock",
-  ],
-  ERR_TLS_CERT_ALTNAME_INVALID: [
-    "CONNECTION_LOST",
+  ECONNRESET: broken,
+  EPIPE: broken,
+  ERR_STREAM_PREMATURE_CLOSE: broken,
+  ERR_SOCKET_CLOSED: broken,
+  DEPTH_ZERO_SELF_SIGNED_CERT: untrusted,
+  SELF_SIGNED_CERT_IN_CHAIN: untrusted,
+  UNABLE_TO_GET_ISSUER_CERT: untrusted,
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: untrusted,
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: untrusted,
+  CERT_SIGNATURE_FAILURE: untrusted,
+  CERT_HAS_EXPIRED: "the certificate of SERVER has expired: renew it, or check this machine's clock",
+  CERT_NOT_YET_VALID: "the certificate of SERVER is not valid yet: check this machine's clock",
+  ERR_TLS_CERT_ALTNAME_INVALID:
     "the certificate of SERVER is for other names: use one of them as the server's address, or as tls-server-name in the kubeconfig",
-  ],
-  ERR_SSL_WRONG_VERSION_NUMBER: [
-    "PROTOCOL",
-    "SERVER does not speak TLS: is its address http:// rather than https://?",
-  ],
-  ERR_SSL_PACKET_LENGTH_TOO_LONG: [
-    "PROTOCOL",
-    "SERVER does not speak TLS: is its address http:// rather than https://?",
-  ],
-  ERR_HTTP2_GOAWAY_SESSION: ["CONNECTION_LOST", "SERVER is closing this connection (GOAWAY)"],
-  ERR_HTTP2_INVALID_SESSION: ["CONNECTION_LOST", "the connection to SERVER was closed"],
+  ERR_SSL_WRONG_VERSION_NUMBER: notTls,
+  ERR_SSL_PACKET_LENGTH_TOO_LONG: notTls,
+  ERR_HTTP2_GOAWAY_SESSION: "SERVER is closing this connection (GOAWAY)",
+  ERR_HTTP2_INVALID_SESSION: "the connection to SERVER was closed",
   ERR_HTTP2_ERROR: ["PROTOCOL", "the answer of SERVER is not HTTP/2"],
 };
 
@@ -83,7 +69,7 @@ function entryOf(code: string): Entry | undefined {
   if (entry !== undefined) return entry;
   if (code.startsWith("HPE_")) return ["PROTOCOL", "the answer of SERVER is not HTTP"];
   if (/^ERR_SSL_.*ALERT.*(CERTIFICATE|HANDSHAKE_FAILURE|UNKNOWN_CA)/.test(code)) {
-    return ["CONNECTION_LOST", noClientCertificate];
+    return noClientCertificate;
   }
   return undefined;
 }
