@@ -4,21 +4,10 @@ import { renderOptionsReference } from "./render-options-reference.js";
 
 const common = { group: "Ports", env: [] };
 const table = {
-  deadline: option({
-    ...common,
-    type: duration({ minMs: 0, maxMs: 3_600_000, zero: "off" }),
-    default: 0,
-    describe: "S.",
-  }),
-  format: option({ ...common, type: choice("console", "json"), default: "console", describe: "F." }),
-  dropped: option({
-    ...common,
-    type: toggle,
-    default: false,
-    describe: "D.",
-    ignoredBecause: "the server has dropped it",
-  }),
-  settleTime: option({ ...common, type: toggle, default: false, describe: "T.", isInternal: true }),
+  deadline: option(duration({ minMs: 0, maxMs: 3_600_000, zero: "off" }), 0, "S.", common),
+  format: option(choice("console", "json"), "console", "F.", common),
+  dropped: option(toggle, false, "D.", { ...common, ignoredBecause: "the server has dropped it" }),
+  settleTime: option(toggle, false, "T.", { ...common, isInternal: true }),
 };
 
 describe("renderOptionsReference", () => {

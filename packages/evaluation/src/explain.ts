@@ -1,8 +1,7 @@
 import type { JsonObject, JsonValue } from "@bunting/protocol";
 import { CompiledFlag } from "./compiled-flag.js";
 import { compile } from "./compile.js";
-import type { Flag } from "./flag.js";
-import { ruleOf } from "./flag.js";
+import { ruleOf, type Flag } from "./flag.js";
 import type { Evaluate } from "./operators/operator.js";
 import { mustReplace } from "./operators/shadowed-variable.js";
 import type { EvaluationContext, Resolution } from "./resolution.js";

@@ -1,4 +1,4 @@
-import { option, text, toggle, type OptionSpec } from "@bunting/runtime";
+import { type OptionSpec, toggleOption, textOption } from "@bunting/runtime";
 
 const ignored = "Accepted and ignored";
 
@@ -23,10 +23,10 @@ export const ignoredOptionTable = {
 
 function ignoredText(why: string, ...env: readonly string[]): OptionSpec<string> {
   const describe = "A setting of the open-feature-operator.";
-  return option({ type: text, default: "", describe, group: ignored, env, ignoredBecause: why });
+  return textOption(describe, { group: ignored, env, ignoredBecause: why });
 }
 
 function ignoredSwitch(why: string): OptionSpec<boolean> {
   const describe = "A setting of the open-feature-operator.";
-  return option({ type: toggle, default: false, describe, group: ignored, env: [], ignoredBecause: why });
+  return toggleOption(describe, { group: ignored, env: [], ignoredBecause: why });
 }

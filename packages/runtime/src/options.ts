@@ -8,6 +8,8 @@ export {
   flagName,
   option,
   optionGroup,
+  textOption,
+  toggleOption,
   type OptionSpec,
   type OptionsOf,
   type OptionTable,

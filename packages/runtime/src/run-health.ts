@@ -1,10 +1,9 @@
 import { request, type IncomingMessage } from "node:http";
 import { errorCode } from "./error-code.js";
-import { option, type OptionsOf, type OptionTable } from "./options/option.js";
+import { toggleOption, type OptionsOf, type OptionTable } from "./options/option.js";
 import { readArgv } from "./options/read-argv.js";
 import { readOptions } from "./options/read-options.js";
 import { renderHelp } from "./options/render-help.js";
-import { toggle } from "./options/value-types.js";
 import { quoted } from "./quoted.js";
 import { RuntimeError } from "./runtime-error.js";
 
@@ -34,10 +33,7 @@ const maxAnswerCharacters = 4_096;
 /** Text that a terminal shows as it is: none of it can act on one, or hide. */
 const invisible = /[^\p{L}\p{M}\p{N}\p{P}\p{S} \n]|\p{Default_Ignorable_Code_Point}/gu;
 
-const live = option({
-  type: toggle,
-  default: false,
-  describe: "Ask whether the process lives (/healthz), not whether it is ready (/readyz).",
+const live = toggleOption("Ask whether the process lives (/healthz), not whether it is ready (/readyz).", {
   group: "Health",
   env: [],
 });

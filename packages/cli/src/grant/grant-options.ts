@@ -8,13 +8,11 @@ export const grantTasks = ["credentials"] as const;
 
 export const grantOptionTable = {
   namespace: namespaceOption(group),
-  proxyAccount: option({
-    type: text,
-    default: "open-feature-operator-system/open-feature-operator-flagd-proxy",
-    describe:
-      "The ServiceAccount of the proxy, as NAMESPACE/NAME: by default that of a proxy that the operator deploys.",
-    group,
-    env: ["BUNTING_PROXY_ACCOUNT"],
-  }),
+  proxyAccount: option(
+    text,
+    "open-feature-operator-system/open-feature-operator-flagd-proxy",
+    "The ServiceAccount of the proxy, as NAMESPACE/NAME: by default that of a proxy that the operator deploys.",
+    { group, env: ["BUNTING_PROXY_ACCOUNT"] },
+  ),
   json: jsonOption,
 } as const;

@@ -4,21 +4,19 @@ import { connectionOptions } from "../sync/connection-options.js";
 
 export const tailOptionTable = {
   ...optionGroup("Proxy", {
-    address: option({
-      type: text,
-      default: "localhost:8015",
-      short: "a",
-      describe:
-        "HOST:PORT or unix:PATH of the sync port of a proxy, or of another server of flagd.sync.v1. In a cluster, forward it first: kubectl port-forward deploy/bunting-proxy 8015.",
-    }),
+    address: option(
+      text,
+      "localhost:8015",
+      "HOST:PORT or unix:PATH of the sync port of a proxy, or of another server of flagd.sync.v1. In a cluster, forward it first: kubectl port-forward deploy/bunting-proxy 8015.",
+      { short: "a" },
+    ),
     ...connectionOptions,
   }),
-  limit: option({
-    type: integer({ min: 0, max: 1_000_000 }),
-    default: 0,
-    describe: "Number of versions to print before the command ends, the first included. 0: until Ctrl-C.",
-    group: "Output",
-    env: ["BUNTING_TAIL_LIMIT"],
-  }),
+  limit: option(
+    integer({ min: 0, max: 1_000_000 }),
+    0,
+    "Number of versions to print before the command ends, the first included. 0: until Ctrl-C.",
+    { group: "Output", env: ["BUNTING_TAIL_LIMIT"] },
+  ),
   json: jsonOption,
 } as const;

@@ -1,5 +1,4 @@
-import { TokenBucket, type Rate } from "@bunting/runtime";
-import type { Clock } from "@bunting/runtime";
+import { TokenBucket, type Rate, type Clock } from "@bunting/runtime";
 
 /** A rate limit of new questions for each caller. Callers whose budget is full again take no memory. */
 export class CallerBudgets {

@@ -1,5 +1,4 @@
-import { option, optionGroup, type OptionSpec } from "./option.js";
-import { text } from "./value-types.js";
+import { optionGroup, textOption, type OptionSpec } from "./option.js";
 
 /** The options that say which cluster a command works with, and as what user, under this heading. */
 export function kubeconfigOptions(group: string): {
@@ -7,17 +6,10 @@ export function kubeconfigOptions(group: string): {
   readonly kubeContext: OptionSpec<string>;
 } {
   return optionGroup(group, {
-    kubeconfig: option({
-      type: text,
-      default: "",
-      describe:
-        "Kubeconfig file for the cluster; if not given, the Pod's ServiceAccount, else KUBECONFIG, else ~/.kube/config.",
-    }),
-    kubeContext: option({
-      type: text,
-      default: "",
-      describe: "Context of the kubeconfig; if not given, its current-context.",
-    }),
+    kubeconfig: textOption(
+      "Kubeconfig file for the cluster; if not given, the Pod's ServiceAccount, else KUBECONFIG, else ~/.kube/config.",
+    ),
+    kubeContext: textOption("Context of the kubeconfig; if not given, its current-context."),
   });
 }
 
@@ -27,5 +19,5 @@ export function serviceAccountOption(
   purpose = "",
 ): { readonly serviceAccountDirectory: OptionSpec<string> } {
   const describe = `Directory with token, ca.crt and namespace of the Pod's ServiceAccount${purpose}; if not given, /var/run/secrets/kubernetes.io/serviceaccount.`;
-  return optionGroup(group, { serviceAccountDirectory: option({ type: text, default: "", describe }) });
+  return optionGroup(group, { serviceAccountDirectory: textOption(describe) });
 }

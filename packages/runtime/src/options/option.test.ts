@@ -5,10 +5,10 @@ import { duration, list, port, text } from "./value-types.js";
 
 describe("optionGroup", () => {
   const table = optionGroup("Listening", {
-    syncPort: option({ type: port, default: 8015, describe: "Port." }),
-    host: option({ type: text, default: "", describe: "Host.", env: ["X_HOST", "BUNTING_HOST"] }),
-    file: option({ type: text, default: "", describe: "File.", env: [] }),
-    token: option({ type: text, default: "", describe: "Token.", group: "Security", env: ["X_TOKEN"] }),
+    syncPort: option(port, 8015, "Port."),
+    host: option(text, "", "Host.", { env: ["X_HOST", "BUNTING_HOST"] }),
+    file: option(text, "", "File.", { env: [] }),
+    token: option(text, "", "Token.", { group: "Security", env: ["X_TOKEN"] }),
   });
 
   it("gives all options its heading, but those that have their own", () => {
@@ -39,13 +39,9 @@ describe("optionGroup", () => {
 
 describe("givenFlags", () => {
   const table = optionGroup("Listening", {
-    syncPort: option({ type: port, default: 8015, describe: "Port." }),
-    drainDelay: option({
-      type: duration({ minMs: 0, maxMs: 9_000, zero: "off" }),
-      default: 3_000,
-      describe: "Delay.",
-    }),
-    uri: option({ type: list, default: [], describe: "Sources.", flag: "source" }),
+    syncPort: option(port, 8015, "Port."),
+    drainDelay: option(duration({ minMs: 0, maxMs: 9_000, zero: "off" }), 3_000, "Delay."),
+    uri: option(list, [], "Sources.", { flag: "source" }),
   });
   const defaults = { syncPort: 8015, drainDelay: 3_000, uri: [] };
 

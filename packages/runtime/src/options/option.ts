@@ -1,4 +1,4 @@
-import type { ValueType } from "./value-types.js";
+import { text, toggle, type ValueType } from "./value-types.js";
 
 /** An option as a group of them declares it. */
 export interface GroupedOption<T> {
@@ -39,11 +39,44 @@ export type OptionsOf<Table> = {
   readonly [Key in keyof Table]: Table[Key] extends GroupedOption<infer T> ? T : never;
 };
 
-/** Names an option's type once; the identity function otherwise. */
-export function option<T>(spec: OptionSpec<T>): OptionSpec<T>;
-export function option<T>(spec: GroupedOption<T>): GroupedOption<T>;
-export function option<T>(spec: GroupedOption<T>): GroupedOption<T> {
-  return spec;
+type Extras = Partial<Omit<OptionSpec<unknown>, "type" | "default" | "describe">>;
+/** Of an option that is in no group. */
+type Placed = Extras & Pick<OptionSpec<unknown>, "group" | "env">;
+
+/** An option; `extras` are the rest of its fields. */
+export function option<T>(
+  type: ValueType<T>,
+  byDefault: NoInfer<T>,
+  describe: string,
+  extras: Placed,
+): OptionSpec<T>;
+export function option<T>(
+  type: ValueType<T>,
+  byDefault: NoInfer<T>,
+  describe: string,
+  extras?: Extras,
+): GroupedOption<T>;
+export function option<T>(
+  type: ValueType<T>,
+  byDefault: NoInfer<T>,
+  describe: string,
+  extras?: Extras,
+): GroupedOption<T> {
+  return { type, default: byDefault, describe, ...extras };
+}
+
+/** An option of text, which is empty by default. */
+export function textOption(describe: string, extras: Placed): OptionSpec<string>;
+export function textOption(describe: string, extras?: Extras): GroupedOption<string>;
+export function textOption(describe: string, extras?: Extras): GroupedOption<string> {
+  return option(text, "", describe, extras);
+}
+
+/** A switch that is off by default. */
+export function toggleOption(describe: string, extras: Placed): OptionSpec<boolean>;
+export function toggleOption(describe: string, extras?: Extras): GroupedOption<boolean>;
+export function toggleOption(describe: string, extras?: Extras): GroupedOption<boolean> {
+  return option(toggle, false, describe, extras);
 }
 
 type Grouped<Table> = {

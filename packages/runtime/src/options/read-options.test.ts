@@ -20,56 +20,16 @@ import {
 
 const group = "Ports";
 const table = {
-  port: option({
-    type: port,
-    default: 8015,
-    short: "p",
-    describe: "Port.",
-    group,
-    env: ["X_PORT", "Y_PORT"],
-  }),
-  managementPort: option({
-    type: port,
-    default: 8016,
-    aliases: ["metrics-port"],
-    describe: "M.",
-    group,
-    env: ["X_M"],
-  }),
-  debug: option({
-    type: toggle,
-    default: false,
-    short: "x",
-    describe: "D.",
-    group: "Logs",
-    env: ["X_DEBUG"],
-  }),
-  logFormat: option({
-    type: choice("console", "json"),
-    default: "console",
-    describe: "F.",
-    group: "Logs",
-    env: [],
-  }),
-  uri: option({ type: list, default: [], short: "f", describe: "U.", group, env: ["X_URI"] }),
-  contextValue: option({ type: mapping, default: {}, short: "X", describe: "C.", group, env: ["X_CONTEXT"] }),
-  streamDeadline: option({
-    type: duration({ minMs: 0, maxMs: 3_600_000, zero: "off" }),
-    default: 0,
-    describe: "S.",
-    group,
-    env: [],
-  }),
-  sources: option({ type: jsonText, default: "", describe: "Sources.", group, env: [] }),
-  args: option({
-    type: list,
-    default: [],
-    describe: "A.",
-    group,
-    env: [],
-    ignoredBecause: "the server has dropped it",
-  }),
-  config: option({ type: text, default: "", describe: "File.", group, env: [] }),
+  port: option(port, 8015, "Port.", { short: "p", group, env: ["X_PORT", "Y_PORT"] }),
+  managementPort: option(port, 8016, "M.", { aliases: ["metrics-port"], group, env: ["X_M"] }),
+  debug: option(toggle, false, "D.", { short: "x", group: "Logs", env: ["X_DEBUG"] }),
+  logFormat: option(choice("console", "json"), "console", "F.", { group: "Logs", env: [] }),
+  uri: option(list, [], "U.", { short: "f", group, env: ["X_URI"] }),
+  contextValue: option(mapping, {}, "C.", { short: "X", group, env: ["X_CONTEXT"] }),
+  streamDeadline: option(duration({ minMs: 0, maxMs: 3_600_000, zero: "off" }), 0, "S.", { group, env: [] }),
+  sources: option(jsonText, "", "Sources.", { group, env: [] }),
+  args: option(list, [], "A.", { group, env: [], ignoredBecause: "the server has dropped it" }),
+  config: option(text, "", "File.", { group, env: [] }),
 };
 
 async function read(argv: readonly string[], env: Record<string, string> = {}) {
@@ -170,7 +130,7 @@ describe("readOptions", () => {
     );
     expect((await refusal(["--stream-deadline=-1s"])).message).to.contain("from 0 to 1h");
     const type = duration({ minMs: 100, maxMs: 90_000, zero: "use --off instead" });
-    const strict = { wait: option({ type, default: 100, describe: "W.", group, env: [] }) };
+    const strict = { wait: option(type, 100, "W.", { group, env: [] }) };
     const waiting = (given: string) => readOptions(strict, { argv: [`--wait=${given}`], env: {} });
     expect((await waiting("100ms")).options.wait).to.equal(100);
     expect((await waiting("1m30s")).options.wait).to.equal(90_000);
@@ -186,7 +146,7 @@ describe("readOptions", () => {
 
   it("reads bytes as Kubernetes writes them, and auto", async () => {
     const type = byteSizeOrAuto({ min: 1_000, max: 2 ** 40 });
-    const sized = { memory: option({ type, default: "auto", describe: "M.", group, env: [] }) };
+    const sized = { memory: option(type, "auto", "M.", { group, env: [] }) };
     const reading = (given: string) => readOptions(sized, { argv: [`--memory=${given}`], env: {} });
     for (const [given, expected] of [
       ["64Mi", 64 * 1024 * 1024],
@@ -235,8 +195,8 @@ describe("readOptions", () => {
     const withVariables = (env: Readonly<Record<string, string>>) =>
       readOptions(ours, { argv: [], env, refusesUnknownVariables: true });
     const ours = {
-      auth: option({ type: text, default: "", describe: "A.", group, env: ["BUNTING_AUTH"] }),
-      port: option({ type: port, default: 1, describe: "P.", group, env: ["FLAGD_PORT", "BUNTING_PORT"] }),
+      auth: option(text, "", "A.", { group, env: ["BUNTING_AUTH"] }),
+      port: option(port, 1, "P.", { group, env: ["FLAGD_PORT", "BUNTING_PORT"] }),
     };
 
     it("refuses them, and suggests a similar one", async () => {
@@ -292,7 +252,7 @@ describe("readOptions", () => {
   it("suggests the flag that is most like an unknown one, and none for a single letter", async () => {
     const many = Object.fromEntries(
       ["maxConnectionAge", "maxTopicsPerAddress", "backplane", "backplanePasswordFile", "source"].map(
-        (key) => [key, option({ type: text, default: "", describe: "O.", group, env: [] })],
+        (key) => [key, option(text, "", "O.", { group, env: [] })],
       ),
     );
     const argv = ["--max-topics-per-adress=1", "--backplane-pasword-file=f", "--sorce=dir:x", "-s"];
@@ -307,8 +267,8 @@ describe("readOptions", () => {
 
   it("names the option that has taken the place of a flag, however unlike it is", async () => {
     const successors = {
-      target: option({ type: text, default: "", formerNames: ["sauce"], describe: "T.", group, env: [] }),
-      source: option({ type: text, default: "", describe: "S.", group, env: [] }),
+      target: option(text, "", "T.", { formerNames: ["sauce"], group, env: [] }),
+      source: option(text, "", "S.", { group, env: [] }),
     };
     const error: unknown = await readOptions(successors, { argv: ["--sauce", "x"], env: {} }).catch(
       (thrown: unknown) => thrown,

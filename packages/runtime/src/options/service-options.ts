@@ -1,5 +1,5 @@
-import { option, optionGroup, type OptionSpec } from "./option.js";
-import { choice, text, toggle } from "./value-types.js";
+import { option, optionGroup, textOption, toggleOption, type OptionSpec } from "./option.js";
+import { choice } from "./value-types.js";
 
 type LogFormat = "console" | "json";
 
@@ -17,24 +17,16 @@ export function serviceOptions(
   debug: Pick<OptionSpec<boolean>, "env">,
 ): ServiceOptionTable {
   return optionGroup(group, {
-    logFormat: option({
-      type: choice("console", "json"),
-      describe: "console is for people, json is one object per line; both on stderr.",
-      ...logFormat,
-    }),
-    debug: option({
-      type: toggle,
-      default: false,
-      short: "x",
-      describe: "Also log at debug level.",
-      ...debug,
-    }),
-    config: option({
-      type: text,
-      default: "",
-      describe:
-        "A JSON, YAML or TOML file of options, with keys named as the flags; $HOME/.agent.yaml is read if it exists.",
-      env: [],
-    }),
+    logFormat: option(
+      choice("console", "json"),
+      logFormat.default,
+      "console is for people, json is one object per line; both on stderr.",
+      logFormat,
+    ),
+    debug: toggleOption("Also log at debug level.", { short: "x", ...debug }),
+    config: textOption(
+      "A JSON, YAML or TOML file of options, with keys named as the flags; $HOME/.agent.yaml is read if it exists.",
+      { env: [] },
+    ),
   });
 }

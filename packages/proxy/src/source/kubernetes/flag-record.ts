@@ -10,8 +10,7 @@ import {
   type TopicKey,
   type WrittenDocument,
 } from "@bunting/protocol";
-import type { Clock } from "@bunting/runtime";
-import { messageOf } from "@bunting/runtime";
+import { messageOf, type Clock } from "@bunting/runtime";
 import { ProxyError } from "../../proxy-error.js";
 import type { SourceSink, SourceVersion } from "../flag-source.js";
 import type { KubernetesLog } from "./kubernetes-log.js";

@@ -8,8 +8,8 @@ import {
   internalError,
   status,
   watchExpired,
+  type OpenWatch,
 } from "@bunting/test/support/faulty-api-server/index.js";
-import type { OpenWatch } from "@bunting/test/support/faulty-api-server/index.js";
 import type { PlanLimits } from "./plan-watches.js";
 import { inShort, partsOf, SourceBench, type Subscribed } from "./kubernetes.fixture.js";
 

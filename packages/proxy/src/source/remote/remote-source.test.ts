@@ -1,7 +1,7 @@
 import type { RemoteFlagProvider } from "@bunting/featureflags/resources";
 import { needsRedisServer, RedisServer } from "@bunting/backplane/internal/redis-server.fixture.js";
 import { checkOptions } from "@bunting/backplane";
-import type { RemoteKind } from "@bunting/remote";
+import type { RemoteKind, SecretsRead } from "@bunting/remote";
 import { systemClock } from "@bunting/runtime";
 import { eventually } from "@bunting/test/support/event-queue.js";
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
@@ -22,7 +22,6 @@ import {
   topic,
   type RemoteReplicaOptions,
 } from "./remote.fixture.js";
-import type { SecretsRead } from "@bunting/remote";
 import type { RemoteLanguage } from "./remote-language.js";
 import type { RecordingSink } from "../source.fixture.js";
 

@@ -1,9 +1,14 @@
-import type { RemoteFailure, RemoteKind, RemoteReading } from "@bunting/remote";
 import type { RemoteFlagProvider } from "@bunting/featureflags/resources";
 import { setMaxListeners } from "node:events";
 import type { CheckedOptions } from "@bunting/backplane";
 import type { FlagDocument, JsonObject, TopicKey } from "@bunting/protocol";
-import { merging } from "@bunting/remote";
+import {
+  merging,
+  type RemoteFailure,
+  type RemoteKind,
+  type RemoteReading,
+  type SecretsRead,
+} from "@bunting/remote";
 import { aborted, createLogger, sleep, type Clock } from "@bunting/runtime";
 import { ScriptedSource, type ScriptedVersion } from "@bunting/test/support/scripted-source.js";
 import { CountingBackplaneMetrics } from "../backplane/backplane.fixture.js";
@@ -14,7 +19,6 @@ import { CountingMetrics, RecordingSink } from "../source.fixture.js";
 import { FetchingSource } from "./fetching-source.js";
 import type { RemoteCounts } from "./remote-metrics.js";
 import type { RemoteLanguage } from "./remote-language.js";
-import type { SecretsRead } from "@bunting/remote";
 import { RemoteSource } from "./remote-source.js";
 
 export const topic: TopicKey = "demo/flags";

@@ -7,8 +7,7 @@ import { Synced } from "../synced.js";
 import { LargeDocuments } from "../large-documents.js";
 import type { TierPath } from "./tier-path.js";
 import type { UpstreamConfig, UpstreamCredentials } from "./upstream-config.js";
-import type { LinkFactory } from "./upstream-group.js";
-import { UpstreamGroup } from "./upstream-group.js";
+import { UpstreamGroup, type LinkFactory } from "./upstream-group.js";
 
 export interface UpstreamSourceOptions {
   readonly upstreams: readonly UpstreamConfig[];
