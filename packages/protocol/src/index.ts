@@ -45,6 +45,7 @@ export {
   isTopicKey,
   parsePrefixedSelector,
   parseAnySelector,
+  topicOf,
   parseTopicSelector,
   topicKey,
   type TopicKey,

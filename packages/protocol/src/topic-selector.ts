@@ -99,6 +99,16 @@ export function parseAnySelector(selector: string): TopicKey {
   return `${prefix}${topic}`;
 }
 
+/** The topic that a selector names, with the prefix of its cluster if it has one; undefined if it is another selector. */
+export function topicOf(selector: string): TopicKey | undefined {
+  try {
+    return parseAnySelector(selector);
+  } catch (error) {
+    if (error instanceof ProtocolError) return undefined;
+    throw error;
+  }
+}
+
 function invalid(what: string): ProtocolError {
   return new ProtocolError("SELECTOR_INVALID", `${what}: ${expectedForm}`);
 }

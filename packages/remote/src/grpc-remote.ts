@@ -3,7 +3,7 @@ import { isIP } from "node:net";
 import { credentials as grpcCredentials, type ChannelCredentials } from "@grpc/grpc-js";
 import { calledUrl } from "@bunting/featureflags/resources";
 import { calledHost } from "@bunting/outbound";
-import { parseAnySelector, ProtocolError } from "@bunting/protocol";
+import { topicOf } from "@bunting/protocol";
 import { aborted, cut, isAborted, shareInFlight, singleLine, sleep } from "@bunting/runtime";
 import {
   callEnd,
@@ -317,14 +317,5 @@ export class GrpcRemote {
 
   #failureOf({ reason, message }: CallEnd): { readonly reason: string; readonly message: string } {
     return { reason: outcomeReason(reason), message: cut(singleLine(`${this.#url.host}: ${message}`)) };
-  }
-}
-
-function topicOf(selector: string): string | undefined {
-  try {
-    return parseAnySelector(selector);
-  } catch (error) {
-    if (error instanceof ProtocolError) return undefined;
-    throw error;
   }
 }

@@ -1,5 +1,5 @@
 import type { AllowedHost } from "@bunting/outbound/hosts";
-import { parseAnySelector, ProtocolError } from "@bunting/protocol";
+import { topicOf } from "@bunting/protocol";
 import { quoted } from "@bunting/runtime";
 import { AgentError } from "../agent-error.js";
 import { grpcCredentials, type SharedCredentials } from "./grpc-credentials.js";
@@ -69,16 +69,6 @@ const connectionHeaders: ReadonlySet<string> = new Set([
   "upgrade",
 ]);
 const ownHeaders: ReadonlySet<string> = new Set(["content-type", "te", "user-agent"]);
-
-/** The topic that a selector names, with the prefix of its cluster if it has one; undefined if it is another selector. */
-export function topicOf(selector: string): string | undefined {
-  try {
-    return parseAnySelector(selector);
-  } catch (error) {
-    if (error instanceof ProtocolError) return undefined;
-    throw error;
-  }
-}
 
 /** Translates targets of grpc-go and flagd to those of grpc-js. */
 function targetOf(uri: string, where: string): { target: string; authority: string | undefined } {

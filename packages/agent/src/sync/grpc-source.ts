@@ -11,10 +11,10 @@ import {
   type TokenFile,
 } from "@bunting/sync-client";
 import { credentials, type ChannelCredentials, type ChannelOptions } from "@grpc/grpc-js";
+import { topicOf } from "@bunting/protocol";
 import { Backoff, isAborted, sleep } from "@bunting/runtime";
 import { replaceFlagSets } from "./flag-sets.js";
 import type { SyncSource, SyncSourceOptions, SourceStatus } from "./sync-source.js";
-import { topicOf } from "./grpc-config.js";
 import { defaultTiming, type GrpcSourceTiming } from "./grpc-source-timing.js";
 import { refusalAdvice } from "./refusal-advice.js";
 import type { GrpcSourceConfig } from "./source-config.js";

@@ -1,5 +1,5 @@
 import { parseAllowedHost } from "@bunting/outbound/hosts";
-import { parseTopicSelector, ProtocolError, type JsonValue } from "@bunting/protocol";
+import { parseTopicSelector, ProtocolError, topicOf, type JsonValue } from "@bunting/protocol";
 import { quoted } from "@bunting/runtime";
 import { AgentError } from "../agent-error.js";
 import { JsonSyntaxError, parseJson } from "../json-syntax.js";
@@ -10,7 +10,7 @@ import type {
   SourceConfig,
   UnsupportedSourceConfig,
 } from "./source-config.js";
-import { grpcConfig, topicOf, type SourceContext } from "./grpc-config.js";
+import { grpcConfig, type SourceContext } from "./grpc-config.js";
 import {
   apiServerTokenWarning,
   checkSharedCredentials,

@@ -1,8 +1,7 @@
 import type { SourceFlagsMessage, SourceList } from "@bunting/sync-client/messages";
-import { isTopicKey, sourceListDigest } from "@bunting/protocol";
+import { isTopicKey, sourceListDigest, topicOf } from "@bunting/protocol";
 import { quoted } from "@bunting/runtime";
 import { AgentError } from "../agent-error.js";
-import { topicOf } from "./grpc-config.js";
 import type { GrpcSourceConfig, SourceConfig } from "./source-config.js";
 
 /** Which list of FeatureFlags the agent follows, as `--source-list` says it. */

@@ -18,10 +18,6 @@ export class Sweep {
     this.#look = look;
   }
 
-  get isRunning(): boolean {
-    return this.#cancelNext !== undefined;
-  }
-
   /** Begins to sweep. Does nothing if it already does, or never is to. */
   start(): void {
     if (this.#everyMs === Infinity) return;

@@ -67,11 +67,7 @@ export class CallAnswer {
     exchange.begin(200, this.#headers());
     exchange.onClose(() => onEnd(code, bytes, messages));
     return {
-      stream: {
-        get isOpen() {
-          return exchange.isOpen;
-        },
-      },
+      stream: exchange,
       header: (name) => exchange.header(name),
       writeShared: (frame, onWritten) => {
         bytes += frame.length;

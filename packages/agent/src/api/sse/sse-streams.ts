@@ -178,11 +178,7 @@ class SseStream extends PacedStream implements GroupedStream<SseGroup> {
 
 function outgoingStream(exchange: HttpExchange): OutgoingStream {
   return {
-    stream: {
-      get isOpen() {
-        return exchange.isOpen;
-      },
-    },
+    stream: exchange,
     header: (name) => exchange.header(name),
     writeShared: (frame, onWritten) => exchange.write(frame, onWritten),
     end: () => exchange.end(undefined),
