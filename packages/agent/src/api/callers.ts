@@ -1,4 +1,4 @@
-/** What others are answered. */
+/** The answer to a request whose token is missing or wrong. */
 export const unadmitted =
   "this agent needs a token of its --auth-token-file, as authorization: Bearer <token>";
 

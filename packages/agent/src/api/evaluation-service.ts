@@ -37,7 +37,7 @@ export function createEvaluationService(
   const { evaluator, unread, selections, context: enrichment, metrics, logger } = dependencies;
   const enrich = dialect.mapsHeadersToContext ? enrichment.enrich : enrichment.enrichStatic;
 
-  /** A flag that is left out of an answer was evaluated all the same; over v1 flagd leaves it out before. */
+  /** Counts a flag that is left out of the answer, as flagd does: over v1, it leaves flags out before it evaluates them, and counts none. */
   const countUnsaid = ({ flag, resolution }: ResolvedFlag): void => {
     if (dialect.resolveAll === "with-metadata") return;
     const { reason, errorCode = "GENERAL", variant = "" } = resolution;

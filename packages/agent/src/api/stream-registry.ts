@@ -69,7 +69,11 @@ export class StreamRegistry<Stream extends GroupedStream<Group>, Group extends G
     return this.#groups.get(selection.text) ?? this.#options.createGroup(selection);
   }
 
-  /** Adds a stream to the group of its selection. Undefined if its client has gone, or after `shutdown`, when it is ended instead. `hasDeadline`: whether it ends by `--stream-deadline`. */
+  /**
+   * Adds a stream to the group of its selection. Undefined if its client has gone, or after `shutdown`, when it is ended instead.
+   *
+   * @param hasDeadline whether it ends by `--stream-deadline`
+   */
   open(
     out: OutgoingStream,
     selection: Selection,

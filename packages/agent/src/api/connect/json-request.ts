@@ -3,7 +3,8 @@ import { RpcError } from "@bunting/rpc";
 import type { EvaluationContext } from "@bunting/evaluation";
 import type { ResolveRequest } from "../codec/resolve-request.js";
 import { emptyContext } from "../context.js";
-import { maxJsonDepth, parseStrictJson } from "./strict-json.js";
+import { maxJsonDepth } from "../http/json-body.js";
+import { parseStrictJson } from "./strict-json.js";
 
 /** Reads a Resolve request in protobuf's JSON form: both spellings of a field's name, unknown fields ignored. */
 export function parseResolveRequest(body: Buffer): ResolveRequest {

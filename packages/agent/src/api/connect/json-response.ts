@@ -44,9 +44,9 @@ function anyFlagJson(
   { accessor, value, reason, variant, metadata }: AnyFlagAnswer,
   hasMetadata: boolean,
 ): string {
-  const value_ = `"${anyFlagMember[accessor]}":${valueJson("Float", value)}`;
+  const valueMember = `"${anyFlagMember[accessor]}":${valueJson("Float", value)}`;
   const tail = hasMetadata ? `,"metadata":${metadata.json}` : "";
-  return `{"reason":"${reason}","variant":${JSON.stringify(variant)},${value_}${tail}}`;
+  return `{"reason":"${reason}","variant":${JSON.stringify(variant)},${valueMember}${tail}}`;
 }
 
 function valueJson(accessor: Accessor, value: TypedValue): string {

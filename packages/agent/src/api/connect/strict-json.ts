@@ -1,16 +1,12 @@
 import type { JsonObject, JsonValue } from "@bunting/protocol";
 import { mayHaveInfinity, measureJson, parseMeasuredJson } from "../http/json-body.js";
 
-/** As in flagd. What evaluates a context is not recursive, or survives the end of the stack. */
-export const maxJsonDepth = 10_000;
-
 /**
  * Parses JSON as protobuf does, which refuses what JSON.parse takes: names that an object has twice, halves of surrogate pairs, numbers beyond
  * the range of a double, and values nested more than `maxJsonDepth` levels deep. Undefined for all that is not JSON.
  */
 export function parseStrictJson(body: Buffer): JsonValue | undefined {
   const measure = measureJson(body);
-  if (measure.depth > maxJsonDepth) return undefined;
   const value = parseMeasuredJson(body, measure);
   if (value === undefined) return undefined;
   const hasEscapes = body.includes("\\u");

@@ -63,7 +63,7 @@ export function configurationChange(changes: ReadonlyMap<string, ChangeType>): S
       parts.push([]);
       chars = 0;
     }
-    // As many again are around each key.
+    // Around each key are some 20 more.
     chars += key.length + 20;
     parts.at(-1)?.push([key, { type }]);
   }

@@ -2,11 +2,11 @@ import { isUtf8 } from "node:buffer";
 import type { JsonValue } from "@bunting/protocol";
 import { maxValues } from "../nesting.js";
 
-/** What the listeners answer with. */
+/** Of answers in JSON. */
 export const jsonHeaders = { "content-type": "application/json" };
 
-/** As in Go's JSON, and so in flagd. */
-const maxDepth = 10_000;
+/** As in Go's JSON, and so in flagd. What evaluates a context is not recursive, or catches the overflow of the stack. */
+export const maxJsonDepth = 10_000;
 const [quote, backslash, comma, colon] = [0x22, 0x5c, 0x2c, 0x3a];
 const [openBracket, openBrace, closeBracket, closeBrace] = [0x5b, 0x7b, 0x5d, 0x7d];
 const whiteSpace: ReadonlySet<number> = new Set([0x09, 0x0a, 0x0d, 0x20]);
@@ -17,7 +17,7 @@ const whiteSpace: ReadonlySet<number> = new Set([0x09, 0x0a, 0x0d, 0x20]);
  */
 export function parseFirstJson(bytes: Buffer): JsonValue | undefined {
   // Most bodies are small, valid, and one value. Decoding replaces what is not UTF-8.
-  if (bytes.length <= maxDepth) {
+  if (bytes.length <= maxJsonDepth) {
     const text = bytes.toString();
     const value = parseText(text);
     if (value !== undefined) return mayOverflow.test(text) && hasInfinity(value) ? undefined : value;
@@ -57,7 +57,7 @@ function parseFirst(body: Buffer): JsonValue | undefined {
 
 /** The JSON of a request body; undefined if it is not UTF-8, not JSON, or would take far more memory than its text. */
 function parseJsonBody(body: Buffer): JsonValue | undefined {
-  const isExcessive = body.length > maxDepth && isExcessiveJson(measureJson(body));
+  const isExcessive = body.length > maxJsonDepth && isExcessiveJson(measureJson(body));
   return isExcessive || !isUtf8(body) ? undefined : parse(body);
 }
 
@@ -80,7 +80,7 @@ function parseText(text: string): JsonValue | undefined {
 
 /** JSON.parse takes some 90 bytes for each level, and for each small value, so that a body of 1 MB could exhaust the memory of the agent. */
 function isExcessiveJson({ depth, values }: JsonMeasure): boolean {
-  return depth > maxDepth || values > maxValues;
+  return depth > maxJsonDepth || values > maxValues;
 }
 
 /** What the first object or array of a JSON text has. */

@@ -8,8 +8,7 @@ export type OfrepContext = EvaluationContext | "invalid" | "not-an-object";
 
 /**
  * Reads the context of an OFREP request; both the body and the context in it are optional. As in flagd, a body of white space is empty, and
- * what follows the first JSON value is ignored. However deep the context is nested: what evaluates it is not recursive, or survives the end
- * of the stack.
+ * what follows the first JSON value is ignored.
  */
 export function parseOfrepContext(body: Buffer): OfrepContext {
   const message = parseFirstJson(body);
