@@ -115,16 +115,7 @@ export function createAgent(
       ? []
       : [runnableComponent(follower, "changes the sources that run, and stops before they do")]),
     awaitedSources.component(clock),
-    parts.stoppedTogether(
-      "application-ports",
-      "start last and stop first: everything else still runs for the calls in progress. Each waits while it stops",
-      [
-        serving.ofrep,
-        ...(ports.syncHttp === undefined ? [] : [ports.syncHttp]),
-        serving.sync,
-        serving.evaluation,
-      ],
-    ),
+    serving.applications,
     readinessComponent(readiness, { becameReady, stopping: () => health.changed() }),
   ];
   return {

@@ -13,34 +13,29 @@ export interface ServingComponentsParts {
 /** Clients that ask ten times a second or more on a connection lose no question when the agent stops. */
 const lastCallMs = 100;
 
-/** The ports as components: how each of them ends what clients have open. */
+/** The ports as components: how each of them ends what clients have open. Those of applications stop together, because each waits while it stops. */
 export function servingComponents(
   { parts, context }: AgentWiring,
   { management, ports, services }: ServingComponentsParts,
-): Readonly<Record<"management" | "ofrep" | "sync" | "evaluation", Component>> {
+): Readonly<Record<"management" | "applications", Component>> {
   const { events, sse, sync } = services;
-  return {
-    management: parts.servingComponent({
-      name: "management",
-      reason: "starts first and stops last: probes and Prometheus see the start and the drain",
-      port: management,
-      logger: context.logger,
-    }),
-    ofrep: parts.servingComponent({
+  const ofApplications = [
+    parts.servingComponent({
       name: "ofrep",
       reason: "called by applications",
       port: ports.ofrep,
       logger: context.logger,
       stopping: { lastCallMs, ...(sse && { drainHttp: () => sse.drain() }) },
     }),
-    sync: parts.servingComponent({
+    ...(ports.syncHttp === undefined ? [] : [ports.syncHttp]),
+    parts.servingComponent({
       name: "sync",
       reason: "called by applications",
       port: ports.sync,
       logger: context.logger,
       stopping: { lastCallMs, drain: (stream) => sync.drain(stream), onStopped: () => sync.shutdown() },
     }),
-    evaluation: parts.servingComponent({
+    parts.servingComponent({
       name: "evaluation",
       reason: "called by applications",
       port: ports.evaluation,
@@ -52,5 +47,18 @@ export function servingComponents(
         onStopped: () => events.shutdown(),
       },
     }),
+  ];
+  return {
+    management: parts.servingComponent({
+      name: "management",
+      reason: "starts first and stops last: probes and Prometheus see the start and the drain",
+      port: management,
+      logger: context.logger,
+    }),
+    applications: parts.stoppedTogether(
+      "application-ports",
+      "start last and stop first: everything else still runs for the calls in progress",
+      ofApplications,
+    ),
   };
 }
