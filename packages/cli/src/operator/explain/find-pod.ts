@@ -5,7 +5,7 @@ import type { ClusterReader } from "../cluster-reader.js";
 import { namedAddressText, parseNamedAddress, type NamedAddress } from "../object-address.js";
 import { clusterTypes } from "../operator-names.js";
 import { asShownPod, type ShownPod } from "../shown-pod.js";
-import type { FoundPod } from "./pod-facts.js";
+import type { ExplainedPod } from "./pod-facts.js";
 
 const usage = "name one of: pod NAMESPACE/NAME, or deployment NAMESPACE/NAME";
 
@@ -19,7 +19,7 @@ export async function findPod(
   words: readonly string[],
   namespace: string,
   reader: ClusterReader,
-): Promise<FoundPod> {
+): Promise<ExplainedPod> {
   const [kind = "", text, ...more] = words.length === 1 ? splitOnce(words[0] ?? "") : words;
   if (text === undefined || more.length > 0) throw new CliError("USAGE_INVALID", usage);
   const address = parseNamedAddress(text, namespace);
@@ -33,7 +33,7 @@ function splitOnce(word: string): readonly string[] {
   return slash < 0 ? [word] : [word.slice(0, slash), word.slice(slash + 1)];
 }
 
-async function podAt(address: NamedAddress, reader: ClusterReader): Promise<FoundPod> {
+async function podAt(address: NamedAddress, reader: ClusterReader): Promise<ExplainedPod> {
   const object = await present(`Pod ${namedAddressText(address)}`, () =>
     reader.client.get({ type: clusterTypes.pod, ...address }, reader.signal),
   );
@@ -55,12 +55,12 @@ function deploymentOf({ metadata }: KubeObject): string | undefined {
   return end.length > 1 && set.endsWith(end) ? set.slice(0, -end.length) : undefined;
 }
 
-function annotationsOf(deployment: KubeObject | undefined): Pick<FoundPod, "ofDeployment"> {
+function annotationsOf(deployment: KubeObject | undefined): Pick<ExplainedPod, "ofDeployment"> {
   const annotations = deployment?.metadata.annotations;
   return annotations === undefined ? {} : { ofDeployment: annotations };
 }
 
-async function podOfDeployment(address: NamedAddress, reader: ClusterReader): Promise<FoundPod> {
+async function podOfDeployment(address: NamedAddress, reader: ClusterReader): Promise<ExplainedPod> {
   const deployment = await present(`Deployment ${namedAddressText(address)}`, () =>
     reader.client.get({ type: clusterTypes.deployment, ...address }, reader.signal),
   );
@@ -79,7 +79,7 @@ async function podOfDeployment(address: NamedAddress, reader: ClusterReader): Pr
   return { ...shown, ...annotationsOf(deployment) };
 }
 
-function found(address: NamedAddress, object: unknown, isTemplate: boolean): FoundPod {
+function found(address: NamedAddress, object: unknown, isTemplate: boolean): ExplainedPod {
   const pod = asShownPod(object);
   if (pod === undefined) throw new KubeError("PROTOCOL", `${namedAddressText(address)} has no containers`);
   return { address, pod, isTemplate };

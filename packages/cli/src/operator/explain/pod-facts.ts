@@ -5,7 +5,7 @@ import type { PodRequest } from "@bunting/featureflags/resources";
 import type { SidecarAccount } from "../ask-sidecar.js";
 import type { ShownContainer, ShownPod } from "../shown-pod.js";
 
-export interface FoundPod {
+export interface ExplainedPod {
   readonly address: NamedAddress;
   /** The Pod; of a Deployment without Pods its template. */
   readonly pod: ShownPod;
@@ -15,7 +15,7 @@ export interface FoundPod {
 }
 
 /** What a cluster knows about a Pod and its flags: all that an explanation is made from. */
-export interface PodFacts extends FoundPod {
+export interface PodFacts extends ExplainedPod {
   readonly asked: PodRequest | undefined;
   readonly injection: ClusterAnswer<InjectionFacts>;
   /** The objects that the annotation names. */

@@ -11,7 +11,7 @@ import type { ClusterAnswer, ClusterReader } from "../cluster-reader.js";
 import { addressesIn, type NamedAddress } from "../object-address.js";
 import { clusterTypes, objectNames } from "../operator-names.js";
 import { agentOf, type ShownContainer } from "../shown-pod.js";
-import type { FoundPod, InjectionFacts, ObjectFacts, PodFacts } from "./pod-facts.js";
+import type { ExplainedPod, InjectionFacts, ObjectFacts, PodFacts } from "./pod-facts.js";
 import { readPolicies, readWebhook } from "./read-admission.js";
 import { sidecarFlags } from "./sidecar-flags.js";
 
@@ -22,7 +22,7 @@ const types = {
 } as const satisfies Record<ObjectFacts["kind"], ResourceType>;
 
 /** Asks the cluster for all that has to do with the flags of a Pod. */
-export async function readPodFacts(found: FoundPod, reader: ClusterReader): Promise<PodFacts> {
+export async function readPodFacts(found: ExplainedPod, reader: ClusterReader): Promise<PodFacts> {
   const { pod, address } = found;
   const { namespace } = address;
   const asked = podRequest(pod.metadata?.annotations ?? {});
