@@ -122,6 +122,8 @@ describe("unlistedFields", () => {
       "io.kubernetes.cri-o.Devices",
       "io.katacontainers.config.hypervisor.path",
       "k8s.v1.cni.cncf.io/networks",
+      "nginx.ingress.kubernetes.io/server-snippet",
+      "nginx.org/location-snippets",
     ])
       for (const field of ["labels", "annotations"] as const) {
         const mighty = mapPodTexts(deployment, field, (texts) => ({ ...texts, [name]: "x" }));

@@ -13,12 +13,15 @@ const injecting =
 const ofNodes =
   /^(cdi\.k8s\.io\/|[\w-]+\.nri\.io\/|io\.kubernetes\.cri-o\.|io\.katacontainers\.|run\.oci\.|k8s\.v1\.cni\.cncf\.io\/|v1\.multus-cni\.io\/|cni\.projectcalico\.org\/)/;
 
+/** Configuration that an ingress controller runs as it is written, with rights to all Secrets. */
+const snippet = /\/([\w.-]+-)?snippets?$/;
+
 export function standsForSecurityContext(name: string): boolean {
   return confining.test(name.toLowerCase());
 }
 
-/** True for the name of an annotation, or of a label, that may make a Pod mightier than its spec says. */
+/** True for the name of an annotation, or of a label, that may make a Pod, or who writes it, mightier than its spec says. */
 export function isMightyText(name: string): boolean {
   const lower = name.toLowerCase();
-  return [confining, identifying, injecting, ofNodes].some((pattern) => pattern.test(lower));
+  return [confining, identifying, injecting, ofNodes, snippet].some((pattern) => pattern.test(lower));
 }

@@ -70,7 +70,8 @@ describe("the admission of connections", () => {
 
   it("ends the greediest connection with UNAVAILABLE and a pushback, and no other", async () => {
     const memory = new PeerMemory(1024 * kibibyte);
-    const listener = await serve([echo, hold], { memory });
+    const dropped: unknown[] = [];
+    const listener = await serve([echo, hold], { memory, onDropped: (...why) => dropped.push(why) });
     const modest = new BytesClient(listener).stream("/t.T/Hold");
     await modest.headers;
     const session = http2Client(listener);
@@ -82,6 +83,7 @@ describe("the admission of connections", () => {
     await eventually(() => listener.sessions.size === 1, "the greedy connection to be closed");
     expect([...listener.sessions][0]?.streams.length, "streams of the modest one").to.equal(1);
     expect(memory.bytes).to.be.lessThan(2 * connectionBytes);
+    expect(dropped, "it is no slow reader").to.deep.equal([["memory", undefined, "127.0.0.1"]]);
     modest.call.cancel();
     await modest.status;
   });

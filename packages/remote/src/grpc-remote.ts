@@ -1,10 +1,9 @@
-import type { LookupAddress } from "node:dns";
 import { isIP } from "node:net";
 import { credentials as grpcCredentials, type ChannelCredentials } from "@grpc/grpc-js";
 import { calledUrl } from "@bunting/featureflags/resources";
 import { calledHost } from "@bunting/outbound";
 import { topicOf } from "@bunting/protocol";
-import { aborted, cut, isAborted, shareInFlight, singleLine, sleep } from "@bunting/runtime";
+import { cut, isAborted, shareInFlight, singleLine, sleep, unlessAborted } from "@bunting/runtime";
 import {
   callEnd,
   callSync,
@@ -140,23 +139,13 @@ export class GrpcRemote {
     }
   }
 
-  /** Undefined if the signal aborts first: the look-up goes on, for as long as a name server is silent. */
-  async #addresses(signal: AbortSignal): Promise<readonly LookupAddress[] | undefined> {
-    const ended = new AbortController();
-    const over = aborted(AbortSignal.any([signal, ended.signal])).then(() => undefined);
-    try {
-      return await Promise.race([this.#surroundings.guard.resolve(this.#url, this.#reading.owner), over]);
-    } finally {
-      ended.abort();
-    }
-  }
-
   /** A channel to addresses that the guard admits: grpc-js resolves nothing itself, nor goes by a proxy of the environment. */
   async #connect(signal: AbortSignal): Promise<SyncChannel | CallEnd> {
-    const { limits } = this.#surroundings;
-    const { ca } = this.#reading;
+    const { guard, limits } = this.#surroundings;
+    const { ca, owner } = this.#reading;
     const { name, port, isPlain } = calledHost(this.#url);
-    const addresses = await this.#addresses(signal);
+    // A look-up lasts for as long as a name server is silent.
+    const addresses = await unlessAborted(guard.resolve(this.#url, owner), signal);
     if (addresses === undefined) return callEnd("cancelled", "nobody waits for the addresses any more");
     const family = addresses[0]?.family === 6 ? 6 : 4;
     const targets = addresses

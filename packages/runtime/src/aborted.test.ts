@@ -1,6 +1,6 @@
 import { getEventListeners } from "node:events";
 import { expect } from "chai";
-import { aborted } from "./aborted.js";
+import { aborted, unlessAborted } from "./aborted.js";
 
 describe("aborted", () => {
   it("resolves when the signal aborts, and leaves no listener", async () => {
@@ -19,5 +19,23 @@ describe("aborted", () => {
     const signal = AbortSignal.abort();
     await aborted(signal);
     expect(getEventListeners(signal, "abort")).to.deep.equal([]);
+  });
+});
+
+describe("unlessAborted", () => {
+  const never = new Promise<number>(() => undefined);
+
+  it("settles as the promise does, or at once when the signal aborts, and leaves no listener", async () => {
+    const abort = new AbortController();
+    expect(await unlessAborted(Promise.resolve(1), abort.signal)).to.equal(1);
+    const failed = await unlessAborted(Promise.reject(new Error("no")), abort.signal).catch(
+      (error: unknown) => (error as Error).message,
+    );
+    expect(failed).to.equal("no");
+    const waiting = unlessAborted(never, abort.signal);
+    abort.abort();
+    expect(await waiting).to.equal(undefined);
+    expect(await unlessAborted(never, abort.signal)).to.equal(undefined);
+    expect(getEventListeners(abort.signal, "abort")).to.deep.equal([]);
   });
 });
