@@ -13,7 +13,12 @@ export {
   type InvalidFlag,
 } from "./parse-document.js";
 export type { FlagFilter } from "./flag-index.js";
-export { evaluatorsOf, inlineReferences, servableEvaluators } from "./inline-references.js";
+export {
+  evaluatorsOf,
+  inlineReferences,
+  resolvingEvaluators,
+  servableEvaluators,
+} from "./inline-references.js";
 export { operatorNames } from "./operators/registry.js";
 export { metadataOf, parseFlag, type FlagSetContext } from "./parse-flag.js";
 export type { EvaluationContext, EvaluationErrorCode, Reason, Resolution } from "./resolution.js";

@@ -97,6 +97,23 @@ describe("evaluators that refer to evaluators", () => {
     expect(deep[0]?.reason).to.contain("nested more than 200 levels deep with its references replaced");
   });
 
+  it("are refused with texts that do not grow with the way to what is wrong", () => {
+    const length = 3_000;
+    const chain = Object.fromEntries(
+      Array.from({ length }, (_, i) => [
+        `e${i}`,
+        { "!": [ref(i === length - 1 ? "x".repeat(5_000) : `e${i + 1}`)] },
+      ]),
+    );
+    const rules = Object.fromEntries(Array.from({ length }, (_, i) => [`f${i}`, ref(`e${i}`)]));
+    const { rejectedFlags } = parse({ ...chain, ["x".repeat(5_000)]: {} }, rules);
+    expect(rejectedFlags).to.have.length(length);
+    for (const { reason } of rejectedFlags) expect(reason.length).to.be.lessThan(300);
+    expect(rejectedFlags[0]?.reason).to.match(
+      /^flag "f0": the evaluator "e0" it refers to can't be served: the evaluator "x+\.{3}" it refers to is empty$/,
+    );
+  });
+
   it("called like parts of JavaScript are evaluators like any other", () => {
     const evaluators = JSON.parse(
       '{"__proto__":{"or":[{"$ref":"constructor"}]},"constructor":{"==":[1,1]}}',

@@ -1,8 +1,11 @@
 import {
+  atOnce,
+  flagsPerStep,
   isJsonObject,
   maxDocumentDepth,
   quoted,
   unservable,
+  type DocumentWork,
   type JsonObject,
   type JsonValue,
 } from "@bunting/protocol";
@@ -40,9 +43,14 @@ const servable = new WeakSet<JsonObject>();
 
 /** The evaluators of a document, safe to walk, however deep they were. */
 export function servableEvaluators(object: JsonObject): JsonObject {
+  return atOnce(findingServable(object));
+}
+
+function* findingServable(object: JsonObject): DocumentWork<JsonObject> {
   if (servable.has(object)) return object;
   const problems = new Map<string, JsonValue>();
-  for (const [name, evaluator] of Object.entries(object)) {
+  for (const [index, [name, evaluator]] of Object.entries(object).entries()) {
+    if (isStep(index)) yield;
     const problem = unservable(evaluator);
     if (problem !== undefined) problems.set(name, { [unservableMark]: problem });
   }
@@ -56,7 +64,16 @@ export function servableEvaluators(object: JsonObject): JsonObject {
  * evaluator that occurs in several is one object in all of them.
  */
 export function evaluatorsOf(object: JsonObject): JsonObject {
-  return new EvaluatorSet(servableEvaluators(object)).resolve();
+  return atOnce(resolvingEvaluators(object));
+}
+
+/** The same in steps: there may be a hundred thousand. */
+export function* resolvingEvaluators(object: JsonObject): DocumentWork<JsonObject> {
+  return yield* new EvaluatorSet(yield* findingServable(object)).resolve();
+}
+
+function isStep(count: number): boolean {
+  return count % flagsPerStep === 0;
 }
 
 class EvaluatorSet {
@@ -65,14 +82,20 @@ class EvaluatorSet {
   /** Of each evaluator that waits, the references in it that are not resolved. */
   readonly #waiting = new Map<string, Set<string>>();
   readonly #referring = new Map<string, string[]>();
+  /**
+   * Why evaluators can't be served, each in the words of the first one of its chain. Each said by way of all that are between, the texts of some thousand
+   * evaluators would be gigabytes.
+   */
+  readonly #causes = new Map<string, string>();
 
   constructor(object: JsonObject) {
     this.#object = object;
   }
 
-  resolve(): JsonObject {
+  *resolve(): DocumentWork<JsonObject> {
     const ready: string[] = [];
-    for (const [name, evaluator] of Object.entries(this.#object)) {
+    for (const [index, [name, evaluator]] of Object.entries(this.#object).entries()) {
+      if (isStep(index)) yield;
       const references = this.#referencesOf(evaluator);
       if (references.size > 0) this.#waiting.set(name, references);
       else {
@@ -87,7 +110,9 @@ class EvaluatorSet {
     }
     if (this.#waiting.size === 0) return this.#object;
     // The innermost first: a chain of evaluators may be as long as the document, and the stack is not.
+    let taken = 0;
     for (let name = ready.pop(); name !== undefined; name = ready.pop()) {
+      if (isStep(++taken)) yield;
       for (const referring of this.#referring.get(name) ?? []) {
         const waiting = this.#waiting.get(referring);
         waiting?.delete(name);
@@ -117,7 +142,10 @@ class EvaluatorSet {
   #inline(name: string): void {
     const raw = this.#object[name] ?? null;
     try {
-      const inliner = new Inliner((inner) => this.#done.get(inner), failed);
+      const inliner = new Inliner((inner) => {
+        const cause = this.#causes.get(inner);
+        return cause === undefined ? this.#done.get(inner) : failed(cause);
+      }, failed);
       const evaluator = inliner.inline(raw, 0);
       const { bytes, deepest } = inliner;
       if (deepest > maxDocumentDepth)
@@ -133,12 +161,13 @@ class EvaluatorSet {
       }
     } catch (error) {
       if (!(error instanceof ReferenceFailure)) throw error;
-      this.#refuse(name, `can't be served: ${error.message}`);
+      this.#refuse(name, `can't be served: ${error.message}`, error.message);
     }
   }
 
-  #refuse(name: string, problem: string): void {
+  #refuse(name: string, problem: string, cause = said(name, problem)): void {
     this.#done.set(name, { [unservableMark]: problem });
+    this.#causes.set(name, cause);
   }
 
   /** `"a" → "b" → "a"`: where the references of an evaluator that never ends lead. */
@@ -157,6 +186,10 @@ class EvaluatorSet {
 }
 
 class ReferenceFailure extends Error {}
+
+function said(name: string, problem: string): string {
+  return `the evaluator ${quoted(name)} it refers to ${problem}`;
+}
 
 function failed(reason: string): never {
   throw new ReferenceFailure(reason);
@@ -231,10 +264,9 @@ class Inliner {
   #referenced(name: string, depth: number): JsonValue | undefined {
     const evaluator = this.#evaluator(name);
     if (evaluator === undefined) return undefined;
-    const what = `the evaluator ${JSON.stringify(name)} it refers to`;
     const problem = isJsonObject(evaluator) ? evaluator[unservableMark] : undefined;
-    if (typeof problem === "string") return this.#refuse(`${what} ${problem}`);
-    if (isEmpty(evaluator)) return this.#refuse(`${what} is empty`);
+    if (typeof problem === "string") return this.#refuse(said(name, problem));
+    if (isEmpty(evaluator)) return this.#refuse(said(name, "is empty"));
     const size = sizeOf(evaluator);
     this.bytes += size.bytes;
     this.deepest = Math.max(this.deepest, depth + size.depth);
