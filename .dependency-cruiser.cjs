@@ -182,7 +182,7 @@ module.exports = {
       to: {
         path: "^packages/",
         pathNot:
-          "^packages/(remote/|outbound/|sync-client/|files/|protocol/|runtime/|featureflags/src/(resources|resource/.*)\\.ts$)",
+          "^packages/(remote/|outbound/|sync-client/|files/|protocol/|evaluation/|runtime/|featureflags/src/(resources|resource/.*)\\.ts$)",
       },
     },
     {

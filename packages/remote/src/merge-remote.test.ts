@@ -56,6 +56,65 @@ describe("merging", () => {
     });
   }
 
+  describe("where one side has a flag that can't be served", () => {
+    const circle = { a: { "!": [{ $ref: "b" }] }, b: { "!": [{ $ref: "a" }] } };
+    const broken = document(
+      { both: flag("broken", ref("a")), own: flag("broken", ref("b")), fine: flag("fine", ref("c")) },
+      { $evaluators: { ...circle, c: xIs(1) } },
+    );
+    const good = document({ both: flag("good"), fine: flag("other") });
+
+    for (const [strategy, preferred, other] of [
+      ["override", "remote", "local"],
+      ["merge", "local", "remote"],
+    ] as const)
+      it(`passes over that of the ${preferred} with the strategy ${strategy}, as if it was not there, and says why`, () => {
+        const sides = { local: good, remote: good, [preferred]: broken, strategy };
+        const merged = mergeRemote(sides);
+        expect(valueOf(merged.document, "both")).to.equal("good");
+        expect(valueOf(merged.document, "fine", { x: 1 })).to.equal("fine");
+        expect(Object.fromEntries(merged.provenance)).to.deep.equal({
+          both: other,
+          own: preferred,
+          fine: preferred,
+        });
+        const names = { local: "the FeatureFlag", remote: "the remote" };
+        expect(merged.remarks).to.deep.equal([
+          `flag "both": the evaluator "a" it refers to never ends: "a" → "b" → "a", so that of ${names[other]} is served instead of that of ${names[preferred]}`,
+        ]);
+      });
+
+    it("names three of them, and how many more there are", () => {
+      const keys = ["a", "b", "c", "d", "e"];
+      const all = (value: string, rule?: JsonObject): JsonObject =>
+        Object.fromEntries(keys.map((key) => [key, flag(value, rule)]));
+      const merged = mergeRemote({
+        local: document(all("good")),
+        remote: document(all("broken", ref("a")), { $evaluators: circle }),
+        strategy: "override",
+      });
+      for (const key of keys) expect(valueOf(merged.document, key)).to.equal("good");
+      expect(merged.remarks).to.have.length(4);
+      expect(merged.remarks.at(-1)).to.equal("so it is for 2 more");
+    });
+  });
+
+  it("has a variant that is an evaluator mean what it meant, too", () => {
+    const of = (name: string): JsonObject => ({
+      state: "ENABLED",
+      variants: { on: { $ref: "a" } },
+      defaultVariant: "on",
+      metadata: { name },
+    });
+    const merged = mergeRemote({
+      local: document({ own: of("l") }, { $evaluators: { a: { mine: 1 } } }),
+      remote: document({ far: of("r") }, { $evaluators: { a: { theirs: 1 } } }),
+      strategy: "merge",
+    });
+    expect(valueOf(merged.document, "own")).to.deep.equal({ mine: 1 });
+    expect(valueOf(merged.document, "far")).to.deep.equal({ theirs: 1 });
+  });
+
   it("serves an evaluator of the other side under another name where both mean something else by one", () => {
     const merged = mergeRemote({
       local: document({ own: flag("l", ref("vip")) }, { $evaluators: { vip: xIs(1) } }),

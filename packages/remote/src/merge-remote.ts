@@ -6,7 +6,8 @@ import {
   type JsonObject,
   type JsonValue,
 } from "@bunting/protocol";
-import { quoted } from "@bunting/runtime";
+import { FlagError, parseFlag, resolvingEvaluators } from "@bunting/evaluation";
+import { cut, quoted } from "@bunting/runtime";
 import type { RemoteStrategy } from "@bunting/featureflags/resources";
 import { isStep, renaming } from "./rename-evaluators.js";
 
@@ -17,7 +18,7 @@ export interface MergedRemote {
   readonly document: FlagDocument;
   /** The side that each flag is of. */
   readonly provenance: ReadonlyMap<string, Side>;
-  /** Evaluators that are served under another name, as sentences. */
+  /** Flags that can't be served, in whose place are those of the other side, and evaluators that are served under another name, as sentences. */
   readonly remarks: readonly string[];
 }
 
@@ -48,15 +49,18 @@ export function* merging(sides: Sides): DocumentWork<MergedRemote> {
   }
   const [preferred, other]: readonly [Side, Side] =
     strategy === "merge" ? ["local", "remote"] : ["remote", "local"];
+  const broken = yield* brokenFlags(sides[preferred], sides[other].flags);
   const others: (readonly [string, JsonValue])[] = [];
   for (const [index, key] of Object.keys(sides[other].flags).entries()) {
     if (isStep(index)) yield;
-    if (!Object.hasOwn(sides[preferred].flags, key)) others.push([key, sides[other].flags[key] ?? null]);
+    if (broken.has(key) || !Object.hasOwn(sides[preferred].flags, key))
+      others.push([key, sides[other].flags[key] ?? null]);
   }
   const renamed = yield* renaming({ ...sides[other], flags: others }, sides[preferred]);
   const flags: [string, JsonValue][] = [...renamed.flags];
   for (const [key] of flags) if (isStep(provenance.set(key, other).size)) yield;
   for (const key of Object.keys(sides[preferred].flags)) {
+    if (broken.has(key)) continue;
     flags.push([key, sides[preferred].flags[key] ?? null]);
     if (isStep(provenance.set(key, preferred).size)) yield;
   }
@@ -70,11 +74,42 @@ export function* merging(sides: Sides): DocumentWork<MergedRemote> {
       ? {}
       : { $evaluators: sorted(Object.entries(evaluators)) }),
   };
+  const whose = { local: sides.localName ?? "the FeatureFlag", remote: "the remote" };
+  const passedOver = Array.from(
+    [...broken.values()].slice(0, mostNamed),
+    (reason) => `${cut(reason)}, so that of ${whose[other]} is served instead of that of ${whose[preferred]}`,
+  );
+  if (broken.size > mostNamed) passedOver.push(`so it is for ${broken.size - mostNamed} more`);
   const remarks = Array.from(renamed.names, ([name, served]) => {
-    const whose = { local: sides.localName ?? "the FeatureFlag", remote: "the remote" };
     return `the evaluator ${quoted(name)} of ${whose[other]} is served as ${quoted(served)}, because that of ${whose[preferred]} means something else`;
   });
-  return { document, provenance, remarks };
+  return { document, provenance, remarks: [...passedOver, ...remarks] };
+}
+
+const mostNamed = 3;
+
+/**
+ * Flags that the other side has as well, and that agents refuse, such as those whose evaluators refer to each other in a circle, each with the reason. They
+ * are passed over, as an agent passes over such a flag of one of its sources.
+ */
+function* brokenFlags(
+  { flags, $evaluators }: FlagDocument,
+  others: JsonObject,
+): DocumentWork<ReadonlyMap<string, string>> {
+  const broken = new Map<string, string>();
+  let evaluators: JsonObject | undefined;
+  for (const [index, key] of Object.keys(flags).entries()) {
+    if (isStep(index)) yield;
+    if (!Object.hasOwn(others, key)) continue;
+    evaluators ??= yield* resolvingEvaluators($evaluators ?? {});
+    try {
+      parseFlag(key, flags[key] ?? null, { metadata: {}, evaluators, source: "", sourceIndex: 0 });
+    } catch (error) {
+      if (!(error instanceof FlagError)) throw error;
+      broken.set(key, error.message);
+    }
+  }
+  return broken;
 }
 
 function unitedMetadata(document: FlagDocument, preferred: FlagDocument): JsonObject | undefined {

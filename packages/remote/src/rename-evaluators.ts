@@ -29,7 +29,7 @@ export function isStep(count: number): boolean {
 
 /**
  * Makes flags fit to be merged with a document that is preferred: of the evaluators whose names both have but whose meaning differs, their own get
- * other names, in their rules too. To write them out instead of each reference would cost as much as an author of a remote pleases: of an evaluator
+ * other names, wherever the flags refer to them, as agents replace references in all of a flag. To write them out instead of each reference would cost as much as an author of a remote pleases: of an evaluator
  * that refers twice to one that refers twice to a third, each step doubles the size. What no flag of either side needs is left out.
  *
  * The other name is made of the evaluator itself. Two proxies may be remotes of each other: each meets again what the other one has renamed, and with
@@ -54,15 +54,9 @@ export function* renaming(side: FlagsOfSide, preferred: FlagDocument): DocumentW
   }
   const flags: [string, JsonValue][] = [];
   for (const [key, flag] of side.flags) {
-    if (isStep(flags.push([key, withRenamed(flag, names)]))) yield;
+    if (isStep(flags.push([key, renamed(flag, names)]))) yield;
   }
   return { flags, $evaluators: Object.fromEntries(evaluators), names };
-}
-
-function withRenamed(flag: JsonValue, names: ReadonlyMap<string, string>): JsonValue {
-  if (!isJsonObject(flag) || flag["targeting"] === undefined) return flag;
-  const targeting = renamed(flag["targeting"], names);
-  return targeting === flag["targeting"] ? flag : { ...flag, targeting };
 }
 
 /** A free name for each evaluator, or one under which there is the same evaluator already. */
@@ -118,9 +112,9 @@ function* neededNames(side: FlagsOfSide, preferred: FlagDocument): DocumentWork<
   let done = 0;
   for (const [, flag] of side.flags) {
     if (isStep(++done)) yield;
-    for (const name of referencesIn(targetingOf(flag))) needed.add(name);
+    for (const name of referencesIn(flag)) needed.add(name);
   }
-  for (const value of [...Object.values(preferred.flags).map(targetingOf), ...Object.values(others)]) {
+  for (const value of [...Object.values(preferred.flags), ...Object.values(others)]) {
     if (isStep(++done)) yield;
     for (const name of referencesIn(value)) if (isNowhereElse(name)) needed.add(name);
   }
@@ -129,10 +123,6 @@ function* neededNames(side: FlagsOfSide, preferred: FlagDocument): DocumentWork<
     if (Object.hasOwn(own, name)) for (const used of referencesIn(own[name] ?? null)) needed.add(used);
   }
   return needed;
-}
-
-function targetingOf(flag: JsonValue): JsonValue {
-  return isJsonObject(flag) ? (flag["targeting"] ?? null) : null;
 }
 
 function freeName(name: string, taken: Set<string>): string {

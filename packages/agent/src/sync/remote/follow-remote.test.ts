@@ -279,7 +279,7 @@ describe("A source of provider remote", () => {
     expect(remarks).to.contain(`the evaluator "e" of the file ${directory.file("base.json")} is served as "`);
     expect(probe.logs.map(({ msg }) => msg)).to.include.members([
       "flags of a remote are left out",
-      "evaluators of the file or the remote have other names",
+      "the file's flags and the remote's are not merged as they are",
     ]);
   });
 

@@ -188,7 +188,12 @@ class RemoteFollower {
     this.#remarks = remarks;
     if (remarks === "") return;
     const fields = { sourceIndex: this.#parts.config.sourceIndex, remarks: cut(remarks) };
-    this.#log.info("merged", fields, "evaluators of the file or the remote have other names", linesPerMinute);
+    this.#log.info(
+      "merged",
+      fields,
+      "the file's flags and the remote's are not merged as they are",
+      linesPerMinute,
+    );
   }
 
   #countFlags(): void {

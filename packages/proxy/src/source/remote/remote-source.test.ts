@@ -343,7 +343,9 @@ describe("RemoteSource", () => {
     expect(remarks[0]).to.equal(leftOut);
     expect(remarks[1]).to.match(/^the evaluator "vip" of the remote is served as "vip-[0-9a-f]{8}"/);
     const lines = (text: string): number => replica.lines.filter((line) => line.includes(text)).length;
-    expect([lines("flags of a remote are left out"), lines("have other names")]).to.deep.equal([1, 1]);
+    expect([lines("flags of a remote are left out"), lines("are not merged as they are")]).to.deep.equal([
+      1, 1,
+    ]);
     remotes.says.set(uri, { flags: { far: rule }, ...evaluators(1) });
     remotes.leftOut.clear();
     await pass(5_000);

@@ -39,7 +39,12 @@ export class RemoteSource extends WrappingSource {
     const onRemarks = (remarks: readonly string[]): void => {
       if (remarks.length === 0) return;
       const fields = { topic, remarks: cut(remarks.join("; ")) };
-      this.#remarks.info("merged", fields, "evaluators of a FeatureFlag or its remote have other names", 10);
+      this.#remarks.info(
+        "merged",
+        fields,
+        "the flags of a FeatureFlag and of its remote are not merged as they are",
+        10,
+      );
     };
     const merged = new MergedTopic({
       topic,
