@@ -1,6 +1,6 @@
 import type { RemoteFlagProvider } from "@bunting/featureflags/resources";
 import type { FlagDocument, JsonObject } from "@bunting/protocol";
-import { aborted, isAborted, sleep, type Clock } from "@bunting/runtime";
+import { aborted, isAborted, sleep, startSleep, type Clock } from "@bunting/runtime";
 import { failureOf } from "./remote-error.js";
 import type { RemoteFailure, RemoteFlags, RemoteKind } from "./remote-kind.js";
 import { nextRemoteState, type RemoteEvent, type RemoteState } from "./remote-state.js";
@@ -9,8 +9,11 @@ export interface RemoteFetchOptions {
   readonly provider: RemoteFlagProvider;
   readonly kind: RemoteKind;
   readonly sink: RemoteSink;
-  /** What the provider's Secrets hold now, or why that is not known. Never rejects; absent if it has none. */
-  readonly readSecrets?: ((signal: AbortSignal) => Promise<SecretsRead>) | undefined;
+  /**
+   * What the provider's Secrets hold now, or why that is not known. Never rejects; absent if it has none. It is asked often, and what it answers may be some
+   * seconds old, but where the remote has refused what they held.
+   */
+  readonly readSecrets?: ((signal: AbortSignal, isRefused: boolean) => Promise<SecretsRead>) | undefined;
   readonly clock: Clock;
   /** Called after each answer, and each failure, with the state that follows. */
   readonly onMoved: (event: RemoteEvent, state: RemoteState) => void;
@@ -42,6 +45,14 @@ const overdueIntervals = 3;
 /** Copies of earlier processes are read within this time: before it, an answer without flags may only seem to be the first. */
 const copiesMs = 1_000;
 const secretRetryMs = 30_000;
+/** Reasons for which credentials may have been replaced. */
+const refusals: ReadonlySet<string> = new Set([
+  "Unauthorized",
+  "Forbidden",
+  "Unauthenticated",
+  "PermissionDenied",
+  "Credentials",
+]);
 
 /** Reads one remote, and passes its document on. What it fails with is told beside, and takes nothing away. */
 export class RemoteFetch {
@@ -54,6 +65,8 @@ export class RemoteFetch {
   #answeredMs: number | undefined;
   #cancelOverdue = (): void => undefined;
   #cancelEmpty = (): void => undefined;
+  /** Has the Secrets read at once. */
+  #onRefused = (): void => undefined;
 
   constructor(options: RemoteFetchOptions) {
     this.#options = options;
@@ -84,7 +97,7 @@ export class RemoteFetch {
     this.#awaitAnswer();
     try {
       while (!signal.aborted) {
-        const values = await this.#readSecrets(undefined, signal);
+        const values = await this.#readSecrets(undefined, signal, false);
         if (values !== undefined) await this.#read(values, signal);
         else await sleep(Math.min(provider.intervalMs, secretRetryMs), signal, clock);
       }
@@ -106,7 +119,9 @@ export class RemoteFetch {
         if (!round.aborted) this.#answered(flags);
       },
       onFailure: (failure: RemoteFailure) => {
-        if (!round.aborted) this.#moved({ kind: "failed", failure });
+        if (round.aborted) return;
+        this.#moved({ kind: "failed", failure });
+        if (refusals.has(failure.reason)) this.#onRefused();
       },
     };
     const watching = this.#watchSecrets(values, round).then(() => ending.abort());
@@ -123,9 +138,15 @@ export class RemoteFetch {
     const { clock, readSecrets } = this.#options;
     if (readSecrets === undefined) return aborted(signal);
     for (;;) {
-      await sleep(Math.min(this.#provider.intervalMs, secretRetryMs), signal, clock);
+      let isRefused = false;
+      const { ended, wake } = startSleep(Math.min(this.#provider.intervalMs, secretRetryMs), signal, clock);
+      this.#onRefused = () => {
+        isRefused = true;
+        wake();
+      };
+      await ended;
       if (isAborted(signal)) return;
-      const now = await this.#readSecrets(values, signal);
+      const now = await this.#readSecrets(values, signal, isRefused);
       if (now?.credential !== values.credential || now?.ca !== values.ca) return;
     }
   }
@@ -138,10 +159,11 @@ export class RemoteFetch {
   async #readSecrets(
     before: RemoteSecretValues | undefined,
     signal: AbortSignal,
+    isRefused: boolean,
   ): Promise<RemoteSecretValues | undefined> {
     const { readSecrets } = this.#options;
     if (readSecrets === undefined) return {};
-    const read = await readSecrets(signal);
+    const read = await readSecrets(signal, isRefused);
     if (read.kind === "read") return read.values;
     if (signal.aborted || (read.kind === "unknown" && before !== undefined)) return before;
     this.#moved({ kind: read.kind === "forbidden" ? "forbidden" : "failed", failure: read.failure });

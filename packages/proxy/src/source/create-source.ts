@@ -156,7 +156,7 @@ function clusterSource(named: SourceOption, options: SourceOptions, parts: Sourc
     ...(staleAfterMs === undefined ? {} : { staleAfterMs }),
   });
   const language = remoteLanguage(options.remoteHosts, clock, { networks: ownAddresses(parts.env) });
-  const secrets = new RemoteSecrets(() => cluster?.client);
+  const secrets = new RemoteSecrets(() => cluster?.client, clock);
   const { maxRemotes } = options;
   const remotes = new FetchingSource({ source, language, secrets, maxRemotes, context: parts.context });
   const cached = cachedSource(shared(remotes, options, parts), named, options, parts);

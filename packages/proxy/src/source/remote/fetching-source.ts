@@ -252,7 +252,7 @@ export class FetchingSource extends WrappingSource {
       provider,
       kind: { run: (reading, until) => kind.run({ ...reading, owner: namespace }, until) },
       sink: remoteReports(watched.sink, clock),
-      readSecrets: hasSecrets ? (signal) => secrets.read(namespace, provider, signal) : undefined,
+      readSecrets: hasSecrets ? (...asked) => secrets.read(namespace, provider, ...asked) : undefined,
       clock,
       onMoved: (event, state) => {
         context.metrics.remoteAnswer(event.kind);

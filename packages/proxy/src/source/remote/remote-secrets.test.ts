@@ -1,6 +1,7 @@
 import type { RemoteFlagProvider } from "@bunting/featureflags/resources";
 import { KubeError, type KubeObject, type ObjectScope } from "@bunting/kube";
 import { testTls } from "@bunting/test/support/faulty-api-server/index.js";
+import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { expect } from "chai";
 
 import { hostAnnotation, RemoteSecrets } from "./remote-secrets.js";
@@ -31,7 +32,7 @@ describe("RemoteSecrets", () => {
       asked.push(`${scope.type.plural} ${scope.namespace}/${scope.name}`);
       return answer instanceof KubeError ? Promise.reject(answer) : Promise.resolve(answer);
     };
-    const secrets = new RemoteSecrets(() => ({ get: get }));
+    const secrets = new RemoteSecrets(() => ({ get: get }), new ManualClock());
     return secrets.read("demo", { ...provider, ...changes }, new AbortController().signal);
   };
 
@@ -97,7 +98,7 @@ describe("RemoteSecrets", () => {
 
   it("does not know what they hold while the API server does not answer", async () => {
     expect(await read(new KubeError("CONNECTION_LOST", "away"))).to.include({ kind: "unknown" });
-    const none = new RemoteSecrets(() => undefined);
+    const none = new RemoteSecrets(() => undefined, new ManualClock());
     expect(await none.read("demo", provider, new AbortController().signal)).to.include({ kind: "unknown" });
   });
 
@@ -106,7 +107,7 @@ describe("RemoteSecrets", () => {
     const ca = String(testTls.ca);
     const plain: RemoteFlagProvider = { type, uri, strategy, intervalMs, allowEmpty };
     const get = { get: (() => Promise.resolve(secretOf({ ca, other: "PEM" }))) as never };
-    const secrets = new RemoteSecrets(() => get);
+    const secrets = new RemoteSecrets(() => get, new ManualClock());
     const { signal } = new AbortController();
     expect(
       await secrets.read("demo", { ...plain, caSecretRef: { name: "vendor", key: "ca" } }, signal),
@@ -119,7 +120,9 @@ describe("RemoteSecrets", () => {
       "failure.reason",
       "CertificateInvalid",
     );
-    expect(await new RemoteSecrets(() => undefined).read("demo", plain, signal)).to.deep.equal({
+    expect(
+      await new RemoteSecrets(() => undefined, new ManualClock()).read("demo", plain, signal),
+    ).to.deep.equal({
       kind: "read",
       values: {},
     });

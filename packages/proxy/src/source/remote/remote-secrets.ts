@@ -3,36 +3,42 @@ import { X509Certificate } from "node:crypto";
 import { calledUrl, type RemoteFlagProvider, type SecretKey } from "@bunting/featureflags/resources";
 import type { KubeObject, RestClient } from "@bunting/kube";
 import { calledHost } from "@bunting/outbound";
-import { errorCode, quoted } from "@bunting/runtime";
+import { errorCode, quoted, type Clock } from "@bunting/runtime";
+import { SharedReads, type SecretAsked } from "./shared-reads.js";
 
 /** Names the only host that a Secret may be sent to. */
 export const hostAnnotation = "bunting.dev/host";
 
-const secretType = { group: "", version: "v1", plural: "secrets" };
 const maxValueBytes = 64 * 1024;
 /** What a header may hold. */
 const headerText = /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/;
 
 /**
- * Reads the Secrets that a provider names, one by one, by `get`: the owner of their namespace allows that for each by its name. Nothing of them is
- * kept here, so that what is sent is what they say at that time.
+ * Reads the Secrets that a provider names, one by one, by `get`: the owner of their namespace allows that for each by its name.
  */
 export class RemoteSecrets {
   readonly #client: () => Pick<RestClient, "get"> | undefined;
+  readonly #reads: SharedReads;
 
-  constructor(client: () => Pick<RestClient, "get"> | undefined) {
+  constructor(client: () => Pick<RestClient, "get"> | undefined, clock: Clock) {
     this.#client = client;
+    this.#reads = new SharedReads(clock);
   }
 
-  /** Never rejects. */
+  /**
+   * Never rejects.
+   *
+   * @param isRefused the remote has refused what they held
+   */
   async read(
     namespace: string,
     { credentials, caSecretRef, uri }: RemoteFlagProvider,
     signal: AbortSignal,
+    isRefused = false,
   ): Promise<SecretsRead> {
     const values: { credential?: string; ca?: string } = {};
     if (credentials !== undefined) {
-      const read = await this.#value(namespace, credentials.secretRef, signal);
+      const read = await this.#value(namespace, credentials.secretRef, { isRefused, signal });
       if (read.kind !== "value") return read;
       const refusal = refusedHost(read.secret, hostsOf(uri));
       if (refusal !== undefined) return unusable("CredentialsForOtherHost", refusal);
@@ -45,7 +51,7 @@ export class RemoteSecrets {
       values.credential = credential;
     }
     if (caSecretRef !== undefined) {
-      const read = await this.#value(namespace, caSecretRef, signal);
+      const read = await this.#value(namespace, caSecretRef, { isRefused, signal });
       if (read.kind !== "value") return read;
       if (!hasCertificate(read.text))
         return unusable(
@@ -60,16 +66,17 @@ export class RemoteSecrets {
   async #value(
     namespace: string,
     ref: SecretKey,
-    signal: AbortSignal,
+    asked: SecretAsked,
   ): Promise<SecretValue | Exclude<SecretsRead, { kind: "read" }>> {
     const client = this.#client();
     if (client === undefined) return unknown("the proxy has no connection to the API server yet");
-    let secret: KubeObject;
+    let secret: KubeObject | undefined;
     try {
-      secret = await client.get({ type: secretType, namespace, name: ref.name }, signal);
+      secret = await this.#reads.get(client, { namespace, name: ref.name }, asked);
     } catch (error) {
       return unread(namespace, ref, error);
     }
+    if (secret === undefined) return unknown("nobody waits for it any more");
     const data = (secret as { readonly data?: Readonly<Record<string, unknown>> }).data?.[ref.key];
     if (typeof data !== "string" || data === "")
       return unusable(

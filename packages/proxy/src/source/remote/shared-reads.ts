@@ -1,0 +1,77 @@
+import type { KubeObject, RestClient } from "@bunting/kube";
+import { errorCode, unlessAborted, type Clock } from "@bunting/runtime";
+
+const secretType = { group: "", version: "v1", plural: "secrets" };
+/** How long a Secret that was read counts for all who name it, and how long where a remote has refused what it holds. */
+const freshMs = 30_000;
+const refusedMs = 5_000;
+/** Those that were read together, such as at the start, are read apart from each other later. */
+const jitter = 0.2;
+
+/** Who asks for a Secret, and why. */
+export interface SecretAsked {
+  readonly signal: AbortSignal;
+  /** What it held was refused: it may have been replaced. */
+  readonly isRefused: boolean;
+}
+
+interface Place {
+  readonly namespace: string;
+  readonly name: string;
+}
+
+interface Read {
+  readonly secret: Promise<KubeObject>;
+  readonly sinceMs: number;
+  readonly freshMs: number;
+}
+
+/** Secrets, each read once for all remotes that name it, however often these ask. */
+export class SharedReads {
+  readonly #clock: Clock;
+  readonly #random: () => number;
+  /** By namespace and name; the oldest first. */
+  readonly #reads = new Map<string, Read>();
+
+  constructor(clock: Clock, random = Math.random) {
+    this.#clock = clock;
+    this.#random = random;
+  }
+
+  /**
+   * Undefined if the signal aborts first.
+   *
+   * @throws KubeError
+   */
+  get(
+    client: Pick<RestClient, "get">,
+    place: Place,
+    { signal, isRefused }: SecretAsked,
+  ): Promise<KubeObject | undefined> {
+    return unlessAborted(this.#read(client, place, isRefused), signal);
+  }
+
+  #read(
+    client: Pick<RestClient, "get">,
+    { namespace, name }: Place,
+    isRefused: boolean,
+  ): Promise<KubeObject> {
+    const key = `${namespace}/${name}`;
+    const sinceMs = this.#clock.monotonicMs();
+    for (const [each, read] of this.#reads)
+      if (sinceMs - read.sinceMs >= read.freshMs) this.#reads.delete(each);
+    const before = this.#reads.get(key);
+    if (before !== undefined && (!isRefused || sinceMs - before.sinceMs < refusedMs)) return before.secret;
+    // Others wait for it, too: it ends with nobody's signal.
+    const secret = client.get({ type: secretType, namespace, name }, new AbortController().signal);
+    const read = { secret, sinceMs, freshMs: freshMs * (1 - jitter * this.#random()) };
+    this.#reads.delete(key);
+    this.#reads.set(key, read);
+    secret.catch((error: unknown) => {
+      // Whether it may be read is an answer, too.
+      const isAnswer = ["FORBIDDEN", "NOT_FOUND"].includes(errorCode(error) ?? "");
+      if (!isAnswer && this.#reads.get(key) === read) this.#reads.delete(key);
+    });
+    return secret;
+  }
+}
