@@ -133,7 +133,7 @@ describe("AgentReadiness", () => {
 
   it("stays ready when a source is lost, and says in the body which one and why", () => {
     const { readiness, answered } = readinessOf(
-      status({ state: "disconnected", error: "connection refused" }),
+      status({ state: "disconnected", error: "connection refused.", advice: "check the address" }),
     );
     answered(0);
     const { isReady, reason } = readiness.check();
@@ -141,7 +141,7 @@ describe("AgentReadiness", () => {
     expect(reason).to.match(
       /^ready, but flags may be stale\nsource 0 proxy:8015 \(demo\/flags\): disconnected for 0 s/,
     );
-    expect(reason).to.contain("connection refused");
+    expect(reason).to.match(/: unreachable: connection refused; check the address$/);
   });
 
   it("says that flags may be stale because the proxy that is connected can't follow them, and why", () => {

@@ -105,8 +105,11 @@ function describe(
     (resourceVersion === undefined ? "" : `, resourceVersion ${resourceVersion}`) +
     (digest === undefined ? "" : `, digest ${digest}`);
   const protocol = source.protocol === undefined ? "" : ` (${source.protocol})`;
+  const advice = source.advice === undefined ? "" : `; ${source.advice}`;
   const problem =
-    source.error === undefined ? source.proxyLost : `${source.cause ?? "unreachable"}: ${source.error}`;
+    source.error === undefined
+      ? source.proxyLost
+      : `${source.cause ?? "unreachable"}: ${source.error.replace(/\.$/, "")}${advice}`;
   const reason = problem ?? source.warning;
   return `source ${source.sourceIndex} ${shownUri(source.uri)}${selector}: ${source.state} for ${seconds(source.since)}${protocol}, ${age}${version}${isStale ? ", answered as STALE" : ""}${reason === undefined ? "" : `: ${reason}`}`;
 }

@@ -74,7 +74,9 @@ describe("GrpcSource", () => {
       const target = await server.start();
       const { source, probe } = run({ target, isTls: true, certPath });
       await probe.failure("certificate");
-      expect(source.status().error).to.match(/"certPath" .*ca\.crt can't be used: .*ENOENT/);
+      expect(source.status().error).to.match(
+        /^--ca-file \(or "certPath"\) .*ca\.crt can't be used: .*ENOENT/,
+      );
       writeFileSync(certPath, "no certificate");
       await eventually(() => source.status().error?.includes("ENOENT") === false, "another error");
       writeFileSync(certPath, testTls.ca);
@@ -108,12 +110,16 @@ describe("GrpcSource", () => {
       const { source, probe } = run({ target, isTls: true, certPath: testTls.caFile, ...files });
       await probe.failure("certificate");
       expect(source.status().error).to.equal(
-        `"clientCertPath" ${files.clientCertPath} can't be used: ENOENT`,
+        `--client-cert-file (or "clientCertPath") ${files.clientCertPath} can't be used: ENOENT`,
       );
       directory.replace("tls.crt", testTls.client.cert);
       directory.replace("tls.key", testTls.key.toString());
       await eventually(
-        () => source.status().error?.startsWith(`"clientCertPath" ${files.clientCertPath} with`) === true,
+        () =>
+          source
+            .status()
+            .error?.startsWith(`--client-cert-file (or "clientCertPath") ${files.clientCertPath} with`) ===
+          true,
         "a pair that does not fit is named",
       );
       directory.replace("tls.key", testTls.client.key);
@@ -127,7 +133,7 @@ describe("GrpcSource", () => {
       const { source, probe } = run({ target: await server.start(), isTls: true, certPath });
       await probe.failure("certificate");
       expect(source.status().error).to.equal(
-        `"certPath" ${certPath} can't be used: it has no certificate in PEM`,
+        `--ca-file (or "certPath") ${certPath} can't be used: it has no certificate in PEM`,
       );
     });
 

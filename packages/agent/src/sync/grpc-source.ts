@@ -53,11 +53,11 @@ const keepaliveCapMs = 320_000;
 /** Size of a message beyond its document, in bytes. */
 const contextSlackBytes = 64 * 1024;
 
-/** The fields of a source that name the files. */
+/** The options that name the files, and the fields of a source that do. */
 const tlsFileNames = {
-  certPath: '"certPath"',
-  clientCertPath: '"clientCertPath"',
-  clientKeyPath: '"clientKeyPath"',
+  certPath: '--ca-file (or "certPath")',
+  clientCertPath: '--client-cert-file (or "clientCertPath")',
+  clientKeyPath: '--client-key-file (or "clientKeyPath")',
 };
 
 type TurnParts = Omit<TopicStreamParts, "heard">;

@@ -32,6 +32,25 @@ describe("SourceState", () => {
     expect(state.status()).to.include({ state: "disconnected", error: "gone" });
   });
 
+  it("logs a refusal once, also where each attempt connects before it is refused", () => {
+    const { state, lines } = useState();
+    const attempt = (reason: string): void => {
+      state.connected();
+      state.failed(reason, "no", "name a token");
+    };
+    for (let i = 0; i < 5; i++) attempt("unauthenticated");
+    const refusals = (): number => lines().filter((line) => line.startsWith("the source refuses")).length;
+    expect(refusals()).to.equal(1);
+    expect(state.status()).to.include({ error: "no", advice: "name a token" });
+    state.documentReceived();
+    attempt("unauthenticated");
+    expect(refusals()).to.equal(2);
+    attempt("permission_denied");
+    expect(refusals()).to.equal(3);
+    state.connected();
+    expect(state.status()).to.include({ error: undefined, advice: undefined });
+  });
+
   it("logs a few lines of each kind a minute, with the number left out, and cuts long messages", () => {
     const { state, lines, times, written } = useState();
     for (let i = 0; i < 100; i++) {

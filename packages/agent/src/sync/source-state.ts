@@ -28,7 +28,10 @@ export class SourceState {
   #proxyLost: { readonly cause: SourceCause; readonly text: string } | undefined;
   #isEmpty = false;
   #remote: (() => SourceRemote) | undefined;
-  #error: { readonly reason: string; readonly message: string } | undefined;
+  #error:
+    { readonly reason: string; readonly message: string; readonly advice: string | undefined } | undefined;
+  /** Reason of the failure that the log has told, until the source answers: a server that refuses lets one connect each time. */
+  #told: string | undefined;
 
   constructor(config: SourceConfig, options: SourceStateOptions) {
     this.#config = config;
@@ -46,6 +49,7 @@ export class SourceState {
       since: this.#since,
       lastUpdate: this.#lastUpdate,
       error: this.#error?.message,
+      advice: this.#error?.advice,
       cause: this.#cause(),
       proxyLost: this.#proxyLost?.text,
       protocol: this.#protocol,
@@ -103,6 +107,7 @@ export class SourceState {
     const { context, receiver } = this.#options;
     const { sourceIndex } = this.#config;
     this.connected();
+    this.#told = undefined;
     context.metrics.sourceFailed(sourceIndex, "refused");
     receiver.contact?.(sourceIndex, false);
     if (this.#isEmpty) this.#setEmpty(false);
@@ -126,6 +131,7 @@ export class SourceState {
   /** The source is connected but has no document, so its last flags are still served. Logged once until there is a document. */
   warned(warning: string): void {
     this.connected();
+    this.#told = undefined;
     this.#options.receiver.contact?.(this.#config.sourceIndex, true);
     this.#answeredEmpty();
     if (this.#warning === warning) return;
@@ -134,17 +140,18 @@ export class SourceState {
   }
 
   /**
-   * @param reason one of a small set of words: a new one is logged, the same one again is not.
+   * @param reason one of a small set of words: a new one is logged, the same one again is not before the source has answered.
    * @param text may be long: it is cut
-   * @param advice what to do about it, for the log
+   * @param advice what to do about it
    */
   failed(reason: string, text: string, advice?: string): void {
     const message = singleLine(cut(text));
     const { logger, metrics } = this.#options.context;
-    const isNewFailure = this.#state === "connected" || this.#error?.reason !== reason;
+    const isNewFailure = this.#told !== reason;
+    this.#told = reason;
     metrics.sourceFailed(this.#config.sourceIndex, reason);
     this.#options.receiver.contact?.(this.#config.sourceIndex, false);
-    this.#error = { reason, message };
+    this.#error = { reason, message, advice };
     if (reason === "not_found") this.#answeredEmpty();
     // A mistake as one that is refused: it must not keep Pods from starting.
     else if (reason === "too_large" || reason === "malformed")
@@ -208,7 +215,7 @@ export class SourceState {
     const { logger, metrics } = this.#options.context;
     metrics.sourceFailed(this.#config.sourceIndex, "unsupported");
     metrics.connected(this.#config.sourceIndex, false);
-    this.#error = { reason: "unsupported", message: text };
+    this.#error = { reason: "unsupported", message: text, advice: undefined };
     logger.error({ ...this.#fields(), error: text }, "the source can't be used; the others are served");
     this.#answeredEmpty();
   }
@@ -220,6 +227,7 @@ export class SourceState {
 
   #updated(): void {
     this.connected();
+    this.#told = undefined;
     this.#options.receiver.contact?.(this.#config.sourceIndex, true);
     this.#warning = undefined;
     this.#lastUpdate = this.#options.context.clock.now();

@@ -30,6 +30,8 @@ export interface SourceStatus {
   readonly lastUpdate: number | undefined;
   /** Reason of the outage. */
   readonly error: string | undefined;
+  /** What to do about the error, if that is known. */
+  readonly advice?: string | undefined;
   /** The kind of outage, of the source or of what a proxy has its flags from. */
   readonly cause: StaleCause | undefined;
   /** Why a proxy that is connected can't follow the flags itself. */
