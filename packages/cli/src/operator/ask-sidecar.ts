@@ -60,6 +60,26 @@ export function sidecarAccount(body: string): SidecarAccount {
   return { kind: "told", isCurrent: first === "ready", lines };
 }
 
+/** The first line about a source that is not well, or else about the first one. */
+export function worstSource(account: SidecarAccount): string | undefined {
+  const sources = account.kind === "told" ? account.lines.slice(1) : [];
+  return sources.find((line) => !line.includes(": connected")) ?? sources[0];
+}
+
+/**
+ * What to do about a source, by what the agent says of it. Only where there is no connection is it a matter of the network: an agent that is refused, or
+ * finds another certificate, has reached the server.
+ */
+export function sourceAdvice(line: string): string {
+  const [, cause = "unreachable"] = /: (unreachable|refused|misconfigured|invalid): /.exec(line) ?? [];
+  if (cause === "refused")
+    return "mend its credentials, or what they may read (docs/troubleshoot/refused.md)";
+  const isNetwork = cause === "unreachable" && !/: connected|certificate|TLS|Name resolution/.test(line);
+  return !isNetwork
+    ? "mend what that line says (docs/troubleshoot/stale.md)"
+    : "look for a NetworkPolicy or a firewall between this Pod and the proxy; a new Pod asks anew";
+}
+
 /** As the operator writes it into arguments. */
 export function managementPort(sidecar: ShownContainer): number {
   const port = Number(optionOf(sidecar, "--management-port"));

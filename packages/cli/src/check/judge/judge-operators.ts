@@ -1,4 +1,5 @@
 import { versionIn } from "../../operator/migrate/check-installation.js";
+import { plural } from "../../terminal/plural.js";
 import type { CheckPhase } from "../check.js";
 import type { CheckFinding } from "../finding-codes.js";
 import { servedBy, type InstalledOperator } from "../../operator/installed-operator.js";
@@ -69,12 +70,19 @@ export function judgeVersions({ operators, proxies, sidecars }: VersionsFacts): 
   const differ = (minor: string | undefined): boolean => minor !== undefined && minor !== ours;
   const ofProxies = proxies
     .filter(({ version = "" }) => differ(minorOf(`:${version}`)))
-    .map(({ name, version = "" }) => ({ where: `proxy ${name}`, what: `it is ${version}` }));
+    .map(({ name, version = "" }) => ({
+      where: `proxy ${name}`,
+      what: `it is ${version}`,
+      todo: "upgrade the proxy",
+    }));
   const ofSidecars = [...sidecars]
     .filter(([image]) => differ(minorOf(image)))
-    .map(([image, count]) => ({ where: `sidecar ${image}`, what: `${count} Pods have it` }));
-  const todo = "upgrade the proxy, and restart workloads when it suits you";
-  return [...ofProxies, ...ofSidecars].map(({ where, what }) => ({
+    .map(([image, count]) => ({
+      where: `sidecar ${image}`,
+      what: `${plural(count, "Pod")} ${count === 1 ? "has" : "have"} it`,
+      todo: "restart their workloads when it suits you, or upgrade them in place (docs/operate/upgrade-in-place.md); if new Pods have it too, --sidecar-image or --sidecar-tag of the operator names it",
+    }));
+  return [...ofProxies, ...ofSidecars].map(({ where, what, todo }) => ({
     code: "version-skew",
     where,
     what: `${what}, and the operator is ${ours}`,

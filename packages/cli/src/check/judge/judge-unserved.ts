@@ -1,4 +1,4 @@
-import type { SidecarAccount } from "../../operator/ask-sidecar.js";
+import { sourceAdvice, worstSource, type SidecarAccount } from "../../operator/ask-sidecar.js";
 import type { CheckFinding } from "../finding-codes.js";
 
 /** A Pod, and what its sidecar said. */
@@ -39,12 +39,12 @@ export function judgeUnserved({ topics }: UnservedFacts): readonly CheckFinding[
 }
 
 function cutOff({ namespace, name, account }: UnservedPod): CheckFinding {
-  const [first = "", ...sources] = account.kind === "told" ? account.lines : [];
-  const why = sources.find((line) => !line.includes(": connected")) ?? sources[0];
+  const [first = ""] = account.kind === "told" ? account.lines : [];
+  const why = worstSource(account);
   return {
     code: "sidecar-cut-off",
     where: `Pod ${namespace}/${name}`,
     what: `its sidecar says: ${first}${why === undefined ? "" : `; ${why}`}`,
-    todo: `look for a NetworkPolicy or a firewall between this Pod and the proxy; a new Pod asks anew (bunting operator explain pod ${namespace}/${name} says more)`,
+    todo: `${sourceAdvice(why ?? "")} (bunting operator explain pod ${namespace}/${name} says more)`,
   };
 }

@@ -320,6 +320,9 @@ describe("judgeOperators and judgeVersions", () => {
       "version-skew proxy two",
       "version-skew sidecar registry.example:5000/agent:0.0.9@sha256:ab",
     ]);
+    const [ofProxy = "", ofSidecar = ""] = judgeVersions(facts).map(({ todo }) => todo);
+    expect(ofProxy).to.equal("upgrade the proxy");
+    expect(ofSidecar).to.contain("restart their workloads").and.contain("--sidecar-tag of the operator");
     expect(
       judgeVersions({ ...facts, operators: [operator("a", { image: "registry.example/operator" })] }),
     ).to.deep.equal([]);

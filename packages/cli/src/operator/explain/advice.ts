@@ -1,4 +1,5 @@
 import { objectNames, podAnnotations } from "../operator-names.js";
+import { sourceAdvice, worstSource } from "../ask-sidecar.js";
 import { agentOf, sidecarState } from "../shown-pod.js";
 import type { PodExplanation, ObjectState } from "./explanation.js";
 import { adviceForReason } from "./not-injected-advice.js";
@@ -41,10 +42,12 @@ function injectedAdvice(of: Unadvised, { pod, account }: PodFacts): Advice {
     );
   const flags = flagAdvice(of.flags);
   if (flags !== undefined) return unwell(flags);
-  if (isBehind)
+  if (isBehind) {
+    const now = state?.isReady === false ? "has no flags yet" : "may serve older flags than there are";
     return unwell(
-      `See the lines of its sidecar: it ${state?.isReady === false ? "has no flags yet" : "may serve older flags than there are"}. If it does not reach the proxy that other Pods reach, look for a NetworkPolicy or a firewall on the way of this Pod; a new Pod asks anew: kubectl -n ${of.namespace} delete pod ${of.name}.`,
+      `See the lines of its sidecar: it ${now}. For the first that is not connected, ${sourceAdvice(worstSource(account) ?? "")}. To have it ask anew: kubectl -n ${of.namespace} delete pod ${of.name}.`,
     );
+  }
   const stopped = of.flags.find(({ rollout }) => rollout !== undefined);
   if (stopped !== undefined)
     return unwell(
