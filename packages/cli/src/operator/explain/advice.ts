@@ -27,7 +27,7 @@ export function adviceOf(of: Unadvised, facts: PodFacts): Advice {
     case "not-injected":
       return of.reason === undefined || of.reason === "Missed"
         ? missedAdvice(of, facts)
-        : unwell(lateSourceAdvice(of) ?? adviceForReason(of.reason));
+        : unwell(unknownSourceAdvice(of) ?? adviceForReason(of.reason));
     case "no-pod":
       return noPodAdvice(of, facts);
   }
@@ -81,9 +81,10 @@ function noPodAdvice(of: Unadvised, facts: PodFacts): Advice {
 }
 
 /** The mark of a Pod says what was so when it was created; what it names may have come since. */
-function lateSourceAdvice({ reason, objects, compiled }: Unadvised): string | undefined {
-  const isThere = compiled.state === "compiled" && objects.every(({ state }) => state !== "missing");
-  if (reason !== "UnknownSource" || !isThere) return undefined;
+function unknownSourceAdvice(of: Unadvised): string | undefined {
+  if (of.reason !== "UnknownSource") return undefined;
+  const missing = missingAdvice(of);
+  if (missing !== undefined || of.compiled.state !== "compiled") return missing;
   return `Restart the workload: what it names is there now, and new Pods get it. Where both are created at once, annotate the template with ${podAnnotations.injection}: required, and no Pod is made too early.`;
 }
 
@@ -115,10 +116,21 @@ function admissionAdvice({ policies, webhook }: PodFacts): string | undefined {
   return "Install the chart bunting-operator, or add the namespace to its watchNamespaces: neither its policy nor its webhook holds in the namespace, so nobody gives Pods their flags.";
 }
 
-function objectAdvice({ objects, namespace }: Unadvised): string | undefined {
+/** What the Pod names and nobody has made, or has made elsewhere. */
+function missingAdvice({ objects, namespace }: Unadvised): string | undefined {
   const missing = objects.find(({ state }) => state === "missing");
-  if (missing !== undefined)
-    return `Create the ${named(missing)}, or correct the annotation, and then restart the workload.`;
+  if (missing === undefined) return undefined;
+  const elsewhere =
+    missing.namespace === namespace
+      ? " If it is in another namespace, the annotation names it as NAMESPACE/NAME, and its annotation bunting.dev/readers names this one."
+      : "";
+  return `Create the ${named(missing)}, or correct the annotation, and then restart the workload.${elsewhere}`;
+}
+
+function objectAdvice(of: Unadvised): string | undefined {
+  const { objects, namespace } = of;
+  const missing = missingAdvice(of);
+  if (missing !== undefined) return missing;
   const refused = objects.find(({ state }) => state === "refused");
   if (refused !== undefined)
     return `Correct the ${named(refused)} as its conditions say, and then restart the workload.`;

@@ -204,7 +204,17 @@ describe("explainFacts", () => {
       },
       "not-injected",
       false,
-      /^Create what the annotation names/,
+      /^Create the FeatureFlagSource shop\/checkout, .* If it is in another namespace, .* NAMESPACE\/NAME/,
+    ],
+    "a Pod whose source of another namespace is not there": [
+      {
+        annotations: { ...asking, "bunting.dev/not-injected": "UnknownSource" },
+        spec: bare,
+        named: [source(nothing, "flags")],
+      },
+      "not-injected",
+      false,
+      /^Create the FeatureFlagSource flags\/checkout, or correct the annotation, and then restart the workload\.$/,
     ],
     "a sidecar that is current by its own account": [
       { account: sidecarAccount("ready\nsource 0 proxy:8015: connected for 3 s\n") },
