@@ -12,6 +12,15 @@ export interface SourceStateOptions {
   readonly receiver: Pick<DocumentReceiver, "answered" | "contact">;
 }
 
+/** The last failure, until the source answers: a server that refuses lets one connect each time. */
+interface SourceFailure {
+  readonly reason: string;
+  readonly message: string;
+  readonly advice: string | undefined;
+  /** The source is connected again. */
+  readonly isOver: boolean;
+}
+
 /** Log lines of each kind of transition; a server can cause as many as it likes. */
 const linesPerMinute = 6;
 
@@ -28,10 +37,7 @@ export class SourceState {
   #proxyLost: { readonly cause: SourceCause; readonly text: string } | undefined;
   #isEmpty = false;
   #remote: (() => SourceRemote) | undefined;
-  #error:
-    { readonly reason: string; readonly message: string; readonly advice: string | undefined } | undefined;
-  /** Reason of the failure that the log has told, until the source answers: a server that refuses lets one connect each time. */
-  #told: string | undefined;
+  #failure: SourceFailure | undefined;
 
   constructor(config: SourceConfig, options: SourceStateOptions) {
     this.#config = config;
@@ -61,7 +67,7 @@ export class SourceState {
   connected(): void {
     if (this.#state === "connected") return;
     this.#enter("connected");
-    this.#error = undefined;
+    if (this.#failure !== undefined) this.#failure = { ...this.#failure, isOver: true };
     this.#log.info("connected", this.#fields(), "connected to the source", linesPerMinute);
   }
 
@@ -107,7 +113,7 @@ export class SourceState {
     const { context, receiver } = this.#options;
     const { sourceIndex } = this.#config;
     this.connected();
-    this.#told = undefined;
+    this.#failure = undefined;
     context.metrics.sourceFailed(sourceIndex, "refused");
     receiver.contact?.(sourceIndex, false);
     if (this.#isEmpty) this.#setEmpty(false);
@@ -131,7 +137,7 @@ export class SourceState {
   /** The source is connected but has no document, so its last flags are still served. Logged once until there is a document. */
   warned(warning: string): void {
     this.connected();
-    this.#told = undefined;
+    this.#failure = undefined;
     this.#options.receiver.contact?.(this.#config.sourceIndex, true);
     this.#answeredEmpty();
     if (this.#warning === warning) return;
@@ -147,11 +153,10 @@ export class SourceState {
   failed(reason: string, text: string, advice?: string): void {
     const message = singleLine(cut(text));
     const { logger, metrics } = this.#options.context;
-    const isNewFailure = this.#told !== reason;
-    this.#told = reason;
+    const isNewFailure = this.#failure?.reason !== reason;
     metrics.sourceFailed(this.#config.sourceIndex, reason);
     this.#options.receiver.contact?.(this.#config.sourceIndex, false);
-    this.#error = { reason, message, advice };
+    this.#failure = { reason, message, advice, isOver: false };
     if (reason === "not_found") this.#answeredEmpty();
     // A mistake as one that is refused: it must not keep Pods from starting.
     else if (reason === "too_large" || reason === "malformed")
@@ -215,9 +220,13 @@ export class SourceState {
     const { logger, metrics } = this.#options.context;
     metrics.sourceFailed(this.#config.sourceIndex, "unsupported");
     metrics.connected(this.#config.sourceIndex, false);
-    this.#error = { reason: "unsupported", message: text, advice: undefined };
+    this.#failure = { reason: "unsupported", message: text, advice: undefined, isOver: false };
     logger.error({ ...this.#fields(), error: text }, "the source can't be used; the others are served");
     this.#answeredEmpty();
+  }
+
+  get #error(): SourceFailure | undefined {
+    return this.#failure?.isOver === false ? this.#failure : undefined;
   }
 
   #cause(): SourceCause | undefined {
@@ -227,7 +236,7 @@ export class SourceState {
 
   #updated(): void {
     this.connected();
-    this.#told = undefined;
+    this.#failure = undefined;
     this.#options.receiver.contact?.(this.#config.sourceIndex, true);
     this.#warning = undefined;
     this.#lastUpdate = this.#options.context.clock.now();
