@@ -47,6 +47,12 @@ describe("SourceState", () => {
     expect(refusals()).to.equal(2);
     attempt("permission_denied");
     expect(refusals()).to.equal(3);
+    state.warned("there is no FeatureFlag");
+    attempt("permission_denied");
+    expect(refusals()).to.equal(4);
+    state.refused("no JSON", { isLogged: true });
+    attempt("permission_denied");
+    expect(refusals()).to.equal(5);
     state.connected();
     expect(state.status()).to.include({ error: undefined, advice: undefined });
   });
