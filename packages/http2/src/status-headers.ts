@@ -21,11 +21,10 @@ export function statusHeaders(status: RpcStatus): Headers {
 export function encodeStatusMessage(message: string): string {
   if (!unsafe.test(message)) return message;
   let encoded = "";
-  for (const byte of Buffer.from(message, "utf8")) {
+  for (const byte of Buffer.from(message, "utf8"))
     encoded +=
       byte >= 0x20 && byte <= 0x7e && byte !== 0x25
         ? String.fromCharCode(byte)
         : `%${byte.toString(16).toUpperCase().padStart(2, "0")}`;
-  }
   return encoded;
 }

@@ -128,12 +128,11 @@ export function* normalising(
   const metadata = normaliseMetadata(value["metadata"], ["metadata"], warnings);
   const evaluators = normaliseEvaluators(value["$evaluators"]);
   for (const key of Object.keys(value)) {
-    if (!["flags", "metadata", "$evaluators"].includes(key) && !isDocumentation(key)) {
+    if (!["flags", "metadata", "$evaluators"].includes(key) && !isDocumentation(key))
       warnings.push({
         path: [key],
         message: `${quoted(key)} is not a field of a flag document and is not served`,
       });
-    }
   }
   const document: FlagDocument = {
     flags,
@@ -224,12 +223,11 @@ function normaliseFlag(
     typeof defaultVariant === "string" &&
     defaultVariant !== "" &&
     !Object.hasOwn((variants ?? {}) as JsonObject, defaultVariant)
-  ) {
+  )
     warnings.push({
       path: [...path, "defaultVariant"],
       message: `"defaultVariant" of ${last(path)} is ${quoted(defaultVariant)}, which is not one of its variants: agents reject this flag, stock flagd rejects the whole document`,
     });
-  }
   const metadata = normaliseMetadata(flag["metadata"], [...path, "metadata"], warnings);
   const normalised: Record<string, JsonValue> = {};
   for (const field of flagFields) {
@@ -295,9 +293,7 @@ function normaliseEvaluators(value: JsonValue | undefined): JsonObject | undefin
   if (value === undefined || value === null) return undefined;
   if (!isJsonObject(value))
     throw invalid(["$evaluators"], `"$evaluators" must be an object, but it is ${kindOf(value)}`);
-  for (const [name, evaluator] of Object.entries(value)) {
-    requireServable(evaluator, ["$evaluators", name]);
-  }
+  for (const [name, evaluator] of Object.entries(value)) requireServable(evaluator, ["$evaluators", name]);
   return value;
 }
 

@@ -54,14 +54,12 @@ export function parseTopicSelector(
   if (selector === "") throw invalid("the selector is empty");
   const parts = (selector.startsWith(group) ? selector.slice(group.length) : selector).split("/");
   const [namespace, name] = parts;
-  if (parts.length !== 2 || namespace === undefined || name === undefined) {
+  if (parts.length !== 2 || namespace === undefined || name === undefined)
     throw invalid(`the selector ${quoted(selector)} does not name a FeatureFlag`);
-  }
-  if (!isNamespaceName(namespace)) {
+  if (!isNamespaceName(namespace))
     throw invalid(
       `the selector ${quoted(selector)} has ${quoted(namespace)} as its namespace, which Kubernetes would not accept`,
     );
-  }
   if (!isName(name)) {
     const whose = isName === isObjectName ? "Kubernetes would not accept" : "no FeatureFlag or file can have";
     throw invalid(`the selector ${quoted(selector)} has ${quoted(name)} as its name, which ${whose}`);

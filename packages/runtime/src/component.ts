@@ -51,9 +51,8 @@ export async function runComponents(
     errors.push(error);
   }
   signal.removeEventListener("abort", onAbort);
-  for (const component of started) {
+  for (const component of started)
     await withTimeout(component, options.stopTimeoutMs).catch((error: unknown) => errors.push(error));
-  }
   if (errors.length === 1) throw errors[0];
   if (errors.length > 1)
     throw new AggregateError(errors, errors.map((error) => (error as Error).message).join("; "));

@@ -69,9 +69,8 @@ export function managementHandler(
     } else if (!isProbe && request.method !== "GET" && request.method !== "HEAD") {
       response.setHeader("allow", "GET, HEAD");
       answer(response, 405, "Use GET.\n");
-    } else if (page !== undefined) {
-      page(request, response);
-    } else if (path === "/healthz") {
+    } else if (page !== undefined) page(request, response);
+    else if (path === "/healthz") {
       const reason = options.notStarted?.();
       answer(response, reason === undefined ? 200 : 412, `${reason ?? "ok"}\n`);
     } else if (path === "/readyz") {

@@ -75,9 +75,9 @@ export function runCall(channel: SyncChannel, call: StreamCall, signal: AbortSig
       else endWith(callEnd("not_grpc", "the peer is not a gRPC server: is it the right port?"));
     });
     const fail = (error: unknown): void => {
-      if (error instanceof MalformedMessageError) {
+      if (error instanceof MalformedMessageError)
         endWith(callEnd("malformed", `received an invalid ${call.messageName}: ${error.message}`));
-      } else {
+      else {
         own.failure ??= error as Error;
         cancel();
       }

@@ -88,9 +88,8 @@ function parseOrRefuse(text: string): FlagSelector {
   try {
     return parseFlagSelector(text);
   } catch (error) {
-    if (error instanceof FlagError && error.code === "SELECTOR_INVALID") {
+    if (error instanceof FlagError && error.code === "SELECTOR_INVALID")
       throw new RpcError("INVALID_ARGUMENT", error.message, { cause: error });
-    }
     throw error;
   }
 }

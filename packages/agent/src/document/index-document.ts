@@ -36,9 +36,8 @@ export function indexDocument(
 /** Finds each flag by its id among those of the previous document. */
 function matchRows(index: DocumentIndex, previous: DocumentIndex | undefined): RowMatch {
   const { entries } = index;
-  if (previous === undefined) {
+  if (previous === undefined)
     return { previousRows: entries.ids.map(() => -1), changedRows: entries.ids.map((_, row) => row) };
-  }
   const rows = previous.entries.rowsById();
   const previousRows = entries.ids.map((id) => rows.get(id) ?? -1);
   const changedRows: number[] = [];
@@ -46,9 +45,8 @@ function matchRows(index: DocumentIndex, previous: DocumentIndex | undefined): R
     if (
       previousRow < 0 ||
       !isSameSlice(index.bytes, entries.value(row), previous.bytes, previous.entries.value(previousRow))
-    ) {
+    )
       changedRows.push(row);
-    }
   });
   return { previousRows, changedRows };
 }

@@ -137,15 +137,13 @@ export class EvaluationCounts {
       for (const tallies of byVariant.values()) {
         for (const { reason, count } of tallies) byReason.set(reason, (byReason.get(reason) ?? 0) + count);
       }
-      for (const [reason, value] of byReason) {
+      for (const [reason, value] of byReason)
         yield { labels: { ...this.#labels, feature_flag_key: flagKey, feature_flag_reason: reason }, value };
-      }
     }
-    for (const [errorCode, value] of this.#failures) {
+    for (const [errorCode, value] of this.#failures)
       yield {
         labels: { ...this.#labels, feature_flag_reason: "ERROR", ExceptionTypeKeyName: errorCode },
         value,
       };
-    }
   }
 }

@@ -242,12 +242,11 @@ function deriveFlag(
   const { start, end } = entries.value(row);
   const definition = parseDefinition(bytes.toString("utf8", start, end), start, isList ? undefined : id);
   const key = isList ? keyOf(definition) : id;
-  if (entries.isTooDeep(row)) {
+  if (entries.isTooDeep(row))
     return {
       key,
       reason: `flag ${JSON.stringify(key)}: its objects and lists are nested more than ${maxDocumentDepth} levels deep`,
     };
-  }
   try {
     return parseFlag(key, definition, set);
   } catch (error) {

@@ -22,11 +22,10 @@ export function grpcConfig(
   { where, credentials, warn }: SourceContext,
 ): GrpcSourceConfig | UnsupportedSourceConfig {
   const { selector, providerID: providerId, maxMsgSize, incrementalUpdates } = fields;
-  if (!/^[\x20-\x7e]*$/.test(selector)) {
+  if (!/^[\x20-\x7e]*$/.test(selector))
     throw AgentError.optionInvalid(
       `${where}: "selector" is sent as a header and can hold printable ASCII characters only, got ${quoted(selector)}`,
     );
-  }
   const uri = fields.uri.replace(/^grpcs?:\/\//, "");
   if (uri.startsWith("xds:")) {
     const problem = "xds targets are not supported: use dns:///HOST:PORT, or envoy://HOST:PORT/SERVICE";

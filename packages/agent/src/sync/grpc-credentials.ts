@@ -162,11 +162,10 @@ function checkFields(
     ...(tokenFile === "" ? [] : ['"tokenFile"']),
     ...(headers["authorization"] === undefined ? [] : ['the header "authorization"']),
   ];
-  if (ways.length > 1) {
+  if (ways.length > 1)
     throw AgentError.optionInvalid(
       `${where}: both ${ways.slice(0, 2).join(" and ")} are set: only one of them can be sent`,
     );
-  }
   if ((clientCertPath === "") === (clientKeyPath === "")) return;
   const [set, missing] = pairOf(clientCertPath, '"clientCertPath"', '"clientKeyPath"');
   throw AgentError.optionInvalid(

@@ -285,15 +285,12 @@ export class GrpcSource implements SyncSource {
 
   #report({ reason, message }: CallEnd): void {
     this.#isOpenEnough = reason !== "too_large" && reason !== "malformed";
-    if (reason === "too_large") {
-      this.#state.failed(reason, this.#tooLarge());
-    } else if (reason === "enhance_your_calm") {
+    if (reason === "too_large") this.#state.failed(reason, this.#tooLarge());
+    else if (reason === "enhance_your_calm") {
       this.#keepaliveMs = Math.min(this.#keepaliveMs * keepaliveGrowth, keepaliveCapMs);
       const seconds = this.#keepaliveMs / 1_000;
       this.#state.failed(reason, `the server wants fewer pings: the agent now sends one every ${seconds} s`);
-    } else {
-      this.#state.failed(reason, message, refusalAdvice(this.#config, reason, message));
-    }
+    } else this.#state.failed(reason, message, refusalAdvice(this.#config, reason, message));
   }
 
   #tooLarge(): string {

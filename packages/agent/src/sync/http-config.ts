@@ -31,16 +31,14 @@ export function httpConfig(
 ): HttpSourceConfig {
   const { where } = context;
   const { uri, authHeader, bearerToken, interval, intervalSeed, timeoutS, certPath } = fields;
-  if (!isHttpUrl(uri)) {
+  if (!isHttpUrl(uri))
     throw AgentError.optionInvalid(
       `${where}: expected http://HOST/PATH or https://HOST/PATH, got ${quoted(uri)}`,
     );
-  }
-  if (authHeader !== "" && bearerToken !== "") {
+  if (authHeader !== "" && bearerToken !== "")
     throw AgentError.optionInvalid(
       `${where}: both "authHeader" and "bearerToken" are set: only one of them can be sent`,
     );
-  }
   const { tokenFile, tokenBinding } = sentToken(fields, { url: uri, remedy: "write https://" }, context);
   const authorization = authHeader === "" && bearerToken !== "" ? `Bearer ${bearerToken}` : authHeader;
   const oauth = oauthConfig(fields, where);
@@ -65,16 +63,14 @@ export function httpConfig(
 function oauthConfig({ oauth }: SourceFields, where: string): OauthConfig | undefined {
   if (oauth === undefined) return undefined;
   const { clientID: clientId, clientSecret, tokenUrl, folder, reloadDelayS } = oauth;
-  if (!isHttpUrl(tokenUrl)) {
+  if (!isHttpUrl(tokenUrl))
     throw AgentError.optionInvalid(
       `${where}: "tokenUrl" of "oauth" must be an http or https URL, got ${quoted(tokenUrl)}`,
     );
-  }
-  if (folder === "" && (clientId === "" || clientSecret === "")) {
+  if (folder === "" && (clientId === "" || clientSecret === ""))
     throw AgentError.optionInvalid(
       `${where}: "oauth" needs "clientID" and "clientSecret", or a "folder" with the files client-id and client-secret`,
     );
-  }
   return { tokenUrl, clientId, clientSecret, folder, reloadDelayMs: reloadDelayS * 1_000 };
 }
 

@@ -86,9 +86,7 @@ function hashesOf(pieces: readonly Piece[], before: Buffer, count: number): Buff
     if ("key" in piece) {
       hashes.set(hash("sha256", piece.flag, "buffer"), at);
       at += digestBytes;
-    } else {
-      at += before.copy(hashes, at, piece.firstRow * digestBytes, piece.endRow * digestBytes);
-    }
+    } else at += before.copy(hashes, at, piece.firstRow * digestBytes, piece.endRow * digestBytes);
   }
   return hashes;
 }

@@ -124,9 +124,8 @@ export function parseSources(
   const tokenWarning = apiServerTokenWarning([tokenFile, ...described.map(({ fields }) => fields.tokenFile)]);
   if (tokenWarning !== undefined) warn(tokenWarning);
   const [first] = configs;
-  if (first?.provider === "unsupported" && configs.every(({ provider }) => provider === "unsupported")) {
+  if (first?.provider === "unsupported" && configs.every(({ provider }) => provider === "unsupported"))
     throw new AgentError("SOURCE_UNSUPPORTED", `${described[0]?.where ?? ""}: ${first.problem}`);
-  }
   return Object.freeze(configs);
 }
 
@@ -137,11 +136,10 @@ function takesShared({ provider, selector }: SourceConfig): boolean {
 
 function fieldsOfUri(uri: string, index: number): SourceFields {
   const provider = uriPrefixes.find(([prefix]) => prefix.test(uri))?.[1];
-  if (provider === undefined) {
+  if (provider === undefined)
     throw AgentError.optionInvalid(
       `--uri ${quoted(uri)} has no known prefix: write file:PATH for a file, dir:PATH for a directory of files, or grpc://HOST:PORT for a proxy; there are also https://, and core.openfeature.dev/NAMESPACE/NAME for a FeatureFlag`,
     );
-  }
   return readSourceFields({ uri, provider }, `--uri ${index + 1}`);
 }
 
@@ -205,9 +203,8 @@ function unusedFields({ given, provider, headers }: SourceFields, config: Source
       ? `"${name}" has no effect with provider ${provider}`
       : `${quoted(name)} is not a field of a source, and has no effect`,
   );
-  if (config.provider === "http" && config.certPath !== "" && !config.url.startsWith("https:")) {
+  if (config.provider === "http" && config.certPath !== "" && !config.url.startsWith("https:"))
     sentences.push(`"certPath" has no effect, because the URI is not https`);
-  }
   if (config.provider === "http") sentences.push(...unsentAuthorizations(given, headers));
   return sentences;
 }

@@ -89,9 +89,8 @@ function readFields<Readers extends FieldReaders>(
 ): { readonly fields: FieldsOf<Readers>; readonly given: readonly string[] } {
   const byLowerCase = new Map(Object.keys(readers).map((name) => [name.toLowerCase(), name]));
   const values = new Map<string, JsonValue>();
-  for (const [key, value] of Object.entries(object)) {
+  for (const [key, value] of Object.entries(object))
     values.set(byLowerCase.get(key.toLowerCase()) ?? key, value);
-  }
   const fields = Object.entries(readers).map(
     ([name, read]) => [name, read(values.get(name), `${where}: "${name}"`, where)] as const,
   );
@@ -150,14 +149,12 @@ function readHeaders(
   const entries = Object.entries(value).map(([name, content]): [string, string] => {
     const lower = name.toLowerCase();
     // Headers that end in -bin carry bytes, which JSON can't express.
-    if (!/^[0-9a-z_.-]+$/.test(lower) || lower.startsWith("grpc-") || lower.endsWith("-bin")) {
+    if (!/^[0-9a-z_.-]+$/.test(lower) || lower.startsWith("grpc-") || lower.endsWith("-bin"))
       throw AgentError.optionInvalid(`${where}: ${JSON.stringify(name)} can't be the name of a header`);
-    }
-    if (typeof content !== "string" || !isPrintable(content)) {
+    if (typeof content !== "string" || !isPrintable(content))
       throw AgentError.optionInvalid(
         `${where}: header ${JSON.stringify(name)} must be a string of printable ASCII characters`,
       );
-    }
     return [lower, content];
   });
   return Object.freeze(Object.fromEntries(entries));

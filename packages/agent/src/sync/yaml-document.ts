@@ -37,12 +37,10 @@ export async function jsonOfYaml(
   }
   // Marks at the beginning or the end make documents that hold nothing.
   const [document, second] = text.documents.filter(({ value }) => value !== null);
-  if (second !== undefined) {
+  if (second !== undefined)
     throw new YamlDocumentError("malformed", "it holds several YAML documents, but a source is one document");
-  }
   const value = document?.value;
-  if (!isJsonObject(value)) {
+  if (!isJsonObject(value))
     throw new YamlDocumentError("malformed", 'a flag document is a mapping with the key "flags"');
-  }
   return Buffer.from(canonicalJson(value));
 }

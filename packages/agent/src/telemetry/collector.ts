@@ -36,11 +36,10 @@ export function collectorOf(options: CollectorOptions): Collector | undefined {
       "--metrics-exporter otel needs the address of a collector: --otel-collector-uri HOST:PORT",
     );
   }
-  if ((cert === "") !== (key === "")) {
+  if ((cert === "") !== (key === ""))
     throw AgentError.optionInvalid(
       "--otel-cert-path and --otel-key-path belong together: give both or neither",
     );
-  }
   const collector: Collector = {
     uri,
     isSecure: uri.startsWith("https://") || cert !== "" || ca !== "",
@@ -50,11 +49,10 @@ export function collectorOf(options: CollectorOptions): Collector | undefined {
     reloadIntervalMs: options.otelReloadInterval,
   };
   // After a name and a colon there is a port: unix:/PATH and dns:///HOST would be read as hosts of these names.
-  if (/^(?!https?:\/\/)[^/]*:\//.test(uri) || !URL.canParse(signalUrl(collector, "traces"))) {
+  if (/^(?!https?:\/\/)[^/]*:\//.test(uri) || !URL.canParse(signalUrl(collector, "traces")))
     throw AgentError.optionInvalid(
       `--otel-collector-uri ${quoted(uri)} is no address of a collector: write HOST:PORT, or https://HOST:PORT`,
     );
-  }
   return collector;
 }
 

@@ -15,11 +15,10 @@ export function collectStartUpGarbage(): void {
   if (!canCollect()) return;
   const bytecodeAge = v8Tuning(process.versions.v8)?.bytecodeAge;
   if (bytecodeAge !== undefined) setV8Flags([`--bytecode-old-age=${startUpAge}`]);
-  for (const ms of afterMs) {
+  for (const ms of afterMs)
     setTimeout(() => {
       collectGarbage("last-resort");
       if (ms === Math.max(...afterMs) && bytecodeAge !== undefined)
         setV8Flags([`--bytecode-old-age=${bytecodeAge}`]);
     }, ms).unref();
-  }
 }

@@ -52,9 +52,8 @@ async function addTree(root: string, found: FoundFile[], signal: AbortSignal): P
       if (target?.isDirectory() === true) {
         if (target === entry) await enter(inner);
         else links.push(inner);
-      } else if (target?.isFile() === true && isFlagFileName(entry.name)) {
+      } else if (target?.isFile() === true && isFlagFileName(entry.name))
         found.push({ path: inner, isNamed: false });
-      }
     }
   };
   await enter(root);

@@ -34,12 +34,11 @@ export const fractional: Operator = (args, compile) => {
 function ofFixedShares(first: Value, shares: readonly Value[], compile: Compile): Evaluate {
   const distribution = parseDistribution(shares);
   const hash = compileJoinedHash(first, compile);
-  if (hash !== undefined) {
+  if (hash !== undefined)
     return (data, scope) => {
       const hashed = hash(data, scope);
       return distribution === undefined || !isMap(data) ? null : pickVariant(distribution, hashed);
     };
-  }
   const { evaluate, constant } = compile(first);
   if (constant !== undefined && isList(constant)) {
     const whole = parseDistribution([constant, ...shares]);

@@ -23,9 +23,8 @@ const general = binaryOperator(isIn, (args, scope) => {
 /** Whether a text contains another, or a list an item. A list within the list is a range from its first to its second number. */
 export const isWithin: Operator = (args, compile) => {
   const container = isList(args) && args.length === 2 ? argument(args, 1) : null;
-  if (!isList(args) || !isList(container) || !container.every((item) => typeof item === "string")) {
+  if (!isList(args) || !isList(container) || !container.every((item) => typeof item === "string"))
     return general(args, compile);
-  }
   const { evaluate } = compile(argument(args, 0));
   const hasText = container.length < minIndexed ? searched(container) : indexed(container);
   return (data, scope) => {

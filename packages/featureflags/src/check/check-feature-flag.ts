@@ -24,14 +24,13 @@ export function* checkingFeatureFlag(
     const message = `expected a FeatureFlag of ${openFeatureApiVersion}`;
     return [{ severity: "error", kind: "manifest", message, path: [] }];
   }
-  if ("reason" in read) {
+  if ("reason" in read)
     return [read, ...(read.more ?? [])].map(({ reason, message, path }) => ({
       severity: "error",
       kind: kindOfError[reason],
       message,
       path,
     }));
-  }
   const { flags, warnings } = read;
   yield;
   const ofRemote = remoteFindings(object["spec"] ?? null);

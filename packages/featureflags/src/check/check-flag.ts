@@ -55,9 +55,9 @@ function checkFields({ key, written, path }: FlagPart): Finding[] {
     warn("unknown-field", field, `${quoted(field)} is not a field of a flag and is not served${hint}`);
   }
   const { state } = written;
-  if (state === undefined || state === null) {
+  if (state === undefined || state === null)
     warn("state", "state", `flag ${quoted(key)} has no "state": write ENABLED or DISABLED`);
-  } else if (typeof state === "string" && !states.includes(state)) {
+  else if (typeof state === "string" && !states.includes(state)) {
     const message = `"state" is ${quoted(state)}, which counts as ENABLED: write ENABLED or DISABLED`;
     warn("state", "state", message);
   }

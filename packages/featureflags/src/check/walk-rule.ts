@@ -21,9 +21,8 @@ export function walkRule(start: RulePart, evaluators: JsonObject, onOperator: On
     const [name, args] = found;
     const inner = [...path, name];
     onOperator(name, args, inner);
-    if (name !== "$ref") {
-      walk({ rule: args, path: inner });
-    } else if (typeof args === "string" && Object.hasOwn(evaluators, args) && !visited.has(args)) {
+    if (name !== "$ref") walk({ rule: args, path: inner });
+    else if (typeof args === "string" && Object.hasOwn(evaluators, args) && !visited.has(args)) {
       visited.add(args);
       parts.push({ rule: evaluators[args] ?? null, path: ["$evaluators", args] });
     }

@@ -51,9 +51,8 @@ export function readFeatureFlag(object: JsonObject): ObjectReading {
   }
   const topic = readTopic(object["metadata"]);
   if (typeof topic !== "string") return topic;
-  if (spec !== undefined && spec !== null && !isJsonObject(spec)) {
+  if (spec !== undefined && spec !== null && !isJsonObject(spec))
     return objectError("document", `"spec" must be an object`, ["spec"], topic);
-  }
   return withReaders(withProvider(readSpec(object, topic, spec ?? undefined), object), object);
 }
 

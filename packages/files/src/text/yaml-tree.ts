@@ -43,9 +43,7 @@ export class YamlPlaces {
         if (item === undefined) break;
         offset = startOf(item);
         node = item;
-      } else {
-        break;
-      }
+      } else break;
     }
     return offset;
   }

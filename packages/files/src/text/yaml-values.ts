@@ -19,9 +19,8 @@ class ValueMaker {
   valueOf(node: unknown): JsonValue {
     if (isAlias(node)) return this.#anchors.get(node.source) ?? null;
     const value = this.#newValue(node);
-    if ((isScalar(node) || isMap(node) || isSeq(node)) && node.anchor !== undefined) {
+    if ((isScalar(node) || isMap(node) || isSeq(node)) && node.anchor !== undefined)
       this.#anchors.set(node.anchor, value);
-    }
     return value;
   }
 
@@ -48,9 +47,8 @@ class ValueMaker {
   #merge(node: unknown, values: Values): void {
     const merged = this.valueOf(node);
     for (const source of Array.isArray(merged) ? (merged as readonly JsonValue[]) : [merged]) {
-      if (typeof source !== "object" || source === null || Array.isArray(source)) {
+      if (typeof source !== "object" || source === null || Array.isArray(source))
         throw new TextReadError("syntax", startOf(node), "only a mapping, or a list of them, can be merged");
-      }
       for (const [key, value] of Object.entries(source as Values)) {
         if (!Object.hasOwn(values, key)) put(values, key, value);
       }
@@ -65,9 +63,7 @@ function isMergeKey(key: unknown): boolean {
 
 /** Like an assignment, but a key called `__proto__` is a key like any other. */
 function put(values: Values, key: string, value: JsonValue): void {
-  if (key === "__proto__") {
+  if (key === "__proto__")
     Object.defineProperty(values, key, { value, writable: true, enumerable: true, configurable: true });
-  } else {
-    values[key] = value;
-  }
+  else values[key] = value;
 }

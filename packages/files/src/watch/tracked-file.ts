@@ -151,9 +151,8 @@ export class TrackedFile {
     const { path } = this;
     const { realPath, size } = stamp;
     const noticedMs = this.#noticedMs;
-    if (size > this.#maxBytes) {
+    if (size > this.#maxBytes)
       return this.#once(`too large: ${size}`, { kind: "tooLarge", path, realPath, size, noticedMs });
-    }
     try {
       const bytes = await readWholeFile(path, stamp);
       // An event of what was done before the scan looked is here by now: the read has taken turns of the event loop.

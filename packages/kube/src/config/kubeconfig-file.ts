@@ -49,11 +49,10 @@ export async function readKubeconfig(
     throw invalid(`${where} has no current-context: set it, or name a context with --kube-context`);
   const contexts = loaded.flatMap(({ config }) => config.contexts);
   const chosen = named<Context>(contexts, name);
-  if (chosen === undefined) {
+  if (chosen === undefined)
     throw invalid(
       `${where} has no context ${name}; it has ${contexts.map((each) => each.name).join(", ") || "none"}`,
     );
-  }
   const cluster = named<Cluster>(
     loaded.flatMap(({ config }) => config.clusters),
     chosen.cluster,
@@ -64,9 +63,8 @@ export async function readKubeconfig(
     loaded.flatMap(({ config }) => config.users),
     chosen.user,
   );
-  if (user === undefined && (chosen.user as string | undefined)) {
+  if (user === undefined && (chosen.user as string | undefined))
     throw invalid(`${where}: context ${name} names the user ${chosen.user}, which it does not define`);
-  }
   const owner = loaded.find(({ rawUsers }) => named(rawUsers, chosen.user) !== undefined);
   const rawUser = named(owner?.rawUsers ?? [], chosen.user)?.user ?? undefined;
   const tokenFile = rawUser?.["tokenFile"];

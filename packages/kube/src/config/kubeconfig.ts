@@ -66,9 +66,8 @@ function identity(
     return { tls: credentials, credentials };
   }
   const username = text(user?.username);
-  if (username !== undefined) {
+  if (username !== undefined)
     return { tls, credentials: fixedCredentials({ ...further, ...basic(username, user?.password ?? "") }) };
-  }
   return { tls, credentials: fixedCredentials(further) };
 }
 
@@ -94,12 +93,11 @@ function pluginReader(
 ): ReadCredential | undefined {
   const { user } = selection;
   const exec = execConfigOf(user);
-  if (exec !== undefined) {
+  if (exec !== undefined)
     return async (_isRefused, signal) => {
       const applied = await runExecPlugin(exec, signal, clock);
       return { ...applied, headers: { ...further, ...applied.headers } };
     };
-  }
   const provider = user?.authProvider as { name?: string } | null | undefined;
   if (provider === undefined || provider === null) return undefined;
   return authProviderReader(() => selection.fresh(), provider.name ?? "without a name", clock);
@@ -118,18 +116,16 @@ function refuseImpersonation({ user, rawUser }: KubeconfigSelection): void {
 }
 
 function serverOf(cluster: Cluster): URL {
-  if (text(cluster.proxyUrl) !== undefined) {
+  if (text(cluster.proxyUrl) !== undefined)
     throw new KubeError(
       "CONFIG_INVALID",
       `the kubeconfig's cluster ${cluster.name} is reached through proxy-url, which is not supported: use an address that needs no proxy, for instance that of kubectl proxy`,
     );
-  }
-  if (!URL.canParse(cluster.server) || !/^https?:$/.test(new URL(cluster.server).protocol)) {
+  if (!URL.canParse(cluster.server) || !/^https?:$/.test(new URL(cluster.server).protocol))
     throw new KubeError(
       "CONFIG_INVALID",
       `the kubeconfig's cluster ${cluster.name} has the server ${cluster.server}, which is not an http or https URL`,
     );
-  }
   return new URL(cluster.server);
 }
 

@@ -31,9 +31,8 @@ export async function loadClusterConfig(options: LoadClusterConfigOptions): Prom
   const { KUBECONFIG, HOME } = env;
   if (named(KUBECONFIG)) return kubeconfigConfig({ path: KUBECONFIG, context, ...clock });
   const standard = named(HOME) ? path.join(HOME, ".kube", "config") : undefined;
-  if (standard !== undefined && (await exists(standard))) {
+  if (standard !== undefined && (await exists(standard)))
     return kubeconfigConfig({ path: standard, context, ...clock });
-  }
   throw new KubeError(
     "CONFIG_INVALID",
     "no cluster was found: this process does not run in a Pod, KUBECONFIG is not set, and " +

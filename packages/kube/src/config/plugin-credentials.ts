@@ -57,9 +57,8 @@ export class PluginCredentials implements Credentials, TlsMaterialSource {
     const base = await this.#base.read();
     const { cert, key } = await this.#current();
     if (cert === undefined || key === undefined) return base;
-    if (this.#material?.base !== base || this.#material.cert !== cert) {
+    if (this.#material?.base !== base || this.#material.cert !== cert)
       this.#material = { base, cert, whole: { ...base, cert, key } };
-    }
     return this.#material.whole;
   }
 

@@ -63,9 +63,7 @@ export class ObjectStore<Object extends KubeObject = KubeObject, Index extends s
     const before = this.delete(key);
     this.#objects.set(key, object);
     for (const { valuesOf, keys } of this.#indexes.values()) {
-      for (const value of valuesOf(object)) {
-        keys.add(value, key);
-      }
+      for (const value of valuesOf(object)) keys.add(value, key);
     }
     return before;
   }
@@ -76,9 +74,7 @@ export class ObjectStore<Object extends KubeObject = KubeObject, Index extends s
     if (object === undefined) return undefined;
     this.#objects.delete(key);
     for (const { valuesOf, keys } of this.#indexes.values()) {
-      for (const value of valuesOf(object)) {
-        keys.delete(value, key);
-      }
+      for (const value of valuesOf(object)) keys.delete(value, key);
     }
     return object;
   }

@@ -64,8 +64,7 @@ export class Epochs {
   /** Reports that a stream of this epoch has reached this resourceVersion. */
   observe(epoch: Epoch, resourceVersion: string): void {
     if (epoch !== this.#current) return;
-    if (this.#highest === undefined || compareResourceVersions(resourceVersion, this.#highest) > 0) {
+    if (this.#highest === undefined || compareResourceVersions(resourceVersion, this.#highest) > 0)
       this.#highest = resourceVersion;
-    }
   }
 }

@@ -61,9 +61,8 @@ export function readLines(body: Readable, reading: LineReading): Promise<void> {
       }
       if (isSettled || from === chunk.length) return;
       pending.push(chunk.subarray(from));
-      if (pending.length > maxLineBytes) {
+      if (pending.length > maxLineBytes)
         throw new KubeError("PROTOCOL", `a watch sent a line of more than ${maxLineBytes} bytes`);
-      }
     };
     watch();
     body.on("data", (chunk: Buffer) => {

@@ -56,15 +56,13 @@ export function parseWatchEvent(line: string): WatchEvent {
   const { type, object } = raw ?? {};
   if (type === "ERROR") return { type, error: errorOfStatus(object) };
   const { resourceVersion, name, annotations } = object?.metadata ?? {};
-  if (!isResourceVersion(resourceVersion)) {
+  if (!isResourceVersion(resourceVersion))
     throw new KubeError("PROTOCOL", `a watch sent an event without a resourceVersion: ${quoted(line, 120)}`);
-  }
   if (type === "BOOKMARK") {
     const isInitialEventsEnd = annotations?.["k8s.io/initial-events-end"] === "true";
     return { type, resourceVersion, isInitialEventsEnd };
   }
-  if ((type !== "ADDED" && type !== "MODIFIED" && type !== "DELETED") || typeof name !== "string") {
+  if ((type !== "ADDED" && type !== "MODIFIED" && type !== "DELETED") || typeof name !== "string")
     throw new KubeError("PROTOCOL", `a watch sent an event of an unknown type: ${quoted(line, 120)}`);
-  }
   return { type, object: object as KubeObject, resourceVersion };
 }

@@ -95,9 +95,8 @@ export class ListSplitter {
     }
     const { maxItemBytes } = this.#options;
     this.#pending.push(bytes);
-    if (this.#pending.length > maxItemBytes) {
+    if (this.#pending.length > maxItemBytes)
       throw protocolError(`a list holds an object of more than ${maxItemBytes} bytes`);
-    }
   }
 
   #endItem(end: Buffer): void {
@@ -108,9 +107,8 @@ export class ListSplitter {
   #keepEnvelope(bytes: Buffer): void {
     const { maxEnvelopeBytes } = this.#options;
     this.#envelope.push(bytes);
-    if (this.#envelope.length > maxEnvelopeBytes) {
+    if (this.#envelope.length > maxEnvelopeBytes)
       throw protocolError(`a list has more than ${maxEnvelopeBytes} bytes besides its items`);
-    }
   }
 
   #endOfEnvelope(): string {

@@ -134,9 +134,8 @@ export class RestClient implements KubeClient {
         items?: unknown;
         metadata?: { resourceVersion?: string; continue?: string };
       };
-      if (typeof metadata?.resourceVersion !== "string" || !(Array.isArray(items) || items === null)) {
+      if (typeof metadata?.resourceVersion !== "string" || !(Array.isArray(items) || items === null))
         throw new KubeError("PROTOCOL", `${path} answered with JSON that is not a list of objects`);
-      }
       const continueToken = metadata.continue === "" ? undefined : metadata.continue;
       return { resourceVersion: metadata.resourceVersion, continueToken, items: count, bytes };
     });

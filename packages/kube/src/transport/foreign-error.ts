@@ -68,9 +68,7 @@ function entryOf(code: string): Entry | undefined {
   const entry = entries[code];
   if (entry !== undefined) return entry;
   if (code.startsWith("HPE_")) return ["PROTOCOL", "the answer of SERVER is not HTTP"];
-  if (/^ERR_SSL_.*ALERT.*(CERTIFICATE|HANDSHAKE_FAILURE|UNKNOWN_CA)/.test(code)) {
-    return noClientCertificate;
-  }
+  if (/^ERR_SSL_.*ALERT.*(CERTIFICATE|HANDSHAKE_FAILURE|UNKNOWN_CA)/.test(code)) return noClientCertificate;
   return undefined;
 }
 

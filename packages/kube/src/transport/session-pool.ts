@@ -120,12 +120,11 @@ export class SessionPool {
       } else {
         this.#add(session);
         // Without this, a server that closes every connection would be dialled in a tight loop.
-        if (!session.hasRoom) {
+        if (!session.hasRoom)
           throw new KubeError(
             "CONNECTION_LOST",
             `${this.#context.server} accepts no requests on a new connection`,
           );
-        }
       }
     } catch (error) {
       this.#assignSlots(1);

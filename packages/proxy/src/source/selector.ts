@@ -35,14 +35,12 @@ export function parseSelector(
       ? parseTopicSelector(selector, isName)
       : parsePrefixed(selector, prefixes, isName);
   }
-  if (!options.allowFileSelectors) {
+  if (!options.allowFileSelectors)
     throw invalid("selectors that name a file are off: the proxy allows them with --allow-file-selectors");
-  }
   const path = selector.slice(filePrefix.length);
   if (path === "" || path.includes("\0")) throw invalid("the selector names no file: expected file:PATH");
-  if (!isFlagFileName(path)) {
+  if (!isFlagFileName(path))
     throw invalid(`the file of the selector must end in ${[...flagFileExtensions].join(", ")}`);
-  }
   return `file:${resolve(path)}` as TopicKey;
 }
 

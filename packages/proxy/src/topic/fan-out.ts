@@ -66,9 +66,8 @@ export class FanOut {
     try {
       let pass = this.#due[0];
       while (pass !== undefined && this.#stepsLeft > 0) {
-        if (pass.step()) {
-          this.#stepsLeft--;
-        } else {
+        if (pass.step()) this.#stepsLeft--;
+        else {
           this.#due.shift();
           pass = this.#due[0];
         }

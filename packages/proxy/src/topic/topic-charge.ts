@@ -43,11 +43,9 @@ export class TopicCharge {
   /** Counts a subscription of the connection that has ended. */
   delete(connection: TransportSession): void {
     const subscriptions = this.#connections.get(connection) ?? 0;
-    if (subscriptions > 1) {
-      this.#connections.set(connection, subscriptions - 1);
-    } else if (this.#connections.size > 1) {
-      this.#leave(connection);
-    } else if (subscriptions === 1) {
+    if (subscriptions > 1) this.#connections.set(connection, subscriptions - 1);
+    else if (this.#connections.size > 1) this.#leave(connection);
+    else if (subscriptions === 1) {
       this.#connections.set(connection, 0);
       this.#last = connection;
     }

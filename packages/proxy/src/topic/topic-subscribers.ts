@@ -119,9 +119,8 @@ export class TopicSubscribers implements Pass {
     const refused: Subscriber[] = [];
     const spared: Subscription[] = [];
     for (let one = this.#subscriptions.shift(); one !== undefined; one = this.#subscriptions.shift()) {
-      if (isSpared(one.subscriber)) {
-        spared.push(one);
-      } else {
+      if (isSpared(one.subscriber)) spared.push(one);
+      else {
         one.detach();
         this.#release(one);
         refused.push(one.subscriber);

@@ -36,13 +36,12 @@ export function decompressMessage(message: Buffer, encoding: string | undefined,
   try {
     return gunzipSync(message, { maxOutputLength });
   } catch (cause) {
-    if (cause instanceof RangeError) {
+    if (cause instanceof RangeError)
       throw new RpcError(
         "RESOURCE_EXHAUSTED",
         `the message has more than the ${maxOutputLength} bytes allowed once decompressed`,
         { cause, refusal: "message_size" },
       );
-    }
     throw new RpcError("INTERNAL", "the message is not valid gzip", { cause });
   }
 }

@@ -74,9 +74,7 @@ export class MessageDeframer {
     const missing = this.#neededBytes - this.#gatheredBytes;
     this.#gather(chunk.length > missing ? chunk.subarray(0, missing) : chunk);
     if (chunk.length < missing) return nothing;
-    if (this.#neededBytes === framePrefixBytes) {
-      this.#neededBytes += this.#readPrefix(this.#gathered);
-    }
+    if (this.#neededBytes === framePrefixBytes) this.#neededBytes += this.#readPrefix(this.#gathered);
     if (this.#gatheredBytes === this.#neededBytes) {
       const frame = this.#gathered.subarray(0, this.#gatheredBytes);
       this.#account.ungather(this.#gathered.length);
@@ -94,7 +92,7 @@ export class MessageDeframer {
     this.#checkSize(total - framePrefixBytes);
     if (total > this.#gathered.length) {
       const grownBytes = Math.max(total, Math.min(this.#neededBytes, 2 * total));
-      if (!this.#account.gather(grownBytes, this.#gathered.length)) {
+      if (!this.#account.gather(grownBytes, this.#gathered.length))
         throw new RpcError(
           "UNAVAILABLE",
           "this connection has too many requests that have not arrived whole",
@@ -103,7 +101,6 @@ export class MessageDeframer {
             refusal: "unfinished_messages",
           },
         );
-      }
       const grown = Buffer.allocUnsafeSlow(grownBytes);
       this.#gathered.copy(grown, 0, 0, this.#gatheredBytes);
       this.#gathered = grown;
@@ -114,9 +111,8 @@ export class MessageDeframer {
 
   #readPrefix(bytes: Buffer): number {
     const flag = bytes[0] ?? 0;
-    if (flag > 1) {
+    if (flag > 1)
       throw new RpcError("INTERNAL", `a gRPC frame starts with the byte ${flag}, which is neither 0 nor 1`);
-    }
     const messageBytes = bytes.readUInt32BE(1);
     if (this.#believesPrefix) this.#checkSize(messageBytes);
     return messageBytes;

@@ -173,9 +173,8 @@ export abstract class ServerCall implements Call, StreamReceiver {
     if (this.deadlineMs === undefined) return;
     const { clock, deadlineStatus = deadlinePassed } = this.#context;
     const delayMs = this.deadlineMs - clock.now();
-    if (Number.isNaN(delayMs)) {
+    if (Number.isNaN(delayMs))
       throw new RpcError("INTERNAL", `grpc-timeout is not a timeout: ${this.header("grpc-timeout") ?? ""}`);
-    }
     if (delayMs > maxTimerMs) return;
     this.#cancelDeadline = clock.after(delayMs, () => {
       this.end(deadlineStatus);

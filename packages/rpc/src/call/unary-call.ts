@@ -23,14 +23,12 @@ export class UnaryCall extends ServerCall {
       throw new RpcError("UNIMPLEMENTED", "this method takes one message, but the client sent a second");
     this.#hasMessage = true;
     const answer = this.#method.invoke(message, this);
-    if (answer instanceof Promise) {
+    if (answer instanceof Promise)
       answer.then(
         (frame) => this.#answer(frame),
         (error: unknown) => this.fail(error),
       );
-    } else {
-      this.#answer(answer);
-    }
+    else this.#answer(answer);
   }
 
   protected override onRequestEnd(): void {

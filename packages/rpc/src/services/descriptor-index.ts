@@ -60,9 +60,8 @@ export class DescriptorIndex {
     for (const each of fields.get(file.service) ?? []) {
       const inner = fieldsOf(each);
       const serviceName = this.#addSymbol(scope, inner, service.name, name);
-      for (const method of inner.get(service.method) ?? []) {
+      for (const method of inner.get(service.method) ?? [])
         this.#addSymbol(serviceName, fieldsOf(method), onlyName.name, name);
-      }
     }
   }
 
@@ -71,9 +70,8 @@ export class DescriptorIndex {
     const name = this.#addSymbol(scope, fields, message.name, fileName);
     this.#messages.add(name);
     for (const nested of fields.get(message.nestedMessage) ?? []) this.#addMessage(nested, name, fileName);
-    for (const nested of fields.get(message.nestedEnum) ?? []) {
+    for (const nested of fields.get(message.nestedEnum) ?? [])
       this.#addSymbol(name, fieldsOf(nested), onlyName.name, fileName);
-    }
   }
 
   #addSymbol(scope: string, fields: Fields, nameField: number, fileName: string): string {

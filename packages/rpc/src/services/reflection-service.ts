@@ -86,11 +86,8 @@ class ReflectionStream implements RequestListener<Request> {
       this.#out.write(frameMessage(response.encode(message)), (error) => {
         if (error === undefined) this.#answerNext();
       });
-    } else if (this.#hasEnded) {
-      this.#out.end({ code: "OK", message: "" });
-    } else {
-      this.#out.stream.resumeReading();
-    }
+    } else if (this.#hasEnded) this.#out.end({ code: "OK", message: "" });
+    else this.#out.stream.resumeReading();
   }
 }
 

@@ -35,12 +35,11 @@ export async function readConfig(
     );
   }
   if (content === null || content === undefined) return noConfig;
-  if (typeof content !== "object" || Array.isArray(content)) {
+  if (typeof content !== "object" || Array.isArray(content))
     throw new RuntimeError(
       "CONFIG_UNREADABLE",
       `--config ${file} must hold a map of options, with keys named like the flags`,
     );
-  }
   const entries = Object.entries(content).map(([key, value]) => [key.toLowerCase(), value] as const);
   return { file, values: Object.fromEntries(entries) };
 }

@@ -38,9 +38,8 @@ export function integer(bounds: { readonly min: number; readonly max: number }):
   const range = `${bounds.min} to ${bounds.max}`;
   const type = scalar("n", (value) => {
     const number = Number(value);
-    if (!/^[+-]?\d+$/.test(value.trim()) || number < bounds.min || number > bounds.max) {
+    if (!/^[+-]?\d+$/.test(value.trim()) || number < bounds.min || number > bounds.max)
       throw new Error(`expected a whole number from ${range}, got ${quoted(value)}`);
-    }
     return number;
   });
   return { ...type, range };
@@ -110,9 +109,8 @@ function parseDuration(value: string): number {
   const [, sign = "", amounts = ""] = /^([+-]?)(.*)$/.exec(value) ?? [];
   if (/^0+$/.test(amounts)) return 0;
   const parts = [...amounts.matchAll(/(\d+\.?\d*|\.\d+)(ns|us|\u00b5s|\u03bcs|ms|s|m|h)/g)];
-  if (parts.length === 0 || parts.map(([part]) => part).join("") !== amounts) {
+  if (parts.length === 0 || parts.map(([part]) => part).join("") !== amounts)
     throw new Error(`expected a duration such as 300ms, 5s or 1m30s, got ${quoted(value)}`);
-  }
   const sumMs = parts.reduce((sum, [, amount, unit = ""]) => sum + Number(amount) * (unitMs[unit] ?? 0), 0);
   return sign === "-" ? -sumMs : sumMs;
 }
@@ -193,9 +191,8 @@ export const mapping: ValueType<Readonly<Record<string, string>>> = {
   isSwitch: false,
   fromTexts: (texts) => Object.fromEntries(texts.flatMap(readMapping)),
   fromConfig: (value) => {
-    if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    if (typeof value !== "object" || value === null || Array.isArray(value))
       throw new Error("expected a map of texts");
-    }
     return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, String(one)]));
   },
   show: (value) => {

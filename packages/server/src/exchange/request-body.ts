@@ -34,9 +34,9 @@ export function readBody(
   let isRefused = false;
   request.on("data", (chunk: Buffer) => {
     bytes += chunk.length;
-    if (chunk.length === wholeBytes && bytes === wholeBytes && bytes <= smallBytes && bytes <= limit) {
+    if (chunk.length === wholeBytes && bytes === wholeBytes && bytes <= smallBytes && bytes <= limit)
       whole = chunk;
-    } else if (bytes <= limit) {
+    else if (bytes <= limit) {
       gathered ??= new GatheredBytes();
       gathered.push(chunk);
       const { allocatedBytes } = gathered;

@@ -120,9 +120,7 @@ export class ReadFairness implements SharedTurns {
     this.#spent += member.count(this.#turn, work, freeWork);
     this.#awaitEnd();
     // A connection that came after all were paused is paused with its first work.
-    if (member.isPaused || this.#areAllPaused || member.spent > this.#perConnection) {
-      this.#rests(member);
-    }
+    if (member.isPaused || this.#areAllPaused || member.spent > this.#perConnection) this.#rests(member);
     if (this.#spent > this.#perTurn && !this.#areAllPaused) {
       this.#areAllPaused = true;
       for (const each of this.#members) {
@@ -179,11 +177,10 @@ export class ReadFairness implements SharedTurns {
 
   /** Admits each in a callback of its own, in which what the connection has sent is handled. */
   #admitSome(): void {
-    for (let count = Math.min(this.#arrivals.size, maxArrivals); count > 0; count--) {
+    for (let count = Math.min(this.#arrivals.size, maxArrivals); count > 0; count--)
       this.#afterTurn(() => {
         if (this.#spent <= this.#perTurn) this.#admitNext();
       });
-    }
   }
 
   #admitNext(): void {

@@ -22,9 +22,7 @@ export async function bindEndpoint(
       await clearSocketPath(socketPath);
       await bindWithMode(mode, () => listen(server, { path: socketPath }));
       await setOwnership(endpoint);
-    } else {
-      await listen(server, { port: endpoint.port, host: endpoint.host });
-    }
+    } else await listen(server, { port: endpoint.port, host: endpoint.host });
   } catch (cause) {
     throw new Error(describeBindError(cause, endpoint, optionName), { cause });
   }

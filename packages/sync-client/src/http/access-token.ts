@@ -60,9 +60,8 @@ export class AccessToken {
     if (this.#token !== undefined && isValid && isRead) return this.#token.header;
     const credentials = await this.#credentials();
     this.#readMs = nowMs;
-    if (this.#token !== undefined && isValid && isSame(credentials, this.#token.credentials)) {
+    if (this.#token !== undefined && isValid && isSame(credentials, this.#token.credentials))
       return this.#token.header;
-    }
     this.#token = await this.#request(credentials, signal);
     return this.#token.header;
   }
@@ -116,15 +115,13 @@ export class AccessToken {
 
   #read({ status, body }: HttpAnswer, credentials: Credentials): Token {
     const { host } = new URL(this.#config.tokenUrl);
-    if (status !== 200) {
+    if (status !== 200)
       throw new HttpFailure("token", `the OAuth server ${host} answered ${status}: check "oauth"`);
-    }
     const answer = parse(body);
     const { access_token: token, token_type: type = "bearer", expires_in: seconds } = answer ?? {};
     // Unprintable characters can't be sent. The answer is not shown: it may contain the token.
-    if (typeof token !== "string" || token === "" || !/^[\x20-\x7e]+$/.test(`${String(type)}${token}`)) {
+    if (typeof token !== "string" || token === "" || !/^[\x20-\x7e]+$/.test(`${String(type)}${token}`))
       throw new HttpFailure("token", `the OAuth server ${host} answered without a usable "access_token"`);
-    }
     const lifeSeconds = Number(seconds ?? 0);
     const scheme = String(type).toLowerCase() === "bearer" ? "Bearer" : String(type);
     return {

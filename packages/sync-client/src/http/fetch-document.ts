@@ -99,13 +99,11 @@ function conditionsOf(validators: Validators | undefined): Record<string, string
 function redirectOf({ status, headers }: HttpAnswer, from: URL): URL | undefined {
   if (![301, 302, 303, 307, 308].includes(status)) return undefined;
   const { location } = headers;
-  if (location === undefined || !URL.canParse(location, from.href)) {
+  if (location === undefined || !URL.canParse(location, from.href))
     throw new HttpFailure("redirect", `${from.host} answered ${status} without a usable Location`);
-  }
   const to = new URL(location, from);
-  if (!/^https?:$/.test(to.protocol)) {
+  if (!/^https?:$/.test(to.protocol))
     throw new HttpFailure("redirect", `${from.host} redirects to ${to.protocol}, which is not followed`);
-  }
   return to;
 }
 

@@ -19,12 +19,11 @@ export async function unpacked(
 ): Promise<Buffer> {
   const encoding = headers["content-encoding"]?.toLowerCase() ?? "identity";
   if (encoding === "identity" || body.length === 0) return body;
-  if (encoding !== "gzip" && encoding !== "x-gzip") {
+  if (encoding !== "gzip" && encoding !== "x-gzip")
     throw new HttpFailure(
       "encoding",
       `${host} sent the document as ${encoding}, which was not asked for: serve it as it is, or as gzip`,
     );
-  }
   try {
     return await unpack(body, { maxOutputLength: maxBytes });
   } catch (cause) {

@@ -91,9 +91,7 @@ function jsonNumber(value: number): JsonValue {
 
 /** Defines `__proto__` as an own member, as JSON.parse does: an assignment would set the prototype. */
 function setMember(object: JsonObject, key: string, value: JsonValue): void {
-  if (key === "__proto__") {
+  if (key === "__proto__")
     Object.defineProperty(object, key, { value, enumerable: true, configurable: true, writable: true });
-  } else {
-    (object as Record<string, JsonValue>)[key] = value;
-  }
+  else (object as Record<string, JsonValue>)[key] = value;
 }

@@ -28,13 +28,11 @@ export class CallAnswer {
   /** Answers a unary call. */
   reply(message: Buffer): void {
     const compression = this.#compression ?? { ofRequest: "identity", ofAnswer: "identity" };
-    if (this.#type.protocol !== "connect") {
+    if (this.#type.protocol !== "connect")
       this.#replyFramed(this.#encoded(envelope(message, compression)), ok);
-    } else if (compression.ofAnswer === "gzip") {
+    else if (compression.ofAnswer === "gzip")
       this.#exchange.reply(200, { ...this.#headers(), "content-encoding": "gzip" }, compress(message));
-    } else {
-      this.#exchange.reply(200, this.#headers(), message);
-    }
+    else this.#exchange.reply(200, this.#headers(), message);
   }
 
   /** @param headers those that close the connection, if it must be */

@@ -23,12 +23,11 @@ export interface Compression {
 /** @throws RpcError UNIMPLEMENTED if the request is encoded otherwise */
 export function negotiateCompression(used: string | undefined, accepted: string | undefined): Compression {
   if (used === gzip) return { ofRequest: gzip, ofAnswer: gzip };
-  if (used !== undefined && used !== "" && used !== "identity") {
+  if (used !== undefined && used !== "" && used !== "identity")
     throw new RpcError(
       "UNIMPLEMENTED",
       `The encoding ${JSON.stringify(used)} is not supported: send gzip or identity.`,
     );
-  }
   const acceptsGzip = accepted?.split(/[, ]/).includes(gzip) === true;
   return { ofRequest: "identity", ofAnswer: acceptsGzip ? gzip : "identity" };
 }
@@ -42,13 +41,12 @@ export function decompress(message: Buffer, maxRequestBodyBytes: number): Buffer
   try {
     return gunzipSync(message, { maxOutputLength });
   } catch (cause) {
-    if (cause instanceof RangeError) {
+    if (cause instanceof RangeError)
       throw new RpcError(
         "RESOURCE_EXHAUSTED",
         `The message has more than ${maxOutputLength} bytes once unfolded.`,
         { cause, refusal: "message_size" },
       );
-    }
     throw new RpcError("INVALID_ARGUMENT", "The request can't be read: it is not gzip.", { cause });
   }
 }

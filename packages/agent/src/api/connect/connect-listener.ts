@@ -131,12 +131,11 @@ function accept(
 function checkProtocolVersion(exchange: HttpExchange, { protocol }: CallType): void {
   if (protocol !== "connect" && protocol !== "connect-stream") return;
   const version = exchange.header("connect-protocol-version") ?? "";
-  if (version !== "" && version !== "1") {
+  if (version !== "" && version !== "1")
     throw new RpcError(
       "INVALID_ARGUMENT",
       `The request can't be read: connect-protocol-version must be "1".`,
     );
-  }
 }
 
 function invoke(call: WebCall, body: Buffer, options: ConnectListenerOptions): void {
@@ -187,9 +186,8 @@ const rpcSystems = {
 } as const satisfies Readonly<Record<CallProtocol, RpcSystem>>;
 
 function messageOf({ type, compression }: WebCall, body: Buffer, maxRequestBodyBytes: number): Buffer {
-  if (type.protocol === "connect") {
+  if (type.protocol === "connect")
     return compression.ofRequest === "gzip" && body.length > 0 ? decompress(body, maxRequestBodyBytes) : body;
-  }
   const frames = type.isBase64 ? decodeBase64(body) : body;
   const message = soleEnvelope(frames, { compression, tail: tails[type.protocol], maxRequestBodyBytes });
   // In a frame, no bytes are the message without fields, in JSON too.
@@ -228,9 +226,8 @@ function asFailure(
   error: unknown,
   logger: Pick<Logger, "error">,
 ): Pick<RpcError, "message" | "trailers"> & { readonly code: FailureCode } {
-  if (error instanceof RpcError && error.code !== "OK") {
+  if (error instanceof RpcError && error.code !== "OK")
     return { code: error.code, message: error.message, trailers: error.trailers };
-  }
   logger.error({ error }, "an evaluation over HTTP failed");
   return { code: "UNKNOWN", message: "The agent failed to answer; its log says why.", trailers: {} };
 }
@@ -246,9 +243,8 @@ function callTimeoutMs(protocol: CallProtocol, headers: RequestHeaders): number 
   const text = headers.header(name) ?? "";
   if (text === "") return undefined;
   const timeoutMs = isGrpc ? parseGrpcTimeout(text) : parseConnectTimeout(text);
-  if (timeoutMs === undefined) {
+  if (timeoutMs === undefined)
     throw new RpcError("INVALID_ARGUMENT", `The request can't be read: ${name} is not a timeout.`);
-  }
   return timeoutMs;
 }
 

@@ -26,11 +26,10 @@ export function soleEnvelope(body: Buffer, options: EnvelopeOptions): Buffer {
     if (rest.length < framePrefixBytes) throw malformed("it ends within the prefix of a message");
     const flags = rest[0] ?? 0;
     const end = framePrefixBytes + rest.readUInt32BE(1);
-    if (end > rest.length) {
+    if (end > rest.length)
       throw malformed(
         `a message of ${end - framePrefixBytes} bytes was announced, and ${rest.length - framePrefixBytes} came`,
       );
-    }
     const payload = rest.subarray(framePrefixBytes, end);
     rest = rest.subarray(end);
     if (flags > compressedFlag) {
@@ -47,9 +46,8 @@ export function soleEnvelope(body: Buffer, options: EnvelopeOptions): Buffer {
 }
 
 function unfold(payload: Buffer, { compression, maxRequestBodyBytes }: EnvelopeOptions): Buffer {
-  if (compression.ofRequest === "identity") {
+  if (compression.ofRequest === "identity")
     throw new RpcError("INTERNAL", "A message is marked as compressed, but no encoding is named.");
-  }
   return payload.length === 0 ? payload : decompress(payload, maxRequestBodyBytes);
 }
 

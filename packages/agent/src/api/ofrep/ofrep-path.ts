@@ -31,12 +31,11 @@ export function parseOfrepTarget(target: string): OfrepTarget {
     const clean = path.posix.normalize(decoded);
     const trimmed =
       clean.length > 1 && !decoded.endsWith("/") && clean.endsWith("/") ? clean.slice(0, -1) : clean;
-    if (trimmed !== decoded) {
+    if (trimmed !== decoded)
       return {
         kind: "redirect",
         location: `${escaped(trimmed)}${queryAt === -1 ? "" : target.slice(queryAt)}`,
       };
-    }
   }
   if (decoded === bulkPath || decoded === `${bulkPath}/`) return bulk;
   if (decoded === ssePath) {

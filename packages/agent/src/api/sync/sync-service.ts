@@ -196,9 +196,7 @@ export class SyncService {
   }
 
   #metadata(): syncV1.GetMetadataResponse {
-    if (this.#options.metadata.isDisabled) {
-      throw new RpcError("UNIMPLEMENTED", "metadata endpoint disabled");
-    }
+    if (this.#options.metadata.isDisabled) throw new RpcError("UNIMPLEMENTED", "metadata endpoint disabled");
     return { metadata: this.#options.metadata.contextValues };
   }
 

@@ -52,12 +52,11 @@ export class SharedCluster {
     const { pod } = this.#options;
     const { clock, logger, metrics } = this.#options.context;
     const { environment: env = process.env, serviceAccountDirectory = "" } = pod ?? {};
-    if (!isInCluster(env)) {
+    if (!isInCluster(env))
       throw new KubeError(
         "CONFIG_INVALID",
         "provider kubernetes works in a Pod only (KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set): outside of one, run bunting-proxy with a kubeconfig, and name it here as provider grpc",
       );
-    }
     const directory = serviceAccountDirectory === "" ? {} : { directory: serviceAccountDirectory };
     const config = await inClusterConfig({ env, clock, ...directory });
     const transport = new Http2Transport(config, { clock, program: this.#program });

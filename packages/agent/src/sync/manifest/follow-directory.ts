@@ -100,9 +100,8 @@ class DirectoryFollower {
       const result = options.receiver.deliver({ sourceIndex, bytes: this.#manifests.document() });
       state.delivered(result);
       if ("refusal" in result) return;
-    } else if (problem === undefined) {
+    } else if (problem === undefined)
       state.warned(`there is no file of flags in ${path}; the previous flags, if any, are still served`);
-    }
     if (problem !== undefined) state.refused(`${problem[0]}: ${problem[1]}`, { isLogged: false });
   }
 }

@@ -20,14 +20,13 @@ export function mergeDocuments(
     const nameOf = (name: string): string => `${topic}/${name}`;
     for (const [name, evaluator] of Object.entries($evaluators))
       evaluators.push([nameOf(name), renamed(evaluator, $evaluators, nameOf)]);
-    for (const [key, flag] of Object.entries(own)) {
+    for (const [key, flag] of Object.entries(own))
       flags.push(
         isJsonObject(flag)
           ? { ...withMetadata(flag, metadata), ...withTargeting(flag, $evaluators, nameOf), key }
           : // No flag: the store says so of the one part that it then has.
             { key, variants: flag },
       );
-    }
   }
   const $evaluators = evaluators.length === 0 ? {} : { $evaluators: Object.fromEntries(evaluators) };
   return canonicalJson({ flags, ...$evaluators });

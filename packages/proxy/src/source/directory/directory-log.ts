@@ -39,9 +39,8 @@ export class DirectoryLog {
 
   warnings(file: string, warnings: readonly ManifestWarning[]): void {
     for (const { kind } of warnings) this.#metrics.documentWarning(kind);
-    for (const { line, message } of warnings.slice(0, maxLines)) {
+    for (const { line, message } of warnings.slice(0, maxLines))
       this.#logger.warn({ file, line, warning: message }, "a flag file is served with a warning");
-    }
     const more = warnings.length - maxLines;
     if (more > 0) this.#logger.warn({ file, more }, "there are more warnings like these about the file");
   }

@@ -94,9 +94,8 @@ export class TopicClaims {
   unreadable(file: ReadFile, error: Error): void {
     const topics = [...this.#topics.get(file.path)];
     if (topics.length === 0 && file.likelyTopic !== undefined) topics.push(file.likelyTopic);
-    for (const topic of topics) {
+    for (const topic of topics)
       this.#put(topic, { ...(this.#claimOf(topic, file.path) ?? emptyClaim(file, 1)), error });
-    }
   }
 
   /** The file is gone. */
@@ -113,9 +112,9 @@ export class TopicClaims {
     this.#claims.set(topic, claims);
     const served = claims[0];
     const index = claims.findIndex(({ path }) => path === claim.path);
-    if (index >= 0 && (claims[index]?.document !== undefined || claim.document === undefined)) {
+    if (index >= 0 && (claims[index]?.document !== undefined || claim.document === undefined))
       claims[index] = claim;
-    } else {
+    else {
       if (index >= 0) claims.splice(index, 1);
       const withDocument = claims.filter(({ document }) => document !== undefined).length;
       claims.splice(claim.document === undefined ? claims.length : withDocument, 0, claim);

@@ -134,9 +134,8 @@ export class KubernetesLog {
   }
 
   warnings(topic: TopicKey, resourceVersion: string, warnings: readonly DocumentWarning[]): void {
-    for (const { path } of warnings) {
+    for (const { path } of warnings)
       this.#metrics.documentWarning(path.at(-2) === "metadata" ? "stripped_metadata" : "other");
-    }
     if (warnings.length === 0 || this.#isLogged("warnings", topic, resourceVersion)) return;
     for (const { path, message } of warnings.slice(0, maxWarnings)) {
       const fields = { topic, resourceVersion, path: shown(path), warning: message };

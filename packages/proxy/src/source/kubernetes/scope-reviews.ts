@@ -76,9 +76,9 @@ export class ScopeReviews {
     if (this.#signal.aborted) return;
     this.#verdicts.set(namespace, { kind: "asking" });
     const isAllowed = await this.#review(namespace);
-    if (isAllowed === undefined) {
+    if (isAllowed === undefined)
       this.#verdicts.set(namespace, { kind: "unanswered", atMs: this.#options.context.clock.monotonicMs() });
-    } else if (isAllowed) {
+    else if (isAllowed) {
       this.#verdicts.set(namespace, { kind: "allowed", refusals: 0, isInDoubt: false });
       this.#options.onChange();
     } else this.#deny(namespace);

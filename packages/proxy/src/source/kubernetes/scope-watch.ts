@@ -111,9 +111,8 @@ export class ScopeWatch implements ReflectorHandler {
 
   /** Another watch's read, begun at `readStartedMs`, covered the record. A watch in sync by then has every event since. */
   catchUpOn(record: FlagRecord, readStartedMs: number): void {
-    if (this.isSynced && this.#syncedSinceMs !== undefined && this.#syncedSinceMs <= readStartedMs) {
+    if (this.isSynced && this.#syncedSinceMs !== undefined && this.#syncedSinceMs <= readStartedMs)
       this.#caughtUp.add(record);
-    }
   }
 
   run(): Promise<void> {
