@@ -32,9 +32,7 @@ export class CertificateFiles {
 
   /** Calls `use` for each pair that differs from the last one. One that can't be read or used is reported, and the last one stays. */
   follow(use: (pair: ServedCertificate) => void): void {
-    this.#timer = setInterval(() => {
-      this.check(use);
-    }, followMs);
+    this.#timer = setInterval(() => this.check(use), followMs);
     this.#timer.unref();
   }
 

@@ -111,9 +111,7 @@ function listen(server: Server, port: number, host: string | undefined): Promise
 function end(server: Server, signal: AbortSignal = endOfProcess()): Promise<void> {
   return new Promise((resolve) => {
     const close = (): void => {
-      server.close(() => {
-        resolve();
-      });
+      server.close(() => resolve());
       server.closeIdleConnections();
     };
     if (signal.aborted) close();
@@ -123,10 +121,7 @@ function end(server: Server, signal: AbortSignal = endOfProcess()): Promise<void
 
 function endOfProcess(): AbortSignal {
   const ending = new AbortController();
-  for (const name of ["SIGTERM", "SIGINT"] as const)
-    process.once(name, () => {
-      ending.abort();
-    });
+  for (const name of ["SIGTERM", "SIGINT"] as const) process.once(name, () => ending.abort());
   return ending.signal;
 }
 

@@ -52,9 +52,7 @@ export function startSleep(
 ): { readonly ended: Promise<void>; readonly wake: () => void } {
   if (signal.aborted) return { ended: Promise.resolve(), wake: () => undefined };
   let resolve = (): void => undefined;
-  const ended = new Promise<void>((end) => {
-    resolve = end;
-  });
+  const ended = new Promise<void>((end) => (resolve = end));
   const wake = (): void => {
     cancel();
     signal.removeEventListener("abort", wake);

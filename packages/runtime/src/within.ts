@@ -7,9 +7,7 @@ export async function within(
   clock: Clock = systemClock,
 ): Promise<boolean> {
   let cancel = (): void => undefined;
-  const late = new Promise<false>((resolve) => {
-    cancel = clock.after(ms, () => resolve(false));
-  });
+  const late = new Promise<false>((resolve) => (cancel = clock.after(ms, () => resolve(false))));
   try {
     return await Promise.race([promise.then(() => true), late]);
   } finally {

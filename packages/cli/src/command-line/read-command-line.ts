@@ -41,9 +41,7 @@ export function readCommandLine(argv: readonly string[], commands: readonly Comm
     },
   });
   let lines = "";
-  const args = parser.parse([...words], {}, (_error, _args, output) => {
-    lines = output;
-  }) as Arguments;
+  const args = parser.parse([...words], {}, (_error, _args, output) => (lines = output)) as Arguments;
   if (isCompletion) return { kind: "completions", lines };
   if (found.asked !== undefined) return found.asked;
   if (args["help"] === true || first === undefined) return { kind: "help" };

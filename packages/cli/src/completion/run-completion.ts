@@ -28,9 +28,7 @@ function completionScript(shell: (typeof shells)[number]): string {
       .scriptName("bunting")
       .exitProcess(false)
       .completion("completion")
-      .parse(["completion"], {}, (_error, _args, output) => {
-        script = output.trimEnd();
-      });
+      .parse(["completion"], {}, (_error, _args, output) => (script = output.trimEnd()));
     return script;
   } finally {
     if (SHELL === undefined) delete process.env["SHELL"];

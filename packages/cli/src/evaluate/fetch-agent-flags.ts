@@ -38,9 +38,7 @@ async function fetchText(server: SyncServer, limit: AbortSignal): Promise<string
       path,
       {},
       {
-        message: (bytes) => {
-          found = syncV1.FetchAllFlagsResponse.decode(bytes).flagConfiguration;
-        },
+        message: (bytes) => (found = syncV1.FetchAllFlagsResponse.decode(bytes).flagConfiguration),
         ended: ({ status, message }) => {
           if (found !== undefined && status === 0) resolve(found);
           else {

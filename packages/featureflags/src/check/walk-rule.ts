@@ -11,9 +11,9 @@ export function walkRule(start: RulePart, evaluators: JsonObject, onOperator: On
   const parts = [start];
   const walk = ({ rule, path }: RulePart): void => {
     if (Array.isArray(rule)) {
-      (rule as readonly JsonValue[]).forEach((item, index) => {
-        walk({ rule: item, path: [...path, String(index)] });
-      });
+      (rule as readonly JsonValue[]).forEach((item, index) =>
+        walk({ rule: item, path: [...path, String(index)] }),
+      );
       return;
     }
     const found = isJsonObject(rule) ? operatorOf(rule) : undefined;

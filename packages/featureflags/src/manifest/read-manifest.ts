@@ -53,9 +53,9 @@ function readValue(place: ManifestPlace, reading: Reading): void {
   const { value, document, path } = place;
   if (value === null) return;
   if (isJsonObject(value) && Array.isArray(value["items"]) && isListKind(value["kind"])) {
-    (value["items"] as readonly JsonValue[]).forEach((item, index) => {
-      readValue({ document, path: [...path, "items", String(index)], value: item }, reading);
-    });
+    (value["items"] as readonly JsonValue[]).forEach((item, index) =>
+      readValue({ document, path: [...path, "items", String(index)], value: item }, reading),
+    );
     return;
   }
   const read = readObject(value, reading.plain);

@@ -64,9 +64,7 @@ export class Informer<
   constructor(options: InformerOptions<Object, Index>) {
     this.#options = options;
     this.store = new ObjectStore<Object, Index>(options.indexes);
-    this.#whenSynced = new Promise((resolve) => {
-      this.#resolveSynced = resolve;
-    });
+    this.#whenSynced = new Promise((resolve) => (this.#resolveSynced = resolve));
   }
 
   /** True once a first read is complete; it stays so. */

@@ -150,9 +150,7 @@ export class Reflector implements Runnable, WatchRequest {
           handler: this.#handler,
           timeoutSeconds: this.#timeoutSeconds(),
           priority: () => this.priority,
-          onSynced: () => {
-            this.#isSynced = this.#hasBeenSynced = true;
-          },
+          onSynced: () => (this.#isSynced = this.#hasBeenSynced = true),
           onOpened: () => watch.succeeded(),
         },
         from,

@@ -138,9 +138,7 @@ export class WatchAttempt {
       clock,
       maxLineBytes: maxItemBytes,
       maxSilenceMs: () => (this.#read === undefined ? maxSilenceMs : maxReadSilenceMs),
-      onBytes: () => {
-        this.#lastBytesMs = clock.monotonicMs();
-      },
+      onBytes: () => (this.#lastBytesMs = clock.monotonicMs()),
       // The handler may abort the watch while other lines of the same chunk are still to come.
       onLine: (line) => {
         if (!signal.aborted) this.#take(parseWatchEvent(line));

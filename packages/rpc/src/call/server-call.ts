@@ -176,9 +176,7 @@ export abstract class ServerCall implements Call, StreamReceiver {
     if (Number.isNaN(delayMs))
       throw new RpcError("INTERNAL", `grpc-timeout is not a timeout: ${this.header("grpc-timeout") ?? ""}`);
     if (delayMs > maxTimerMs) return;
-    this.#cancelDeadline = clock.after(delayMs, () => {
-      this.end(deadlineStatus);
-    });
+    this.#cancelDeadline = clock.after(delayMs, () => this.end(deadlineStatus));
   }
 
   /** Called by the stream only. */

@@ -2,9 +2,7 @@
 export function shareInFlight<Result>(start: () => Promise<Result>): () => Promise<Result> {
   let running: Promise<Result> | undefined;
   return () => {
-    running ??= start().finally(() => {
-      running = undefined;
-    });
+    running ??= start().finally(() => (running = undefined));
     return running;
   };
 }

@@ -15,9 +15,7 @@ export class FirstAnswerDelay {
     this.#clock = clock;
     this.#endsMs = clock.monotonicMs() + maxMs;
     this.#onRelease = onRelease;
-    this.over = new Promise((resolve) => {
-      this.#resolveOver = resolve;
-    });
+    this.over = new Promise((resolve) => (this.#resolveOver = resolve));
   }
 
   get isReleased(): boolean {

@@ -77,12 +77,8 @@ class FeatureFlagWatch implements ReflectorHandler {
     const startedMs = this.#parts.options.context.clock.monotonicMs();
     let found: { readonly object: KubeObject; readonly resourceVersion: string } | undefined;
     return {
-      add: (object, resourceVersion) => {
-        found = { object, resourceVersion };
-      },
-      remove: () => {
-        found = undefined;
-      },
+      add: (object, resourceVersion) => (found = { object, resourceVersion }),
+      remove: () => (found = undefined),
       complete: (resourceVersion, epoch) => {
         this.#synced();
         if (found === undefined) this.#record?.absent(resourceVersion, epoch, startedMs);

@@ -101,9 +101,7 @@ export class FetchingSource extends WrappingSource {
     queueMicrotask(() => {
       if (!isCancelled) done();
     });
-    return () => {
-      isCancelled = true;
-    };
+    return () => (isCancelled = true);
   }
 
   /** A FeatureFlag that is watched names this provider; undefined if it names none, or is not watched any more. */
