@@ -11,9 +11,7 @@ interface Watch {
   error: Error | undefined;
 }
 
-/**
- * Reports each topic's claim to its sink, changes only. A sink that is added late gets the current state.
- */
+/** Reports each topic's claim to its sink, changes only. A sink that is added late gets the current state. */
 export class TopicWatches {
   readonly #claims: TopicClaims;
   readonly #isAbsentWhileLost: boolean;
