@@ -14,4 +14,12 @@ export type CliErrorCode =
 /** Its message is a sentence for the user, and says what to do about it. */
 export class CliError extends CodedError<CliErrorCode> {
   override readonly name = "CliError";
+
+  static usageInvalid(message: string, options?: ErrorOptions): CliError {
+    return new CliError("USAGE_INVALID", message, options);
+  }
+
+  static inputInvalid(message: string, options?: ErrorOptions): CliError {
+    return new CliError("INPUT_INVALID", message, options);
+  }
 }

@@ -53,4 +53,8 @@ export class KubeError extends CodedError<KubeErrorCode> {
     this.retryAfterMs = options.retryAfterMs;
     this.causes = options.causes ?? [];
   }
+
+  static configInvalid(message: string, options?: KubeErrorOptions): KubeError {
+    return new KubeError("CONFIG_INVALID", message, options);
+  }
 }

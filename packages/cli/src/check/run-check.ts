@@ -21,9 +21,9 @@ export async function runCheck({
   words,
   io,
 }: CommandCall<typeof checkOptionTable>): Promise<number> {
-  if (words.length > 0) throw new CliError("USAGE_INVALID", "check takes options only");
+  if (words.length > 0) throw CliError.usageInvalid("check takes options only");
   if (options.sync !== "" && options.proxy === "")
-    throw new CliError("USAGE_INVALID", "--sync belongs to --proxy: name the management port as well");
+    throw CliError.usageInvalid("--sync belongs to --proxy: name the management port as well");
   const phase = options.pre ? "pre" : "installed";
   const report = await reportOf(phase, options, io);
   if (options.json) io.print(JSON.stringify(report, null, 2));
@@ -39,10 +39,7 @@ async function reportOf(phase: CheckPhase, options: Call["options"], io: Call["i
   );
   const nothing = options.only !== "all" && asked.length === 0;
   if (nothing)
-    throw new CliError(
-      "USAGE_INVALID",
-      `--pre has no checks of the group ${options.only}: leave one of them out`,
-    );
+    throw CliError.usageInvalid(`--pre has no checks of the group ${options.only}: leave one of them out`);
   try {
     return await withCluster(options, io, async (reader) => {
       const survey = new ClusterSurvey(reader, options, io);
@@ -53,8 +50,7 @@ async function reportOf(phase: CheckPhase, options: Call["options"], io: Call["i
         (one) => operatedBy === undefined || (one.operatedBy ?? [operatedBy]).includes(operatedBy),
       );
       if (made.length === 0)
-        throw new CliError(
-          "USAGE_INVALID",
+        throw CliError.usageInvalid(
           `there is nothing to check of the group ${options.only}: a proxy runs here without an operator`,
         );
       const done = await Promise.all(

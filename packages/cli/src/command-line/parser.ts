@@ -58,7 +58,7 @@ export function parserFor(
       const sentence = isCommand
         ? message.replace(/^--(.) /, "-$1 ")
         : `${quoted(argv[0] ?? "")} is not a command: ${message}`;
-      throw new CliError("USAGE_INVALID", sentence);
+      throw CliError.usageInvalid(sentence);
     });
   for (const command of commands) {
     const builder = (one: Argv): Argv => {

@@ -41,7 +41,9 @@ export function readCommandLine(argv: readonly string[], commands: readonly Comm
     },
   });
   let lines = "";
-  const args = parser.parse([...words], {}, (_error, _args, output) => (lines = output)) as Arguments;
+  const args = parser.parse([...words], {}, (_error, _args, output) => {
+    lines = output;
+  }) as Arguments;
   if (isCompletion) return { kind: "completions", lines };
   if (found.asked !== undefined) return found.asked;
   if (args["help"] === true || first === undefined) return { kind: "help" };
@@ -63,7 +65,7 @@ export async function helpOf(
 
 function unknown(name: string, commands: readonly Command[]): never {
   const names = commands.map((one) => one.name).join(", ");
-  throw new CliError("USAGE_INVALID", `${quoted(name)} is not a command: use one of ${names}, or --help`);
+  throw CliError.usageInvalid(`${quoted(name)} is not a command: use one of ${names}, or --help`);
 }
 
 /** `args` are what yargs has parsed: texts by the flags' names, and words in `_` behind the command, and in `--` behind that. */
@@ -88,17 +90,14 @@ function read(command: Command, args: Arguments, io: Io): CommandLine {
 
 function oneOf({ name, choices }: NonNullable<Command["word"]>, value: string): string {
   if (choices.includes(value)) return value;
-  throw new CliError("USAGE_INVALID", `expected one ${name}: ${choices.join(", ")}, got ${quoted(value)}`);
+  throw CliError.usageInvalid(`expected one ${name}: ${choices.join(", ")}, got ${quoted(value)}`);
 }
 
 type ParsedArguments = Arguments & { readonly "--"?: readonly string[] };
 
 function unknownFlag(name: string, { table }: Command): Error {
   const flag = name.length === 1 ? `-${name}` : `--${name}`;
-  return new CliError(
-    "USAGE_INVALID",
-    `unknown flag: ${flag}${suggestFlag(flag, table)}; --help lists all flags`,
-  );
+  return CliError.usageInvalid(`unknown flag: ${flag}${suggestFlag(flag, table)}; --help lists all flags`);
 }
 
 /**
@@ -129,6 +128,6 @@ function longFlag(table: OptionTable, word: string): string {
   try {
     return `${flag}=${String(type.fromTexts([long === undefined ? value.slice(1) : value]))}`;
   } catch (cause) {
-    throw new CliError("USAGE_INVALID", `${flag}: ${(cause as Error).message}`, { cause });
+    throw CliError.usageInvalid(`${flag}: ${(cause as Error).message}`, { cause });
   }
 }

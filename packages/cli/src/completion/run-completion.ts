@@ -7,7 +7,7 @@ import { shells } from "./shells.js";
 export function runCompletion({ words, io }: CommandCall<object>): Promise<number> {
   const shell = shells.find((one) => one === words[0]);
   if (shell === undefined || words.length > 1)
-    throw new CliError("USAGE_INVALID", `expected one shell: ${shells.join(", ")}`);
+    throw CliError.usageInvalid(`expected one shell: ${shells.join(", ")}`);
   io.print(completionScript(shell));
   return Promise.resolve(0);
 }
@@ -28,7 +28,9 @@ function completionScript(shell: (typeof shells)[number]): string {
       .scriptName("bunting")
       .exitProcess(false)
       .completion("completion")
-      .parse(["completion"], {}, (_error, _args, output) => (script = output.trimEnd()));
+      .parse(["completion"], {}, (_error, _args, output) => {
+        script = output.trimEnd();
+      });
     return script;
   } finally {
     if (SHELL === undefined) delete process.env["SHELL"];

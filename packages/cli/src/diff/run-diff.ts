@@ -21,9 +21,9 @@ type Side = Awaited<ReturnType<typeof readSide>>;
 export async function runDiff({ options, words, io }: CommandCall<typeof diffOptionTable>): Promise<number> {
   const [a, b, ...rest] = words;
   if (a === undefined || b === undefined || rest.length > 0)
-    throw new CliError("USAGE_INVALID", "expected A and B to compare: bunting diff before.yaml after.yaml");
+    throw CliError.usageInvalid("expected A and B to compare: bunting diff before.yaml after.yaml");
   if (a === standardInput && b === standardInput)
-    throw new CliError("USAGE_INVALID", "only one of A and B can come from the standard input");
+    throw CliError.usageInvalid("only one of A and B can come from the standard input");
   const before = await readSide(a, options, io);
   const after = await readSide(b, options, io);
   const topics = compareSides(before, after);
@@ -62,10 +62,7 @@ function byTopic(side: Side): ReadonlyMap<string, FlagDocument> {
   const documents = new Map<string, FlagDocument>();
   for (const { topic, document } of side) {
     if (documents.has(topic))
-      throw new CliError(
-        "INPUT_INVALID",
-        `${topic} is in several files of one side: compare the files one by one`,
-      );
+      throw CliError.inputInvalid(`${topic} is in several files of one side: compare the files one by one`);
     documents.set(topic, document);
   }
   return documents;

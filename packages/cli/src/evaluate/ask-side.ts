@@ -41,8 +41,7 @@ export function askAgentSide(
 function managementAddress(address: ServerAddress, { management }: EvalOptions, port: number): ServerAddress {
   if (management !== "") return parseServerAddress(management, port);
   if (!("socketPath" in address)) return { host: address.host, port };
-  throw new CliError(
-    "USAGE_INVALID",
+  throw CliError.usageInvalid(
     "the management port of a server at a socket is not known: name it with --management",
   );
 }

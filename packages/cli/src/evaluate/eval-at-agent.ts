@@ -63,9 +63,6 @@ export function differenceOf(live: TypedAnswer, here: TypedAnswer): string | und
 function syncServer(address: ServerAddress, options: EvalOptions) {
   if (options.sync !== "") return serverAt(parseServerAddress(options.sync, usualSyncPort), options);
   if ("socketPath" in address)
-    throw new CliError(
-      "USAGE_INVALID",
-      "the sync port of an agent at a socket is not known: name it with --sync",
-    );
+    throw CliError.usageInvalid("the sync port of an agent at a socket is not known: name it with --sync");
   return serverAt({ host: address.host, port: usualSyncPort }, options);
 }

@@ -25,7 +25,7 @@ export async function fetchAgentFlags(
     signal.throwIfAborted();
     if (cause instanceof CliError) throw cause;
     const message = `${addressText(server.address)} sent flags that are none: ${(cause as Error).message}`;
-    throw new CliError("INPUT_INVALID", message, { cause });
+    throw CliError.inputInvalid(message, { cause });
   }
 }
 

@@ -35,7 +35,7 @@ export function findFlag(documents: readonly LiveDocument[], key: string, topic:
   if (first === undefined) throw new CliError("FLAG_UNKNOWN", unknownText(asked, key));
   if (found.length > 1) {
     const topics = found.map((one) => one.topic).join(", ");
-    throw new CliError("USAGE_INVALID", `the flag ${quoted(key)} is in ${topics}: choose one with --topic`);
+    throw CliError.usageInvalid(`the flag ${quoted(key)} is in ${topics}: choose one with --topic`);
   }
   const { document, place, digest, provider } = first;
   const evaluators = evaluatorsOf(document.$evaluators ?? {});

@@ -26,14 +26,11 @@ import { readJsonOption } from "../input/read-json-option.js";
 export async function runEval({ options, words, io }: CommandCall<typeof evalOptionTable>): Promise<number> {
   const [file, key, ...rest] = words;
   if (file === undefined || key === undefined || rest.length > 0)
-    throw new CliError(
-      "USAGE_INVALID",
-      "expected a file and the key of a flag: bunting eval flags.yaml my-flag",
-    );
+    throw CliError.usageInvalid("expected a file and the key of a flag: bunting eval flags.yaml my-flag");
   if (file === standardInput && options.context === standardInput)
-    throw new CliError("USAGE_INVALID", "the file and the context can't both come from the standard input");
+    throw CliError.usageInvalid("the file and the context can't both come from the standard input");
   if (options.explain && options.users > 0)
-    throw new CliError("USAGE_INVALID", "--explain is about one answer: leave out --users");
+    throw CliError.usageInvalid("--explain is about one answer: leave out --users");
   const context = await readContext(options.context, io);
   const nowMs = timeOf(options.at);
   const agent = parseAgentUrl(file);
@@ -78,8 +75,7 @@ async function runAtAgent(
   { options, io, nowMs }: Call,
 ): Promise<number> {
   if (options.users > 0)
-    throw new CliError(
-      "USAGE_INVALID",
+    throw CliError.usageInvalid(
       "--users counts what the flags of a file or of a proxy give: name one of them instead of an agent",
     );
   // Files are read without what a server needs.
@@ -141,10 +137,7 @@ function timeOf(text: string): number | undefined {
   if (text === "") return undefined;
   const ms = Date.parse(text);
   if (Number.isNaN(ms))
-    throw new CliError(
-      "USAGE_INVALID",
-      `--at: expected a time such as 2026-11-22T12:00:00Z, got ${quoted(text)}`,
-    );
+    throw CliError.usageInvalid(`--at: expected a time such as 2026-11-22T12:00:00Z, got ${quoted(text)}`);
   return ms;
 }
 
@@ -214,5 +207,5 @@ async function readContext(given: string, io: Pick<Io, "stdin" | "signal">): Pro
   const option = { option: "--context", what: "the context", example: `an object ${example}` };
   const { value, from } = await readJsonOption(given, option, io);
   if (isJsonObject(value)) return value;
-  throw new CliError("USAGE_INVALID", `${from} must be a JSON object, ${example}`);
+  throw CliError.usageInvalid(`${from} must be a JSON object, ${example}`);
 }

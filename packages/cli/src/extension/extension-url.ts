@@ -9,19 +9,14 @@ import { CliError } from "../cli-error.js";
 export function extensionUrl(text: string, hasToken = false): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || !["http:", "https:"].includes(url.protocol))
-    throw new CliError(
-      "USAGE_INVALID",
-      `${quoted(text)} is no address of an extension: write http://localhost:8080`,
-    );
+    throw CliError.usageInvalid(`${quoted(text)} is no address of an extension: write http://localhost:8080`);
   if (url.username !== "" || url.password !== "")
-    throw new CliError(
-      "USAGE_INVALID",
+    throw CliError.usageInvalid(
       "the address has a name or a password: an extension gets a token, by --token-file",
     );
   const isLocal = /^(localhost|127(\.\d+){3}|\[::1\])$/.test(url.hostname);
   if (hasToken && url.protocol === "http:" && !isLocal)
-    throw new CliError(
-      "USAGE_INVALID",
+    throw CliError.usageInvalid(
       `a token is sent over TLS or to this machine only: write https://${url.host}`,
     );
   return url;

@@ -23,7 +23,7 @@ type ExtensionCall = CommandCall<typeof extensionOptionTable>;
 export async function runExtension({ options, words, io }: ExtensionCall): Promise<number> {
   const [, url, ...rest] = words;
   if (url === undefined || rest.length > 0)
-    throw new CliError("USAGE_INVALID", "name one address: bunting extension test http://localhost:8080");
+    throw CliError.usageInvalid("name one address: bunting extension test http://localhost:8080");
   const { href } = extensionUrl(url, options.tokenFile !== "");
   const found: ConformanceResult[] = [];
   for await (const result of checkConformance(href, await conformanceOptions({ options, io }))) {
@@ -44,7 +44,7 @@ async function conformanceOptions({
 }: Pick<ExtensionCall, "options" | "io">): Promise<ConformanceOptions> {
   const { target, object, namespace, configuration, mutates, timeout, caFile, tokenFile } = options;
   if (object !== "" && target === "all")
-    throw new CliError("USAGE_INVALID", `--object takes one --target: ${extensionTargets.join(", ")}`);
+    throw CliError.usageInvalid(`--object takes one --target: ${extensionTargets.join(", ")}`);
   const example = 'JSON such as {"scrape": true}';
   const json = { option: "--configuration", what: "the configuration", example };
   return {
@@ -80,13 +80,12 @@ async function readObject(path: string, io: Pick<Io, "stdin" | "signal">): Promi
   const name = nameOf(path);
   const text = await readText(name, await readInput(path, io));
   if (text.kind === "error")
-    throw new CliError("INPUT_INVALID", `${name}:${text.line}:${text.column}: ${text.message}`);
+    throw CliError.inputInvalid(`${name}:${text.line}:${text.column}: ${text.message}`);
   const [object, ...others] = text.documents
     .flatMap(({ value }) => objectsIn(value))
     .map(({ value }) => value);
   if (object === undefined || others.length > 0)
-    throw new CliError(
-      "INPUT_INVALID",
+    throw CliError.inputInvalid(
       `${name} holds ${object === undefined ? "no object" : "several objects"}: give it one`,
     );
   const { apiVersion, kind, metadata } = object;
@@ -97,8 +96,7 @@ async function readObject(path: string, io: Pick<Io, "stdin" | "signal">): Promi
     !isJsonObject(metadata) ||
     typeof given !== "string"
   )
-    throw new CliError(
-      "INPUT_INVALID",
+    throw CliError.inputInvalid(
       `${name} holds no object of Kubernetes: it has no apiVersion, kind or metadata.name`,
     );
   return { ...object, apiVersion, kind, metadata: { ...metadata, name: given } };

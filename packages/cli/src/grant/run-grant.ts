@@ -10,11 +10,11 @@ import { grantTasks, type grantOptionTable } from "./grant-options.js";
 export function runGrant({ options, words, io }: CommandCall<typeof grantOptionTable>): Promise<number> {
   const [task = "", name = "", ...more] = words;
   if (!grantTasks.some((each) => each === task))
-    throw new CliError("USAGE_INVALID", `expected ${grantTasks.join(", ")}, got ${quoted(task)}`);
+    throw CliError.usageInvalid(`expected ${grantTasks.join(", ")}, got ${quoted(task)}`);
   if (name === "" || more.length > 0)
-    throw new CliError("USAGE_INVALID", "name one Secret: bunting grant credentials NAMESPACE/NAME");
+    throw CliError.usageInvalid("name one Secret: bunting grant credentials NAMESPACE/NAME");
   if (!options.proxyAccount.includes("/"))
-    throw new CliError("USAGE_INVALID", "--proxy-account names a ServiceAccount as NAMESPACE/NAME");
+    throw CliError.usageInvalid("--proxy-account names a ServiceAccount as NAMESPACE/NAME");
   const secret = parseNamedAddress(name, options.namespace);
   const items = credentialsGrant(secret, parseNamedAddress(options.proxyAccount, ""));
   if (options.json) io.print(JSON.stringify({ apiVersion: "v1", kind: "List", items }, null, 2));

@@ -35,13 +35,12 @@ export async function readDocuments(
     // In a directory there are other files, too.
     if (error !== undefined && (file.isNamed || flags.length > 0)) {
       const message = `${name}:${error.line}:${error.column}: ${error.message} ("bunting lint" shows all findings)`;
-      throw new CliError("INPUT_INVALID", message);
+      throw CliError.inputInvalid(message);
     }
     for (const one of flags) documents.push(placed(one, name));
   }
   if (documents.length === 0)
-    throw new CliError(
-      "INPUT_INVALID",
+    throw CliError.inputInvalid(
       `${nameOf(path)} holds no flags: name a FeatureFlag manifest or a flagd file`,
     );
   return documents;

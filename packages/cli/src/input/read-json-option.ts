@@ -26,11 +26,11 @@ export async function readJsonOption(
   const path = given.startsWith("@") ? given.slice(1) : given === standardInput ? given : undefined;
   const from = path === undefined ? option : `${what} of ${nameOf(path)}`;
   const text = path === undefined ? given : utf8Of(await readInput(path, io))?.toString();
-  if (text === undefined) throw new CliError("USAGE_INVALID", `${from}: ${notText}`);
+  if (text === undefined) throw CliError.usageInvalid(`${from}: ${notText}`);
   try {
     return { value: JSON.parse(text) as JsonValue, from };
   } catch (cause) {
     const message = `${from} is not JSON (${(cause as Error).message}): give ${example}`;
-    throw new CliError("USAGE_INVALID", message, { cause });
+    throw CliError.usageInvalid(message, { cause });
   }
 }

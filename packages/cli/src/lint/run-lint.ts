@@ -18,10 +18,7 @@ const defaultMaxDocumentBytes = lintOptionTable.maxDocument.default as number;
 /** `bunting lint`; resolves with the exit code. */
 export async function runLint({ options, words, io }: CommandCall<typeof lintOptionTable>): Promise<number> {
   if (words.length === 0)
-    throw new CliError(
-      "USAGE_INVALID",
-      "name the files or directories to check, or - for the standard input",
-    );
+    throw CliError.usageInvalid("name the files or directories to check, or - for the standard input");
   const maxDocumentBytes = options.maxDocument === "auto" ? defaultMaxDocumentBytes : options.maxDocument;
   for (const url of Object.values(options.extensions)) extensionUrl(url);
   const files = await findFiles(words, io.signal);

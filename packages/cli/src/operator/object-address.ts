@@ -15,7 +15,7 @@ export interface NamedAddress {
 export function parseNamedAddress(text: string, namespace: string): NamedAddress {
   const address = addressIn(text, namespace);
   if (address !== undefined) return address;
-  throw new CliError("USAGE_INVALID", `expected NAME or NAMESPACE/NAME, got ${quoted(text)}`);
+  throw CliError.usageInvalid(`expected NAME or NAMESPACE/NAME, got ${quoted(text)}`);
 }
 
 /** The objects that the text of an annotation names; a name that Kubernetes would not accept is left out. */

@@ -16,7 +16,7 @@ type OperatorCall = CommandCall<typeof operatorTaskOptions>;
 export async function runOperator(call: OperatorCall): Promise<number> {
   const { options, io } = call;
   if (options.back && call.words[0] !== "migrate")
-    throw new CliError("USAGE_INVALID", "--back belongs to: bunting operator migrate check");
+    throw CliError.usageInvalid("--back belongs to: bunting operator migrate check");
   const result = await resultOf(call);
   print(result, options.json ? "json" : options.output, io);
   return result.code;
@@ -32,7 +32,7 @@ async function resultOf({ options, words, io }: OperatorCall): Promise<OperatorR
     case "migrate":
       return withCluster(options, io, (reader) => checkMigration(rest, options.back, reader));
     default:
-      throw new CliError("USAGE_INVALID", `expected explain, render or migrate, got ${quoted(task ?? "")}`);
+      throw CliError.usageInvalid(`expected explain, render or migrate, got ${quoted(task ?? "")}`);
   }
 }
 

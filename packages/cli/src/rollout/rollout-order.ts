@@ -23,8 +23,7 @@ export function rolloutOrder(
 ): RolloutOrder {
   const { name, phase, digest } = state;
   if (phase === "AtOnce")
-    throw new CliError(
-      "USAGE_INVALID",
+    throw CliError.usageInvalid(
       `${name} has no spec.rollout: all agents have its newest version already. Add it before the next edit`,
     );
   switch (task) {
@@ -45,8 +44,7 @@ export function rolloutOrder(
       };
     case "abort":
       if (phase === "Whole")
-        throw new CliError(
-          "USAGE_INVALID",
+        throw CliError.usageInvalid(
           `all agents of ${name} are to have its newest version: to take it back, edit the flags`,
         );
       return {

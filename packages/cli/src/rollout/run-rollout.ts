@@ -19,9 +19,9 @@ export async function runRollout({
   const [word = "", name = "", ...more] = words;
   const task = rolloutTasks.find((each) => each === word);
   if (task === undefined)
-    throw new CliError("USAGE_INVALID", `expected ${rolloutTasks.join(", ")}, got ${quoted(word)}`);
+    throw CliError.usageInvalid(`expected ${rolloutTasks.join(", ")}, got ${quoted(word)}`);
   if (name === "" || more.length > 0)
-    throw new CliError("USAGE_INVALID", `name one FeatureFlag: bunting rollout ${task} NAMESPACE/NAME`);
+    throw CliError.usageInvalid(`name one FeatureFlag: bunting rollout ${task} NAMESPACE/NAME`);
   const address = parseNamedAddress(name, options.namespace);
   return withCluster(options, io, async (reader) => {
     const state = await read(address, reader);
@@ -48,8 +48,7 @@ async function read(address: NamedAddress, reader: ClusterReader): Promise<Rollo
         `there is no FeatureFlag ${namedAddressText(address)}, or no such type in this cluster`,
       );
     if (error instanceof ProtocolError)
-      throw new CliError(
-        "INPUT_INVALID",
+      throw CliError.inputInvalid(
         `the flags of ${namedAddressText(address)} can't be read: ${error.message}. See bunting lint`,
       );
     throw error;

@@ -26,8 +26,7 @@ export async function runStatus({
   words,
   io,
 }: CommandCall<typeof statusOptionTable>): Promise<number> {
-  if (words.length > 0)
-    throw new CliError("USAGE_INVALID", "status takes options only: name a proxy with --address");
+  if (words.length > 0) throw CliError.usageInvalid("status takes options only: name a proxy with --address");
   const servers = await serversOf(options, io);
   for (;;) {
     try {

@@ -29,9 +29,9 @@ export async function fetchTopic(
   const listener = {
     opened: () => undefined,
     version: (version: TopicVersion) => settle({ version }),
-    missing: () => settle({ error: new CliError("INPUT_INVALID", `${name} has no FeatureFlag ${topic}`) }),
+    missing: () => settle({ error: CliError.inputInvalid(`${name} has no FeatureFlag ${topic}`) }),
     // A policy that keeps the flags sends them before.
-    deleted: () => settle({ error: new CliError("INPUT_INVALID", `the FeatureFlag ${topic} was deleted`) }),
+    deleted: () => settle({ error: CliError.inputInvalid(`the FeatureFlag ${topic} was deleted`) }),
     refused: (message: string) =>
       settle({ error: new CliError("SERVER_REFUSED", `${name} refuses ${topic}: ${message}`) }),
   };

@@ -19,8 +19,7 @@ export function parseServerAddress(text: string, defaultPort: number): ServerAdd
     /^(?:\[([\da-f:.%]+)\]|([^:/[\]\s]+))(?::(\d{1,5}))?$/i.exec(text) ?? [];
   const host = bracketed ?? plain;
   if (host === undefined || Number(port) > 65_535 || Number(port) === 0)
-    throw new CliError(
-      "USAGE_INVALID",
+    throw CliError.usageInvalid(
       `invalid address ${quoted(text)}: write HOST:PORT, such as localhost:${defaultPort}, or unix:PATH`,
     );
   return { host, port: Number(port) };
@@ -50,8 +49,7 @@ export function parseProxyUrl(text: string): ProxyTopic | undefined {
   // The path of a socket has slashes of its own: the last two parts are the topic.
   const slash = rest.startsWith(unix) ? rest.lastIndexOf("/", rest.lastIndexOf("/") - 1) : rest.indexOf("/");
   if (slash < 0)
-    throw new CliError(
-      "USAGE_INVALID",
+    throw CliError.usageInvalid(
       `invalid address ${quoted(text)}: write proxy://HOST:PORT/NAMESPACE/NAME or proxy://unix:PATH/NAMESPACE/NAME`,
     );
   return {

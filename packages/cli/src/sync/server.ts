@@ -24,10 +24,9 @@ export function serverAt(address: ServerAddress, options: ConnectionOptions): Sy
   const { tls: isTls, caFile, tlsServerName, tokenFile } = options;
   const secure = isTls || caFile !== "";
   if (!secure && tlsServerName !== "")
-    throw new CliError("USAGE_INVALID", "--tls-server-name has no effect without --tls");
+    throw CliError.usageInvalid("--tls-server-name has no effect without --tls");
   if (tokenFile !== "" && !secure && !("socketPath" in address) && !localHosts.test(address.host))
-    throw new CliError(
-      "USAGE_INVALID",
+    throw CliError.usageInvalid(
       `a token would cross the network to ${addressText(address)} in plaintext: use --tls`,
     );
   const server = {
@@ -52,7 +51,7 @@ export function authorizationFor({ tokenFile }: Pick<SyncServer, "tokenFile">): 
   const token = read(tokenFile).toString().trim();
   // Of RFC 6750. Anything else would end up in the error of a header, with the content of the file.
   if (token.length > maxTokenBytes || !/^[\w.~+/-]+=*$/.test(token))
-    throw new CliError("INPUT_INVALID", `${quoted(tokenFile)} has no bearer token`);
+    throw CliError.inputInvalid(`${quoted(tokenFile)} has no bearer token`);
   return { authorization: `Bearer ${token}` };
 }
 
@@ -112,7 +111,7 @@ function contextOf(caFile: string): SecureContext {
     return createSecureContext({ ca });
   } catch (cause) {
     const message = `${quoted(caFile)} can't be used for --ca-file: ${(cause as Error).message}`;
-    throw new CliError("INPUT_INVALID", message, { cause });
+    throw CliError.inputInvalid(message, { cause });
   }
 }
 

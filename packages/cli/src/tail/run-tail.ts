@@ -18,7 +18,7 @@ const maxDelayMs = 5_000;
 export async function runTail({ options, words, io }: CommandCall<typeof tailOptionTable>): Promise<number> {
   const [word, ...rest] = words;
   if (word === undefined || rest.length > 0)
-    throw new CliError("USAGE_INVALID", "expected one FeatureFlag: bunting tail default/storefront");
+    throw CliError.usageInvalid("expected one FeatureFlag: bunting tail default/storefront");
   const topic = parseAnySelector(word);
   const server = serverAt(parseServerAddress(options.address, usualSyncPort), options);
   const name = addressText(server.address);

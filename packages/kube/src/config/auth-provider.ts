@@ -25,8 +25,7 @@ export function authProviderReader(fresh: () => KubeConfig, provider: string, cl
       if (signal.aborted) throw cause;
       config = fresh();
       const reported = cause instanceof Error ? cause.message.trim() : String(cause);
-      throw new KubeError(
-        "CONFIG_INVALID",
+      throw KubeError.configInvalid(
         `the kubeconfig's auth provider ${provider} failed: ${reported}; run kubectl with this kubeconfig to see the details`,
         { cause },
       );

@@ -41,7 +41,7 @@ export async function runExecPlugin(
 ): Promise<AppliedCredential> {
   const { command } = exec;
   const failed = (problem: string, cause?: unknown): KubeError =>
-    new KubeError("CONFIG_INVALID", `the kubeconfig's credential plugin ${problem}`, { cause });
+    KubeError.configInvalid(`the kubeconfig's credential plugin ${problem}`, { cause });
   if (typeof command !== "string" || command === "")
     throw failed("has no command: name one in its exec section");
   if (signal.aborted) throw abortedError(signal.reason);

@@ -29,15 +29,13 @@ export function isInCluster(env: InClusterOptions["env"]): boolean {
 export async function inClusterConfig(options: InClusterOptions): Promise<ClusterConfig> {
   const { env, directory = mount, clock = systemClock } = options;
   if (!isInCluster(env))
-    throw new KubeError(
-      "CONFIG_INVALID",
+    throw KubeError.configInvalid(
       "this process does not run in a Pod (KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set): give it a kubeconfig",
     );
   const host = env["KUBERNETES_SERVICE_HOST"] ?? "";
   const origin = `https://${isIPv6(host) ? `[${host}]` : host}:${env["KUBERNETES_SERVICE_PORT"] ?? ""}`;
   if (!URL.canParse(origin))
-    throw new KubeError(
-      "CONFIG_INVALID",
+    throw KubeError.configInvalid(
       `KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not a valid address: ${origin}`,
     );
   const tls = new ClusterTlsFiles({ caFile: path.join(directory, "ca.crt") });

@@ -109,5 +109,5 @@ function named<T extends Entry>(entries: readonly T[], name: string): T | undefi
 }
 
 function invalid(message: string, cause?: unknown): KubeError {
-  return new KubeError("CONFIG_INVALID", message, { cause });
+  return KubeError.configInvalid(message, { cause });
 }

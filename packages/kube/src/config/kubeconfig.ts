@@ -108,8 +108,7 @@ function refuseImpersonation({ user, rawUser }: KubeconfigSelection): void {
   for (const key of ["as-groups", "as-uid", "as-user-extra"]) {
     const value = rawUser?.[key] ?? "";
     if (value === "" || (typeof value === "object" && Object.keys(value).length === 0)) continue;
-    throw new KubeError(
-      "CONFIG_INVALID",
+    throw KubeError.configInvalid(
       `the kubeconfig's user ${user?.name ?? ""} impersonates with ${key}, which is not supported: remove it, or name a user who has the rights without it (as alone is supported)`,
     );
   }
@@ -117,13 +116,11 @@ function refuseImpersonation({ user, rawUser }: KubeconfigSelection): void {
 
 function serverOf(cluster: Cluster): URL {
   if (text(cluster.proxyUrl) !== undefined)
-    throw new KubeError(
-      "CONFIG_INVALID",
+    throw KubeError.configInvalid(
       `the kubeconfig's cluster ${cluster.name} is reached through proxy-url, which is not supported: use an address that needs no proxy, for instance that of kubectl proxy`,
     );
   if (!URL.canParse(cluster.server) || !/^https?:$/.test(new URL(cluster.server).protocol))
-    throw new KubeError(
-      "CONFIG_INVALID",
+    throw KubeError.configInvalid(
       `the kubeconfig's cluster ${cluster.name} has the server ${cluster.server}, which is not an http or https URL`,
     );
   return new URL(cluster.server);

@@ -33,8 +33,7 @@ export async function loadClusterConfig(options: LoadClusterConfigOptions): Prom
   const standard = named(HOME) ? path.join(HOME, ".kube", "config") : undefined;
   if (standard !== undefined && (await exists(standard)))
     return kubeconfigConfig({ path: standard, context, ...clock });
-  throw new KubeError(
-    "CONFIG_INVALID",
+  throw KubeError.configInvalid(
     "no cluster was found: this process does not run in a Pod, KUBECONFIG is not set, and " +
       `${standard ?? "~/.kube/config"} does not exist. Name a kubeconfig with --kubeconfig, or run in a cluster`,
   );

@@ -49,7 +49,7 @@ export class ClusterTlsFiles implements TlsMaterialSource {
       } catch (cause) {
         if (this.#seen.has(part)) continue;
         const message = `${path} can't be read (${(cause as Error).message}); it should hold the ${names[part]}`;
-        throw new KubeError("CONFIG_INVALID", message, { cause });
+        throw KubeError.configInvalid(message, { cause });
       }
     }
     if (Object.keys(changed).length > 0) {

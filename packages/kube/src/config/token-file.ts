@@ -50,8 +50,7 @@ export class ClusterTokenFile implements Credentials {
       this.#readAtMs = this.#clock.monotonicMs();
     }
     if (this.#headers !== undefined) return this.#headers;
-    throw new KubeError(
-      "CONFIG_INVALID",
+    throw KubeError.configInvalid(
       `the token file ${this.#path} ${cause === undefined ? "is empty" : "can't be read"}: mount a ServiceAccount token there (is automountServiceAccountToken off?)`,
       { cause },
     );

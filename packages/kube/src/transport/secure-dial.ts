@@ -68,8 +68,7 @@ function secureContext(
   try {
     return createSecureContext({ ...parts, minVersion: "TLSv1.2" });
   } catch (cause) {
-    throw new KubeError(
-      "CONFIG_INVALID",
+    throw KubeError.configInvalid(
       `the TLS certificates for the API server can't be used (${messageOf(cause)}): they must be PEM, and the key must belong to the client certificate`,
       { cause },
     );

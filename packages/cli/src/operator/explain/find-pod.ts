@@ -21,11 +21,11 @@ export async function findPod(
   reader: ClusterReader,
 ): Promise<ExplainedPod> {
   const [kind = "", text, ...more] = words.length === 1 ? splitOnce(words[0] ?? "") : words;
-  if (text === undefined || more.length > 0) throw new CliError("USAGE_INVALID", usage);
+  if (text === undefined || more.length > 0) throw CliError.usageInvalid(usage);
   const address = parseNamedAddress(text, namespace);
   if (["pod", "pods", "po"].includes(kind)) return podAt(address, reader);
   if (["deployment", "deployments", "deploy"].includes(kind)) return podOfDeployment(address, reader);
-  throw new CliError("USAGE_INVALID", `${quoted(kind)} can't be explained: ${usage}`);
+  throw CliError.usageInvalid(`${quoted(kind)} can't be explained: ${usage}`);
 }
 
 function splitOnce(word: string): readonly string[] {

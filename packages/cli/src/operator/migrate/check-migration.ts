@@ -30,7 +30,7 @@ export async function checkMigration(
   reader: ClusterReader,
 ): Promise<OperatorResult> {
   if (words.length !== 1 || words[0] !== "check")
-    throw new CliError("USAGE_INVALID", "expected: bunting operator migrate check");
+    throw CliError.usageInvalid("expected: bunting operator migrate check");
   const facts = await readFacts(reader);
   const ofWay = isBack ? checkBack(facts) : [...checkInstallation(facts), ...checkObjects(facts)];
   const all = [...ofWay, ...checkServed(facts, isBack)];

@@ -24,13 +24,12 @@ export async function podsInText(
 ): Promise<readonly PodOfManifest[]> {
   const text = await readText(file, bytes);
   if (text.kind === "error")
-    throw new CliError("INPUT_INVALID", `${file}:${text.line}:${text.column}: ${text.message}`);
+    throw CliError.inputInvalid(`${file}:${text.line}:${text.column}: ${text.message}`);
   const pods = text.documents
     .flatMap(({ value }) => objectsIn(value))
     .flatMap(({ value }) => podOf(value, namespace));
   if (pods.length > 0) return pods;
-  throw new CliError(
-    "INPUT_INVALID",
+  throw CliError.inputInvalid(
     `${file} holds no Pod and no workload: name a manifest of a Pod, a Deployment, a Job or the like`,
   );
 }

@@ -23,10 +23,7 @@ export async function renderPods(
 ): Promise<OperatorResult> {
   const [file, ...more] = words;
   if (file === undefined || more.length > 0)
-    throw new CliError(
-      "USAGE_INVALID",
-      "name one file with a Pod or a workload, or - for the standard input",
-    );
+    throw CliError.usageInvalid("name one file with a Pod or a workload, or - for the standard input");
   const manifests = await podsInText(nameOf(file), await readInput(file, io), namespace);
   const rendered: RenderedPod[] = [];
   for (const manifest of manifests) rendered.push(await renderPod(manifest, reader));
