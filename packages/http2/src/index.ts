@@ -9,7 +9,7 @@ export { drainSessions } from "./drain-sessions.js";
 export { HeldFrame, smallFrameBytes, type FrameHolder } from "./held-frame.js";
 export { httpDate } from "./http-date.js";
 export { defaultGrpcHeaders } from "./http2-request-routing.js";
-export { Http2ServerTransport } from "./http2-transport.js";
+export { Http2ServerTransport, type TransportEvents } from "./http2-transport.js";
 export { callWriteListener } from "./outgoing.js";
 export { peerAddress } from "./peer-address.js";
 export { accountOf, chargeAnswer, setAccount } from "./request-account.js";

@@ -1,4 +1,4 @@
-import type { DocumentDelta, PastVersion } from "@bunting/protocol";
+import type { CompiledSourceList, DocumentDelta, PastVersion } from "@bunting/protocol";
 
 export const syncPath = "/bunting.sync.v1.SyncService/Sync";
 
@@ -114,12 +114,8 @@ export interface SourceList {
 }
 
 /** Sent to agents that ask for it in `hello`. */
-export interface SourceFlagsMessage {
+export interface SourceFlagsMessage extends Pick<CompiledSourceList, "topics" | "frame"> {
   readonly kind: "source_flags";
-  /** `namespace/name`, in ascending priority. */
-  readonly topics: readonly string[];
-  /** A digest of all else that decides about the Pod. */
-  readonly frame: string;
 }
 
 /** `unknown` is a message that a later proxy may send. Documents share memory with the message. */

@@ -22,23 +22,27 @@ interface CommonConfig {
   readonly selector: string;
 }
 
+/** Of a source that is asked over the network. */
+interface CalledConfig extends CommonConfig {
+  /** The certificates of the authorities to trust; "" for those of Node. */
+  readonly certPath: string;
+  /** A file with the token that each stream or request carries as `authorization: Bearer`; "" for none. */
+  readonly tokenFile: string;
+  /** Undefined if the token may go wherever the source says. */
+  readonly tokenBinding: TokenBinding | undefined;
+}
+
 /** A stream of flagd.sync.v1: our proxy, a stock flagd-proxy, or a flagd. */
-export interface GrpcSourceConfig extends CommonConfig {
+export interface GrpcSourceConfig extends CalledConfig {
   readonly provider: "grpc";
   /** What grpc-js connects to. */
   readonly target: string;
   /** `:authority` of requests, if it is not the host. */
   readonly authority: string | undefined;
   readonly isTls: boolean;
-  /** The certificates of the authorities to trust; "" for those of Node. */
-  readonly certPath: string;
   /** The certificate that the agent presents, and its private key; "" for none. */
   readonly clientCertPath: string;
   readonly clientKeyPath: string;
-  /** A file with the token that each stream carries as `authorization: Bearer`; "" for none. */
-  readonly tokenFile: string;
-  /** Undefined if the token may go wherever the source says. */
-  readonly tokenBinding: TokenBinding | undefined;
   readonly providerId: string;
   /** Sent with the request, by lower-case name; `authorization` among them if it is fixed. */
   readonly headers: Readonly<Record<string, string>>;
@@ -61,7 +65,7 @@ export interface DirectorySourceConfig extends CommonConfig {
 }
 
 /** A flag document, JSON or YAML, that is fetched from an HTTP server again and again. */
-export interface HttpSourceConfig extends CommonConfig {
+export interface HttpSourceConfig extends CalledConfig {
   readonly provider: "http";
   /** `uri` with user and password, if it names them. */
   readonly url: string;
@@ -72,12 +76,6 @@ export interface HttpSourceConfig extends CommonConfig {
   readonly intervalSeed: string;
   /** Time for a request, redirects and body included. */
   readonly timeoutMs: number;
-  /** The certificates of the authorities to trust; "" for those of Node. */
-  readonly certPath: string;
-  /** A file with the token that each request carries as `authorization: Bearer`; "" for none. */
-  readonly tokenFile: string;
-  /** Undefined if the token may go wherever the source says. */
-  readonly tokenBinding: TokenBinding | undefined;
   readonly oauth: OauthConfig | undefined;
 }
 
@@ -89,19 +87,13 @@ export interface KubernetesSourceConfig extends CommonConfig {
 }
 
 /** A file with flags, and a remote whose flags are merged with them, as those of a FeatureFlag's remote flag provider are by a proxy. */
-export interface RemoteSourceConfig extends CommonConfig {
+export interface RemoteSourceConfig extends CalledConfig {
   readonly provider: "remote";
   /** Of the file. */
   readonly path: string;
   readonly remote: RemoteFlagProvider;
   /** Hosts that may be called: the values of `--remote-hosts`. */
   readonly hosts: readonly AllowedHost[];
-  /** The certificates of the authorities to trust; "" for those of Node. */
-  readonly certPath: string;
-  /** A file with the token that the remote is shown; "" for none. */
-  readonly tokenFile: string;
-  /** Undefined if the token may go wherever the source says. */
-  readonly tokenBinding: TokenBinding | undefined;
 }
 
 /** A source of a kind that flagd has and this agent has not. */

@@ -13,10 +13,7 @@ import { collectionPath, objectPath, queryOf, selecting } from "./resource-path.
 import { maxErrorBytes, statusError } from "./status-error.js";
 
 /** One page of a LIST. */
-export interface ObjectList {
-  readonly resourceVersion: string;
-  /** Set while there are more pages. */
-  readonly continueToken: string | undefined;
+export interface ObjectList extends Pick<ListPage, "resourceVersion" | "continueToken"> {
   readonly items: readonly KubeObject[];
 }
 

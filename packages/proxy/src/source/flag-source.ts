@@ -1,4 +1,11 @@
-import type { FlagDocument, JsonObject, PastVersion, Readers, TopicKey } from "@bunting/protocol";
+import type {
+  CompiledSourceList,
+  FlagDocument,
+  JsonObject,
+  PastVersion,
+  Readers,
+  TopicKey,
+} from "@bunting/protocol";
 import type { RemoteReport } from "@bunting/remote";
 import type { Runnable } from "@bunting/runtime";
 import type { Trial, TrialCounts } from "./trial.js";
@@ -54,20 +61,10 @@ export interface ListPeer {
 }
 
 /** Names what the operator has compiled of FeatureFlagSources for some Pods. */
-export interface SourceListName {
-  /** Of the Pods. */
-  readonly namespace: string;
-  /** Of the annotation by which they name the FeatureFlagSources. */
-  readonly text: string;
-}
+export type SourceListName = Pick<CompiledSourceList, "namespace" | "text">;
 
 /** The FeatureFlags that sources have. */
-export interface SourceFlags {
-  /** `namespace/name`, in ascending priority. */
-  readonly topics: readonly string[];
-  /** A digest of all else that decides about the Pods. */
-  readonly frame: string;
-}
+export type SourceFlags = Pick<CompiledSourceList, "topics" | "frame">;
 
 /** Receives the reports of a source about one topic. */
 export interface SourceSink {

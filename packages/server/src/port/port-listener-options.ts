@@ -6,10 +6,9 @@ import type {
   KeepaliveOptions,
   KeepaliveReason,
   TransportHandler,
+  TransportEvents,
   TransportLimits,
-  TransportSession,
 } from "@bunting/http2";
-import type { RefusalReason } from "@bunting/http2/status";
 import type { WholeRequestHandler } from "../http1/whole-request-server.js";
 import type { PeerMemory } from "../limits/peer-memory.js";
 import type { ReadFairness } from "../limits/read-fairness.js";
@@ -17,7 +16,10 @@ import type { StallOptions } from "../limits/stall-watch.js";
 import type { TlsTermination } from "../tls/tls-termination.js";
 import type { ListenEndpoint } from "./listen-endpoint.js";
 
-export interface PortListenerOptions {
+export interface PortListenerOptions extends Pick<
+  TransportEvents,
+  "onRefused" | "onReadingResumed" | "onStreamLimit"
+> {
   readonly endpoint: ListenEndpoint;
   /** The option that sets the endpoint, for instance `--port`; named in the error if the port is taken. */
   readonly optionName?: string;
@@ -54,12 +56,6 @@ export interface PortListenerOptions {
   readonly stall?: StallOptions | undefined;
   /** Called for each connection that this end drops, with the reason; for `tls`, `certificate` and slow readers with one of a closed set of sentences, and the peer's address. */
   readonly onDropped?: (reason: DropReason, detail?: string, peer?: string) => void;
-  /** Called for each request that is refused, or ended early, because of a limit. */
-  readonly onRefused?: ((reason: RefusalReason) => void) | undefined;
-  /** Called each time that a connection is read on after it was paused for a turn. */
-  readonly onReadingResumed?: (() => void) | undefined;
-  /** Called when a connection has as many streams as it may have: its client's further ones wait. */
-  readonly onStreamLimit?: ((session: TransportSession) => void) | undefined;
 }
 
 /**
