@@ -3,7 +3,7 @@ const megabyte = 1024 * 1024;
 const slackBytes = 16 * megabyte;
 /** Further garbage that is allowed, as a share of the live bytes. */
 const slackShare = 0.25;
-/** The same share after a collection that found little garbage, as when thousands of clients connect. */
+/** Such a share after a collection that found little garbage, as when thousands of clients connect. */
 const growthShare = 1;
 /** A collection that leaves at least this share found little garbage. In the middle of a burst it leaves three quarters. */
 const growthLeft = 0.85;

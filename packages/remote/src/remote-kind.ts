@@ -47,6 +47,6 @@ export interface RemoteSurroundings {
   };
   /** The heap that there is for documents. */
   readonly room: Pick<DocumentRoom, "has">;
-  /** A number in [0, 1); injected by tests. */
+  /** A number in [0, 1); replaced by tests. */
   readonly random?: () => number;
 }

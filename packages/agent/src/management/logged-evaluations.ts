@@ -8,7 +8,7 @@ type EvaluationMetrics = Pick<
 
 const maxKeyCharacters = 200;
 
-/** The same metrics, which also log each evaluation. For --debug: without it, evaluations go to the metrics themselves and cost nothing here. */
+/** The given metrics, with a line in the log for each evaluation. For --debug: without it, evaluations go to the metrics themselves and cost nothing here. */
 export function loggedEvaluations<Metrics extends EvaluationMetrics>(
   metrics: Metrics,
   logger: Pick<Logger, "debug">,

@@ -4,7 +4,7 @@ import type { FailingFlags } from "../store/failing-flags.js";
 /** What says nothing of a flag: its source has not answered yet. */
 const ofNoFlag = "PROVIDER_NOT_READY";
 
-/** The same metrics, which also tell of each evaluation that fails. Those that are answered go to the metrics themselves and cost nothing here. */
+/** The given metrics, by which `failing` also hears of each evaluation that fails. Those that are answered go to the metrics themselves and cost nothing here. */
 export function noticedFailures<
   Metrics extends Pick<ApiMetrics, "evaluationFailed" | "ofrepEvaluationFailed">,
 >(metrics: Metrics, failing: Pick<FailingFlags, "failed">): Metrics {

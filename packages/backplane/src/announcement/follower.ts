@@ -40,7 +40,7 @@ export interface FollowerOptions {
   readonly room: DocumentRoom;
   readonly compareMs: number;
   readonly clock: Clock;
-  /** In [0, 1); injected by tests. */
+  /** A number in [0, 1); replaced by tests. */
   readonly random?: () => number;
 }
 

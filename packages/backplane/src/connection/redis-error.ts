@@ -52,7 +52,7 @@ export type RedisRole = "Redis" | "the Sentinel";
 
 const cluster = "Redis Cluster can't be used: name a Redis that is by itself, or Sentinels";
 
-/** The same by the code of Redis. */
+/** What to do about an error that the server answers with, by its code. */
 const refusalRemedies: Readonly<Record<RedisRole, Readonly<Partial<Record<string, string>>>>> = {
   Redis: {
     NOAUTH:

@@ -11,7 +11,7 @@ export interface DegradedModeOptions {
   readonly onChange: (state: DegradedState, before: DegradedState) => void;
   /** Time, in ms, for which Redis must work without a pause before the breaker closes. */
   readonly stableMs: number;
-  /** In [0, 1); injected by tests. */
+  /** A number in [0, 1); replaced by tests. */
   readonly random?: () => number;
 }
 

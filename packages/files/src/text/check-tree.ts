@@ -6,7 +6,7 @@ import { startOf } from "./yaml-tree.js";
 /** What a value takes on the heap that an alias or merge repeats, until later stages have written it out. */
 const heapPerRepeatedValue = 200;
 
-/** The same of each byte of JSON: the text of an inner value is copied into that of the outer ones. */
+/** What each byte of its JSON takes there: the text of an inner value is copied into that of the outer ones. */
 const heapPerRepeatedByte = 4;
 
 /** What a node amounts to with its aliases written out. */

@@ -6,7 +6,7 @@ export interface BackoffOptions {
   readonly capMs: number;
   /** By how much the bound grows from one attempt to the next; default 2. */
   readonly factor?: number;
-  /** A number in [0, 1); injected by tests. */
+  /** A number in [0, 1); replaced by tests. */
   readonly random?: () => number;
 }
 

@@ -12,6 +12,6 @@ export interface MigrationFacts {
   readonly flagds: readonly KubeObject[];
   /** Metadata of all Pods. */
   readonly pods: readonly KubeObject[];
-  /** Likewise, of those that use the network of their node. */
+  /** Metadata of the Pods that use the network of their node. */
   readonly nodePods: readonly KubeObject[];
 }

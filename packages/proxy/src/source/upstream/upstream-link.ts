@@ -29,7 +29,7 @@ export interface UpstreamLinkOptions {
   readonly context: ServingContext<SourceMetrics>;
   /** An upstream has accepted the stream, and can be followed. */
   readonly onOpened: () => void;
-  /** A number in [0, 1); injected by tests. */
+  /** A number in [0, 1); replaced by tests. */
   readonly random?: () => number;
 }
 
