@@ -283,7 +283,16 @@ function testsOf<Behaviour>(name: string, kind: Far<Behaviour>): void {
       const server = await serve(kind.version(1));
       publish(server.uri);
       let sink = start(server.port, { backplane }).watch();
+      /** Read by a replica that has nothing else to read. */
+      const isInRedis = async (version: number): Promise<void> => {
+        const follower = start(server.port, { backplane, isCut: true });
+        replicas.pop();
+        const followed = follower.watch();
+        const isThere = (): boolean => farOf(followed) === `remote ${version}`;
+        await eventually(isThere, `version ${version} in Redis`).finally(() => follower.stop());
+      };
       await eventually(() => farOf(sink) === "remote 1", "the first document");
+      await isInRedis(1);
       for (const [index, [what, behaviour, reason]] of kind.faults.entries()) {
         server.does(behaviour);
         await isTold(/./, what);
@@ -298,6 +307,7 @@ function testsOf<Behaviour>(name: string, kind: Far<Behaviour>): void {
         server.does(kind.version(index + 2));
         await eventually(() => farOf(sink) === `remote ${index + 2}`, `what comes after ${what}`);
         await eventually(() => told() === "synced  ", "it is synced");
+        await isInRedis(index + 2);
       }
     });
 
