@@ -1,7 +1,7 @@
 import { eventually } from "../support/event-queue.js";
 import { MemoryCgroup } from "../support/memory-cgroup.js";
 import { seededRandom } from "../support/seeded-random.js";
-import { megabytesAnHour, type Sample } from "./slope.js";
+import { slopeOf, type Sample, type Slope } from "./slope.js";
 import { mebibyte, SoakWorld, type AgentMember, type Member } from "./soak-world.js";
 import { Visitors } from "./visitors.js";
 
@@ -140,14 +140,16 @@ class SoakRun {
   #judgeMemory({ name, group, samples, floor }: Member): void {
     const { minutes, onLine } = this.#options;
     if (group.kills > 0) this.#note(`${name}: was killed for want of memory, ${group.kills} times`);
-    const slopeOf = (of: readonly Sample[]): number =>
-      megabytesAnHour(of.filter(({ minutes: at }) => at >= minutes * warmShare));
-    const slope = slopeOf(floor);
+    const whenWarm = (of: readonly Sample[]): Slope =>
+      slopeOf(of.filter(({ minutes: at }) => at >= minutes * warmShare));
+    const { megabytesAnHour, standardError } = whenWarm(floor);
     const peak = Math.max(...samples.map(({ megabytes }) => megabytes));
-    const held = `${slope.toFixed(2)} MB an hour after collections, ${slopeOf(samples).toFixed(2)} with garbage`;
-    onLine(`${name}: peak ${peak.toFixed(1)} MB, ${held}`);
-    if (minutes >= leastMinutesForSlopes && slope > mostMegabytesAnHour)
-      this.#note(`${name}: grows by ${slope.toFixed(2)} MB an hour`);
+    const grows = `${megabytesAnHour.toFixed(2)} ± ${standardError.toFixed(2)} MB an hour`;
+    const withGarbage = whenWarm(samples).megabytesAnHour.toFixed(2);
+    onLine(`${name}: peak ${peak.toFixed(1)} MB, ${grows} after collections, ${withGarbage} with garbage`);
+    // Some thirty samples of a process whose size goes up and down by megabytes are not worth more than their error.
+    if (minutes >= leastMinutesForSlopes && megabytesAnHour - standardError > mostMegabytesAnHour)
+      this.#note(`${name}: grows by ${grows}`);
   }
 
   #note(problem: string): void {
