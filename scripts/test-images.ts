@@ -4,10 +4,12 @@
  */
 import { missingForImages } from "./images/buildah.js";
 import { runMocha } from "./run-mocha.js";
+import { filesOfScale } from "./night-files.js";
 import { skipTests } from "./skip-tests.js";
+import { testFilesBelow } from "./test-files.js";
 
 const args = process.argv.slice(2);
-const specs = args.some((arg) => arg.endsWith(".test.ts")) ? [] : ["test/images/**/*.test.ts"];
+const specs = args.some((arg) => arg.endsWith(".test.ts")) ? [] : filesOfScale(testFilesBelow("test/images"));
 const missing = missingForImages("runc", "skopeo");
 process.exitCode =
   missing === undefined
