@@ -147,8 +147,7 @@ class SoakRun {
     const grows = `${megabytesAnHour.toFixed(2)} ± ${standardError.toFixed(2)} MB an hour`;
     const withGarbage = whenWarm(samples).megabytesAnHour.toFixed(2);
     onLine(`${name}: peak ${peak.toFixed(1)} MB, ${grows} after collections, ${withGarbage} with garbage`);
-    // Some thirty samples of a process whose size goes up and down by megabytes are not worth more than their error.
-    if (minutes >= leastMinutesForSlopes && megabytesAnHour - standardError > mostMegabytesAnHour)
+    if (minutes >= leastMinutesForSlopes && megabytesAnHour > mostMegabytesAnHour)
       this.#note(`${name}: grows by ${grows}`);
   }
 
