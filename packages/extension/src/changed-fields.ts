@@ -83,7 +83,7 @@ const ownNames =
 
 const text = /^(\/spec\/template)?\/metadata\/(labels|annotations)(\/[^/]*)?$/;
 
-/** Those that API servers know themselves. Names with a domain, and claims, are devices of the node. */
+/** Resources that API servers know themselves. Those whose names have a domain, and claims, are devices of the node. */
 const resource =
   /^\/spec\/(container|template\/spec\/containers\/\d+)\/resources(\/(requests|limits)(\/[^/~]+)?)?$/;
 

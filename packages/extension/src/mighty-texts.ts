@@ -5,11 +5,11 @@ const confining = /^(container\.)?(apparmor\.security\.beta|seccomp\.security\.a
 const identifying =
   /^((eks|iam)\.amazonaws\.com\/|iam\.gke\.io\/|azure\.workload\.identity\/|aadpodidbinding$|pod-identity\.alibabacloud\.com\/|k8s\.aliyun\.com\/|eks\.tke\.cloud\.tencent\.com\/)/;
 
-/** By which webhooks put containers, volumes and secrets into a Pod, of images and paths of the node that the annotation may name. */
+/** Annotations by which webhooks put containers, volumes and secrets into a Pod, of images and paths of the node that the annotation may name. */
 const injecting =
   /^((sidecar|inject|proxy)\.istio\.io\/|config\.linkerd\.io\/|vault\.hashicorp\.com\/|dapr\.io\/|openshift\.io\/(required-)?scc$)/;
 
-/** By which the node gives a Pod devices, mounts and networks, or runs it otherwise. */
+/** Annotations by which the node gives a Pod devices, mounts and networks, or runs it otherwise. */
 const ofNodes =
   /^(cdi\.k8s\.io\/|[\w-]+\.nri\.io\/|io\.kubernetes\.cri-o\.|io\.katacontainers\.|run\.oci\.|k8s\.v1\.cni\.cncf\.io\/|v1\.multus-cni\.io\/|cni\.projectcalico\.org\/)/;
 

@@ -101,7 +101,7 @@ describe("the admission of connections", () => {
     const listener = await serve([old], { memory, onDropped: (...why) => dropped.push(why) });
     const stream = http2Client(listener).request(grpcHeaders("/t.T/Old")).end(Buffer.alloc(5));
     await eventually(() => held.isHeld, "a subscriber");
-    // Nobody reads: no more than the first window is taken of it.
+    // The client does not read, so it takes no more of the frame than the first window.
     const closed = once(
       stream.on("error", () => undefined),
       "close",

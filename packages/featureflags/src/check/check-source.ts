@@ -34,7 +34,7 @@ export function checkSourceSpec(spec: JsonObject): readonly Finding[] {
   ];
 }
 
-/** What is wrong with the spec of an InProcessConfiguration. */
+/** Findings about the spec of an InProcessConfiguration. */
 export function checkInProcessSpec(spec: JsonObject): readonly Finding[] {
   return [
     ...unknownFields(spec, resourceFields.inProcessConfiguration, []),

@@ -79,7 +79,7 @@ function bytesOf(value: object): number {
 const annotationName =
   /^((?=[^/]{1,253}\/)[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*\/)?[a-z0-9]([\w.-]{0,61}[a-z0-9])?$/i;
 
-/** Of what API servers make more than a text: they refuse Pods because of it, as of those that stand for a security context. */
+/** Annotations that API servers judge, such as those that stand for a security context: they may refuse a Pod because of one. */
 const meaningfulAnnotation =
   /^(kubernetes\.io\/config\.|scheduler\.alpha\.kubernetes\.io\/|controller\.kubernetes\.io\/pod-deletion-cost$)/i;
 

@@ -5,13 +5,13 @@ const secretType = { group: "", version: "v1", plural: "secrets" };
 /** How long a Secret that was read counts for all who name it, and how long where a remote has refused what it holds. */
 const freshMs = 30_000;
 const refusedMs = 5_000;
-/** Those that were read together, such as at the start, are read apart from each other later. */
+/** Part of `freshMs` by which reads are apart later that began together, such as at the start of the proxy. */
 const jitter = 0.2;
 
-/** Who asks for a Secret, and why. */
+/** A question for a Secret. */
 export interface SecretAsked {
   readonly signal: AbortSignal;
-  /** What it held was refused: it may have been replaced. */
+  /** True if a remote refused what the Secret held, which may have been replaced since. */
   readonly isRefused: boolean;
 }
 
@@ -30,7 +30,7 @@ interface Read {
 export class SharedReads {
   readonly #clock: Clock;
   readonly #random: () => number;
-  /** By namespace and name; the oldest first. */
+  /** Reads by namespace and name. */
   readonly #reads = new Map<string, Read>();
 
   constructor(clock: Clock, random = Math.random) {
@@ -38,11 +38,7 @@ export class SharedReads {
     this.#random = random;
   }
 
-  /**
-   * Undefined if the signal aborts first.
-   *
-   * @throws KubeError
-   */
+  /** The Secret, or undefined if the signal aborts first. Rejects with the client's KubeError. */
   get(
     client: Pick<RestClient, "get">,
     place: Place,
@@ -65,7 +61,6 @@ export class SharedReads {
     // Others wait for it, too: it ends with nobody's signal.
     const secret = client.get({ type: secretType, namespace, name }, new AbortController().signal);
     const read = { secret, sinceMs, freshMs: freshMs * (1 - jitter * this.#random()) };
-    this.#reads.delete(key);
     this.#reads.set(key, read);
     secret.catch((error: unknown) => {
       // Whether it may be read is an answer, too.
