@@ -3,17 +3,20 @@ export function isAborted(signal: AbortSignal): boolean {
   return signal.aborted;
 }
 
-/** What the promise resolves to, or undefined as soon as the signal aborts: its result is dropped then. */
+/** The result of the promise, or undefined as soon as the signal aborts: the result is dropped then. */
 export async function unlessAborted<Value>(
   promise: Promise<Value>,
   signal: AbortSignal,
 ): Promise<Value | undefined> {
-  const ended = new AbortController();
-  const over = aborted(AbortSignal.any([signal, ended.signal])).then(() => undefined);
+  let stop = (): void => undefined;
+  const over = new Promise<undefined>((resolve) => (stop = () => resolve(undefined)));
+  // Not AbortSignal.any: a signal that lives long keeps something of each that was made of it.
+  signal.addEventListener("abort", stop, { once: true });
+  if (signal.aborted) stop();
   try {
     return await Promise.race([promise, over]);
   } finally {
-    ended.abort();
+    signal.removeEventListener("abort", stop);
   }
 }
 
