@@ -7,6 +7,7 @@ import {
   type ResultTable,
   type Target,
 } from "./support/bench-case.js";
+import { renderInShort } from "./in-short.js";
 import { rootFolder } from "./support/bundle.js";
 import { digits } from "./support/format.js";
 import type { Machine } from "./support/machine.js";
@@ -29,10 +30,14 @@ export function renderDocs(cases: readonly BenchCase[]): void {
   let text = readFileSync(docsFile, "utf8");
   for (const { name, method } of cases) {
     if (!existsSync(resultFile(name))) continue;
-    const result = JSON.parse(readFileSync(resultFile(name), "utf8")) as CaseResult;
-    text = between(text, name, renderCase(result, method));
+    text = between(text, name, renderCase(resultOf(name), method));
   }
+  text = between(text, "in-short", renderInShort(resultOf));
   writeFileSync(docsFile, text);
+}
+
+function resultOf(name: string): CaseResult {
+  return JSON.parse(readFileSync(resultFile(name), "utf8")) as CaseResult;
 }
 
 function between(text: string, name: string, content: string): string {
