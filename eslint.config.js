@@ -1,5 +1,13 @@
 import tseslint from "typescript-eslint";
 
+const noDefaultExport = { selector: "ExportDefaultDeclaration", message: "Name what you export." };
+const noLoopOfModules = {
+  selector:
+    ":matches(Program, Program > BlockStatement) > :matches(ForStatement, ForOfStatement, ForInStatement, WhileStatement, DoWhileStatement)",
+  message:
+    "Put the loop into a function. At the top of a module it is part of the one function around a bundle, which V8 then compiles to machine code as a whole: 0.4 MB of each agent.",
+};
+
 export default tseslint.config(
   {
     ignores: [
@@ -19,12 +27,14 @@ export default tseslint.config(
       // `() => void f()` says nothing that `() => f()` does not, where a callback's result is ignored.
       "@typescript-eslint/no-confusing-void-expression": ["error", { ignoreArrowShorthand: true }],
       "@typescript-eslint/prefer-readonly": "error",
-      "no-restricted-syntax": [
-        "error",
-        { selector: "ExportDefaultDeclaration", message: "Name what you export." },
-      ],
+      "no-restricted-syntax": ["error", noDefaultExport],
       "max-lines": ["error", { max: 300, skipBlankLines: true, skipComments: true }],
     },
+  },
+  {
+    files: ["packages/*/src/**/*.ts"],
+    ignores: ["**/*.{test,fixture,child}.ts"],
+    rules: { "no-restricted-syntax": ["error", noDefaultExport, noLoopOfModules] },
   },
   {
     files: ["**/*.{test,fixture,child}.ts", "test/**", "bench/**"],

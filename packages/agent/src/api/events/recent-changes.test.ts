@@ -86,6 +86,21 @@ describe("RecentChanges", () => {
     expect(of("source=source-1")).to.deep.equal({ a: "update" });
   });
 
+  it("are all flags for longer when a young agent gets its first flags, which then need no entries", () => {
+    const { world, of } = follow(set(["a"]), set([]));
+    world.clock.advance(1_000);
+    const first = Array.from({ length: 256 }, (_, index) => `first-${index}`);
+    world.put(set(first), 1);
+    world.clock.advance(recentMs - 1);
+    expect(of()).to.deep.equal(Object.fromEntries(["a", ...first].map((key) => [key, "update"])));
+    world.put(set(["a", "late"]));
+    world.clock.advance(1);
+    expect(of()).to.deep.equal({ late: "update" });
+    // Not young any more: each by itself.
+    world.put(set([]), 1);
+    expect(Object.keys(of())).to.have.members(["late", ...first]);
+  });
+
   it("take bounded memory: beyond it all flags count as changed, and of those that are gone the oldest are forgotten", () => {
     const { world, of } = follow(set(["stays"]));
     world.clock.advance(recentMs);
