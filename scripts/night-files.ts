@@ -60,6 +60,8 @@ export const nightFiles: Readonly<Record<string, readonly string[]>> = {
     "test/integration/cli-connections.test.ts",
     "test/integration/proxy-status.test.ts",
   ],
+  // With Docker's daemon and its Compose plugin, which takes three minutes to build.
+  "test/images/docker-compose.test.ts": ["test/integration/compose-example.test.ts"],
   // Builds and pushes the images that the gate builds, and one of an extension, as the pages say it.
   "test/images/page-commands.test.ts": ["test/images/images.test.ts", "test/images/release.test.ts"],
   // The same with a kubelet and nodes that the test plays; in the second, with a real proxy and agents.

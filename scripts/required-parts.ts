@@ -12,6 +12,7 @@ const remedies = {
   node20: "have a node 20 on PATH, or npm's registry within reach",
   node24: "have a node 24 on PATH, or npm's registry within reach",
   root: "run as root",
+  docker: "run as root, with Debian's package docker.io",
   images: "run on Linux as root, with Debian's packages buildah, mmdebstrap, runc and skopeo",
   "real-node": "see 'npm run test:node' in CONTRIBUTING.md",
   previous: "fetch the history that a shallow clone lacks ('git fetch --unshallow --tags')",

@@ -124,6 +124,7 @@ export const commandRuns: Readonly<Record<string, readonly RegExp[]>> = {
     /^skopeo inspect /,
     /^cp release\/packages\//,
   ],
+  "test/images/docker-compose.test.ts": [/^docker compose -f /],
   "test/images/release.test.ts": [/^skopeo copy/, /^for name in agent proxy operator; do$/],
   "test/helm/packaged.test.ts": [/^helm push release\/charts\//],
 };
@@ -135,10 +136,6 @@ export const neverRun: readonly (readonly [command: RegExp, why: string])[] = [
     "tests have Debian's packages, npm's, PyPI's, Maven's and Go's: none has a .NET SDK, and NuGet is out of reach",
   ],
   [/^composer require /, "PHP's packages are Packagist's, which is out of reach where the tests run"],
-  [
-    /^docker compose /,
-    "it takes Docker's daemon, which tests do not start; one runs the services of the file as processes",
-  ],
   [
     /^(cd test\/machinery|sed -i 's\/v0|go get k8s\.io)/,
     "it fetches another Kubernetes with all that its tests take, and changes what all tests run on",
