@@ -50,6 +50,8 @@ export const nightFiles: Readonly<Record<string, readonly string[]>> = {
     "test/cluster/extensions.test.ts",
   ],
   "test/cluster/operator-memory.test.ts": ["test/cluster/operator-tenant.test.ts"],
+  // Fetches Kubernetes and Helm of other versions. What the gate builds is of the versions that there are.
+  "test/cluster/raise-versions.test.ts": ["test/cluster/flag-life.test.ts"],
   "test/cluster/replicas.test.ts": ["test/integration/proxy-replicas.test.ts"],
   "test/cluster/watch.model.test.ts": [
     "packages/proxy/src/source/kubernetes/kubernetes-source.model.test.ts",
