@@ -208,7 +208,7 @@ async function readProxies(survey: ClusterSurvey): Promise<ProxiesFacts> {
   const operatedBy = await survey.operatedBy();
   return {
     proxies: await survey.proxies(),
-    neededBy: needy(await survey.sources(), operatedBy) ?? asking((await survey.pods()).readers),
+    neededBy: needy(await survey.sources(), operatedBy) ?? asking((await survey.pods()).asker),
     namespace: proxy === "" ? namespace : undefined,
     operatedBy,
     operators: (await survey.operators())
@@ -261,8 +261,7 @@ function needy(sources: readonly KubeObject[], operatedBy: OperatedBy): string |
   return found && `FeatureFlagSource ${found.metadata.namespace ?? ""}/${found.metadata.name}`;
 }
 
-/** A Pod whose flags come from the proxy, with or without a source. */
-function asking(readers: PodSurvey["readers"]): string | undefined {
-  const [pod] = [...readers.values()].flatMap(({ pods }) => pods);
+/** A Pod whose flags come from the proxy, with or without a source. Where there is no proxy, its sidecar is not ready. */
+function asking(pod: PodSurvey["asker"]): string | undefined {
   return pod && `Pod ${pod.metadata?.namespace ?? ""}/${pod.metadata?.name ?? ""}`;
 }

@@ -78,6 +78,22 @@ describe("PodSurvey", () => {
     expect(readers.get("shop/a")?.pods).to.have.length(50);
   });
 
+  it("names a Pod that needs a proxy though it has no flags yet, as all are where there is no proxy", () => {
+    const selector = "core.openfeature.dev/shop/a";
+    const sourcesOf = (source: object): readonly string[] => ["--sources", JSON.stringify([source])];
+    const withArgs = (name: string, args: readonly string[]): KubeObject => ({
+      ...pod(name, injected),
+      spec: { containers: [{ name: "app" }], initContainers: [{ name: "flagd", image: "agent:1", args }] },
+    });
+    const fromFile = withArgs("file", sourcesOf({ uri: "/flags.json", provider: "file" }));
+    expect(surveyed(pod("plain", {}), fromFile, pod("waits", asking)).asker).to.equal(undefined);
+    const fromProxy = withArgs("web", sourcesOf({ uri: "proxy:8015", provider: "grpc", selector }));
+    expect(surveyed(fromFile, fromProxy).asker?.metadata?.name).to.equal("web");
+    const env = [{ name: "FLAGD_HOST", value: "flagd-proxy-svc.flags" }];
+    const inProcess = { ...pod("in-process", injected), spec: { containers: [{ name: "app", env }] } };
+    expect(surveyed(inProcess).asker?.metadata?.name).to.equal("in-process");
+  });
+
   it("counts sidecars of the open-feature-operator where that makes them, and those of the checked proxies alone", () => {
     const reader = (name: string, proxy: string): KubeObject => {
       const selector = "core.openfeature.dev/shop/a";

@@ -47,6 +47,7 @@ export class PodSurvey {
   readonly #without = new Map<string, PodGroup>();
   readonly #unwell = new Map<string, PodGroup>();
   readonly #images = new Map<string, number>();
+  #asker: ShownPod | undefined;
   readonly #readers = new Map<string, SidecarsOfTopic>();
   readonly #plain = new Map<string, PodGroup>();
   readonly #secured = new Map<string, PodGroup>();
@@ -83,7 +84,12 @@ export class PodSurvey {
     return this.#images;
   }
 
-  /** By `namespace/name` of a FeatureFlag. */
+  /** The first Pod whose flags come from the proxy, whether it has them or not. */
+  get asker(): ShownPod | undefined {
+    return this.#asker;
+  }
+
+  /** Sidecars that are ready, by `namespace/name` of a FeatureFlag. */
   get readers(): ReadonlyMap<string, SidecarsOfTopic> {
     return this.#readers;
   }
@@ -108,6 +114,9 @@ export class PodSurvey {
     if (isPlain) group(this.#plain, {});
     if (isSecured) group(this.#secured, {});
     const sidecar = sidecarOf(pod);
+    const asks =
+      sidecar === undefined ? isPlain || isSecured : proxiedFlags(sidecar, this.#namespace).length > 0;
+    if (asks) this.#asker ??= pod;
     const isMarked = this.#isStock || annotations[podAnnotations.injected] !== undefined;
     const reason = annotations[podAnnotations.notInjected];
     const asked = podRequest(annotations);
