@@ -10,6 +10,7 @@ import { fanOutStormCase } from "./fan-out-storm.bench.js";
 import { fanOutCases } from "./fan-out.bench.js";
 import { operatorCase } from "./operator.bench.js";
 import { remoteCase } from "./remote.bench.js";
+import { processesCase } from "./processes.bench.js";
 import { renderDocs, resultFile } from "./render.js";
 import { replicasCase } from "./replicas.bench.js";
 import { roadsCase } from "./roads.bench.js";
@@ -39,6 +40,7 @@ const cases: readonly BenchCase[] = [
   ...fanOutCases,
   fanOutStormCase,
   tlsStormCase,
+  processesCase,
   tokensCase,
   tiersCase,
   clusterCase,

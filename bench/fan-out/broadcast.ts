@@ -14,6 +14,8 @@ export interface BroadcastSample {
    * acknowledgement.
    */
   readonly tookMs: number;
+  /** When the server was handed the document, on the clock that all processes share. */
+  readonly publishedMs: number;
   readonly firstMs: number;
   readonly p50Ms: number;
   readonly p99Ms: number;
@@ -58,6 +60,7 @@ export async function broadcast(pair: Pair, input: BroadcastInput): Promise<Broa
     bytes,
     round,
     tookMs,
+    publishedMs,
     firstMs: firstMs - publishedMs,
     p50Ms: p50Ms - publishedMs,
     p99Ms: p99Ms - publishedMs,

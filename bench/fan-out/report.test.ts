@@ -12,6 +12,7 @@ function sample(entry: EntryName, round: number, changes: Partial<BroadcastSampl
     bytes,
     round,
     tookMs: 100,
+    publishedMs: 1_000,
     firstMs: 1,
     p50Ms: 50,
     p99Ms: 99,
