@@ -20,6 +20,9 @@ if (process.env["GRPC_VERBOSITY"] === undefined) setLogVerbosity(logVerbosity.NO
 /** Enough for the first messages of a stream, which grpc-js sends again if the connection turns out to be closing. */
 const retryBufferBytes = 16 * 1024;
 
+/** About when grpc-js would try a connection again by itself. */
+const reconnectMs = 1_000;
+
 const channelIsClosed = "the channel is closed";
 
 type SecureConnector = ReturnType<ChannelCredentials["_createSecureConnector"]>;
@@ -46,8 +49,9 @@ export class SyncChannel {
     this.#credentials = new TrackingCredentials(transport);
     this.client = new Client(target, this.#credentials, {
       "grpc.use_local_subchannel_pool": 1,
-      "grpc.initial_reconnect_backoff_ms": 100,
-      "grpc.max_reconnect_backoff_ms": 1_000,
+      // Long enough for a busy process to close the channel before grpc-js connects once more.
+      "grpc.initial_reconnect_backoff_ms": reconnectMs,
+      "grpc.max_reconnect_backoff_ms": reconnectMs,
       "grpc.enable_retries": 0,
       // Up to this size, grpc-js reports messages as written that the peer has not read.
       "grpc.per_rpc_retry_buffer_size": retryBufferBytes,
@@ -63,6 +67,8 @@ export class SyncChannel {
   }
 
   async close(): Promise<void> {
+    // First, because the timer of grpc-js may be due already.
+    this.#credentials.refuseSockets();
     this.client.close();
     // Let pending calls send their end first.
     await nextTurn();
@@ -80,8 +86,11 @@ class TrackingCredentials extends ChannelCredentials {
     this.#transport = transport;
   }
 
-  destroySockets(): void {
+  refuseSockets(): void {
     this.#isClosed = true;
+  }
+
+  destroySockets(): void {
     for (const socket of this.#sockets) socket.destroy();
   }
 
