@@ -4,7 +4,6 @@ import path from "node:path";
 import { createInterface } from "node:readline";
 import { promisify } from "node:util";
 import { expect } from "chai";
-import { buildCompose } from "../../scripts/compose-machinery.js";
 import { buildImage } from "../../scripts/images/base-images.js";
 import { buildImages } from "../../scripts/images/build-images.js";
 import { buildah, missingForImages, whileNoOtherBuilds } from "../../scripts/images/buildah.js";
@@ -12,6 +11,7 @@ import { refusalOf } from "../../scripts/required-parts.js";
 import { EventQueue } from "../support/event-queue.js";
 import { codeBlocksOf, repository } from "../support/markdown-pages.js";
 import { TempDirectory } from "../support/temp-directory.js";
+import { buildCompose } from "./support/compose-plugin.js";
 import { DockerDaemon } from "./support/docker-daemon.js";
 
 const page = "docs/start/docker-compose.md";

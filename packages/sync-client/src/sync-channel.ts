@@ -20,9 +20,6 @@ if (process.env["GRPC_VERBOSITY"] === undefined) setLogVerbosity(logVerbosity.NO
 /** Enough for the first messages of a stream, which grpc-js sends again if the connection turns out to be closing. */
 const retryBufferBytes = 16 * 1024;
 
-/** About when grpc-js would try a connection again by itself. */
-const reconnectMs = 1_000;
-
 const channelIsClosed = "the channel is closed";
 
 type SecureConnector = ReturnType<ChannelCredentials["_createSecureConnector"]>;
@@ -50,8 +47,8 @@ export class SyncChannel {
     this.client = new Client(target, this.#credentials, {
       "grpc.use_local_subchannel_pool": 1,
       // Long enough for a busy process to close the channel before grpc-js connects once more.
-      "grpc.initial_reconnect_backoff_ms": reconnectMs,
-      "grpc.max_reconnect_backoff_ms": reconnectMs,
+      "grpc.initial_reconnect_backoff_ms": 1_000,
+      "grpc.max_reconnect_backoff_ms": 1_000,
       "grpc.enable_retries": 0,
       // Up to this size, grpc-js reports messages as written that the peer has not read.
       "grpc.per_rpc_retry_buffer_size": retryBufferBytes,
@@ -68,7 +65,7 @@ export class SyncChannel {
 
   async close(): Promise<void> {
     // First, because the timer of grpc-js may be due already.
-    this.#credentials.refuseSockets();
+    this.#credentials.isClosed = true;
     this.client.close();
     // Let pending calls send their end first.
     await nextTurn();
@@ -79,15 +76,12 @@ export class SyncChannel {
 class TrackingCredentials extends ChannelCredentials {
   readonly #transport: ChannelCredentials;
   readonly #sockets = new Set<Socket>();
-  #isClosed = false;
+  /** If true, no connection is opened any more. */
+  isClosed = false;
 
   constructor(transport: ChannelCredentials) {
     super();
     this.#transport = transport;
-  }
-
-  refuseSockets(): void {
-    this.#isClosed = true;
   }
 
   destroySockets(): void {
@@ -113,12 +107,12 @@ class TrackingCredentials extends ChannelCredentials {
     return {
       // Called before grpc-js opens a socket.
       waitForReady: () =>
-        this.#isClosed ? Promise.reject(new Error(channelIsClosed)) : connector.waitForReady(),
+        this.isClosed ? Promise.reject(new Error(channelIsClosed)) : connector.waitForReady(),
       getCallCredentials: () => connector.getCallCredentials(),
       destroy: () => connector.destroy(),
       connect: (socket) => {
         // grpc-js destroys the socket if connect rejects.
-        if (this.#isClosed) return Promise.reject(new Error(channelIsClosed));
+        if (this.isClosed) return Promise.reject(new Error(channelIsClosed));
         this.#sockets.add(socket);
         socket.once("close", () => this.#sockets.delete(socket));
         return connector.connect(socket);

@@ -7,7 +7,6 @@ import { check, type Check, type CheckPhase } from "./check.js";
 import { foundOr } from "./not-checked-error.js";
 import type { OperatedBy } from "./operated-by.js";
 import type { ClusterSurvey } from "./cluster-survey.js";
-import type { PodSurvey } from "./pod-survey.js";
 import { judgeAdmission } from "./judge/judge-admission.js";
 import { judgeDefinitions, usedDefinitions, type DefinitionsFacts } from "./judge/judge-definitions.js";
 import { judgeOperators, judgeVersions } from "./judge/judge-operators.js";
@@ -208,7 +207,7 @@ async function readProxies(survey: ClusterSurvey): Promise<ProxiesFacts> {
   const operatedBy = await survey.operatedBy();
   return {
     proxies: await survey.proxies(),
-    neededBy: needy(await survey.sources(), operatedBy) ?? asking((await survey.pods()).asker),
+    neededBy: needy(await survey.sources(), operatedBy) ?? (await survey.pods()).asker,
     namespace: proxy === "" ? namespace : undefined,
     operatedBy,
     operators: (await survey.operators())
@@ -259,9 +258,4 @@ function needy(sources: readonly KubeObject[], operatedBy: OperatedBy): string |
     return flags.some(({ provider }) => operatedBy !== "stock" || provider === "flagd-proxy");
   });
   return found && `FeatureFlagSource ${found.metadata.namespace ?? ""}/${found.metadata.name}`;
-}
-
-/** A Pod whose flags come from the proxy, with or without a source. Where there is no proxy, its sidecar is not ready. */
-function asking(pod: PodSurvey["asker"]): string | undefined {
-  return pod && `Pod ${pod.metadata?.namespace ?? ""}/${pod.metadata?.name ?? ""}`;
 }

@@ -88,10 +88,10 @@ describe("PodSurvey", () => {
     const fromFile = withArgs("file", sourcesOf({ uri: "/flags.json", provider: "file" }));
     expect(surveyed(pod("plain", {}), fromFile, pod("waits", asking)).asker).to.equal(undefined);
     const fromProxy = withArgs("web", sourcesOf({ uri: "proxy:8015", provider: "grpc", selector }));
-    expect(surveyed(fromFile, fromProxy).asker?.metadata?.name).to.equal("web");
+    expect(surveyed(fromFile, fromProxy).asker).to.equal("Pod shop/web");
     const env = [{ name: "FLAGD_HOST", value: "flagd-proxy-svc.flags" }];
     const inProcess = { ...pod("in-process", injected), spec: { containers: [{ name: "app", env }] } };
-    expect(surveyed(inProcess).asker?.metadata?.name).to.equal("in-process");
+    expect(surveyed(inProcess).asker).to.equal("Pod shop/in-process");
   });
 
   it("counts sidecars of the open-feature-operator where that makes them, and those of the checked proxies alone", () => {

@@ -47,7 +47,7 @@ export class PodSurvey {
   readonly #without = new Map<string, PodGroup>();
   readonly #unwell = new Map<string, PodGroup>();
   readonly #images = new Map<string, number>();
-  #asker: ShownPod | undefined;
+  #asker: string | undefined;
   readonly #readers = new Map<string, SidecarsOfTopic>();
   readonly #plain = new Map<string, PodGroup>();
   readonly #secured = new Map<string, PodGroup>();
@@ -84,8 +84,8 @@ export class PodSurvey {
     return this.#images;
   }
 
-  /** The first Pod whose flags come from the proxy, whether it has them or not. */
-  get asker(): ShownPod | undefined {
+  /** The first Pod whose flags come from the proxy, whether it has them or not: where there is no proxy, its sidecar is not ready. */
+  get asker(): string | undefined {
     return this.#asker;
   }
 
@@ -116,7 +116,7 @@ export class PodSurvey {
     const sidecar = sidecarOf(pod);
     const asks =
       sidecar === undefined ? isPlain || isSecured : proxiedFlags(sidecar, this.#namespace).length > 0;
-    if (asks) this.#asker ??= pod;
+    if (asks) this.#asker ??= `Pod ${namespace}/${name}`;
     const isMarked = this.#isStock || annotations[podAnnotations.injected] !== undefined;
     const reason = annotations[podAnnotations.notInjected];
     const asked = podRequest(annotations);

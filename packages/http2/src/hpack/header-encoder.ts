@@ -3,17 +3,16 @@ import { staticTable } from "./static-table.js";
 export type OutgoingHeaders = Readonly<Record<string, string | number | readonly string[] | undefined>>;
 
 /** The index of each name, and of each name with its value, in the static table. */
-const { names, fields } = staticIndexes();
+const names = new Map<string, number>();
+const fields = new Map<string, number>();
+fillIndexes();
 
-function staticIndexes(): Record<"names" | "fields", ReadonlyMap<string, number>> {
-  const names = new Map<string, number>();
-  const fields = new Map<string, number>();
+function fillIndexes(): void {
   for (let at = staticTable.length - 2; at >= 0; at -= 2) {
     const [name = "", value = ""] = staticTable.slice(at, at + 2);
     names.set(name, at / 2 + 1);
     fields.set(`${name}\n${value}`, at / 2 + 1);
   }
-  return { names, fields };
 }
 
 const blocks = new WeakMap<OutgoingHeaders, Buffer>();

@@ -24,36 +24,28 @@ const codeBits = [
 const minBits = 5;
 const maxBits = 30;
 
-interface CodeTables {
-  /** The bytes in the order of their codes. */
-  readonly symbols: Uint8Array;
-  /** For each length: what has to be added to a code of that length for its place in `symbols`. */
-  readonly offsets: Int32Array;
-  /** For each length: the first code that is too large for it, and so the beginning of a longer one. */
-  readonly limits: Int32Array;
-}
+/** The bytes in the order of their codes. */
+const symbols = new Uint8Array(256);
+/** For each length: what has to be added to a code of that length for its place in `symbols`. */
+const offsets = new Int32Array(maxBits + 1);
+/** For each length: the first code that is too large for it, and so the beginning of a longer one. */
+const limits = new Int32Array(maxBits + 1);
 
-const { symbols, offsets, limits } = codeTables();
+fillTables();
 
-function codeTables(): CodeTables {
-  const tables = {
-    symbols: new Uint8Array(256),
-    offsets: new Int32Array(maxBits + 1),
-    limits: new Int32Array(maxBits + 1),
-  };
+function fillTables(): void {
   let code = 0;
   let place = 0;
   for (let bits = minBits; bits <= maxBits; bits++) {
-    tables.offsets[bits] = place - code;
+    offsets[bits] = place - code;
     for (const [symbol, length] of codeBits.entries()) {
       if (length !== bits) continue;
-      tables.symbols[place++] = symbol;
+      symbols[place++] = symbol;
       code++;
     }
-    tables.limits[bits] = code;
+    limits[bits] = code;
     code <<= 1;
   }
-  return tables;
 }
 
 /** Reused for each string; header blocks are bounded, and so are their strings. */

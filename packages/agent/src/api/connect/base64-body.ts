@@ -4,13 +4,10 @@ const padding = "=".charCodeAt(0);
 /** The value of characters that base64 does not have: more than any of those that it has. */
 const invalid = 0x80;
 const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-const values = valuesOfCharacters();
-
-function valuesOfCharacters(): Uint8Array {
-  const values = new Uint8Array(256).fill(invalid);
-  for (let value = 0; value < alphabet.length; value++) values[alphabet.charCodeAt(value)] = value;
-  return values;
-}
+const values = Uint8Array.from({ length: 256 }, (_, code) => {
+  const value = alphabet.indexOf(String.fromCharCode(code));
+  return value < 0 ? invalid : value;
+});
 
 /**
  * The bytes of a body of gRPC-Web's text form. A sender may encode any pieces of it by themselves, so padding may come wherever four

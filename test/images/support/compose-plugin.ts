@@ -1,4 +1,4 @@
-import { buildGoTools, requiredVersion, type Machinery } from "./go-machinery.js";
+import { buildGoTools, requiredVersion, type Machinery } from "../../../scripts/go-machinery.js";
 
 const module = "test/images/compose";
 
