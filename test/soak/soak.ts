@@ -24,8 +24,11 @@ const pollEvery = { usual: 200, warming: 20 } as const;
 const leastMinutesForSlopes = 30;
 const mostMegabytesAnHour = 1;
 const sampleMs = 5_000;
-/** So often that half an hour gives a slope of less error than what it may be: with a quarter of the samples the error is twice as large. */
-const collectEveryMs = 30_000;
+/**
+ * So often that half an hour has enough of them for a slope: with half as many its error is half as large again. Not more often, because compiled code is
+ * collected, too, and has to be compiled again.
+ */
+const collectEveryMs = 60_000;
 /** For the collections of all processes, on a busy machine. */
 const collectMs = 3_000;
 
