@@ -73,9 +73,10 @@ async function runStorm(options: RunOptions): Promise<CaseOutcome> {
   const toOther = (other: EntryName, of: (sample: StormSample) => number): number => {
     const others = samples.filter(({ entry }) => entry === other);
     return median(
-      shipped.map(
-        (sample) => of(sample) / of(others[sample.round] ?? { ...sample, elapsedMs: NaN, serverCpuUs: NaN }),
-      ),
+      shipped.map((sample) => {
+        const beside = others[sample.round];
+        return beside === undefined ? NaN : of(sample) / of(beside);
+      }),
     );
   };
   return {

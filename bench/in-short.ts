@@ -124,14 +124,12 @@ const lines: readonly Line[] = [
 ];
 
 /** Throws for a cell that no table has, so that a renamed row does not leave its old figure here. */
-export function renderInShort(resultOf: (name: string) => CaseResult): string {
+export function rowsInShort(resultOf: (name: string) => CaseResult): readonly (readonly string[])[] {
   const rows = lines.map(({ what, ours, cells, theirs }) => {
     const values = cells.map((cell) => valueOf(resultOf(cell.case), cell));
     return [what, ours.replace(/\$(\d)/g, (_, index: string) => values[Number(index)] ?? ""), theirs];
   });
-  return [["", "Bunting", "flagd-proxy, flagd"], ["---", "---", "---"], ...rows]
-    .map((row) => `| ${row.join(" | ")} |`)
-    .join("\n");
+  return [["", "Bunting", "flagd-proxy, flagd"], ["---", "---", "---"], ...rows];
 }
 
 function valueOf(result: CaseResult, { case: name, table, row, column }: Cell): string {

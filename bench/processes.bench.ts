@@ -1,6 +1,7 @@
 import { broadcast, type BroadcastSample } from "./fan-out/broadcast.js";
 import { assertFilesSuffice } from "./fan-out/fan-out-case.js";
 import type { EntryName } from "./fan-out/entry.js";
+import { warmUpRounds } from "./fan-out/measurements.js";
 import { connectSwarm, startPair, stopPair, type Pair } from "./fan-out/pair.js";
 import { firstSequence } from "./fixtures/sequenced-document.js";
 import type { BenchCase, CaseOutcome, RunOptions, Target } from "./support/bench-case.js";
@@ -38,7 +39,6 @@ const layouts: readonly Layout[] = [
 ];
 const [plain, , two] = layouts.map(({ name }) => name);
 const payloads = [1_000, 10_000, 100_000];
-const warmUpRounds = 2;
 
 /** flagd-proxy on two cores in relation to the plain server on one, on 2026-11-26, with the subscribers on the same two cores. */
 const flagdProxyToPlain = new Map([

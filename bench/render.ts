@@ -7,7 +7,7 @@ import {
   type ResultTable,
   type Target,
 } from "./support/bench-case.js";
-import { renderInShort } from "./in-short.js";
+import { rowsInShort } from "./in-short.js";
 import { rootFolder } from "./support/bundle.js";
 import { digits } from "./support/format.js";
 import type { Machine } from "./support/machine.js";
@@ -32,7 +32,7 @@ export function renderDocs(cases: readonly BenchCase[]): void {
     if (!existsSync(resultFile(name))) continue;
     text = between(text, name, renderCase(resultOf(name), method));
   }
-  text = between(text, "in-short", renderInShort(resultOf));
+  text = between(text, "in-short", renderRows(rowsInShort(resultOf)));
   writeFileSync(docsFile, text);
 }
 

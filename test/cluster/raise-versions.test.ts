@@ -3,7 +3,7 @@ import { cpSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { expect } from "chai";
 import { machineryModule } from "../../scripts/cluster-machinery.js";
-import { codeBlocksOf, repository } from "../support/markdown-pages.js";
+import { blockWith, repository } from "../support/markdown-pages.js";
 import { TempDirectory } from "../support/temp-directory.js";
 
 /** In a copy. What is raised is not built, which would take five minutes: Go says that all programs have what they import, and sums of it. */
@@ -15,16 +15,14 @@ describe("the commands of CONTRIBUTING.md that raise the versions of Kubernetes 
   it("leave a module of which all programs can be built", () => {
     const module = directory.file(machineryModule);
     cpSync(path.join(repository, machineryModule), module, { recursive: true });
-    const [block] = codeBlocksOf("CONTRIBUTING.md").filter(({ text }) =>
-      text.includes("go get k8s.io/kubernetes@"),
-    );
+    const commands = blockWith("CONTRIBUTING.md", "go get k8s.io/kubernetes@");
     const env = { ...process.env, GOTOOLCHAIN: "local", GOWORK: "off", GOFLAGS: "-mod=mod" };
-    execFileSync("bash", ["-ec", block?.text ?? "exit 1"], { cwd: directory.path, env, stdio: "pipe" });
+    execFileSync("bash", ["-ec", commands], { cwd: directory.path, env, stdio: "pipe" });
 
     const versions = [
       ...readFileSync(path.join(module, "go.mod"), "utf8").matchAll(/^\tk8s\.io\/\S+ (v\S+)/gm),
     ].map(([, version]) => version);
-    const raised = /kubernetes@(v\S+)/.exec(block?.text ?? "")?.[1];
+    const raised = /kubernetes@(v\S+)/.exec(commands)?.[1];
     expect(versions).to.include(raised).and.include(raised?.replace("v1.", "v0."));
     const before = readFileSync(path.join(repository, machineryModule, "go.mod"), "utf8");
     const patch = /k8s\.io\/kubernetes (v\S+)/.exec(before)?.[1]?.replace("v1.", "v0.");

@@ -5,18 +5,11 @@ import { Authority } from "../support/certificates.js";
 import { isReady, proxySources, startAgent, type AgentProcess } from "../support/agent-process.js";
 import { eventually } from "../support/event-queue.js";
 import { freePort } from "../support/free-port.js";
-import { codeBlocksOf, repository } from "../support/markdown-pages.js";
+import { blockWith, codeBlocksOf, repository } from "../support/markdown-pages.js";
 import { PageShell } from "../support/page-shell.js";
 import { startProxy, type ProxyProcess } from "../support/proxy-process.js";
 import { TempDirectory } from "../support/temp-directory.js";
 import { TokenIssuer } from "../support/token-issuer.js";
-
-/** The block of a page whose text has this in it. */
-function blockWith(page: string, part: string): string {
-  const found = codeBlocksOf(page).filter(({ language, text }) => language === "sh" && text.includes(part));
-  if (found.length !== 1) expect.fail(`${page} has ${found.length} blocks with ${part}`);
-  return found[0]?.text ?? "";
-}
 
 const checkout = `apiVersion: core.openfeature.dev/v1beta1
 kind: FeatureFlag

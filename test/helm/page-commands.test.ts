@@ -3,7 +3,7 @@ import path from "node:path";
 import { expect } from "chai";
 import { featureFlagPath } from "../cluster/support/cluster.js";
 import { freshCluster } from "../cluster/support/use-cluster.js";
-import { codeBlocksOf } from "../support/markdown-pages.js";
+import { blockWith, codeBlocksOf } from "../support/markdown-pages.js";
 import { binaries } from "../support/service-process.js";
 import { TempDirectory } from "../support/temp-directory.js";
 import { root } from "./support/chart.js";
@@ -39,13 +39,6 @@ describe("the commands of the pages on a cluster", function () {
     await createDeployment("shop", "checkout", "app");
   });
   after(() => directory.remove());
-
-  /** The one block of a page that has this in it. */
-  function blockWith(page: string, part: string): string {
-    const found = codeBlocksOf(page).filter(({ language, text }) => language === "sh" && text.includes(part));
-    if (found.length !== 1) expect.fail(`${page} has ${found.length} blocks with ${part}`);
-    return found[0]?.text ?? "";
-  }
 
   function follow(lines: string, before = ""): Promise<string> {
     const here = lines

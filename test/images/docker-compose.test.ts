@@ -1,5 +1,5 @@
-import { execFile, execFileSync, spawn } from "node:child_process";
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { execFile, spawn } from "node:child_process";
+import { readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { createInterface } from "node:readline";
 import { promisify } from "node:util";
@@ -9,20 +9,14 @@ import { buildImages } from "../../scripts/images/build-images.js";
 import { buildah, missingForImages, whileNoOtherBuilds } from "../../scripts/images/buildah.js";
 import { refusalOf } from "../../scripts/required-parts.js";
 import { EventQueue } from "../support/event-queue.js";
-import { codeBlocksOf, repository } from "../support/markdown-pages.js";
+import { blockWith } from "../support/markdown-pages.js";
 import { TempDirectory } from "../support/temp-directory.js";
+import { checkOutInto } from "./support/checkout.js";
 import { buildCompose } from "./support/compose-plugin.js";
 import { DockerDaemon } from "./support/docker-daemon.js";
 
 const page = "docs/start/docker-compose.md";
 const run = promisify(execFile);
-
-/** The one command of the page that has this in it. */
-function command(part: string): string {
-  const found = codeBlocksOf(page).filter(({ language, text }) => language === "sh" && text.includes(part));
-  if (found.length !== 1) expect.fail(`${page} has ${found.length} commands with ${part}`);
-  return found[0]?.text ?? "";
-}
 
 /**
  * By Docker's daemon and its Compose plugin. The images are there before, made by the same Dockerfiles on base images of our own, because no registry
@@ -52,9 +46,7 @@ describe("docs/start/docker-compose.md", function () {
     const node = directory.file("node");
     whileNoOtherBuilds(() => buildah("push", buildImage(), `oci:${node}:node`));
     docker.load(`${node}:node`, "node:24-alpine");
-    mkdirSync(directory.file("checkout"));
-    execFileSync("git", ["-C", repository, "archive", "--output", directory.file("archive.tar"), "HEAD"]);
-    execFileSync("tar", ["-C", directory.file("checkout"), "-xf", directory.file("archive.tar")]);
+    checkOutInto(directory);
   });
   after(async () => {
     await docker?.stop();
@@ -66,7 +58,7 @@ describe("docs/start/docker-compose.md", function () {
     const lines = new EventQueue<string>();
     const up = spawn(
       "bash",
-      ["-c", `exec ${command(" up --build").trim().replace("--build", "--no-build")}`],
+      ["-c", `exec ${blockWith(page, " up --build").trim().replace("--build", "--no-build")}`],
       {
         ...options,
         stdio: ["ignore", "pipe", "pipe"],
@@ -93,7 +85,7 @@ describe("docs/start/docker-compose.md", function () {
       writeFileSync(file, edited);
       await printed("new-welcome = true");
 
-      const { stdout } = await run("bash", ["-ec", command(" exec proxy")], options);
+      const { stdout } = await run("bash", ["-ec", blockWith(page, " exec proxy")], options);
       expect(stdout).to.include("default/storefront");
     } catch (error) {
       throw new Error(`it said:\n${output.slice(-30).join("\n")}`, { cause: error });

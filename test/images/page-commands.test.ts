@@ -7,18 +7,12 @@ import { buildImage, hostArchitecture, runtimeImage } from "../../scripts/images
 import { imageCache, whileNoOtherBuilds } from "../../scripts/images/buildah.js";
 import { packPackages } from "../../scripts/release/pack-packages.js";
 import { WritableRegistry } from "../helm/support/writable-registry.js";
-import { codeBlocksOf, repository } from "../support/markdown-pages.js";
+import { blockWith } from "../support/markdown-pages.js";
 import { TempDirectory } from "../support/temp-directory.js";
+import { checkOutInto } from "./support/checkout.js";
 
 const run = promisify(execFile);
 const storage = ["--root", path.join(imageCache, "storage"), "--runroot", "/run/bunting-images"];
-
-/** The one block of a page that has this in it. */
-function blockWith(page: string, part: string): string {
-  const found = codeBlocksOf(page).filter(({ language, text }) => language === "sh" && text.includes(part));
-  if (found.length !== 1) expect.fail(`${page} has ${found.length} blocks with ${part}`);
-  return found[0]?.text ?? "";
-}
 
 /**
  * As printed, but for the registry's name. `docker` is buildah, which takes the same arguments; it has base images made here in place of those that
@@ -51,9 +45,7 @@ esac
     writeFileSync(directory.file("docker"), script);
     chmodSync(directory.file("docker"), 0o755);
     execFileSync("buildah", [...storage, "tag", base, "docker.io/library/node:24-bookworm-slim"]);
-    mkdirSync(checkout);
-    execFileSync("git", ["-C", repository, "archive", "--output", directory.file("archive.tar"), "HEAD"]);
-    execFileSync("tar", ["-C", checkout, "-xf", directory.file("archive.tar")]);
+    checkOutInto(directory);
   });
   after(() => {
     registry.close();

@@ -46,6 +46,15 @@ export function codeBlocksOf(page: string): readonly CodeBlock[] {
   });
 }
 
+/** The one block of commands of a page that has this in it. */
+export function blockWith(page: string, part: string): string {
+  const found = codeBlocksOf(page).filter(({ language, text }) => language === "sh" && text.includes(part));
+  const [block] = found;
+  if (block === undefined || found.length > 1)
+    throw new Error(`${page} has ${found.length} blocks of commands with ${part}`);
+  return block.text;
+}
+
 /** The text of a page without code: what its links and headings are read from. */
 export function proseOf(page: string): string {
   return readPage(page).replaceAll(/^( *)(```+).*\n[^]*?^\1\2$/gm, "");
