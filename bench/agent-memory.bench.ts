@@ -3,10 +3,10 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { encodeDocument, isJsonObject, type FlagDocument, type JsonObject } from "@bunting/protocol";
+import { agentSettings } from "../scripts/images/image-entrypoint.js";
 import { makeFlagSet, type FlagSet } from "./fixtures/flag-set.js";
 import type { EvaluationCounts, EvaluationLoadHandlers } from "./load/evaluation-load.js";
 import type { BenchCase, CaseOutcome, RunOptions } from "./support/bench-case.js";
-import { agentBinary } from "./support/binaries.js";
 import { bundle } from "./support/bundle.js";
 import { ChildProcess } from "./support/child-process.js";
 import { bytesText, digits, range } from "./support/format.js";
@@ -55,11 +55,10 @@ async function runAgentMemory({ isQuick, parameters, cores, progress }: RunOptio
   const rate = median(
     samples.map(({ evaluations, loadSeconds }) => (evaluations.grpc + evaluations.ofrep) / loadSeconds),
   );
-  const { nodeFlags } = agentBinary();
   return {
     setup: [
       `${flags.toLocaleString("en")} flags (${bytesText(bytes)})`,
-      `V8 flags \`${nodeFlags.join(" ")}\``,
+      `V8 flags \`${agentSettings().nodeFlags.join(" ")}\``,
       `${runs} runs`,
       `about ${Math.round(rate / 100) * 100} evaluations a second under load`,
       cores.description,

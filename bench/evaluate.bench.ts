@@ -1,6 +1,6 @@
 import type { EvaluateHandlers, EvaluateSamples } from "./measured/evaluate.child.js";
 import type { BenchCase, CaseOutcome, RunOptions, Target } from "./support/bench-case.js";
-import { imageEntrypoint } from "../scripts/images/image-entrypoint.js";
+import { agentSettings } from "../scripts/images/image-entrypoint.js";
 import { bundle } from "./support/bundle.js";
 import { ChildProcess } from "./support/child-process.js";
 import { percent, range } from "./support/format.js";
@@ -44,7 +44,7 @@ async function runEvaluate({ isQuick, parameters, cores, progress }: RunOptions)
   const flags = countParameter(parameters, "flags", isQuick ? 100 : 1_000);
   const rounds = countParameter(parameters, "rounds", isQuick ? 3 : 31);
   const evaluations = isQuick ? 1_000 : 100_000;
-  const { nodeFlags, environment } = imageEntrypoint("agent.Dockerfile");
+  const { nodeFlags, environment } = agentSettings();
   const script = await bundle("measured/evaluate.child.ts", "agent");
   const child = new ChildProcess<EvaluateHandlers>({
     name: "evaluate",

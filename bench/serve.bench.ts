@@ -11,8 +11,7 @@ import { randomContext } from "./fixtures/targeting-rules.js";
 import type { RequestLoadHandlers, RequestLoadInput } from "./load/request-load.child.js";
 import type { EchoServerHandlers } from "./servers/echo-server.child.js";
 import type { BenchCase, CaseOutcome, RunOptions } from "./support/bench-case.js";
-import type { ImageEntrypoint } from "../scripts/images/image-entrypoint.js";
-import { agentBinary } from "./support/binaries.js";
+import { agentSettings, type ImageEntrypoint } from "../scripts/images/image-entrypoint.js";
 import { bundle } from "./support/bundle.js";
 import { ChildProcess } from "./support/child-process.js";
 import { bytesText, digits, range } from "./support/format.js";
@@ -85,7 +84,7 @@ async function runServe({ isQuick, parameters, cores, progress }: RunOptions): P
       ["OFREP bulk", { pid: agent.process.pid, input: bulkLoad(agent.ofrepPort) }],
     ]);
     for (const [suffix, image] of [
-      ["", agentBinary()],
+      ["", agentSettings()],
       [", V8 as it is", {}],
     ] as const) {
       const echo = await startServer("echo", cores.measured, image);
@@ -135,7 +134,7 @@ function outcome(
   return {
     setup: [
       `${flags.toLocaleString("en")} flags (${bytesText(bytes)})`,
-      `V8 flags of the agent \`${agentBinary().nodeFlags.join(" ")}\``,
+      `V8 flags of the agent \`${agentSettings().nodeFlags.join(" ")}\``,
       `${samples.length} rounds`,
       cores.description,
     ],
@@ -241,7 +240,7 @@ export async function startServer(
 }
 
 function timeOfNode(core: number | undefined): number {
-  const { nodeFlags, environment } = agentBinary();
+  const { nodeFlags, environment } = agentSettings();
   const command = [process.execPath, ...nodeFlags, "-e", "0"];
   const [file = "", ...args] =
     core === undefined ? command : ["taskset", "--cpu-list", String(core), ...command];

@@ -1,7 +1,7 @@
 import { makeFlagSet } from "./fixtures/flag-set.js";
 import type { UpdateHandlers, UpdateSamples } from "./measured/update.child.js";
 import type { BenchCase, CaseOutcome, RunOptions } from "./support/bench-case.js";
-import { imageEntrypoint, type ImageEntrypoint } from "../scripts/images/image-entrypoint.js";
+import { agentSettings, type ImageEntrypoint } from "../scripts/images/image-entrypoint.js";
 import { bundle } from "./support/bundle.js";
 import { ChildProcess } from "./support/child-process.js";
 import { bytesText, digits, percent, range } from "./support/format.js";
@@ -31,7 +31,7 @@ async function runUpdate({ isQuick, parameters, cores, progress }: RunOptions): 
     const bytes = Buffer.byteLength(encodeDocument(makeFlagSet(flags).document));
     for (const edit of edits) {
       progress(`${flags} flags (${bytesText(bytes)}), ${edit} changes, ${rounds} times`);
-      const { nodeFlags, environment } = flags > 1_000 ? largeHeap() : imageEntrypoint("agent.Dockerfile");
+      const { nodeFlags, environment } = flags > 1_000 ? largeHeap() : agentSettings();
       const child = new ChildProcess<UpdateHandlers>({
         name: "update",
         script,
@@ -106,7 +106,7 @@ function tableRows({ flags, bytes, edit, nodeFlags, samples }: RowInput): string
 }
 
 function largeHeap(): ImageEntrypoint {
-  const { nodeFlags, environment } = imageEntrypoint("agent.Dockerfile");
+  const { nodeFlags, environment } = agentSettings();
   const others = nodeFlags.filter((flag) => !flag.startsWith("--max-old-space-size"));
   return { nodeFlags: [...others, "--max-old-space-size=128"], environment };
 }

@@ -5,6 +5,8 @@
  */
 "use strict";
 
+// First, as the agent's launcher does: the cache is for its flags.
+require("../../packages/agent/launch/load-node-modules.cjs").loadNodeModules();
 const { mkdtempSync, rmSync, writeFileSync } = require("node:fs");
 const { createRequire } = require("node:module");
 const net = require("node:net");

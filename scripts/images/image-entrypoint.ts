@@ -1,5 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
+import { flagsOfLauncher } from "../../packages/agent/launch/load-node-modules.cjs";
 
 const dockerFolder = path.join(path.dirname(path.dirname(import.meta.dirname)), "deploy/docker");
 
@@ -22,6 +23,12 @@ export function imageEntrypoint(dockerfile: `${"agent" | "operator" | "proxy"}.D
     nodeFlags: words.filter((word) => word.startsWith("--")),
     environment: Object.fromEntries(variables.flatMap(environmentEntry)),
   };
+}
+
+/** What the agent runs under, for what is measured without its launcher, which sets some flags of V8 while node runs. */
+export function agentSettings(): ImageEntrypoint {
+  const { nodeFlags, environment } = imageEntrypoint("agent.Dockerfile");
+  return { nodeFlags: [...nodeFlags, ...flagsOfLauncher], environment };
 }
 
 function environmentEntry(variable: string): [name: string, value: string][] {

@@ -1,9 +1,10 @@
+import { spawnSync } from "node:child_process";
 import { cpSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { expect } from "chai";
 import { makeCodeCache } from "../../scripts/code-cache/make-code-cache.js";
 import { eventually } from "../support/event-queue.js";
-import { agentImage, binaries, ServiceProcess } from "../support/service-process.js";
+import { agentImage, binaries, ServiceProcess, type LogLine } from "../support/service-process.js";
 import { TempDirectory } from "../support/temp-directory.js";
 
 const dist = path.dirname(binaries.agent);
@@ -19,6 +20,17 @@ const preload = `
     }
   };`;
 
+/** Says which of node's own modules V8 has compiled from source, although node's binary has a code cache for each. */
+const preloadUsage = `
+  const { internalBinding } = require("internal/test/binding");
+  process.on("exit", () => {
+    const { compiledWithoutCache } = internalBinding("builtins").getCacheUsage();
+    console.log(JSON.stringify({ msg: "compiled from source", modules: [...compiledWithoutCache] }));
+  });`;
+
+/** V8 11, of Node 20, also refuses a cache that was made with another size of the heap. */
+const itOnNewV8 = Number.parseInt(process.versions.v8, 10) >= 12 ? it : it.skip;
+
 describe("V8's code cache of the agent", function () {
   this.timeout(60_000);
   let directory: TempDirectory;
@@ -30,6 +42,7 @@ describe("V8's code cache of the agent", function () {
       cpSync(path.join(dist, file), directory.file(file));
     symlinkSync(path.join(dist, "chunks"), directory.file("chunks"));
     writeFileSync(directory.file("preload.cjs"), preload);
+    writeFileSync(directory.file("preload-usage.cjs"), preloadUsage);
     const flag = { state: "ENABLED", variants: { yes: true }, defaultVariant: "yes" };
     writeFileSync(directory.file("flags.json"), JSON.stringify({ flags: { on: flag } }));
     expect(makeCodeCache(process.execPath, directory.path)).to.equal(undefined);
@@ -39,13 +52,16 @@ describe("V8's code cache of the agent", function () {
   beforeEach(() => writeFileSync(cache, whole));
   after(() => directory.remove());
 
-  /** Starts the agent and asks it; returns whether V8 refused the cache, or undefined if it was not given one. */
-  async function rejectedAtStart(...flags: readonly string[]): Promise<unknown> {
-    const nodeFlags = [...agentImage.nodeFlags, "--require", directory.file("preload.cjs"), ...flags];
+  /** Starts the agent, asks it and stops it; returns what it logged. */
+  async function askedAgent(...flags: readonly string[]): Promise<readonly LogLine[]> {
     const free = ["--port=0", "--management-port=0", "--sync-port=0", "--ofrep-port=0"];
+    const sources = [
+      { uri: directory.file("flags.json"), provider: "file" },
+      { uri: "127.0.0.1:9", provider: "grpc", selector: "default/none" },
+    ];
     const agent = new ServiceProcess(directory.file("start-agent.cjs"), {
-      args: ["start", "--host=127.0.0.1", ...free, `--uri=file:${directory.file("flags.json")}`],
-      image: { ...agentImage, nodeFlags },
+      args: ["start", "--host=127.0.0.1", ...free, `--sources=${JSON.stringify(sources)}`],
+      image: { ...agentImage, nodeFlags: [...agentImage.nodeFlags, ...flags] },
     });
     try {
       const listens = async (): Promise<unknown> => {
@@ -60,10 +76,16 @@ describe("V8's code cache of the agent", function () {
       }, "it answers");
       expect(await agent.stop()).to.equal(0);
       expect(agent.words).to.deep.equal([]);
-      return agent.logs.find(({ msg }) => msg === "V8 has the cache")?.["rejected"];
+      return agent.logs;
     } finally {
       await agent.stop("SIGKILL");
     }
+  }
+
+  /** Whether V8 refused the cache, or undefined if it was not given one. */
+  async function rejectedAtStart(...flags: readonly string[]): Promise<unknown> {
+    const logs = await askedAgent("--require", directory.file("preload.cjs"), ...flags);
+    return logs.find(({ msg }) => msg === "V8 has the cache")?.["rejected"];
   }
 
   it("is taken by node with the image's flags", async () => {
@@ -106,6 +128,21 @@ describe("V8's code cache of the agent", function () {
     } finally {
       writeFileSync(launcher, before);
     }
+  });
+
+  itOnNewV8("is not the only one: node's own modules are taken from node's", async () => {
+    const usage = ["--expose-internals", "--no-warnings", "--require", directory.file("preload-usage.cjs")];
+    const modulesIn = (logs: readonly LogLine[]): readonly string[] =>
+      logs.find(({ msg }) => msg === "compiled from source")?.["modules"] as readonly string[];
+    // What loads the module that can set flags, and all that it loads, comes before the flags are right.
+    const script = directory.file("before.cjs");
+    writeFileSync(script, 'require("node:v8"); require("node:vm"); require("node:process");');
+    const command = [...agentImage.nodeFlags, ...usage, script];
+    const { stdout } = spawnSync(process.execPath, command, { encoding: "utf8", env: {} });
+    const before = modulesIn([JSON.parse(stdout) as LogLine]);
+    expect(before).to.include("v8").and.not.include("net");
+    const atStart = modulesIn(await askedAgent(...usage));
+    expect(atStart.filter((module) => !before.includes(module))).to.deep.equal([]);
   });
 
   it("is left alone with --enable-source-maps, which takes node's own loader", async () => {

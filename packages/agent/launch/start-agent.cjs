@@ -8,13 +8,15 @@
 "use strict";
 
 const path = require("node:path");
-const { compileBundle, readCache, runBundle } = require("./cached-script.cjs");
 
 const bundle = path.join(__dirname, "bunting-agent.cjs");
 if (process.argv[2] === "health") require(path.join(__dirname, "bunting-agent.health.cjs"));
 else start();
 
 function start() {
+  // First: whatever is required before is compiled without node's cache.
+  require("./load-node-modules.cjs").loadNodeModules();
+  const { compileBundle, readCache, runBundle } = require("./cached-script.cjs");
   const cachedData = readCache(
     path.join(__dirname, "bunting-agent.cache"),
     process.env["BUNTING_BUNDLE_ID"] ?? "",
