@@ -39,6 +39,7 @@ interface ReportedVersion {
 /**
  * The state of one subscribed FeatureFlag. Several watches may report it (its own, that of its namespace, that of the
  * cluster). The order of resourceVersions decides what is new, so the watches need not be timed against each other.
+ * `ObjectTracker` keeps that order; this class turns its verdicts into reports to the sink.
  */
 export class FlagRecord implements WatchRequest {
   readonly topic: TopicKey;
@@ -48,9 +49,10 @@ export class FlagRecord implements WatchRequest {
   readonly watchKeys: readonly WatchKey[];
   readonly #options: FlagRecordOptions;
   readonly #tracker: ObjectTracker;
-  #isRefused = false;
+  #isForbidden = false;
+  /** No watch has worked since the last report. A refused document makes the sink stale, but not this record. */
   #isStale = false;
-  /** The version that was reported last; undefined after its deletion was. */
+  /** The version that was reported last; undefined once its deletion was reported. */
   #reported: ReportedVersion | undefined;
   /** Undefined unless the FeatureFlag has `spec.rollout`. */
   #stages: StagedFlagsReader | undefined;
@@ -69,7 +71,7 @@ export class FlagRecord implements WatchRequest {
   /** A FeatureFlag that RBAC has never let us see counts as absent: a peer may have guessed its name. */
   get existence(): "unknown" | "exists" | "absent" {
     const { existence } = this.#tracker;
-    return existence === "unknown" && this.#isRefused ? "absent" : existence;
+    return existence === "unknown" && this.#isForbidden ? "absent" : existence;
   }
 
   get hasBeenSynced(): boolean {
@@ -82,9 +84,9 @@ export class FlagRecord implements WatchRequest {
   }
 
   /** RBAC refuses the read of this FeatureFlag. */
-  refused(): void {
-    if (this.#isRefused) return;
-    this.#isRefused = true;
+  forbidden(): void {
+    if (this.#isForbidden) return;
+    this.#isForbidden = true;
     if (this.#tracker.existence === "unknown") this.#options.onChange(this);
   }
 
@@ -93,7 +95,7 @@ export class FlagRecord implements WatchRequest {
     return this.#tracker.resourceVersionIn(epoch);
   }
 
-  /** Time from which on the FeatureFlag has seemed gone, on the monotonic clock; undefined if it does not. A later read confirms it. */
+  /** When the FeatureFlag began to seem gone, on the monotonic clock; undefined if it does not. A later read has to confirm the deletion. */
   get goneSinceMs(): number | undefined {
     return this.#tracker.goneSinceMs;
   }
@@ -147,7 +149,7 @@ export class FlagRecord implements WatchRequest {
   /** A consistent read, begun at `readStartedMs`, has ended. While the FeatureFlag seems gone, that result still has to be confirmed. */
   wasRead(readStartedMs: number): void {
     this.#lastReadMs = Math.max(readStartedMs, this.#lastReadMs ?? readStartedMs);
-    this.#isRefused = false;
+    this.#isForbidden = false;
     if (!this.isAwaited || this.goneSinceMs !== undefined) return;
     const answered = [...this.#awaiting].filter(({ sinceMs }) => sinceMs <= readStartedMs);
     for (const waiting of answered) this.#awaiting.delete(waiting);
@@ -172,21 +174,21 @@ export class FlagRecord implements WatchRequest {
       ...(generation === undefined ? {} : { generation }),
     };
     this.#stages = hasRollout(object) ? (this.#stages ?? new StagedFlagsReader()) : undefined;
-    // Of a rollout, the status says which document is served.
+    // With a rollout, a new status may change the served document, although the spec is the same.
     if (isSameSpec && this.#reported !== undefined && this.#stages === undefined) {
       const { isRefused } = this.#reported;
       this.#reported = { resourceVersion, isRefused };
       if (isRefused) return;
       sink.report({ kind: "sameDocument", version });
-    } else this.#reported = { resourceVersion, isRefused: !this.#take(object, version) };
+    } else this.#reported = { resourceVersion, isRefused: !this.#reportOrRefuse(object, version) };
     this.#isStale = false;
   }
 
-  /** Reports the document, or the reason why it is refused. Any error here makes only this FeatureFlag stale. */
-  #take(object: KubeObject, version: SourceVersion): boolean {
+  /** Reports the document. If it can't be served, reports why, and returns false: an error makes only this FeatureFlag stale. */
+  #reportOrRefuse(object: KubeObject, version: SourceVersion): boolean {
     const { sink, log, topic } = this.#options;
     const { resourceVersion = "" } = version;
-    // The version that is tried is of the FeatureFlag alone: with flags of a remote beside it, there is none.
+    // A trial has flags of the FeatureFlag alone, so a FeatureFlag with a remote provider is served at once.
     const provider = remoteProviderOf(object);
     const staged = provider === undefined ? this.#stages?.of(object) : undefined;
     if (staged === "unpaced") log.unpaced(topic, resourceVersion);
@@ -195,7 +197,7 @@ export class FlagRecord implements WatchRequest {
       else this.#reportStaged(object, version, staged);
       return true;
     } catch (error) {
-      // A refused version is offered again after each outage.
+      // A watch offers a refused version again after each outage, but it is logged once.
       const isNew = this.#reported?.isRefused !== true || this.#reported.resourceVersion !== resourceVersion;
       if (isNew) log.refused(topic, resourceVersion, error);
       const message = `the FeatureFlag is refused: ${messageOf(error)}`;
@@ -213,20 +215,21 @@ export class FlagRecord implements WatchRequest {
     sink.report(provider === undefined ? report : { ...report, provider });
   }
 
-  /** Reports the document that all are to have, and the newer one as a trial, if it can be served as it is written. */
+  /** Reports the whole document, which all agents are to have. The newer one is its trial, unless a flag of that is refused. */
   #reportStaged(object: KubeObject, version: SourceVersion, staged: StagedFlags): void {
     const { sink } = this.#options;
-    const before = { ...version, generation: staged.generation };
+    const wholeVersion = { ...version, generation: staged.generation };
     let read: WrittenDocument;
     try {
       read = this.#read(object, version);
     } catch (error) {
-      sink.report({ kind: "document", document: staged.whole, version: before });
+      sink.report({ kind: "document", document: staged.whole, version: wholeVersion });
       throw error;
     }
     const { document, refused } = read;
     const trial = refused.length > 0 ? undefined : trialOf(document, staged, version.generation);
-    const served = trial === undefined ? (refused.length > 0 ? before : version) : { ...before, trial };
+    const isWhole = trial === undefined && refused.length === 0;
+    const served = isWhole ? version : { ...wholeVersion, ...(trial === undefined ? {} : { trial }) };
     sink.report({ kind: "document", document: staged.whole, version: served });
   }
 

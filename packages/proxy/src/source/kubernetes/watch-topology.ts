@@ -169,13 +169,13 @@ export class WatchTopology {
   #failed(watch: ScopeWatch, error: KubeError): void {
     const { log, reviews, planning } = this.#options;
     log.failed(error, () => this.#failing());
-    const isRefused = error.code === "FORBIDDEN";
+    const isForbidden = error.code === "FORBIDDEN";
     if (watch.kind === "object") {
       for (const record of watch.audience()) {
-        if (isRefused) record.refused();
+        if (isForbidden) record.forbidden();
         if (this.#turns.end(record)) this.ask();
       }
-    } else if (isRefused && planning.watchScope === "auto") reviews.refused(watch.namespace);
+    } else if (isForbidden && planning.watchScope === "auto") reviews.refused(watch.namespace);
   }
 
   #stale(watch: ScopeWatch, error: KubeError): void {
