@@ -17,7 +17,7 @@ import type { StreamIds } from "./stream-ids.js";
 const framesPerWork = 64;
 /** Bytes of a header block that cost as much as a request. */
 const blockBytesPerWork = 8 * 1024;
-/** Begin of an HTTP/2 connection (RFC 9113 3.4): the sniffer has seen all of it. */
+/** Size of the preface, with which every HTTP/2 connection begins (RFC 9113 3.4). The sniffer has checked it. */
 const prefaceBytes = 24;
 
 export type SessionLimits = Pick<TransportLimits, "maxStreamsPerConnection" | "maxHeaderBytes">;
@@ -29,13 +29,16 @@ export interface InputOwner extends ControlOwner {
   readonly limits: SessionLimits;
   readonly ids: StreamIds;
   readonly reading: Pick<SessionReading, "hasEnough">;
-  /** A request has come. */
+  /** A valid request has arrived. */
   begins(streamId: number, head: RequestHead, hasEnded: boolean): void;
   sendReset(streamId: number, code: number, hasRequestEnded: boolean): void;
   countRefusal(reason: RefusalReason): void;
 }
 
-/** The frames that the client of one connection sends, checked against RFC 9113 in the order of their arrival. */
+/**
+ * The frames that the client of one connection sends, checked against RFC 9113 in the order of their arrival. A violation on a stream resets the
+ * stream (`#abort`, `#refuse`) and counts against the client; one of the connection ends it (`fail`).
+ */
 export class SessionInput implements FrameSink {
   readonly #owner: InputOwner;
   readonly #output: SessionOutput;
@@ -83,23 +86,23 @@ export class SessionInput implements FrameSink {
   }
 
   onHeaders(streamId: number, flags: number, bytes: Buffer, start: number, end: number): void {
-    if (!this.#hasBegun()) return;
+    if (!this.#admitFrame()) return;
     const endsStream = (flags & frameFlag.endStream) !== 0;
     const stream = this.#owner.open.get(streamId);
     const known = stream === undefined ? this.#heads.known(bytes, start, end) : undefined;
     if (known !== undefined) {
-      if (this.#opens(streamId)) this.#begin(streamId, known, endsStream);
+      if (this.#admitRequest(streamId)) this.#begin(streamId, known, endsStream);
       return;
     }
     this.#owner.spend((end - start) / blockBytesPerWork);
     const list = this.#heads.decode(bytes, start, end);
     if (list === undefined) this.#owner.fail(h2Error.COMPRESSION_ERROR, "the header block is invalid");
     else if (stream !== undefined) this.#endWithTrailers(stream, list, endsStream);
-    else if (this.#opens(streamId)) this.#open(streamId, list, endsStream, bytes.subarray(start, end));
+    else if (this.#admitRequest(streamId)) this.#open(streamId, list, endsStream, bytes.subarray(start, end));
   }
 
   onData(streamId: number, piece: Buffer, flowBytes: number, endsStream: boolean): void {
-    if (!this.#hasBegun()) return;
+    if (!this.#admitFrame()) return;
     if (!this.#window.take(flowBytes)) {
       this.#owner.fail(h2Error.FLOW_CONTROL_ERROR, "more DATA than the window");
       return;
@@ -110,7 +113,7 @@ export class SessionInput implements FrameSink {
       const code = stream.receiveData(piece, flowBytes, endsStream);
       if (code !== undefined) this.#abort(stream, code);
     }
-    // At once, whatever its stream does: other streams must not wait for it.
+    // The connection's window is credited at once, even if this stream's data is not read: other streams must not wait for it.
     const openedBytes = this.#window.credit(flowBytes);
     if (openedBytes > 0) this.#output.control(windowUpdateFrame(0, openedBytes));
   }
@@ -118,7 +121,7 @@ export class SessionInput implements FrameSink {
   onFrame(type: number, flags: number, streamId: number, payload: Buffer): void {
     const isSettings = type === frameType.settings && (flags & frameFlag.ack) === 0;
     if (isSettings) this.#control.takeSettings(payload);
-    if (isSettings || !this.#hasBegun()) return;
+    if (isSettings || !this.#admitFrame()) return;
     switch (type) {
       case frameType.settings:
         this.#control.takeSettingsAck();
@@ -139,7 +142,7 @@ export class SessionInput implements FrameSink {
   }
 
   onIgnored(): void {
-    this.#hasBegun();
+    this.#admitFrame();
   }
 
   onBufferedChange(bytes: number): void {
@@ -151,27 +154,27 @@ export class SessionInput implements FrameSink {
     this.#owner.fail(code, reason);
   }
 
-  /** False if this frame comes before the client's SETTINGS. Counts it. */
-  #hasBegun(): boolean {
+  /** Counts a frame. False, and the connection fails, if it comes before the client's SETTINGS. */
+  #admitFrame(): boolean {
     if (++this.#frames % framesPerWork === 0) this.#owner.spend(1);
     if (this.#control.hasSettings) return true;
     this.#owner.fail(h2Error.PROTOCOL_ERROR, "SETTINGS must come first");
     return false;
   }
 
-  /** True if these headers begin a request that is to be answered. */
-  #opens(streamId: number): boolean {
+  /** True if headers may begin a request on this stream, which is then the newest. Otherwise they are ignored or refused, or the connection fails. */
+  #admitRequest(streamId: number): boolean {
     if ((streamId & 1) === 0) {
       this.#owner.fail(h2Error.PROTOCOL_ERROR, "the stream has an even id");
       return false;
     }
     const { open, ids, limits } = this.#owner;
     if (streamId <= ids.newest) {
-      // Trailers of a stream that we have ended may be on their way.
+      // Trailers may still arrive for a stream that we have ended.
       if (!ids.isIgnored(streamId)) this.#owner.fail(h2Error.STREAM_CLOSED, "the stream has ended");
       return false;
     }
-    // Its client knows, or will soon, that it has to try elsewhere.
+    // No answer is needed: GOAWAY tells the client to repeat the request elsewhere.
     if (this.#output.hasSentGoaway) return false;
     ids.newest = streamId;
     if (open.size < limits.maxStreamsPerConnection) return true;
@@ -182,7 +185,7 @@ export class SessionInput implements FrameSink {
 
   #open(streamId: number, list: HeaderList, endsStream: boolean, block: Buffer): void {
     const head = this.#heads.headOf(list, block);
-    // The client knows the limit from our SETTINGS.
+    // A client that has acknowledged our SETTINGS knows the limit.
     const isTooLarge = list.bytes > this.#owner.limits.maxHeaderBytes && this.#control.isAcknowledged;
     if (head !== undefined && !isTooLarge) {
       this.#begin(streamId, head, endsStream);
@@ -192,7 +195,7 @@ export class SessionInput implements FrameSink {
   }
 
   #begin(streamId: number, head: RequestHead, endsStream: boolean): void {
-    // Content that was announced and does not come makes a request malformed (RFC 9113 8.1.1).
+    // A request that announces content and has none is malformed (RFC 9113 8.1.1).
     if (endsStream && head.contentLength > 0) this.#refuse(streamId, "PROTOCOL_ERROR", true);
     else this.#owner.begins(streamId, head, endsStream);
   }
@@ -205,7 +208,7 @@ export class SessionInput implements FrameSink {
     this.#control.countReset();
   }
 
-  /** Ends a stream because of what the client has sent on it. */
+  /** Resets a stream because the client has violated HTTP/2 on it. */
   #abort(stream: Http2Stream, code: ErrorName): void {
     stream.abort(code);
     this.#control.countReset();
@@ -256,7 +259,7 @@ export class SessionInput implements FrameSink {
     this.#control.countReset();
   }
 
-  /** A frame that a stream may get after its end, but not before its beginning. */
+  /** Fails the connection if a stream that is not open was never opened. Frames on a stream that has ended are ignored. */
   #checkClosed(streamId: number): void {
     const mayBeKnown = streamId <= this.#owner.ids.newest || this.#output.hasSentGoaway;
     if (mayBeKnown && (streamId & 1) === 1) return;

@@ -9,7 +9,7 @@ import { SendingStreams } from "./sending-streams.js";
 import { maxSegmentContentBytes, sharedSegments } from "./shared-segments.js";
 import { takenWrites } from "./taken-writes.js";
 
-/** Streams that a frame concerns, all of which cost as much as a request. */
+/** A frame that changes this many streams costs as much work as a request. */
 export const streamsPerWork = 64;
 
 export interface OutputOwner {
@@ -17,18 +17,18 @@ export interface OutputOwner {
   readonly isEncrypted: boolean;
   /** The newest stream of the client. */
   readonly lastStreamId: number;
-  /** True if nothing follows what is to be sent: the socket is ended behind it. */
+  /** True if nothing more will be queued: the socket is ended after what waits. */
   readonly isDone: boolean;
   spend(work: number): void;
-  /** The socket has been ended, or what was written before does not leave. */
+  /** All was sent, and the socket has been ended. */
   onDone(): void;
-  /** Too many frames of control wait, because the peer does not read what it asks for. */
+  /** Too many control frames wait, because the peer does not read the answers that it asks for. */
   onUnread(): void;
 }
 
 /**
- * What one connection sends. All that a turn of the event loop makes it send is written at once, at the end of what was read or in the next tick,
- * and nothing more until the system has taken it: streams keep what they have until then, and frames of control overtake it.
+ * The output of one connection. Everything that one turn of the event loop queues is written as one batch, after the read that caused it or in the
+ * next tick. Only one write is under way: until the system has taken it, streams keep their content, and control frames go first in the next batch.
  */
 export class SessionOutput {
   readonly #socket: Socket;
@@ -36,14 +36,14 @@ export class SessionOutput {
   readonly #control: ControlFrames;
   readonly #streams = new SendingStreams();
   readonly #write: PendingWrite;
-  /** There is something to write: in the next tick, or, if bytes are being read or written, after that. */
+  /** A batch is to be written: in the next tick, or after the read or the write that is under way. */
   #isDue = false;
   #isReading = false;
   #isEnded = false;
-  /** Streams that come until GOAWAY is sent are answered. */
+  /** Streams that the client opens before GOAWAY is sent are answered. */
   #goaway: "none" | "due" | "sent" = "none";
   #sentBytes = 0;
-  /** Made when the system first takes less than all at once. */
+  /** The callback of writes, made when it is first needed. */
   #onSent: ((error?: Error | null) => void) | undefined;
 
   constructor(socket: Socket, owner: OutputOwner) {
@@ -68,7 +68,7 @@ export class SessionOutput {
     return this.#isEnded;
   }
 
-  /** Sends a frame before all that streams send. @param isAnswer to a PING or SETTINGS */
+  /** Sends a frame ahead of the streams. @param isAnswer it answers a PING or SETTINGS, and does not count as sent */
   control(frame: Uint8Array, isAnswer = false): void {
     if (this.#isEnded || this.#socket.destroyed) return;
     this.#control.add(frame, isAnswer);
@@ -76,13 +76,13 @@ export class SessionOutput {
     if (this.#write.isUnderWay && !this.#control.chargeWaiting(frame)) this.#owner.onUnread();
   }
 
-  /** Sends the headers of an answer 1xx, which another follows. */
+  /** Sends the headers of an informational answer (1xx); the final answer follows. */
   informational(streamId: number, block: Uint8Array): void {
     this.control(headersFrame(streamId, block, this.#streams.isTableUpdateDue));
     this.#streams.isTableUpdateDue = false;
   }
 
-  /** Sends GOAWAY, once; false if that has been done. */
+  /** Sends GOAWAY, once. */
   goaway(): void {
     if (this.#goaway !== "none") return;
     this.#goaway = "due";
@@ -114,27 +114,27 @@ export class SessionOutput {
     this.#sentBytes += segment.bytes.length;
     this.#write.beginSole(stream);
     this.#socket.write(segment.bytes, this.#callback);
-    if (!this.#isTaken()) this.#write.hold(stream, segment);
+    if (!this.#expectSent()) this.#write.hold(stream, segment);
     return true;
   }
 
-  /** A callback costs node a tick and two objects. Most often, the system takes all at once; TLS never does. */
+  /** Undefined without TLS: a callback costs node a tick and two objects, and the system mostly takes a plain write at once. TLS never does. */
   get #callback(): ((error?: Error | null) => void) | undefined {
     return this.#owner.isEncrypted ? (this.#onSent ??= (error) => this.sent(error)) : undefined;
   }
 
-  /** True if the system has taken what was just written. `sent` is called in any case, later. */
-  #isTaken(): boolean {
+  /** Has `sent` called, never before the next tick, once the system has taken what was just written. True if it has already. */
+  #expectSent(): boolean {
     const socket = this.#socket;
     const isTaken = socket.writableLength === 0;
     if (this.#owner.isEncrypted) return isTaken;
     if (isTaken && socket.errored === null) takenWrites.add(this);
-    // Called back once what is before it was taken.
+    // The callback of this empty write comes once the bytes before it were taken.
     else socket.write(nothing, (this.#onSent ??= (error) => this.sent(error)));
     return isTaken;
   }
 
-  /** The stream has closed. What the batch holds of it, which is being written, is charged until that is done. */
+  /** The stream has closed. Its part of the batch that is being written stays charged until the system has taken the batch. */
   forget(stream: Http2Stream, framedBytes: number): void {
     this.#write.forget(stream, framedBytes);
     this.#streams.delete(stream);
@@ -174,7 +174,7 @@ export class SessionOutput {
     try {
       this.#fill();
     } catch (error) {
-      // The batch is the process's: other connections must not send what this one could not.
+      // All connections share the batch: none of them may send what this one has put into it.
       batch.clear();
       throw error;
     }
@@ -193,10 +193,11 @@ export class SessionOutput {
       this.#write.begin();
       const { copiedBytes, segment, holder } = batch;
       batch.writeTo(this.#socket, this.#callback);
-      if (!this.#isTaken()) {
+      if (!this.#expectSent()) {
         this.#write.charge(copiedBytes);
         if (segment !== undefined && holder !== undefined) this.#write.hold(holder, segment);
       }
+      // Streams that have more always fill the batch, so with an empty batch only the end is due.
     } else if (this.#isDue) {
       this.#isEnded = true;
       this.#socket.end(() => this.#owner.onDone());
