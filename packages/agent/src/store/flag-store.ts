@@ -17,7 +17,7 @@ import { updateSource, type SourceDocument, type SourceUpdate } from "./update-s
 
 /** What one update did to the flags that are served, over all sources. */
 export interface StoreChange {
-  /** Exactly the flags that changed; empty only if flags have other sources than before. */
+  /** Exactly the flags that changed. Empty when a new list of sources leaves every flag as it was. */
   readonly changes: readonly FlagChange[];
   /** Flags that are new or changed among those served. */
   readonly upserted: readonly Flag[];
@@ -41,31 +41,30 @@ export interface FlagStoreOptions {
   readonly context: Pick<Context<StoreMetrics>, "logger" | "metrics"> & Partial<Pick<Context, "clock">>;
 }
 
-const nothing: Omit<StoreChange, "changes"> & { changes: readonly FlagChange[] } = {
-  changes: [],
-  upserted: [],
-  removed: [],
-};
+const unchanged: StoreChange = { changes: [], upserted: [], removed: [] };
 
 /**
  * The flags that are served. Each source has one document here, which a newer one replaces atomically.
  *
- * A source is identified by its place in the list, never by its URI: the sources that the operator writes for two FeatureFlags have the same
- * URI, the proxy's, and a store that uses the URI lets each wipe the flags of the other (as flagd does).
+ * Invariants:
+ * - A refused document changes nothing: the source keeps its document, its version and its flags.
+ * - Listeners are called after the swap, so they read the new flags.
+ * - A source is identified by its place in the list, never by its URI: the sources that the operator writes for two FeatureFlags have the same
+ *   URI, the proxy's. A store that used the URI would let each wipe the flags of the other (as flagd does).
  */
 export class FlagStore {
   readonly #options: FlagStoreOptions;
   readonly #log: RateLimitedLog;
   readonly #states: (SourceDocument | undefined)[];
   readonly #versions: (DocumentVersion | undefined)[];
-  /** Of documents without a version, once they were asked for. */
+  /** Digests of documents without a version, each computed when it is first asked for. */
   readonly #digests: (string | undefined)[] = [];
   #effective = new EffectiveFlags();
   readonly #listeners = new Set<(change: StoreChange) => void>();
   #sorted: readonly Flag[] | undefined;
-  /** Another store whose documents are held as well. */
+  /** The store of the other generation while sources are switched: both share the heap budget. */
   #beside: FlagStore | undefined;
-  /** The sources whose newest document might have had room if there were no other store. */
+  /** Sources whose newest document was refused as too large while `#beside` took a part of the budget. */
   readonly #crowdedOut = new Set<number>();
 
   constructor(options: FlagStoreOptions) {
@@ -163,7 +162,7 @@ export class FlagStore {
     };
   }
 
-  /** Takes over what another store has of a source, without reading it again. To be called while nobody listens. */
+  /** Takes over the document of a source from another store, without parsing it. Listeners are not called. */
   adopt(sourceIndex: number, from: FlagStore, fromIndex: number): void {
     const document = from.#states[fromIndex];
     if (document === undefined) return;
@@ -175,19 +174,19 @@ export class FlagStore {
     this.#sorted = undefined;
   }
 
-  /** Both are held for a while, and may take together what one may: each is to be called with the other, and with undefined once that is over. */
+  /** Shares the heap budget with the other store, which needs the same call, until this is called with undefined. */
   holdBeside(other: FlagStore | undefined): void {
     this.#beside = other;
   }
 
-  /** The sources whose newest document was refused while there was another store, and may have room now. */
+  /** The sources to ask for their document again, because the other store left no room for it. Each is returned once. */
   takeCrowdedOut(): readonly number[] {
     const sources = [...this.#crowdedOut];
     this.#crowdedOut.clear();
     return sources;
   }
 
-  /** Lets go of all that it holds. Who has read it may hold the store itself for longer, as a stack trace does that node has not written out. */
+  /** Releases the documents and flags. The empty store may stay reachable for longer, such as from a stack trace that node has not formatted. */
   clear(): void {
     this.#states.fill(undefined);
     this.#versions.fill(undefined);
@@ -196,7 +195,7 @@ export class FlagStore {
     this.#beside = undefined;
   }
 
-  /** The documents that both stores hold, each once: they share those of sources that stay. */
+  /** The heap of the documents in both stores. A document that both hold, because its source stays, counts once. */
   get #heldWeight(): number {
     const states = [...this.#states, ...(this.#beside === undefined ? [] : this.#beside.#states)];
     const weights = new Map(states.map((state) => [state?.index, state?.weight ?? 0]));
@@ -234,7 +233,7 @@ export class FlagStore {
   #swap(sourceIndex: number, update: SourceUpdate): StoreChange {
     countReleased(this.#states[sourceIndex]?.index.bytes.byteLength ?? 0);
     this.#states[sourceIndex] = update.state;
-    if (update.put.length === 0 && update.removed.length === 0) return nothing;
+    if (update.put.length === 0 && update.removed.length === 0) return unchanged;
     const touched = [...update.put, ...update.removed];
     const before = touched.map((flag) => this.#effective.get(flag.flagSetId, flag.key));
     for (const flag of update.put) this.#effective.put(flag);
@@ -270,7 +269,7 @@ export class FlagStore {
     const more = changes.length - maxLoggedFlags;
     this.#log.info(
       `changed ${sourceIndex}`,
-      // The digest of a document without a version is made of all its bytes: not for each edit.
+      // Called only for lines that are written: the digest of a document without a version hashes all its bytes.
       () => ({
         source: shownUri(uri),
         ...(selector === "" ? {} : { selector }),
@@ -315,7 +314,7 @@ function isExpected(cause: unknown): cause is ScanError | AgentError {
   return cause instanceof ScanError || cause instanceof AgentError;
 }
 
-/** Whatever fails while a document is read, only that document is refused. */
+/** The reason for which a document is refused. Even an unexpected failure refuses this document alone. */
 function refusalOf(cause: unknown, bytes: Buffer): AgentError {
   if (isExpected(cause)) return cause instanceof AgentError ? cause : documentInvalid(cause, bytes);
   const message = `it could not be read because of a bug in Bunting (${String(cause)}); please report it`;

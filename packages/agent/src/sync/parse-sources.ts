@@ -26,7 +26,8 @@ import {
   type SourceFields,
 } from "./source-fields.js";
 
-const used: Readonly<
+/** The fields that each kind of source uses, besides `uri` and `provider`. */
+const usedFields: Readonly<
   Record<"file" | "dir" | "grpc" | "http" | "kubernetes" | "remote", readonly SourceFieldName[]>
 > = {
   file: [],
@@ -51,8 +52,8 @@ const used: Readonly<
   remote: remoteFields,
 };
 
-/** The providers of flagd, and remote, with the kind of source that each is here. A Map: an object would have a "constructor" without being given one. */
-const kinds = new Map<string, keyof typeof used | "unsupported">([
+/** The kind of source for each provider: those of flagd, and `remote`. It is a Map, because an object would also find a provider named "constructor". */
+const kinds = new Map<string, keyof typeof usedFields | "unsupported">([
   ["file", "file"],
   ["fsnotify", "file"],
   ["fileinfo", "file"],
@@ -88,8 +89,8 @@ export interface SourceOptionTexts {
 }
 
 /**
- * Parses `--uri` and `--sources` as flagd does: those of `--uri` come first, and a later source wins over an earlier one. A source of a kind
- * that is not supported does not keep the others from being served, so it is in the result.
+ * Parses `--uri` and `--sources` as flagd does: those of `--uri` come first, and a later source wins over an earlier one. The result also has
+ * the sources of unsupported kinds: they are reported, and the others are served.
  *
  * @param warn called with each field that has no effect
  * @throws AgentError OPTION_INVALID, or SOURCE_UNSUPPORTED if no source is supported, with a message that says what to change
@@ -129,7 +130,7 @@ export function parseSources(
   return Object.freeze(configs);
 }
 
-/** True if the shared credentials apply to it. */
+/** True if the shared credentials apply to the source. */
 function takesShared({ provider, selector }: SourceConfig): boolean {
   return provider === "grpc" && topicOf(selector) !== undefined;
 }
@@ -150,16 +151,12 @@ function parseList(text: string): readonly JsonValue[] {
     value = parseJson(text);
   } catch (cause) {
     if (!(cause instanceof JsonSyntaxError)) throw cause;
-    // Not within a token.
+    // The excerpt must not show a part of a token.
     const near = /auth|token|headers|secret/i.test(text)
       ? ""
       : `, near ${quoted(text.slice(Math.max(0, cause.position - 10), cause.position + 10))}`;
-    throw AgentError.optionInvalid(
-      `--sources is not JSON: ${cause.message} at character ${cause.position + 1}${near}`,
-      {
-        cause,
-      },
-    );
+    const message = `--sources is not JSON: ${cause.message} at character ${cause.position + 1}${near}`;
+    throw AgentError.optionInvalid(message, { cause });
   }
   if (Array.isArray(value)) return value as readonly JsonValue[];
   throw AgentError.optionInvalid('--sources must be a list: [{"uri":"…","provider":"…"}]');
@@ -193,10 +190,10 @@ function configOf(fields: SourceFields, sourceIndex: number, context: SourceCont
   }
 }
 
-/** What the author of the source should know: no field is ignored without a word. */
+/** A warning for each field of the source that has no effect. */
 function unusedFields({ given, provider, headers }: SourceFields, config: SourceConfig): string[] {
   if (config.provider === "unsupported") return [];
-  const effective: readonly string[] = ["uri", "provider", ...used[config.provider]];
+  const effective: readonly string[] = ["uri", "provider", ...usedFields[config.provider]];
   const unused = given.filter((name) => !effective.includes(name));
   const sentences = unused.map((name) =>
     sourceFieldNames.includes(name)
@@ -209,7 +206,7 @@ function unusedFields({ given, provider, headers }: SourceFields, config: Source
   return sentences;
 }
 
-/** An http source sends one header Authorization: that of oauth, else that of the two fields, else that of its headers. */
+/** Warnings about the credentials that an http source does not send: it sends one Authorization header, from the first of these fields. */
 function unsentAuthorizations(given: readonly string[], headers: SourceFields["headers"]): string[] {
   const fields = ["oauth", "authHeader", "bearerToken", "tokenFile"].filter((name) => given.includes(name));
   const [sent] = fields;

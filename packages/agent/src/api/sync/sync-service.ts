@@ -50,11 +50,11 @@ export interface SyncServiceOptions {
   readonly metadata: SyncMetadata;
   /** `--stream-deadline`; 0 means none. */
   readonly streamDeadlineMs: number;
-  /** How long the first answers wait for all sources, from the construction of the service; default 5,000. */
+  /** How long the first answers wait for all sources, counted from the construction of the service; default 5,000. */
   readonly firstAnswerDelayMs?: number;
 }
 
-/** How many selectors and provider ids metrics tell apart: clients choose both. */
+/** How many selectors, and how many provider ids, metrics distinguish: clients choose both. */
 const maxLabels = 50;
 
 const service = "/flagd.sync.v1.FlagSyncService";
@@ -62,9 +62,9 @@ const service = "/flagd.sync.v1.FlagSyncService";
 /**
  * flagd.sync.v1 of the agent: the flags of all its sources, or of a selector's set, for SDKs that evaluate in process.
  *
- * A stream gets the whole set at once and after every change of it; versions it had no time for are skipped. Until every source has
- * delivered, or the delay is over, streams get their headers only: with half a set, applications would answer FLAG_NOT_FOUND. So do streams
- * whose set is empty as long as a source that could fill it has not answered.
+ * A stream gets the whole set when it opens and after every change of the set; a slow stream skips versions. Until every source has delivered,
+ * or the delay is over, streams get only their headers: with half a set, applications would answer FLAG_NOT_FOUND. A stream whose set is empty
+ * waits in the same way, as long as a source that could fill the set has not answered.
  */
 export class SyncService {
   readonly #options: SyncServiceOptions;
@@ -79,14 +79,14 @@ export class SyncService {
     const { metrics, clock, streamDeadlineMs, firstAnswerDelayMs = 5_000 } = options;
     const { reader } = options.flags;
     this.#options = options;
-    const following = new WireWriter();
-    following.bytesField(2, encodeStruct(options.metadata.contextValues));
-    const context = following.finish();
+    const fields = new WireWriter();
+    fields.bytesField(2, encodeStruct(options.metadata.contextValues));
+    const syncContext = fields.finish();
     this.#fetches = new SharedFetches(reader);
     this.#streams = new StreamRegistry<SyncStream, SyncGroup>({
       clock,
       streamDeadlineMs,
-      createGroup: (selection) => new SyncGroup(selection, reader, context),
+      createGroup: (selection) => new SyncGroup(selection, reader, syncContext),
       onLeave: ({ labels, openedMs }, reason) =>
         metrics.syncStreamClosed(...labels, reason, clock.monotonicMs() - openedMs),
       writeLast: (stream) => {
@@ -122,7 +122,7 @@ export class SyncService {
     ];
   }
 
-  /** What FetchAllFlags answers, for requests over HTTP, or why there is no answer. */
+  /** The answer of FetchAllFlags for requests over HTTP; a string is the reason why there is none. */
   async fetch(selection: Selection): Promise<FetchedFlags | string> {
     if (this.#delay.mustWait()) await this.#delay.over;
     if (this.#streams.isShutDown) return shutdownStatus.message;
@@ -130,7 +130,7 @@ export class SyncService {
     return { ...this.#fetches.documentOf(selection), modifiedMs: this.#modifiedMs };
   }
 
-  /** Sends each stream what is in its set now. To be called after every change of the store. */
+  /** Sends the new set to each stream whose set has changed. To be called after every change of the store. */
   publish(changes: readonly FlagChange[]): void {
     this.#fetches.clear();
     this.#modifiedMs = this.#options.clock.now();
@@ -143,17 +143,17 @@ export class SyncService {
     this.#delay.release();
   }
 
-  /** To be called when a source has answered for the first time: streams may have waited for it, though it has no flags. */
+  /** To be called when a source has answered for the first time. Even without flags, it ends the wait of streams with an empty set. */
   answered(): void {
     if (this.#delay.isReleased) this.#wake();
   }
 
-  /** Sends a SyncFlags stream the newest version and ends it. Call it after GOAWAY, or the client comes back at once. */
+  /** Sends the newest version to a SyncFlags stream and ends it. To be called after GOAWAY: otherwise the client opens it again on this connection. */
   drain(transportStream: TransportStream): void {
     this.#streams.drain(transportStream);
   }
 
-  /** Ends all streams and waiting calls, and streams that still come. */
+  /** Ends all streams and waiting calls, and from now on each new stream. */
   shutdown(): void {
     this.#streams.shutdown();
     this.#delay.cancel();
@@ -170,7 +170,7 @@ export class SyncService {
     );
     if (stream === undefined) return;
     metrics.syncStreamOpened(...labels);
-    // At once, also while the first answers wait: Rust clients give up after 5 s without headers.
+    // Headers are sent even while the first answers wait: Rust clients give up after 5 s without headers.
     out.sendHeaders();
     if (!this.#delay.mustWait() && !this.#isUnread(selection)) stream.wake();
   }
@@ -187,7 +187,7 @@ export class SyncService {
     for (const group of this.#streams.groups()) if (!this.#isUnread(group.selection)) group.wake();
   }
 
-  /** True if no flag is selected, and a source that may have some has not answered. */
+  /** True if no flag is selected, and a source that may have a selected one has not answered. */
   #isUnread({ select, takesSource }: Selection): boolean {
     const { reader, unread } = this.#options.flags;
     if (!unread.mayLack({ takesSource })) return false;
