@@ -55,13 +55,13 @@ export interface Http1ServerOptions {
   readonly events: Http1Events;
 }
 
-/** Bytes beyond the limit, for the reader's buffer, as in Go's server and so in flagd. */
+/** Bytes accepted beyond `maxHeaderBytes`. Go's server, and so flagd, accepts as many for its read buffer. */
 const headerSlackBytes = 4_096;
-/** Bytes of headers that a connection may send whatever the others have used. */
+/** Bytes of headers that every connection may send, however many connections are open. */
 const minHeaderBytes = 16 * 1024;
 /**
- * The part of the budget that may be taken by headers that are not complete. Node tells nobody how far they are, so the limit of each
- * connection is set when it opens: the more are open, the less a new one gets.
+ * The part of the budget that incomplete headers may take. Node does not report how many bytes of them it holds, so the limit of each
+ * connection is set when node takes it over: the more connections are open, the lower the limit of a new one.
  */
 const headerShare = 1 / 8;
 
@@ -75,42 +75,44 @@ const overloaded = lastAnswer(
 type Ending = Duplex & { destroySoon(): void };
 
 const connection = Symbol("the Http1Connection of a socket");
+/** A socket that `#take` has seen. The sockets of `#whole` have no Http1Connection, and their accounts are always idle between two events. */
 type Connected = Socket & { [connection]: Http1Connection };
 
-/** HTTP/1.1 on sockets that were accepted elsewhere. */
+/** HTTP/1.1 on sockets that were accepted elsewhere. A socket begins in `#whole`, if there is one, and goes to node's server for good once `#whole` leaves it. */
 export class Http1Server {
   readonly #options: Http1ServerOptions;
   readonly #onRequest: RequestListener;
   readonly #server;
   readonly #whole: WholeRequestServer | undefined;
   readonly #connections = new Set<Http1Connection>();
+  /** `ending`: each answer announces the end of its connection. `draining`: idle connections are closed as well. */
   #state: "serving" | "ending" | "draining" = "serving";
   readonly #closing = new AbortController();
   #onDrained = (): void => undefined;
 
   constructor(onRequest: RequestListener, options: Http1ServerOptions) {
     const { headerTimeoutMs, requestTimeoutMs, idleTimeoutMs = 60_000 } = options.times;
-    // A request that was sent in the announced time is under way for a while: closed at once, the connection would lose it.
+    // A request that was sent within the announced time may still be on its way: the grace lets it arrive.
     const graceMs = idleTimeoutMs / 10;
-    // Interval of the checks for timeouts.
     const sweepMs = Math.max(10, Math.min(1_000, Math.ceil(headerTimeoutMs / 4)));
     this.#options = options;
     this.#onRequest = onRequest;
-    const take = (request: IncomingMessage, response: WaitingAnswer): void =>
+    const onHead = (request: IncomingMessage, response: WaitingAnswer): void =>
       (request.socket as Connected)[connection].take(response);
     this.#server = createServer(
       {
-        // Node would answer these itself, and those with another expectation, however many came ahead of their answers.
+        // Node would refuse a request without Host (and one with an unknown expectation) before the answers to earlier requests.
         requireHostHeader: false,
         headersTimeout: headerTimeoutMs,
         requestTimeout: Math.max(headerTimeoutMs, requestTimeoutMs),
         connectionsCheckingInterval: sweepMs,
         keepAliveTimeout: idleTimeoutMs,
       },
-      take,
+      onHead,
     );
-    this.#server.on("checkExpectation", take);
+    this.#server.on("checkExpectation", onHead);
     this.#server.on("clientError", (error, socket) => this.#refuseRequest(error, socket as Ending));
+    // The first timeout is the announced one and starts the grace; the second ends it.
     this.#server.on("timeout", (socket: Socket) => {
       if (socket.timeout === graceMs) socket.destroy();
       else socket.setTimeout(graceMs);
@@ -143,7 +145,7 @@ export class Http1Server {
       this.#overload(socket);
       return;
     }
-    const account = memory?.open(() => this.#end(socket, account), address);
+    const account = memory?.open(() => this.#evict(socket, account), address);
     setAccount(socket, account);
     if (this.#whole === undefined || this.#state !== "serving") this.#take(socket, account);
     else this.#whole.accept(socket, account);
@@ -170,7 +172,7 @@ export class Http1Server {
       if (!socket.destroyed) this.#begin(socket, accepted);
     }, peerAddress(socket));
     if (admission.isDone) return;
-    // This turn has had its work, and node would handle at once all that has been read of the connection, and read on.
+    // The turn has no work left, so the socket is held back: node would handle all bytes that were read at once, and read on.
     socket.pause();
     stopReading(socket);
   }
@@ -190,8 +192,8 @@ export class Http1Server {
   }
 
   /**
-   * From now on each answer is the last of its connection, and says so. Closes connections that are between two requests once `lastCallMs` are over, and the
-   * others after the answers to the requests that have begun to arrive. Resolves when none is left; `close` ends the wait.
+   * Makes each answer the last of its connection, and says so in it. After `lastCallMs`, closes connections that are between two requests; the others
+   * close after the answers to requests that have begun to arrive. Resolves when none is left; `close` ends the wait.
    */
   async drain(lastCallMs: number): Promise<void> {
     this.#state = "ending";
@@ -199,7 +201,7 @@ export class Http1Server {
     for (const one of this.#connections) one.announceEnd();
     if (lastCallMs > 0 && this.#connections.size + (this.#whole?.size ?? 0) > 0) {
       await sleep(lastCallMs, this.#closing.signal);
-      // Node sees that the time is over before it reads what has come meanwhile.
+      // The timer runs before node reads what arrived meanwhile: two turns let those requests begin.
       for (let turn = 0; turn < 2; turn++) await nextTurn();
     }
     this.#state = "draining";
@@ -224,12 +226,13 @@ export class Http1Server {
     return Math.floor(Math.min(maxHeaderBytes, Math.max(minHeaderBytes, room)));
   }
 
-  #end(socket: Socket, account: OpenAccount | undefined): void {
+  /** Ends a connection because memory is short. */
+  #evict(socket: Socket, account: OpenAccount | undefined): void {
     if (account?.isIdle !== true && !(socket as Connected)[connection].isAnswerUnderWay) {
       this.#overload(socket);
       return;
     }
-    // Without an answer, which would be taken for that to the next request, or for a part of the one under way. Clients expect it of a server.
+    // No answer is sent: the client would take it for the answer to its next request, or for a part of the one under way.
     this.#options.events.onOverload?.();
     socket.destroy();
   }
@@ -245,10 +248,10 @@ export class Http1Server {
     dismissGently(socket, late, this.#options.times.lingerMs);
   }
 
-  /** Node's own answers to what its parser refuses, with a reason. */
+  /** Answers a request that node's parser has refused, in place of node and with a reason. */
   #refuseRequest({ code }: NodeJS.ErrnoException, socket: Ending): void {
     if (isAnswerUnderWay(socket)) {
-      // A second answer would be a part of this one, or follow one that was announced as the last.
+      // A second answer would become a part of the one under way, or follow an answer that was announced as the last.
       socket.destroySoon();
       return;
     }
@@ -274,8 +277,7 @@ export class Http1Server {
 
 /** Sends a last answer, unless another one is under way, and closes. */
 function dismiss(socket: Duplex, text: string): void {
-  // Bytes that the system does not take at once are dropped: a peer that does not read must not keep its
-  // connection.
+  // A peer that does not read must not keep its connection, so bytes that the system does not take at once are dropped.
   if (socket.writable && socket.writableLength === 0) socket.write(text);
   socket.destroy();
 }

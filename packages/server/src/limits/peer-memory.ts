@@ -30,15 +30,15 @@ const endingShare = 1 / 8;
 /**
  * The ledger of the memory that peers make this process hold: an account for each connection, and two budgets. _Total_ bounds
  * all bytes. _Excess_ bounds the bytes beyond 64 KiB a connection, by 40 MiB, but 1/25 to 1/2 of total: a few greedy
- * connections end long before they use up what thousands of ordinary ones may. Connections end in this order, which
- * eviction-order.ts computes:
+ * connections end long before they use up the memory of thousands of ordinary ones. eviction-order.ts computes the order in
+ * which connections end:
  *
  * | Case                | `replaceable` | Order                                                                              |
  * | ------------------- | ------------- | ---------------------------------------------------------------------------------- |
  * | no room for another | none          | none ends; the new one is refused                                                  |
  * |                     | idle, any     | quiet ones of the address with the most bytes; busy ones (`any`); protected newest |
  * |                     | idle          | the newest of an address with over half of total, for one with less than half of that |
- * | over total          | idle          | the same, instead of one of another address                                        |
+ * | over total          | idle          | as in the row above, in place of one of another address                            |
  * | over total          | idle, any     | quiet ones as above, while they hold over half of total; then as over excess       |
  * | over excess         | none, idle    | the most excess; among equals the newest                                           |
  * |                     | any           | idle, streaming, busy                                                              |
@@ -47,12 +47,12 @@ const endingShare = 1 / 8;
  * goes first. With `any` that is the oldest and not the greediest: the probe of a kubelet is always among the newest.
  *
  * Invariants:
- * - Evictions go on until 1/8 of the exceeded budget is free. But a connection without excess ends only over total, and one
- *   with at most a stream (`idleBytes`) only as a quiet one, or for one of another address.
+ * - Evictions go on until 1/8 of the exceeded budget is free. But a connection without excess ends only over total. One with
+ *   at most one stream (`idleBytes`) ends only because it is quiet, or in place of one of another address.
  * - `#bytes` and `#excessBytes` are sums over `#accounts`. An evicted account leaves them at once, and counts as `#endingBytes`
  *   until it has closed: up to 1/8 of total may be ending with time to tell the client why.
  * - No connection ends in the middle of a charge: evictions happen in the next tick, or in `makeRoom`.
- * - Total exceeded after an eviction: nothing is left to evict, and the next attempt waits for `#unevictableBytes`.
+ * - If evictions leave total exceeded, there is nothing left to evict: the next attempt waits for `#unevictableBytes`.
  */
 export class PeerMemory implements AccountBook {
   readonly budgetBytes: number;
@@ -67,7 +67,7 @@ export class PeerMemory implements AccountBook {
   };
   /** All open accounts, the oldest first. */
   readonly #accounts = new Set<Account>();
-  /** Replaceable accounts; in each set, the one that became so first comes first. */
+  /** Replaceable accounts by activity; in each set, the account that took up its activity first comes first. */
   readonly #replaceableSets: Readonly<Record<Activity, Set<Account> | undefined>>;
   /** The same, as the order of evictions sees them. */
   readonly #evictables: Evictables<Account>;
@@ -81,6 +81,7 @@ export class PeerMemory implements AccountBook {
   /** Bytes of connections that were evicted and have not closed. */
   #endingBytes = 0;
   #isEvictionDue = false;
+  /** Bytes from which evictions are tried again, a little more than they left the last time; 0 while total is not exceeded. */
   #unevictableBytes = 0;
   #refusedMs = Number.NEGATIVE_INFINITY;
   readonly #nowMs: () => number;
@@ -121,14 +122,14 @@ export class PeerMemory implements AccountBook {
     return this.#bytes;
   }
 
-  /** Estimated garbage of all requests and connections that have ended since the start; V8 frees it in full collections. */
+  /** Estimated garbage of all requests and connections that have ended since the start. Only full collections of V8 free it. */
   get discardedBytes(): number {
     return this.#discardedBytes;
   }
 
   /**
-   * Calls the listener with the bytes of each large piece that is released. They are garbage outside of V8's heap, of which V8 lets much more
-   * accumulate than a small container has memory. The caller may still use them: they can be collected from the next turn on.
+   * Calls the listener with the size of each large piece that is released. Such pieces are garbage outside of V8's heap, and V8 lets more of it
+   * accumulate than a small container has memory. The releasing code may still use the piece: it can be collected from the next turn on.
    */
   onReleased(listener: (bytes: number) => void): void {
     this.#onReleased = listener;
@@ -139,12 +140,12 @@ export class PeerMemory implements AccountBook {
     return !this.#hasRoom(connectionBytes);
   }
 
-  /** True if a new connection was refused lately: there was no room, and nothing that would give way to it. */
+  /** True if a new connection was refused lately: there was no room, and no connection to end for it. */
   get refusesNew(): boolean {
     return this.#nowMs() - this.#refusedMs < latelyMs;
   }
 
-  /** Makes room for a connection of so many bytes by evicting others. False if it does not fit all the same. */
+  /** Makes room for a new connection of so many bytes by evicting others. False if there is still no room for it. */
   makeRoom(address = "", bytes = connectionBytes): boolean {
     if (!this.#hasRoom(bytes) && this.#isExceeded) this.#evictToBudgets();
     while (!this.#hasRoom(bytes)) {
@@ -161,8 +162,8 @@ export class PeerMemory implements AccountBook {
   /**
    * Opens the account of a connection, and charges the connection itself.
    *
-   * @param end called at most once, to end the connection because memory is short; with `hasTime`, its peer may first be
-   *   sent the reason. The account counts no longer by then.
+   * @param end called at most once, to end the connection because memory is short; with `hasTime`, the peer may first be
+   *   sent the reason. The account no longer counts when it is called.
    * @param address of the peer
    * @param baseBytes of the connection itself
    */
@@ -192,7 +193,7 @@ export class PeerMemory implements AccountBook {
     if (this.#bytes <= this.budgetBytes) this.#unevictableBytes = 0;
     if (this.#isEvictionDue || !this.#isExceeded) return;
     this.#isEvictionDue = true;
-    // In the next tick: whoever charges may be using the connection that has to end.
+    // The eviction waits for the next tick: the code that charges may be using the connection that has to end.
     process.nextTick(() => this.#evictToBudgets());
   }
 
@@ -214,7 +215,7 @@ export class PeerMemory implements AccountBook {
     return share;
   }
 
-  /** Evicts quiet connections while they hold most of the budget: then it is they who have used it up. */
+  /** Evicts quiet connections while they hold over half of the budget, because they are then the cause. */
   #evictQuiet(enoughBytes: number): void {
     const quiet = quietOrder(this.#evictables);
     let quietBytes = quiet.reduce((sum, { bytes }) => sum + bytes, 0);
