@@ -10,10 +10,10 @@ import { ReviewError } from "./review-error.js";
 export interface ReviewKind<Question, Answer> {
   /** The cache key: equal for equal questions. */
   keyOf(question: Question): string;
-  /** The caller whose turn a question takes and whose limits it counts against, so that a prober slows down only itself. */
+  /** The caller that a question counts against, in its turns and its limits: a prober then slows down only itself. */
   callerOf(question: Question): string;
   /**
-   * @param before the cached granted answer, if any: confirming it may be cheaper than finding it
+   * @param before the cached granted answer, if any: it may be cheaper to confirm than to find
    * @throws KubeError
    */
   ask(question: Question, signal: AbortSignal, before: Answer | undefined): Promise<Answer>;
@@ -50,7 +50,7 @@ export interface ReviewCacheOptions {
   readonly times?: Partial<ReviewTimes>;
   /** The most granted answers that are cached, and the most refused ones. Default 50,000. */
   readonly maxAnswers?: number;
-  /** Called for each answer, with the number of those that were cached before it. */
+  /** Called for each answer and each failure, with the number of answers cached before. */
   readonly onReview?: (result: ReviewResult, cachedAnswers: number) => void;
 }
 
@@ -61,7 +61,7 @@ interface Granted<Answer> {
   firstRefusedAtMs?: number;
 }
 
-/** A question that has no answer yet; all that ask it share its promise. */
+/** A question that has no answer yet; all callers that ask it share its promise. */
 interface Pending<Answer> {
   readonly task: ReviewTask & { isRecheck: boolean };
   readonly caller: string;
@@ -147,13 +147,13 @@ export class ReviewCache<Question, Answer> {
     const { queue } = this.#options;
     const key = this.#kind.keyOf(question);
     const cached = this.#cached(key, maxAgeMs);
-    // Stale answers alone would never find out that the API server is back: one question at a time probes it.
+    // While stale answers are served, one question at a time probes whether the API server is back.
     if (cached !== undefined && queue.isUnavailable && queue.size === 0)
       void this.#ask(question, key, isRecheck);
     return cached ?? this.#refusals.of(key) ?? this.#ask(question, key, isRecheck);
   }
 
-  /** True if a grant is cached that counts while the API server is unavailable. */
+  /** True if a cached grant could be served while the API server is unavailable. */
   hasGranted(question: Question): boolean {
     return this.#staleIfError(this.#kind.keyOf(question)) !== undefined;
   }
@@ -207,10 +207,10 @@ export class ReviewCache<Question, Answer> {
     const caller = this.#kind.callerOf(question);
     const isNew = !this.#granted.has(key);
     if (isNew && (this.#pendingBy.of(caller) >= maxPendingPerCaller || this.#refusals.areTooMany(caller)))
-      throw exhausted();
-    if (isNew && this.#budgets?.take(caller) === false) throw tooMany();
+      throw tooManyRefusals();
+    if (isNew && this.#budgets?.take(caller) === false) throw tooManyQuestions();
     const { promise, resolve, reject } = deferred<Answer>();
-    // The caller may have gone by then: a rejection must not be unhandled.
+    // The caller may no longer wait when the promise rejects: the rejection must not be unhandled.
     promise.catch(() => undefined);
     const task: Pending<Answer>["task"] = {
       caller,
@@ -219,7 +219,7 @@ export class ReviewCache<Question, Answer> {
         if (this.#pending.get(key) !== pending) return false;
         pending.isSent = true;
         if (isNew && this.#refusals.areTooMany(caller)) {
-          this.#settle(key)?.reject(exhausted());
+          this.#settle(key)?.reject(tooManyRefusals());
           return false;
         }
         this.#answered(key, await this.#review(question, key, signal), pending);
@@ -254,13 +254,13 @@ export class ReviewCache<Question, Answer> {
       this.#granted.delete(key);
       this.#refusals.keep(key, answer, pending.caller);
     }
-    // An answer that comes after the timeout is cached as well.
+    // An answer that comes after the timeout was cached above, but nobody waits for it.
     if (this.#pending.get(key) === pending) this.#settle(key)?.resolve(answer);
   }
 
   /**
-   * True if a grant is cached and this refusal is the first, or comes too soon after the first. The question is
-   * sent again later if a caller still waits for it.
+   * True if a grant is cached, and this refusal is the first or comes within `secondLookMs` of it. The question is
+   * sent again after that time if a caller still waits for it.
    */
   #isUnconfirmedRefusal(key: string, pending: Pending<Answer>): boolean {
     const { queue, clock } = this.#options;
@@ -323,13 +323,13 @@ function deferred<T>(): Pick<Pending<T>, "promise" | "resolve" | "reject"> {
   return { promise, ...settle };
 }
 
-function exhausted(): ReviewError {
+function tooManyRefusals(): ReviewError {
   return new ReviewError(
     "EXHAUSTED",
     "it has asked for too much that it may not read; try again in half a minute",
   );
 }
 
-function tooMany(): ReviewError {
+function tooManyQuestions(): ReviewError {
   return new ReviewError("EXHAUSTED", "it has asked too many new questions; try again in half a minute");
 }

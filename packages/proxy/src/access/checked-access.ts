@@ -40,12 +40,16 @@ export interface Presented extends Omit<Caller, "bearerToken"> {
   readonly authorization: string | undefined;
 }
 
-type RefusedWhy = "expired" | "identity" | "permission";
+type EndReason = "expired" | "identity" | "permission";
 
-/** Streams are looked at so many at a time: each may take a question to the API server. */
+/** Rechecks run in slices, because each may take a question to the API server. */
 const slices = { perSlice: 256, concurrency: 64 };
 
-/** Admits callers by their identity, and ends their streams when that is no longer valid. */
+/**
+ * Admits callers by their identity, and ends their streams when the identity or the permission for a topic ends. A token's expiry
+ * ends them at once (`#expiries`), all else at the next recheck (`run`) or before the topic's next version (`lost`). A recheck
+ * without an answer ends nothing.
+ */
 export class CheckedAccess implements Access, Runnable {
   readonly name = "access";
   readonly #options: CheckedAccessOptions;
@@ -54,7 +58,7 @@ export class CheckedAccess implements Access, Runnable {
   readonly #streams: AdmittedStreams<Authenticator>;
   readonly #grants = new Grants();
   readonly #expiries: Expiries<Identity>;
-  /** The way by which each identity was established. */
+  /** The authenticator that established each identity, and rechecks it. */
   readonly #ways = new WeakMap<Identity, Authenticator>();
 
   constructor(options: CheckedAccessOptions) {
@@ -75,7 +79,7 @@ export class CheckedAccess implements Access, Runnable {
     });
   }
 
-  /** Subscriptions by identity. */
+  /** Open subscriptions, by identity and topic. */
   get grants(): Iterable<Grant> {
     return this.#grants.all;
   }
@@ -106,7 +110,7 @@ export class CheckedAccess implements Access, Runnable {
   }
 
   /**
-   * Who sends a request, where only callers with an identity are served, whatever the settings.
+   * The identity of a request's sender. Unlike `admit`, it refuses anonymous callers even if the settings allow them.
    *
    * @throws ProxyError UNAUTHENTICATED or ACCESS_UNDECIDED
    */
@@ -173,12 +177,12 @@ export class CheckedAccess implements Access, Runnable {
     this.#grants.delete(subscriber);
   }
 
-  /** Looks again and again whether identities and permissions of open streams still hold. */
+  /** Rechecks the identities and permissions of open streams until the signal aborts. */
   async run(signal: AbortSignal): Promise<void> {
     const { authorizer } = this.#options;
-    // Apart from each other: looks at identities may take long, and must not delay those at permissions.
+    // Two loops, because a slow recheck of identities must not delay that of permissions.
     await Promise.all([
-      this.#again(signal, () =>
+      this.#repeat(signal, () =>
         forEachInSlices(
           this.#streams.entries,
           ({ identity, way }) => this.#recheckIdentity(identity, way),
@@ -186,18 +190,18 @@ export class CheckedAccess implements Access, Runnable {
         ),
       ),
       authorizer &&
-        this.#again(signal, () =>
+        this.#repeat(signal, () =>
           forEachInSlices(this.#grants.all, (grant) => this.#recheckGrant(grant), slices),
         ),
     ]);
   }
 
-  async #again(signal: AbortSignal, look: () => Promise<void>): Promise<void> {
+  async #repeat(signal: AbortSignal, recheck: () => Promise<void>): Promise<void> {
     const { recheckMs = 20_000, context } = this.#options;
     for (;;) {
       await sleep(recheckMs, signal, context.clock);
       if (signal.aborted) return;
-      await look();
+      await recheck();
     }
   }
 
@@ -215,7 +219,7 @@ export class CheckedAccess implements Access, Runnable {
         this.#ways.set(identity, way);
         return identity;
       }
-      // What is not cached costs about as much as a request.
+      // An identity that is not cached costs about as much work as a request.
       session?.spend(1);
       return identity.then((settled) => {
         if (settled === undefined) return this.#identify(caller, index + 1, session);
@@ -279,7 +283,7 @@ export class CheckedAccess implements Access, Runnable {
 
   async #recheckIdentity(identity: Identity, way: Authenticator): Promise<void> {
     const error = await this.#attempt(() => way.recheck?.(identity));
-    // Only what is known ends a stream, never that it could not be found out.
+    // IDENTITY_UNAVAILABLE means that the recheck has no answer: the streams stay open.
     if (error === undefined || error.code === "IDENTITY_UNAVAILABLE") return;
     this.#endStreams(identity, errorOf(error), "identity");
   }
@@ -291,33 +295,27 @@ export class CheckedAccess implements Access, Runnable {
     if (error !== undefined) this.#end(subscribers, error, "permission");
   }
 
-  /** A defect does not end the rechecks of all others. */
+  /** Logs an unexpected error, so that it does not end the rechecks of other streams. */
   async #attempt<T>(check: () => T | Promise<T>): Promise<T | undefined> {
     try {
       return await check();
     } catch (error) {
-      this.#options.context.log.error(
-        "recheck-failed",
-        { error },
-        "a recheck of an open stream failed unexpectedly",
-      );
+      const { log } = this.#options.context;
+      log.error("recheck-failed", { error }, "a recheck of an open stream failed unexpectedly");
       return undefined;
     }
   }
 
-  #endStreams(identity: Identity, error: ProxyError, why: RefusedWhy): void {
+  #endStreams(identity: Identity, error: ProxyError, why: EndReason): void {
     this.#end(this.#streams.of(identity), error, why);
   }
 
-  #end(all: ReadonlySet<Admitted>, error: ProxyError, why: RefusedWhy): void {
-    void forEachInSlices(
-      [...all],
-      (each) => {
-        this.#options.context.metrics.accessEnded(why);
-        each.refuse(error);
-      },
-      slices,
-    );
+  #end(all: ReadonlySet<Admitted>, error: ProxyError, why: EndReason): void {
+    const end = (each: Admitted): void => {
+      this.#options.context.metrics.accessEnded(why);
+      each.refuse(error);
+    };
+    void forEachInSlices([...all], end, slices);
   }
 
   #hasExpired({ expiresAtMs = Infinity }: Identity): boolean {
@@ -328,8 +326,8 @@ export class CheckedAccess implements Access, Runnable {
 const undecided: Decision = { kind: "unavailable", reason: "the API server did not answer" };
 
 /**
- * The parts of `namespace/name`. A file (`file:PATH`, for tests only) is in no namespace. The namespaces of other clusters are called
- * `prefix/namespace`, so that none of them is taken for one of this cluster.
+ * The parts of `namespace/name`. A file (`file:PATH`, for tests only) has no namespace. A namespace of another cluster is called
+ * `prefix/namespace`, so that it is not taken for one of this cluster.
  */
 function topicName(topic: TopicKey): TopicName {
   const slash = topic.startsWith("file:") ? -1 : topic.lastIndexOf("/");
