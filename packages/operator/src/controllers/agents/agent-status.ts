@@ -23,7 +23,7 @@ export interface AgentStatusOptions {
   readonly context: Context<ControllerMetrics>;
 }
 
-/** A FeatureFlag, of whose status this is ours. */
+/** A FeatureFlag, with the fields of its status that are ours. */
 export interface CountedFeatureFlag extends KubeObject {
   readonly status?: {
     readonly agents?: FlagAgents["counts"];
@@ -31,21 +31,23 @@ export interface CountedFeatureFlag extends KubeObject {
   };
 }
 
-/** Of its own: the other fields of the status are applied by another controller. */
+/** A field manager apart, because another controller applies the other fields of the status. */
 const statusManager = "bunting-operator-agents";
 const lookEveryMs = 5_000;
-/** Agents come and go in groups, and all of them for a moment when a proxy is replaced. */
+/** Changed counts settle for this time: agents come and go in groups, and all of them leave for a moment when a proxy is replaced. */
 const settleMs = 30_000;
 const writesOfAll = { burst: 5, perSecond: 5 };
-/** Of one generation, so many writes come as soon as they may: those after them are of agents that come and go, or only say so. */
-const newsOfGeneration = 6;
-/** What proxies tell, anybody may make them tell: of each change the FeatureFlag is read, and written only if it says something else. */
+/** The first writes about a generation wait for the short pause; later ones, for agents that come and go (or claim to), for the long one. */
+const promptWritesOfGeneration = 6;
+/** Limits reads, because anybody can make a proxy report changes. Each reported change reads the FeatureFlag, and writes only a new status. */
 const readsOfAll = { burst: 200, perSecond: 20 };
 const noAgents: readonly TopicAgents[] = [];
 
 /**
- * Says in the status of FeatureFlags how many agents have them: the numbers, and the conditions Served and Converged; and how their remote flag provider is. It speaks of those that agents
- * ask the proxy for, and of those that it has spoken of before. Only the leader runs it.
+ * Writes into the status of FeatureFlags how many agents have them (the counts, and the conditions Served and Converged), and the conditions of
+ * their remote flag provider. It polls the proxies, compares each report with the one before by its stamp, and queues the FeatureFlags that differ:
+ * at once for a new version, after `settleMs` for new counts. A FeatureFlag that no proxy reports is left alone, unless its status still
+ * counts agents. Only the leader runs it.
  */
 export class AgentStatus implements Runnable {
   readonly name = "agents of FeatureFlags";
@@ -53,14 +55,14 @@ export class AgentStatus implements Runnable {
   readonly #controller: Controller;
   readonly #writer: StatusWriter;
   readonly #reads: TokenBucket;
-  /** What the proxies said last, by key; undefined until they have been asked. */
-  #told: ReadonlyMap<string, readonly TopicAgents[]> | undefined;
+  /** The last reports of the proxies, by key; undefined until they have answered. */
+  #reports: ReadonlyMap<string, readonly TopicAgents[]> | undefined;
   readonly #stamps = new Map<string, ToldStamp>();
   /** By key: how often the status was written of one version of the FeatureFlag. */
   readonly #written = new Map<string, { readonly version: string; readonly times: number }>();
-  /** Since when no agent asks for a FeatureFlag, until that is said. */
+  /** When the last agent left a FeatureFlag, until the status says so. */
   readonly #leftMs = new Map<string, number>();
-  /** FeatureFlags whose status speaks of agents, seen before the proxies had been asked. */
+  /** FeatureFlags whose status counts agents, seen before the first reports. */
   readonly #early = new Set<string>();
 
   constructor(options: AgentStatusOptions) {
@@ -75,31 +77,32 @@ export class AgentStatus implements Runnable {
     });
   }
 
-  /** A FeatureFlag whose status speaks of agents: another leader may have written it, and they may be gone. */
+  /** To be called with a FeatureFlag whose status counts agents: another leader may have written it, and the agents may be gone. */
   counted(key: string): void {
-    if (this.#told === undefined) this.#early.add(key);
+    if (this.#reports === undefined) this.#early.add(key);
     else if (!this.#stamps.has(key)) this.#controller.after(key, settleMs);
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    await Promise.all([this.#controller.run(signal), this.#look(signal)]);
-    this.#told = undefined;
+    await Promise.all([this.#controller.run(signal), this.#poll(signal)]);
+    this.#reports = undefined;
     for (const each of [this.#stamps, this.#written, this.#leftMs, this.#early]) each.clear();
   }
 
-  async #look(signal: AbortSignal): Promise<void> {
+  async #poll(signal: AbortSignal): Promise<void> {
     const { proxies, served, context } = this.#options;
     while (!signal.aborted) {
       const reports = await proxies.read(signal);
-      if (reports !== undefined) this.#hear(toldByFlag(reports, served));
+      if (reports !== undefined) this.#compare(toldByFlag(reports, served));
       await sleep(lookEveryMs, signal, context.clock);
     }
   }
 
-  #hear(told: ReadonlyMap<string, readonly TopicAgents[]>): void {
-    this.#told = told;
+  /** Queues the FeatureFlags whose reports differ from those before. */
+  #compare(reports: ReadonlyMap<string, readonly TopicAgents[]>): void {
+    this.#reports = reports;
     const nowMs = this.#options.context.clock.monotonicMs();
-    for (const [key, agents] of told) {
+    for (const [key, agents] of reports) {
       const before = this.#stamps.get(key);
       const stamp = toldStamp(agents);
       this.#stamps.set(key, stamp);
@@ -109,7 +112,7 @@ export class AgentStatus implements Runnable {
       else if (before.counts !== stamp.counts) this.#controller.after(key, settleMs);
     }
     for (const key of [...this.#stamps.keys(), ...this.#early]) {
-      if (told.has(key)) continue;
+      if (reports.has(key)) continue;
       if (this.#stamps.get(key)?.counts !== "") this.#leftMs.set(key, nowMs);
       this.#stamps.delete(key);
       this.#written.delete(key);
@@ -120,20 +123,20 @@ export class AgentStatus implements Runnable {
 
   async #reconcile(key: string, signal: AbortSignal): Promise<WorkResult | undefined> {
     const { client } = this.#options;
-    if (this.#told === undefined) return undefined;
-    // Whoever waits until all have an edit must not be told meanwhile that there is nobody.
+    if (this.#reports === undefined) return undefined;
+    // While a proxy is replaced, the status must not say that there are no agents: a script that waits for Converged would go on.
     const settlesInMs =
       (this.#leftMs.get(key) ?? -Infinity) + settleMs - this.#options.context.clock.monotonicMs();
     if (settlesInMs > 0) return { requeueAfterMs: settlesInMs };
     this.#leftMs.delete(key);
-    // The others wait behind it, and namespaces take turns: who keeps one busy delays each of them by a read.
+    // All keys wait behind this read, and namespaces take turns: a busy FeatureFlag delays each other namespace by one read.
     await this.#reads.takeNext(signal);
     const [namespace = "", name = ""] = key.split("/");
     const scope = { type: featureFlagType, namespace, name };
     const object: CountedFeatureFlag | undefined = await unlessNotFound(client.get(scope, signal));
     if (object === undefined) return undefined;
     const { uid = "", generation = 0 } = object.metadata;
-    const agents = flagAgents({ uid, generation }, this.#told.get(key) ?? noAgents);
+    const agents = flagAgents({ uid, generation }, this.#reports.get(key) ?? noAgents);
     const { conditions, isNews } = this.#conditions(object, agents);
     if (!isNews && isSame(object.status?.agents, agents.counts)) return undefined;
     const metadata = { namespace, name, ...(uid === "" ? {} : { uid }) };
@@ -141,14 +144,17 @@ export class AgentStatus implements Runnable {
     const version = `${uid} ${generation}`;
     const known = this.#written.get(key);
     const times = known?.version === version ? known.times : 0;
-    const pauseMs = this.#writer.pauseLeftMs(target, isNews && times < newsOfGeneration ? "news" : "counts");
+    const pauseMs = this.#writer.pauseLeftMs(
+      target,
+      isNews && times < promptWritesOfGeneration ? "news" : "counts",
+    );
     if (pauseMs > 0) return { requeueAfterMs: pauseMs };
     await this.#writer.write(target, { agents: agents.counts, conditions }, signal);
     if (this.#stamps.has(key)) this.#written.set(key, { version, times: times + 1 });
     return undefined;
   }
 
-  /** Only another status, reason or generation is news: messages repeat the numbers. */
+  /** The new conditions. Another status, reason or generation is news; another message is not, because messages repeat the counts. */
   #conditions(
     { metadata, status }: CountedFeatureFlag,
     { verdicts }: FlagAgents,
@@ -158,7 +164,7 @@ export class AgentStatus implements Runnable {
     const observedGeneration = metadata.generation ?? 0;
     let conditions: readonly Condition[] = [];
     const isSaid = (type: string): boolean => verdicts.some((verdict) => verdict.type === type);
-    // An API server takes back what the next apply leaves out.
+    // The API server removes a condition that the next apply leaves out, which is news as well.
     let isNews = before.some(({ type }) => remoteConditions.some((each) => each === type) && !isSaid(type));
     for (const verdict of verdicts) {
       const said = before.find(({ type }) => type === verdict.type);
