@@ -11,7 +11,7 @@ const admission = "admissionregistration.k8s.io";
 const reviews = "/apis/authorization.k8s.io/v1";
 
 /** Verbs that Helm and kubectl apply use on each object. */
-const installed = ["get", "create", "patch"] as const;
+const installVerbs = ["get", "create", "patch"] as const;
 
 interface NeededRight {
   readonly group: string;
@@ -22,7 +22,7 @@ interface NeededRight {
   readonly why: string;
 }
 
-/** A user whose rights are asked about: a ServiceAccount, or without `account` the user of the command. */
+/** The user whose rights are asked about: a ServiceAccount; without `account`, the user of the command. */
 interface Subject {
   readonly name: string;
   readonly account?: { readonly namespace: string; readonly name: string };
@@ -30,16 +30,11 @@ interface Subject {
 
 const you: Subject = { name: "you" };
 
-/** Rights that an installation in this namespace needs, beside those that it grants. */
+/** Rights that the user needs to install the chart in this namespace, besides the rights that the chart grants. */
 function installerRights(namespace: string, servesPolicies: boolean): readonly NeededRight[] {
+  const made = { names: [], verbs: installVerbs, why: "the chart makes them" };
   const wide = (group: string, ...resources: readonly string[]): readonly NeededRight[] =>
-    resources.map((resource) => ({
-      group,
-      resource,
-      names: [],
-      verbs: installed,
-      why: "the chart makes them",
-    }));
+    resources.map((resource) => ({ group, resource, ...made }));
   const own = (group: string, ...resources: readonly string[]): readonly NeededRight[] =>
     wide(group, ...resources).map((right) => ({ ...right, namespace }));
   const policies = ["mutatingadmissionpolicies", "mutatingadmissionpolicybindings"];
@@ -57,7 +52,7 @@ function installerRights(namespace: string, servesPolicies: boolean): readonly N
   ];
 }
 
-/** Rights of an operator with these settings; options that are absent have the chart's defaults. */
+/** Rights that an operator with these settings needs; absent options have the chart's defaults. */
 function operatorRights(namespace: string, settings: ReadonlyMap<string, string>): readonly NeededRight[] {
   const valueOf = (option: string): string =>
     option === "namespace"
@@ -81,7 +76,7 @@ function operatorRights(namespace: string, settings: ReadonlyMap<string, string>
   });
 }
 
-/** The namespaces that are served, each by itself, or the whole cluster. */
+/** Where rights are needed: in each served namespace, or without a list in the whole cluster. */
 function placesOf(served: readonly string[] | undefined): readonly Pick<NeededRight, "namespace">[] {
   return served?.map((namespace) => ({ namespace })) ?? [{}];
 }
@@ -97,19 +92,13 @@ function proxyRights(served: readonly string[] | undefined): readonly NeededRigh
   }));
 }
 
-/** Rights that the user of the command lacks to install. A user without the verb escalate may grant only rights of his own. */
+/** Asks for the rights that the user of the command needs to install. A user without the verb escalate may grant only rights that he has. */
 export async function readInstallerRights(survey: ClusterSurvey): Promise<readonly AskedRight[]> {
   const { namespace } = survey.options;
   const serves = await survey.servesAny(admission, ["v1", "v1beta1"], "mutatingadmissionpolicies");
   const own = await ask(survey.reader, you, installerRights(namespace, serves !== undefined));
-  const escalates: NeededRight = {
-    group: rbac,
-    resource: "clusterroles",
-    names: [],
-    verbs: ["escalate"],
-    why: "",
-  };
-  const [escalation] = await ask(survey.reader, you, [escalates]);
+  const escalate = { group: rbac, resource: "clusterroles", names: [], verbs: ["escalate"], why: "" };
+  const [escalation] = await ask(survey.reader, you, [escalate]);
   if (escalation?.lacking.length === 0) return own;
   const granted = [...operatorRights(namespace, new Map()), ...proxyRights(undefined)];
   const held = await ask(survey.reader, you, granted);
@@ -122,7 +111,7 @@ export async function readInstallerRights(survey: ClusterSurvey): Promise<readon
   ];
 }
 
-/** Rights that the ServiceAccounts of the operator, and of the proxy that it has deployed, lack. */
+/** Asks for the rights that the ServiceAccounts of our operators, and of the proxies that they have deployed, need. */
 export async function readServiceRights(survey: ClusterSurvey): Promise<readonly AskedRight[]> {
   const operators = (await survey.operators()).filter(({ isStock }) => !isStock);
   const asked = await Promise.all(operators.map((operator) => rightsOfOperator(survey, operator)));
@@ -141,7 +130,7 @@ async function rightsOfOperator(
   return [...operator, ...(await rightsOfProxy(reader, { namespace, settings }))];
 }
 
-/** Rights that the ServiceAccounts of proxies lack that the open-feature-operator has deployed. */
+/** Asks for the rights that the ServiceAccount of each operator's proxy needs. Called where the open-feature-operator runs, and ours does not. */
 export async function readProxyRights(survey: ClusterSurvey): Promise<readonly AskedRight[]> {
   const operators = await survey.operators();
   const asked = operators.map((operator) => rightsOfProxy(survey.reader, operator));
@@ -166,6 +155,7 @@ function accountOf(namespace: string, name: string): Subject {
   return { name: `ServiceAccount ${namespace}/${name}`, account: { namespace, name } };
 }
 
+/** Asks the API server for each verb of each right, and lists the verbs that the subject lacks. */
 function ask(
   reader: ClusterReader,
   subject: Subject,
