@@ -29,7 +29,7 @@ export class RecordingSink implements SourceSink {
   readonly events: SinkEvent[] = [];
   /** How many of them were `sameDocument`. */
   sameDocuments = 0;
-  /** What was said of the versions before each document. */
+  /** The history in each document report: the versions before the document. */
   readonly histories: (readonly PastVersion[] | undefined)[] = [];
   #read = 0;
   #wake: (() => void) | undefined;
@@ -68,14 +68,14 @@ export class RecordingSink implements SourceSink {
     return this.events.findLast((event) => event.kind === "document")?.text;
   }
 
-  /** The next event that was not taken yet. */
+  /** Takes the next event, once there is one. */
   async next(withinMs = patienceMs): Promise<SinkEvent> {
     const event = await this.#take(withinMs);
     if (event === undefined) throw new Error(`no event within ${withinMs} ms`);
     return event;
   }
 
-  /** The next event, which must be a document; its flags as they were written by `flags`. */
+  /** Takes the next event, which must be a document; returns its text, which `textOf` makes of the same version. */
   async nextText(): Promise<string> {
     const event = await this.next();
     expect(event.kind).to.equal("document");
@@ -123,7 +123,7 @@ export class RecordingSink implements SourceSink {
   }
 }
 
-/** Time that passes only where a test says so; the time of day goes on, since files have real times. */
+/** A monotonic clock that a test advances. The time of day is the real one, because files have real times. */
 export class ManualClock implements Clock {
   #nowMs = 1_000;
   #timers: { readonly dueMs: number; readonly callback: () => void }[] = [];
@@ -144,7 +144,7 @@ export class ManualClock implements Clock {
     };
   }
 
-  /** Lets time pass, a millisecond after the other, with the file system given time to answer in between. */
+  /** Advances one millisecond at a time, and after each waits a real one, in which the file system can answer. */
   async advance(byMs: number): Promise<void> {
     for (let passed = 0; passed < byMs; passed++) {
       this.#nowMs++;
@@ -158,7 +158,7 @@ export class ManualClock implements Clock {
     return Math.min(...this.#timers.map(({ dueMs }) => dueMs - this.#nowMs));
   }
 
-  /** Time jumps, as if nothing had happened in between. */
+  /** Advances in one step, as after a suspended process: timers fire once, at the end. */
   jump(byMs: number): void {
     this.#nowMs += byMs;
     this.#fire();
@@ -240,7 +240,7 @@ export class CountingMetrics implements SourceMetrics {
   }
 }
 
-/** A source that runs, and what it says. */
+/** A running source, with its metrics and its log. */
 export class RunningSource {
   readonly metrics = new CountingMetrics();
   readonly #lines: string[] = [];
@@ -285,7 +285,7 @@ export class RunningSource {
   }
 }
 
-/** Gives each test a directory, and sources that are stopped after it; then no watch may be left. */
+/** Gives each test a directory and sources, which are stopped after the test. A watch that is left then fails the test. */
 export function useDirectory(): {
   readonly path: string;
   start(clock?: Clock, path?: string): Promise<RunningSource>;

@@ -19,7 +19,7 @@ export const fast: Omit<BackplaneOptions, "address"> = {
   connectTimeoutMs: 400,
 };
 
-/** The objects that all replicas see. */
+/** The objects of a cluster, which all replicas see through their ClusterSource. */
 export class TestCluster {
   readonly #sources = new Set<ClusterSource>();
   readonly #objects = new Map<
@@ -38,7 +38,7 @@ export class TestCluster {
     return this.#objects.get(topic)?.resourceVersion;
   }
 
-  /** A document that names its version, seen by all replicas that can read the cluster. */
+  /** Publishes a document that names its version to all replicas. A replica that is cut gets it after `mend`. */
   publish(topic: TopicKey, resourceVersion = String(++this.#last)): string {
     const document = documentOf(resourceVersion);
     this.#last = Math.max(this.#last, Number(resourceVersion));
@@ -53,7 +53,7 @@ export class TestCluster {
     for (const source of this.#sources) source.delete(topic);
   }
 
-  /** As after a restore of etcd: everything is older. */
+  /** Publishes an older version, and counts on from it, as after a restore of etcd. */
   restore(topic: TopicKey, resourceVersion: string): string {
     this.#last = Number(resourceVersion);
     return this.publish(topic, resourceVersion);
@@ -68,14 +68,15 @@ export function textOf(resourceVersion: string): string {
   return `{"flags":{"f":{"state":"v${resourceVersion}"}}}`;
 }
 
-/** A watch of one replica on the cluster, that can be cut. */
+/** The cluster as one replica sees it: changes may arrive late (`lagMs`), or not until the replica is mended (`cut`). */
 class ClusterSource extends ScriptedSource {
   isCut = false;
-  /** How long it takes until this replica's watch tells of a change, in ms: those of replicas differ. */
+  /** How late this replica's watch reports a change, in ms. */
   lagMs = 0;
-  /** What the replica has to catch up with. */
+  /** The last change of each topic while the replica was cut, to be reported by `mend`. */
   readonly #missed = new Map<TopicKey, () => void>();
   readonly #topics = new Set<TopicKey>();
+  /** The last change of each topic that waits for `lagMs`. */
   readonly #late = new Map<TopicKey, () => void>();
 
   constructor(cluster: TestCluster) {
@@ -106,7 +107,7 @@ class ClusterSource extends ScriptedSource {
     this.#tell(topic, () => super.delete(topic));
   }
 
-  /** What was not told yet is in a consistent read, and in what a new watch reads. */
+  /** Reports a late change now, because a consistent read or a new watch finds it. */
   #catchUp(topic: TopicKey): void {
     const late = this.#late.get(topic);
     this.#late.delete(topic);
@@ -117,7 +118,7 @@ class ClusterSource extends ScriptedSource {
     if (this.isCut) this.#missed.set(topic, tell);
     else if (this.lagMs === 0) tell();
     else {
-      // Of several changes it tells the last.
+      // The timer of the first change reports the last one.
       if (!this.#late.has(topic)) setTimeout(() => this.#catchUp(topic), this.lagMs);
       this.#late.set(topic, tell);
     }
@@ -134,7 +135,7 @@ class ClusterSource extends ScriptedSource {
     return () => (isCancelled = true);
   }
 
-  /** The API server can't be reached by this replica. */
+  /** Cuts the replica off from the API server, until `mend`. */
   cut(): void {
     this.isCut = true;
     for (const topic of this.#topics) this.stale(topic, new Error("the API server is away"));
@@ -152,6 +153,7 @@ class ClusterSource extends ScriptedSource {
   }
 }
 
+/** Reports a topic as stale if a new watch reads it while the replica is cut. */
 class CuttableSink implements SourceSink {
   readonly #source: ClusterSource;
   readonly #sink: SourceSink;
@@ -169,7 +171,7 @@ class CuttableSink implements SourceSink {
   }
 }
 
-/** Counts by name. */
+/** Counts the calls of each metric by its label. */
 export class CountingBackplaneMetrics implements BackplaneMetrics {
   readonly counts: Record<string, number> = {};
   readonly states: string[] = [];
@@ -247,7 +249,7 @@ export class BackplaneReplica {
     return this.metrics.report();
   }
 
-  /** It watches for all. */
+  /** True while the replica holds the lease, and so watches for all. */
   get isOwner(): boolean {
     return this.report.lease !== undefined;
   }

@@ -37,15 +37,15 @@ export interface ReplicatedTopicsOptions extends BackplaneSourceOptions {
   readonly onReached: () => void;
 }
 
-/** Checks of whether this replica should be the owner, per lease time. */
+/** How often in a lease time a replica checks whether it should be the owner. */
 const checksPerLease = 5;
-/** An owner's confirmation is valid for so many comparison intervals. */
+/** An owner's confirmation of a topic is valid for this many comparison intervals. */
 const comparisonsOfTrust = 3;
-/** A topic stays wanted for so many comparison intervals after a replica last mentioned it. */
+/** A topic stays wanted for this many comparison intervals after a replica last mentioned it. */
 const comparisonsOfInterest = 4;
 /** Time that a new owner needs to open its watches, after it has the lease. */
 const openingMs = 2_000;
-/** Time-out of giving the lease back to a slow Redis, because the process has seconds to end. It then expires. */
+/** Time-out of giving the lease back: the process has only seconds to end. With a slow Redis, the lease expires instead. */
 const releaseMs = 3_000;
 /** Limit of log lines about single topics: peers can make the proxy watch many. */
 const linesPerMinute = 20;
@@ -56,13 +56,13 @@ const linesPerMinute = 20;
  * - who is the owner: Ownership (whether this replica wants the lease, takes it and gives it back), LeaseKeeper
  * - what others want: Interest and Reconciliation (mentioned in turn), OwnerRequests (asked at once)
  * - writing: RecordWriter; following: Follower (compares), AnnouncementReader (hears of edits), FollowedRefreshes
- * - whether Redis can be used: RedisHealth, by the heartbeats of Membership (which also tells who is live)
+ * - whether Redis can be used: RedisHealth, by the heartbeats of Membership (which also lists the live replicas)
  *
  * Invariants:
- * - The lease is not trusted to be in force: Redis refuses writes under a lease that has ended.
- * - No topic goes back: its sink receives only what is later in the topic's history, whoever reported it.
+ * - A replica may believe in a lease that has ended: Redis refuses its writes by their fence.
+ * - No topic goes back: its sink receives only what is later in the topic's history, from a watch or from Redis.
  * - While Redis can't be used, every topic with subscribers is watched here.
- * - The connection outlasts all that write through it, so that the lease can be given back at the end.
+ * - The connection ends last, after everything that writes through it, so that the lease can be given back.
  */
 export class ReplicatedTopics {
   readonly #options: ReplicatedTopicsOptions;
@@ -83,8 +83,8 @@ export class ReplicatedTopics {
   readonly #reconciliation: Reconciliation;
   readonly #log: RateLimitedLog;
   #recordKeys = RecordKeys.none;
-  /** A watch has become stale in this turn of the event loop. */
-  #isUnreadable = false;
+  /** A check whether any topic can be read is queued as a microtask. */
+  #isReadCheckQueued = false;
   #lagMs: number | undefined;
   #isStopping = false;
 
@@ -183,7 +183,7 @@ export class ReplicatedTopics {
     topic.attach(sink, peer);
     if (this.#ownership.lease === undefined) this.#ownerRequests.send(topic, "watch");
     const leave = (): void => {
-      // Until the next reconciliation, another replica may still want it.
+      // Another replica may want the topic: the owner watches it until the next reconciliation tells.
       if (this.#ownership.lease !== undefined) topic.isWantedElsewhere = true;
       topic.detach();
       this.#topics.forgetIdle(topic);
@@ -199,16 +199,13 @@ export class ReplicatedTopics {
     return this.#refreshes.refresh(topic, done);
   }
 
-  /** Shares until the signal aborts, and then gives its lease back, so that another replica takes over at once. */
+  /** Shares topics until the signal aborts; then gives the lease back, so that another replica takes over at once. */
   async run(signal: AbortSignal): Promise<void> {
     const { keyFile, context } = this.#options;
     if (keyFile !== undefined) this.#recordKeys = await readRecordKeys(keyFile);
     const closing = new AbortController();
-    const connected = Promise.all([
-      this.#connection.run(closing.signal),
-      // Until the lease was given back: what is known by then is written before.
-      this.#writer.run(closing.signal),
-    ]);
+    // The writer runs on with the connection: `release` waits for its last records before it gives the lease back.
+    const connected = Promise.all([this.#connection.run(closing.signal), this.#writer.run(closing.signal)]);
     this.#redisHealth.lost();
     try {
       const sharing = this.#share(signal);
@@ -262,22 +259,22 @@ export class ReplicatedTopics {
     const write = (): void => this.#writer.changed(topic);
     if (asked === "refresh") topic.refresh(write, topic.peerOfOthers);
     else if (topic.current !== undefined) write();
-    // Redis may hold the same record from long ago: the replica that asks has to learn that it is still valid.
+    // The first report is then written even if Redis holds the same record: the replica that asks learns that it is valid.
     else topic.isAsked = true;
   }
 
   #answered(topic: ReplicatedTopic): void {
     if (!topic.isRemote) this.#ownership.canRead();
-    // In a microtask, so that the topic has taken the report by then.
+    // The microtask runs after the topic has taken the report.
     queueMicrotask(() => this.#writer.changed(topic));
   }
 
-  /** When an API server goes away, many topics become stale together: they are checked once for all. */
+  /** Checks once for all topics that become stale in this turn, as they do when an API server goes away. */
   #watchIsStale(): void {
-    if (this.#isUnreadable) return;
-    this.#isUnreadable = true;
+    if (this.#isReadCheckQueued) return;
+    this.#isReadCheckQueued = true;
     queueMicrotask(() => {
-      this.#isUnreadable = false;
+      this.#isReadCheckQueued = false;
       void this.#ownership.cannotRead();
     });
   }
@@ -285,7 +282,7 @@ export class ReplicatedTopics {
   #recordRefused(topic: ReplicatedTopic, { code, message }: BackplaneError): void {
     const text = "a record in Redis can't be used: this replica watches the topic for itself";
     this.#log.warn("record", { topic: topic.key, code, reason: message }, text, linesPerMinute);
-    // The owner may be able to write it again.
+    // The owner is asked to read the topic, and to write its record again.
     this.#ownerRequests.send(topic, "refresh");
   }
 
@@ -295,13 +292,13 @@ export class ReplicatedTopics {
   }
 
   #connectionChanged(isUp: boolean): void {
-    // The connection is closed at the end: that is no outage of Redis.
+    // At the end the connection closes on purpose: Redis has no outage.
     if (this.#isStopping) return;
     if (!isUp) {
       this.#redisHealth.lost();
       return;
     }
-    // Whether Redis also accepts writes shows with the next heartbeat.
+    // The heartbeat shows whether Redis also accepts writes; only then does RedisHealth count it as usable.
     this.#options.onReached();
     void this.#membership.beat().catch(withoutRedis);
     void this.#keeper.tend().catch(withoutRedis);
@@ -331,5 +328,5 @@ export class ReplicatedTopics {
 }
 
 function withoutRedis(): void {
-  // The connection logs why Redis is away, and the next reconciliation repeats what matters.
+  // The connection logs why Redis is away, and the next heartbeat, check or reconciliation tries again.
 }
