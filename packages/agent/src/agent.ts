@@ -126,7 +126,7 @@ export function createAgent(
   };
 }
 
-/** Tells those who watch the agent's health what it may be now, and once that the agent is ready. */
+/** Returns a function that publishes the agent's health, and the first time that the agent is ready, its readiness. */
 function tellReady(
   readiness: AgentReadiness,
   { health, ready }: { readonly health: { changed(): void }; readonly ready: Signal },
@@ -134,7 +134,7 @@ function tellReady(
   let wasReady = false;
   return () => {
     health.changed();
-    // Sources may answer after the agent became ready without them.
+    // Sources may still answer after the agent has become ready without them.
     if (wasReady || !readiness.check().isReady) return;
     wasReady = true;
     ready.emit();

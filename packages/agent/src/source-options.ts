@@ -14,7 +14,7 @@ import {
 
 export const sourceGroup = "Where flags come from";
 
-/** The options of where flags come from, and of what becomes of them. */
+/** The options of the sources of flags, and of the flags whose source is absent, stale or deleted. */
 export const sourceOptions = optionGroup(sourceGroup, {
   uri: option(
     list,

@@ -3,7 +3,7 @@ const backslash = 0x5c;
 const opening: ReadonlySet<number> = new Set([0x5b, 0x7b]);
 const closing: ReadonlySet<number> = new Set([0x5d, 0x7d]);
 
-/** True if objects and lists in a text of JSON are nested deeper than that. It reads bytes and builds nothing, whether they are JSON or not. */
+/** True if the objects and lists of a text are nested in more levels. It scans the bytes without parsing, so the text need not be valid JSON. */
 export function isNestedDeeper(text: Uint8Array, levels: number): boolean {
   let depth = 0;
   let isText = false;

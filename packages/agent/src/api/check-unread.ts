@@ -1,12 +1,12 @@
 import { RpcError } from "@bunting/rpc";
 import { type PeerAccount } from "@bunting/server";
 
-/** Far more than an ordinary client leaves unread. */
+/** An ordinary client leaves far fewer bytes unread. */
 const maxChargedBytes = 8 * 1024 * 1024;
 
 /**
- * Refuses to make another answer for a connection that is charged so much already. The ledger ends such connections, but only once all requests of
- * a chunk were answered, of which there may be hundreds.
+ * Refuses a request if its connection holds too many bytes already. The ledger ends such a connection as well, but only after all requests of the
+ * chunk that was read, of which there may be hundreds, were answered.
  */
 export function checkUnread(account: PeerAccount | undefined): void {
   if (account === undefined || account.bytes <= maxChargedBytes) return;

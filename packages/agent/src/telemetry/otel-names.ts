@@ -1,13 +1,13 @@
-/** What a metric is called in OpenTelemetry. */
+/** The name of a metric in OpenTelemetry. */
 export interface OtelName {
   readonly name: string;
-  /** In UCUM, as flagd has it. */
+  /** The unit in UCUM, as flagd writes it. */
   readonly unit: string;
-  /** Whether it is an up-down counter: a gauge of Prometheus whose values add up over processes. */
+  /** True for an up-down counter, which is a gauge in Prometheus: its values can be added up over processes. */
   readonly isUpDown?: boolean;
 }
 
-/** flagd's metrics: the names that Prometheus gets are derived from these. */
+/** The OpenTelemetry names of flagd's metrics, by the Prometheus names that are derived from them. */
 const named: Readonly<Record<string, OtelName>> = {
   feature_flag_flagd_impression_total: { name: "feature_flag.flagd.impression", unit: "{impression}" },
   feature_flag_flagd_result_reason_total: { name: "feature_flag.flagd.result.reason", unit: "{reason}" },
@@ -36,7 +36,7 @@ const units: readonly (readonly [suffix: string, unit: string])[] = [
   ["_bytes", "By"],
 ];
 
-/** flagd's metrics get its names, and ours lose only what a collector adds for Prometheus again. */
+/** A metric of flagd has flagd's name. Ours lose only the suffixes that a collector adds again for Prometheus. */
 export function otelName(prometheusName: string): OtelName {
   const known = named[prometheusName];
   if (known !== undefined) return known;
@@ -50,7 +50,7 @@ export function otelName(prometheusName: string): OtelName {
   return { name, unit };
 }
 
-/** Labels of Prometheus whose attribute has dots in other places than at each underscore, or none. */
+/** The attributes of flagd's labels. A rule cannot derive them: some underscores become dots, others stay. */
 const attributes: Readonly<Record<string, string>> = {
   service_name: "service.name",
   feature_flag_key: "feature_flag.key",
@@ -73,7 +73,7 @@ const attributes: Readonly<Record<string, string>> = {
   server_address: "server.address",
 };
 
-/** The attribute that a label stands for; ours keep their names. */
+/** The attribute that a Prometheus label stands for. Our own labels keep their names. */
 export function otelAttribute(label: string): string {
   return attributes[label] ?? label;
 }

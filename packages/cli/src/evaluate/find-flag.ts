@@ -10,14 +10,14 @@ export interface FoundFlag {
   readonly evaluators: JsonObject;
   readonly topic: string;
   readonly place: string;
-  /** Of the document, where a server has told it. */
+  /** The digest of the document, if a server reported it. */
   readonly digest?: string | undefined;
   /** The remote that its FeatureFlag names, unchecked; undefined without one. */
   readonly provider?: JsonObject | undefined;
 }
 
 /**
- * The flag of the key, in the one document that has it.
+ * Finds the flag with the key in the only document that has it.
  *
  * @throws CliError FLAG_UNKNOWN or USAGE_INVALID; FlagError if agents refuse the flag.
  */

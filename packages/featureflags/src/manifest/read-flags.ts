@@ -9,7 +9,7 @@ import {
 import { nearestWord, quoted } from "@bunting/runtime/options";
 import { objectError, type ObjectReading } from "./object-reading.js";
 
-/** Reads a flagd document, which lies at the path in its object, for the topic. */
+/** Reads the flagd document of a topic. The path is the document's place in its object. */
 export function readFlags(topic: TopicKey, value: JsonValue, path: readonly string[] = []): ObjectReading {
   try {
     const read = readDocument(value);
@@ -34,7 +34,7 @@ export function readFlags(topic: TopicKey, value: JsonValue, path: readonly stri
   }
 }
 
-/** Of a field of the document that is not known, the one that was meant. */
+/** Names the field that was probably meant, if the warning is about an unknown field of the document. */
 function hintOf({ path: [field, ...inner] }: DocumentWarning): string {
   const meant = field === undefined || inner.length > 0 ? undefined : nearestWord(field, documentFields);
   return meant === undefined || meant === field ? "" : `: did you mean ${quoted(meant)}?`;

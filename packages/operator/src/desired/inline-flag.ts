@@ -9,21 +9,20 @@ import type { JsonObject } from "@bunting/protocol";
 import type { DesiredObject } from "./desired-object.js";
 import { managedLabels } from "./managed-labels.js";
 
-/** A label of FeatureFlags that are made of a workload's own flags; its value is the kind of the workload. */
+/** The label of a FeatureFlag that is made of a workload's own flags; its value is the kind of the workload. */
 export const inlineLabel = "bunting.dev/inline-flags";
 
-/** An annotation of theirs, by which an edit of others is told from one of the workload's flags. */
+/** The annotation of such a FeatureFlag with the digest of the workload's flags. If the digest is current, somebody else has edited the FeatureFlag. */
 export const inlineDigest = "bunting.dev/inline-digest";
 
 /** A workload with flags of its own. */
 export interface InlineWorkload {
   readonly kind: InlineKind;
   readonly metadata: { readonly namespace: string; readonly name: string; readonly uid: string };
-  /** Its flags. */
   readonly flagSpec: JsonObject;
 }
 
-/** The FeatureFlag of a workload's own flags, which goes with it. */
+/** The FeatureFlag of a workload's own flags. Its owner is the workload, with which it is deleted. */
 export function inlineFeatureFlag({ kind, metadata, flagSpec }: InlineWorkload): DesiredObject {
   const { namespace, name, uid } = metadata;
   const { group, version } = inlineKinds[kind];

@@ -8,15 +8,15 @@ import { version } from "../version.js";
 import type { OperatorWiring } from "./operator-parts.js";
 
 export interface CountedAgents {
-  /** What runs on the leader, in the order of the start. */
+  /** The components that the leader runs, in the order of their start. */
   readonly leading: () => readonly Component[];
-  /** To be told of FeatureFlags. */
+  /** To be called by the watch of FeatureFlags. */
   readonly listeners: FeatureFlagListeners;
-  /** Whom to ask; undefined if nobody counts them. */
+  /** The proxies that are asked for their agents; undefined if agents are not counted. */
   readonly proxies: ProxyAgents | undefined;
 }
 
-/** The agents of FeatureFlags, as the proxies tell them to the leader; none if their number is not wanted, or somebody else deploys the proxy. */
+/** Counts the agents of FeatureFlags on the leader, by asking the proxies. Nothing is counted without `statusAgents`, or if somebody else deploys the proxy. */
 export function countedAgents(
   wiring: OperatorWiring,
   { events }: { readonly events: EventRecorder },

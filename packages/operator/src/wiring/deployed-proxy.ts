@@ -15,11 +15,11 @@ export interface DeployedProxyParts {
   readonly extensions: Pick<Extensions, "applier" | "listen">;
   /** The operator's own Deployment; undefined if there is none. */
   readonly owner: (signal: AbortSignal) => Promise<OwnerReference | undefined>;
-  /** Hears of the state of the proxy. */
+  /** Told the state of the proxy when it changes. */
   readonly injections: Pick<CompiledInjections, "proxyEntered">;
 }
 
-/** The proxy: what the leader runs to deploy it, in the order of the start. */
+/** The components by which the leader deploys the proxy, in the order of their start. */
 export function deployedProxy(
   wiring: OperatorWiring,
   deployed: DeployedProxyParts,

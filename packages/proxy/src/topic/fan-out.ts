@@ -1,7 +1,7 @@
 import { onNextTurn } from "@bunting/runtime";
-/** A walk that is done in steps. */
+/** The publishing of one topic to its subscriptions, a step each. */
 export interface Pass {
-  /** Does one step; false if none was left. */
+  /** Does one step; false if no step was left. */
   step(): boolean;
 }
 
@@ -39,7 +39,7 @@ export class FanOut {
     if (!this.#isStepping) this.#step();
   }
 
-  /** Does no step before the work is done, which may begin passes. */
+  /** Does the work, which may begin passes, and no step before the work has ended. */
   hold(work: () => void): void {
     const wasStepping = this.#isStepping;
     this.#isStepping = true;
@@ -73,7 +73,7 @@ export class FanOut {
         }
       }
     } finally {
-      // Also if a step threw: the other topics must go on.
+      // Even if a step has thrown, the passes of other topics go on in the next turn.
       this.#isStepping = false;
       if (!this.#isTurnAsked) {
         this.#isTurnAsked = true;

@@ -15,13 +15,13 @@ export interface TopicQuotaOptions {
 }
 
 /**
- * Limits how many topics one peer can keep alive: each costs a watch and a snapshot, or a place in the budget of those that do not exist.
- * Different topics count, not streams, so that a thousand pods behind one address share the few topics they are subscribed to. Loopback and
- * unix sockets have no limit by address: they may be the sidecar of a mesh, with the streams of many clients.
+ * Limits how many topics one peer can keep alive: a topic costs a watch and a snapshot, or a place in the budget of topics that do not exist.
+ * Different topics count, not streams: a thousand pods behind one address are charged once for each topic that they share. Loopback and unix
+ * sockets have no limit by address, because the sidecar of a mesh may bring the streams of many clients over them.
  */
 export class TopicQuota {
   readonly #options: TopicQuotaOptions;
-  /** With how many topics each connection and each address is charged. */
+  /** The number of topics that each connection and each address is charged with. */
   readonly #counts = new Map<TopicHolder, number>();
 
   constructor(options: TopicQuotaOptions) {
@@ -33,7 +33,7 @@ export class TopicQuota {
   }
 
   /**
-   * Checks that a connection may subscribe to a topic, whose charge is undefined as long as there is no such topic.
+   * Checks that a connection may subscribe to a topic. The charge is undefined if the topic is not open yet.
    *
    * @throws ProxyError LIMIT_REACHED
    */

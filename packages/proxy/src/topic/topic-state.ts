@@ -1,6 +1,6 @@
 import type { Snapshot } from "../snapshot/snapshot.js";
 
-/** The last report of the source, whether or not it is stale now. */
+/** The state by the source's last report on the document. It stands while the source is stale. */
 export type StandingState = StartingState | LiveState | MissingState | DeletedState;
 
 export type TopicState = StandingState | StaleState;
@@ -31,7 +31,7 @@ export interface DeletedState {
   readonly snapshot: Snapshot | undefined;
 }
 
-/** The source is stale: the state before stays in force, and a deletion grace runs on. The next report ends this. */
+/** The source is stale: the standing state stays in force, and a deletion grace runs on. The next report ends the staleness. */
 export interface StaleState {
   readonly kind: "stale";
   readonly standing: StandingState;

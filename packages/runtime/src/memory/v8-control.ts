@@ -1,8 +1,8 @@
 import { setFlagsFromString } from "node:v8";
 
 /**
- * What V8 collects. `young`: what was allocated lately, in about a millisecond. `all`: in one pause. `last-resort`: as when an
- * allocation has failed: again while that frees something, and also what V8 keeps for later, as compiled code.
+ * The extent of a collection. `young`: recent allocations, in about a millisecond. `all`: the whole heap, in one pause. `last-resort`:
+ * as after a failed allocation, repeated while it frees something, and with what V8 otherwise keeps for later, such as compiled code.
  */
 export type Collection = "young" | "all" | "last-resort";
 
@@ -12,10 +12,10 @@ type Collect = (options?: {
   readonly flavor?: "last-resort";
 }) => void;
 
-/** V8 11, of Node 20, knows no options: whatever it is given stands for young garbage. */
+/** V8 11, of Node 20, knows no options of `gc`: with any argument it collects young garbage. */
 const knowsOptions = Number.parseInt(process.versions.v8, 10) >= 12;
 
-/** False where node runs without --expose-gc, which the images set. */
+/** False if node runs without --expose-gc, which the images set. */
 export function canCollect(): boolean {
   return globalThis.gc !== undefined;
 }
@@ -29,14 +29,14 @@ export function collectGarbage(collection: Collection): void {
 }
 
 /**
- * Makes V8 collect at a share of the garbage that it would let accumulate, in percent; 0 leaves the decision to V8. For the
- * whole process, so only main.ts may have this done.
+ * Makes V8 collect when garbage reaches this percentage of what V8 would let accumulate; 0 leaves the decision to V8. The setting is
+ * for the whole process, so only main.ts may choose it.
  */
 export function collectAtPercent(percent: number): void {
   setV8Flags([`--incremental-marking-hard-trigger=${percent}`]);
 }
 
-/** Sets flags of V8 while the process runs. A flag that V8 does not know is printed as an error. For the whole process. */
+/** Sets flags of V8 for the whole process while it runs. V8 prints an error for a flag that it does not know. */
 export function setV8Flags(flags: readonly string[]): void {
   for (const flag of flags) setFlagsFromString(flag);
 }

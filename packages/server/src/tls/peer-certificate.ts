@@ -2,7 +2,7 @@ import type { Socket } from "node:net";
 import type { VerifiedCertificate } from "./verified-certificate.js";
 
 const certificate = Symbol("the certificate of the connection's client");
-/** A property, which can be read from what node:http2 gives requests in place of their socket, too. */
+/** A socket with the certificate as a property: node:http2 gives requests a proxy of their socket, from which properties can be read. */
 type Certified = Socket & { [certificate]?: VerifiedCertificate };
 
 /** To be called once the handshake is done, if the client has presented a certificate. */
@@ -15,7 +15,7 @@ export function peerCertificateOf(socket: Socket): VerifiedCertificate | undefin
   return isEncrypted(socket) ? (socket as Certified)[certificate] : undefined;
 }
 
-/** True for sockets of TLS, whatever encryption lies beneath other sockets. */
+/** True if the socket itself is a TLS socket. */
 export function isEncrypted(socket: Socket): boolean {
   return "encrypted" in socket;
 }

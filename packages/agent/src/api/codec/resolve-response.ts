@@ -5,7 +5,7 @@ import { encodedOnce } from "../encoded-object.js";
 import type { Accessor, TypedValue } from "../typed-value.js";
 import { WireWriter } from "./wire-writer.js";
 
-/** Encoding never awaits: all responses can share one writer. */
+/** All responses share one writer, because encoding never awaits. */
 const writer = new WireWriter();
 
 /** `{ value = 1, reason = 2, variant = 3, metadata = 4 }`, with or without presence of value and variant. */
@@ -72,7 +72,7 @@ function writeTyped(accessor: Accessor, field: number, value: TypedValue): void 
   }
 }
 
-/** Whether proto3 omits the value of a field without presence. It does not omit minus zero, whose bits are not all zero. */
+/** True if proto3 omits the value in a field without presence. Minus zero is written, because its bits are not all zero. */
 function isUnwritten(value: TypedValue): boolean {
   return value === false || value === "" || Object.is(value, 0);
 }

@@ -2,21 +2,21 @@ import { isUtf8 } from "node:buffer";
 import type { JsonValue } from "@bunting/protocol";
 import { maxValues } from "../nesting.js";
 
-/** Of answers in JSON. */
+/** The headers of an answer in JSON. */
 export const jsonHeaders = { "content-type": "application/json" };
 
-/** As in Go's JSON, and so in flagd. What evaluates a context is not recursive, or catches the overflow of the stack. */
+/** Go's JSON, and so flagd, has the same limit. The evaluation of a context is not recursive, or catches the overflow of the stack. */
 export const maxJsonDepth = 10_000;
 const [quote, backslash, comma, colon] = [0x22, 0x5c, 0x2c, 0x3a];
 const [openBracket, openBrace, closeBracket, closeBrace] = [0x5b, 0x7b, 0x5d, 0x7d];
 const whiteSpace: ReadonlySet<number> = new Set([0x09, 0x0a, 0x0d, 0x20]);
 
 /**
- * The first JSON value of a request body, which may be followed by anything; null for white space, undefined if there is no valid one. As in
- * Go, what is not UTF-8 becomes U+FFFD, and a number that is too large is an error.
+ * Parses the first JSON value of a request body, whatever follows it. Returns null for white space, and undefined without a valid value. As in
+ * Go, bytes that are not UTF-8 become U+FFFD, and a number that is too large is an error.
  */
 export function parseFirstJson(bytes: Buffer): JsonValue | undefined {
-  // Most bodies are small, valid, and one value. Decoding replaces what is not UTF-8.
+  // Most bodies are small, and one valid value. Decoding replaces bytes that are not UTF-8.
   if (bytes.length <= maxJsonDepth) {
     const text = bytes.toString();
     const value = parseText(text);
@@ -32,10 +32,10 @@ export function mayHaveInfinity(body: Buffer): boolean {
   return mayOverflow.test(body.toString("latin1"));
 }
 
-/** Any number that is infinite when parsed has such an exponent, or as many digits. */
+/** A number that is infinite when parsed has an exponent of at least three digits, or at least two hundred digits. */
 const mayOverflow = /\d[eE]\+?\d{3}|(?<!\d)\d{200}/;
 
-/** Not recursive: values may be nested as deeply as a body allows. */
+/** True if a number of the value is infinite. The search is not recursive, because values may be nested deeply. */
 function hasInfinity(value: JsonValue): boolean {
   const left: JsonValue[] = [value];
   for (let next = left.pop(); next !== undefined; next = left.pop()) {
@@ -78,12 +78,12 @@ function parseText(text: string): JsonValue | undefined {
   }
 }
 
-/** JSON.parse takes some 90 bytes for each level, and for each small value, so that a body of 1 MB could exhaust the memory of the agent. */
+/** True if parsing could exhaust the agent's memory: JSON.parse takes some 90 bytes for each level and each small value. */
 function isExcessiveJson({ depth, values }: JsonMeasure): boolean {
   return depth > maxJsonDepth || values > maxValues;
 }
 
-/** What the first object or array of a JSON text has. */
+/** The measures of the first object or array of a JSON text. */
 export interface JsonMeasure {
   /** How deep it is nested. */
   readonly depth: number;
@@ -91,9 +91,9 @@ export interface JsonMeasure {
   readonly values: number;
   /** How many of them are objects or arrays. */
   readonly containers: number;
-  /** How many members its objects have, counting those that are repeated. */
+  /** How many members its objects have; a repeated member counts each time. */
   readonly members: number;
-  /** Where it ends, if it does. */
+  /** Where it ends; the end of the text if it is incomplete. */
   readonly end: number;
 }
 

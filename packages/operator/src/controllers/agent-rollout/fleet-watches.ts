@@ -11,7 +11,7 @@ import { resourceTypes } from "../apply/resource-types.js";
 import { storedBudget, type StoredBudget } from "./fleet-budget.js";
 import { storedPod, type StoredPod } from "./fleet-pod.js";
 
-/** Pods, PodDisruptionBudgets and namespaces, watched only as long as somebody has begun to. */
+/** Watches Pods, PodDisruptionBudgets and namespaces, from `begin` to `stop`. */
 export class FleetWatches {
   readonly #watches: ClusterWatches;
   readonly #exempt: ReadonlySet<string>;
@@ -20,8 +20,8 @@ export class FleetWatches {
   #running: RunningWatches | undefined;
 
   /**
-   * @param namespaces.exempt those whose Pods are left alone
-   * @param namespaces.own in which Pods of ours have nodes pull images: in others such a Pod is somebody else's
+   * @param namespaces.exempt namespaces whose Pods are left alone
+   * @param namespaces.own the operator's namespace: Pods that pull images for nodes are ours only there
    */
   constructor(
     watches: ClusterWatches,
@@ -34,7 +34,7 @@ export class FleetWatches {
     this.#onChange = onChange;
   }
 
-  /** Has them watched until `stop`, or until the signal aborts. */
+  /** Starts the watches, unless they run. They end with `stop`, or when the signal aborts. */
   begin(signal: AbortSignal): void {
     this.#running ??= this.#open(signal);
   }
@@ -46,13 +46,13 @@ export class FleetWatches {
     await running?.ended;
   }
 
-  /** Our own write of a Pod, of which the watch has not told yet: budgets would be used twice. */
+  /** Takes our own write of a Pod before the watch reports it: until then, a disruption budget could be used twice. */
   written(object: KubeObject): void {
     const pod = storedPod(object);
     this.#running?.written.set(keyOf(pod), pod);
   }
 
-  /** All that there is; undefined until everything was read. */
+  /** The present state of the fleet; undefined until every watch has synced. */
   get fleet(): Omit<Fleet, "rollouts"> | undefined {
     const running = this.#running;
     if (running === undefined) return undefined;

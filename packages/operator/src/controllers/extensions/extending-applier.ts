@@ -17,18 +17,18 @@ export interface ExtendingApplierOptions {
   readonly client: Pick<RestClient, "get" | "apply">;
   readonly extensions: Pick<ClusterExtensions, "askedFor" | "namespace">;
   readonly peers: ExtensionPeers;
-  /** Hears of each object which extensions have failed, by their names, or that none is asked. */
+  /** Called for each object with the names of the extensions that failed on it; an empty set if none failed or none was asked. */
   readonly onAsked: (namespace: string, failed: ReadonlySet<string>, object: string) => void;
 }
 
-/** What extensions are told of the objects, beside the objects. */
+/** What extensions are told besides the object itself. */
 export interface ExtendedTarget {
   readonly target: Exclude<ExtensionTarget, "Sidecar" | "FeatureFlag">;
-  /** Of what they are made of: configurations of extensions. */
+  /** Annotations of the object's origin, with the configuration of extensions. */
   readonly annotations: Readonly<Record<string, string>>;
 }
 
-/** Applies objects as extensions have them. */
+/** Applies objects after the extensions have changed them. */
 export class ExtendingApplier {
   readonly #options: ExtendingApplierOptions;
   readonly #target: ExtendedTarget;
@@ -38,7 +38,7 @@ export class ExtendingApplier {
     this.#target = target;
   }
 
-  /** @throws KubeError, or OperatorError EXTENSION_REFUSED or EXTENSION_FAILED: then the object stays as it was */
+  /** @throws KubeError; OperatorError EXTENSION_REFUSED or EXTENSION_FAILED, which leave the object as it was */
   async apply(desired: DesiredObject, signal: AbortSignal): Promise<Applied> {
     const { applier, extensions, client, onAsked } = this.#options;
     const { name, namespace = "" } = desired.metadata;
@@ -62,7 +62,7 @@ export class ExtendingApplier {
     } catch (error) {
       if (!isInvalid(error) || isDeepStrictEqual(made, question.object)) throw error;
     }
-    // Which extension is to blame the API server says of each answer alone: it has failed then, whatever it may change.
+    // The extensions are asked again, and a dry run checks each answer by itself: an extension whose answer is invalid counts as failed.
     const problemOf = (object: ExtensionObject): Promise<string | undefined> =>
       this.#problemOf(object, signal);
     return applier.apply(await this.#made(asked, { ...question, problemOf }, signal), signal);
@@ -117,7 +117,7 @@ function objectName({ kind, metadata: { namespace = "", name } }: DesiredObject)
   return `${kind} ${namespace}/${name}`;
 }
 
-/** Through JSON, which leaves out what is undefined. */
+/** A copy by way of JSON, which omits undefined members. */
 function jsonOf(object: DesiredObject): ExtensionObject {
   return JSON.parse(JSON.stringify(object)) as JsonValue & ExtensionObject;
 }

@@ -2,18 +2,18 @@ import type { Clock } from "@bunting/runtime";
 import type { ProxyAgents } from "../agents/proxy-agents.js";
 import { toldByFlag, type TopicAgents } from "../agents/told-agents.js";
 
-/** So long what the proxies said is taken for what they say. */
+/** Reports of the proxies are reused for this time. */
 const freshMs = 1_000;
 
 interface Reports {
-  /** By key; undefined if it is not known of all proxies. */
+  /** The reports by FeatureFlag; undefined if a proxy gave none. */
   readonly told: ReadonlyMap<string, readonly TopicAgents[]> | undefined;
   readonly readMs: number;
 }
 
 /**
- * What all proxies say of a FeatureFlag. They are asked at most once a second, for all FeatureFlags together: there may be hundreds that are rolled out,
- * each may be edited as often as its owner likes, and an answer is about all that a proxy has.
+ * What all proxies report about a FeatureFlag. The proxies are asked at most once a second, for all FeatureFlags together: an answer covers all topics
+ * of a proxy anyway, hundreds of FeatureFlags may be rolled out at once, and their owners may edit them as often as they like.
  */
 export class RecentReports {
   readonly #proxies: Pick<ProxyAgents, "read">;
@@ -25,7 +25,7 @@ export class RecentReports {
     this.#clock = clock;
   }
 
-  /** Undefined while it is not known of all proxies. */
+  /** The reports about the FeatureFlag; undefined while a proxy gives none. */
   async of(key: string, signal: AbortSignal): Promise<readonly TopicAgents[] | undefined> {
     if (this.#last === undefined || this.#clock.monotonicMs() - this.#last.readMs >= freshMs) {
       const reports = await this.#proxies.read(signal);

@@ -3,13 +3,13 @@ import type { Grant } from "../../access/grants.js";
 
 /** The subscriptions of a ServiceAccount to a topic. */
 export interface StatusReader {
-  /** The ServiceAccount's user name, and the same in short: `namespace/name`. */
+  /** The ServiceAccount's user name; `shortName` is `namespace/name`. */
   readonly name: string;
   readonly shortName: string;
   readonly subscriptions: number;
 }
 
-/** The identities subscribed to each of these topics, or to every topic with any; those with most subscriptions first. */
+/** The subscribed identities by topic, of these topics only if `of` is given. The identity with most subscriptions comes first. */
 export function readersByTopic(
   grants: Iterable<Grant>,
   of?: ReadonlySet<TopicKey>,

@@ -10,18 +10,18 @@ export interface ManifestIntakeOptions {
   readonly clock: Clock;
   readonly log: DirectoryLog;
   readonly claims: TopicClaims;
-  /** The topic that plain flagd files have, whatever they are called. */
+  /** The topic of every plain flagd file; absent: each file's name decides its topic. */
   readonly plainTopic?: TopicKey | undefined;
   readonly maxBytes: number;
 }
 
-/** A file that is moved has two names for a moment: two files with the same FeatureFlag are reported after this. */
+/** Two files with the same FeatureFlag are reported after this time, because a file that is being moved has two names for a moment. */
 const conflictAfterMs = 100;
 
 /** Turns file events into claims on topics. */
 export class ManifestIntake {
   readonly #options: ManifestIntakeOptions;
-  /** The files that were read, with the conflicts that were reported for what they hold. */
+  /** The files that were read, each with the conflicts reported for its present content. */
   readonly #reported = new Map<string, Set<string>>();
   readonly #conflictChecks = new Map<string, () => void>();
 
@@ -52,7 +52,7 @@ export class ManifestIntake {
         const manifest = await readManifest(path, event.bytes, this.#plainTopic(path));
         const isBlockedByHeap = manifest.errors.some(({ reason }) => reason === "too_large");
         if (!isBlockedByHeap || !event.isRetry) this.#apply(this.#file(event), manifest);
-        // What fills the heap may be garbage, which is collected meanwhile.
+        // The heap may be full of garbage, which is collected before the retry.
         return isBlockedByHeap ? "retry" : "done";
       }
     }
@@ -103,7 +103,7 @@ export class ManifestIntake {
     const reported = this.#reported.get(path);
     for (const [topic, claim] of claims.of(path)) {
       const served = claims.served(topic);
-      // Two names of one file, by way of a link, are no conflict.
+      // A link gives one file two names, which do not conflict.
       if (served === undefined || served.path === path || served.realPath === realPath) continue;
       const conflict = `${topic} ${served.path}`;
       if (reported === undefined || reported.has(conflict)) continue;

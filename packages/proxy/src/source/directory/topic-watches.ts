@@ -11,7 +11,7 @@ interface Watch {
   error: Error | undefined;
 }
 
-/** Reports each topic's claim to its sink, changes only. A sink that is added late gets the current state. */
+/** Reports the changes of each topic's claim to its sink. A sink that is added late gets the current state. */
 export class TopicWatches {
   readonly #claims: TopicClaims;
   readonly #isAbsentWhileLost: boolean;
@@ -21,7 +21,7 @@ export class TopicWatches {
   #lost: Error | undefined;
 
   /**
-   * @param isAbsentWhileLost what was never there is missing even while the directory can't be read
+   * @param isAbsentWhileLost a topic that was never served counts as missing even while the directory can't be read
    * @param onFailed called when a sink fails on the document of a file; the topic is then stale
    */
   constructor(
@@ -54,7 +54,7 @@ export class TopicWatches {
     if (watch !== undefined) this.#report(topic, watch);
   }
 
-  /** Everything was read once: what has no claim is missing. */
+  /** The whole directory was read once: topics without a claim are missing from now on. */
   sync(): void {
     this.#hasSynced = true;
     this.#refreshAll();
