@@ -178,8 +178,9 @@ export class FlagRecord implements WatchRequest {
     if (isSameSpec && this.#reported !== undefined && this.#stages === undefined) {
       const { isRefused } = this.#reported;
       this.#reported = { resourceVersion, isRefused };
-      if (isRefused) return;
-      sink.report({ kind: "sameDocument", version });
+      if (!isRefused) sink.report({ kind: "sameDocument", version });
+      // During an outage, the sink was given the outage as the reason.
+      else if (this.#isStale) this.#reportOrRefuse(object, version);
     } else this.#reported = { resourceVersion, isRefused: !this.#reportOrRefuse(object, version) };
     this.#isStale = false;
   }

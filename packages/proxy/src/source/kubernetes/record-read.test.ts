@@ -46,6 +46,24 @@ describe("a FlagRecord", () => {
     expect(sink.sameDocuments).to.equal(1);
     expect(sink.lastText).to.equal(textOf(5));
   });
+
+  it("gives the reason of a refusal again after an outage, also if only metadata was edited meanwhile", () => {
+    const { record, epochs, sink } = useRecord();
+    const refused = (): KubeObject => ({ ...object(1, 1), spec: { flagSpec: { flags: [1] } } });
+    const reasons = (): (string | undefined)[] =>
+      sink.events.map((event) => (event.kind === "stale" ? event.reason.message.split(":")[0] : event.kind));
+    record.offer(refused(), "10", epochs.current, true);
+    record.offer(refused(), "11", epochs.current, true);
+    record.stale(new Error("the API server is away"));
+    record.offer(refused(), "12", epochs.current, true);
+    expect(reasons()).to.deep.equal([
+      "the FeatureFlag is refused",
+      "the API server is away",
+      "the FeatureFlag is refused",
+    ]);
+    record.stale(new Error("the API server is away again"));
+    expect(reasons()).to.have.length(4);
+  });
 });
 
 describe("a read of records", () => {
