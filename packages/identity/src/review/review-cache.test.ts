@@ -15,7 +15,11 @@ const times: ReviewTimes = {
 describe("ReviewCache", () => {
   let test: QueueUnderTest;
   let reviews: ReviewCache<string, string>;
-  const make = (options: Parameters<typeof queueUnderTest>[0] = {}, maxAnswers = 100): void => {
+  const make = (
+    options: Parameters<typeof queueUnderTest>[0] = {},
+    maxAnswers = 100,
+    newPerCaller = { burst: 100, perSecond: 10 },
+  ): void => {
     test = queueUnderTest(options);
     reviews = new ReviewCache(
       {
@@ -25,7 +29,7 @@ describe("ReviewCache", () => {
           String(await test.api.raw({ method: "POST", path: question }, signal)),
         isGranted: (answer) => answer === "yes",
         rejected: "no",
-        newPerCaller: { burst: 100, perSecond: 10 },
+        newPerCaller,
       },
       times,
       { queue: test.queue, clock: test.clock, maxAnswers },
@@ -214,6 +218,17 @@ describe("ReviewCache", () => {
     await advance(times.recheckTtlMs);
     for (let index = 0; index < 200; index++) await codeOf(ask(`prober later ${index}`));
     expect(await codeOf(reviews.recheck("prober 99")), "a recheck").to.equal("yes");
+  });
+
+  it("lets 256 questions of a caller wait for an API server that is silent, says so to the next, and asks for another caller", async () => {
+    make({}, 1_000, { burst: 1_000, perSecond: 1 });
+    test.api.isSilent = true;
+    for (let index = 0; index < 256; index++) void codeOf(ask(`prober ${index}`));
+    const refused = await ask("prober more").catch((error: unknown) => error);
+    expect(refused).to.be.instanceOf(ReviewError);
+    expect((refused as ReviewError).message).to.match(/^256 of its questions wait for an answer/);
+    expect(reviews.answer("prober 1"), "one that waits already").to.be.instanceOf(Promise);
+    expect(reviews.answer("other x")).to.be.instanceOf(Promise);
   });
 
   it("keeps no more answers than it may, and those that are used", async () => {

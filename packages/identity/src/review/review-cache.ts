@@ -206,8 +206,8 @@ export class ReviewCache<Question, Answer> {
     }
     const caller = this.#kind.callerOf(question);
     const isNew = !this.#granted.has(key);
-    if (isNew && (this.#pendingBy.of(caller) >= maxPendingPerCaller || this.#refusals.areTooMany(caller)))
-      throw tooManyRefusals();
+    if (isNew && this.#pendingBy.of(caller) >= maxPendingPerCaller) throw tooManyPending();
+    if (isNew && this.#refusals.areTooMany(caller)) throw tooManyRefusals();
     if (isNew && this.#budgets?.take(caller) === false) throw tooManyQuestions();
     const { promise, resolve, reject } = deferred<Answer>();
     // The caller may no longer wait when the promise rejects: the rejection must not be unhandled.
@@ -324,10 +324,13 @@ function deferred<T>(): Pick<Pending<T>, "promise" | "resolve" | "reject"> {
 }
 
 function tooManyRefusals(): ReviewError {
-  return new ReviewError(
-    "EXHAUSTED",
-    "it has asked for too much that it may not read; try again in half a minute",
-  );
+  const message = "it has asked for too much that it may not read; try again in half a minute";
+  return new ReviewError("EXHAUSTED", message);
+}
+
+function tooManyPending(): ReviewError {
+  const message = `${maxPendingPerCaller} of its questions wait for an answer of the API server; try again later`;
+  return new ReviewError("EXHAUSTED", message);
 }
 
 function tooManyQuestions(): ReviewError {
