@@ -25,7 +25,7 @@ interface PodSpec {
 const root = path.resolve(import.meta.dirname, "../..");
 const proxyInManifest = "bunting-proxy.bunting-system.svc.cluster.local:8015";
 
-describe("the workload of docs/operate/without-an-operator.md", function () {
+describe("the workload of docs/start/without-operator.md", function () {
   this.timeout(120_000);
   const cluster = freshCluster();
   let directory: TempDirectory;
@@ -42,7 +42,7 @@ describe("the workload of docs/operate/without-an-operator.md", function () {
   });
 
   it("is applied as the page prints it, without a warning", async () => {
-    const page = readFileSync(path.join(root, "docs/operate/without-an-operator.md"), "utf8");
+    const page = readFileSync(path.join(root, "docs/start/without-operator.md"), "utf8");
     const [, file = ""] = /^kubectl -n shop apply -f (\S+)$/m.exec(page) ?? [];
     const apply = ["-n", "shop", "apply", "--validate=strict", "-f", path.join(root, file)];
     const { code, stdout, stderr } = await cluster().tryKubectl(apply);
