@@ -84,7 +84,7 @@ describe("what the pages of docs/troubleshoot show", () => {
 
   it("is what the proxy says of a file that can't be read", async () => {
     directory.replace("storefront.yaml", flags);
-    await eventually(async () => !(await status()).includes("refuse the flag"), "the flag is mended");
+    await eventually(async () => !(await status()).includes("refuses the flag"), "the flag is mended");
     directory.replace("storefront.yaml", "flags: [\n");
     await shows("file", status);
   });

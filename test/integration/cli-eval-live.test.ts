@@ -5,6 +5,7 @@ import { runBunting, type CliRun } from "../support/cli-process.js";
 import { eventually } from "../support/event-queue.js";
 import { freePort } from "../support/free-port.js";
 import { startProxy, type ProxyProcess } from "../support/proxy-process.js";
+import { TempDirectory } from "../support/temp-directory.js";
 
 const examples = path.join(import.meta.dirname, "../../examples/flags");
 const context = JSON.stringify({ email: "ada@example.com" });
@@ -113,6 +114,29 @@ describe("bunting eval of what is served now", () => {
     const unknown = await atAgent(agent, "nothing");
     expect(unknown.out).to.contain("reason ERROR FLAG_NOT_FOUND");
     expect(unknown.code).to.equal(1);
+  });
+
+  it("says what an agent says that wants a token, and which file it was read from", async () => {
+    const directory = new TempDirectory();
+    directory.replace("right", "right");
+    directory.replace("wrong", "wrong");
+    const strict = await startAgent([
+      ...proxySources(proxy.sync, "default/storefront"),
+      ...["--auth-token-file", directory.file("right")],
+    ]);
+    try {
+      const wanted = /answered 401: this agent needs a token of its --auth-token-file, as .*<token>\. /;
+      const without = await atAgent(strict, "banner");
+      expect(without.err).to.match(wanted).and.contain("Name a file with a token by --token-file");
+      const wrong = await atAgent(strict, "banner", "--token-file", directory.file("wrong"));
+      expect(wrong.err)
+        .to.match(wanted)
+        .and.match(/The token was read from ".*wrong"\n$/);
+      expect([without.code, wrong.code]).to.deep.equal([2, 2]);
+    } finally {
+      directory.remove();
+      await strict.process.stop("SIGKILL");
+    }
   });
 
   it("says which port is meant if it is another, and that nobody answers", async () => {

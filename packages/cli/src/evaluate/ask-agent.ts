@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "@bunting/protocol";
-import { cut, withTimeLimit } from "@bunting/runtime/options";
+import { cut, quoted, withTimeLimit } from "@bunting/runtime/options";
 import { CliError } from "../cli-error.js";
 import { requestText } from "../sync/request-text.js";
 import { addressText } from "../sync/server-address.js";
@@ -24,8 +24,8 @@ export async function askAgent(
   const { value, variant, reason, errorCode, errorDetails } = answer ?? {};
   const isAnswer = status === 200 ? typeof reason === "string" : typeof errorCode === "string";
   if (!isAnswer) {
-    const said = printableLine(cut(body.trim(), 300)).replace(/\.$/, "");
-    const message = `${addressText(server.address)} answered ${status}: ${said}. Is it the OFREP port of an agent, 8016 by default?`;
+    const said = printableLine(cut(textOf(errorDetails) ?? body.trim(), 300)).replace(/\.$/, "");
+    const message = `${addressText(server.address)} answered ${status}: ${said}. ${adviceFor(status, server)}`;
     throw new CliError("SERVER_REFUSED", message);
   }
   return {
@@ -35,6 +35,12 @@ export async function askAgent(
     errorCode: textOf(errorCode),
     message: textOf(errorDetails),
   };
+}
+
+function adviceFor(status: number, { tokenFile }: SyncServer): string {
+  if (status !== 401) return "Is it the OFREP port of an agent, 8016 by default?";
+  if (tokenFile === undefined) return "Name a file with a token by --token-file";
+  return `The token was read from ${quoted(tokenFile)}`;
 }
 
 async function answered(

@@ -68,6 +68,18 @@ describe("The lines of bunting status", () => {
     );
   });
 
+  it("say how many agents refuse a flag, or a whole version", () => {
+    const rejections = [
+      { digest: "0123456789ab", flag: "f", reason: "no", subscribers: 1 },
+      { digest: "0123456789ab", reason: "too large", subscribers: 2 },
+    ];
+    const status = asProxyStatus({ topics: [{ topic: "demo/a", rejections }] });
+    expect(statusLines("host:8016", status, coloursFor(false, {})).slice(-2)).to.deep.equal([
+      "demo/a 01234567: 1 agent refuses the flag f: no",
+      "demo/a 01234567: 2 agents refuse the whole version: too large",
+    ]);
+  });
+
   it("name the manifests that the proxy refuses, with their files, in the headline", () => {
     const refusedDocuments = {
       "demo/a": "/flags/a.yaml:3: it has no flags",

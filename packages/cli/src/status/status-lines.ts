@@ -118,7 +118,7 @@ function staleLines(topics: readonly TopicStatus[]): readonly string[] {
 function refusals({ topic = "?", rejections }: TopicStatus): readonly string[] {
   return rejections.map(({ digest = "", flag, reason = "", subscribers = 0 }) => {
     const what = flag === undefined ? "the whole version" : `the flag ${flag}`;
-    return `${topic} ${digest.slice(0, 8)}: ${plural(subscribers, "agent")} refuse ${what}: ${reason}`;
+    return `${topic} ${digest.slice(0, 8)}: ${plural(subscribers, "agent refuses", "agents refuse")} ${what}: ${reason}`;
   });
 }
 

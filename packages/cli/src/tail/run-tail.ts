@@ -88,7 +88,7 @@ function explained(name: string, { tokenFile }: SyncServer, { status, message }:
   if (status === grpcStatus.unauthenticated)
     return tokenFile === undefined
       ? `${refuses}. Name a file with a token by --token-file`
-      : `${refuses}. The token in ${quoted(tokenFile)} has expired, or is for another server`;
+      : `${refuses}. The token was read from ${quoted(tokenFile)}`;
   const reason =
     status === grpcStatus.unimplemented ? "it has neither bunting.sync.v1 nor flagd.sync.v1" : message;
   return `${name} serves no flags: ${reason}. They are on the sync port of a proxy, 8015 by default, or of an agent: name it with --address`;
