@@ -261,7 +261,7 @@ function problemsOf(
   expect(
     "defaultVariant",
     isAbsent(defaultVariant) || typeof defaultVariant === "string",
-    "the name of a variant",
+    'the name of one of "variants", in quotes',
   );
   expect("targeting", isAbsent(targeting) || isJsonObject(targeting), "an object");
   if (metadata !== undefined && metadata !== null && !isJsonObject(metadata))

@@ -234,6 +234,10 @@ describe("lintText", () => {
       'did you mean "$evaluators"',
       undefined,
     ]);
+    const astray = (await lint(`${lines.join("\n")}\n    if: [true, a]\n`)).findings;
+    expect(astray.map(({ message }) => message)).to.deep.equal([
+      '"if" is not a field of a flag and is not served: it is an operator, which belongs below "targeting"',
+    ]);
     const [operator] = (await lint(withRule("{ if: [{ starts_wiht: [] }, a, b] }"))).findings;
     expect(operator?.message).to.contain('did you mean "starts_with"?');
   });

@@ -51,7 +51,9 @@ function checkFields({ key, written, path }: FlagPart): Finding[] {
   for (const field of Object.keys(written)) {
     if (servedFields.has(field) || field === "key" || isDocumentation(field)) continue;
     const meant = nearestWord(field, servedFields);
-    const hint = meant === undefined ? "" : `: did you mean ${quoted(meant)}?`;
+    const suggested = meant === undefined ? "" : `: did you mean ${quoted(meant)}?`;
+    const isOperator = operatorNames.includes(field);
+    const hint = isOperator ? `: it is an operator, which belongs below "targeting"` : suggested;
     warn("unknown-field", field, `${quoted(field)} is not a field of a flag and is not served${hint}`);
   }
   const { state } = written;

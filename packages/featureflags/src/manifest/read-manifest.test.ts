@@ -194,6 +194,14 @@ metadata:
       expect(served(result)).to.deep.equal({ "default/a": textOf(1), "default/c": textOf(3) });
     });
 
+    it("asks for a name in quotes where the default variant is a value", async () => {
+      const text =
+        'flags:\n  f:\n    state: ENABLED\n    variants: { "on": true, "off": false }\n    defaultVariant: false\n';
+      expect(errors(await read(text))).to.deep.equal([
+        '5 document default/plain: "defaultVariant" of "f" must be the name of one of "variants", in quotes, but it is a boolean',
+      ]);
+    });
+
     it("says the line within a List and within JSON", async () => {
       const text =
         "kind: List\nitems:\n  - apiVersion: core.openfeature.dev/v1beta1\n    kind: FeatureFlag\n    metadata: {name: a}\n    spec:\n      flagSpec:\n        flags:\n          - key: x\n          - {}\n";

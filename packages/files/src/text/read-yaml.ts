@@ -6,7 +6,7 @@ import { readError, type TextDocument, type ParsedText } from "./parsed-text.js"
 import type { TextLimits } from "./text-limits.js";
 import { TextReadError, tooDeep, tooLarge, yamlTooLarge } from "./text-read-error.js";
 import { checkTree } from "./check-tree.js";
-import { yamlErrorPlace } from "./yaml-error-place.js";
+import { yamlErrorMessage, yamlErrorPlace } from "./yaml-error-place.js";
 import { valuesOf } from "./yaml-values.js";
 import { warningsOf, YamlPlaces } from "./yaml-tree.js";
 
@@ -163,7 +163,7 @@ function stopAtFirstError(parts: ComposerParts): void {
     const offset = typeof source === "number" ? source : "offset" in source ? source.offset : source[0];
     if (isWarning !== true) {
       // The library catches what is thrown inside of a collection, and reports it again as an error of the collection.
-      first ??= new TextReadError("syntax", offset, message);
+      first ??= new TextReadError("syntax", offset, yamlErrorMessage(message));
       throw first;
     }
     if (++warnings <= maxWarnings) parts.warnings.push(new YAMLWarning([offset, offset], code, message));
@@ -173,5 +173,6 @@ function stopAtFirstError(parts: ComposerParts): void {
 /** Throws the error that the library noted itself, if any. */
 function throwNoted({ errors, doc }: ComposerParts): void {
   const error = errors[0] ?? doc?.errors[0];
-  if (error !== undefined) throw new TextReadError("syntax", error.pos[0], error.message, { cause: error });
+  if (error === undefined) return;
+  throw new TextReadError("syntax", error.pos[0], yamlErrorMessage(error.message), { cause: error });
 }

@@ -1,7 +1,7 @@
 import { parseAllDocuments } from "yaml";
 import { LineIndex } from "./line-index.js";
 import type { TextPosition } from "./parsed-text.js";
-import { yamlErrorPlace } from "./yaml-error-place.js";
+import { yamlErrorMessage, yamlErrorPlace } from "./yaml-error-place.js";
 
 export interface YamlError extends TextPosition {
   readonly message: string;
@@ -22,7 +22,7 @@ export function yamlErrors(text: string): readonly YamlError[] {
       .filter(({ code }, index) => index === 0 || code === "DUPLICATE_KEY")
       .map(({ message, pos: [offset] }) => ({
         ...lines.positionOf(yamlErrorPlace(text, offset, message)),
-        message,
+        message: yamlErrorMessage(message),
       })),
   );
 }
