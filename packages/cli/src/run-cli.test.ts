@@ -425,6 +425,15 @@ describe("bunting", () => {
           users: 3,
         },
       ]);
+      const byAccount = file(
+        "accounts.yaml",
+        "flags: { f: { state: ENABLED, variants: { v: 1, w: 2 }, defaultVariant: v, targeting: { if: [{ in: [{ var: account }, [account-0, account-3]] }, w, v] } } }\n",
+      );
+      const accounts = (await run(["eval", byAccount, "f", "--users", "4", "--users-by", "account"])).out;
+      expect(accounts).to.contain('    2  50.0 %  "w"      2\n');
+      const few = await run(["eval", byAccount, "f", "--users-by", "account"]);
+      expect(few).to.include({ code: 2 });
+      expect(few.err).to.contain("--users-by is about --users: say how many users");
       const unknown = file(
         "unknown.yaml",
         "flags: { f: { state: ENABLED, variants: { v: 1 }, targeting: { if: [true, w] } } }\n",

@@ -14,21 +14,26 @@ export interface UserCount extends Omit<TypedAnswer, "reason"> {
   readonly users: number;
 }
 
+interface AskedUsers extends Pick<EvalOptions, "users" | "type">, Partial<Pick<EvalOptions, "usersBy">> {
+  readonly nowMs: number | undefined;
+}
+
 /**
- * Evaluates a flag for `users` users that differ in their targetingKey alone, user-0, user-1 and so on, and counts what they get: what most have comes
- * first. `--users` of `bunting eval`.
+ * Evaluates a flag for `users` users that differ in one key of the context alone, such as the targetingKeys user-0, user-1 and so on, and counts what
+ * they get: what most have comes first. `--users` and `--users-by` of `bunting eval`.
  */
 export function countUsers(
   { flag }: FoundFlag,
   context: JsonObject,
-  { users, type, nowMs }: Pick<EvalOptions, "users" | "type"> & { readonly nowMs: number | undefined },
+  { users, usersBy = "targetingKey", type, nowMs }: AskedUsers,
 ): readonly UserCount[] {
   const clock = nowMs === undefined ? Date : { now: () => nowMs };
   const evaluator = new Evaluator({ clock });
   evaluator.apply({ upserted: [flag], removed: [] });
   const counts = new Map<string, UserCount>();
+  const name = usersBy === "targetingKey" ? "user" : usersBy;
   for (let index = 0; index < users; index++) {
-    const user = { ...context, targetingKey: `user-${index}` };
+    const user = { ...context, [usersBy]: `${name}-${index}` };
     const resolution = evaluator.resolve(flag.key, user);
     const { value, variant, errorCode } = typedAnswer({ resolution, failure: undefined }, type);
     const id = JSON.stringify([variant, value, errorCode]);

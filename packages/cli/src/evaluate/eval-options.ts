@@ -32,7 +32,12 @@ export const evalOptionTable = {
     users: option(
       integer({ min: 0, max: 100_000 }),
       0,
-      "Evaluate for so many users instead, and count what they get. Their targetingKey is user-0, user-1 and so on; the rest of the context is the same for all.",
+      "Evaluate for so many users instead, and count what they get. Their targetingKey is user-0, user-1 and so on, or what --users-by says; the rest of the context is the same for all.",
+    ),
+    usersBy: option(
+      text,
+      "targetingKey",
+      "What the users of --users differ in: with account, theirs is account-0, account-1 and so on.",
     ),
     explain: toggleOption(
       "Say also which side the flag is of, where its FeatureFlag names a remote: the FeatureFlag itself, or the remote. Of a file, it is what a proxy would make of it; a proxy, or an agent that reads a remote itself, is asked on its management port.",

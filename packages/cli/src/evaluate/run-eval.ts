@@ -31,6 +31,8 @@ export async function runEval({ options, words, io }: CommandCall<typeof evalOpt
     throw CliError.usageInvalid("the file and the context can't both come from the standard input");
   if (options.explain && options.users > 0)
     throw CliError.usageInvalid("--explain is about one answer: leave out --users");
+  if (options.usersBy !== "targetingKey" && options.users === 0)
+    throw CliError.usageInvalid("--users-by is about --users: say how many users");
   const context = await readContext(options.context, io);
   const nowMs = timeOf(options.at);
   const agent = parseAgentUrl(file);
@@ -58,8 +60,8 @@ async function runForUsers(
   { options, io, nowMs }: Call,
 ): Promise<number> {
   const { countUsers, showUserCounts } = await import("./count-users.js");
-  const { users, type } = options;
-  const answers = countUsers(found, context, { users, type, nowMs });
+  const { users, usersBy, type } = options;
+  const answers = countUsers(found, context, { users, usersBy, type, nowMs });
   const { topic, place, digest } = found;
   if (options.json)
     io.print(JSON.stringify({ key: found.flag.key, users, answers, topic, place, digest }, null, 2));
