@@ -368,7 +368,7 @@ describe("bunting-agent as a process", () => {
       );
       const warning = await logged(
         agent.process,
-        "the source has nothing of the kind that this agent is configured to ask for; retrying",
+        "the source does not have what this agent is configured to ask for; retrying",
         "the source refuses this agent, or its credentials can't be read; retrying",
         "the source is unreachable; retrying",
       );

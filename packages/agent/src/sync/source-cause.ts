@@ -7,7 +7,7 @@ export type SourceCause = StaleCause;
 export const withoutFlags: Readonly<Record<SourceCause, string>> = {
   unreachable: "the source is unreachable; retrying",
   refused: "the source refuses this agent, or its credentials can't be read; retrying",
-  misconfigured: "the source has nothing of the kind that this agent is configured to ask for; retrying",
+  misconfigured: "the source does not have what this agent is configured to ask for; retrying",
   invalid: "what the source delivers can't be used; retrying",
 };
 
@@ -18,7 +18,7 @@ export const withLastFlags: Readonly<Record<SourceCause, string>> = {
   refused:
     "the source refuses this agent now, or its credentials can't be read; its last flags are still served while the agent tries again",
   misconfigured:
-    "the source has nothing any more of the kind that this agent asks for; its last flags are still served while the agent tries again",
+    "the source no longer has what this agent is configured to ask for; its last flags are still served while the agent tries again",
   invalid:
     "what the source delivers now can't be used; its last flags are still served while the agent tries again",
 };

@@ -25,9 +25,9 @@ describe("SourceState", () => {
     for (let i = 0; i < 5; i++) state.failed("NOT_FOUND", "gone");
     expect(lines()).to.deep.equal([
       "the source is unreachable; retrying",
-      "the source has nothing of the kind that this agent is configured to ask for; retrying",
+      "the source does not have what this agent is configured to ask for; retrying",
       "connected to the source",
-      "the source has nothing any more of the kind that this agent asks for; its last flags are still served while the agent tries again",
+      "the source no longer has what this agent is configured to ask for; its last flags are still served while the agent tries again",
     ]);
     expect(state.status()).to.include({ state: "disconnected", error: "gone" });
   });
