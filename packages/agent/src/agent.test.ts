@@ -91,13 +91,13 @@ describe("an agent of bunting.sync.v1", () => {
     // Once the ports have waited for the source.
     await eventually(async () => (await text(`${management}/readyz`)).startsWith("ready"), "/readyz");
     expect(await text(`${management}/readyz`)).to.match(
-      /^ready, but flags may be stale\n.*, flags from disk, resourceVersion \d+, digest \w{64}\n$/,
+      /^ready, but flags may be stale\n.*, flags from disk, resourceVersion \d+, digest \w{64}; the flag "bad" is rejected: .+\n$/,
     );
     again.send({ unchanged: { topic, version: versionOf(bad, { ...version, resourceVersion: "4712" }) } });
     expect((await again.next("ack")).rejectedFlags.map(({ key }) => key)).to.deep.equal(["bad"]);
     const body = await text(`${management}/readyz`);
     expect(body).to.match(
-      /connected for \d+ s \(bunting\.sync\.v1\), newest flags \d+ s old, resourceVersion 4712, digest \w{64}\n$/,
+      /connected for \d+ s \(bunting\.sync\.v1\), newest flags \d+ s old, resourceVersion 4712, digest \w{64}; the flag "bad" is rejected: .+\n$/,
     );
     const metrics = await text(`${management}/metrics`);
     for (const line of [

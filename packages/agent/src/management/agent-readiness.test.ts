@@ -1,3 +1,4 @@
+import type { InvalidFlag } from "@bunting/evaluation";
 import { systemClock } from "@bunting/runtime";
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { expect } from "chai";
@@ -39,6 +40,12 @@ function readinessOf(...sources: SourceStatus[]): Checked {
   return readinessWith([], ...sources);
 }
 
+/** By source. */
+const rejected: Readonly<Record<number, readonly InvalidFlag[]>> = {
+  7: [{ key: "dark\nmode", reason: "it has\nno state" }],
+  8: ["b", "c"].map((key) => ({ key, reason: "it has no state" })),
+};
+
 function readinessWith(stale: readonly number[], ...sources: SourceStatus[]): Checked {
   const awaitedSources = new AwaitedSources(sources);
   const readiness = new AgentReadiness({
@@ -49,6 +56,7 @@ function readinessWith(stale: readonly number[], ...sources: SourceStatus[]): Ch
       isStale: (sourceIndex) => stale.includes(sourceIndex),
       documentName: (sourceIndex) =>
         sourceIndex === 9 ? { digest: "abc", resourceVersion: "17" } : undefined,
+      rejectedFlags: (sourceIndex) => rejected[sourceIndex] ?? [],
     },
     clock: systemClock,
   });
@@ -92,6 +100,7 @@ describe("AgentReadiness", () => {
         servesFlags: () => true,
         isStale: () => false,
         documentName: () => undefined,
+        rejectedFlags: () => [],
       },
       clock: systemClock,
     });
@@ -115,6 +124,7 @@ describe("AgentReadiness", () => {
         servesFlags: () => false,
         isStale: () => false,
         documentName: () => undefined,
+        rejectedFlags: () => [],
       },
       clock,
     });
@@ -193,6 +203,19 @@ describe("AgentReadiness", () => {
     expect(readiness.check().reason).to.equal(
       "ready\nsource 9 https://host/f.json?…: connected for 0 s, newest flags 0 s old, resourceVersion 17, digest abc",
     );
+  });
+
+  it("says which flags of a source are rejected, and why the first of them is", () => {
+    const { readiness, answered } = readinessOf(
+      status({ sourceIndex: 7 }),
+      status({ sourceIndex: 8, uri: "file", selector: "", warning: "its newest version is refused" }),
+    );
+    for (const index of [0, 1]) answered(index);
+    expect(readiness.check().reason.split("\n")).to.deep.equal([
+      "ready, but without flags of file and with rejected flags of demo/flags, file",
+      'source 7 proxy:8015 (demo/flags): connected for 0 s, newest flags 0 s old; the flag "dark\\nmode" is rejected: it has no state',
+      'source 8 file: connected for 0 s, newest flags 0 s old: its newest version is refused; the flag "b" and 1 more are rejected: it has no state',
+    ]);
   });
 
   it("is no longer ready once it shuts down", () => {

@@ -1,4 +1,5 @@
-import type { Clock, Readiness } from "@bunting/runtime";
+import type { InvalidFlag } from "@bunting/evaluation";
+import { cut, quoted, singleLine, type Clock, type Readiness } from "@bunting/runtime";
 import type { DocumentName } from "../sync/current-document.js";
 import { shownUri } from "../sync/shown-uri.js";
 import type { SourceStatus } from "../sync/sync-source.js";
@@ -10,6 +11,7 @@ export interface ServedSources {
   /** Whether the flags of a source are answered with reason STALE. */
   isStale(sourceIndex: number): boolean;
   documentName(sourceIndex: number): DocumentName | undefined;
+  rejectedFlags(sourceIndex: number): readonly InvalidFlag[];
 }
 
 export interface AgentReadinessOptions {
@@ -54,6 +56,7 @@ export class AgentReadiness {
         now: clock.now(),
         isStale: this.#options.sources.isStale(source.sourceIndex),
         name: this.#options.sources.documentName(source.sourceIndex),
+        rejected: this.#options.sources.rejectedFlags(source.sourceIndex),
       }),
     );
     if (list !== undefined) lines.push(list);
@@ -73,12 +76,14 @@ export class AgentReadiness {
     if (sources.some(({ state, proxyLost }) => state !== "connected" || proxyLost !== undefined))
       return "ready, but flags may be stale";
     const empty = sources.filter(({ warning }) => warning !== undefined);
-    if (empty.length === 0) return "ready";
+    const rejecting = sources.filter(({ sourceIndex }) => served.rejectedFlags(sourceIndex).length > 0);
+    if (empty.length + rejecting.length === 0) return "ready";
     const without = empty.filter(({ sourceIndex }) => !served.servesFlags(sourceIndex));
     const previous = empty.filter(({ sourceIndex }) => served.servesFlags(sourceIndex));
     const parts = [
       ...(without.length === 0 ? [] : [`without flags of ${named(without)}`]),
       ...(previous.length === 0 ? [] : [`with the previous flags of ${named(previous)}`]),
+      ...(rejecting.length === 0 ? [] : [`with rejected flags of ${named(rejecting)}`]),
     ];
     return `ready, but ${parts.join(" and ")}`;
   }
@@ -88,14 +93,14 @@ function named(sources: readonly SourceStatus[]): string {
   return sources.map(({ uri, selector }) => (selector === "" ? shownUri(uri) : selector)).join(", ");
 }
 
-function describe(
-  source: SourceStatus,
-  {
-    now,
-    isStale,
-    name,
-  }: { readonly now: number; readonly isStale: boolean; readonly name: DocumentName | undefined },
-): string {
+interface Described {
+  readonly now: number;
+  readonly isStale: boolean;
+  readonly name: DocumentName | undefined;
+  readonly rejected: readonly InvalidFlag[];
+}
+
+function describe(source: SourceStatus, { now, isStale, name, rejected }: Described): string {
   const seconds = (since: number): string => `${Math.max(0, Math.round((now - since) / 1_000))} s`;
   const selector = source.selector === "" ? "" : ` (${source.selector})`;
   const none = name === undefined ? "no flags yet" : "flags from disk";
@@ -111,5 +116,12 @@ function describe(
       ? source.proxyLost
       : `${source.cause ?? "unreachable"}: ${source.error.replace(/\.$/, "")}${advice}`;
   const reason = problem ?? source.warning;
-  return `source ${source.sourceIndex} ${shownUri(source.uri)}${selector}: ${source.state} for ${seconds(source.since)}${protocol}, ${age}${version}${isStale ? ", answered as STALE" : ""}${reason === undefined ? "" : `: ${reason}`}`;
+  return `source ${source.sourceIndex} ${shownUri(source.uri)}${selector}: ${source.state} for ${seconds(source.since)}${protocol}, ${age}${version}${isStale ? ", answered as STALE" : ""}${reason === undefined ? "" : `: ${reason}`}${rejectionsText(rejected)}`;
+}
+
+/** The reason of the first one is enough to look for: the log has them all, and so has `bunting lint`. */
+function rejectionsText([first, ...others]: readonly InvalidFlag[]): string {
+  if (first === undefined) return "";
+  const more = others.length === 0 ? "is" : `and ${others.length} more are`;
+  return `; the flag ${quoted(first.key)} ${more} rejected: ${singleLine(cut(first.reason, 300))}`;
 }

@@ -99,7 +99,7 @@ export class FlagStore {
       state && {
         layout: state.index,
         version: this.#versions[sourceIndex],
-        rejectedFlags: [...state.rejected.values()],
+        rejectedFlags: this.rejectedFlags(sourceIndex),
       }
     );
   }
@@ -113,6 +113,11 @@ export class FlagStore {
       return { digest: (this.#digests[sourceIndex] ??= hash("sha256", state.index.bytes)) };
     const version = resourceVersion === undefined ? {} : { resourceVersion: singleLine(resourceVersion) };
     return { digest: digest.toString("hex"), ...version };
+  }
+
+  /** Flags of the current document of a source that were rejected. */
+  rejectedFlags(sourceIndex: number): readonly InvalidFlag[] {
+    return [...(this.#states[sourceIndex]?.rejected.values() ?? [])];
   }
 
   /** Whether flags of a source are served, or would be if no later source had them. */
@@ -158,7 +163,7 @@ export class FlagStore {
       changed: change.changes.length > 0,
       upserted: change.upserted,
       removed: change.removed,
-      rejectedFlags: [...rejected.values()],
+      rejectedFlags: this.rejectedFlags(sourceIndex),
     };
   }
 

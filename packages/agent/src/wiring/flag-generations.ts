@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import type { Evaluator, Flag } from "@bunting/evaluation";
+import type { Evaluator, Flag, InvalidFlag } from "@bunting/evaluation";
 import type { SourceFlagsMessage } from "@bunting/sync-client/messages";
 import { runnableComponent, Signal, type Component } from "@bunting/runtime";
 import { AgentError } from "../agent-error.js";
@@ -105,6 +105,10 @@ export class FlagGenerations implements CurrentFlags, ServedSources, Pick<FlagSt
 
   documentName(sourceIndex: number): DocumentName | undefined {
     return this.#current.stored.store.documentName(sourceIndex);
+  }
+
+  rejectedFlags(sourceIndex: number): readonly InvalidFlag[] {
+    return this.#current.stored.store.rejectedFlags(sourceIndex);
   }
 
   /** What runs is that of the generation that is served then: none is kept for the sake of its end. */
