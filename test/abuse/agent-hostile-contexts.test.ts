@@ -6,6 +6,7 @@ import { connectTimes, writeAtOnce } from "./support/sockets-at-once.js";
 
 const read = { var: "v" };
 const numbers = Array.from({ length: 95_000 }, (_, index) => index);
+const four = [0, 1, 2, 3];
 
 interface Attack {
   readonly what: string;
@@ -51,6 +52,27 @@ const attacks: readonly Attack[] = [
     port: "evaluation",
     connections: 20,
   },
+  {
+    what: "a list of large numbers that a rule makes a text of",
+    rule: { cat: read },
+    value: numbers.map(() => 1e308),
+    port: "ofrep",
+    connections: 1,
+  },
+  {
+    what: "a list of which a rule makes lists of lists",
+    rule: { map: [read, { map: [four, { filter: [four, true] }] }] },
+    value: numbers,
+    port: "ofrep",
+    connections: 1,
+  },
+  {
+    what: "a text that a rule makes fifty others of",
+    rule: { merge: numbers.slice(0, 50).map((number) => ({ cat: [read, number] })) },
+    value: "\u{4e2d}".repeat(320_000),
+    port: "ofrep",
+    connections: 1,
+  },
 ];
 const paths = {
   ofrep: "/ofrep/v1/evaluate/flags/attacked",
@@ -67,7 +89,7 @@ describe("an agent in a container of 64 MiB whose rules take more memory than th
       await agent().edit({ on, attacked: { ...on, targeting: rule } }, (text) => text.includes('"attacked"'));
       const body = JSON.stringify({ flagKey: "attacked", context: { v: value } });
       const head = `POST ${paths[port]} HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\n`;
-      const request = Buffer.from(`${head}content-length: ${body.length}\r\n\r\n${body}`);
+      const request = Buffer.from(`${head}content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`);
       const sockets = await connectTimes(connections, agent().port(port));
       writeAtOnce(agent().pid, sockets, request);
       // What they ask for is computed, for which a busy machine takes longer.

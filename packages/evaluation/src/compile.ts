@@ -123,9 +123,11 @@ function compileList(items: Value, isRepeated: boolean, compileInner: Compile): 
   if (!isList(items)) return constant(items);
   const parts = compileEach(items, compileInner);
   if (parts.every((part) => part === undefined)) return constant(items);
-  const evaluate: Evaluate = (data, scope) =>
-    parts.map((part, index) => (part === undefined ? (items[index] ?? null) : part(data, scope)));
-  return { constant: undefined, evaluate: isRepeated ? charged(evaluate, items.length) : evaluate };
+  const evaluate: Evaluate = (data, scope) => {
+    if (isRepeated) scope.chargeMade(items.length);
+    return parts.map((part, index) => (part === undefined ? (items[index] ?? null) : part(data, scope)));
+  };
+  return { constant: undefined, evaluate };
 }
 
 function constant(value: Value): Expression {

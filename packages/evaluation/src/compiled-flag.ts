@@ -70,6 +70,7 @@ export class CompiledFlag {
     if (match !== undefined) return match;
     if (typeof result === "object") requireWritable(result, scope);
     if (!this.#mayName(result)) return failed(this.flag, "GENERAL");
+    if (typeof result === "string") requireWritable(result, scope);
     const name = canonicalJsonText(result).replaceAll('"', "");
     return this.flag.variants.has(name)
       ? withVariant(this.flag, "TARGETING_MATCH", name)

@@ -26,7 +26,8 @@ export function parseDistribution(shares: readonly Value[]): VariantDistribution
     end += counted;
     buckets.push({ variant, end });
   }
-  return end > maxTotalWeight ? undefined : { buckets, totalWeight: end };
+  // A copy has no room for more: of a list that grew, V8 keeps room for sixteen.
+  return end > maxTotalWeight ? undefined : { buckets: buckets.slice(), totalWeight: end };
 }
 
 /** The variant that a 32-bit hash falls into; null if all weights are zero. */

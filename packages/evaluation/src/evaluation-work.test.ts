@@ -105,6 +105,17 @@ const asRules: Readonly<Record<string, JsonValue>> = {
   "steps of a path": { var: "a.".repeat(40_000) },
 };
 
+/** Rules for a list of 500 items that make so many lists or objects of each, of which a million fill the heap of an agent. */
+const makes = (rule: JsonValue): JsonValue => ({ map: [list(500), { map: [list(400), rule] }] });
+const made: Readonly<Record<string, JsonValue>> = {
+  "empty lists": makes({ merge: [] }),
+  "lists in lists": makes([[{ var: "" }]]),
+  "lists of missing names": makes({ missing: ["a"] }),
+  "lists of what is kept of lists": makes({ filter: [[1], true] }),
+  "objects with a property more": makes({ set: [{}, "a", 1] }),
+  "lists of as many items": { map: [list(500), { map: [list(2_000), 1] }] },
+};
+
 /** A hundred flags or more, with each of the rules in turn. */
 function resolveAll(count: number, rules: readonly JsonValue[], context: JsonObject): readonly Resolution[] {
   const flags = Object.fromEntries(
@@ -141,6 +152,25 @@ describe("the work of one evaluation", () => {
       expect(resolve({ if: [true, { var: "v" }] }, { v }).errorCode).to.equal("PARSE_ERROR");
     });
   }
+
+  for (const [what, rule] of Object.entries(made)) {
+    it(`is bounded, and with it its memory, where a rule makes many ${what}`, () => {
+      expect(resolve(rule).errorCode).to.equal("PARSE_ERROR");
+    });
+  }
+
+  it("is bounded, and with it its memory, where a rule makes texts of long ones, or of many large numbers", () => {
+    const texts = { merge: list(40, (index) => ({ cat: [{ var: "v" }, index] })) };
+    expect(resolve(texts, { v: long }).errorCode).to.equal("PARSE_ERROR");
+    expect(resolve({ cat: { var: "v" } }, { v: list(50_000, () => 1e308) }).errorCode).to.equal(
+      "PARSE_ERROR",
+    );
+  });
+
+  it("is bounded, and with it its memory, where a long text may name a variant, and is written as JSON", () => {
+    const v = "<".repeat(600_000);
+    expect(resolve({ var: "v" }, { v }, "x".repeat(v.length)).errorCode).to.equal("PARSE_ERROR");
+  });
 
   it("is not used up by a rule of some hundred parts in the context, or a list of some thousand texts", () => {
     const rule = { if: [{ and: list(300, () => ({ "==": [{ var: "a.b" }, null] })) }, "on", "off"] };

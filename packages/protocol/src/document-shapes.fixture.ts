@@ -104,4 +104,13 @@ export const shapes: Readonly<Record<string, Shape>> = {
     )(bytes),
   "one rule of many shares": oneRule(() => '["on",1]', "fractional"),
   "one rule of many negations": oneRule(() => '{"!":1}', "or"),
+  "one rule of many paths": oneRule(() => '{"var":"a.b.c.d"}', "or"),
+  "one rule of many names": (bytes, seed) =>
+    filled(
+      (inner) => `{"flags":{"a":${flag(`{"missing":[${inner}]}`, `{"on":${seed}}`)}}}`,
+      () => '"a"',
+    )(bytes),
+  "one rule of one long path": (bytes, seed) =>
+    `{"flags":{"a":${flag(`{"var":"${"a.".repeat(bytes >> 1)}"}`, `{"on":${seed}}`)}}}`,
+  "one rule of many splits": oneRule(() => '{"fractional":[["a",1],["b",2]]}', "or"),
 };

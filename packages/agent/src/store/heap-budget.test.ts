@@ -25,6 +25,10 @@ const usualShapes = [
   "many flags of one shared rule",
   "one rule of a long list",
   "one rule of many negations",
+  "one rule of many paths",
+  "one rule of many names",
+  "one rule of one long path",
+  "one rule of many splits",
 ];
 
 function storeIn(heapBytes: number): FlagStore {

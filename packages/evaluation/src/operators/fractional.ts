@@ -32,22 +32,29 @@ export const fractional: Operator = (args, compile) => {
 };
 
 function ofFixedShares(first: Value, shares: readonly Value[], compile: Compile): Evaluate {
-  const distribution = parseDistribution(shares);
   const hash = compileJoinedHash(first, compile);
-  if (hash !== undefined)
-    return (data, scope) => {
-      const hashed = hash(data, scope);
-      return distribution === undefined || !isMap(data) ? null : pickVariant(distribution, hashed);
-    };
+  if (hash !== undefined) return ofHash(hash, parseDistribution(shares));
   const { evaluate, constant } = compile(first);
-  if (constant !== undefined && isList(constant)) {
-    const whole = parseDistribution([constant, ...shares]);
-    return (data, scope) => (isMap(data) ? splitImplicitly(whole, data, scope) : null);
-  }
+  if (constant !== undefined && isList(constant)) return ofSubject(parseDistribution([constant, ...shares]));
+  const distribution = parseDistribution(shares);
   return (data, scope) => {
     const key = evaluate(data, scope);
     return isMap(data) ? split(key, distribution, shares, data, scope) : null;
   };
+}
+
+function ofHash(
+  hash: (data: Value, scope: Scope) => number,
+  distribution: VariantDistribution | undefined,
+): Evaluate {
+  return (data, scope) => {
+    const hashed = hash(data, scope);
+    return distribution === undefined || !isMap(data) ? null : pickVariant(distribution, hashed);
+  };
+}
+
+function ofSubject(distribution: VariantDistribution | undefined): Evaluate {
+  return (data, scope) => (isMap(data) ? splitImplicitly(distribution, data, scope) : null);
 }
 
 function splitBy(args: Value, data: Value, scope: Scope): Value {

@@ -17,8 +17,9 @@ export const filter: Operator = (args, compile) => {
     const value = subject(data, scope);
     if (value === null) return [];
     return rule.run(data, scope, (evaluate) => {
-      const items = listOf(value, scope);
-      return items.filter((item) => isTruthy(evaluate(item, scope)));
+      const kept = listOf(value, scope).filter((item) => isTruthy(evaluate(item, scope)));
+      scope.chargeMade(kept.length);
+      return kept;
     });
   };
 };
@@ -31,7 +32,10 @@ export const map: Operator = (args, compile) => {
   const { evaluate } = compile(argument(args, 1), "plain");
   return (data, scope) => {
     const value = subject(data, scope);
-    return value === null ? [] : listOf(value, scope).map((item) => evaluate(item, scope));
+    if (value === null) return [];
+    const items = listOf(value, scope);
+    scope.chargeMade(items.length);
+    return items.map((item) => evaluate(item, scope));
   };
 };
 

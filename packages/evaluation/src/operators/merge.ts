@@ -6,8 +6,7 @@ export const merge: Operator = eager((args, scope) => {
   if (isPrimitive(args)) return [args];
   const parts = listOf(args, scope);
   const length = parts.reduce<number>((sum, part) => sum + (isList(part) ? part.length : 1), 0);
-  // The same list may be in it many times: what it takes is work too, as well as what is read.
-  scope.charge(2 * length);
+  scope.chargeMade(length);
   // Of its length from the start: one that grows takes two and a half times as much.
   const merged = new Array<Value>(length);
   let at = 0;

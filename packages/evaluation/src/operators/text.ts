@@ -14,13 +14,18 @@ export const cat: Operator = binaryOperator(
     const texts = listOf(args, scope);
     if (texts.length === 1) return toText(argument(texts, 0));
     let text = "";
-    for (const item of texts) text += toText(item);
-    return joined(text, scope);
+    for (const item of texts) {
+      const part = toText(item);
+      // A number of seven bytes in a context is a text of 309 characters, so all of them are too much before they are joined.
+      scope.chargeReading(part);
+      text += part;
+    }
+    return trimSpace(text);
   },
 );
 
 function joined(text: string, scope: Scope): string {
-  scope.chargeText(text);
+  scope.chargeReading(text);
   return trimSpace(text);
 }
 
@@ -29,20 +34,31 @@ export const substr: Operator = eager((args, scope) => {
   const values = listOf(args, scope);
   const text = toText(argument(values, 0));
   scope.chargeText(text);
-  const start = toInteger(toNumber(argument(values, 1), scope));
-  const points = hasSurrogates(text) ? pointsOf(text, scope) : undefined;
-  const { length } = points ?? text;
-  const from = start < 0 ? start + length : start;
+  const wanted = toInteger(toNumber(argument(values, 1), scope));
+  const hasPairs = hasSurrogates(text);
+  const length = hasPairs ? pointsIn(text, scope) : text.length;
+  const from = wanted < 0 ? wanted + length : wanted;
   if (from < 0 || from > length) return text;
   const count = values.length === 3 ? toInteger(toNumber(argument(values, 2), scope)) : length;
   const to = count < 0 ? count + length : Math.min(from + count, length);
   if (to < from) return fail("the end of the text asked for lies before its beginning");
-  return points?.slice(from, to).join("") ?? text.slice(from, to);
+  if (!hasPairs) return text.slice(from, to);
+  const start = unitAt(text, 0, from);
+  return text.slice(start, unitAt(text, start, to - from));
 });
 
-function pointsOf(text: string, scope: Scope): readonly string[] {
+function pointsIn(text: string, scope: Scope): number {
   scope.charge(text.length);
-  return Array.from(text);
+  let points = 0;
+  for (let unit = 0; unit < text.length; unit = unitAt(text, unit, 1)) points++;
+  return points;
+}
+
+/** Where so many code points after a place end. A list of them would take forty bytes for each. */
+function unitAt(text: string, start: number, points: number): number {
+  let unit = start;
+  for (let point = 0; point < points; point++) unit += (text.codePointAt(unit) ?? 0) > 0xffff ? 2 : 1;
+  return unit;
 }
 
 function hasSurrogates(text: string): boolean {

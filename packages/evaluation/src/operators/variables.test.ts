@@ -23,6 +23,27 @@ describe("var", () => {
     expect(run({ var: "..a...b.c." }, context)).to.equal(1);
   });
 
+  it("reads a long path as a short one", () => {
+    const long = (path: string): string => `${".".repeat(100)}${path}`;
+    const paths = [
+      "a.b.c",
+      "list.2.0",
+      "a.n.x",
+      "list.-1",
+      "zero.x",
+      "a.constructor",
+      "__proto__",
+      "",
+      "$flagd",
+    ];
+    for (const path of [...paths, "$flagd.flagKey", "a.$flagd", "..list...length."])
+      expect(run({ var: long(path) }, context), path).to.deep.equal(run({ var: path }, context));
+    const steps = "o.".repeat(60);
+    const nested = steps.split(".").reduceRight<Value>((inner, name) => ({ [name]: inner }), 1);
+    expect(run({ var: steps }, nested as EvaluationContext)).to.deep.equal({ "": 1 });
+    expect(run({ missing: [steps, `${steps}x`] }, nested as EvaluationContext)).to.deep.equal([`${steps}x`]);
+  });
+
   it("reads the first item of a list where a place is not a number", () => {
     expect(run({ var: "list.length" }, context)).to.equal("x");
   });

@@ -1,4 +1,4 @@
-import { parsePath, type Read } from "../path.js";
+import { parsePath, readPath } from "../path.js";
 import { fail } from "../rule-failure.js";
 import type { Scope } from "../scope.js";
 import { toInteger, toNumber } from "../to-number.js";
@@ -26,19 +26,19 @@ export const variable: Operator = (args, compile) => {
 /** The part of the data that the evaluated arguments of a variable name. */
 export function readVariable(args: Value, data: Value, scope: Scope): Value {
   if (args === null) return isPrimitive(data) ? data : null;
-  if (isNumber(args)) return readPath(toText(args), data, scope);
-  if (typeof args === "string") return readPath(args, data, scope);
+  if (isNumber(args)) return readGiven(toText(args), data, scope);
+  if (typeof args === "string") return readGiven(args, data, scope);
   if (!isList(args)) return data === null ? null : fail("a variable must be named by a string or a number");
   if (args.length === 0) return scope.whole(data);
   const [path] = args;
   if (typeof path !== "string") return fail("in a list, a variable must be named by a string");
-  return orDefault(readPath(path, data, scope), args);
+  return orDefault(readGiven(path, data, scope), args);
 }
 
 /** A path that is known only at evaluation, and parsed each time. */
-function readPath(path: string, data: Value, scope: Scope): Value {
+function readGiven(path: string, data: Value, scope: Scope): Value {
   scope.charge(workPerPath * (1 + path.length / 2));
-  return parsePath(path)(data, scope);
+  return readPath(path, data, scope);
 }
 
 /** The argument after the name is a default only if no other follows. */
@@ -49,10 +49,9 @@ function orDefault(value: Value, args: Value): Value {
 /** The given names that have no value in the data. */
 export const missingOperator: Operator = (args, compile) => {
   const names = isList(args) ? args : [args];
-  if (names.every((name) => typeof name === "string")) {
-    const reads = names.map(parsePath);
-    return (data, scope) => names.filter((_, i) => isMissing(reads[i], data, scope));
-  }
+  // Nothing is made ready of the names: a document has room for hundreds of thousands.
+  if (names.every((name) => typeof name === "string"))
+    return (data, scope) => absentOf(names, scope, (name) => readPath(name, data, scope));
   const { evaluate } = compile(args);
   return (data, scope) => {
     const given = evaluate(data, scope);
@@ -73,9 +72,15 @@ export const missingSome: Operator = (args, compile) => {
 };
 
 function missingOf(names: readonly Value[], data: Value, scope: Scope, compile: Compile): readonly Value[] {
-  return names.filter((name) => readVariable(runAsRule(name, data, scope, compile), data, scope) === null);
+  return absentOf(names, scope, (name) => readVariable(runAsRule(name, data, scope, compile), data, scope));
 }
 
-function isMissing(read: Read | undefined, data: Value, scope: Scope): boolean {
-  return read?.(data, scope) === null;
+function absentOf<T extends Value>(
+  names: readonly T[],
+  scope: Scope,
+  read: (name: T) => Value,
+): readonly Value[] {
+  const absent = names.filter((name) => read(name) === null);
+  scope.chargeMade(absent.length);
+  return absent;
 }
