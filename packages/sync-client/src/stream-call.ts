@@ -142,7 +142,13 @@ const ownReasons: readonly (readonly [details: string, reason: string])[] = [
   ["Bandwidth exhausted or memory limit exceeded", "enhance_your_calm"],
 ];
 
-function endOf({ code, details, metadata }: StatusObject, redact: StreamParts["redact"]): CallEnd {
+/** Said where grpc-js gives a status neither text nor number, whatever its type promises: it can't unpack a message. */
+const notUnpacked = 'a message is compressed, but "grpc-encoding" is neither gzip nor deflate';
+
+function endOf(
+  { code, details = notUnpacked, metadata }: Partial<StatusObject> & Pick<StatusObject, "code" | "metadata">,
+  redact: StreamParts["redact"],
+): CallEnd {
   const pushback = metadata.get("grpc-retry-pushback-ms")[0];
   const pushbackMs =
     typeof pushback === "string" && /^\d{1,9}$/.test(pushback) ? Number(pushback) : undefined;

@@ -602,6 +602,27 @@ describe("GrpcSource", () => {
     }
   });
 
+  for (const encoding of [undefined, "br"])
+    it(`goes on after a message that is compressed in a way that it can't unpack (${encoding ?? "none is named"})`, async () => {
+      const packing = createServer().on("session", (session) => session.on("error", () => undefined));
+      packing.on("stream", (stream: ServerHttp2Stream) => {
+        stream.on("error", () => undefined);
+        const named = encoding === undefined ? {} : { "grpc-encoding": encoding };
+        stream.respond({ ":status": 200, "content-type": "application/grpc", ...named });
+        stream.write(Buffer.from([1, 0, 0, 0, 1, 0]));
+      });
+      await new Promise<void>((resolve) => packing.listen(0, "127.0.0.1", resolve));
+      try {
+        server.relay.target = (packing.address() as AddressInfo).port;
+        await server.relay.listen();
+        const { probe, source } = run({ target: server.target });
+        await eventually(() => probe.failures.length >= 2, "it tries again");
+        expect(source.status().error).to.contain("a message is compressed, but");
+      } finally {
+        packing.close();
+      }
+    });
+
   it("sends fewer pings, in two steps, to a server that finds them too frequent", async () => {
     const strict = createServer().on("session", (session) => {
       session.on("ping", () => {
