@@ -296,6 +296,8 @@ describe("parseSources", () => {
     ["a wrong word", '[{"uri":nonsense}]', /--sources is not JSON: Unexpected token 'o'.* at character 10/],
     ["no list", "{}", /must be a list/],
     ["a source that is not an object", '["proxy:8015"]', /source 1 of --sources must be an object/],
+    ["a file without a path", '[{"provider":"file","uri":"file:"}]', /the path after file: is missing/],
+    ["a directory without a path", '[{"provider":"dir","uri":"dir:"}]', /the path after dir: is missing/],
     ["a source without URI", '[{"provider":"grpc"}]', /source 1 of --sources: "uri" is missing/],
     [
       "a second source without provider",

@@ -166,9 +166,9 @@ function configOf(fields: SourceFields, sourceIndex: number, context: SourceCont
   const { where } = context;
   switch (kinds.get(fields.provider)) {
     case "file":
-      return fileConfig(fields, sourceIndex);
+      return { provider: "file", ...pathOf(fields, /^file:(\/\/(?=\/))?/, where), sourceIndex };
     case "dir":
-      return directoryConfig(fields, sourceIndex);
+      return { provider: "dir", ...pathOf(fields, /^dir:(\/\/(?=\/))?/, where), sourceIndex };
     case "grpc":
       return grpcConfig(fields, sourceIndex, context);
     case "http":
@@ -224,14 +224,15 @@ function unsupportedConfig(
   return { provider: "unsupported", sourceIndex, uri, selector, problem };
 }
 
-function fileConfig(fields: SourceFields, sourceIndex: number): FileSourceConfig {
-  const path = fields.uri.replace(/^file:(\/\/(?=\/))?/, "");
-  return { provider: "file", sourceIndex, uri: path, selector: fields.selector, path };
-}
-
-function directoryConfig({ uri, selector }: SourceFields, sourceIndex: number): DirectorySourceConfig {
-  const path = uri.replace(/^dir:(\/\/(?=\/))?/, "");
-  return { provider: "dir", sourceIndex, uri: path, selector, path };
+function pathOf(
+  { uri, selector }: SourceFields,
+  prefix: RegExp,
+  where: string,
+): Pick<FileSourceConfig | DirectorySourceConfig, "uri" | "selector" | "path"> {
+  const path = uri.replace(prefix, "");
+  // As a path it would be the directory that the agent was started in.
+  if (path === "") throw AgentError.optionInvalid(`${where}: the path after ${uri} is missing`);
+  return { uri: path, selector, path };
 }
 
 function kubernetesConfig(fields: SourceFields, sourceIndex: number, where: string): KubernetesSourceConfig {

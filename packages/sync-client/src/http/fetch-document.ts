@@ -115,7 +115,8 @@ async function read(
   const { status, headers } = answer;
   // Only an answer to a condition: a server may send 304 whatever it is asked.
   if (status === 304 && Object.keys(conditionsOf(sent)).length > 0) return { kind: "unchanged" };
-  if (status < 200 || status > 299) throw failureOf(answer, url, remedies);
+  // A part of the document, which nobody asked for, may be YAML all the same, with fewer flags.
+  if (status < 200 || status > 299 || status === 206) throw failureOf(answer, url, remedies);
   const body = await unpacked(answer, url.host, maxBytes);
   if (body.length === 0) throw new HttpFailure("empty", `${url.host} answered ${status} with an empty body`);
   const validators = { etag: headers.etag, lastModified: headers["last-modified"] };
@@ -145,7 +146,7 @@ export function retryAfter(
   return Number.isNaN(date) ? {} : { retryAfterMs: Math.max(0, date - nowMs) };
 }
 
-/** What a status means that is not 2xx. */
+/** What a status means that comes with no document. */
 export function codeOf(status: number): HttpFailureCode {
   if (status === 401) return "unauthorized";
   if (status === 403) return "forbidden";

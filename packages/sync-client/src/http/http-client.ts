@@ -51,6 +51,16 @@ export interface HttpClientOptions {
   readonly guard?: ConnectionGuard;
 }
 
+/** node:http decodes the user of a URL, and throws where it can't. A redirect may lead to any. */
+function checkUser({ username, password, host }: URL): void {
+  try {
+    decodeURIComponent(username + password);
+  } catch (cause) {
+    const message = `the user or password before ${host} has a "%" that begins no escape: write "%25"`;
+    throw new HttpFailure("redirect", message, { cause });
+  }
+}
+
 /** Requests by node:http(s), one at a time, on kept connections. fetch would cost 10 MB of memory. */
 export class HttpClient {
   readonly #certPath: string;
@@ -80,6 +90,7 @@ export class HttpClient {
   /** @throws HttpFailure, or what the signal was aborted with */
   async send(message: HttpRequest, signal: AbortSignal): Promise<HttpAnswer> {
     this.#host = message.url.host;
+    checkUser(message.url);
     const lookup = this.#guard?.admit(message.url);
     const ca = message.url.protocol === "https:" ? await this.#authorities() : undefined;
     for (;;) {

@@ -172,6 +172,7 @@ describe("an http source", () => {
     [418, "client_error"],
     [503, "server_error"],
     [304, "unexpected_status"],
+    [206, "unexpected_status"],
   ];
   for (const [status, reason] of refusals) {
     it(`goes on after ${status}`, async () => {
@@ -223,6 +224,15 @@ describe("an http source", () => {
     server.answer = (_request, response) =>
       void response.writeHead(301, { location: "file:///etc/passwd" }).end();
     await eventually(() => source.status().error?.includes("redirects to file:") === true, "the refusal");
+  });
+
+  it("says that a user in a URL can't be read, be it of the source or of a redirect", async () => {
+    const withUser = `${origin.replace("//", "//me:100%@")}/flags`;
+    const { source, probe } = run({ uri: withUser });
+    await probe.failure("redirect");
+    expect(source.status().error).to.contain('has a "%" that begins no escape');
+    server.answer = (_request, response) => void response.writeHead(302, { location: withUser }).end();
+    await run().probe.failure("redirect");
   });
 
   it("refuses a body that is too large, announced or not, before it is whole", async () => {
