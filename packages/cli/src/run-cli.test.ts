@@ -251,6 +251,9 @@ describe("bunting", () => {
 
     it("reads no more of a device than a file may have, and of pipes those that are named", async () => {
       expect((await run(["lint", "/dev/zero"])).out).to.match(/^\/dev\/zero:1:1: error: the file has more/);
+      const tooLarge = { code: 2, err: "bunting: /dev/zero has more than 16777216 bytes: split it" };
+      expect(await run(["eval", "/dev/zero", "a"])).to.include(tooLarge);
+      expect(await run(["diff", "/dev/zero", "/dev/zero"])).to.include(tooLarge);
       execFileSync("mkfifo", [path.join(directory, "pipe.yaml")]);
       expect(await run(["lint", directory])).to.include({ code: 0, err: "0 files, 0 flags: no findings" });
       const lint = 'exec "$0" "$1" lint <(echo "$2")';

@@ -18,9 +18,20 @@ export function nameOf(path: string): string {
 /**
  * Reads a file, or the standard input for `-`.
  *
- * @throws CliError INPUT_UNREADABLE
+ * @throws CliError INPUT_UNREADABLE; INPUT_INVALID if it has more bytes than the proxy reads
  */
 export async function readInput(path: string, io: Pick<Io, "stdin" | "signal">): Promise<Buffer> {
+  const bytes = await readInputStart(path, io);
+  if (bytes.length <= maxManifestBytes) return bytes;
+  throw CliError.inputInvalid(`${nameOf(path)} has more than ${maxManifestBytes} bytes: split it`);
+}
+
+/**
+ * The same, but of what is too large so much that it shows.
+ *
+ * @throws CliError INPUT_UNREADABLE
+ */
+export async function readInputStart(path: string, io: Pick<Io, "stdin" | "signal">): Promise<Buffer> {
   if (path === standardInput) return readStart(io.stdin, io.signal);
   try {
     const stats = await stat(path);

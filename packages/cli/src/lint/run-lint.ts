@@ -3,7 +3,7 @@ import { CliError } from "../cli-error.js";
 import type { CommandCall } from "../command.js";
 import { extensionUrl } from "../extension/extension-url.js";
 import { findFiles, type FoundFile } from "../input/find-files.js";
-import { nameOf, readInput } from "../input/read-input.js";
+import { nameOf, readInputStart } from "../input/read-input.js";
 import type { Io } from "../terminal/io.js";
 import { plural } from "../terminal/plural.js";
 import type { FileFinding } from "./file-finding.js";
@@ -57,7 +57,7 @@ async function lintFile(
   { maxDocumentBytes, extensions }: LintFileOptions,
   io: Io,
 ): Promise<LintedText> {
-  const bytes = await readInput(path, io);
+  const bytes = await readInputStart(path, io);
   const file = nameOf(path);
   const linted = await lintText(path, bytes, { maxDocumentBytes, name: file });
   if (Object.keys(extensions).length === 0) return linted;
