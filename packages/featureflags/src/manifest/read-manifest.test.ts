@@ -273,6 +273,21 @@ metadata:
       ]);
     });
 
+    it("says no more of a long text than fits into a line of a log", async () => {
+      const long = "9".repeat(10_000);
+      for (const text of [
+        `a: ${long}`,
+        `? ${long}\n: 1\n? ${long}\n: 1\n`,
+        `a: *${long}`,
+        `a: !!${long} 1`,
+      ]) {
+        const result = await read(`flags: {}\n${text}\n`);
+        const messages = [...result.errors, ...result.warnings].map(({ message }) => message);
+        expect(messages).not.to.deep.equal([]);
+        for (const message of messages) expect(message.length).to.be.at.most(500);
+      }
+    });
+
     it("refuses what JSON has no word for, and YAML that is built to hurt", async () => {
       expect(errors(await read("flags: {}\nmetadata:\n  x: .inf\n"))).to.deep.equal([
         "3 syntax ?: .inf is a number that JSON does not have",

@@ -1,3 +1,4 @@
+import { cut } from "@bunting/runtime/options";
 import type { JsonValue } from "@bunting/protocol";
 
 /** The parsed values of a file, not yet interpreted; or why it can't be read, and where. */
@@ -28,12 +29,13 @@ export interface TextWarning extends TextPosition {
   readonly message: string;
 }
 
+/** An error of a text, with no more of its words than fit into a line of a log: a key or a number may be the whole text. */
 export function readError(
   reason: TextErrorReason,
   message: string,
   { line, column }: TextPosition = { line: 1, column: 1 },
 ): ParsedText {
-  return { kind: "error", reason, line, column, message };
+  return { kind: "error", reason, line, column, message: cut(message) };
 }
 
 /** Both from 1. */

@@ -10,6 +10,7 @@ import {
   type Document,
   type YAMLMap,
 } from "yaml";
+import { cut } from "@bunting/runtime/options";
 import type { TextPosition, TextWarning } from "./parsed-text.js";
 import { readAsYaml11 } from "./yaml-11.js";
 
@@ -85,7 +86,7 @@ export function warningsOf(
   const warnings: TextWarning[] = document.warnings.map((warning) => ({
     kind: "other",
     ...positionOf(warning.pos[0]),
-    message: warning.message,
+    message: cut(warning.message),
   }));
   // Most scalars of a document stand in it many times over.
   const read = new Map<string, unknown>();
