@@ -6,6 +6,20 @@ import { isSkippedName } from "./is-skipped-name.js";
 /** The files of interest: those with an accepted name in the whole tree, or one file of its root directory. */
 export type FilesOfInterest = { readonly accepts: (name: string) => boolean } | { readonly only: string };
 
+export interface DirectoryLimits {
+  /** A larger file is not read. */
+  readonly maxBytes: number;
+  /** More directories below are not entered. Default: 1,024. */
+  readonly maxDirectories?: number;
+  /** More files are an error of the whole directory. Default: none. */
+  readonly maxFiles?: number;
+  /** So are more bytes in all files that are read. Default: none. */
+  readonly maxTotalBytes?: number;
+}
+
+/** Files that are examined at once: of ten thousand at once, what the system says would take all of a small heap. */
+const examinedAtOnce = 64;
+
 /** What is in a directory, by path. */
 export interface DirectoryListing {
   /** Of the directory itself. */
@@ -26,6 +40,7 @@ export async function readListing(
   path: string,
   self: Pick<DirectoryListing, "identity" | "realPath" | "fileSystem">,
   interest: FilesOfInterest,
+  maxFiles = Infinity,
 ): Promise<DirectoryListing> {
   const listing: DirectoryListing = {
     ...self,
@@ -45,8 +60,17 @@ export async function readListing(
     if (entry.isDirectory()) listing.directories.add(child);
     else if (entry.isSymbolicLink() || (entry.isFile() && interest.accepts(entry.name))) paths.push(child);
   }
+  // Before any is examined.
+  if (paths.length > maxFiles) throw new TooManyFilesError(`${maxFiles} files`);
   await updateListing(listing, paths, interest);
   return listing;
+}
+
+/** Thrown for a tree of more files than there is memory for. Which of them could be left out is nothing that a directory says. */
+export class TooManyFilesError extends Error {
+  constructor(most: string) {
+    super(`it has more than ${most}, which is what there is memory for: keep others elsewhere`);
+  }
 }
 
 /** Examines these paths of the directory again. */
@@ -69,5 +93,7 @@ export async function updateListing(
     const isLink = typeof found === "object" ? found instanceof Error || found.isLink : found !== "directory";
     if (found !== undefined && isLink) links.add(path);
   };
-  await Promise.all([...paths].map(update));
+  const all = [...paths];
+  for (let from = 0; from < all.length; from += examinedAtOnce)
+    await Promise.all(all.slice(from, from + examinedAtOnce).map(update));
 }

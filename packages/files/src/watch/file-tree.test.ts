@@ -13,7 +13,7 @@ describe("FileTree", () => {
       mkdirSync(directory.file(`d${i}`));
       writeFileSync(directory.file(`d${i}/a.json`), "1");
     }
-    tree = new FileTree(directory.path, { accepts: (name) => name.endsWith(".json") }, 1_000);
+    tree = new FileTree(directory.path, { accepts: (name) => name.endsWith(".json") }, { maxBytes: 1_000 });
     const changes = new TreeChanges();
     changes.addAll();
     await tree.scan(changes);

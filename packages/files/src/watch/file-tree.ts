@@ -1,5 +1,5 @@
 import { dirname, join } from "node:path";
-import type { DirectoryListing, FilesOfInterest } from "./directory-listing.js";
+import type { DirectoryLimits, DirectoryListing, FilesOfInterest } from "./directory-listing.js";
 import type { FileStamp } from "./file-stamp.js";
 import { Homes } from "./homes.js";
 import type { TreeChanges } from "./tree-changes.js";
@@ -25,16 +25,16 @@ export interface TreeScan {
 export class FileTree {
   readonly #root: string;
   readonly #interest: FilesOfInterest;
-  readonly #maxDirectories: number;
+  readonly #limits: DirectoryLimits;
   readonly #homes: Homes;
   #listings: ReadonlyMap<string, DirectoryListing> = new Map();
   #paths: ReadonlyMap<string, string> = new Map();
   #targets: ReadonlySet<string> = new Set();
 
-  constructor(root: string, interest: FilesOfInterest, maxDirectories: number) {
+  constructor(root: string, interest: FilesOfInterest, limits: DirectoryLimits) {
     this.#root = root;
     this.#interest = interest;
-    this.#maxDirectories = maxDirectories;
+    this.#limits = limits;
     this.#homes = new Homes(root);
   }
 
@@ -72,7 +72,8 @@ export class FileTree {
       interest: this.#interest,
       changes,
       former,
-      room: this.#maxDirectories + 1 - former.size,
+      room: (this.#limits.maxDirectories ?? 1_024) + 1 - former.size,
+      limits: this.#limits,
     });
     try {
       await walk.walk();

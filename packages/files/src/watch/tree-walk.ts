@@ -2,7 +2,9 @@ import { realpath, stat } from "node:fs/promises";
 import { dirname, join, sep } from "node:path";
 import {
   readListing,
+  TooManyFilesError,
   updateListing,
+  type DirectoryLimits,
   type DirectoryListing,
   type FilesOfInterest,
 } from "./directory-listing.js";
@@ -19,6 +21,7 @@ export interface WalkOptions {
   readonly former: ReadonlyMap<string, DirectoryListing>;
   /** Directories that may be entered beside those of the walk before. */
   readonly room: number;
+  readonly limits: DirectoryLimits;
 }
 
 /** The reason of what is left out for want of room. */
@@ -50,6 +53,8 @@ export class TreeWalk {
   readonly #plain: Visit[];
   readonly #linked: Visit[] = [];
   #room: number;
+  #files = 0;
+  #bytes = 0;
   #root = { device: 0n, realPath: "" };
   #mounts: Mounts | undefined;
 
@@ -70,7 +75,7 @@ export class TreeWalk {
       try {
         await this.#visit(visit);
       } catch (error) {
-        if (visit.path === this.#options.root) throw error;
+        if (visit.path === this.#options.root || error instanceof TooManyFilesError) throw error;
         if (!isNotFound(error)) this.unreadable.set(visit.path, toError(error));
       }
     }
@@ -96,7 +101,8 @@ export class TreeWalk {
     }
     const isOther = before?.identity !== self.identity || before.realPath !== self.realPath;
     const isRead = isChanged || isOther;
-    const listing = isRead ? await readListing(path, self, this.#options.interest) : before;
+    const { interest, limits } = this.#options;
+    const listing = isRead ? await readListing(path, self, interest, limits.maxFiles) : before;
     return this.#enter(visit, listing, isRead);
   }
 
@@ -137,10 +143,21 @@ export class TreeWalk {
     } else {
       for (const one of listing.files.keys()) this.examined.add(one);
     }
+    this.#count(listing);
     for (const child of listing.directories)
       this.#plain.push({ path: child, isChanged: isRead, isLinked: false });
     for (const child of [...listing.linkedDirectories].sort())
       this.#linked.push({ path: child, isChanged: isRead, isLinked: true });
+  }
+
+  #count({ files }: DirectoryListing): void {
+    const { maxBytes, maxFiles = Infinity, maxTotalBytes } = this.#options.limits;
+    this.#files += files.size;
+    if (this.#files > maxFiles) throw new TooManyFilesError(`${maxFiles} files`);
+    if (maxTotalBytes === undefined) return;
+    for (const file of files.values())
+      if (!(file instanceof Error) && file.size <= maxBytes) this.#bytes += file.size;
+    if (this.#bytes > maxTotalBytes) throw new TooManyFilesError(`${maxTotalBytes} bytes in its files`);
   }
 
   #omit(path: string, reason: string): void {

@@ -141,6 +141,31 @@ describe("WatchedDirectory", () => {
     expect(aboutFirst[0]).to.contain("too many directories");
   });
 
+  it("is lost while there are more files than it may know of, in all directories or in one", async () => {
+    for (const name of ["a", "b"]) mkdirSync(directory.file(name));
+    for (const name of ["a/1.json", "a/2.json", "b/3.json"]) writeFileSync(directory.file(name), name);
+    const reported = await start({ limits: { maxBytes: 1_000, maxFiles: 3 }, rescanEveryMs: 20 });
+    expect(reported.events).to.have.length(3);
+    writeFileSync(directory.file("b/4.json"), "4");
+    await eventually(() => reported.absences.length === 1, "four files in two directories");
+    expect(reported.absences[0]).to.contain("it has more than 3 files");
+    rmSync(directory.file("a"), { recursive: true });
+    await eventually(() => textsOf(reported).includes("4"), "the new one of two files");
+    expect(reported.absences.slice(1)).to.deep.equal(["found"]);
+    for (const name of ["5", "6"]) writeFileSync(directory.file(`b/${name}.json`), name);
+    await eventually(() => reported.absences.length === 3, "four files in one directory");
+  });
+
+  it("is lost while its files have more bytes than it may hold, without those that are too large to be read", async () => {
+    writeFileSync(directory.file("large.json"), "x".repeat(101));
+    writeFileSync(directory.file("a.json"), "x".repeat(100));
+    const reported = await start({ limits: { maxBytes: 100, maxTotalBytes: 150 }, rescanEveryMs: 20 });
+    expect(reported.events.map(({ kind }) => kind)).to.have.members(["tooLarge", "content"]);
+    writeFileSync(directory.file("b.json"), "x".repeat(51));
+    await eventually(() => reported.absences.length === 1, "too many bytes");
+    expect(reported.absences[0]).to.contain("it has more than 150 bytes in its files");
+  });
+
   it("enters each directory once, by its own path, however many links lead to it", async () => {
     for (const name of ["one", "two", "three"]) {
       mkdirSync(directory.file(name));

@@ -3,19 +3,12 @@ import { basename, dirname, join, relative, resolve, sep } from "node:path";
 import { sleep, startSleep, systemClock, type Clock, type Runnable } from "@bunting/runtime";
 import type { FileListener } from "./file-event.js";
 import { toError } from "./file-stamp.js";
-import type { FilesOfInterest } from "./directory-listing.js";
+import type { DirectoryLimits, FilesOfInterest } from "./directory-listing.js";
 import { FileTree, type TreeScan } from "./file-tree.js";
 import { PendingFiles } from "./pending-files.js";
 import { isSettled, TrackedFile } from "./tracked-file.js";
 import { TreeChanges } from "./tree-changes.js";
 import { WatchSet, type WantedWatch } from "./watch-set.js";
-
-export interface DirectoryLimits {
-  /** A larger file is not read. */
-  readonly maxBytes: number;
-  /** More directories below are not entered. Default: 1,024. */
-  readonly maxDirectories?: number;
-}
 
 export interface WatchedDirectoryOptions {
   readonly path: string;
@@ -72,7 +65,7 @@ export class WatchedDirectory implements Runnable {
   constructor(options: WatchedDirectoryOptions) {
     this.#options = options;
     this.#path = resolve(options.path);
-    this.#tree = new FileTree(this.#path, options.files, options.limits.maxDirectories ?? 1_024);
+    this.#tree = new FileTree(this.#path, options.files, options.limits);
   }
 
   async run(signal: AbortSignal): Promise<void> {

@@ -19,8 +19,7 @@ describe("a source of a directory", () => {
     directory.remove();
   });
 
-  function run(): { readonly source: SyncSource; readonly probe: SourceProbe } {
-    const probe = new SourceProbe();
+  function run(probe = new SourceProbe()): { readonly source: SyncSource; readonly probe: SourceProbe } {
     const [config] = parseSources({ uris: [`dir:${directory.path}`], sources: "" });
     if (config === undefined) throw new Error("no source");
     const source = createSyncSource(config, probe.options);
@@ -64,6 +63,17 @@ describe("a source of a directory", () => {
       expect(document).to.contain('{"key":"a","state":"A"}');
       if (document.includes('{"key":"b","state":"B"}')) break;
     }
+  });
+
+  it("keeps what it has while there are more files than there is memory for, and says so", async () => {
+    directory.replace("a.yaml", manifest("a", "A"));
+    const { source, probe } = run(new SourceProbe(undefined, 2_048));
+    expect(await probe.nextDocument()).to.equal('{"flags":{"a":{"state":"A"}}}');
+    for (const name of ["b", "c"]) directory.replace(`${name}.yaml`, manifest(name, "A"));
+    await probe.failure("too_large");
+    expect(source.status().error).to.contain("it has more than 2 files");
+    rmSync(directory.file("b.yaml"));
+    await eventually(async () => (await probe.nextDocument()).includes('"c"'), "the other two");
   });
 
   it("has no document while there is no file, and keeps the last one when all are gone", async () => {

@@ -1,8 +1,11 @@
-import { isNotFound, WatchedDirectory, type FileEvent } from "@bunting/files";
+import { isNotFound, TooManyFilesError, WatchedDirectory, type FileEvent } from "@bunting/files";
 import { isFlagFileName } from "@bunting/featureflags/manifests";
 import type { SyncSourceParts } from "../on-demand-source.js";
 import type { DirectorySourceConfig } from "../source-config.js";
 import { ManifestSet } from "./manifest-set.js";
+
+/** A file counts as a kilobyte of a document, however small it is: a flag in a file of its own takes five on the heap. */
+const bytesPerFile = 1_024;
 
 /** The net under fs.watch: how often the files are looked at although no event came. */
 const lookEveryMs = 2_000;
@@ -36,7 +39,12 @@ class DirectoryFollower {
       path: config.path,
       files: { accepts: isFlagFileName },
       clock: options.context.clock,
-      limits: { maxBytes: options.maxDocumentBytes },
+      limits: {
+        maxBytes: options.maxDocumentBytes,
+        maxFiles: Math.floor(options.maxDocumentBytes / bytesPerFile),
+        // YAML with comments may be twice as long as the JSON that is made of it.
+        maxTotalBytes: 2 * options.maxDocumentBytes,
+      },
       rescanEveryMs: lookEveryMs,
       listener: {
         event: (event) => this.#take(event),
@@ -47,7 +55,8 @@ class DirectoryFollower {
         lost: (error) => {
           const isMissing = isNotFound(error);
           const what = isMissing ? "there is no directory" : "can't read";
-          state.failed(isMissing ? "missing" : "unreadable", `${what} ${config.path}: ${error.message}`);
+          const reason = error instanceof TooManyFilesError ? "too_large" : "unreadable";
+          state.failed(isMissing ? "missing" : reason, `${what} ${config.path}: ${error.message}`);
         },
         found: () => this.#deliverSoon(),
         directoryError: (path, error) => {
