@@ -26,7 +26,7 @@ const workPerFlag = 1 << 10;
 /** The work of listing or copying one member of an object. */
 const workPerMember = 16;
 
-/** The work of making a list or an object, and of each item of a list: V8 takes 48 to 184 bytes for a list of one, and 8 to 12 for each further item. */
+/** The work of making a list, and of each of its items: V8 takes 48 to 184 bytes for a list of one, and 8 to 12 for each further item. */
 const workPerMade = 24;
 const workPerMadeItem = 2;
 
@@ -123,8 +123,8 @@ export class Scope {
       fail("the evaluation takes too long: lists or texts are too large for what the rule does with them");
   }
 
-  /** Charges a list, or an object, of so many items that is made: a rule of some hundred bytes can make a million of them. */
-  chargeMade(items = 0): void {
+  /** Charges a list of so many items that is made: a rule of some hundred bytes can make a million of them. */
+  chargeMade(items: number): void {
     this.charge(workPerMade + workPerMadeItem * items);
   }
 

@@ -13,7 +13,6 @@ export const set: Operator = (args, compile) => {
     if (typeof property !== "string") return fail("the name of a property must be a string");
     scope.chargeText(property);
     scope.chargeMembers(object);
-    scope.chargeMade();
     return { ...object, [property]: runAsRule(value, data, scope, compile) };
   };
 };
