@@ -65,13 +65,14 @@ function readMember(name: string): Read {
   };
 }
 
-/** A function of its own, so that V8 keeps nothing for it but the names. */
+/** A function of its own, so that V8 keeps nothing for it but the names, and whether one of them is inherited. */
 function readSteps(first: string, others: readonly string[]): Read {
+  const hasInherited = others.some((name) => inheritedNames.has(name));
   return (data, scope) => {
     let value = takeFirst(data, first, scope);
     for (const name of others) {
-      if (value === null) return null;
-      value = take(value, name);
+      if (typeof value !== "object" || value === null) return null;
+      value = hasInherited || isList(value) ? take(value, name) : (value[name] ?? null);
     }
     return value;
   };

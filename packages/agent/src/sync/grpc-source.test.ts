@@ -650,6 +650,25 @@ describe("GrpcSource", () => {
     }
   });
 
+  it("keeps its pings for a server that refuses a stream with the code of too many, before there was one", async () => {
+    const calm = createServer().on("session", (session) => session.on("error", () => undefined));
+    calm.on("stream", (stream: ServerHttp2Stream) => {
+      stream.on("error", () => undefined);
+      stream.close(11);
+    });
+    await new Promise<void>((resolve) => calm.listen(0, "127.0.0.1", resolve));
+    try {
+      server.relay.target = (calm.address() as AddressInfo).port;
+      await server.relay.listen();
+      const { probe, source } = run({ target: server.target });
+      await eventually(() => probe.failures.length === 2, "two attempts");
+      expect(probe.failures).to.deep.equal(["enhance_your_calm", "enhance_your_calm"]);
+      expect(source.status().error).to.match(/^Bandwidth exhausted/);
+    } finally {
+      calm.close();
+    }
+  });
+
   describe("stopping", () => {
     const phases: Readonly<Record<string, () => Promise<string>>> = {
       "while it waits to try again": () => server.reserve(),

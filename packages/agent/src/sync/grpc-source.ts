@@ -87,6 +87,8 @@ export class GrpcSource implements SyncSource {
   /** When the current stream brought its first answer, or the first after its topic was refused. */
   #answeredMs: number | undefined;
   #keepaliveMs: number;
+  /** When the current attempt began to connect. */
+  #attemptedMs = 0;
   /** False while the server can be reached but its messages can't be used. */
   #isOpenEnough = true;
 
@@ -167,6 +169,7 @@ export class GrpcSource implements SyncSource {
         ? {}
         : { "grpc.default_authority": authority, "grpc.ssl_target_name_override": authority }),
     };
+    this.#attemptedMs = this.#options.context.clock.monotonicMs();
     return new SyncChannel(target, options, transport);
   }
 
@@ -286,11 +289,16 @@ export class GrpcSource implements SyncSource {
   #report({ reason, message }: CallEnd): void {
     this.#isOpenEnough = reason !== "too_large" && reason !== "malformed";
     if (reason === "too_large") this.#state.failed(reason, this.#tooLarge());
-    else if (reason === "enhance_your_calm") {
+    else if (reason === "enhance_your_calm" && this.#mayHavePinged) {
       this.#keepaliveMs = Math.min(this.#keepaliveMs * keepaliveGrowth, keepaliveCapMs);
       const seconds = this.#keepaliveMs / 1_000;
       this.#state.failed(reason, `the server wants fewer pings: the agent now sends one every ${seconds} s`);
     } else this.#state.failed(reason, message, refusalAdvice(this.#config, reason, message));
+  }
+
+  /** A server may refuse a stream with the same code before there was a ping. */
+  get #mayHavePinged(): boolean {
+    return this.#options.context.clock.monotonicMs() - this.#attemptedMs >= this.#keepaliveMs;
   }
 
   #tooLarge(): string {

@@ -46,7 +46,7 @@ export async function readInputStart(path: string, io: Pick<Io, "stdin" | "signa
 
 /**
  * A pipe such as that of `<(kubectl get …)`, read by the event loop: a thread that waits in open or read can't be interrupted, and would keep the
- * process alive after Ctrl-C. A pipe that nothing writes to is empty.
+ * process alive after Ctrl-C. A pipe that nothing has written to yet is waited for, as `cat` does.
  */
 function openPipe(path: string): Readable {
   const fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
