@@ -2,6 +2,7 @@ import { statSync, type Stats } from "node:fs";
 import type { FileEvent, WatchedDirectory } from "@bunting/files";
 import { isYamlName } from "@bunting/files/names";
 import type { SyncSource, SyncSourceOptions, SourceStatus } from "./sync-source.js";
+import { readFailure } from "./read-failure.js";
 import type { FileSourceConfig } from "./source-config.js";
 import { SourceState } from "./source-state.js";
 import { FlagTextReader, type FlagText } from "./flag-text.js";
@@ -124,7 +125,7 @@ export class FileSource implements SyncSource {
   }
 
   #fail(error: Error): void {
-    this.#state.failed("unreadable", `can't read ${this.#config.path}: ${error.message}`);
+    this.#state.failed(readFailure(error), `can't read ${this.#config.path}: ${error.message}`);
   }
 }
 

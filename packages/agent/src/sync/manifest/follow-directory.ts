@@ -2,6 +2,7 @@ import { isNotFound, TooManyFilesError, WatchedDirectory, type FileEvent } from 
 import { isFlagFileName } from "@bunting/featureflags/manifests";
 import type { SyncSourceParts } from "../on-demand-source.js";
 import type { DirectorySourceConfig } from "../source-config.js";
+import { readFailure } from "../read-failure.js";
 import { ManifestSet } from "./manifest-set.js";
 
 /** A file counts as a kilobyte of a document, however small it is: a flag in a file of its own takes five on the heap. */
@@ -55,7 +56,7 @@ class DirectoryFollower {
         lost: (error) => {
           const isMissing = isNotFound(error);
           const what = isMissing ? "there is no directory" : "can't read";
-          const reason = error instanceof TooManyFilesError ? "too_large" : "unreadable";
+          const reason = error instanceof TooManyFilesError ? "too_large" : readFailure(error);
           state.failed(isMissing ? "missing" : reason, `${what} ${config.path}: ${error.message}`);
         },
         found: () => this.#deliverSoon(),
