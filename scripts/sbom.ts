@@ -26,7 +26,7 @@ export function sbom(
     components: packages.map((each) => component(each, lock)),
     dependencies: [{ ref: program.name, dependsOn: packages.map(packageUrl) }],
   };
-  return `${JSON.stringify(bill, undefined, 1)}\n`;
+  return `${JSON.stringify(bill)}\n`;
 }
 
 function component(bundled: BundledPackage, lock: string): object {

@@ -1,8 +1,13 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import path from "node:path";
-import { flagsOfLauncher } from "../../packages/agent/launch/load-node-modules.cjs";
 
 const dockerFolder = path.join(path.dirname(path.dirname(import.meta.dirname)), "deploy/docker");
+
+// Not by import: programs of types without JavaScript have this file, too.
+const { flagsOfLauncher } = createRequire(import.meta.url)(
+  "../../packages/agent/launch/load-node-modules.cjs",
+) as { readonly flagsOfLauncher: readonly string[] };
 
 /** How an image starts node. What measures or attacks a binary starts it in the same way. */
 export interface ImageEntrypoint {

@@ -13,11 +13,24 @@ describe("the slope of memory", () => {
     expect(slopeOf(samples).megabytesAnHour).to.equal(0);
   });
 
+  it("is not turned by a few sizes far off the line", () => {
+    const samples = Array.from({ length: 40 }, (_, minutes) => ({ minutes, megabytes: 32 + minutes / 60 }));
+    const astray = samples.map((sample, index) => (index > 36 ? { ...sample, megabytes: 44 } : sample));
+    expect(slopeOf(astray).megabytesAnHour).to.be.closeTo(1, 0.01);
+    expect(slopeOf(astray).standardError).to.be.below(0.01);
+  });
+
   it("has the error that the sizes around the line give it", () => {
-    const samples = [0, 2, 0, 2].map((megabytes, minutes) => ({ minutes, megabytes }));
-    // The line grows by 0.4 a minute; the squares of what is around it sum up to 3.2, and those of the times to 5.
-    expect(slopeOf(samples).megabytesAnHour).to.be.closeTo(24, 1e-9);
-    expect(slopeOf(samples).standardError).to.be.closeTo(Math.sqrt(3.2 / 2 / 5) * 60, 1e-9);
+    const around = (noise: number) =>
+      slopeOf(
+        Array.from({ length: 40 }, (_, minutes) => ({
+          minutes,
+          megabytes: 32 + noise * Math.sin(minutes ** 2),
+        })),
+      );
+    expect(around(1).standardError).to.be.within(0.2, 1);
+    expect(around(2).standardError).to.be.closeTo(2 * around(1).standardError, 1e-9);
+    expect(Math.abs(around(1).megabytesAnHour)).to.be.below(2 * around(1).standardError);
   });
 
   it("says nothing of a single sample, of two, or of none", () => {

@@ -4,7 +4,7 @@ export interface Sample {
   readonly megabytes: number;
 }
 
-/** A straight line with the least squares through samples. */
+/** The median of the slopes between any two samples (Theil and Sen): a few samples far off the line, as of a proxy that holds what frozen agents have not taken, do not turn it. */
 export interface Slope {
   readonly megabytesAnHour: number;
   /** By which the slope may well be wrong, because sizes go up and down around the line; Infinity for fewer than three samples. */
@@ -12,20 +12,21 @@ export interface Slope {
 }
 
 export function slopeOf(samples: readonly Sample[]): Slope {
-  const mean = (of: (sample: Sample) => number): number =>
-    samples.reduce((sum, sample) => sum + of(sample), 0) / samples.length;
-  const [atMean, sizeMean] = [mean(({ minutes }) => minutes), mean(({ megabytes }) => megabytes)];
-  let [covariance, variance] = [0, 0];
-  for (const { minutes, megabytes } of samples) {
-    covariance += (minutes - atMean) * (megabytes - sizeMean);
-    variance += (minutes - atMean) ** 2;
-  }
-  if (!(variance > 0)) return { megabytesAnHour: 0, standardError: Infinity };
-  const aMinute = covariance / variance;
-  const squares = samples.reduce(
-    (sum, { minutes, megabytes }) => sum + (megabytes - sizeMean - aMinute * (minutes - atMean)) ** 2,
-    0,
-  );
-  const error = samples.length < 3 ? Infinity : Math.sqrt(squares / (samples.length - 2) / variance);
-  return { megabytesAnHour: aMinute * 60, standardError: error * 60 };
+  const slopes = samples
+    .flatMap((one, index) => samples.slice(index + 1).flatMap((other) => slopeBetween(one, other)))
+    .sort((a, b) => a - b);
+  const at = (share: number): number => slopes[Math.round(share * (slopes.length - 1))] ?? 0;
+  const megabytesAnHour = (at(0.5) + (slopes.at(Math.floor((slopes.length - 1) / 2)) ?? 0)) / 2;
+  const count = samples.length;
+  if (count < 3 || slopes.length === 0) return { megabytesAnHour, standardError: Infinity };
+  // Of Kendall's rank correlation: how many of the slopes may be on the wrong side of the true one.
+  const deviation = Math.sqrt((count * (count - 1) * (2 * count + 5)) / 18) / slopes.length;
+  const [low, high] = [at(Math.max(0, (1 - deviation) / 2)), at(Math.min(1, (1 + deviation) / 2))];
+  return { megabytesAnHour, standardError: (high - low) / 2 };
+}
+
+/** In megabytes an hour; nothing for samples of one time. */
+function slopeBetween(one: Sample, other: Sample): readonly number[] {
+  const minutes = other.minutes - one.minutes;
+  return minutes === 0 ? [] : [((other.megabytes - one.megabytes) / minutes) * 60];
 }

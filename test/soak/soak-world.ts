@@ -26,6 +26,8 @@ export interface Member {
   readonly samples: Sample[];
   /** After collections only: what is held, without the garbage that V8 leaves to lie according to the limit of the heap. */
   readonly floor: Sample[];
+  /** What V8's heap holds then. */
+  readonly heap: Sample[];
   /** The program, as part of the way to its readers. */
   readonly way: Way;
 }
@@ -129,7 +131,7 @@ export class SoakWorld {
   async #startProxy(name: string, source: string): Promise<ProxyMember> {
     const [port, managementPort] = [await freePort(), await freePort()];
     const group = new MemoryCgroup(limits.proxy);
-    const started = { name, group, samples: [], floor: [], way: new Way(), port, source };
+    const started = { name, group, samples: [], floor: [], heap: [], way: new Way(), port, source };
     const management = `http://127.0.0.1:${managementPort}`;
     const member = { ...started, management, process: proxyProcess({ group, port, management, source }) };
     this.proxies.push(member);
@@ -150,7 +152,7 @@ export class SoakWorld {
     const agent = await startAgent(args, { wrapper: group.wrapper, env: collecting });
     const poller = new AnswerPoller(agent, judge, { own: way, all: ways }, report);
     const member: AgentMember = {
-      ...{ name, group, samples: [], floor: [], way, args, document, ways, judge, poller, agent },
+      ...{ name, group, samples: [], floor: [], heap: [], way, args, document, ways, judge, poller, agent },
       provider: undefined,
     };
     this.agents.push(member);

@@ -141,16 +141,18 @@ class SoakRun {
     return this.#problems;
   }
 
-  #judgeMemory({ name, group, samples, floor }: Member): void {
+  #judgeMemory({ name, group, samples, floor, heap }: Member): void {
     const { minutes, onLine } = this.#options;
     if (group.kills > 0) this.#note(`${name}: was killed for want of memory, ${group.kills} times`);
     const whenWarm = (of: readonly Sample[]): Slope =>
       slopeOf(of.filter(({ minutes: at }) => at >= minutes * warmShare));
-    const { megabytesAnHour, standardError } = whenWarm(floor);
+    const text = ({ megabytesAnHour, standardError }: Slope): string =>
+      `${megabytesAnHour.toFixed(2)} ± ${standardError.toFixed(2)} MB an hour`;
+    const { megabytesAnHour } = whenWarm(floor);
     const peak = Math.max(...samples.map(({ megabytes }) => megabytes));
-    const grows = `${megabytesAnHour.toFixed(2)} ± ${standardError.toFixed(2)} MB an hour`;
+    const grows = `${text(whenWarm(floor))}, in V8's heap by ${text(whenWarm(heap))}`;
     const withGarbage = whenWarm(samples).megabytesAnHour.toFixed(2);
-    onLine(`${name}: peak ${peak.toFixed(1)} MB, ${grows} after collections, ${withGarbage} with garbage`);
+    onLine(`${name}: peak ${peak.toFixed(1)} MB; after collections ${grows}; with garbage ${withGarbage}`);
     if (minutes >= leastMinutesForSlopes && megabytesAnHour > mostMegabytesAnHour)
       this.#note(`${name}: grows by ${grows}`);
   }
@@ -167,14 +169,23 @@ class SoakRun {
 
   /** Of those that are not frozen. Edits wait meanwhile. */
   async #collect(minutes: number): Promise<void> {
-    const awake = this.world.members.filter((member) => !this.#frozen.has(member));
-    for (const { agent } of this.world.agents) agent.process.child.kill("SIGUSR2");
-    for (const proxy of this.world.proxies) proxy.process.child.kill("SIGUSR2");
+    const { agents, proxies } = this.world;
+    const running = [
+      ...proxies.map((member) => ({ member, process: member.process })),
+      ...agents.map((member) => ({ member, process: member.agent.process })),
+    ];
+    for (const { process } of running) process.child.kill("SIGUSR2");
+    const awake = running.filter(({ member }) => !this.#frozen.has(member));
     await pause(collectMs);
-    for (const { group, floor } of awake) floor.push({ minutes, megabytes: group.anonymousBytes / mebibyte });
-    this.#options.onLine(
-      `collected: ${awake.map(({ name, floor }) => `${name} ${floor.at(-1)?.megabytes.toFixed(1)} MB`).join(", ")}`,
-    );
+    const sizes = awake.map(({ member: { name, group, floor, heap }, process }) => {
+      const megabytes = group.anonymousBytes / mebibyte;
+      floor.push({ minutes, megabytes });
+      const collected = process.logs.findLast(({ msg }) => msg === "collected");
+      const heapMegabytes = Number(collected?.["heapBytes"]) / mebibyte;
+      heap.push({ minutes, megabytes: heapMegabytes });
+      return `${name} ${megabytes.toFixed(1)} MB (heap ${heapMegabytes.toFixed(1)})`;
+    });
+    this.#options.onLine(`collected: ${sizes.join(", ")}`);
   }
 
   async #fault(mayRestart: boolean): Promise<void> {
