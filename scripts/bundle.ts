@@ -23,6 +23,8 @@ interface Program {
   readonly inBundle: readonly string[];
   /** Packages in CommonJS that are a file beside the bundle, which reads them on first use, and which of our packages depends on each. */
   readonly apart: Readonly<Record<string, string>>;
+  /** Packages of `leftOut` that chunks have copies of. */
+  readonly inChunks: readonly string[];
   /** What starts the bundle in the image, if that is not node itself: a file of the package that knows the bundle's id. */
   readonly launcher?: string;
 }
@@ -35,6 +37,8 @@ const programs: Readonly<Record<string, Program>> = {
     inBundle: ["./grpc-source.js", "@bunting/files"],
     // A third of all code, for agents with a source of gRPC only.
     apart: { "@grpc/grpc-js": "agent" },
+    // That of OpenTelemetry's exporters, which are clients, too.
+    inChunks: ["@grpc/grpc-js"],
     launcher: "launch/start-agent.cjs",
   },
   proxy: {
@@ -42,8 +46,9 @@ const programs: Readonly<Record<string, Program>> = {
     inBundle: ["./upstream-link.js", "./replicated-topics.js", "./grpc-remote.js"],
     // For a proxy that is fed by another, and for replicas that share a Redis.
     apart: { "@grpc/grpc-js": "proxy", ioredis: "backplane" },
+    inChunks: [],
   },
-  operator: { leftOut: [], inBundle: [], apart: {} },
+  operator: { leftOut: [], inBundle: [], apart: {}, inChunks: [] },
 };
 
 // yaml's CommonJS build has only a default export when it is imported as a chunk; its browser build is made of ES modules.
@@ -73,7 +78,7 @@ for (const program of named.length > 0 ? named : Object.keys(programs)) await bu
 async function bundle(program: string): Promise<void> {
   const found = programs[program];
   if (found === undefined) throw new Error(`there is no program ${program} to bundle`);
-  const { leftOut, inBundle, apart, launcher } = found;
+  const { leftOut, inBundle, apart, inChunks, launcher } = found;
   const folder = path.join(packages, program);
   const name = `bunting-${program}`;
   const outfile = path.join(folder, `dist/${name}.cjs`);
@@ -130,6 +135,7 @@ async function bundle(program: string): Promise<void> {
     outExtension: { ".js": ".mjs" },
     splitting: true,
     format: "esm",
+    plugins: [leaveOut(leftOut.filter(({ from }) => inChunks.includes(from)))],
     // CommonJS dependencies load node's own modules by require.
     banner: {
       js: 'import { createRequire as __createRequire } from "node:module";const require = __createRequire(import.meta.url);',
