@@ -86,7 +86,8 @@ function sources() {
   ];
   const files = ["pnpm-lock.yaml", "tsconfig.base.json"];
   files.push(...scripts.map((name) => `scripts/${name}.ts`));
-  files.push("packages/agent/launch/start-agent.cjs", "packages/agent/launch/cached-script.cjs");
+  for (const file of ["start-agent", "load-node-modules", "cached-script"])
+    files.push(`packages/agent/launch/${file}.cjs`);
   for (const folder of packages()) {
     files.push(`${folder}/package.json`, `${folder}/tsconfig.json`);
     for (const file of readdirSync(path.join(root, folder, "src"), { recursive: true, encoding: "utf8" })) {

@@ -36,5 +36,5 @@ COPY --from=build /agent-cache /app
 USER 65532:65532
 EXPOSE 8013 8014 8015 8016
 ENV MALLOC_ARENA_MAX=1 MALLOC_TRIM_THRESHOLD_=65536 MALLOC_TOP_PAD_=16384 SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt
-ENTRYPOINT ["/nodejs/bin/node", "--max-semi-space-size=1", "--max-old-space-size=32", "--v8-pool-size=1", "--expose-gc", "--concurrent-recompilation-queue-length=1", "--use-openssl-ca", "/app/start-agent.cjs"]
+ENTRYPOINT ["/nodejs/bin/node", "--max-semi-space-size=1", "--max-old-space-size=32", "--v8-pool-size=1", "--expose-gc", "--no-allocation-site-pretenuring", "--concurrent-recompilation-queue-length=1", "--use-openssl-ca", "/app/start-agent.cjs"]
 CMD ["start"]

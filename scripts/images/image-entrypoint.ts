@@ -33,7 +33,7 @@ export function imageEntrypoint(dockerfile: `${"agent" | "operator" | "proxy"}.D
 /** What the agent runs under, for what is measured without its launcher, which sets some flags of V8 while node runs. */
 export function agentSettings(): ImageEntrypoint {
   const { nodeFlags, environment } = imageEntrypoint("agent.Dockerfile");
-  return { nodeFlags: [...nodeFlags, ...flagsOfLauncher], environment };
+  return { nodeFlags: [...new Set([...nodeFlags, ...flagsOfLauncher])], environment };
 }
 
 function environmentEntry(variable: string): [name: string, value: string][] {
