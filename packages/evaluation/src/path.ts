@@ -65,7 +65,10 @@ function readMember(name: string): Read {
   };
 }
 
-/** A function of its own, so that V8 keeps nothing for it but the names, and whether one of them is inherited. */
+/**
+ * A function of its own, so that V8 keeps nothing for it but the names, and whether one of them is inherited. The usual step, into an object, is written out
+ * here and in `readMember`: by way of one function for both, a rule of two steps took 10 ns more of 52.
+ */
 function readSteps(first: string, others: readonly string[]): Read {
   const hasInherited = others.some((name) => inheritedNames.has(name));
   return (data, scope) => {

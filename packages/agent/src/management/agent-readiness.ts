@@ -48,17 +48,14 @@ export class AgentReadiness {
 
   check(): Readiness {
     if (this.#isStopping) return { isReady: false, reason: "shutting down" };
-    const { start, clock } = this.#options;
-    const sources = this.#options.sources.status();
+    const { start, clock, sources: served } = this.#options;
+    const sources = served.status().map((status): ServedSource => {
+      const { sourceIndex } = status;
+      const [name, rejected] = [served.documentName(sourceIndex), served.rejectedFlags(sourceIndex)];
+      return { status, isStale: served.isStale(sourceIndex), name, rejected };
+    });
     const list = this.#options.list?.();
-    const lines = sources.map((source) =>
-      describe(source, {
-        now: clock.now(),
-        isStale: this.#options.sources.isStale(source.sourceIndex),
-        name: this.#options.sources.documentName(source.sourceIndex),
-        rejected: this.#options.sources.rejectedFlags(source.sourceIndex),
-      }),
-    );
+    const lines = sources.map((source) => describe(source, clock.now()));
     if (list !== undefined) lines.push(list);
     const readyWithout = start.readyWithout();
     if (!start.awaitedSources.isComplete && readyWithout === undefined) {
@@ -70,16 +67,17 @@ export class AgentReadiness {
     return { isReady: true, reason: [readyWithout ?? this.#headline(sources), ...lines].join("\n") };
   }
 
-  #headline(sources: readonly SourceStatus[]): string {
-    const served = this.#options.sources;
-    if (sources.some(({ sourceIndex }) => served.isStale(sourceIndex))) return "ready, but flags are stale";
-    if (sources.some(({ state, proxyLost }) => state !== "connected" || proxyLost !== undefined))
+  #headline(sources: readonly ServedSource[]): string {
+    if (sources.some(({ isStale }) => isStale)) return "ready, but flags are stale";
+    if (sources.some(({ status }) => status.state !== "connected" || status.proxyLost !== undefined))
       return "ready, but flags may be stale";
-    const empty = sources.filter(({ warning }) => warning !== undefined);
-    const rejecting = sources.filter(({ sourceIndex }) => served.rejectedFlags(sourceIndex).length > 0);
+    const empty = sources.filter(({ status }) => status.warning !== undefined);
+    const rejecting = sources.filter(({ rejected }) => rejected.length > 0);
     if (empty.length + rejecting.length === 0) return "ready";
-    const without = empty.filter(({ sourceIndex }) => !served.servesFlags(sourceIndex));
-    const previous = empty.filter(({ sourceIndex }) => served.servesFlags(sourceIndex));
+    const servesFlags = ({ status }: ServedSource): boolean =>
+      this.#options.sources.servesFlags(status.sourceIndex);
+    const without = empty.filter((source) => !servesFlags(source));
+    const previous = empty.filter(servesFlags);
     const parts = [
       ...(without.length === 0 ? [] : [`without flags of ${named(without)}`]),
       ...(previous.length === 0 ? [] : [`with the previous flags of ${named(previous)}`]),
@@ -89,18 +87,21 @@ export class AgentReadiness {
   }
 }
 
-function named(sources: readonly SourceStatus[]): string {
-  return sources.map(({ uri, selector }) => (selector === "" ? shownUri(uri) : selector)).join(", ");
-}
-
-interface Described {
-  readonly now: number;
+/** A source, and what is served of it. */
+interface ServedSource {
+  readonly status: SourceStatus;
   readonly isStale: boolean;
   readonly name: DocumentName | undefined;
   readonly rejected: readonly InvalidFlag[];
 }
 
-function describe(source: SourceStatus, { now, isStale, name, rejected }: Described): string {
+function named(sources: readonly ServedSource[]): string {
+  return sources
+    .map(({ status: { uri, selector } }) => (selector === "" ? shownUri(uri) : selector))
+    .join(", ");
+}
+
+function describe({ status: source, isStale, name, rejected }: ServedSource, now: number): string {
   const seconds = (since: number): string => `${Math.max(0, Math.round((now - since) / 1_000))} s`;
   const selector = source.selector === "" ? "" : ` (${source.selector})`;
   const none = name === undefined ? "no flags yet" : "flags from disk";

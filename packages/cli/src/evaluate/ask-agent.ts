@@ -1,9 +1,10 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "@bunting/protocol";
-import { cut, quoted, withTimeLimit } from "@bunting/runtime/options";
+import { cut, withTimeLimit } from "@bunting/runtime/options";
 import { CliError } from "../cli-error.js";
 import { requestText } from "../sync/request-text.js";
 import { addressText } from "../sync/server-address.js";
 import { connectionError, type SyncServer } from "../sync/server.js";
+import { tokenAdvice } from "../sync/token-advice.js";
 import { printableLine } from "../terminal/escaped-controls.js";
 import type { TypedAnswer } from "./typed-answer.js";
 
@@ -25,7 +26,9 @@ export async function askAgent(
   const isAnswer = status === 200 ? typeof reason === "string" : typeof errorCode === "string";
   if (!isAnswer) {
     const said = printableLine(cut(textOf(errorDetails) ?? body.trim(), 300)).replace(/\.$/, "");
-    const message = `${addressText(server.address)} answered ${status}: ${said}. ${adviceFor(status, server)}`;
+    const advice =
+      status === 401 ? tokenAdvice(server) : "Is it the OFREP port of an agent, 8016 by default?";
+    const message = `${addressText(server.address)} answered ${status}: ${said}. ${advice}`;
     throw new CliError("SERVER_REFUSED", message);
   }
   return {
@@ -35,12 +38,6 @@ export async function askAgent(
     errorCode: textOf(errorCode),
     message: textOf(errorDetails),
   };
-}
-
-function adviceFor(status: number, { tokenFile }: SyncServer): string {
-  if (status !== 401) return "Is it the OFREP port of an agent, 8016 by default?";
-  if (tokenFile === undefined) return "Name a file with a token by --token-file";
-  return `The token was read from ${quoted(tokenFile)}`;
 }
 
 async function answered(

@@ -1,12 +1,12 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { parseAnySelector } from "@bunting/protocol";
-import { quoted } from "@bunting/runtime/options";
 import { CliError } from "../cli-error.js";
 import type { CommandCall } from "../command.js";
 import { followTopic } from "../sync/follow-topic.js";
 import { grpcStatus, type SessionCallEnd } from "../sync/grpc-session.js";
 import { addressText, parseServerAddress, usualSyncPort } from "../sync/server-address.js";
 import { serverAt, type SyncServer } from "../sync/server.js";
+import { tokenAdvice } from "../sync/token-advice.js";
 import { TopicCopy } from "../sync/topic-copy.js";
 import type { tailOptionTable } from "./tail-options.js";
 import { TailPrinter } from "./tail-printer.js";
@@ -82,13 +82,10 @@ function isRefusal({ status }: SessionCallEnd): boolean {
   return status === grpcStatus.unauthenticated || status === grpcStatus.permissionDenied;
 }
 
-function explained(name: string, { tokenFile }: SyncServer, { status, message }: SessionCallEnd): string {
+function explained(name: string, server: SyncServer, { status, message }: SessionCallEnd): string {
   const refuses = `${name} refuses the subscription: ${message}`;
   if (status === grpcStatus.permissionDenied) return refuses;
-  if (status === grpcStatus.unauthenticated)
-    return tokenFile === undefined
-      ? `${refuses}. Name a file with a token by --token-file`
-      : `${refuses}. The token was read from ${quoted(tokenFile)}`;
+  if (status === grpcStatus.unauthenticated) return `${refuses}. ${tokenAdvice(server)}`;
   const reason =
     status === grpcStatus.unimplemented ? "it has neither bunting.sync.v1 nor flagd.sync.v1" : message;
   return `${name} serves no flags: ${reason}. They are on the sync port of a proxy, 8015 by default, or of an agent: name it with --address`;

@@ -6,7 +6,8 @@ import { readError, type TextDocument, type ParsedText } from "./parsed-text.js"
 import type { TextLimits } from "./text-limits.js";
 import { TextReadError, tooDeep, tooLarge, yamlTooLarge } from "./text-read-error.js";
 import { checkTree } from "./check-tree.js";
-import { yamlErrorMessage, yamlErrorPlace } from "./yaml-error-place.js";
+import { yamlErrorMessage } from "./yaml-error-message.js";
+import { yamlErrorPlace } from "./yaml-error-place.js";
 import { valuesOf } from "./yaml-values.js";
 import { warningsOf, YamlPlaces } from "./yaml-tree.js";
 

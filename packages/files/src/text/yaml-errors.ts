@@ -1,7 +1,8 @@
 import { parseAllDocuments } from "yaml";
 import { LineIndex } from "./line-index.js";
 import type { TextPosition } from "./parsed-text.js";
-import { yamlErrorMessage, yamlErrorPlace } from "./yaml-error-place.js";
+import { yamlErrorMessage } from "./yaml-error-message.js";
+import { yamlErrorPlace } from "./yaml-error-place.js";
 
 export interface YamlError extends TextPosition {
   readonly message: string;
