@@ -1,6 +1,11 @@
 import { spawnSync } from "node:child_process";
+import { createRequire } from "node:module";
 import { expect } from "chai";
-import { flagsOfLauncher, flagsOfNode } from "../../packages/agent/launch/load-node-modules.cjs";
+import {
+  flagsOfLauncher,
+  flagsOfNode,
+  loadNodeModules,
+} from "../../packages/agent/launch/load-node-modules.cjs";
 
 /** What V8 has as a flag's own value, in the form that sets it; undefined for a flag that this V8 does not know. */
 function ownValueOf(flag: string): string | undefined {
@@ -20,6 +25,19 @@ describe("the agent's launcher", () => {
 
   it("sets back flags of the image's entrypoint to what V8 has by itself", () => {
     for (const flag of flagsOfNode) expect(ownValueOf(flag)).to.equal(flag);
+  });
+
+  it("ends with the flags that the agent runs under", () => {
+    const v8 = createRequire(import.meta.url)("node:v8") as { setFlagsFromString: (flag: string) => void };
+    const { setFlagsFromString } = v8;
+    const set: string[] = [];
+    v8.setFlagsFromString = (flag) => void set.push(flag);
+    try {
+      loadNodeModules();
+    } finally {
+      v8.setFlagsFromString = setFlagsFromString;
+    }
+    expect(set).to.deep.equal([...flagsOfNode, ...flagsOfLauncher]);
   });
 
   it("is checked by what can fail", () => {

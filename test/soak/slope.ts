@@ -4,7 +4,10 @@ export interface Sample {
   readonly megabytes: number;
 }
 
-/** The median of the slopes between any two samples (Theil and Sen): a few samples far off the line, as of a proxy that holds what frozen agents have not taken, do not turn it. */
+/**
+ * The median of the slopes between any two samples (Theil and Sen). A few samples far off the line do not turn it, as those of a proxy that holds what frozen
+ * agents have not read.
+ */
 export interface Slope {
   readonly megabytesAnHour: number;
   /** By which the slope may well be wrong, because sizes go up and down around the line; Infinity for fewer than three samples. */
@@ -16,7 +19,7 @@ export function slopeOf(samples: readonly Sample[]): Slope {
     .flatMap((one, index) => samples.slice(index + 1).flatMap((other) => slopeBetween(one, other)))
     .sort((a, b) => a - b);
   const at = (share: number): number => slopes[Math.round(share * (slopes.length - 1))] ?? 0;
-  const megabytesAnHour = (at(0.5) + (slopes.at(Math.floor((slopes.length - 1) / 2)) ?? 0)) / 2;
+  const megabytesAnHour = at(0.5);
   const count = samples.length;
   if (count < 3 || slopes.length === 0) return { megabytesAnHour, standardError: Infinity };
   // Of Kendall's rank correlation: how many of the slopes may be on the wrong side of the true one.
