@@ -53,7 +53,7 @@ interface Place {
 
 function compileAt(rule: Value, place: Place): Expression {
   const { depth } = place;
-  if (typeof rule !== "object" || rule === null) return constant(rule);
+  if (typeof rule !== "object" || rule === null) return new Constant(rule);
   if (depth > maxNesting) return fail(`the rule is nested more than ${maxNesting} levels deep`);
   if (!isReferenced(rule) || place.observer !== undefined) return compileStructure(rule, place);
   const variant = `${place.variables} ${place.isRepeated}`;
@@ -76,14 +76,14 @@ function compileStructure(rule: Value, place: Place): Expression {
       isRepeated: isRepeated || itemVariables !== undefined,
       observer,
     });
-  return isMap(rule) ? compileMap(rule, place, compileInner) : compileList(rule, isRepeated, compileInner);
+  return isMap(rule) ? compileMap(rule, place, compileInner) : compileList(rule, compileInner);
 }
 
 function compileMap(rule: Value, place: Place, compileInner: Compile): Expression {
   const { variables, isRepeated, observer } = place;
   const members = Object.entries(rule as object) as [string, Value][];
   const [member] = members;
-  if (member === undefined || members.length > 1) return constant(rule);
+  if (member === undefined || members.length > 1) return new Constant(rule);
   const [name, args] = member;
   const operator = name === "var" && variables !== "plain" ? shadowed[variables] : operators.get(name);
   if (operator !== undefined) {
@@ -119,19 +119,28 @@ function charged(evaluate: Evaluate, work: number): Evaluate {
   };
 }
 
-function compileList(items: Value, isRepeated: boolean, compileInner: Compile): Expression {
-  if (!isList(items)) return constant(items);
+function compileList(items: Value, compileInner: Compile): Expression {
+  if (!isList(items)) return new Constant(items);
   const parts = compileEach(items, compileInner);
-  if (parts.every((part) => part === undefined)) return constant(items);
+  if (parts.every((part) => part === undefined)) return new Constant(items);
   const evaluate: Evaluate = (data, scope) => {
-    if (isRepeated) scope.chargeMade(items.length);
+    scope.chargeMade(items.length);
     return parts.map((part, index) => (part === undefined ? (items[index] ?? null) : part(data, scope)));
   };
   return { constant: undefined, evaluate };
 }
 
-function constant(value: Value): Expression {
-  return { constant: value, evaluate: () => value };
+class Constant implements Expression {
+  readonly constant: Value;
+
+  constructor(value: Value) {
+    this.constant = value;
+  }
+
+  get evaluate(): Evaluate {
+    const value = this.constant;
+    return () => value;
+  }
 }
 
 function unknown(name: string): Evaluate {

@@ -1,4 +1,5 @@
 export { checkTargeting, targetingProblems, type TargetingProblem } from "./check-targeting.js";
+export { compiledHeapBytes } from "./compiled-heap.js";
 export { createEvaluator } from "./create-evaluator.js";
 export { parseDistribution, type VariantDistribution } from "./distribution.js";
 export { Evaluator, type EvaluatorOptions, type FlagChanges, type ResolvedFlag } from "./evaluator.js";

@@ -16,7 +16,7 @@ export const flagdProperty = "$flagd";
  * operator visits, for each operator and argument of a rule that is run for items, for each eight characters of a text that is compared,
  * and for every second one of a text that is parsed, hashed or built. Far above what rules need, and well below what would block the event
  * loop: nested lists over a large context, or a hundred flags that read a text of 1 MB, would otherwise run for seconds to minutes, or until
- * memory is exhausted. What is made counts by what it takes of the heap, some five bytes a step: a rule can keep all of it until it ends.
+ * memory is exhausted.
  */
 const maxWork = 1 << 21;
 
@@ -26,9 +26,13 @@ const workPerFlag = 1 << 10;
 /** The work of listing or copying one member of an object. */
 const workPerMember = 16;
 
-/** The work of making a list, and of each of its items: V8 takes 48 to 184 bytes for a list of one, and 8 to 12 for each further item. */
-const workPerMade = 24;
-const workPerMadeItem = 2;
+/**
+ * How many bytes of the heap the lists may take that one evaluation makes: it can keep all of them until it ends. V8 takes 48 to 184 bytes for a list of one,
+ * and 8 to 12 for each further item.
+ */
+const maxMadeBytes = 5 << 20;
+const bytesPerList = 120;
+const bytesPerItem = 10;
 
 /** How deep data that is run as a rule may be nested. The engine of flagd has no such limit, and crashes. */
 const maxDataRules = 32;
@@ -50,6 +54,7 @@ export class Scope {
   #sharedWork = maxWork;
   /** What the evaluation may still do: its own share, and what is left of the shared work. */
   #workLeft = maxWork;
+  #madeBytesLeft = maxMadeBytes;
   /** How many members objects have, which takes V8 as long to count as to list. Each is counted once a request. */
   #memberCounts: WeakMap<ValueMap, number> | undefined;
   #dataRules = 0;
@@ -72,6 +77,7 @@ export class Scope {
     this.#flagKey = flagKey;
     this.#flagd = undefined;
     this.#workLeft = this.#sharedWork + workPerFlag;
+    this.#madeBytesLeft = maxMadeBytes;
     this.#dataRules = 0;
     return this;
   }
@@ -125,7 +131,10 @@ export class Scope {
 
   /** Charges a list of so many items that is made: a rule of some hundred bytes can make a million of them. */
   chargeMade(items: number): void {
-    this.charge(workPerMade + workPerMadeItem * items);
+    this.charge(items >> 2);
+    this.#madeBytesLeft -= bytesPerList + bytesPerItem * items;
+    if (this.#madeBytesLeft < 0)
+      fail("the evaluation takes too much memory: it makes too many lists, or too long ones");
   }
 
   /** Charges a text that is compared, or looked at, by its length: texts come from contexts, and a rule can make them grow fast. */

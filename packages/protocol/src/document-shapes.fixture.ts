@@ -112,5 +112,18 @@ export const shapes: Readonly<Record<string, Shape>> = {
     )(bytes),
   "one rule of one long path": (bytes, seed) =>
     `{"flags":{"a":${flag(`{"var":"${"a.".repeat(bytes >> 1)}"}`, `{"on":${seed}}`)}}}`,
+  "one rule of many sums": oneRule(() => '{"+":[1,0.5]}', "or"),
+  "one rule of many lists": oneRule(() => '[[{"var":"x"}]]', "fractional"),
+  "one rule of many list operators": oneRule(() => '{"filter":[[],1]}', "merge"),
+  "one rule of many rules for items": oneRule(
+    () => '{"some":[[],{"==":[{"var":"a"},{"var":"b"}]}]}',
+    "fractional",
+  ),
+  "one rule of many results": oneRule(() => '[],{"if":[{"var":"x"},1]}', "if"),
+  "one rule of many rules in a rule for items": (bytes, seed) =>
+    filled(
+      (inner) => `{"flags":{"a":${flag(`{"map":[[1],[${inner}]]}`, `{"on":${seed}}`)}}}`,
+      () => '{"missing_some":[1,["a"]]}',
+    )(bytes),
   "one rule of many splits": oneRule(() => '{"fractional":[["a",1],["b",2]]}', "or"),
 };

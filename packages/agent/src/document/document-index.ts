@@ -10,6 +10,8 @@ export interface DocumentIndex {
   readonly isList: boolean;
   readonly metadata: Slice | undefined;
   readonly evaluators: Slice | undefined;
+  /** The heap that the metadata and the evaluators take, in bytes, as JsonScanner counts it. */
+  readonly setWeight: number;
   /** A key occurred twice and the later flag won: the rows are then not in the order of the bytes. */
   readonly hasDuplicates: boolean;
 }

@@ -44,6 +44,7 @@ export class DocumentScan {
   #list: Slice | undefined;
   #metadata: Slice | undefined;
   #evaluators: Slice | undefined;
+  #setWeight = 0;
   #hasDuplicates = false;
 
   constructor(bytes: Buffer, previous: DocumentIndex | undefined, options: ScanOptions) {
@@ -66,6 +67,7 @@ export class DocumentScan {
       isList: this.#list !== undefined,
       metadata: this.#metadata,
       evaluators: this.#evaluators,
+      setWeight: this.#setWeight,
       hasDuplicates: this.#hasDuplicates,
     };
   }
@@ -95,10 +97,23 @@ export class DocumentScan {
   }
 
   #readOther(key: string): void {
-    const slice = this.#readValue(0);
-    if (key === "metadata") this.#metadata = slice;
-    else if (key === "$evaluators") this.#evaluators = slice;
-    else parseSlice(this.#scanner.bytes, slice);
+    if (key === "metadata") this.#metadata = this.#readPart(this.#previous?.metadata);
+    else if (key === "$evaluators") this.#evaluators = this.#readPart(this.#previous?.evaluators);
+    else parseSlice(this.#scanner.bytes, this.#readValue(0));
+  }
+
+  /** A part of the set. If it is the same as before, its values are kept, and nothing is added to the heap. */
+  #readPart(before: Slice | undefined): Slice {
+    const scanner = this.#scanner;
+    const { weight: weightBefore, position: start } = scanner;
+    scanner.skipValue();
+    const slice = { start, end: scanner.position };
+    this.#setWeight += scanner.weight - weightBefore;
+    const bytes = this.#previous?.bytes ?? scanner.bytes;
+    if (before !== undefined && isSameSlice(scanner.bytes, slice, bytes, before))
+      scanner.weight = weightBefore;
+    this.#options.onWeight(scanner.weight);
+    return slice;
   }
 
   #readFlags(): void {

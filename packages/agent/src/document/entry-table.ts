@@ -6,7 +6,7 @@ const valueStart = 1;
 const end = 2;
 const weight = 3;
 const marks = 4;
-const referenced = 5;
+const added = 5;
 const columns = 6;
 
 const tooDeepMark = 1;
@@ -88,13 +88,13 @@ export class EntryTable {
     return this.#cell(row, weight);
   }
 
-  /** The heap that the flag's references take once they are replaced, in bytes; 0 until it is set. */
-  referenced(row: number): number {
-    return this.#cell(row, referenced);
+  /** The heap that the flag takes beside the weight of its text, in bytes: for what it refers to, the set's metadata, its compiled rule. 0 until it is set. */
+  addedWeight(row: number): number {
+    return this.#cell(row, added);
   }
 
-  setReferenced(row: number, bytes: number): void {
-    this.#cells[row * columns + referenced] = bytes;
+  setAddedWeight(row: number, bytes: number): void {
+    this.#cells[row * columns + added] = bytes;
   }
 
   isTooDeep(row: number): boolean {
@@ -113,7 +113,7 @@ export class EntryTable {
   totalWeight(): number {
     let sum = 0;
     for (let row = 0; row < this.ids.length; row++)
-      sum += this.#cell(row, weight) + this.#cell(row, referenced);
+      sum += this.#cell(row, weight) + this.#cell(row, added);
     return sum;
   }
 

@@ -31,9 +31,19 @@ const usualShapes = [
   "one rule of many splits",
 ];
 
-function storeIn(heapBytes: number): FlagStore {
+/** Rules that take much more of the heap than their text shows, as the first document, which has all of the budget. */
+const compiledShapes = [
+  "one rule of many rules for items",
+  "one rule of many lists",
+  "one rule of many rules in a rule for items",
+  "one rule of many list operators",
+  "one rule of many sums",
+  "one rule of many results",
+];
+
+function storeIn(heapBytes: number, sources = [{ uri: "" }]): FlagStore {
   return new FlagStore({
-    sources: [{ uri: "" }],
+    sources,
     budget: new HeapBudget(heapBytes),
     context: {
       logger: createLogger({ format: "json", debug: false }, { write: () => undefined }),
@@ -78,6 +88,19 @@ describe("HeapBudget", () => {
     other.holdBeside(undefined);
     other.replace(0, document(3));
     expect(other.takeCrowdedOut()).to.deep.equal([]);
+  });
+
+  it("counts the evaluators of all sources, once each, whether a flag refers to them or not", () => {
+    const document = (state: string, seed: number): Buffer => {
+      const rules = Array.from({ length: 40_000 }, () => "{}").join(",");
+      return Buffer.from(`{"$evaluators":{"a":[${rules},${seed}]},"flags":{"a":{"state":"${state}"}}}`);
+    };
+    const sources = [1, 2, 3].map((index) => ({ uri: `${index}` }));
+    const store = storeIn(32 * megabyte, sources);
+    store.replace(0, document("ENABLED", 1));
+    store.replace(1, document("ENABLED", 2));
+    for (const state of ["DISABLED", "ENABLED"]) store.replace(0, document(state, 1));
+    expect(() => store.replace(2, document("ENABLED", 3))).to.throw(AgentError, "need at least");
   });
 
   it("counts the set's metadata once for each flag: in-process providers get it in each", () => {
@@ -135,18 +158,13 @@ describe("a process with a small heap", function () {
   });
   after(() => directory.remove());
 
-  /** Feeds documents that grow, each one followed by another of its size in which every flag is different. */
-  const feed = (shape: Shape, limitMegabytes: number): ChildReport[] => {
-    // Twice of what there is for one document, whatever it is made of.
-    const largest = (limitMegabytes / 4) * megabyte;
-    const files: string[] = [];
-    for (let bytes = 50_000; bytes < largest * growth; bytes = Math.ceil(bytes * growth)) {
-      for (const seed of [1, 2]) {
-        const file = directory.file(`${files.length}.json`);
-        writeFileSync(file, shape(bytes, seed));
-        files.push(file);
-      }
-    }
+  /** Feeds the documents to a process, one after the other. */
+  const feed = (limitMegabytes: number, documents: readonly string[]): ChildReport[] => {
+    const files = documents.map((document, index) => {
+      const file = directory.file(`${index}.json`);
+      writeFileSync(file, document);
+      return file;
+    });
     const child = spawnSync(
       process.execPath,
       [
@@ -167,17 +185,49 @@ describe("a process with a small heap", function () {
     return reports.map((line) => JSON.parse(line) as ChildReport);
   };
 
+  /** Documents that grow, each one followed by another of its size in which every flag is different. */
+  function* growing(shape: Shape, limitMegabytes: number): Iterable<string> {
+    // Twice of what there is for one document, whatever it is made of.
+    const largest = (limitMegabytes / 4) * megabyte;
+    for (let bytes = 50_000; bytes < largest * growth; bytes = Math.ceil(bytes * growth))
+      for (const seed of [1, 2]) yield shape(bytes, seed);
+  }
+
   for (const limitMegabytes of limits) {
     for (const [name, shape] of fed) {
       it(`of ${limitMegabytes} MB survives ${name}`, () => {
-        const reports = feed(shape, limitMegabytes);
+        const reports = feed(limitMegabytes, [...growing(shape, limitMegabytes)]);
         expect(reports[0]?.accepted, "a small document").to.equal(true);
         expect(reports.at(-1)?.accepted, "a document far beyond the budget").to.equal(false);
         if (measured !== undefined) console.log(summary(limitMegabytes, name, reports));
       });
     }
   }
+
+  for (const name of compiledShapes.slice(0, scaled(compiledShapes.length, 3)))
+    it(`of 32 MB survives the largest document that it takes of ${name}`, () => {
+      const shape = shapes[name] ?? expect.fail(name);
+      const bytes = largestTaken(shape, 35 * megabyte);
+      const [first, second] = feed(32, [shape(bytes, 1), shape(bytes * 1.05, 2)]);
+      expect([first?.accepted, second?.accepted]).to.deep.equal([true, false]);
+    });
 });
+
+/** The size of the largest document that a store with so much heap takes, with nothing before it; to one part in a hundred. */
+function largestTaken(shape: Shape, heapBytes: number): number {
+  let [taken, refused] = [50_000, heapBytes / 8];
+  while (refused - taken > taken / 100) {
+    const bytes = Math.floor((taken + refused) / 2);
+    try {
+      storeIn(heapBytes).replace(0, Buffer.from(shape(bytes, 1)));
+      taken = bytes;
+    } catch (error) {
+      if (!(error instanceof AgentError) || error.code !== "DOCUMENT_TOO_LARGE") throw error;
+      refused = bytes;
+    }
+  }
+  return taken;
+}
 
 function summary(limitMegabytes: number, name: string, reports: readonly ChildReport[]): string {
   const accepted = reports.filter((report) => report.accepted);

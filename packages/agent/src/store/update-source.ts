@@ -9,6 +9,7 @@ import type { DocumentIndex } from "../document/document-index.js";
 import { indexDocument, type IndexedDocument } from "../document/index-document.js";
 import { ScanError } from "../document/json-scanner.js";
 import {
+  compiledHeapBytes,
   evaluatorsOf,
   FlagError,
   hasSameVariants,
@@ -29,11 +30,13 @@ export interface SourceDocument {
   readonly set: FlagSetContext;
   /** As they are written: those of `set` contain each other, so that comparing these takes less. */
   readonly evaluators: JsonObject;
+  /** What `compiledHeapBytes` says of the evaluators. */
+  readonly evaluatorBytes: number;
   /** By row of the index; undefined for a rejected flag that had no previous value. */
   readonly flags: readonly (Flag | undefined)[];
   /** Rejected flags by their id in the index. */
   readonly rejected: ReadonlyMap<string, InvalidFlag>;
-  /** The heap that the flags take, in bytes, as JsonScanner counts it. */
+  /** The heap that the flags and their set take, in bytes: as JsonScanner counts it, and what is compiled beside that. */
   readonly weight: number;
 }
 
@@ -62,12 +65,13 @@ export function updateSource(
 ): SourceUpdate {
   const indexed = indexDocument(bytes, previous?.index, { onWeight, maxDepth: maxDocumentDepth });
   const { index } = indexed;
-  const { set, evaluators } = readSet(index, previous, source);
+  const { set, evaluators, evaluatorBytes } = readSet(index, previous, source);
   const rows = rowsToDerive(indexed, set, previous);
   // A flag that is not derived, or is rejected, keeps its previous value.
   const flags = indexed.previousRows.map((row) => (row < 0 ? undefined : previous?.flags[row]));
-  keepReferenced(indexed, previous);
-  const derived = deriveFlags(rows, indexed, set, flags, onWeight);
+  keepAddedWeights(indexed, previous);
+  const setBytes = set.evaluators === previous?.set.evaluators ? 0 : index.setWeight + evaluatorBytes;
+  const derived = deriveFlags(rows, indexed, set, flags, (weight) => onWeight(setBytes + weight));
 
   const rejected = stillRejected(indexed, rows, previous);
   const newlyRejected: InvalidFlag[] = [];
@@ -94,8 +98,8 @@ export function updateSource(
     flags[row] = isSame ? before : flag;
     if (!isSame) put.push(flag);
   }
-  const weight = index.entries.totalWeight();
-  const state = { index, set, evaluators, flags, rejected, weight };
+  const weight = index.entries.totalWeight() + index.setWeight + evaluatorBytes;
+  const state = { index, set, evaluators, evaluatorBytes, flags, rejected, weight };
   return { state, put, removed: [...replaced.values()], newlyRejected };
 }
 
@@ -120,16 +124,17 @@ function deriveFlags(
   onWeight(weight);
   const derived = new Map<number, Flag | InvalidFlag>();
   for (const row of rows) {
-    entries.setReferenced(row, 0);
+    entries.setAddedWeight(row, 0);
     const result = deriveFlag(indexed.index, row, {
       ...set,
-      onReferences: (bytes) => entries.setReferenced(row, bytes * heapWeights.serving.referencedByte),
+      onReferences: (bytes) => entries.setAddedWeight(row, bytes * heapWeights.serving.referencedByte),
     });
     if ("metadata" in result) {
       const copied = result.metadata === set.metadata ? 0 : copiedWeight;
-      entries.setReferenced(row, entries.referenced(row) + copied + writtenWeight);
+      const compiled = compiledHeapBytes(result.targeting ?? null);
+      entries.setAddedWeight(row, entries.addedWeight(row) + copied + writtenWeight + compiled);
     }
-    onWeight((weight += entries.referenced(row)));
+    onWeight((weight += entries.addedWeight(row)));
     const previous = before[row];
     derived.set(row, "reason" in result || previous === undefined ? result : shareParts(result, previous));
   }
@@ -137,13 +142,13 @@ function deriveFlags(
 }
 
 /** The flags whose text is the same, and that are not derived again, have the references that they had. */
-function keepReferenced(
+function keepAddedWeights(
   { index, previousRows }: IndexedDocument,
   previous: SourceDocument | undefined,
 ): void {
   if (previous === undefined) return;
   previousRows.forEach((previousRow, row) => {
-    if (previousRow >= 0) index.entries.setReferenced(row, previous.index.entries.referenced(previousRow));
+    if (previousRow >= 0) index.entries.setAddedWeight(row, previous.index.entries.addedWeight(previousRow));
   });
 }
 
@@ -151,7 +156,7 @@ function readSet(
   index: DocumentIndex,
   previous: SourceDocument | undefined,
   source: { readonly uri: string; readonly sourceIndex: number },
-): Pick<SourceDocument, "set" | "evaluators"> {
+): Pick<SourceDocument, "set" | "evaluators" | "evaluatorBytes"> {
   const isUnchanged = (part: "metadata" | "evaluators"): boolean =>
     previous !== undefined &&
     isSameSlice(index.bytes, index[part], previous.index.bytes, previous.index[part]);
@@ -162,6 +167,11 @@ function readSet(
     ? previous?.evaluators
     : servableEvaluators(readObject(index.bytes, index.evaluators, "$evaluators"));
   const evaluators = written ?? {};
+  // Before they are referred to: an evaluator that is counts as nothing in a rule.
+  const evaluatorBytes =
+    evaluators === previous?.evaluators
+      ? previous.evaluatorBytes
+      : Object.values(evaluators).reduce<number>((sum, rule) => sum + compiledHeapBytes(rule), 0);
   const isSame = previous !== undefined && isSameJson(evaluators, previous.evaluators);
   const set = {
     metadata: metadata ?? {},
@@ -169,7 +179,7 @@ function readSet(
     source: source.uri,
     sourceIndex: source.sourceIndex,
   };
-  return { set, evaluators };
+  return { set, evaluators, evaluatorBytes };
 }
 
 function readObject(bytes: Buffer, slice: Slice | undefined, name: string): JsonObject {

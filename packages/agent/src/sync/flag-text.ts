@@ -34,16 +34,16 @@ export class FlagTextReader {
   }
 
   async #readManifest(text: Buffer, isYaml: boolean): Promise<FlagText> {
-    if (this.#manifests === undefined) {
-      const { ManifestSet } = await import("./manifest/manifest-set.js");
-      this.#manifests = new ManifestSet();
-    }
+    const { ManifestSet, tooLargeTogether } = await import("./manifest/manifest-set.js");
+    this.#manifests ??= new ManifestSet();
     const path = isYaml ? "manifest.yaml" : "manifest.json";
     const { problems, isBlockedByHeap } = await this.#manifests.take(path, text, this.#limits);
     const [problem] = problems;
     if (isBlockedByHeap) throw new YamlDocumentError("too_large", problem ?? "");
     if (this.#manifests.size === 0)
       throw new YamlDocumentError("malformed", problem ?? "it holds no FeatureFlag, nor a flag document");
-    return { bytes: this.#manifests.document(), problem };
+    const bytes = this.#manifests.document(this.#limits.maxJsonBytes);
+    if (bytes === undefined) throw new YamlDocumentError("too_large", tooLargeTogether);
+    return { bytes, problem };
   }
 }

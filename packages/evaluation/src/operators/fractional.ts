@@ -23,6 +23,8 @@ export const fractional: Operator = (args, compile) => {
   if (shares.every((share) => share === undefined)) return ofFixedShares(first, others, compile);
   const { evaluate } = compile(first);
   return (data, scope) => {
+    // For the values, and a bucket of each.
+    scope.chargeMade(6 * shares.length);
     const key = evaluate(data, scope);
     const values = shares.map((share, index) =>
       share === undefined ? (others[index] ?? null) : share(data, scope),

@@ -5,6 +5,7 @@ import { isInert } from "./data-rule.js";
 import type { Compile, Evaluate, Surroundings } from "./operator.js";
 import { mustReplace } from "./shadowed-variable.js";
 import { isOfItem, substituteVariables } from "./substitution.js";
+import { variable } from "./variables.js";
 
 /**
  * How the variables of a rule for items get their values.
@@ -19,6 +20,7 @@ type Handling = "plain" | "shadowed" | "replaced";
 /** These look at their arguments as written in the rule, so that a value there differs from a rule that gives that value. */
 const listOperators = new Set(["filter", "map", "reduce", "all", "none", "some"]);
 const branchOperators = new Set(["and", "or", "if", "?:"]);
+const noReads: readonly Evaluate[] = [];
 
 /** A rule that list operators run on each item, after its variables were given the values they have around the list. */
 export class ItemRule {
@@ -39,7 +41,8 @@ export class ItemRule {
     this.#compile = compile;
     const handling = mustBeObject && !isMap(rule) ? "plain" : handlingOf(rule, mustBeObject);
     this.#isShadowed = handling === "shadowed";
-    this.#outerReads = this.#isShadowed && surroundings === "outerThenItem" ? readsIn(rule, compile) : [];
+    this.#outerReads =
+      this.#isShadowed && surroundings === "outerThenItem" ? readsIn(rule, compile).slice() : noReads;
     if (handling === "plain") this.#evaluate = this.#compileObject(rule);
     else if (handling === "shadowed") this.#evaluate = compile(rule, surroundings).evaluate;
   }
@@ -94,7 +97,7 @@ function readsIn(rule: Value, compile: Compile): readonly Evaluate[] {
   if (!isMap(rule)) return [];
   return Object.entries(rule).flatMap(([key, member]) => {
     if (key !== "var") return readsIn(member, compile);
-    return isOfItem(member) ? [] : [compile(rule, "plain").evaluate];
+    return isOfItem(member) ? [] : [variable(member, compile)];
   });
 }
 

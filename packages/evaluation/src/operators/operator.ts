@@ -6,6 +6,7 @@ import { isList, type Value } from "../value.js";
 export type Evaluate = (data: Value, scope: Scope) => Value;
 
 export interface Expression {
+  /** Of a constant it is made anew each time: an operator that has no use for it takes no memory for it. */
   readonly evaluate: Evaluate;
   /** The value, if it is the same for all data; it needs no evaluation, and never fails. */
   readonly constant: Value | undefined;
@@ -46,19 +47,28 @@ export function eager(apply: Apply): Operator {
   };
 }
 
+type ApplyTwo = (a: Value, b: Value, scope: Scope) => Value;
+
 /** Eager, with a shortcut for the usual case of two arguments, which then need no list. */
-export function binaryOperator(
-  applyTwo: (a: Value, b: Value, scope: Scope) => Value,
-  apply: Apply,
-): Operator {
+export function binaryOperator(applyTwo: ApplyTwo, apply: Apply): Operator {
   const general = eager(apply);
   return (args, compile) => {
     if (!isList(args) || args.length !== 2) return general(args, compile);
     const { evaluate: first } = compile(args[0] ?? null);
-    const { evaluate: second, constant } = compile(args[1] ?? null);
-    if (constant !== undefined) return (data, scope) => applyTwo(first(data, scope), constant, scope);
-    return (data, scope) => applyTwo(first(data, scope), second(data, scope), scope);
+    const second = compile(args[1] ?? null);
+    return second.constant === undefined
+      ? ofBoth(applyTwo, first, second.evaluate)
+      : withConstant(applyTwo, first, second.constant);
   };
+}
+
+/** Two functions, because V8 keeps for a closure all that any closure of the same function uses. */
+function ofBoth(applyTwo: ApplyTwo, first: Evaluate, second: Evaluate): Evaluate {
+  return (data, scope) => applyTwo(first(data, scope), second(data, scope), scope);
+}
+
+function withConstant(applyTwo: ApplyTwo, first: Evaluate, second: Value): Evaluate {
+  return (data, scope) => applyTwo(first(data, scope), second, scope);
 }
 
 /** Eager, with a shortcut for a single argument in a list. */

@@ -17,9 +17,10 @@ export function shadowedVariable(surroundings: Surroundings): Operator {
     const read = variable(args, compile);
     if (isOfItem(args)) return read;
     if (surroundings === "item") return (data, scope) => inert(read(data, scope), scope);
-    const readItem =
-      surroundings === "outer" ? read : (data: Value, scope: Scope) => inert(read(data, scope), scope);
-    return (data, scope) => inert(read(scope.outer, scope), scope) ?? readItem(data, scope);
+    const isOuter = surroundings === "outer";
+    return (data, scope) =>
+      inert(read(scope.outer, scope), scope) ??
+      (isOuter ? read(data, scope) : inert(read(data, scope), scope));
   };
 }
 

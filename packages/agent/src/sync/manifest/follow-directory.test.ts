@@ -76,6 +76,20 @@ describe("a source of a directory", () => {
     await eventually(async () => (await probe.nextDocument()).includes('"c"'), "the other two");
   });
 
+  it("keeps what it has while its FeatureFlags are too large together, and says so", async () => {
+    directory.replace("a.yaml", manifest("a", "A"));
+    const { source, probe } = run(new SourceProbe(undefined, 8_000));
+    await probe.nextDocument();
+    // Written once for each flag, it makes more than 8,000 bytes of a thousand.
+    const flags = Array.from({ length: 20 }, (_, index) => `"${index}":{}`).join(",");
+    directory.replace("b.json", `{"flags":{${flags}},"metadata":{"note":"${"x".repeat(500)}"}}`);
+    await eventually(() => source.status().warning !== undefined, "the warning");
+    expect(source.status().warning).to.contain("its FeatureFlags are larger together");
+    directory.replace("b.json", `{"flags":{${flags}}}`);
+    expect(await probe.nextDocument()).to.contain('"key":"19"');
+    expect(source.status().warning).to.equal(undefined);
+  });
+
   it("has no document while there is no file, and keeps the last one when all are gone", async () => {
     const { source, probe } = run();
     await eventually(() => source.status().warning !== undefined, "the warning");

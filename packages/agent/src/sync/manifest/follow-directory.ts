@@ -3,13 +3,16 @@ import { isFlagFileName } from "@bunting/featureflags/manifests";
 import type { SyncSourceParts } from "../on-demand-source.js";
 import type { DirectorySourceConfig } from "../source-config.js";
 import { readFailure } from "../read-failure.js";
-import { ManifestSet } from "./manifest-set.js";
+import { ManifestSet, tooLargeTogether } from "./manifest-set.js";
 
 /** A file counts as a kilobyte of a document, however small it is: a flag in a file of its own takes five on the heap. */
 const bytesPerFile = 1_024;
 
 /** The net under fs.watch: how often the files are looked at although no event came. */
 const lookEveryMs = 2_000;
+
+/** How long after there was no room for all files together: others may have needed the heap for a while. */
+const retryMs = 30_000;
 
 /** Files that change together are taken over together: a file that is renamed is gone before it is there. */
 const settleMs = 20;
@@ -29,6 +32,7 @@ class DirectoryFollower {
   readonly #problems = new Map<string, string>();
   #hasSynced = false;
   #cancelDelivery: (() => void) | undefined;
+  #cancelRetry: (() => void) | undefined;
 
   constructor(parts: SyncSourceParts<DirectorySourceConfig>) {
     this.#parts = parts;
@@ -71,8 +75,14 @@ class DirectoryFollower {
     try {
       await directory.run(signal);
     } finally {
-      this.#cancelDelivery?.();
+      this.#cancelAll();
     }
+  }
+
+  #cancelAll(): void {
+    this.#cancelDelivery?.();
+    this.#cancelRetry?.();
+    this.#cancelDelivery = this.#cancelRetry = undefined;
   }
 
   async #take(event: FileEvent): Promise<"done" | "retry"> {
@@ -101,13 +111,18 @@ class DirectoryFollower {
   }
 
   #deliver(): void {
-    this.#cancelDelivery?.();
-    this.#cancelDelivery = undefined;
+    this.#cancelAll();
     const { config, options, state } = this.#parts;
     const { sourceIndex, path } = config;
     const [problem] = this.#problems;
     if (this.#manifests.size > 0) {
-      const result = options.receiver.deliver({ sourceIndex, bytes: this.#manifests.document() });
+      const bytes = this.#manifests.document(options.maxDocumentBytes);
+      if (bytes === undefined) {
+        state.refused(`${path}: ${tooLargeTogether}`, { isLogged: false });
+        this.#cancelRetry = options.context.clock.after(retryMs, () => this.#deliver());
+        return;
+      }
+      const result = options.receiver.deliver({ sourceIndex, bytes });
       state.delivered(result);
       if ("refusal" in result) return;
     } else if (problem === undefined)

@@ -1,7 +1,8 @@
 import { plainTopicOf, readManifest } from "@bunting/featureflags/manifests";
 import { defaultTextLimits } from "@bunting/files/text";
-import { encodeDocument, withRefusedFlags, type FlagDocument, type TopicKey } from "@bunting/protocol";
-import { mergeDocuments } from "./merge-documents.js";
+import { documentHeapBytes, encodeDocument, withRefusedFlags, type TopicKey } from "@bunting/protocol";
+import { HeapRoom, systemClock } from "@bunting/runtime";
+import { DocumentMerge } from "./document-merge.js";
 
 /** What became of a file. */
 export interface TakenManifest {
@@ -22,8 +23,9 @@ export interface ManifestLimits {
  * it. This is the entry of a chunk: agents without manifests don't load it.
  */
 export class ManifestSet {
-  /** By path. */
-  readonly #files = new Map<string, ReadonlyMap<TopicKey, FlagDocument>>();
+  /** By path: each FeatureFlag as JSON, outside of the heap, where its values could take twenty times as much. */
+  readonly #files = new Map<string, ReadonlyMap<TopicKey, Buffer>>();
+  readonly #room = new HeapRoom(systemClock);
 
   /** How many FeatureFlags there are. */
   get size(): number {
@@ -41,9 +43,9 @@ export class ManifestSet {
     const wholes = errors.filter(({ flag }) => flag === undefined);
     const problems = wholes.map(({ line, column, message }) => `line ${line}, column ${column}: ${message}`);
     if (isBlockedByHeap) return { problems, isBlockedByHeap };
-    const next = new Map<TopicKey, FlagDocument>();
+    const next = new Map<TopicKey, Buffer>();
     for (const { topic, document, refused = [] } of flags)
-      next.set(topic, withRefusedFlags({ document, refused }));
+      next.set(topic, Buffer.from(encodeDocument(withRefusedFlags({ document, refused }))));
     const isUnclear = wholes.some(({ topic }) => topic === undefined);
     for (const [topic, document] of this.#files.get(path) ?? []) {
       const isBroken = isUnclear || wholes.some((error) => error.topic === topic);
@@ -57,12 +59,22 @@ export class ManifestSet {
     this.#files.delete(path);
   }
 
-  /** All flags as JSON: of two with one key and flagSetId, that of the file whose path sorts last. */
-  document(): Buffer {
+  /**
+   * All flags as JSON: of two with one key and flagSetId, that of the file whose path sorts last. Undefined if that were more bytes, or if there is no room on
+   * the heap to make it of several FeatureFlags.
+   */
+  document(maxBytes: number): Buffer | undefined {
     const files = [...this.#files].sort(([a], [b]) => (a < b ? -1 : 1));
     const parts = files.flatMap(([, topics]) => [...topics]);
     const [first, ...more] = parts;
     if (first === undefined) return Buffer.from('{"flags":{}}');
-    return Buffer.from(more.length === 0 ? encodeDocument(first[1]) : mergeDocuments(parts));
+    if (more.length === 0) return first[1];
+    const merge = new DocumentMerge(maxBytes);
+    for (const [topic, json] of parts)
+      if (!this.#room.has(documentHeapBytes(json)) || !merge.add(topic, json)) return undefined;
+    return merge.result();
   }
 }
+
+/** Why there is no document of the FeatureFlags. */
+export const tooLargeTogether = "its FeatureFlags are larger together than this agent has memory for";

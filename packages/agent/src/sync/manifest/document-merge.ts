@@ -1,0 +1,94 @@
+import {
+  canonicalJson,
+  isJsonObject,
+  type FlagDocument,
+  type JsonObject,
+  type JsonValue,
+  type TopicKey,
+} from "@bunting/protocol";
+
+const start = Buffer.from("{");
+const evaluatorsStart = Buffer.from('"$evaluators":{');
+const evaluatorsEnd = Buffer.from("},");
+const flagsStart = Buffer.from('"flags":[');
+const flagsEnd = Buffer.from("]}");
+
+/**
+ * Makes the JSON of one document of several: a list of flags, each with the metadata of its document. Evaluators are called by their document as
+ * well, since two may have one of the same name.
+ *
+ * One document at a time is on the heap, and never more text than the result may have: metadata of 100 KB is written once for each of a thousand flags.
+ */
+export class DocumentMerge {
+  #bytesLeft: number;
+  readonly #flags: Buffer[] = [];
+  readonly #evaluators: Buffer[] = [];
+
+  constructor(maxBytes: number) {
+    this.#bytesLeft = maxBytes;
+  }
+
+  /** False if it would become too large; the merge is of no use then. */
+  add(topic: TopicKey, json: Buffer): boolean {
+    const document = JSON.parse(json.toString()) as FlagDocument;
+    const { flags, metadata = {}, $evaluators = {} } = document;
+    const nameOf = (name: string): string => `${topic}/${name}`;
+    const evaluators = Object.entries($evaluators).every(([name, evaluator]) =>
+      this.#write(
+        this.#evaluators,
+        `${JSON.stringify(nameOf(name))}:${canonicalJson(renamed(evaluator, $evaluators, nameOf))}`,
+      ),
+    );
+    return (
+      evaluators &&
+      Object.entries(flags).every(([key, flag]) => {
+        const merged = isJsonObject(flag)
+          ? { ...withMetadata(flag, metadata), ...withTargeting(flag, $evaluators, nameOf), key }
+          : // No flag: the store says so of the one part that it then has.
+            { key, variants: flag };
+        return this.#write(this.#flags, canonicalJson(merged));
+      })
+    );
+  }
+
+  result(): Buffer {
+    const evaluators =
+      this.#evaluators.length === 0 ? [] : [evaluatorsStart, ...this.#evaluators, evaluatorsEnd];
+    return Buffer.concat([start, ...evaluators, flagsStart, ...this.#flags, flagsEnd]);
+  }
+
+  #write(to: Buffer[], text: string): boolean {
+    const bytes = Buffer.from(to.length === 0 ? text : `,${text}`);
+    this.#bytesLeft -= bytes.length;
+    to.push(bytes);
+    return this.#bytesLeft >= 0;
+  }
+}
+
+function withMetadata(flag: JsonObject, metadata: JsonObject): JsonObject {
+  const own = flag["metadata"] ?? {};
+  if (!isJsonObject(own) || Object.keys(metadata).length === 0) return flag;
+  return { ...flag, metadata: { ...metadata, ...own } };
+}
+
+function withTargeting(
+  flag: JsonObject,
+  evaluators: JsonObject,
+  nameOf: (name: string) => string,
+): JsonObject {
+  const { targeting } = flag;
+  return targeting === undefined ? {} : { targeting: renamed(targeting, evaluators, nameOf) };
+}
+
+/** References to evaluators that are not there stay as they are. */
+function renamed(value: JsonValue, evaluators: JsonObject, nameOf: (name: string) => string): JsonValue {
+  if (Array.isArray(value))
+    return (value as readonly JsonValue[]).map((item) => renamed(item, evaluators, nameOf));
+  if (!isJsonObject(value)) return value;
+  const { $ref } = value;
+  if (typeof $ref === "string" && Object.keys(value).length === 1)
+    return Object.hasOwn(evaluators, $ref) ? { $ref: nameOf($ref) } : value;
+  return Object.fromEntries(
+    Object.entries(value).map(([key, member]) => [key, renamed(member, evaluators, nameOf)]),
+  );
+}
