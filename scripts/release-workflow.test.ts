@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { expect } from "chai";
 import { parse } from "yaml";
+import { blockWith } from "../test/support/markdown-pages.js";
 import { publishedPackages } from "./release/published-packages.js";
 import { writeChecksums } from "./release/checksums.js";
 
@@ -145,6 +146,28 @@ describe("the workflow of a release", () => {
     ]);
   });
 
+  it("verifies all that is published as docs/releases.md does, before it is announced", () => {
+    const [verify = "", audit = ""] = blockWith("docs/releases.md", "cosign verify")
+      .replaceAll(/ \\\n */g, " ")
+      .replaceAll("'", "")
+      .trim()
+      .split("\n");
+    expect(verify).to.contain("ghcr.io/bunting/bunting-proxy:1.0.0");
+    const published = ["agent", "proxy", "operator"].map((service) => `bunting-${service}`);
+    const calls = callsOf("verify");
+    expect(calls.slice(1)).to.deep.equal([
+      ...[...published, "charts/bunting", "charts/bunting-operator"].map((name) =>
+        verify
+          .replaceAll("/bunting/bunting", "/owner/bunting")
+          .replace("bunting-proxy:1.0.0", `${name}:1.2.3`),
+      ),
+      "npm init --yes",
+      "npm install bunting@1.2.3 bunting-agent@1.2.3",
+      audit,
+    ]);
+    expect(jobs["verify"]?.needs).to.have.members(["packages", "charts"]);
+  });
+
   it("makes a release of the notes and of all files but the layouts, after all else is published", () => {
     const [call = "", ...more] = callsOf("notes");
     expect(more).to.deep.equal([]);
@@ -161,7 +184,7 @@ describe("the workflow of a release", () => {
       const given = path.basename(name.replace("packages/", "packages/npm-"));
       expect(readFileSync(path.join(directory, "files", given), "utf8")).to.equal(name);
     }
-    expect(jobs["notes"]?.needs).to.have.members(["packages", "charts"]);
+    expect(jobs["notes"]?.needs).to.equal("verify");
     expect(jobs["charts"]?.needs).to.equal("images");
   });
 

@@ -8,7 +8,14 @@ import { eventually } from "../support/event-queue.js";
 import { codeBlocksOf, repository } from "../support/markdown-pages.js";
 import { startProxy, type ProxyProcess } from "../support/proxy-process.js";
 import { TempDirectory } from "../support/temp-directory.js";
-import { installedGo, installedJava, installedNode, installedPython } from "./providers/provider-probe.js";
+import {
+  installedDotnet,
+  installedGo,
+  installedJava,
+  installedNode,
+  installedPhp,
+  installedPython,
+} from "./providers/provider-probe.js";
 
 const run = promisify(execFile);
 const folder = path.join(repository, "examples/sdk");
@@ -82,6 +89,25 @@ const programs: readonly Program[] = [
       return place === undefined
         ? undefined
         : ["java", "-cp", path.join(place, "lib/*"), example("Welcome.java")];
+    },
+  },
+  {
+    file: "Welcome.cs",
+    command: async () => {
+      const place = await installedDotnet(linesWith(page, "dotnet add"), example("Welcome.cs"));
+      return place === undefined ? undefined : ["dotnet", path.join(place, "built/welcome.dll")];
+    },
+  },
+  {
+    file: "welcome.php",
+    // The port is moved: the example has it written out.
+    command: async ({ ports }) => {
+      const place = await installedPhp(linesWith(page, "composer require"));
+      if (place === undefined) return undefined;
+      const here = path.join(place, "welcome.php");
+      const text = readFileSync(example("welcome.php"), "utf8");
+      writeFileSync(here, text.replace("8013", String(ports.get("evaluation"))));
+      return ["php", here];
     },
   },
 ];

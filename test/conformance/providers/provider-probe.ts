@@ -88,6 +88,23 @@ export function installedGo(lines: string, example: string): Promise<string | un
   });
 }
 
+/** A folder with the example in C#, built with what the lines of its page add to a new project. */
+export function installedDotnet(lines: string, example: string): Promise<string | undefined> {
+  return installed("dotnet", [lines, readFileSync(example)], async (to) => {
+    await run("dotnet", ["new", "console", "--output", to, "--name", "welcome"], { timeout: installMs });
+    copyFileSync(example, path.join(to, "Program.cs"));
+    const build = "dotnet build --output built";
+    await run("sh", ["-ec", `${lines}\n${build}`], { cwd: to, timeout: installMs });
+  });
+}
+
+/** A folder with what the lines of the page of PHP require. */
+export function installedPhp(lines: string): Promise<string | undefined> {
+  return installed("php", [lines], async (to) => {
+    await run("sh", ["-ec", lines], { cwd: to, timeout: installMs });
+  });
+}
+
 /** A folder with an example in JavaScript, and what the lines of its page install. */
 export function installedNode(lines: string, example: string): Promise<string | undefined> {
   return installed("node", [lines, readFileSync(example)], async (to) => {
