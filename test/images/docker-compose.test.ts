@@ -4,8 +4,7 @@ import path from "node:path";
 import { createInterface } from "node:readline";
 import { promisify } from "node:util";
 import { expect } from "chai";
-import { buildImage } from "../../scripts/images/base-images.js";
-import { buildImages } from "../../scripts/images/build-images.js";
+import { buildImage, hostArchitecture, runtimeImage } from "../../scripts/images/base-images.js";
 import { buildah, missingForImages, whileNoOtherBuilds } from "../../scripts/images/buildah.js";
 import { refusalOf } from "../../scripts/required-parts.js";
 import { EventQueue } from "../support/event-queue.js";
@@ -16,54 +15,72 @@ import { buildCompose } from "./support/compose-plugin.js";
 import { DockerDaemon } from "./support/docker-daemon.js";
 
 const page = "docs/start/docker-compose.md";
+const composeFile = "examples/compose/compose.yaml";
 const run = promisify(execFile);
 
 /**
- * By Docker's daemon and its Compose plugin. The images are there before, made by the same Dockerfiles on base images of our own, because no registry
- * need be within reach: so the page's `--build` is left out.
+ * By Docker's daemon and its Compose plugin, with base images of our own in place of those that the Dockerfiles name, because no registry need be within reach. The
+ * first build fetches packages, for which its daemon is in this machine's network; the page's command builds once more, from what that has left.
  */
 describe("docs/start/docker-compose.md", function () {
   this.timeout(1_800_000);
   const directory = new TempDirectory();
+  const data = directory.file("data");
+  const checkout = directory.file("checkout");
   let docker: DockerDaemon | undefined;
 
   before(async function () {
-    const compose = await buildCompose();
+    const built = await buildCompose();
     const missing =
-      missingForImages("skopeo", "dockerd", "docker") ?? ("missing" in compose ? compose.missing : undefined);
-    if (missing !== undefined || "missing" in compose) {
+      missingForImages("skopeo", "dockerd", "docker") ?? ("missing" in built ? built.missing : undefined);
+    if (missing !== undefined || "missing" in built) {
       const refusal = refusalOf("docker", missing ?? "");
       if (refusal !== undefined) throw new Error(refusal);
       this.skip();
     }
-    const images = buildImages();
-    if ("missing" in images) throw new Error(images.missing);
-    docker = new DockerDaemon(path.join(compose.directory, "cmd"));
-    await docker.untilReady();
-    for (const name of ["proxy", "agent"] as const)
-      docker.load(`${images[name].layout}:${name}`, `bunting-${name}:latest`);
-    // Debian with node, in place of Alpine with it.
-    const node = directory.file("node");
-    whileNoOtherBuilds(() => buildah("push", buildImage(), `oci:${node}:node`));
-    docker.load(`${node}:node`, "node:24-alpine");
     checkOutInto(directory);
+    const compose = path.join(built.directory, "cmd");
+    const builder = new DockerDaemon({ compose, data, network: "host" });
+    try {
+      await builder.untilReady();
+      const [build, runtime] = whileNoOtherBuilds(
+        () => [buildImage(), runtimeImage(hostArchitecture)] as const,
+      );
+      // Debian with node, in place of Alpine with it.
+      load(builder, build, "build", "node:24-alpine");
+      load(builder, runtime, "runtime", "runtime:latest");
+      const file = path.join(checkout, composeFile);
+      const bases = 'network: host, args: { BUILD_IMAGE: "node:24-alpine", RUNTIME_IMAGE: "runtime:latest" }';
+      writeFileSync(file, readFileSync(file, "utf8").replaceAll("Dockerfile }", `Dockerfile, ${bases} }`));
+      await run("docker", ["compose", "-f", composeFile, "build"], {
+        cwd: checkout,
+        env: builder.environment,
+        maxBuffer: 1 << 26,
+      });
+    } finally {
+      await builder.stop();
+    }
+    docker = new DockerDaemon({ compose, data, network: "own" });
+    await docker.untilReady();
   });
   after(async () => {
     await docker?.stop();
     directory.remove();
   });
 
+  function load(daemon: DockerDaemon, image: string, name: string, as: string): void {
+    const layout = directory.file(name);
+    whileNoOtherBuilds(() => buildah("push", image, `oci:${layout}:${name}`));
+    daemon.load(`${layout}:${name}`, as);
+  }
+
   it("starts the three services, whose application sees an edit, and tells who has what", async () => {
-    const options = { cwd: directory.file("checkout"), env: docker?.environment };
+    const options = { cwd: checkout, env: docker?.environment };
     const lines = new EventQueue<string>();
-    const up = spawn(
-      "bash",
-      ["-c", `exec ${blockWith(page, " up --build").trim().replace("--build", "--no-build")}`],
-      {
-        ...options,
-        stdio: ["ignore", "pipe", "pipe"],
-      },
-    );
+    const up = spawn("bash", ["-c", `exec ${blockWith(page, " up --build").trim()}`], {
+      ...options,
+      stdio: ["ignore", "pipe", "pipe"],
+    });
     const closed = new Promise<void>((resolve) => up.once("close", () => resolve()));
     const printed = (line: string, withinMs?: number): Promise<unknown> =>
       Promise.race([
@@ -77,7 +94,7 @@ describe("docs/start/docker-compose.md", function () {
         lines.push(line);
       });
     try {
-      await printed("new-welcome = false", 120_000);
+      await printed("new-welcome = false", 300_000);
 
       const file = path.join(options.cwd, "examples/flags/storefront.yaml");
       const edited = readFileSync(file, "utf8").replace('defaultVariant: "off"', 'defaultVariant: "on"');
@@ -90,7 +107,7 @@ describe("docs/start/docker-compose.md", function () {
     } catch (error) {
       throw new Error(`it said:\n${output.slice(-30).join("\n")}`, { cause: error });
     } finally {
-      await run("docker", ["compose", "-f", "examples/compose/compose.yaml", "down"], options);
+      await run("docker", ["compose", "-f", composeFile, "down"], options);
       await closed;
     }
   });

@@ -4,26 +4,34 @@ import path from "node:path";
 import { eventually } from "../../support/event-queue.js";
 import { TempDirectory } from "../../support/temp-directory.js";
 
-/**
- * A Docker daemon of its own: all that it keeps is in a directory that goes with it, and so is its socket. It is in a network namespace of its own, because
- * Docker leaves rules behind that drop what is forwarded on a machine, which tests with Pods do. So nobody outside reaches a port that is published.
- */
+export interface DockerDaemonOptions {
+  /** The Compose plugin. */
+  readonly compose: string;
+  /** Where images and layers are kept, for a daemon after this one. */
+  readonly data: string;
+  /**
+   * What containers reach. `own`: a network namespace of the daemon, because Docker leaves rules behind that drop what is forwarded on a machine, which tests with
+   * Pods do; nobody outside reaches a port that is published. `host`: builds reach what this machine does, and nothing else can be run.
+   */
+  readonly network: "own" | "host";
+}
+
+/** A Docker daemon of its own, with a socket of its own. */
 export class DockerDaemon {
   readonly #directory = new TempDirectory();
   readonly #process: ChildProcess;
 
-  /** @param compose the Compose plugin */
-  constructor(compose: string) {
+  constructor({ compose, data, network }: DockerDaemonOptions) {
     const plugins = this.#directory.file("config/cli-plugins");
     mkdirSync(plugins, { recursive: true });
     symlinkSync(compose, path.join(plugins, "docker-compose"));
-    const folders = ["data", "exec"].flatMap((name) => [`--${name}-root`, this.#directory.file(name)]);
+    const places = ["--data-root", data, "--exec-root", this.#directory.file("exec"), "--host", this.host];
+    const daemon = ["dockerd", ...places, "--pidfile", this.#directory.file("pid")];
+    const noRules = ["--bridge=none", "--iptables=false", "--ip6tables=false", "--ip-forward=false"];
+    const [command = "", ...args] =
+      network === "own" ? ["unshare", "--net", ...daemon] : [...daemon, ...noRules];
     const log = openSync(this.#log, "w");
-    this.#process = spawn(
-      "unshare",
-      ["--net", "dockerd", ...folders, "--host", this.host, "--pidfile", this.#directory.file("pid")],
-      { stdio: ["ignore", log, log] },
-    );
+    this.#process = spawn(command, args, { stdio: ["ignore", log, log] });
     closeSync(log);
   }
 
