@@ -1,4 +1,5 @@
 import { isReferenced } from "./inline-references.js";
+import { listOperators } from "./operators/item-rule.js";
 import { isList, isMap, type Value } from "./value.js";
 
 /**
@@ -24,7 +25,6 @@ const extraBytes = {
   repeatedVariable: 150,
 } as const;
 
-const listOperators = new Set(["filter", "map", "reduce", "all", "none", "some"]);
 const branchOperators = new Set(["if", "?:"]);
 
 /**

@@ -18,7 +18,7 @@ import { variable } from "./variables.js";
 type Handling = "plain" | "shadowed" | "replaced";
 
 /** These look at their arguments as written in the rule, so that a value there differs from a rule that gives that value. */
-const listOperators = new Set(["filter", "map", "reduce", "all", "none", "some"]);
+export const listOperators: ReadonlySet<string> = new Set(["filter", "map", "reduce", "all", "none", "some"]);
 const branchOperators = new Set(["and", "or", "if", "?:"]);
 const noReads: readonly Evaluate[] = [];
 

@@ -30,25 +30,20 @@ export class DocumentMerge {
 
   /** False if it would become too large; the merge is of no use then. */
   add(topic: TopicKey, json: Buffer): boolean {
-    const document = JSON.parse(json.toString()) as FlagDocument;
-    const { flags, metadata = {}, $evaluators = {} } = document;
+    const { flags, metadata = {}, $evaluators = {} } = JSON.parse(json.toString()) as FlagDocument;
     const nameOf = (name: string): string => `${topic}/${name}`;
-    const evaluators = Object.entries($evaluators).every(([name, evaluator]) =>
-      this.#write(
-        this.#evaluators,
-        `${JSON.stringify(nameOf(name))}:${canonicalJson(renamed(evaluator, $evaluators, nameOf))}`,
-      ),
-    );
-    return (
-      evaluators &&
-      Object.entries(flags).every(([key, flag]) => {
-        const merged = isJsonObject(flag)
-          ? { ...withMetadata(flag, metadata), ...withTargeting(flag, $evaluators, nameOf), key }
-          : // No flag: the store says so of the one part that it then has.
-            { key, variants: flag };
-        return this.#write(this.#flags, canonicalJson(merged));
-      })
-    );
+    for (const [name, evaluator] of Object.entries($evaluators)) {
+      const text = canonicalJson(renamed(evaluator, $evaluators, nameOf));
+      if (!this.#write(this.#evaluators, `${JSON.stringify(nameOf(name))}:${text}`)) return false;
+    }
+    for (const [key, flag] of Object.entries(flags)) {
+      const merged = isJsonObject(flag)
+        ? { ...withMetadata(flag, metadata), ...withTargeting(flag, $evaluators, nameOf), key }
+        : // No flag: the store says so of the one part that it then has.
+          { key, variants: flag };
+      if (!this.#write(this.#flags, canonicalJson(merged))) return false;
+    }
+    return true;
   }
 
   result(): Buffer {
