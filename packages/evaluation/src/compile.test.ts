@@ -54,8 +54,8 @@ describe("compile", () => {
 
 describe("Scope", () => {
   const list = Array.from({ length: 3000 }, (_, i) => i);
-  const failsFor = (rule: Value, context: EvaluationContext): void => {
-    expect(() => run(rule, context)).to.throw(RuleFailure, "takes too long");
+  const failsFor = (rule: Value, context: EvaluationContext, reason = "takes too long"): void => {
+    expect(() => run(rule, context)).to.throw(RuleFailure, reason);
   };
 
   it("lets an evaluation do a lot of work", () => {
@@ -67,9 +67,17 @@ describe("Scope", () => {
       { filter: [{ var: "list" }, { in: [{ var: "" }, { var: "other" }] }] },
       { list, other: list.map((i) => -1 - i) },
     );
-    failsFor({ map: [{ var: "list" }, { merge: [list] }] }, { list });
-    const times = (rule: Value): Value => ({ map: [list.slice(0, 200), rule] });
-    failsFor(times(times(times(1))), {});
+    const times = (rule: Value): Value => ({ all: [list.slice(0, 200), rule] });
+    failsFor(times(times(times({ "!": [0] }))), {});
+  });
+
+  it("ends an evaluation that makes lists of more memory than it may, each evaluation anew", () => {
+    const copies = { map: [{ var: "list" }, { merge: [list] }] };
+    failsFor(copies, { list }, "takes too much memory");
+    const evaluate = compile(copies);
+    const shared = scope();
+    const few = { list: list.slice(0, 100) };
+    for (let i = 0; i < 40; i++) expect(evaluate(few, shared.begin(few, "f"))).to.have.length(100);
   });
 
   it("ends an evaluation that makes text grow and grow", () => {
