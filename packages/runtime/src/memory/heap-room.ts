@@ -2,8 +2,8 @@ import type { Clock } from "../clock.js";
 import { heapLimitBytes, usedHeapBytes, youngHeapBytes } from "./heap.js";
 import { canCollect, collectGarbage } from "./v8-control.js";
 
-/** Share of the heap that documents leave to connections, requests and responses. */
-const reservedShare = 1 / 10;
+/** Share of the heap that documents leave to connections, requests and responses, unless their owner leaves more. */
+const usualReserve = 1 / 10;
 /** Collections take at most one part in so many of the time: each takes some 100 ms, and writers of documents can cause them. */
 const collectionParts = 20;
 
@@ -28,11 +28,13 @@ export interface DocumentRoom {
 export class HeapRoom implements DocumentRoom {
   readonly #clock: Clock;
   readonly #heap: Heap;
+  readonly #reservedShare: number;
   #collectsFromMs = -Infinity;
 
-  constructor(clock: Clock, heap: Heap = heapOfThisProcess()) {
+  constructor(clock: Clock, heap: Heap = heapOfThisProcess(), reservedShare = usualReserve) {
     this.#clock = clock;
     this.#heap = heap;
+    this.#reservedShare = reservedShare;
   }
 
   /** True if the heap has room for so many bytes; garbage is collected first if that might help. */
@@ -55,7 +57,7 @@ export class HeapRoom implements DocumentRoom {
 
   get #wholeBytes(): number {
     const { limitBytes, youngBytes } = this.#heap;
-    return limitBytes * (1 - reservedShare) - youngBytes;
+    return limitBytes * (1 - this.#reservedShare) - youngBytes;
   }
 }
 

@@ -48,6 +48,16 @@ describe(`A directory in a process with a heap of ${heapMb} MB`, () => {
     expect(log.some((line) => line.includes(`"topics":${files}`))).to.equal(true);
   });
 
+  it("serves what there is memory for of files that take twenty times their size, and refuses the others", async function () {
+    this.timeout(120_000);
+    const dense = `{"flags":{"a":{"variants":{"on":[${"[],".repeat(230_000)}1]}}}}`;
+    for (let file = 0; file < 30; file++) writeFileSync(join(directory, `flags-${file}.json`), dense);
+    const { counts, log } = await read();
+    expect(counts["invalid:too_large"]).to.be.within(10, 28);
+    expect(log.join("")).to.contain("there is not enough memory to read it");
+    expect(log.some((line) => line.includes("flag directory read"))).to.equal(true);
+  });
+
   it("refuses 63 KB that merge a map of 2,000 keys thousands of times, and serves the file beside it", async function () {
     this.timeout(120_000);
     writeFileSync(join(directory, "a.yaml"), mergesOf(2_000, 4_000));

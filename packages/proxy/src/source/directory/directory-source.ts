@@ -1,7 +1,8 @@
 import { resolve } from "node:path";
 import { WatchedDirectory, type FileEvent } from "@bunting/files";
 import type { Readers, TopicKey } from "@bunting/protocol";
-import type { Context } from "@bunting/runtime";
+import { HeapRoom, type Context } from "@bunting/runtime";
+import { freeHeapBytes } from "@bunting/runtime/heap";
 import { ProxyError } from "../../proxy-error.js";
 import { isFlagFileName, maxManifestBytes } from "@bunting/featureflags/manifests";
 import type { FlagSource, SourceSink } from "../flag-source.js";
@@ -19,6 +20,9 @@ export interface DirectorySourceOptions {
   /** Interval of scans without an event. */
   readonly rescanEveryMs?: number;
 }
+
+/** Files are held as values; what is subscribed to is held once more, as text. */
+const heapShareBesideFiles = 0.6;
 
 /**
  * Serves the FeatureFlags below a directory. `WatchedDirectory` says when a file is to be read, the intake reads what is in it
@@ -42,12 +46,15 @@ export class DirectorySource implements FlagSource {
     this.#watches = new TopicWatches(this.#claims, only !== undefined, (path, error) =>
       this.#log.failed(path, error),
     );
+    const room = new HeapRoom(context.clock, undefined, heapShareBesideFiles);
     this.#intake = new ManifestIntake({
       clock: context.clock,
       log: this.#log,
       claims: this.#claims,
       plainTopic: only?.topic,
       maxBytes: maxManifestBytes,
+      // No file is read once they have filled their share.
+      heapBytes: () => (room.has(1) ? freeHeapBytes() : 0),
     });
     this.#directory = new WatchedDirectory({
       path: this.#path,

@@ -1,5 +1,6 @@
 import type { FileEvent } from "@bunting/files";
 import type { TopicKey } from "@bunting/protocol";
+import { defaultTextLimits } from "@bunting/files/text";
 import type { Clock } from "@bunting/runtime";
 import { ProxyError } from "../../proxy-error.js";
 import { plainTopicOf, readManifest, type Manifest, type PlainTopic } from "@bunting/featureflags/manifests";
@@ -13,6 +14,8 @@ export interface ManifestIntakeOptions {
   /** The topic of every plain flagd file; absent: each file's name decides its topic. */
   readonly plainTopic?: TopicKey | undefined;
   readonly maxBytes: number;
+  /** What reading a file may take of the heap, in bytes. */
+  readonly heapBytes: () => number;
 }
 
 /** Two files with the same FeatureFlag are reported after this time, because a file that is being moved has two names for a moment. */
@@ -49,7 +52,8 @@ export class ManifestIntake {
         return "done";
       }
       case "content": {
-        const manifest = await readManifest(path, event.bytes, this.#plainTopic(path));
+        const limits = { ...defaultTextLimits, heapBytes: this.#options.heapBytes };
+        const manifest = await readManifest(path, event.bytes, this.#plainTopic(path), limits);
         const isBlockedByHeap = manifest.errors.some(({ reason }) => reason === "too_large");
         if (!isBlockedByHeap || !event.isRetry) this.#apply(this.#file(event), manifest);
         // The heap may be full of garbage, which is collected before the retry.
