@@ -2,6 +2,7 @@ import type { TopicKey } from "@bunting/protocol";
 import type { ServingContext } from "@bunting/runtime";
 import type { ProxyError } from "../proxy-error.js";
 import type { ProxyMetrics } from "../proxy-metrics.js";
+import type { DocumentLedger } from "./document-ledger.js";
 import type { FanOut } from "./fan-out.js";
 import type { DeletionPolicy } from "./tombstone.js";
 import type { TopicCharge } from "./topic-charge.js";
@@ -18,6 +19,8 @@ export interface TopicPolicies {
 export interface TopicOptions extends TopicPolicies {
   readonly key: TopicKey;
   readonly fanOut: FanOut;
+  /** Of all topics of the process. */
+  readonly ledger: DocumentLedger;
   readonly context: ServingContext<ProxyMetrics>;
   /** The connections and addresses that are charged with the topic. */
   readonly charge?: TopicCharge | undefined;

@@ -5,6 +5,7 @@ import { ProxyError } from "../proxy-error.js";
 import type { ProxyMetrics } from "../proxy-metrics.js";
 import type { FlagSource } from "../source/flag-source.js";
 import { isLocal } from "../source/is-local.js";
+import { DocumentLedger } from "./document-ledger.js";
 import { FanOut } from "./fan-out.js";
 import { StagedTopic } from "./staged-topic.js";
 import type { Subscriber, Subscription } from "./subscription.js";
@@ -51,6 +52,7 @@ export class TopicRegistry implements Runnable {
   readonly #options: TopicRegistryOptions;
   readonly #fanOut: FanOut;
   readonly #log: RateLimitedLog;
+  readonly #ledger = new DocumentLedger();
   readonly #entries = new Map<TopicKey, Entry>();
   /** Kept topics that refuse subscribers; the longest idle first. */
   readonly #refusing = new Set<Entry>();
@@ -132,7 +134,7 @@ export class TopicRegistry implements Runnable {
     const charge = quota?.open();
     const fanOut = this.#fanOut;
     const context = { ...options.context, log: this.#log };
-    const topic = new Topic({ ...options, key, fanOut, context, charge, onIdle });
+    const topic = new Topic({ ...options, key, fanOut, ledger: this.#ledger, context, charge, onIdle });
     const entry: Entry = {
       staged: new StagedTopic({ topic, fanOut, context, lost: options.lost, onIdle }),
       topic,

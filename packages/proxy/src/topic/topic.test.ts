@@ -4,10 +4,12 @@ import { createLogger, RateLimitedLog } from "@bunting/runtime";
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import type { ProxyError } from "../proxy-error.js";
 import { noMetrics, type ProxyMetrics } from "../proxy-metrics.js";
+import { DocumentLedger } from "./document-ledger.js";
 import { FanOut } from "./fan-out.js";
 import { standing } from "./topic-state.js";
 import type { Subscription } from "./subscription.js";
 import type { TopicPolicies } from "./topic-options.js";
+import { TopicMemory } from "./topic-memory.js";
 import { Topic } from "./topic.js";
 
 const graceMs = 60_000;
@@ -18,7 +20,7 @@ function version(number: number | "empty"): FlagDocument {
   return number === "empty" ? { flags: {} } : { flags: { f: { state: `v${number}` } } };
 }
 
-function useTopic(policies: Partial<TopicPolicies> = {}, stepsPerTurn = 256) {
+function useTopic(policies: Partial<TopicPolicies> = {}, stepsPerTurn = 256, ledger = new DocumentLedger()) {
   const clock = new ManualClock();
   const turns: (() => void)[] = [];
   const lines: string[] = [];
@@ -41,6 +43,7 @@ function useTopic(policies: Partial<TopicPolicies> = {}, stepsPerTurn = 256) {
     ...defaults,
     ...policies,
     key: "demo/flags",
+    ledger,
     fanOut: new FanOut({ stepsPerTurn, nextTurn: (callback) => turns.push(callback) }),
     context: { clock, logger, log: new RateLimitedLog(logger, clock), metrics },
     onIdle: () => idle++,
@@ -194,6 +197,28 @@ describe("a topic", () => {
     topic.report({ kind: "deleted" });
     topic.report({ kind: "sameDocument", version: { noticedMs: 0, resourceVersion: "3" } });
     expect(topic.state.kind).to.equal("deleted");
+  });
+
+  it("keeps serving the version before one that there is no memory for, says so, and serves the next that there is", () => {
+    const ledger = new DocumentLedger(1_000);
+    const { topic, tell, clock, logged } = useTopic({}, 256, ledger);
+    const reader = new Reader(topic);
+    tell(1);
+    const flags = Object.fromEntries(Array.from({ length: 10 }, (_, index) => [`f${index}`, {}]));
+    const versionOf = (resourceVersion: string) => ({ noticedMs: clock.monotonicMs(), resourceVersion });
+    topic.report({ kind: "document", document: { flags }, version: versionOf("2") });
+    topic.report({ kind: "stale", reason: new Error("away") });
+    topic.report({ kind: "sameDocument", version: versionOf("3") });
+    expect(topic.state.kind).to.equal("stale");
+    expect(topic.freshness?.says(new TopicMemory("demo/flags", ledger).refusal())).to.equal(true);
+    expect(logged("error").join("")).to.contain("for want of memory").and.contain("demo/flags");
+    expect(reader.got).to.deep.equal(["v1"]);
+    expect(ledger.hasRoom("demo/other", 400), "of what is served").to.equal(false);
+    tell(4);
+    expect(topic.state.kind).to.equal("live");
+    expect(reader.got).to.deep.equal(["v1", "v4"]);
+    topic.close();
+    expect(ledger.hasRoom("demo/other", 400), "all is free").to.equal(true);
   });
 
   it("holds subscribers while the source has reported nothing but that it is stale", () => {

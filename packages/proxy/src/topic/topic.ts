@@ -18,6 +18,7 @@ import type {
 } from "../source/flag-source.js";
 import type { ConvergenceState } from "./convergence.js";
 import { FreshnessNotice } from "./freshness-notice.js";
+import { TopicMemory } from "./topic-memory.js";
 import { Subscription, type MissedVersions, type SubscribedTopic, type Subscriber } from "./subscription.js";
 import { topicMissing, type DeletionPolicy } from "./tombstone.js";
 import { TopicAcks } from "./topic-acks.js";
@@ -58,6 +59,7 @@ export class Topic implements SourceSink, SubscribedTopic {
   readonly #options: TopicOptions;
   readonly #log: TopicLog;
   readonly #subscribers: TopicSubscribers;
+  readonly #memory: TopicMemory;
   #state: TopicState = starting();
   #view: TopicView = startingView;
   #freshness: FreshnessNotice | undefined;
@@ -73,6 +75,7 @@ export class Topic implements SourceSink, SubscribedTopic {
     this.#options = options;
     this.#deletionPolicy = options.deletionPolicy;
     this.charge = options.charge;
+    this.#memory = new TopicMemory(options.key, options.ledger);
     this.#log = new TopicLog(options.key, options.context.log);
     this.acks = new TopicAcks(options.key, options.context.clock, options.context.log);
     this.#subscribers = new TopicSubscribers({
@@ -171,7 +174,11 @@ export class Topic implements SourceSink, SubscribedTopic {
         this.#take(report);
         return;
       case "sameDocument":
-        if (before.kind === "live") this.#serve(before.snapshot.at(report.version));
+        if (this.#memory.isCrowdedOut) this.#crowdOut();
+        else if (before.kind === "live") {
+          this.#limitReaders(report.version);
+          this.#setState(live(before.snapshot.at(report.version)));
+        }
         return;
       case "missing":
       case "deleted":
@@ -195,6 +202,7 @@ export class Topic implements SourceSink, SubscribedTopic {
     this.#isClosed = true;
     this.#endGrace();
     this.#refuse(new ProxyError("SHUTTING_DOWN", "the proxy is shutting down; connect again"));
+    this.#memory.hold(undefined);
     this.charge?.close();
     this.acks.close();
     this.#options.context.metrics.topics(this.#state.kind, -1);
@@ -228,15 +236,22 @@ export class Topic implements SourceSink, SubscribedTopic {
     this.#endGrace();
     // An equal document is not published again, but its object may have a new version.
     const isNew = newest?.digest !== bytes.digest;
-    this.#serve(isNew ? this.#nextSnapshot(bytes, version) : newest.at(version, history));
+    this.#limitReaders(version);
+    if (!this.#memory.admits(bytes)) this.#crowdOut();
+    else this.#setState(live(isNew ? this.#nextSnapshot(bytes, version) : newest.at(version, history)));
   }
 
-  #serve(snapshot: Snapshot): void {
-    // Before this version can be taken by anyone: what an edit says counts for the flags of the same edit.
-    this.#readers = snapshot.version.readers;
+  #crowdOut(): void {
+    const reason = this.#memory.refusal();
+    this.#log.crowdedOut(reason);
+    this.#setState(stale(this.#state, reason));
+  }
+
+  /** Before this version can be taken by anyone: what an edit says counts for the flags of the same edit. */
+  #limitReaders({ readers }: SourceVersion): void {
+    this.#readers = readers;
     for (const { error, subscribers } of this.#options.lost?.(this.key) ?? [])
       this.#refuse(error, (subscriber) => !subscribers.has(subscriber));
-    this.#setState(live(snapshot));
   }
 
   /** A source that has forgotten that the document existed reports it as missing; this topic has not forgotten. */
@@ -268,6 +283,7 @@ export class Topic implements SourceSink, SubscribedTopic {
       metrics.topics(next.kind, 1);
     }
     const { snapshot, tombstone } = this.#view;
+    this.#memory.hold(snapshot?.bytes);
     if (snapshot !== undefined && snapshot.sequence !== viewBefore.snapshot?.sequence)
       this.#publish(snapshot);
     if (isAbsent(next)) {

@@ -1,0 +1,42 @@
+import type { TopicKey } from "@bunting/protocol";
+import { heapLimitBytes } from "@bunting/runtime";
+
+/** Share of the heap that served documents may take. The rest is for clients, for what sources keep, and for reading the next document. */
+const documentShare = 0.4;
+
+/** How many times as much as is left free a namespace may hold. One alone gets two thirds of the whole, two get two fifths each. */
+const shareOfFree = 2;
+
+/**
+ * What served documents take of the heap, by namespace. V8 ends a process whose heap is full, and whoever may write FeatureFlags of one namespace could end the
+ * proxy of all. However many namespaces take what they may, something is left for the next one.
+ */
+export class DocumentLedger {
+  readonly #mostBytes: number;
+  readonly #byNamespace = new Map<string, number>();
+  #totalBytes = 0;
+
+  constructor(mostBytes = heapLimitBytes() * documentShare) {
+    this.#mostBytes = mostBytes;
+  }
+
+  /** True if the topic's namespace may hold so many bytes more. */
+  hasRoom(topic: TopicKey, moreBytes: number): boolean {
+    const held = this.#byNamespace.get(namespaceOfTopic(topic)) ?? 0;
+    const freeBytes = this.#mostBytes - this.#totalBytes - moreBytes;
+    return moreBytes <= 0 || held + moreBytes <= shareOfFree * freeBytes;
+  }
+
+  /** Counts so many bytes more for the topic, or less. */
+  add(topic: TopicKey, moreBytes: number): void {
+    const namespace = namespaceOfTopic(topic);
+    const held = (this.#byNamespace.get(namespace) ?? 0) + moreBytes;
+    if (held > 0) this.#byNamespace.set(namespace, held);
+    else this.#byNamespace.delete(namespace);
+    this.#totalBytes += moreBytes;
+  }
+}
+
+export function namespaceOfTopic(topic: TopicKey): string {
+  return topic.slice(0, topic.indexOf("/"));
+}

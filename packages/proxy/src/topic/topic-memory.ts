@@ -1,0 +1,49 @@
+import type { TopicKey } from "@bunting/protocol";
+import { ProxyError } from "../proxy-error.js";
+import type { SnapshotBytes } from "../snapshot/snapshot-bytes.js";
+import { namespaceOfTopic, type DocumentLedger } from "./document-ledger.js";
+
+/** Heap for a flag beside its text: its key, its hash, its place in the map. Measured with flags of nothing: 330 bytes. */
+const bytesPerFlag = 340;
+
+/** The part of a topic in the ledger of all documents. */
+export class TopicMemory {
+  readonly #topic: TopicKey;
+  readonly #ledger: DocumentLedger;
+  #heldBytes = 0;
+  #isCrowdedOut = false;
+
+  constructor(topic: TopicKey, ledger: DocumentLedger) {
+    this.#topic = topic;
+    this.#ledger = ledger;
+  }
+
+  /** The version that was asked for last is not to be served. */
+  get isCrowdedOut(): boolean {
+    return this.#isCrowdedOut;
+  }
+
+  /** Whether there is memory to serve this version in place of what is held. */
+  admits(bytes: SnapshotBytes): boolean {
+    this.#isCrowdedOut = !this.#ledger.hasRoom(this.#topic, bytesOf(bytes) - this.#heldBytes);
+    return !this.#isCrowdedOut;
+  }
+
+  /** Counts what is served now. */
+  hold(bytes: SnapshotBytes | undefined): void {
+    const heldBytes = bytes === undefined ? 0 : bytesOf(bytes);
+    if (heldBytes === this.#heldBytes) return;
+    this.#ledger.add(this.#topic, heldBytes - this.#heldBytes);
+    this.#heldBytes = heldBytes;
+  }
+
+  /** Why the newest version is not served. */
+  refusal(): ProxyError {
+    const message = `the proxy has no memory for the newest version of ${this.#topic}, beside what it serves of the namespace ${namespaceOfTopic(this.#topic)}: make FeatureFlags there smaller, or give the proxy more memory, and edit this one again`;
+    return new ProxyError("DOCUMENT_INVALID", message);
+  }
+}
+
+function bytesOf({ flags, textLength }: SnapshotBytes): number {
+  return textLength + flags.size * bytesPerFlag;
+}
