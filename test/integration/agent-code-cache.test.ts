@@ -96,6 +96,10 @@ describe("V8's code cache of the agent", function () {
     expect(await rejectedAtStart("--no-use-ic")).to.equal(true);
   });
 
+  it("is not needed where V8 may make no code: with --jitless, the agent answers and ends as always", async () => {
+    await askedAgent("--jitless");
+  });
+
   const middle = 500_000;
   const damages: Readonly<Record<string, () => void>> = {
     "is missing": () => rmSync(cache),
