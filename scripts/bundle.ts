@@ -72,6 +72,10 @@ const common = {
   logLevel: "warning",
 } satisfies BuildOptions;
 
+/** As in the agent's launcher: Linux drops a SIGTERM to the first process of a container until the process listens for it. */
+const endsOnSigterm =
+  'process.on("SIGTERM",()=>{if(process.listenerCount("SIGTERM")===1)process.exit(143)});';
+
 const named = process.argv.slice(2);
 for (const program of named.length > 0 ? named : Object.keys(programs)) await bundle(program);
 
@@ -103,7 +107,9 @@ async function bundle(program: string): Promise<void> {
     ],
     define: { "process.env.BUNTING_BUILD": JSON.stringify(version) },
     // Bundles are functions to node, which has not evaluated anything of the service when this returns. The directive must be the first statement.
-    banner: { js: `"use strict";if(process.argv[2]==="health")return require("./${name}.health.cjs");` },
+    banner: {
+      js: `"use strict";if(process.argv[2]==="health")return require("./${name}.health.cjs");${launcher === undefined ? endsOnSigterm : ""}`,
+    },
   });
   const { metafile: ofHealth } = await build({
     ...common,

@@ -14,6 +14,10 @@ if (process.argv[2] === "health") require(path.join(__dirname, "bunting-agent.he
 else start();
 
 function start() {
+  // Linux drops a SIGTERM to the first process of a container that does not listen for it, and the container would run on until it is killed.
+  process.on("SIGTERM", () => {
+    if (process.listenerCount("SIGTERM") === 1) process.exit(143);
+  });
   // First: whatever is required before is compiled without node's cache.
   require("./load-node-modules.cjs").loadNodeModules();
   const { compileBundle, readCache, runBundle } = require("./cached-script.cjs");
