@@ -12,6 +12,8 @@ const leastFailures = 5;
 const leastRatio = 2;
 /** Applications may ask for flags of any name, and a change may be of all flags. */
 const maxKeys = 1_000;
+/** Of a key, in characters. Applications may ask for longer ones than any flag has, of which so many as above would fill the heap. */
+const maxLength = 256;
 
 /** A flag that was changed or removed. */
 interface Watched {
@@ -69,18 +71,18 @@ export class FailingFlags {
 
   /** To be called for each evaluation that fails. */
   failed(key: string, code: string): void {
+    if (key.length > maxLength) return;
     const nowMs = this.#clock.monotonicMs();
     this.#turnWindows(nowMs);
-    const count = this.#now.get(key);
-    if (count !== undefined || this.#now.size < maxKeys) this.#now.set(key, (count ?? 0) + 1);
+    if (this.#now.size < maxKeys || this.#now.has(key)) this.#now.set(key, (this.#now.get(key) ?? 0) + 1);
     const watched = this.#watched.get(key);
     if (watched === undefined || watched.isReported) return;
     watched.failures++;
     const { sourceIndex, sinceMs, before, failures } = watched;
-    const expected = before * (nowMs - sinceMs);
-    if (nowMs - sinceMs > watchedMs || failures < leastFailures + leastRatio * expected) return;
+    const forMs = nowMs - sinceMs;
+    if (forMs > watchedMs || failures < leastFailures + leastRatio * before * forMs) return;
     watched.isReported = true;
-    const reason = `its evaluations fail since this version: ${failures} in ${seconds(nowMs - sinceMs)}, the last with ${code}`;
+    const reason = `its evaluations fail since this version: ${failures} in ${Math.ceil(forMs / 1_000)} s, the last with ${code}`;
     this.found.emit({ sourceIndex, key, reason });
   }
 
@@ -97,8 +99,4 @@ export class FailingFlags {
     this.#now = new Map();
     this.#windowBeganMs = nowMs;
   }
-}
-
-function seconds(ms: number): string {
-  return `${Math.ceil(ms / 1_000)} s`;
 }

@@ -145,8 +145,9 @@ export class OpenTelemetry {
 function endSpan(span: Span, attributes: SpanAttributes, error: Error | undefined): void {
   span.setAttributes(attributes);
   if (error !== undefined) {
-    span.recordException({ name: error.name, message: error.message });
-    span.setStatus({ code: SpanStatusCode.ERROR, message: error.message });
+    const message = cut(error.message);
+    span.recordException({ name: error.name, message });
+    span.setStatus({ code: SpanStatusCode.ERROR, message });
   }
   span.end();
 }

@@ -1,5 +1,6 @@
 import type { RequestListener } from "node:http";
 import { RpcError } from "@bunting/rpc";
+import { cut } from "@bunting/runtime";
 import type { EvaluationService } from "../api/evaluation-service.js";
 import { parseOfrepTarget } from "../api/ofrep/ofrep-path.js";
 import type { RequestHeaders } from "../api/request-headers.js";
@@ -34,12 +35,12 @@ export function traceEvaluations(service: EvaluationService, starter: SpanStarte
       const served = serve(`Resolve${accessor}`, headers);
       const evaluation = served.child(`flagEvaluationService(resolve${accessor})`, {
         ...providerName,
-        "feature_flag.key": request.flagKey,
+        "feature_flag.key": cut(request.flagKey),
       });
       return traced([evaluation, served], () => {
         const answer = service.resolve(accessor, request, headers);
         evaluation.end({
-          "feature_flag.result.variant": answer.variant ?? "",
+          "feature_flag.result.variant": cut(answer.variant ?? ""),
           "feature_flag.result.reason": answer.reason,
         });
         served.end({});
@@ -77,7 +78,7 @@ export function traceOfrep(listener: RequestListener, starter: SpanStarter): Req
           "http.request.method": method,
           "http.route": route,
           ...providerName,
-          "feature_flag.key": target.kind === "flag" ? target.key : undefined,
+          "feature_flag.key": target.kind === "flag" ? cut(target.key) : undefined,
         },
       );
       response.once("close", () => {
