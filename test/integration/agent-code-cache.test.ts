@@ -53,10 +53,10 @@ describe("V8's code cache of the agent", function () {
   after(() => directory.remove());
 
   /** Starts the agent, asks it and stops it; returns what it logged. */
-  async function askedAgent(...flags: readonly string[]): Promise<readonly LogLine[]> {
+  async function askedAgent(flags: readonly string[], file = "flags.json"): Promise<readonly LogLine[]> {
     const free = ["--port=0", "--management-port=0", "--sync-port=0", "--ofrep-port=0"];
     const sources = [
-      { uri: directory.file("flags.json"), provider: "file" },
+      { uri: directory.file(file), provider: "file" },
       { uri: "127.0.0.1:9", provider: "grpc", selector: "default/none" },
     ];
     const agent = new ServiceProcess(directory.file("start-agent.cjs"), {
@@ -84,7 +84,7 @@ describe("V8's code cache of the agent", function () {
 
   /** Whether V8 refused the cache, or undefined if it was not given one. */
   async function rejectedAtStart(...flags: readonly string[]): Promise<unknown> {
-    const logs = await askedAgent("--require", directory.file("preload.cjs"), ...flags);
+    const logs = await askedAgent(["--require", directory.file("preload.cjs"), ...flags]);
     return logs.find(({ msg }) => msg === "V8 has the cache")?.["rejected"];
   }
 
@@ -97,7 +97,7 @@ describe("V8's code cache of the agent", function () {
   });
 
   it("is not needed where V8 may make no code: with --jitless, the agent answers and ends as always", async () => {
-    await askedAgent("--jitless");
+    await askedAgent(["--jitless"]);
   });
 
   const middle = 500_000;
@@ -145,8 +145,15 @@ describe("V8's code cache of the agent", function () {
     const { stdout } = spawnSync(process.execPath, command, { encoding: "utf8", env: {} });
     const before = modulesIn([JSON.parse(stdout) as LogLine]);
     expect(before).to.include("v8").and.not.include("net");
-    const atStart = modulesIn(await askedAgent(...usage));
+    const atStart = modulesIn(await askedAgent(usage));
     expect(atStart.filter((module) => !before.includes(module))).to.deep.equal([]);
+  });
+
+  it("lets the agent load what only some command lines need without a warning of node", async () => {
+    // JSON is YAML, too, and the reader of YAML a chunk.
+    cpSync(directory.file("flags.json"), directory.file("flags.yaml"));
+    const logs = await askedAgent([], "flags.yaml");
+    expect(logs.filter(({ warning }) => warning !== undefined)).to.deep.equal([]);
   });
 
   it("is left alone with --enable-source-maps, which takes node's own loader", async () => {

@@ -69,6 +69,16 @@ function compileBundle(bundle, cachedData) {
   });
 }
 
+/** Node warns at the first import on demand of what compileBundle has it resolved by: in the log of an agent, of which nobody chose that, it says nothing. */
+function silenceExperiment() {
+  const { emitWarning } = process;
+  /** @type {(...args: unknown[]) => void} */
+  process.emitWarning = (...args) => {
+    if (!String(args[0]).startsWith("vm.USE_MAIN_CONTEXT_DEFAULT_LOADER"))
+      Reflect.apply(emitWarning, process, args);
+  };
+}
+
 /**
  * Runs it as `require` would. `requireBeside` is that of a file in the bundle's folder.
  *
@@ -77,6 +87,7 @@ function compileBundle(bundle, cachedData) {
  * @param {NodeJS.Require} requireBeside
  */
 function runBundle(script, bundle, requireBeside) {
+  silenceExperiment();
   const module = { exports: {} };
   const run = script.runInThisContext();
   run.call(module.exports, module.exports, requireBeside, module, bundle, path.dirname(bundle));
