@@ -44,12 +44,15 @@ describe("FailingFlags", () => {
     expect(noticed.map(({ sourceIndex, key }) => [sourceIndex, key])).to.deep.equal([[2, "a"]]);
   });
 
-  it("remembers no key that is longer than those of flags, of which clients could make up enough to fill the heap", () => {
+  it("remembers no key that is longer than those of flags, of which clients or edits could make up enough to fill the heap", () => {
     const [longest, longer] = ["k".repeat(256), "k".repeat(257)];
     flags.changed({ changes: [change(longest, "delete"), change(longer, "delete")] });
     fail(longest, 5);
     fail(longer, 5);
-    expect(noticed.map(({ key }) => key)).to.deep.equal([longest]);
+    flags.changed({ changes: Array.from({ length: 1_000 }, (_, i) => change(`${longer}${i}`)) });
+    flags.changed({ changes: [change("a")] });
+    fail("a", 5);
+    expect(noticed.map(({ key }) => key)).to.deep.equal([longest, "a"]);
   });
 
   it("holds it against the source that has changed what is served where another has the flag as well", () => {

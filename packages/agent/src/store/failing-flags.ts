@@ -54,7 +54,7 @@ export class FailingFlags {
       if (nowMs - sinceMs > watchedMs) this.#watched.delete(key);
     for (const { key, type, before, after } of changes) {
       // A new flag may be asked for before it is there.
-      if (type === "write") continue;
+      if (type === "write" || key.length > maxLength) continue;
       // Of two sources with the flag the later is served: it is the one that has begun or ceased to have it.
       const sourceIndex = Math.max(before?.sourceIndex ?? 0, after?.sourceIndex ?? 0);
       this.#watched.delete(key);
