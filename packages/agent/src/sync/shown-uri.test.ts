@@ -10,4 +10,8 @@ describe("shownUri", () => {
     for (const uri of ["proxy.example:8015", "/etc/flags/a.json", "unix:/run/a.sock", "shop/cart"])
       expect(shownUri(uri)).to.equal(uri);
   });
+
+  it("shows no line break, and nothing that a terminal acts on", () => {
+    expect(shownUri("/flags\nready\u001b[31m\u202e.json")).to.equal("/flags\ufffdready\ufffd[31m\ufffd.json");
+  });
 });
