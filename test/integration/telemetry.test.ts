@@ -268,6 +268,26 @@ describe("telemetry to an OpenTelemetry collector", () => {
     }
   });
 
+  it("goes on where the variable for the timeout has the largest number there is", async () => {
+    collector = await OtlpCollector.grpc();
+    await start(["--metrics-exporter", "otel", "--otel-collector-uri", `127.0.0.1:${collector.port}`], {
+      OTEL_EXPORTER_OTLP_TIMEOUT: "9223372036854775807",
+    });
+    expect(await resolve("banner")).to.equal(200);
+    await spans(2);
+    await collector.exports.nextEvent("metrics");
+  });
+
+  it("is refused with a header that can't be sent, of which the agent does not repeat the value", async () => {
+    const refused = new ServiceProcess(binaries.agent, {
+      args: ["start", "--uri=file:flags.json", "--management-port=0", "--otel-collector-uri=127.0.0.1:1"],
+      env: { OTEL_EXPORTER_OTLP_HEADERS: "authorization=Bearer%20s3cret%0A" },
+      image: agentImage,
+    });
+    expect(await refused.exit).to.equal(1);
+    expect(refused.output).to.contain("OTEL_EXPORTER_OTLP_HEADERS").and.not.contain("s3cret");
+  });
+
   it("is refused where the options do not fit together", async () => {
     const refusal = async (...args: readonly string[]): Promise<string> => {
       const refused = new ServiceProcess(binaries.agent, {

@@ -12,6 +12,7 @@ import "../guard-grpc-clients.js";
 import type { Clock, Logger } from "@bunting/runtime";
 import { boundedAgent } from "./bounded-agent.js";
 import { signalUrl, type Collector } from "./collector.js";
+import { positiveFromEnv } from "./otel-variables.js";
 
 /** Waiting exports of a signal; further ones are dropped. The exporters' 30 could keep 4 MB of answer each. */
 const concurrencyLimit = 2;
@@ -64,8 +65,10 @@ export class CollectorConnection {
     try {
       return new CollectorConnection(collector, await readCertificates(collector), options);
     } catch (cause) {
-      const message = `a certificate for the collector (--otel-cert-path, --otel-key-path, --otel-ca-path) can't be used: ${(cause as Error).message}`;
-      throw AgentError.optionInvalid(message, { cause });
+      // A header may be a token, which grpc-js quotes.
+      const reason = (cause as Error).message.replace(/ value ".*" contains/s, " value contains");
+      const message = `a certificate for the collector (--otel-cert-path, --otel-key-path, --otel-ca-path) or a header (OTEL_EXPORTER_OTLP_HEADERS) can't be used: ${reason}`;
+      throw AgentError.optionInvalid(message);
     }
   }
 
@@ -102,20 +105,28 @@ export class CollectorConnection {
 }
 
 function createExporters(collector: Collector, certificates: Certificates): Exporters {
-  const [tracesUrl, metricsUrl] = [signalUrl(collector, "traces"), signalUrl(collector, "metrics")];
+  const common = (signal: "traces" | "metrics") => ({
+    url: signalUrl(collector, signal),
+    concurrencyLimit,
+    // The SDK takes any number: with a deadline that is too far away, grpc-js ends the process.
+    timeoutMillis: positiveFromEnv(
+      `OTEL_EXPORTER_OTLP_${signal.toUpperCase()}_TIMEOUT`,
+      positiveFromEnv("OTEL_EXPORTER_OTLP_TIMEOUT", 10_000),
+    ),
+  });
   if (collector.protocol === "grpc") {
     const channel = channelCredentials(collector, certificates);
     return {
-      traces: new GrpcTraceExporter({ url: tracesUrl, credentials: channel, concurrencyLimit }),
-      metrics: new GrpcMetricExporter({ url: metricsUrl, credentials: channel, concurrencyLimit }),
+      traces: new GrpcTraceExporter({ ...common("traces"), credentials: channel }),
+      metrics: new GrpcMetricExporter({ ...common("metrics"), credentials: channel }),
     };
   }
   const { ca, key, cert } = certificates;
   const tls = Object.fromEntries(Object.entries({ ca, key, cert }).filter(([, pem]) => pem !== undefined));
   const httpAgentOptions = (scheme: string): Agent => boundedAgent(scheme, { keepAlive: true, ...tls });
   return {
-    traces: new HttpTraceExporter({ url: tracesUrl, httpAgentOptions, concurrencyLimit }),
-    metrics: new HttpMetricExporter({ url: metricsUrl, httpAgentOptions, concurrencyLimit }),
+    traces: new HttpTraceExporter({ ...common("traces"), httpAgentOptions }),
+    metrics: new HttpMetricExporter({ ...common("metrics"), httpAgentOptions }),
   };
 }
 
