@@ -13,11 +13,11 @@ import type { RefusalReason, RpcStatus } from "./status.js";
  * - `call/method.ts` decodes each message and calls the handler of a service, whose response goes back the same way. `services/` has the
  *   services that every server offers: health and reflection.
  *
+ * Another engine can replace ours without any change to a service, as ours has replaced node:http2. An engine is responsible for HTTP/2
+ * framing, flow control and limits; it knows no message types.
+ *
  * What peers may cost is bounded in `limits/` of `server`: the memory held because of them (`peer-memory.ts`), answers that are not read
  * (`stall-watch.ts`), and the time of the event loop (`read-fairness.ts`, and `start-queue.ts` of `rpc`).
- *
- * So another engine can replace ours without any change to a service, as ours has replaced node:http2. An engine is responsible for HTTP/2
- * framing, flow control and limits; it knows no message types.
  */
 
 /** Why a stream is cut off without trailers. REFUSED_STREAM is what clients read as UNAVAILABLE; CANCEL would stop .NET for good. */
@@ -34,8 +34,8 @@ export interface TransportStream {
   /** True once response headers were sent. */
   readonly hasResponded: boolean;
   /**
-   * Reports that a service serves this stream. With `admitsLater`, a connection counts as one that does nothing as long as it has no such stream:
-   * what peers open that have proven nothing must not keep others out.
+   * Reports that a service serves this stream. On a port with `admitsLater`, a connection without such a stream counts as idle: what peers open
+   * that have proven nothing must not keep others out. On other ports, the engine admits each stream itself.
    */
   admit(): void;
   /** A request header by its lower-case name; the first value where there are several. */

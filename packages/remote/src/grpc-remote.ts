@@ -28,7 +28,7 @@ import { authorization } from "./authorization.js";
 import { HeldDocument } from "./held-document.js";
 import { flagsIn, inTurn, jsonValue, type TextBounds } from "./read-flag-text.js";
 import { failureOf, isHttpFailure, outcomeReason, RemoteDocumentError } from "./remote-error.js";
-import type { RemoteFlags, RemoteReading, RemoteSurroundings } from "./remote-kind.js";
+import type { RemoteFailure, RemoteFlags, RemoteReading, RemoteSurroundings } from "./remote-kind.js";
 import { RemoteWaits } from "./remote-waits.js";
 import { VersionPace } from "./version-pace.js";
 
@@ -42,13 +42,22 @@ const keepalive = {
 const contextBytes = 64 * 1_024;
 /** More than a proxy sends on a stream of one topic: after each version it waits for the ack. */
 const maxMessagesPerSecond = 1_000;
-/** Ends at a server that has flagd.sync.v1 only; a gateway may forbid the other one. */
+/** How a stream of bunting.sync.v1 ends at a server that has flagd.sync.v1 only; a gateway may forbid the other one. */
 const unknownMethod: ReadonlySet<string> = new Set(["unimplemented", "permission_denied", "not_grpc"]);
+/** Ends that the same credentials meet again: the next attempt waits for longer. */
 const refused: ReadonlySet<string> = new Set(["unauthenticated", "permission_denied", "credentials"]);
 
+type HeldReplica = TopicReplica<NonNullable<HeldDocument["current"]>>;
+
 /**
- * Flags of a proxy or of flagd: a stream of bunting.sync.v1, if the server has it and the selector names one topic, else of flagd.sync.v1. While a
- * stream is open, its last document counts as an answer each interval.
+ * Flags of a proxy or of flagd: a stream of bunting.sync.v1, if the server has it and the selector names one topic, else of flagd.sync.v1. What comes
+ * goes to `onFlags` and `onFailure` of the reading.
+ *
+ * Invariants:
+ * - There is one connection at a time, to addresses that the guard admits; RemoteWaits says how long to wait for the next.
+ * - A document outlives its connection (HeldDocument), so that the next one begins with a delta. Whatever ends, no flags are taken away.
+ * - While a stream is open, and the server says nothing to the contrary, the last document (`#fresh`) counts as an answer each interval.
+ * - Versions are read no faster than VersionPace lets them, and one at a time among all remotes, whose owners take turns (`inTurn`).
  */
 export class GrpcRemote {
   readonly #reading: RemoteReading;
@@ -58,7 +67,7 @@ export class GrpcRemote {
   readonly #bounds: TextBounds;
   readonly #held: HeldDocument;
   readonly #pace: VersionPace;
-  readonly #replica: TopicReplica<NonNullable<HeldDocument["current"]>> | undefined;
+  readonly #replica: HeldReplica | undefined;
   readonly #waits: RemoteWaits;
   /** The newest document, while the server says nothing to the contrary. */
   #fresh: RemoteFlags | undefined;
@@ -70,7 +79,7 @@ export class GrpcRemote {
     this.#url = calledUrl(uri);
     this.#selector = selector;
     this.#bounds = { ...surroundings.limits, room: surroundings.room };
-    this.#held = new HeldDocument(this.#bounds, (flags) => this.#taken(flags));
+    this.#held = new HeldDocument(this.#bounds, (flags) => this.#deliver(flags));
     this.#pace = new VersionPace(surroundings.clock);
     const topic = topicOf(selector);
     this.#replica = topic === undefined ? undefined : new TopicReplica(topic, this.#held);
@@ -80,13 +89,12 @@ export class GrpcRemote {
   /** Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
     const { clock } = this.#surroundings;
-    const stopConfirming = this.#confirm();
+    const stopConfirming = this.#startConfirming();
     try {
       while (!signal.aborted) {
         const end = await this.#follow(signal).catch((error: unknown) => error as Error);
-        this.#fresh = undefined;
         if (isAborted(signal)) return;
-        this.#reading.onFailure(end instanceof Error ? failureOf(end) : this.#failureOf(end));
+        this.#fail(end instanceof Error ? failureOf(end) : this.#failureOf(end));
         const reason = isHttpFailure(end) ? end.code : "reason" in end ? end.reason : "";
         const askedMs = "pushbackMs" in end ? (end.pushbackMs ?? 0) : 0;
         await sleep(this.#waits.next(refused.has(reason), askedMs), signal, clock);
@@ -96,7 +104,8 @@ export class GrpcRemote {
     }
   }
 
-  #confirm(): () => void {
+  /** Returns a function that ends it. */
+  #startConfirming(): () => void {
     const { clock } = this.#surroundings;
     const { provider, onFlags } = this.#reading;
     let cancel: () => void = () => undefined;
@@ -110,10 +119,19 @@ export class GrpcRemote {
     return () => cancel();
   }
 
-  #taken(flags: RemoteFlags): void {
+  #deliver(flags: RemoteFlags): void {
     this.#fresh = flags;
     this.#waits.reset();
     this.#reading.onFlags(flags);
+  }
+
+  #fail(failure: RemoteFailure): void {
+    this.#fresh = undefined;
+    this.#reading.onFailure(failure);
+  }
+
+  #failureOf({ reason, message }: CallEnd): RemoteFailure {
+    return { reason: outcomeReason(reason), message: cut(singleLine(`${this.#url.host}: ${message}`)) };
   }
 
   /** One connection, until its stream ends. */
@@ -176,7 +194,7 @@ export class GrpcRemote {
 
   /** Undefined if the server does not know the protocol. */
   async #followTopic(
-    replica: TopicReplica<NonNullable<HeldDocument["current"]>>,
+    replica: HeldReplica,
     channel: SyncChannel,
     parts: StreamParts,
     signal: AbortSignal,
@@ -188,7 +206,9 @@ export class GrpcRemote {
       const { answer, outcome } = replica.take(message, number);
       outgoing?.send(answer);
       if ("refusal" in outcome)
-        this.#failed(new RemoteDocumentError(`what the remote sent can't be served: ${outcome.refusal}`));
+        this.#fail(
+          failureOf(new RemoteDocumentError(`what the remote sent can't be served: ${outcome.refusal}`)),
+        );
     };
     const end = await callSync(
       channel,
@@ -206,13 +226,13 @@ export class GrpcRemote {
           if (outgoing?.isStuck === true)
             return callEnd("answers_unread", "the proxy goes on sending without reading the answers");
           if ("topic" in response && response.topic !== replica.topic) return undefined;
-          if (!("version" in response)) return this.#said(response, parts);
+          if (!("version" in response)) return this.#takeState(response, parts);
           if (response.kind === "unchanged") {
             take(response, number);
             return undefined;
           }
           // The proxy sends the next version after the answer to this one.
-          return this.#prepared(response, over).then(() => {
+          return this.#prepare(response, over).then(() => {
             if (!over.aborted) take(response, number);
             return undefined;
           });
@@ -224,18 +244,23 @@ export class GrpcRemote {
     return !signal.aborted && !stream.isHeard && unknownMethod.has(end.reason) ? undefined : end;
   }
 
-  /** What a proxy says of a topic beside its versions. A document that is not there any more is kept: a vanished remote takes nothing away. */
-  #said(response: SyncResponse, { redact }: StreamParts): CallEnd | undefined {
+  async #prepare(message: SnapshotMessage | Delta, over: AbortSignal): Promise<void> {
+    await this.#pace.wait(over);
+    await inTurn(this.#reading, () => this.#held.prepare(message));
+  }
+
+  /** Takes what a proxy says of the topic beside its versions; returns an end if the stream is of no use any more. */
+  #takeState(response: SyncResponse, { redact }: StreamParts): CallEnd | undefined {
     switch (response.kind) {
       case "missing":
-        this.#told("Missing", `the remote has no FeatureFlag ${this.#selector}`);
+        this.#fail(topicFailure("Missing", `the remote has no FeatureFlag ${this.#selector}`));
         break;
       case "deleted":
-        this.#told("Missing", `the FeatureFlag ${this.#selector} of the remote was deleted`);
+        this.#fail(topicFailure("Missing", `the FeatureFlag ${this.#selector} of the remote was deleted`));
         break;
       case "freshness":
         if (response.isStale)
-          this.#told("Stale", `the remote can't follow its flags: ${redact(response.reason)}`);
+          this.#fail(topicFailure("Stale", `the remote can't follow its flags: ${redact(response.reason)}`));
         else this.#fresh ??= this.#held.current?.flags;
         break;
       case "topic_error": {
@@ -246,21 +271,6 @@ export class GrpcRemote {
       default:
     }
     return undefined;
-  }
-
-  #told(reason: string, message: string): void {
-    this.#fresh = undefined;
-    this.#reading.onFailure({ reason, message: cut(singleLine(message)) });
-  }
-
-  #failed(error: Error): void {
-    this.#fresh = undefined;
-    this.#reading.onFailure(failureOf(error));
-  }
-
-  async #prepared(message: SnapshotMessage | Delta, over: AbortSignal): Promise<void> {
-    await this.#pace.wait(over);
-    await inTurn(this.#reading, () => this.#held.prepare(message));
   }
 
   /** A server of flagd.sync.v1 sends on without an answer: of what comes while a document is read, or before its time, the newest is read. */
@@ -298,13 +308,13 @@ export class GrpcRemote {
   async #read(text: Buffer, over: AbortSignal): Promise<void> {
     try {
       const flags = await inTurn(this.#reading, () => flagsIn(jsonValue(text, this.#bounds)));
-      if (!over.aborted) this.#taken(flags);
+      if (!over.aborted) this.#deliver(flags);
     } catch (error) {
-      if (!over.aborted) this.#failed(error as Error);
+      if (!over.aborted) this.#fail(failureOf(error));
     }
   }
+}
 
-  #failureOf({ reason, message }: CallEnd): { readonly reason: string; readonly message: string } {
-    return { reason: outcomeReason(reason), message: cut(singleLine(`${this.#url.host}: ${message}`)) };
-  }
+function topicFailure(reason: string, message: string): RemoteFailure {
+  return { reason, message: cut(singleLine(message)) };
 }

@@ -38,6 +38,14 @@ interface Waiter {
   readonly admit: () => void;
 }
 
+/** Of the waiting requests that RBAC will probably refuse, those that may be next. */
+interface RiskyWaiters {
+  readonly first: Waiter;
+  readonly safest: Waiter;
+  /** Of the safest; see RbacRefusals. */
+  readonly lowestRisk: number;
+}
+
 const defaultSpeculativeRate: Rate = { burst: 512, perSecond: 32 };
 /** Share of the slots that speculative requests may hold: normal ones do not wait for answers that never come. */
 const speculativePercent = 75;
@@ -168,36 +176,42 @@ export class WatchAdmission {
   #serve(): void {
     this.#cancelTimer?.();
     this.#cancelTimer = undefined;
-    if (this.#waiting.size + this.#speculative.size === 0 || this.#inUse >= this.#breaker.limit) return;
+    if (!this.#areAnyWaiting() || this.#inUse >= this.#breaker.limit) return;
     if (this.#breaker.waitMs > 0) {
       this.#wake(this.#breaker.waitMs);
       return;
     }
-    let first: Waiter | undefined;
-    let safest: Waiter | undefined;
-    let lowestRisk = Infinity;
-    for (const waiter of this.#candidates()) {
-      const refusalRisk = this.#refusals.riskOf(waiter.request);
-      if (refusalRisk === 0) {
-        this.#admit(waiter);
-        if (this.#inUse >= this.#breaker.limit) return;
-        continue;
-      }
-      first ??= waiter;
-      if (refusalRisk < lowestRisk) {
-        safest = waiter;
-        lowestRisk = refusalRisk;
-      }
-    }
-    let nextMs = Infinity;
-    if (first !== undefined && safest !== undefined) {
-      if (this.#refusals.waitMs <= 0)
-        this.#admit(this.#refusals.takeTurn() && lowestRisk > 1 ? first : safest);
-      nextMs = this.#refusals.waitMs;
-    }
+    const risky = this.#admitSafe();
+    if (this.#inUse >= this.#breaker.limit) return;
+    if (risky !== undefined && this.#refusals.waitMs <= 0) this.#admitOneOf(risky);
+    const riskyMs = risky === undefined ? Infinity : this.#refusals.waitMs;
     const { waitMs } = this.#tokens;
-    if (this.#speculative.size > 0 && waitMs > 0) nextMs = Math.min(nextMs, waitMs);
-    if (nextMs < Infinity && this.#waiting.size + this.#speculative.size > 0) this.#wake(nextMs);
+    const nextMs = this.#speculative.size > 0 && waitMs > 0 ? Math.min(riskyMs, waitMs) : riskyMs;
+    if (nextMs < Infinity && this.#areAnyWaiting()) this.#wake(nextMs);
+  }
+
+  #areAnyWaiting(): boolean {
+    return this.#waiting.size + this.#speculative.size > 0;
+  }
+
+  /** Admits requests that no refusal concerns, as far as there are slots. Returns the others, if it came to the end of those that wait. */
+  #admitSafe(): RiskyWaiters | undefined {
+    let risky: RiskyWaiters | undefined;
+    for (const waiter of this.#candidates()) {
+      const risk = this.#refusals.riskOf(waiter.request);
+      if (risk === 0) {
+        this.#admit(waiter);
+        if (this.#inUse >= this.#breaker.limit) return undefined;
+      } else if (risky === undefined || risk < risky.lowestRisk)
+        risky = { first: risky?.first ?? waiter, safest: waiter, lowestRisk: risk };
+    }
+    return risky;
+  }
+
+  /** Admits the safest, or the first where it is its turn: none starves. One that was once in sync always goes before those that never were. */
+  #admitOneOf({ first, safest, lowestRisk }: RiskyWaiters): void {
+    const isTurnOfFirst = this.#refusals.takeTurn();
+    this.#admit(isTurnOfFirst && lowestRisk > 1 ? first : safest);
   }
 
   /** Waiting requests in order; speculative ones only while they have tokens and slots. */

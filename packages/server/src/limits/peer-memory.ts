@@ -53,6 +53,8 @@ const endingShare = 1 / 8;
  *   until it has closed: up to 1/8 of total may be ending with time to tell the client why.
  * - No connection ends in the middle of a charge: evictions happen in the next tick, or in `makeRoom`.
  * - If evictions leave total exceeded, there is nothing left to evict: the next attempt waits for `#unevictableBytes`.
+ *
+ * Who accepts a connection calls `makeRoom`, then `open`, and closes the account when the connection has closed. `open` itself refuses nobody.
  */
 export class PeerMemory implements AccountBook {
   readonly budgetBytes: number;
@@ -187,26 +189,6 @@ export class PeerMemory implements AccountBook {
     return this.#bytes + bytes <= this.budgetBytes;
   }
 
-  #changed(beforeBytes: number, afterBytes: number): void {
-    this.#bytes += afterBytes - beforeBytes;
-    this.#excessBytes += excessBytes(afterBytes) - excessBytes(beforeBytes);
-    if (this.#bytes <= this.budgetBytes) this.#unevictableBytes = 0;
-    if (this.#isEvictionDue || !this.#isExceeded) return;
-    this.#isEvictionDue = true;
-    // The eviction waits for the next tick: the code that charges may be using the connection that has to end.
-    process.nextTick(() => this.#evictToBudgets());
-  }
-
-  #released(bytes: number): void {
-    if (bytes >= largeBytes) this.#onReleased?.(bytes);
-  }
-
-  #turned(account: Account, before: Activity): void {
-    if (this.#replaceableSets[before]?.delete(account) === true) account.share.replaceable--;
-    this.#replaceableSets[account.activity]?.add(account);
-    if (this.#replaceableSets[account.activity] !== undefined) account.share.replaceable++;
-  }
-
   #shareOf(address: string): AddressShare {
     let share = this.#shares.get(address);
     if (share === undefined)
@@ -215,15 +197,14 @@ export class PeerMemory implements AccountBook {
     return share;
   }
 
-  /** Evicts quiet connections while they hold over half of the budget, because they are then the cause. */
-  #evictQuiet(enoughBytes: number): void {
-    const quiet = quietOrder(this.#evictables);
-    let quietBytes = quiet.reduce((sum, { bytes }) => sum + bytes, 0);
-    for (const account of quiet) {
-      if (this.#bytes <= enoughBytes || quietBytes <= this.budgetBytes / 2) return;
-      quietBytes -= account.bytes;
-      this.#evict(account);
-    }
+  #changed(beforeBytes: number, afterBytes: number): void {
+    this.#bytes += afterBytes - beforeBytes;
+    this.#excessBytes += excessBytes(afterBytes) - excessBytes(beforeBytes);
+    if (this.#bytes <= this.budgetBytes) this.#unevictableBytes = 0;
+    if (this.#isEvictionDue || !this.#isExceeded) return;
+    this.#isEvictionDue = true;
+    // The eviction waits for the next tick: the code that charges may be using the connection that has to end.
+    process.nextTick(() => this.#evictToBudgets());
   }
 
   get #isExceeded(): boolean {
@@ -249,9 +230,30 @@ export class PeerMemory implements AccountBook {
     if (this.#bytes > this.budgetBytes) this.#unevictableBytes = this.#bytes + this.budgetBytes / 64;
   }
 
+  /** Evicts quiet connections while they hold over half of the budget, because they are then the cause. */
+  #evictQuiet(enoughBytes: number): void {
+    const quiet = quietOrder(this.#evictables);
+    let quietBytes = quiet.reduce((sum, { bytes }) => sum + bytes, 0);
+    for (const account of quiet) {
+      if (this.#bytes <= enoughBytes || quietBytes <= this.budgetBytes / 2) return;
+      quietBytes -= account.bytes;
+      this.#evict(account);
+    }
+  }
+
   #evict(account: Account): void {
     const endingBytes = this.#endingBytes + account.bytes;
     account.evict(this.#endingBytes === 0 || endingBytes <= this.budgetBytes * endingShare);
+  }
+
+  #released(bytes: number): void {
+    if (bytes >= largeBytes) this.#onReleased?.(bytes);
+  }
+
+  #turned(account: Account, before: Activity): void {
+    if (this.#replaceableSets[before]?.delete(account) === true) account.share.replaceable--;
+    this.#replaceableSets[account.activity]?.add(account);
+    if (this.#replaceableSets[account.activity] !== undefined) account.share.replaceable++;
   }
 
   #forget(account: Account): void {

@@ -1,3 +1,4 @@
+import type { RequestListener } from "node:http";
 import { createServer, type AddressInfo, type Server, type Socket } from "node:net";
 import {
   defaultTransportLimits,
@@ -5,6 +6,7 @@ import {
   type KeepaliveOptions,
   peerAddress,
   SessionKeepalive,
+  type TransportHandler,
   type TransportSession,
   type WatchedSession,
 } from "@bunting/http2";
@@ -21,24 +23,33 @@ import { isEncrypted } from "../tls/peer-certificate.js";
 import type { TlsEvents, TlsTermination } from "../tls/tls-termination.js";
 import { bindEndpoint } from "./bind-endpoint.js";
 import { describeEndpoint } from "./listen-endpoint.js";
-import type { DropReason, PortListenerOptions } from "./port-listener-options.js";
-import { PrefaceSniffer, silentBytes, type SniffedProtocol } from "./preface-sniffer.js";
+import type { PortListenerOptions } from "./port-listener-options.js";
+import { PrefaceSniffer, silenceWithin, type SniffedProtocol } from "./preface-sniffer.js";
 import { socketAccess } from "./socket-access.js";
 
 const defaultKeepalive: KeepaliveOptions = { intervalMs: 60_000, timeoutMs: 20_000 };
 const defaultStall: StallOptions = { timeoutMs: 60_000 };
+const defaultHeaderTimeoutMs = 3_000;
 /** Idle time after which TCP itself probes a peer. */
 const tcpKeepaliveMs = 30_000;
-/** The part of the memory for peers that may be taken, in addition, by connections that have sent nothing for a while. */
-const silentShare = 1 / 16;
-/** The part that may be taken by such connections until the first of them are ended: a flood would open ten thousand before any has had its time. */
-const floodShare = 1 / 4;
 const timedOut = lastAnswer("408 Request Timeout", "No request came in time.");
 const grpcOnly = lastAnswer("505 HTTP Version Not Supported", "This port speaks gRPC over HTTP/2.");
-
 const tlsOnly = lastAnswer("400 Bad Request", "This port speaks TLS only: use https.");
 
-/** One port or unix socket that serves gRPC over HTTP/2 as well as HTTP/1.1. */
+/**
+ * One port or unix socket that serves gRPC over HTTP/2 as well as HTTP/1.1. Who makes one calls `listen`, in the end `stopListening`, and when the calls
+ * have had their time `close`.
+ *
+ * A new connection (`#accept`) is silent until PrefaceSniffer knows its protocol. Then (`#serve`) one of four things happens:
+ * - TLS is taken off it (`#secure`), and the encrypted socket is accepted in its place; it goes the same way once more.
+ * - Http2ServerTransport takes it over, in a turn of the event loop that has room for it (`#takeHttp2`).
+ * - Http1Server takes it over. On a port without gRPC and TLS, it does so at once.
+ * - It is refused: dropped, or sent a last answer (`#dismiss`).
+ *
+ * Invariants:
+ * - Each open connection either is one of `#sockets` or has a session of the transport. A socket over which TLS goes is neither: its encrypted one is.
+ * - Whoever takes a connection over charges it to `memory`. Until then it counts as silent, and PrefaceSniffer bounds how many of these there are.
+ */
 export class PortListener {
   readonly #options: PortListenerOptions;
   readonly #sniffer: PrefaceSniffer;
@@ -54,70 +65,22 @@ export class PortListener {
   readonly #onClose: (this: Socket) => void;
 
   constructor(options: PortListenerOptions) {
-    const { grpc, http, limits, memory, keepalive = defaultKeepalive, stall = defaultStall } = options;
-    const { headerTimeoutMs = 3_000, requestTimeoutMs = 30_000, turns = new ReadFairness() } = options;
-    const { onDropped, onRefused, onStreamLimit, onReadingResumed, idleTimeoutMs } = options;
-    const dropped = (reason: DropReason) => (): void => onDropped?.(reason);
-    const { maxHeaderBytes = defaultTransportLimits.maxHeaderBytes } = limits ?? {};
+    const { stall = defaultStall, turns = new ReadFairness(), onDropped, onRefused } = options;
     this.#options = options;
-    const budgetBytes = memory?.budgetBytes ?? Number.POSITIVE_INFINITY;
-    this.#sniffer = new PrefaceSniffer({
-      turns,
-      silence: {
-        timeoutMs: headerTimeoutMs,
-        maxSilent: (budgetBytes * silentShare) / silentBytes,
-        maxSilentHard: (budgetBytes * floodShare) / silentBytes,
-      },
-      expectsTls: (socket) => this.#expectsTls(socket),
-      onSniffed: (socket, protocol, seen) => this.#serve(socket, protocol, seen),
-      onTimeout: (socket) => {
-        onRefused?.("request_timeout");
-        if (this.#expectsTls(socket)) socket.destroy();
-        else this.#dismiss(socket, timedOut);
-      },
-      onTooManySilent: (socket) => {
-        onDropped?.("memory");
-        socket.destroy();
-      },
-    });
     const forget = this.#forget.bind(this);
     this.#onClose = function () {
       forget(this);
     };
+    this.#sniffer = this.#makeSniffer(turns);
     const onStreamStalled = (): void => {
       stall.onStreamStalled?.();
       onRefused?.("stalled");
     };
     this.#stallWatch = new StallWatch({ ...stall, onStreamStalled }, () => onDropped?.("stalled"));
-    if (http !== undefined)
-      this.#http1 = new Http1Server(http, {
-        times: { headerTimeoutMs, requestTimeoutMs, idleTimeoutMs },
-        limits: { maxHeaderBytes, memory },
-        wholeRequests: options.wholeRequests,
-        stallClock: this.#stallWatch,
-        turns,
-        events: { onOverload: dropped("memory"), onLargeHeaders: dropped("headers"), onRefused },
-      });
-    if (grpc !== undefined) {
-      this.#transport = new Http2ServerTransport({
-        handler: grpc,
-        onRequest: http,
-        grpcHeaders: options.grpcHeaders,
-        admitsLater: options.admitsLater,
-        limits,
-        memory: memory ?? new PeerMemory(Number.POSITIVE_INFINITY),
-        turns,
-        sockets: socketAccess,
-        stallClock: this.#stallWatch,
-        events: {
-          onFlood: dropped("flood"),
-          onProtocolError: dropped("protocol_error"),
-          onNotAdmitted: (...why) => onDropped?.(...why),
-          onStreamLimit,
-          onRefused,
-          onReadingResumed,
-        },
-      });
+    if (options.http !== undefined) this.#http1 = this.#makeHttp1(options.http, turns);
+    if (options.grpc !== undefined) {
+      this.#transport = this.#makeTransport(options.grpc, turns);
+      const { keepalive = defaultKeepalive } = options;
       this.#keepalive = new SessionKeepalive(this.#transport.sessions, keepalive, (reason) =>
         onDropped?.(reason),
       );
@@ -130,6 +93,67 @@ export class PortListener {
       { noDelay: true, keepAlive: true, keepAliveInitialDelay: tcpKeepaliveMs },
       (socket) => this.#accept(socket),
     );
+  }
+
+  #makeSniffer(turns: ReadFairness): PrefaceSniffer {
+    const { memory, headerTimeoutMs = defaultHeaderTimeoutMs, onDropped, onRefused } = this.#options;
+    return new PrefaceSniffer({
+      turns,
+      silence: silenceWithin(memory?.budgetBytes ?? Number.POSITIVE_INFINITY, headerTimeoutMs),
+      expectsTls: (socket) => this.#expectsTls(socket),
+      onSniffed: (socket, protocol, seen) => this.#serve(socket, protocol, seen),
+      onTimeout: (socket) => {
+        onRefused?.("request_timeout");
+        if (this.#expectsTls(socket)) socket.destroy();
+        else this.#dismiss(socket, timedOut);
+      },
+      onTooManySilent: (socket) => {
+        onDropped?.("memory");
+        socket.destroy();
+      },
+    });
+  }
+
+  #makeHttp1(http: RequestListener, turns: ReadFairness): Http1Server {
+    const { limits, memory, wholeRequests, onDropped, onRefused, idleTimeoutMs } = this.#options;
+    const { headerTimeoutMs = defaultHeaderTimeoutMs, requestTimeoutMs = 30_000 } = this.#options;
+    const { maxHeaderBytes = defaultTransportLimits.maxHeaderBytes } = limits ?? {};
+    return new Http1Server(http, {
+      times: { headerTimeoutMs, requestTimeoutMs, idleTimeoutMs },
+      limits: { maxHeaderBytes, memory },
+      wholeRequests,
+      stallClock: this.#stallWatch,
+      turns,
+      events: {
+        onOverload: () => onDropped?.("memory"),
+        onLargeHeaders: () => onDropped?.("headers"),
+        onRefused,
+      },
+    });
+  }
+
+  #makeTransport(grpc: TransportHandler, turns: ReadFairness): Http2ServerTransport {
+    const { http, grpcHeaders, admitsLater, limits, memory, onDropped } = this.#options;
+    const { onRefused, onStreamLimit, onReadingResumed } = this.#options;
+    return new Http2ServerTransport({
+      handler: grpc,
+      onRequest: http,
+      grpcHeaders,
+      admitsLater,
+      limits,
+      memory: memory ?? new PeerMemory(Number.POSITIVE_INFINITY),
+      turns,
+      sockets: socketAccess,
+      stallClock: this.#stallWatch,
+      events: {
+        onFlood: () => onDropped?.("flood"),
+        onProtocolError: () => onDropped?.("protocol_error"),
+        onNotAdmitted: (...why) => onDropped?.(...why),
+        onStreamLimit,
+        onRefused,
+        onReadingResumed,
+      },
+    });
   }
 
   /** Open HTTP/2 connections, oldest first. */
@@ -218,10 +242,6 @@ export class PortListener {
     }
   }
 
-  #expectsTls(socket: Socket): boolean {
-    return this.#options.tls !== undefined && !isEncrypted(socket);
-  }
-
   #secure(tls: TlsTermination, socket: Socket, protocol: SniffedProtocol, seen: Buffer): void {
     const { memory, onDropped } = this.#options;
     const peer = peerAddress(socket);
@@ -245,6 +265,7 @@ export class PortListener {
   }
 
   #takeHttp2(socket: Socket, seen: Buffer): void {
+    // `whenReady` calls back at once, or in a later turn.
     let waits = false;
     this.#transport?.whenReady(() => {
       // The connection may have closed while it waited.
@@ -273,6 +294,10 @@ export class PortListener {
     const account = memory?.open(() => socket.destroy(), peerAddress(socket));
     socket.once("close", () => account?.close());
     dismissGently(socket, text);
+  }
+
+  #expectsTls(socket: Socket): boolean {
+    return this.#options.tls !== undefined && !isEncrypted(socket);
   }
 
   /** All open connections that speak a protocol. */

@@ -10,6 +10,10 @@ export const preface = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "latin1")
 const tlsHandshake = 0x16;
 /** What a silent connection takes. One that holds more counts as several. */
 export const silentBytes = 2.5 * 1024;
+/** The part of the memory for peers that silent connections may take. */
+const silentShare = 1 / 16;
+/** The part that they may take before the first of them are ended: a flood would open ten thousand before any has had its time. */
+const floodShare = 1 / 4;
 const sweepsPerTimeout = 4;
 /** A silent client has ten times `timeoutMs` while there are at most `maxSilent` of them. */
 const quietTimeoutFactor = 10;
@@ -24,6 +28,15 @@ export interface SilenceLimits {
   readonly maxSilent: number;
   /** Silent clients that there may be at all. Beyond it, the oldest are given up at once, once they had a turn to be read. */
   readonly maxSilentHard: number;
+}
+
+/** @param budgetBytes of the memory for peers, in addition to which silent connections may take a part */
+export function silenceWithin(budgetBytes: number, timeoutMs: number): SilenceLimits {
+  return {
+    timeoutMs,
+    maxSilent: (budgetBytes * silentShare) / silentBytes,
+    maxSilentHard: (budgetBytes * floodShare) / silentBytes,
+  };
 }
 
 export interface PrefaceSnifferOptions {

@@ -28,6 +28,7 @@ import { MergedSides } from "./merged-sides.js";
 const timeoutMs = 30_000;
 /** Time that a remote has to say something before the file's own flags are served without it: flags are not to come a moment after the start. */
 const firstAnswerMs = 1_000;
+/** Log lines of each kind: a remote can answer as often as it likes. */
 const linesPerMinute = 6;
 
 /** The flags of a file and of a remote in one document, until the signal aborts. This is the entry of a chunk. */
@@ -38,29 +39,40 @@ export async function followRemote(
   await new RemoteFollower(parts).run(signal);
 }
 
-/** What keeps a side from being served in its newest version. */
-interface SideProblem {
-  readonly isRefused: boolean;
-  readonly reason: string;
-  readonly message: string;
-}
+/** What keeps a side, or both together, from being served in the newest version. `refused`: it came, and can't be served. */
+type Problem =
+  | { readonly kind: "refused"; readonly message: string }
+  | { readonly kind: "failed"; readonly reason: string; readonly message: string };
 
 interface SideProblems {
-  readonly base?: SideProblem | undefined;
-  readonly remote?: SideProblem | undefined;
+  readonly base?: Problem | undefined;
+  readonly remote?: Problem | undefined;
 }
 
+/**
+ * A source of provider remote. FileSource reads the file (the _base_), RemoteFetch the remote, and MergedSides delivers both as one document. This
+ * class connects the three, and tells the source's state, the metrics and the log what became of them.
+ *
+ * Invariants:
+ * - The file's flags are served without the remote only after a second, or as soon as the remote has failed.
+ * - A side that fails, or sends what can't be read, keeps the document that it had: edits of the other side are merged with that.
+ * - The source has one problem at a time: the file's, without which there is nothing to merge, else that of the merge, else the remote's.
+ * - The source's document counts as confirmed only while there is no problem, and the newest versions of both sides are merged.
+ * - A copy of what the remote said last is read before the remote is asked.
+ */
 class RemoteFollower {
   readonly #parts: SyncSourceParts<RemoteSourceConfig>;
   readonly #sides: MergedSides;
   readonly #room: HeapRoom;
   readonly #log: RateLimitedLog;
-  #cancelWait = (): void => undefined;
+  #cancelFirstWait = (): void => undefined;
   #remote: RemoteFetch | undefined;
   #fetched: { readonly state: RemoteState; readonly sinceMs: number };
   #problems: SideProblems = {};
-  #mergeProblem: SideProblem | undefined;
-  #told: SideProblem | undefined;
+  #mergeProblem: Problem | undefined;
+  /** The problem that the source's state was told last; compared by identity, so that each failure is told. */
+  #told: Problem | undefined;
+  /** What was logged last. */
   #remarks = "";
   #leftOut: string | undefined;
 
@@ -74,7 +86,7 @@ class RemoteFollower {
     this.#sides = new MergedSides({
       config,
       receiver: options.receiver,
-      onServed: () => this.#served(),
+      onServed: () => this.#documentServed(),
       onMerged: () => this.#tell(),
     });
   }
@@ -84,7 +96,7 @@ class RemoteFollower {
     const { clock, metrics } = options.context;
     state.follows(() => this.#view());
     metrics.remotes().remoteState(config.sourceIndex, "starting");
-    this.#cancelWait = clock.after(firstAnswerMs, () => {
+    this.#cancelFirstWait = clock.after(firstAnswerMs, () => {
       this.#sides.begin();
       this.#tell();
     });
@@ -94,7 +106,7 @@ class RemoteFollower {
       await copies?.load((_, { bytes }) => this.#takeCopy(bytes));
       await Promise.all([this.#baseFile().run(signal), this.#remote.run(signal)]);
     } finally {
-      this.#cancelWait();
+      this.#cancelFirstWait();
       await this.#sides.close();
       await copies?.flush();
     }
@@ -109,10 +121,10 @@ class RemoteFollower {
       undefined,
       {
         status: () => state.status(),
-        failed: (reason, message) => this.#problemOf("base", { isRefused: false, reason, message }),
-        refused: (message) => this.#problemOf("base", refused(message)),
+        failed: (reason, message) => this.#setProblem("base", { kind: "failed", reason, message }),
+        refused: (message) => this.#setProblem("base", refused(message)),
         delivered: (result) =>
-          this.#problemOf("base", "refusal" in result ? refused(`${path}: ${result.refusal}`) : undefined),
+          this.#setProblem("base", "refusal" in result ? refused(`${path}: ${result.refusal}`) : undefined),
       },
     );
   }
@@ -136,22 +148,13 @@ class RemoteFollower {
       sink: {
         flags: () => this.#sides.remote?.flags,
         take: (document) => {
-          this.#cancelWait();
+          this.#cancelFirstWait();
           this.#sides.takeRemote(document);
           copies?.keep(sourceIndex, Buffer.from(JSON.stringify(document)));
         },
       },
       onMoved: (event, state) => this.#remoteMoved(event, state),
     });
-  }
-
-  #takeCopy(bytes: Buffer): boolean {
-    try {
-      this.#sides.takeRemote(this.#documentOf(bytes));
-    } catch {
-      return false;
-    }
-    return true;
   }
 
   #takeBase(bytes: Buffer): DeliveryResult {
@@ -163,7 +166,16 @@ class RemoteFollower {
     }
   }
 
-  /** @throws Error with a sentence */
+  #takeCopy(bytes: Buffer): boolean {
+    try {
+      this.#sides.takeRemote(this.#documentOf(bytes));
+    } catch {
+      return false;
+    }
+    return true;
+  }
+
+  /** @throws Error with a sentence, if nothing of it can be served or the heap has no room */
   #documentOf(bytes: Buffer): FlagDocument {
     if (!this.#room.has(documentHeapBytes(bytes)))
       throw new Error(
@@ -172,15 +184,63 @@ class RemoteFollower {
     const read = readDocument(JSON.parse(bytes.toString()) as JsonValue);
     const emptied = emptiedBy(read);
     if (emptied !== undefined) throw emptied;
-    // The store refuses them one by one, and says so.
+    // The store refuses the flags one by one, and says so.
     return withRefusedFlags(read);
   }
 
-  #served(): void {
+  #remoteMoved({ kind }: RemoteEvent, state: RemoteState): void {
+    const { config, options } = this.#parts;
+    const { clock, metrics } = options.context;
+    const { remoteAnswer, remoteState } = metrics.remotes();
+    remoteAnswer(config.sourceIndex, kind);
+    if (state.kind !== this.#fetched.state.kind) remoteState(config.sourceIndex, state.kind);
+    const sinceMs = state.kind === this.#fetched.state.kind ? this.#fetched.sinceMs : clock.monotonicMs();
+    this.#fetched = { state, sinceMs };
+    this.#logLeftOut(this.#remote?.leftOut);
+    // The state's failure, not the event's: that nothing came for long says less than what failed before.
+    const problem = state.failure && problemOf(state.failure);
+    this.#setProblem("remote", problem);
+    // A remote that has failed will say nothing soon.
+    if (problem !== undefined) this.#sides.begin();
+  }
+
+  #setProblem(side: keyof SideProblems, problem: Problem | undefined): void {
+    this.#problems = { ...this.#problems, [side]: problem };
+    this.#tell();
+  }
+
+  /** Tells the source's state the problem that counts, if that is another one, or that there is none. */
+  #tell(): void {
+    const { state } = this.#parts;
+    const { merged, refusal, isMerging } = this.#sides;
+    const { base, remote } = this.#problems;
+    if (refusal !== this.#mergeProblem?.message)
+      this.#mergeProblem = refusal === undefined ? undefined : refused(refusal);
+    const problem = base ?? this.#mergeProblem ?? remote;
+    if (problem === undefined) {
+      const isNewest = merged !== undefined && !isMerging && this.#fetched.state.kind === "synced";
+      if (isNewest) state.documentConfirmed();
+    } else if (problem !== this.#told) {
+      if (problem.kind === "refused") state.refused(problem.message, { isLogged: false });
+      else state.failed(problem.reason, problem.message);
+    }
+    this.#told = problem;
+  }
+
+  #documentServed(): void {
     const { state } = this.#parts;
     state.documentTaken();
     this.#countFlags();
     this.#logRemarks(this.#sides.merged?.remarks.join("; ") ?? "");
+  }
+
+  #countFlags(): void {
+    const { config, options } = this.#parts;
+    const { remoteFlags: count } = options.context.metrics.remotes();
+    const { local = Object.keys(this.#sides.base?.flags ?? {}).length, remote = 0 } =
+      this.#view().flags ?? {};
+    count(config.sourceIndex, "local", local);
+    count(config.sourceIndex, "remote", remote);
   }
 
   #logRemarks(remarks: string): void {
@@ -196,60 +256,12 @@ class RemoteFollower {
     );
   }
 
-  #countFlags(): void {
-    const { config, options } = this.#parts;
-    const { remoteFlags: count } = options.context.metrics.remotes();
-    const { local = Object.keys(this.#sides.base?.flags ?? {}).length, remote = 0 } =
-      this.#view().flags ?? {};
-    count(config.sourceIndex, "local", local);
-    count(config.sourceIndex, "remote", remote);
-  }
-
-  #problemOf(side: keyof SideProblems, problem: SideProblem | undefined): void {
-    this.#problems = { ...this.#problems, [side]: problem };
-    this.#tell();
-  }
-
-  #remoteMoved({ kind }: RemoteEvent, state: RemoteState): void {
-    const { config, options } = this.#parts;
-    const { clock, metrics } = options.context;
-    const { remoteAnswer, remoteState } = metrics.remotes();
-    remoteAnswer(config.sourceIndex, kind);
-    if (state.kind !== this.#fetched.state.kind) remoteState(config.sourceIndex, state.kind);
-    const sinceMs = state.kind === this.#fetched.state.kind ? this.#fetched.sinceMs : clock.monotonicMs();
-    this.#fetched = { state, sinceMs };
-    // Of the state: that nothing came for long says less than what failed before.
-    const problem = state.failure && problemOf(state.failure);
-    this.#logLeftOut(this.#remote?.leftOut);
-    this.#problemOf("remote", problem);
-    // It has said that nothing will come soon.
-    if (problem !== undefined) this.#sides.begin();
-  }
-
   #logLeftOut(leftOut: string | undefined): void {
     if (leftOut === this.#leftOut) return;
     this.#leftOut = leftOut;
     if (leftOut === undefined) return;
     const fields = { sourceIndex: this.#parts.config.sourceIndex, leftOut };
     this.#log.warn("left_out", fields, "flags of a remote are left out", linesPerMinute);
-  }
-
-  /** Of both sides: without the file there is nothing to merge with, so that is said first. */
-  #tell(): void {
-    const { state } = this.#parts;
-    const { merged, refusal, isMerging } = this.#sides;
-    const { base, remote } = this.#problems;
-    if (refusal !== this.#mergeProblem?.message)
-      this.#mergeProblem = refusal === undefined ? undefined : refused(refusal);
-    const problem = base ?? this.#mergeProblem ?? remote;
-    if (problem === undefined) {
-      const isNewest = merged !== undefined && !isMerging && this.#fetched.state.kind === "synced";
-      if (isNewest) state.documentConfirmed();
-    } else if (problem !== this.#told) {
-      if (problem.isRefused) state.refused(problem.message, { isLogged: false });
-      else state.failed(problem.reason, problem.message);
-    }
-    this.#told = problem;
   }
 
   #view(): SourceRemote {
@@ -273,12 +285,14 @@ class RemoteFollower {
   }
 }
 
-function refused(message: string): SideProblem {
-  return { isRefused: true, reason: "refused", message };
+function refused(message: string): Problem {
+  return { kind: "refused", message };
 }
 
-/** The problem of a remote whose answer was refused, or that did not answer. */
-function problemOf({ reason, message }: RemoteFailure): SideProblem {
+/** The problem of a remote whose answer was refused, or that did not answer. Sources name reasons in `snake_case`, remotes as conditions do. */
+function problemOf({ reason, message }: RemoteFailure): Problem {
   const word = reason.replaceAll(/\B[A-Z]/g, (letter) => `_${letter}`).toLowerCase();
-  return { isRefused: ["document_invalid", "emptied"].includes(word), reason: word, message };
+  return word === "document_invalid" || word === "emptied"
+    ? refused(message)
+    : { kind: "failed", reason: word, message };
 }

@@ -10,7 +10,7 @@ import { isAborted, type Context, type Runnable, type WorkResult } from "@buntin
 import { agentRolloutApiVersion, agentRolloutType, type AgentRollout } from "../../api/agent-rollout.js";
 import type { PodChange } from "../../upgrade/agent-step.js";
 import type { Fleet, FleetRollout } from "../../upgrade/fleet.js";
-import { planFleet, type RolloutVerdict } from "../../upgrade/plan.js";
+import { planFleet, type FleetPlan, type RolloutVerdict } from "../../upgrade/plan.js";
 import { rolloutSettings } from "../../upgrade/rollout-settings.js";
 import { Controller } from "../controller.js";
 import type { ControllerMetrics } from "../controller-metrics.js";
@@ -53,8 +53,16 @@ const overdueMs = 1_000;
 const fieldManager = "bunting-operator-agent-rollout";
 
 /**
- * Gives running sidecars the images that AgentRollouts ask for: it reads what there is, has it planned, and writes. It keeps nothing that is not in the
- * Pods or in the status as well, so another leader goes on from there. While there is no AgentRollout, no Pod is watched for it.
+ * Gives running sidecars the images that AgentRollouts ask for: it reads the fleet, has it planned (planFleet), changes Pods, and writes statuses. Only
+ * the leader runs it.
+ *
+ * Invariants:
+ * - All AgentRollouts are reconciled together, under one key: they share the budgets.
+ * - All that decides is in the Pods or in the statuses as well, so another leader goes on from there. What is held here is who refused what lately
+ *   (RefusedPods, ImagePulls), and what was written and no watch has reported (FleetWatches, RolloutStatuses).
+ * - A Pod that an API server has refused to change is left alone for a while; other Pods go on.
+ * - A sidecar is given another image only once the proxies have said whether it has what they serve (ServedAgents).
+ * - While there is no AgentRollout, no Pod is watched for it.
  */
 export class AgentRolloutController implements Runnable {
   readonly name = "agent rollouts";
@@ -67,6 +75,7 @@ export class AgentRolloutController implements Runnable {
   readonly #pulls: ImagePulls;
   readonly #settleMs: number;
   #rollouts: RunningInformer<StoredRollout, never> | undefined;
+  /** The names of rollouts that metrics have values of. */
   #measured: ReadonlySet<string> = new Set();
 
   constructor(options: AgentRolloutControllerOptions) {
@@ -115,31 +124,29 @@ export class AgentRolloutController implements Runnable {
       return undefined;
     }
     this.#fleet.begin(signal);
-    const { fleet } = this.#fleet;
-    if (fleet === undefined) return undefined;
-    const rollouts = stored.map((each) => this.#rolloutOf(each));
-    const pods = await this.#served.told(this.#refused.mark(fleet.pods), signal);
-    const areProxiesUnknown = this.#served.isUnknown;
+    const { fleet: watched } = this.#fleet;
+    // A watch that syncs is a change, too.
+    if (watched === undefined) return undefined;
+    const fleet = await this.#fleetOf(watched, stored, signal);
     const nowMs = this.#options.context.clock.now();
-    const pulls = this.#pulls.withRefused(fleet.pulls ?? []);
-    const planned = planFleet({ ...fleet, rollouts, pods, pulls, areProxiesUnknown }, nowMs);
-    const { verdicts, dueMs } = planned;
-    for (const change of await this.#served.noted(planned.changes, signal))
-      if (change.pod.isHeld !== true) await this.#make(change, rollouts, signal);
-    for (const verdict of verdicts) await this.#pulls.make(verdict.pulls, verdict.rollout, signal);
-    this.#measure(verdicts);
-    const waits = await this.#write(stored, verdicts, signal);
-    const isAsked = this.#served.isUnknown || pods.some(({ agent }) => agent?.served !== undefined);
-    const requeueAfterMs = Math.max(
-      this.#settleMs,
-      Math.min(
-        Math.max(dueMs - nowMs, overdueMs),
-        waits,
-        this.#refused.leftMs,
-        isAsked ? settleAskingMs : Infinity,
-      ),
-    );
+    const plan = planFleet(fleet, nowMs);
+    await this.#make(plan, fleet.rollouts, signal);
+    this.#measure(plan.verdicts);
+    const statusMs = await this.#write(stored, plan.verdicts, signal);
+    const requeueAfterMs = this.#nextMs(fleet, plan.dueMs - nowMs, statusMs);
     return requeueAfterMs === Infinity ? undefined : { requeueAfterMs };
+  }
+
+  /** What is planned with: the watched objects, and of Pods and pulls also what API servers refused and what the proxies say. */
+  async #fleetOf(
+    watched: Omit<Fleet, "rollouts">,
+    stored: readonly StoredRollout[],
+    signal: AbortSignal,
+  ): Promise<Fleet> {
+    const rollouts = stored.map((each) => this.#rolloutOf(each));
+    const pods = await this.#served.told(this.#refused.mark(watched.pods), signal);
+    const pulls = this.#pulls.withRefused(watched.pulls ?? []);
+    return { ...watched, rollouts, pods, pulls, areProxiesUnknown: this.#served.isUnknown };
   }
 
   #rolloutOf(rollout: StoredRollout): FleetRollout {
@@ -153,24 +160,17 @@ export class AgentRolloutController implements Runnable {
     };
   }
 
-  async #write(
-    stored: readonly StoredRollout[],
-    verdicts: readonly RolloutVerdict[],
+  async #make(
+    { changes, verdicts }: FleetPlan,
+    rollouts: Fleet["rollouts"],
     signal: AbortSignal,
-  ): Promise<number> {
-    let leftMs = Infinity;
-    for (const rollout of stored) {
-      const verdict = verdicts.find((each) => each.rollout.uid === rollout.metadata.uid);
-      if (verdict === undefined) continue;
-      const begun = verdict.rollout.progress?.sinceMs;
-      leftMs = Math.min(leftMs, await this.#statuses.write(rollout, verdict, signal));
-      // Only what is written counts, so that nothing was begun yet.
-      if (begun !== verdict.progress.sinceMs) leftMs = 0;
-    }
-    return leftMs;
+  ): Promise<void> {
+    for (const change of await this.#served.noted(changes, signal))
+      if (change.pod.isHeld !== true) await this.#change(change, rollouts, signal);
+    for (const { pulls, rollout } of verdicts) await this.#pulls.make(pulls, rollout, signal);
   }
 
-  async #make(change: PodChange, rollouts: Fleet["rollouts"], signal: AbortSignal): Promise<void> {
+  async #change(change: PodChange, rollouts: Fleet["rollouts"], signal: AbortSignal): Promise<void> {
     const { client, context } = this.#options;
     const { pod, record } = change;
     const [namespace = "", name = ""] = pod.key.split("/");
@@ -201,20 +201,41 @@ export class AgentRolloutController implements Runnable {
   #tell({ pod, record }: PodChange, rollouts: Fleet["rollouts"], reason: string, note: string): void {
     const [namespace = "", name = ""] = pod.key.split("/");
     const rollout = rollouts.find(({ uid }) => uid === record.rollout);
-    const related =
-      rollout === undefined
-        ? {}
-        : {
-            related: {
-              ...{ apiVersion: agentRolloutApiVersion, kind: "AgentRollout" },
-              ...{ name: rollout.name, uid: rollout.uid },
-            },
-          };
+    const related = rollout && {
+      ...{ apiVersion: agentRolloutApiVersion, kind: "AgentRollout" },
+      ...{ name: rollout.name, uid: rollout.uid },
+    };
     this.#options.events.record({
       regarding: { apiVersion: "v1", kind: "Pod", namespace, name, uid: pod.uid },
-      ...related,
+      ...(related === undefined ? {} : { related }),
       ...{ type: "Warning", reason, action: "Upgrade", note },
     });
+  }
+
+  /** @returns after how long statuses have to be written again, in ms; Infinity if all are written */
+  async #write(
+    stored: readonly StoredRollout[],
+    verdicts: readonly RolloutVerdict[],
+    signal: AbortSignal,
+  ): Promise<number> {
+    let leftMs = Infinity;
+    for (const rollout of stored) {
+      const verdict = verdicts.find((each) => each.rollout.uid === rollout.metadata.uid);
+      if (verdict === undefined) continue;
+      const begunMs = verdict.rollout.progress?.sinceMs;
+      leftMs = Math.min(leftMs, await this.#statuses.write(rollout, verdict, signal));
+      // A rollout begins with a progress that is written: nothing was planned for this one yet.
+      if (begunMs !== verdict.progress.sinceMs) leftMs = 0;
+    }
+    return leftMs;
+  }
+
+  /** After how long to look again although nothing changes, in ms; Infinity: not at all. */
+  #nextMs({ pods }: Fleet, planMs: number, statusMs: number): number {
+    const isAsked = this.#served.isUnknown || pods.some(({ agent }) => agent?.served !== undefined);
+    const proxiesMs = isAsked ? settleAskingMs : Infinity;
+    const soonestMs = Math.min(Math.max(planMs, overdueMs), statusMs, this.#refused.leftMs, proxiesMs);
+    return Math.max(this.#settleMs, soonestMs);
   }
 
   #measure(verdicts: readonly RolloutVerdict[]): void {
@@ -225,14 +246,8 @@ export class AgentRolloutController implements Runnable {
       for (const state of measuredStates) metrics.rolloutPods(name, state, 0);
       metrics.rolloutHalted(name, 0);
     }
-    for (const {
-      rollout: { name },
-      desired,
-      updated,
-      inFlight,
-      progress,
-      waiting,
-    } of verdicts) {
+    for (const { rollout, desired, updated, inFlight, progress, waiting } of verdicts) {
+      const { name } = rollout;
       const waits = [...waiting.values()].reduce((sum, pods) => sum + pods, 0);
       const values = [desired, updated, inFlight, progress.failures.length, waits];
       for (const [index, state] of measuredStates.entries())

@@ -40,12 +40,8 @@ interface NamespaceChange {
   readonly by: string;
 }
 
-/** The part that compiles something of a namespace. */
-export type DependentReader = "injection" | `flagd/${string}`;
-
-function readerOf(namespace: string, reader: DependentReader): string {
-  return `${namespace} ${reader}`;
-}
+/** What is compiled of a namespace: its Injection, or a Flagd by its name. */
+export type Dependent = "injection" | `flagd/${string}`;
 
 type SourceIndex = "namespace" | "reader";
 type StoredObject = StoredSource | StoredConfiguration;
@@ -55,8 +51,17 @@ type AnyInformer = Pick<RunningInformer<never, never>, "name" | "run" | "readAga
 };
 
 /**
- * What Injections are compiled from: FeatureFlagSources and InProcessConfigurations as they are, of FeatureFlags and namespaces only what decides
- * who may use what. Every replica watches them: admission compiles what is not compiled yet.
+ * What Injections and Flagds are compiled from, as watches know it: FeatureFlagSources and InProcessConfigurations, of FeatureFlags and namespaces only
+ * what decides who may use what. Every replica watches them, because admission compiles what is not compiled yet.
+ *
+ * A _reader_ is a namespace that an object is shared with, by the annotation `bunting.dev/readers`. A _dependent_ is something that was compiled, and has
+ * asked for objects of other namespaces by name.
+ *
+ * Invariants:
+ * - A change of an object is heard of (`listen`) by its own namespace, its readers before and after, and its dependents.
+ * - A dependent hears of one change of what it asked for, and then asks again: `beginInputs`, then `inputs`.
+ * - A change of the status alone is heard of by nobody: whoever compiles writes it.
+ * - Objects that find no room in memory are kept without their spec (KeptSpecs), and each that is gone is released there.
  */
 export class ClusterSources implements Runnable {
   readonly name = "sources";
@@ -69,7 +74,6 @@ export class ClusterSources implements Runnable {
   readonly #changed = new Signal<NamespaceChange>();
   readonly #flagWritten = new Signal<string>();
   readonly #kept = new KeptSpecs();
-  /** The readers that depend on objects which texts name, or sources read. */
   readonly #dependents = new Dependents();
 
   /** @param namespaces which it runs */
@@ -206,14 +210,19 @@ export class ClusterSources implements Runnable {
     return (list === "sources" ? this.#sources : this.#configurations).informer.store.get(key);
   }
 
+  /** The dependent asks for everything anew: it hears no more of what it asked for before. */
+  beginInputs(namespace: string, dependent: Dependent): void {
+    this.#dependents.begin(dependentOf(namespace, dependent));
+  }
+
   /**
    * What the entries of a namespace are compiled from.
    *
-   * @param reader what is asked for is noted for it, and `listen` hears of the namespace when that changes; undefined: nothing is noted, as
+   * @param dependent what is asked for is noted for it, and `listen` hears of the namespace when that changes; undefined: nothing is noted, as
    * anybody may have texts looked up
    */
-  inputs(namespace: string, reader?: DependentReader): InjectionInputs {
-    const name = reader === undefined ? undefined : readerOf(namespace, reader);
+  inputs(namespace: string, dependent?: Dependent): InjectionInputs {
+    const name = dependent === undefined ? undefined : dependentOf(namespace, dependent);
     const annotations = this.#namespaces.get(namespace)?.metadata.annotations ?? {};
     const noted =
       <Result>(find: (key: string) => Result) =>
@@ -240,11 +249,6 @@ export class ClusterSources implements Runnable {
     return proxyAccess === sidecar.proxyAccess ? sidecar : { ...sidecar, proxyAccess };
   }
 
-  /** The reader asks for everything anew: it hears no more of what it asked for before. */
-  beginInputs(namespace: string, reader: DependentReader): void {
-    this.#dependents.begin(readerOf(namespace, reader));
-  }
-
   #objectChanged(key: string, object: StoredObject | undefined, before: StoredObject | undefined): void {
     if (object !== undefined && before !== undefined && isSameToPods(object, before)) return;
     const given = [object, before].filter((each) => each !== undefined);
@@ -259,7 +263,7 @@ export class ClusterSources implements Runnable {
   }
 
   #dependentNamespaces(key: string): readonly string[] {
-    return Array.from(this.#dependents.take(key), (reader) => reader.split(" ")[0] ?? "");
+    return Array.from(this.#dependents.take(key), (dependent) => dependent.split(" ")[0] ?? "");
   }
 
   #emit(by: string, namespaces: Iterable<string>): void {
@@ -267,11 +271,15 @@ export class ClusterSources implements Runnable {
   }
 }
 
+function dependentOf(namespace: string, dependent: Dependent): string {
+  return `${namespace} ${dependent}`;
+}
+
 function namespaceOf(key: string): string {
   return key.split("/", 1).join();
 }
 
-/** True if only what is said about the object has changed. */
+/** True if only the status has changed, or annotations that nothing is compiled from. */
 function isSameToPods(object: StoredObject, before: StoredObject): boolean {
   const { uid, generation } = object.metadata;
   return (
@@ -287,6 +295,7 @@ function configurationsOf({ metadata }: StoredObject): Readonly<Record<string, s
   return configurationsIn(metadata.annotations);
 }
 
+/** The namespaces among its readers; those with a slash are single service accounts. */
 function readersIn(object: KubeObject): ReadonlySet<string> {
   const readers = parseReaders(readersOf(object)).readers ?? [];
   return new Set([...readers].filter((reader) => !reader.includes("/")));

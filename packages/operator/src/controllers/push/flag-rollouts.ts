@@ -64,6 +64,19 @@ const statusManager = "bunting-operator-rollout";
 const maxOrderCharacters = 64;
 const writesOfAll = { burst: 5, perSecond: 5 };
 
+/** A FeatureFlag with spec.rollout, as one reconcile finds it. */
+interface Found {
+  readonly object: RolledOutFeatureFlag;
+  /** The newest version. */
+  readonly document: FlagDocument;
+  readonly digest: string;
+  readonly settings: PushSettings;
+  /** What the status says; undefined before anything was written. */
+  readonly stored: FlagRolloutStatus | undefined;
+  /** What the proxies say of the agents that have the newest version; undefined if nobody has to be asked, or not all answer. */
+  readonly evidence: PushEvidence | undefined;
+}
+
 /** Status that is about to be applied. Without `rollout`, the newest version is served to all at once. */
 interface NewStatus {
   readonly fields: { readonly rollout?: FlagRolloutStatus; readonly conditions: readonly Condition[] };
@@ -72,8 +85,19 @@ interface NewStatus {
 }
 
 /**
- * Decides how far new versions of FeatureFlags with spec.rollout are, and says so in their status, which the proxies go by. What it decides by is
- * in the object and in what the proxies say of their agents, so another leader goes on from there. Only the leader runs it.
+ * Decides how far new versions of FeatureFlags with spec.rollout are, and says so in their status, which the proxies go by. FeatureFlagWatch tells of
+ * changes; `nextPush` has the phases and decides. Only the leader runs it.
+ *
+ * The _whole_ version is the one that all agents are to have. It is kept in the status, because the spec has the newest version, which only the agents
+ * of the waves so far are to try.
+ *
+ * Invariants:
+ * - What decides is in the object and in what the proxies say of their agents, so another leader goes on from there. What is held by key here is
+ *   observed again (`#watches`), or saves work and writes.
+ * - A whole version whose document does not have its digest counts as none, as at the proxies: the newest version is then the first one.
+ * - Where the newest version is too large to be kept as the whole one, it is served to all at once, and the status has no rollout.
+ * - The status is written when there is news, or when a wave has twice the agents that are stored; other counts of agents are not worth a version.
+ * - A FeatureFlag of which a flag can't be served is left as it is: its condition Accepted says why.
  */
 export class FlagRollouts implements Runnable {
   readonly name = "rollouts of FeatureFlags";
@@ -145,47 +169,16 @@ export class FlagRollouts implements Runnable {
       this.#notices.is(key, undefined);
       return undefined;
     }
-    return this.#go(key, { object, document, target, rollout }, signal);
-  }
-
-  async #go(
-    key: string,
-    {
-      object,
-      document,
-      target,
-      rollout,
-    }: {
-      readonly object: RolledOutFeatureFlag;
-      readonly document: FlagDocument;
-      readonly target: StatusTarget;
-      readonly rollout: FlagRollout;
-    },
-    signal: AbortSignal,
-  ): Promise<WorkResult | undefined> {
     const digest = await runInSlices(digestingDocument(document));
-    const settings = settingsOf(rollout);
     const stored = this.#trusted(key, readFlagRolloutStatus(object.status?.rollout));
     const isNew = stored !== undefined && stored.whole.digest !== digest;
     const evidence = isNew ? await this.#evidence(key, digest, signal) : undefined;
-    const verdict = nextPush(this.#inputs(key, { object, digest, settings, stored, evidence }));
-    if (verdict.watch === undefined) this.#watches.delete(key);
-    else this.#watches.set(key, verdict.watch);
-    this.#notices.is(key, verdict.record.phase);
-    const again = verdict.againMs === undefined ? undefined : { requeueAfterMs: verdict.againMs };
-    const hasGrown = this.#hasGrown(key, stored, verdict);
-    const given = { object, document, stored, verdict, hasGrown };
-    const status = this.#statusOf(given, evidence, settings.waves.length + 1);
-    if (status === undefined) return again;
-    const leftMs = this.#writer.pauseLeftMs(target, status.isNews ? "news" : "counts");
-    if (leftMs > 0) return { requeueAfterMs: Math.min(leftMs, verdict.againMs ?? leftMs) };
-    const outcome = await this.#writer.write(target, status.fields, signal);
-    if (outcome !== "gone") this.#written.set(key, verdict.record);
-    if (outcome === "written" && status.isNews) {
-      const note = status.fields.conditions[0]?.message ?? "";
-      this.#notices.entered(object, { phase: verdict.record.phase, before: stored?.phase, note });
-    }
-    return again;
+    return this.#advance(
+      key,
+      target,
+      { object, document, digest, settings: settingsOf(rollout), stored, evidence },
+      signal,
+    );
   }
 
   /** Undefined where the whole version is not what its digest says, so that the proxies do not serve it: then the newest one is the first. */
@@ -199,17 +192,37 @@ export class FlagRollouts implements Runnable {
     return stored;
   }
 
-  #inputs(
+  async #evidence(key: string, digest: string, signal: AbortSignal): Promise<PushEvidence | undefined> {
+    const told = await this.#reports.of(key, signal);
+    return told && pushEvidence(told, digest);
+  }
+
+  /** Decides, and writes what was decided once the object's status may be written again. */
+  async #advance(
     key: string,
-    given: {
-      readonly object: RolledOutFeatureFlag;
-      readonly digest: string;
-      readonly settings: PushSettings;
-      readonly stored: FlagRolloutStatus | undefined;
-      readonly evidence: PushEvidence | undefined;
-    },
-  ): PushInputs {
-    const { object, digest, settings, stored, evidence } = given;
+    target: StatusTarget,
+    found: Found,
+    signal: AbortSignal,
+  ): Promise<WorkResult | undefined> {
+    const verdict = nextPush(this.#inputs(key, found));
+    if (verdict.watch === undefined) this.#watches.delete(key);
+    else this.#watches.set(key, verdict.watch);
+    this.#notices.is(key, verdict.record.phase);
+    const again = verdict.againMs === undefined ? undefined : { requeueAfterMs: verdict.againMs };
+    const status = this.#statusOf(found, verdict, this.#hasGrown(key, found.stored, verdict));
+    if (status === undefined) return again;
+    const leftMs = this.#writer.pauseLeftMs(target, status.isNews ? "news" : "counts");
+    if (leftMs > 0) return { requeueAfterMs: Math.min(leftMs, verdict.againMs ?? leftMs) };
+    const outcome = await this.#writer.write(target, status.fields, signal);
+    if (outcome !== "gone") this.#written.set(key, verdict.record);
+    if (outcome === "written" && status.isNews) {
+      const note = status.fields.conditions[0]?.message ?? "";
+      this.#notices.entered(found.object, { phase: verdict.record.phase, before: found.stored?.phase, note });
+    }
+    return again;
+  }
+
+  #inputs(key: string, { object, digest, settings, stored, evidence }: Found): PushInputs {
     const { annotations } = object.metadata;
     return {
       ...{ settings, digest, before: stored, wholeDigest: stored?.whole.digest, evidence },
@@ -218,11 +231,6 @@ export class FlagRollouts implements Runnable {
       watch: this.#watches.get(key),
       nowMs: this.#options.context.clock.monotonicMs(),
     };
-  }
-
-  async #evidence(key: string, digest: string, signal: AbortSignal): Promise<PushEvidence | undefined> {
-    const told = await this.#reports.of(key, signal);
-    return told && pushEvidence(told, digest);
   }
 
   /** True once a wave has twice the agents that are stored: another leader misses them where less than a quarter of them is left. */
@@ -237,18 +245,8 @@ export class FlagRollouts implements Runnable {
   }
 
   /** Undefined if it is written already, but for numbers of agents. */
-  #statusOf(
-    given: {
-      readonly object: RolledOutFeatureFlag;
-      readonly document: FlagDocument;
-      readonly stored: FlagRolloutStatus | undefined;
-      readonly verdict: PushVerdict;
-      readonly hasGrown: boolean;
-    },
-    evidence: PushEvidence | undefined,
-    waves: number,
-  ): NewStatus | undefined {
-    const { object, document, stored, verdict, hasGrown } = given;
+  #statusOf(found: Found, verdict: PushVerdict, hasGrown: boolean): NewStatus | undefined {
+    const { object, document, settings, stored, evidence } = found;
     const { record, takesWhole } = verdict;
     const said = saidOf(object.status?.conditions);
     const whole =
@@ -261,7 +259,7 @@ export class FlagRollouts implements Runnable {
       message:
         whole === undefined
           ? tooLarge
-          : (whatHalted(said, verdict) ?? pushSentence(verdict, evidence, waves)),
+          : (whatHalted(said, verdict) ?? pushSentence(verdict, evidence, settings.waves.length + 1)),
       observedGeneration: generationOf(object),
     };
     const before = said === undefined ? [] : [said];
