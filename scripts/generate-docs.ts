@@ -139,7 +139,9 @@ function cliReference(): string {
     const { describe, table, examples, epilogue } = command;
     // The headings of the groups are one level deeper than in the reference of a single command.
     const options = renderOptionsReference(table).replaceAll(/^## /gm, "### ");
-    const lines = examples.map(({ line, meaning }) => `# ${meaning}\n${line}`).join("\n");
+    const lines = Object.entries(examples)
+      .map(([line, meaning]) => `# ${meaning}\n${line}`)
+      .join("\n");
     const parts = [`## ${usageOf(command)}`, describe, options, `\`\`\`sh\n${lines}\n\`\`\``, epilogue];
     return parts.filter((part) => part !== "").join("\n\n");
   });

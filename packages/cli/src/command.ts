@@ -16,17 +16,12 @@ export interface Command {
   /** What the command does, in a few sentences. */
   readonly describe: string;
   readonly table: OptionTable;
-  readonly examples: readonly Example[];
+  /** Command lines, and what each does. */
+  readonly examples: Readonly<Record<string, string>>;
   /** The meaning of the exit codes. */
   readonly epilogue: string;
   /** Imports what runs it. */
   readonly load: () => Promise<LoadedCommand<OptionTable>>;
-}
-
-export interface Example {
-  /** A command line. */
-  readonly line: string;
-  readonly meaning: string;
 }
 
 export interface LoadedCommand<Table> {

@@ -19,11 +19,11 @@ export const commands: readonly Command[] = [
     describe:
       "Checks FeatureFlag manifests and flagd files, in YAML or JSON, with the reader of the proxy and the parser of the agents; FeatureFlagSources, and the annotations of Pods and of the templates of workloads. FILE is a file, a directory with its subdirectories, or - for the standard input. Files of a directory that hold none of these are skipped.",
     table: lintOptionTable,
-    examples: [
-      { line: "bunting lint deploy/flags", meaning: "Check all files of a directory." },
-      { line: "bunting lint --fail-on=error flags.yaml", meaning: "Exit with 1 for errors only." },
-      { line: "kubectl get featureflags -o yaml | bunting lint -", meaning: "Check what is in a cluster." },
-    ],
+    examples: {
+      "bunting lint deploy/flags": "Check all files of a directory.",
+      "bunting lint --fail-on=error flags.yaml": "Exit with 1 for errors only.",
+      "kubectl get featureflags -o yaml | bunting lint -": "Check what is in a cluster.",
+    },
     epilogue:
       "Exit code: 0 without findings, or with remarks only, 1 with findings, 2 if a file can't be read or the command line is wrong.",
     load: async () => ({ run: (await import("./lint/run-lint.js")).runLint }),
@@ -35,29 +35,15 @@ export const commands: readonly Command[] = [
     describe:
       "Evaluates a flag of a FeatureFlag manifest or a flagd file with the agent's evaluator. Shows the operators of the rule that were evaluated, their results, and the branch that was taken. FILE is a file, - for the standard input, proxy://HOST:PORT/NAMESPACE/NAME for the flags that a proxy serves now, or agent://HOST:PORT for the answer of an agent by OFREP; unix:PATH may stand for HOST:PORT. The way through the rule of an agent's answer comes of the flags on its sync port, and what does not agree with the answer is said.",
     table: evalOptionTable,
-    examples: [
-      { line: "bunting eval flags.yaml banner", meaning: "Evaluate without a context." },
-      {
-        line: `bunting eval flags.yaml banner -c '{"email":"ada@example.com"}'`,
-        meaning: "Evaluate for a user.",
-      },
-      {
-        line: "bunting eval flags.yaml banner -t string -c @user.json",
-        meaning: "Ask for a text, with the context of a file.",
-      },
-      {
-        line: "bunting eval flags.yaml new-checkout --users 1000",
-        meaning: "Count what a thousand users get.",
-      },
-      {
-        line: "bunting eval proxy://localhost:8015/default/storefront banner",
-        meaning: "Evaluate what a proxy serves now.",
-      },
-      {
-        line: "bunting eval agent://localhost:8016 banner -c @user.json",
-        meaning: "Ask an agent, and show the way through its rule.",
-      },
-    ],
+    examples: {
+      "bunting eval flags.yaml banner": "Evaluate without a context.",
+      'bunting eval flags.yaml banner -c \'{"email":"ada@example.com"}\'': "Evaluate for a user.",
+      "bunting eval flags.yaml banner -t string -c @user.json": "Ask for a text, with the context of a file.",
+      "bunting eval flags.yaml new-checkout --users 1000": "Count what a thousand users get.",
+      "bunting eval proxy://localhost:8015/default/storefront banner": "Evaluate what a proxy serves now.",
+      "bunting eval agent://localhost:8016 banner -c @user.json":
+        "Ask an agent, and show the way through its rule.",
+    },
     epilogue:
       "Exit code: 0 if the flag has a value or applications use the default in their code, 1 if the answer is an error or an agent answers otherwise than its flags, 2 if the file, the server or the flag does not exist or the command line is wrong.",
     load: async () => ({ run: (await import("./evaluate/run-eval.js")).runEval }),
@@ -69,13 +55,10 @@ export const commands: readonly Command[] = [
     describe:
       "Shows the flags that were added, removed or changed in meaning from A to B. A and B are each a file, a directory, - for the standard input, or proxy://HOST:PORT/NAMESPACE/NAME or proxy://unix:PATH/NAMESPACE/NAME for the flags that a proxy serves now. Two single documents are compared whatever their names are; of several, those with the same NAMESPACE/NAME are compared.",
     table: diffOptionTable,
-    examples: [
-      { line: "bunting diff before.yaml after.yaml", meaning: "Compare two files." },
-      {
-        line: "bunting diff flags.yaml proxy://localhost:8015/default/storefront",
-        meaning: "Show what is not rolled out yet.",
-      },
-    ],
+    examples: {
+      "bunting diff before.yaml after.yaml": "Compare two files.",
+      "bunting diff flags.yaml proxy://localhost:8015/default/storefront": "Show what is not rolled out yet.",
+    },
     epilogue:
       "Exit code: 0 if all flags have the same meaning, 1 if some differ, 2 if A or B can't be read or the command line is wrong.",
     load: async () => ({ run: (await import("./diff/run-diff.js")).runDiff }),
@@ -87,13 +70,10 @@ export const commands: readonly Command[] = [
     describe:
       "Subscribes to a FeatureFlag at a proxy, and prints each change as it arrives. The command subscribes as an agent does: it is counted as a subscriber, and shows what agents get. It uses bunting.sync.v1, or flagd.sync.v1 if the server has nothing else. A lost connection is opened again.",
     table: tailOptionTable,
-    examples: [
-      { line: "bunting tail default/storefront", meaning: "Follow a FeatureFlag." },
-      {
-        line: "bunting tail default/storefront --json --limit 1",
-        meaning: "Print the present version as JSON, and end.",
-      },
-    ],
+    examples: {
+      "bunting tail default/storefront": "Follow a FeatureFlag.",
+      "bunting tail default/storefront --json --limit 1": "Print the present version as JSON, and end.",
+    },
     epilogue:
       "Exit code: 0 after Ctrl-C or --limit, 2 if the server serves no flags or the command line is wrong.",
     load: async () => ({ run: (await import("./tail/run-tail.js")).runTail }),
@@ -105,13 +85,10 @@ export const commands: readonly Command[] = [
     describe:
       "Shows the status of a proxy, or of all its replicas in a namespace: topics with their versions and subscribers, subscribers that are behind, and flags that agents refuse.",
     table: statusOptionTable,
-    examples: [
-      { line: "bunting status --watch", meaning: "Show the proxy on this machine, again and again." },
-      {
-        line: "bunting status -n bunting-system",
-        meaning: "Ask every replica in a namespace of the cluster.",
-      },
-    ],
+    examples: {
+      "bunting status --watch": "Show the proxy on this machine, again and again.",
+      "bunting status -n bunting-system": "Ask every replica in a namespace of the cluster.",
+    },
     epilogue:
       "Exit code: 0 if every proxy is ready, and after Ctrl-C; 1 if a proxy is not ready; 2 if a proxy can't be asked or the command line is wrong.",
     load: async () => ({ run: (await import("./status/run-status.js")).runStatus }),
@@ -124,10 +101,10 @@ export const commands: readonly Command[] = [
     describe:
       "Works on a FeatureFlag with spec.rollout, whose new versions go to some agents first. status says how far the newest is, and why it does not go on. pause has no further wave begin. resume ends a pause, takes an abort back, and has a halted rollout go on: what agents refuse by then is forgiven. abort gives the newest version up: agents that have it get the version before. All need the verb get on featureflags, and all but status patch.",
     table: rolloutOptionTable,
-    examples: [
-      { line: "bunting rollout status shop/checkout", meaning: "Show how far the newest version is." },
-      { line: "bunting rollout abort shop/checkout", meaning: "Take it back from those who have it." },
-    ],
+    examples: {
+      "bunting rollout status shop/checkout": "Show how far the newest version is.",
+      "bunting rollout abort shop/checkout": "Take it back from those who have it.",
+    },
     epilogue:
       "Exit code: 0, 1 if status finds the rollout halted or aborted, 2 if the cluster can't be asked, there is nothing to do, or the command line is wrong.",
     load: async () => ({ run: (await import("./rollout/run-rollout.js")).runRollout }),
@@ -140,12 +117,10 @@ export const commands: readonly Command[] = [
     describe:
       "Prints what the owner of a namespace applies so that the proxy can read one Secret, which a FeatureFlag's spec.remoteFlagProvider names: a Role for that Secret alone, and its RoleBinding. It asks no cluster, and changes nothing. The proxy sends what the Secret holds to no host but the one that its annotation bunting.dev/host names.",
     table: grantOptionTable,
-    examples: [
-      {
-        line: "bunting grant credentials shop/flag-service | kubectl apply -f -",
-        meaning: "Let the proxy that the operator deploys read it.",
-      },
-    ],
+    examples: {
+      "bunting grant credentials shop/flag-service | kubectl apply -f -":
+        "Let the proxy that the operator deploys read it.",
+    },
     epilogue: "Exit code: 0, or 2 if the command line is wrong.",
     load: async () => ({ run: (await import("./grant/run-grant.js")).runGrant }),
   }),
@@ -156,18 +131,14 @@ export const commands: readonly Command[] = [
     describe:
       "Checks an installation: resource types, rights, admission, the operator, proxies, FeatureFlagSources, Pods without flags, and topics. With --pre it checks what an installation needs, before it is made. Each finding says what is wrong, where, and what to do. A check that can't be made, mostly for want of a right, says so and does not pass.",
     table: checkOptionTable,
-    examples: [
-      { line: "bunting check --pre", meaning: "Before an installation: look for what stands in its way." },
-      { line: "bunting check", meaning: "Check the installation in bunting-system." },
-      {
-        line: "bunting check -n flags --only proxy --ca-file ca.crt --token-file token",
-        meaning: "Check the proxies of another namespace, which have TLS and want tokens.",
-      },
-      {
-        line: "bunting check --proxy localhost:8016 --json",
-        meaning: "Ask a proxy at an address, and print the result as JSON.",
-      },
-    ],
+    examples: {
+      "bunting check --pre": "Before an installation: look for what stands in its way.",
+      "bunting check": "Check the installation in bunting-system.",
+      "bunting check -n flags --only proxy --ca-file ca.crt --token-file token":
+        "Check the proxies of another namespace, which have TLS and want tokens.",
+      "bunting check --proxy localhost:8016 --json":
+        "Ask a proxy at an address, and print the result as JSON.",
+    },
     epilogue:
       "Exit code: 0 if no check failed, even with warnings, 1 if one failed, 2 if one could not be made and none failed, or the command line is wrong.",
     load: async () => ({ run: (await import("./check/run-check.js")).runCheck }),
@@ -180,15 +151,13 @@ export const commands: readonly Command[] = [
     describe:
       "Asks a cluster about the operator's work. explain says why a Pod, or the newest Pod of a Deployment, has a sidecar or has none, and ends with what to do. render shows what a Pod, or a Pod of the workload in FILE, would get: it is created in a dry run, and nothing is written. migrate check says what a take-over of the open-feature-operator meets, and with --back what is lost on the way back.",
     table: operatorTaskOptions,
-    examples: [
-      { line: "bunting operator explain pod shop/checkout-0", meaning: "Say why a Pod has flags or none." },
-      {
-        line: "bunting operator explain deployment shop/checkout -o json",
-        meaning: "Say it of the newest Pod of a Deployment, as JSON.",
-      },
-      { line: "bunting operator render deployment.yaml", meaning: "Show what its Pods would get." },
-      { line: "bunting operator migrate check", meaning: "Look for what blocks a take-over." },
-    ],
+    examples: {
+      "bunting operator explain pod shop/checkout-0": "Say why a Pod has flags or none.",
+      "bunting operator explain deployment shop/checkout -o json":
+        "Say it of the newest Pod of a Deployment, as JSON.",
+      "bunting operator render deployment.yaml": "Show what its Pods would get.",
+      "bunting operator migrate check": "Look for what blocks a take-over.",
+    },
     epilogue:
       "Exit code: 0 if nothing is wrong, 1 if something is to be done, 2 if the cluster can't be asked or the command line is wrong.",
     load: async () => ({ run: (await import("./operator/run-operator.js")).runOperator }),
@@ -201,13 +170,11 @@ export const commands: readonly Command[] = [
     describe:
       "Asks an extension at an address what an operator would ask it, and checks its answers: that they are of the protocol, the same for the same question, settle, and change nothing that they may not. Nothing is written to a cluster.",
     table: extensionOptionTable,
-    examples: [
-      { line: "bunting extension test http://localhost:8080", meaning: "Ask about all objects." },
-      {
-        line: `bunting extension test http://localhost:8080 --target Sidecar -n shop-pro -c '{"scrape":true}'`,
-        meaning: "Ask about the sidecar of a namespace, with the configuration of an application.",
-      },
-    ],
+    examples: {
+      "bunting extension test http://localhost:8080": "Ask about all objects.",
+      "bunting extension test http://localhost:8080 --target Sidecar -n shop-pro -c '{\"scrape\":true}'":
+        "Ask about the sidecar of a namespace, with the configuration of an application.",
+    },
     epilogue:
       "Exit code: 0 if no check failed, even with remarks, 1 if one failed, 2 if the command line or a file is wrong.",
     load: async () => ({ run: (await import("./extension/run-extension.js")).runExtension }),
@@ -219,11 +186,11 @@ export const commands: readonly Command[] = [
     word: { name: "shell", choices: shells },
     describe: "Prints a script with which a shell completes commands, options and their values.",
     table: {},
-    examples: [
-      { line: "source <(bunting completion bash)", meaning: "Complete in this bash; in ~/.bashrc, in all." },
-      { line: "source <(bunting completion zsh)", meaning: "Complete in zsh, after compinit." },
-      { line: "bunting completion fish | source", meaning: "Complete in fish." },
-    ],
+    examples: {
+      "source <(bunting completion bash)": "Complete in this bash; in ~/.bashrc, in all.",
+      "source <(bunting completion zsh)": "Complete in zsh, after compinit.",
+      "bunting completion fish | source": "Complete in fish.",
+    },
     epilogue: "Exit code: 0, or 2 for an unknown shell.",
     load: async () => ({ run: (await import("./completion/run-completion.js")).runCompletion }),
   }),

@@ -82,8 +82,9 @@ describe("bunting", () => {
       // The bundle counts one column for each character.
       expect(help.out).to.match(/^[\n\x20-\x7e…]*$/);
       expect(text).to.contain(`Usage: bunting ${name}`).and.contain(words).and.contain("Exit code: ");
-      expect(examples).not.to.have.length(0);
-      for (const { line, meaning } of examples) expect(text).to.contain(line).and.contain(meaning);
+      expect(examples).not.to.deep.equal({});
+      for (const [line, meaning] of Object.entries(examples))
+        expect(text).to.contain(line).and.contain(meaning);
       for (const [key, spec] of Object.entries(table) as [string, OptionSpec<unknown>][]) {
         expect(spec.describe, key).to.match(/\.$/);
         expect(text).to.contain(` --${flagName(key, spec)} ${spec.describe}`);
@@ -118,7 +119,7 @@ describe("bunting", () => {
   it("shows each example on a line of its own, however narrow the terminal is", async () => {
     for (const { name, examples } of commands) {
       const lines = (await run([name, "--help"], { columns: 60 })).out.split("\n");
-      for (const { line, meaning } of examples)
+      for (const [line, meaning] of Object.entries(examples))
         expect(lines.slice(lines.indexOf(`  # ${meaning}`)).slice(0, 2)).to.deep.equal([
           `  # ${meaning}`,
           `  ${line}`,
@@ -140,7 +141,7 @@ describe("bunting", () => {
     // The key of a flag, not a request for help.
     expect((await run(["eval", path, "help"])).err).to.contain('there is no flag "help"');
     for (const { examples } of commands) {
-      for (const { line } of examples) {
+      for (const line of Object.keys(examples)) {
         const [, words = ""] = /\bbunting ([^|)]*)/.exec(line) ?? [];
         const argv = [...words.matchAll(/'([^']*)'|(\S+)/g)].map(
           ([, quoted, plain]) => quoted ?? plain ?? "",

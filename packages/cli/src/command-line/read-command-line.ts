@@ -59,7 +59,9 @@ export async function helpOf(
   const words = command === undefined ? [] : [command.name];
   const chosen = { command: () => undefined, help: () => undefined };
   const help = await parserFor(words, commands, columns, chosen).getHelp();
-  const examples = (command?.examples ?? []).map(({ line, meaning }) => `  # ${meaning}\n  ${line}`);
+  const examples = Object.entries(command?.examples ?? {}).map(
+    ([line, meaning]) => `  # ${meaning}\n  ${line}`,
+  );
   return examples.length === 0 ? help : `${help}\n\nExamples:\n${examples.join("\n")}`;
 }
 
