@@ -5,6 +5,7 @@ import { statusTokenSecret } from "./certificates/status-token-secret.js";
 import { webhookKeySecret } from "./certificates/webhook-key-secret.js";
 import { securityConfigMapName } from "./controllers/security/stored-security.js";
 import {
+  andLikewise,
   ofAgentRollouts,
   onlyWithElection,
   withAgents,
@@ -95,74 +96,36 @@ export const ownNamespacePermissions: readonly Permission[] = Object.freeze([
     verbs: ["create", "delete"],
     why: "has nodes pull an image before sidecars there get it; a ValidatingAdmissionPolicy lets it create no other Pods",
   },
+  ...andLikewise(
+    {
+      scope: "namespace",
+      apiGroup: "apps",
+      resources: ["deployments"],
+      verbs: ["get", "list", "watch", "create", "patch", "delete"],
+      why: "deploys the proxy, puts back what others change of it, and removes it",
+    },
+    "/services",
+    "policy/poddisruptionbudgets",
+    "networking.k8s.io/networkpolicies",
+  ),
   {
-    scope: "namespace",
-    apiGroup: "apps",
-    resources: ["deployments"],
-    verbs: ["get", "list", "watch", "create", "patch", "delete"],
-    why: "deploys the proxy, puts back what others change of it, and removes it",
-  },
-  {
-    scope: "namespace",
-    apiGroup: "",
-    resources: ["services"],
-    verbs: ["get", "list", "watch", "create", "patch", "delete"],
-    why: "likewise",
-  },
-  {
-    scope: "namespace",
-    apiGroup: "policy",
-    resources: ["poddisruptionbudgets"],
-    verbs: ["get", "list", "watch", "create", "patch", "delete"],
-    why: "likewise",
-  },
-  {
-    scope: "namespace",
-    apiGroup: "networking.k8s.io",
-    resources: ["networkpolicies"],
-    verbs: ["get", "list", "watch", "create", "patch", "delete"],
-    why: "likewise",
-  },
-  {
-    scope: "namespace",
-    apiGroup: "",
-    resources: ["secrets"],
-    names: [authoritySecret.name],
-    verbs: ["get", "list", "watch", "update"],
+    ...keptSecret(authoritySecret),
     onlyIf: withOwnAuthority,
     why: "keeps the authority of the webhooks, with its key",
   },
+  { ...keptSecret(webhookKeySecret), why: "keeps the key of the webhooks' paths" },
   {
-    scope: "namespace",
-    apiGroup: "",
-    resources: ["secrets"],
-    names: [webhookKeySecret.name],
-    verbs: ["get", "list", "watch", "update"],
-    why: "keeps the key of the webhooks' paths",
-  },
-  {
-    scope: "namespace",
-    apiGroup: "",
-    resources: ["secrets"],
-    names: [statusTokenSecret.name],
-    verbs: ["get", "list", "watch", "update"],
+    ...keptSecret(statusTokenSecret),
     onlyIf: withAgents,
     why: "keeps the token by which it reads of the proxy how many agents there are",
   },
   {
-    scope: "namespace",
-    apiGroup: "",
-    resources: ["secrets"],
-    names: [proxyAuthoritySecret.name],
-    verbs: ["get", "list", "watch", "update"],
+    ...keptSecret(proxyAuthoritySecret),
     onlyIf: withProxySecurity,
     why: "keeps the authority of the proxy, with its key",
   },
   {
-    scope: "namespace",
-    apiGroup: "",
-    resources: ["secrets"],
-    names: [proxyLeafSecret.name],
+    ...keptSecret(proxyLeafSecret),
     verbs: ["get", "update"],
     onlyIf: withProxySecurity,
     why: "keeps the certificate of the proxy, with its key",
@@ -175,3 +138,8 @@ export const ownNamespacePermissions: readonly Permission[] = Object.freeze([
     why: "makes these Secrets: a name can't be required of what is created",
   },
 ]);
+
+function keptSecret({ name }: { readonly name: string }): Omit<Permission, "why"> {
+  const verbs = ["get", "list", "watch", "update"];
+  return { scope: "namespace", apiGroup: "", resources: ["secrets"], names: [name], verbs };
+}

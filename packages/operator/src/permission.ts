@@ -21,6 +21,18 @@ export function isGranted({ serving }: Permission, servesAll: boolean): boolean 
   return serving === undefined || (serving === "all") === servesAll;
 }
 
+/** A permission, and the same for other resources: `apiGroup/resource`, as in `apps/deployments`, or `/services` of the core group. */
+export function andLikewise(
+  permission: Permission,
+  ...others: readonly `${string}/${string}`[]
+): readonly Permission[] {
+  const likewise = others.map((other) => {
+    const [apiGroup = "", resource = ""] = other.split("/");
+    return { ...permission, apiGroup, resources: [resource], why: "likewise" };
+  });
+  return [permission, ...likewise];
+}
+
 /** A name with the values of the options in it. */
 export function nameWith(name: string, valueOf: (option: string) => string): string {
   return name.replace(/\{([\w-]+)\}/g, (_, option: string) => valueOf(option));
