@@ -12,7 +12,7 @@ describe("JoinedReads", () => {
   let news: string[];
   let informer: Informer;
   let joined: JoinedReads;
-  let handlers: Readonly<Record<"a" | "b", ReflectorHandler>>;
+  let handlers: Readonly<Record<"a" | "b", Required<ReflectorHandler>>>;
 
   beforeEach(() => {
     heard = [];

@@ -49,12 +49,12 @@ export class JoinedReads {
   }
 
   /** The handler of the watch of one of the namespaces. */
-  handlerOf(namespace: string): ReflectorHandler {
+  handlerOf(namespace: string): Required<ReflectorHandler> {
     return {
       beginRead: () => this.#begin(namespace),
       event: (event, epoch) => this.#event(namespace, event, epoch),
-      resumed: () => this.#handler.resumed(),
-      interrupted: () => this.#handler.interrupted(),
+      resumed: () => this.#handler.resumed?.(),
+      interrupted: () => this.#handler.interrupted?.(),
       failed: (error) => this.#failed(namespace, error),
     };
   }
@@ -127,7 +127,7 @@ export class JoinedReads {
     if (error.code === "FORBIDDEN") {
       if (this.#first !== "complete") this.#settle(namespace, this.#first);
       this.#news.refused(namespace);
-    } else this.#handler.failed(error);
+    } else this.#handler.failed?.(error);
     if (error.code === "FORBIDDEN" || error.code === "NOT_FOUND") this.#ended(namespace);
   }
 

@@ -21,8 +21,8 @@ export function guardedHandler(handler: ReflectorHandler, logger: Logger): Refle
       };
     },
     event: (event, epoch) => guard("an event", () => handler.event(event, epoch)),
-    resumed: () => guard("a resumption", () => handler.resumed()),
-    interrupted: () => guard("the end of a watch", () => handler.interrupted()),
-    failed: (error) => guard("a failure", () => handler.failed(error)),
+    resumed: () => guard("a resumption", () => handler.resumed?.()),
+    interrupted: () => guard("the end of a watch", () => handler.interrupted?.()),
+    failed: (error) => guard("a failure", () => handler.failed?.(error)),
   };
 }

@@ -3,7 +3,10 @@ import type { KubeObject, ResourceType } from "../rest/resource.js";
 import type { Epoch } from "./epochs.js";
 import type { ObjectEvent } from "./watch-event.js";
 
-/** Receives what a reflector reads, in order, one call at a time. What it throws is logged and does not stop the reflector. */
+/**
+ * Receives what a reflector reads, in order, one call at a time. What it throws is logged and does not stop the reflector. A handler to whom it makes no
+ * difference how the stream is has none of the last three methods: the next read or event tells what has changed meanwhile.
+ */
 export interface ReflectorHandler {
   /**
    * A consistent read begins. Absence counts only once it is complete; a read that fails is dropped without another call.
@@ -14,11 +17,11 @@ export interface ReflectorHandler {
   /** An object changed after the last read. */
   event(event: ObjectEvent, epoch: Epoch): void;
   /** The stream is up again without a read: it was closed cleanly and has resumed at its position. */
-  resumed(): void;
+  resumed?(): void;
   /** The stream that was in sync has ended. It will be opened again after its admission. */
-  interrupted(): void;
+  interrupted?(): void;
   /** The stream is down, or could not be opened; the reflector retries. */
-  failed(error: KubeError): void;
+  failed?(error: KubeError): void;
 }
 
 export interface ConsistentRead {

@@ -174,7 +174,7 @@ export class Reflector implements Runnable, WatchRequest {
     this.#attempt = undefined;
     if (!this.#isSynced) return;
     this.#isSynced = false;
-    if (!this.#hasStopped) this.#handler.interrupted();
+    if (!this.#hasStopped) this.#handler.interrupted?.();
   }
 
   /** To be called before the backoff is asked for a delay. */
@@ -197,7 +197,7 @@ export class Reflector implements Runnable, WatchRequest {
   #failed(error: KubeError, isOnlyExpired: boolean): Outcome {
     this.#options.context.metrics.error(error, this.#options.scope.type);
     if (isOnlyExpired) return { position: undefined, reason: "expired", waitMs: 0 };
-    this.#handler.failed(error);
+    this.#handler.failed?.(error);
     const retryAfterMs = Math.min(error.retryAfterMs ?? 0, maxRetryAfterMs);
     return {
       position: undefined,

@@ -87,7 +87,7 @@ export class WatchAttempt {
       const body = await this.#open(this.#position, signal);
       onSynced();
       onOpened();
-      handler.resumed();
+      handler.resumed?.();
       await this.#follow(body, signal);
       return;
     }

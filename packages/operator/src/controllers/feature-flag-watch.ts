@@ -4,6 +4,7 @@ import {
   type Condition,
   type ConsistentRead,
   type KubeObject,
+  type ObjectEvent,
   type ReflectorHandler,
 } from "@bunting/kube";
 import type { JsonObject } from "@bunting/protocol";
@@ -71,21 +72,9 @@ export class FeatureFlagWatch implements ReflectorHandler {
     };
   }
 
-  event({ type, object }: Parameters<ReflectorHandler["event"]>[0]): void {
+  event({ type, object }: ObjectEvent): void {
     if (type === "DELETED") this.#gone(keyOf(object));
     else this.#see(object);
-  }
-
-  resumed(): void {
-    // Nothing was missed.
-  }
-
-  interrupted(): void {
-    // What changes meanwhile is read afterwards.
-  }
-
-  failed(): void {
-    // As above.
   }
 
   /** The uid of the object that has the key now; undefined if there is none, or if it has none. */

@@ -65,18 +65,6 @@ export class PodStream implements Runnable, ReflectorHandler {
     else this.#seen(object);
   }
 
-  resumed(): void {
-    // Nothing was missed.
-  }
-
-  interrupted(): void {
-    // What is known stays as it is until the next read.
-  }
-
-  failed(): void {
-    // The reflector has counted it, and tries again.
-  }
-
   #seen(pod: KubeObject): void {
     const key = keyOf(pod);
     if (!wantsFlags(pod.metadata)) {

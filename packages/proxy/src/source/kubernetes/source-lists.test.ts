@@ -211,7 +211,7 @@ describe("SourceLists", () => {
 
   it("says what to grant where it may not read them", () => {
     follow("a");
-    handler().failed(new KubeError("FORBIDDEN", "no"));
+    handler().failed?.(new KubeError("FORBIDDEN", "no"));
     expect(warnings[0]?.msg).to.contain("allow the proxy's ServiceAccount to get, list and watch injections");
   });
 

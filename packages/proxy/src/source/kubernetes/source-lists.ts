@@ -213,14 +213,6 @@ class NamespaceLists implements ReflectorHandler {
     if (type !== "DELETED") this.#take(object);
   }
 
-  resumed(): void {
-    // Nothing was missed.
-  }
-
-  interrupted(): void {
-    // The last lists hold on.
-  }
-
   failed(error: KubeError): void {
     this.#options.onFailed(error);
   }
