@@ -7,7 +7,7 @@ import {
   type EventDetails,
 } from "@bunting/kube";
 import type { ProxyAgents } from "@bunting/operator/internal/controllers/agents/proxy-agents.js";
-import type { AddressAgents } from "@bunting/operator/internal/controllers/agents/told-addresses.js";
+import { type AgentsOfAddress, sourceListDigest } from "@bunting/protocol";
 import { MissedPods } from "@bunting/operator/internal/controllers/pods/missed-pods.js";
 import { missedPodsMetrics } from "@bunting/operator/internal/controllers/pods/missed-pods-metrics.js";
 import { NotInjectedEvents } from "@bunting/operator/internal/controllers/pods/not-injected-events.js";
@@ -18,7 +18,6 @@ import {
 } from "@bunting/operator/internal/controllers/rollout/rollout-on-change.js";
 import { operatorMetrics } from "@bunting/operator/internal/operator-metrics.js";
 import { fullEntry } from "@bunting/operator/internal/pod/injection-entry.fixture.js";
-import { sourceListDigest } from "@bunting/protocol";
 import { createLogger, systemClock, type Clock, type Runnable } from "@bunting/runtime";
 import { eventually } from "../support/event-queue.js";
 import type { ApiObject } from "./support/api-client.js";
@@ -243,7 +242,7 @@ describe("what the operator does about Pods and workloads, on a real API server"
       const readOf: ProxyAgents["readOf"] = (some) => {
         asked = [...some].sort().join();
         if (!isKnown) return Promise.resolve({ kind: "unknown" });
-        const of = (address: string): AddressAgents => {
+        const of = (address: string): AgentsOfAddress => {
           const lists = [address === addresses.late ? "of before" : following];
           return { address, subscriptions: 1, current: 1, lists };
         };

@@ -1,3 +1,4 @@
+export type { AgentsOfAddress, AgentsOfTopic, TrialCounts } from "./agent-report.js";
 export { boundedBytes } from "./bounded-bytes.js";
 export { responseTo } from "./response-to.js";
 export { canonicalJson, compareUtf8 } from "./canonical-json.js";

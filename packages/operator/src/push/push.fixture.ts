@@ -1,5 +1,6 @@
+import type { TrialCounts } from "@bunting/protocol";
 import type { PushInputs, PushRecord } from "./push-plan.js";
-import { pushEvidence, type PushEvidence, type ToldPush, type ToldTrial } from "./told-push.js";
+import { pushEvidence, type PushEvidence, type ToldPush } from "./told-push.js";
 
 /** What is pushed, and what all had before. */
 export const digest = "new";
@@ -10,7 +11,7 @@ export function record(change: Partial<PushRecord> = {}): PushRecord {
 }
 
 /** What a proxy says: two agents try it, and have it. */
-export function told(change: Partial<ToldTrial> = {}, subscribers = 10): ToldPush {
+export function told(change: Partial<TrialCounts> = {}, subscribers = 10): ToldPush {
   const trial = { digest, reach: 100, agents: 10, lowest: 7, wave: 2, current: 2, refusals: 0, ...change };
   return { subscribers, trial };
 }

@@ -1,24 +1,10 @@
-/** What one proxy says of a version that is pushed progressively: the part `trial` of its answer. */
-export interface ToldTrial {
-  readonly digest: string;
-  readonly reach: number;
-  /** Agents that can try it. */
-  readonly agents: number;
-  /** The lowest bucket of these. */
-  readonly lowest?: number;
-  /** Of these, how many are to have it. */
-  readonly wave: number;
-  /** And how many of the wave have it. */
-  readonly current: number;
-  readonly refusals: number;
-  readonly reason?: string;
-}
+import type { TrialCounts } from "@bunting/protocol";
 
 /** What one proxy says of a FeatureFlag, as far as it matters here. */
 export interface ToldPush {
   readonly subscribers: number;
   /** Absent where it knows of no version that only some are to have. */
-  readonly trial?: ToldTrial;
+  readonly trial?: TrialCounts;
 }
 
 /** What all proxies say of one version. */
@@ -41,7 +27,7 @@ const mostCounted = 2 ** 31 - 1;
 export function pushEvidence(told: readonly ToldPush[], digest: string): PushEvidence {
   const asked = told.filter(({ subscribers }) => subscribers > 0);
   const trials = asked.flatMap(({ trial }) => (trial?.digest === digest ? [trial] : []));
-  const sum = (count: (trial: ToldTrial) => number): number =>
+  const sum = (count: (trial: TrialCounts) => number): number =>
     Math.min(
       trials.reduce((total, trial) => total + count(trial), 0),
       mostCounted,

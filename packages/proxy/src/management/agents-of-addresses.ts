@@ -1,3 +1,4 @@
+import type { AgentsOfAddress } from "@bunting/protocol";
 import type { ListFollower } from "../subscriber/list-follower.js";
 import { standing } from "../topic/topic-state.js";
 import type { Subscription } from "../topic/subscription.js";
@@ -13,15 +14,6 @@ export const maxAskedAddresses = 128;
  */
 export interface AgentsOfAddresses {
   readonly addresses: readonly AgentsOfAddress[];
-}
-
-export interface AgentsOfAddress {
-  readonly address: string;
-  readonly subscriptions: number;
-  /** Of these, those whose subscriber has what is served. */
-  readonly current: number;
-  /** Digests of the lists of FeatureFlags that agents there follow, as they say; absent if none does. */
-  readonly lists?: readonly string[];
 }
 
 /** A Pod's agent follows one: more are of Pods behind one address, and of whoever makes them up. */

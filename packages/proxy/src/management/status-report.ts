@@ -1,8 +1,7 @@
-import type { TopicKey } from "@bunting/protocol";
+import type { TopicKey, TrialCounts } from "@bunting/protocol";
 import type { RemoteView } from "@bunting/remote";
 import type { BackplaneReport } from "../source/backplane/backplane-metrics.js";
 import type { WatchCounts } from "../source/kubernetes/watch-metrics.js";
-import type { TrialCounts } from "../source/trial.js";
 import type { FlagRejection } from "../topic/topic-acks.js";
 import { remoteFlagsOf, remoteViewOf, type RemoteLookup } from "./status/remote-view.js";
 import { remotesOf, timesOf, type StatusParts } from "./status/read-status.js";

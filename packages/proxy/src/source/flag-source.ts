@@ -5,10 +5,11 @@ import type {
   PastVersion,
   Readers,
   TopicKey,
+  TrialCounts,
 } from "@bunting/protocol";
 import type { RemoteReport } from "@bunting/remote";
 import type { Runnable } from "@bunting/runtime";
-import type { Trial, TrialCounts } from "./trial.js";
+import type { Trial } from "./trial.js";
 
 /**
  * The source of flag documents: a cluster (`KubernetesSource`), a directory (`DirectorySource`) or other proxies

@@ -1,5 +1,4 @@
-import type { buntingSyncV1, TopicKey } from "@bunting/protocol";
-import type { TrialCounts } from "../source/trial.js";
+import type { buntingSyncV1, TopicKey, TrialCounts } from "@bunting/protocol";
 import type { Subscription } from "../topic/subscription.js";
 import { TrialNotice } from "../topic/trial-notice.js";
 

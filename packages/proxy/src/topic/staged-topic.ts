@@ -1,7 +1,7 @@
-import type { JsonObject, PastVersion } from "@bunting/protocol";
+import type { JsonObject, PastVersion, TrialCounts } from "@bunting/protocol";
 import { ProxyError } from "../proxy-error.js";
 import type { SourceReport, SourceSink, SourceVersion } from "../source/flag-source.js";
-import type { Trial, TrialCounts } from "../source/trial.js";
+import type { Trial } from "../source/trial.js";
 import type { FanOut } from "./fan-out.js";
 import type { Subscriber, Subscription } from "./subscription.js";
 import type { LostSubscribers } from "./topic-options.js";

@@ -1,6 +1,5 @@
 import type { Identity } from "@bunting/identity";
-import type { TopicKey } from "@bunting/protocol";
-import type { TrialCounts } from "../source/trial.js";
+import type { TopicKey, TrialCounts } from "@bunting/protocol";
 import type { TransportSession } from "@bunting/rpc";
 import type { ProxyError } from "../proxy-error.js";
 import type { Snapshot } from "../snapshot/snapshot.js";

@@ -1,10 +1,9 @@
-import { atOnce, digestingDocument, type FlagDocument } from "@bunting/protocol";
+import { atOnce, digestingDocument, type FlagDocument, type TrialCounts } from "@bunting/protocol";
 import { createLogger } from "@bunting/runtime";
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { ScriptedSource } from "@bunting/test/support/scripted-source.js";
 import { expect } from "chai";
 import { noMetrics } from "../proxy-metrics.js";
-import type { TrialCounts } from "../source/trial.js";
 import type { Subscriber, Subscription } from "./subscription.js";
 import { trialCounts } from "./trial-counts.js";
 import { TopicRegistry } from "./topic-registry.js";

@@ -1,6 +1,6 @@
 import type { Snapshot } from "../snapshot/snapshot.js";
 import type { EncodedContent } from "../snapshot/snapshot-bytes.js";
-import type { TrialCounts } from "../source/trial.js";
+import type { TrialCounts } from "@bunting/protocol";
 import type { Subscription } from "./subscription.js";
 import type { FlagRejection, TopicAcks } from "./topic-acks.js";
 import type { TopicTrial } from "./topic-trial.js";

@@ -3,7 +3,8 @@ import { newImage, oldImage, podOf } from "../../upgrade/fleet.fixture.js";
 import type { AgentRecord } from "../../upgrade/agent-record.js";
 import type { PodChange } from "../../upgrade/agent-step.js";
 import type { FleetAgent, FleetPod } from "../../upgrade/fleet.js";
-import type { AddressAgents, ToldAddresses } from "../agents/told-addresses.js";
+import type { AgentsOfAddress } from "@bunting/protocol";
+import type { ToldAddresses } from "../agents/told-addresses.js";
 import { ServedAgents } from "./served-agents.js";
 
 const signal = new AbortController().signal;
@@ -25,10 +26,10 @@ describe("ServedAgents", () => {
         return Promise.resolve(told);
       },
     });
-  const tell = (...agents: readonly AddressAgents[]): void => {
+  const tell = (...agents: readonly AgentsOfAddress[]): void => {
     told = { kind: "told", agents: new Map(agents.map((each) => [each.address, each])) };
   };
-  const has = (address: string, subscriptions: number, current: number): AddressAgents => ({
+  const has = (address: string, subscriptions: number, current: number): AgentsOfAddress => ({
     ...{ address, subscriptions, current },
   });
   const underWay = (name: string, of: Partial<AgentRecord>, addresses = [`ip-of-${name}`]): FleetPod =>
@@ -64,7 +65,7 @@ describe("ServedAgents", () => {
 
   const cases: readonly (readonly [
     what: string,
-    of: readonly AddressAgents[],
+    of: readonly AgentsOfAddress[],
     served: FleetAgent["served"],
   ])[] = [
     ["has subscriptions from one of its addresses, all current", [has("1", 0, 0), has("2", 1, 1)], "current"],

@@ -1,5 +1,6 @@
 import type { ProxyAgents } from "../agents/proxy-agents.js";
-import type { AddressAgents, ToldAddresses } from "../agents/told-addresses.js";
+import type { AgentsOfAddress } from "@bunting/protocol";
+import type { ToldAddresses } from "../agents/told-addresses.js";
 import type { PodChange } from "../../upgrade/agent-step.js";
 import type { FleetAgent, FleetPod } from "../../upgrade/fleet.js";
 
@@ -75,7 +76,7 @@ function begins({ previous }: PodChange): boolean {
 function servedOf({ addresses }: FleetPod, told: ToldAddresses): FleetAgent["served"] {
   if (told.kind === "silent") return undefined;
   if (told.kind === "unknown") return "unknown";
-  const agents = addresses.flatMap((address): readonly AddressAgents[] => {
+  const agents = addresses.flatMap((address): readonly AgentsOfAddress[] => {
     const found = told.agents.get(address);
     return found === undefined ? [] : [found];
   });

@@ -1,7 +1,6 @@
 import { askProxy } from "../proxy/ask-proxy.js";
-import type { ToldTrial } from "../../push/told-push.js";
+import type { TrialCounts, AgentsOfAddress } from "@bunting/protocol";
 import type { ToldRemote } from "./remote-verdicts.js";
-import type { AddressAgents } from "./told-addresses.js";
 import type { TopicAgents } from "./told-agents.js";
 
 /** The management port of a proxy. */
@@ -70,8 +69,8 @@ export async function readAgentsOf(
   endpoint: ProxyEndpoint,
   addresses: readonly string[],
   signal: AbortSignal,
-): Promise<readonly AddressAgents[] | undefined> {
-  const all: AddressAgents[] = [];
+): Promise<readonly AgentsOfAddress[] | undefined> {
+  const all: AgentsOfAddress[] = [];
   for (let from = 0; from === 0 || from < addresses.length; from += addressesAtOnce) {
     const some = addresses.slice(from, from + addressesAtOnce).map((each) => encodeURIComponent(each));
     const answer = await readStatus(endpoint, `/status?agents&addresses=${some.join()}`, signal);
@@ -95,7 +94,7 @@ async function readStatus(
   return JSON.parse(text) as object;
 }
 
-function isOfAddress(value: unknown): value is AddressAgents {
+function isOfAddress(value: unknown): value is AgentsOfAddress {
   const { address, subscriptions, current, lists = [] } = (value ?? {}) as Record<string, unknown>;
   const hasLists = Array.isArray(lists) && lists.every((each) => typeof each === "string");
   return typeof address === "string" && [subscriptions, current].every(Number.isSafeInteger) && hasLists;
@@ -115,7 +114,7 @@ function isRemote(value: unknown): value is ToldRemote {
   return [state, reason, message, remarks].every((word) => typeof word === "string");
 }
 
-function isTrial(value: unknown): value is ToldTrial {
+function isTrial(value: unknown): value is TrialCounts {
   const { digest, reach, agents, lowest, wave, current, refusals, reason } = (value ?? {}) as Record<
     string,
     unknown

@@ -1,7 +1,8 @@
 import { expect } from "chai";
-import { toldAddresses, type AddressAgents } from "./told-addresses.js";
+import type { AgentsOfAddress } from "@bunting/protocol";
+import { toldAddresses } from "./told-addresses.js";
 
-const one = (address: string, subscriptions: number, current: number): AddressAgents => ({
+const one = (address: string, subscriptions: number, current: number): AgentsOfAddress => ({
   ...{ address, subscriptions, current },
 });
 

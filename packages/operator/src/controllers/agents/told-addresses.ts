@@ -1,12 +1,4 @@
-/** What proxies say of subscribers from an address: the answer to `/status?agents&addresses=…`, as far as it is for us. */
-export interface AddressAgents {
-  readonly address: string;
-  readonly subscriptions: number;
-  /** Of these, how many have what is served. */
-  readonly current: number;
-  /** Digests of the lists of FeatureFlags that they follow; absent if none does, or the proxy does not know lists. */
-  readonly lists?: readonly string[];
-}
+import type { AgentsOfAddress } from "@bunting/protocol";
 
 /**
  * What all proxies say of some addresses together. `silent`: there are no proxies, or none that says such a thing, as the
@@ -15,18 +7,18 @@ export interface AddressAgents {
 export type ToldAddresses =
   | { readonly kind: "silent" }
   | { readonly kind: "unknown" }
-  | { readonly kind: "told"; readonly agents: ReadonlyMap<string, AddressAgents> };
+  | { readonly kind: "told"; readonly agents: ReadonlyMap<string, AgentsOfAddress> };
 
 /**
  * What a proxy answers, or why it does not. `absent`: it has no address yet, or no longer. `silent`: it can't say it.
  * `nobody`: it is not Ready. `unknown`: it is, and may serve somebody.
  */
-export type AddressAnswer = readonly AddressAgents[] | "absent" | "silent" | "nobody" | "unknown";
+export type AddressAnswer = readonly AgentsOfAddress[] | "absent" | "silent" | "nobody" | "unknown";
 
 export function toldAddresses(all: readonly AddressAnswer[]): ToldAddresses {
   const answers = all.filter((answer) => answer !== "absent");
   if (answers.every((answer) => answer === "silent")) return { kind: "silent" };
-  const agents = new Map<string, AddressAgents>();
+  const agents = new Map<string, AgentsOfAddress>();
   let isTold = false;
   for (const answer of answers) {
     if (answer === "nobody") continue;
@@ -38,7 +30,7 @@ export function toldAddresses(all: readonly AddressAnswer[]): ToldAddresses {
   return isTold ? { kind: "told", agents } : { kind: "unknown" };
 }
 
-function sumOf(one: AddressAgents, other: AddressAgents | undefined): AddressAgents {
+function sumOf(one: AgentsOfAddress, other: AgentsOfAddress | undefined): AgentsOfAddress {
   const { address, subscriptions, current } = one;
   const lists = [...new Set([...(one.lists ?? []), ...(other?.lists ?? [])])];
   return {

@@ -1,23 +1,8 @@
-import type { ToldTrial } from "../../push/told-push.js";
+import type { AgentsOfTopic } from "@bunting/protocol";
 import type { ToldRemote } from "./remote-verdicts.js";
 
-/** What one proxy says of a topic: the answer to `/status?agents`, as far as it is for us. */
-export interface TopicAgents {
-  readonly topic: string;
-  /** Of the FeatureFlag that it serves; absent while it serves none. */
-  readonly uid?: string;
-  readonly generation?: number;
-  /** Whether it can't ask the API server for now. */
-  readonly stale?: true;
-  /** Why it does not serve the newest FeatureFlag. */
-  readonly refused?: string;
-  readonly subscribers: number;
-  /** Of these, how many have what it serves. */
-  readonly current: number;
-  /** And how many refuse some of it. */
-  readonly refusing: number;
-  /** A newer version, which only some of them are to have yet. */
-  readonly trial?: ToldTrial;
+/** What one proxy says of a topic, as far as it is for us. */
+export interface TopicAgents extends AgentsOfTopic {
   /** Absent without a remote flag provider. */
   readonly remote?: ToldRemote;
 }

@@ -11,6 +11,7 @@ import {
   documentOfFeatureFlag,
   encodeDocument,
   type FlagDocument,
+  type TrialCounts,
 } from "@bunting/protocol";
 import { createRegistry } from "@bunting/runtime";
 import { recordingLogger } from "@bunting/test/support/grpc-port.js";
@@ -18,7 +19,6 @@ import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { randomBytes } from "node:crypto";
 import { expect } from "chai";
 import { operatorMetrics } from "../../operator-metrics.js";
-import type { ToldTrial } from "../../push/told-push.js";
 import type { TopicAgents } from "../agents/told-agents.js";
 import { FlagRollouts, type RolledOutFeatureFlag } from "./flag-rollouts.js";
 
@@ -44,7 +44,7 @@ class World {
     spec: { flagSpec: flags(1), rollout: { observe: "20s" } },
   };
   /** What the proxy says beside what it is told; `silent`: it does not answer. */
-  says: Partial<ToldTrial> | "silent" = {};
+  says: Partial<TrialCounts> | "silent" = {};
   /** A field that the definition of the type does not have. */
   forgets: keyof FlagRolloutStatus | undefined;
   writes: RolloutFields[] = [];

@@ -1,6 +1,7 @@
 import type { KubeObject } from "@bunting/kube";
 import { expect } from "chai";
-import type { AddressAgents, ToldAddresses } from "../agents/told-addresses.js";
+import type { AgentsOfAddress } from "@bunting/protocol";
+import type { ToldAddresses } from "../agents/told-addresses.js";
 import { followed, type Followed } from "./following-pods.js";
 
 const signal = new AbortController().signal;
@@ -50,7 +51,7 @@ describe("who follows a list", () => {
   });
 
   function tell(...agents: readonly (readonly [workload: string, ...lists: readonly string[]])[]): void {
-    const of = (workload: string, digests: readonly string[]): AddressAgents => ({
+    const of = (workload: string, digests: readonly string[]): AgentsOfAddress => ({
       ...{ address: `ip-of-${workload}`, subscriptions: 1, current: 1, lists: digests },
     });
     told = {

@@ -1,11 +1,10 @@
-import { atOnce, digestingDocument, type FlagDocument } from "@bunting/protocol";
+import { atOnce, digestingDocument, type FlagDocument, type TrialCounts } from "@bunting/protocol";
 import { AgentConnection, type AgentClientStream } from "@bunting/test/support/agent-client.js";
 import { eventually } from "@bunting/test/support/event-queue.js";
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { SyncServer } from "@bunting/test/support/sync-server.js";
 import { expect } from "chai";
 import { noMetrics } from "../../proxy-metrics.js";
-import type { TrialCounts } from "../../source/trial.js";
 import { trialCounts } from "../../topic/trial-counts.js";
 
 const topic = "demo/flags";

@@ -1,9 +1,14 @@
-import { historyLength, type JsonObject, type PastVersion, type TopicKey } from "@bunting/protocol";
+import {
+  historyLength,
+  type JsonObject,
+  type PastVersion,
+  type TopicKey,
+  type TrialCounts,
+} from "@bunting/protocol";
 import type { Clock } from "@bunting/runtime";
 import { ProxyError } from "../../proxy-error.js";
 import type { DocumentReport, SourceSink, SourceVersion, SourceReport } from "../flag-source.js";
 import { historyAfter } from "../history-after.js";
-import type { TrialCounts } from "../trial.js";
 import type { CopiedDocument } from "./copied-document.js";
 import type { TopicCopies } from "./topic-copies.js";
 
