@@ -11,7 +11,7 @@ import type { ServedSources } from "../management/agent-readiness.js";
 import type { CurrentDocument, DocumentName } from "../sync/current-document.js";
 import type { SourceConfig } from "../sync/source-config.js";
 import type { FailingFlag, FollowedList, SourceStatus, SyncSource } from "../sync/sync-source.js";
-import type { AgentWiring } from "./agent-parts.js";
+import type { AgentWiring } from "./agent-wiring.js";
 import { generationAnswers } from "./generation-answers.js";
 import { sourcesOf, sourceSignals, type SourceSignals, type StoredFlags } from "./stored-flags.js";
 
@@ -63,7 +63,7 @@ interface Adopted {
  */
 export class FlagGenerations implements CurrentFlags, ServedSources, Pick<FlagStore, "onChange"> {
   readonly #options: FlagGenerationsOptions;
-  readonly #listeners = new Set<(change: StoreChange) => void>();
+  readonly #changed = new Signal<StoreChange>();
   #isFirst = true;
   #current: Generation;
 
@@ -87,8 +87,7 @@ export class FlagGenerations implements CurrentFlags, ServedSources, Pick<FlagSt
   }
 
   onChange(listener: (change: StoreChange) => void): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
+    return this.#changed.listen(listener);
   }
 
   status(): readonly SourceStatus[] {
@@ -277,8 +276,7 @@ export class FlagGenerations implements CurrentFlags, ServedSources, Pick<FlagSt
   }
 
   #notify(change: StoreChange): void {
-    if (change.upserted.length + change.removed.length === 0) return;
-    for (const listener of this.#listeners) listener(change);
+    if (change.upserted.length + change.removed.length > 0) this.#changed.emit(change);
   }
 }
 

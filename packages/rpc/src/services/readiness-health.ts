@@ -1,10 +1,11 @@
+import { Signal } from "@bunting/runtime";
 import type { HealthSource } from "./health-service.js";
 
 /** Answers gRPC health checks with the readiness of /readyz: the same for the whole server ("") and for each named service. */
 export class ReadinessHealth implements HealthSource {
   readonly #readiness: () => { readonly isReady: boolean };
   readonly #services: ReadonlySet<string>;
-  readonly #listeners = new Set<() => void>();
+  readonly #changed = new Signal();
 
   constructor(readiness: () => { readonly isReady: boolean }, services: Iterable<string> = []) {
     this.#readiness = readiness;
@@ -21,12 +22,11 @@ export class ReadinessHealth implements HealthSource {
   }
 
   onChange(listener: () => void): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
+    return this.#changed.listen(listener);
   }
 
   /** To be called after each possible change of readiness. */
   changed(): void {
-    for (const listener of this.#listeners) listener();
+    this.#changed.emit();
   }
 }

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import type { Clock } from "@bunting/runtime";
+import { Signal, type Clock } from "@bunting/runtime";
 
 /** The proxies that flags come through, as an upstream reports them. */
 export interface Tier {
@@ -30,7 +30,7 @@ export class TierPath {
   readonly id = randomBytes(12).toString("base64url");
   readonly #clock: Clock;
   readonly #upstream = new Map<object, Tier>();
-  readonly #listeners = new Set<() => void>();
+  readonly #changed = new Signal();
   /** Cached; undefined if it has to be computed again, which is not done for every message. */
   #tier: Tier | undefined;
   #reported: Tier = { proxies: [this.id], depth: 1 };
@@ -48,8 +48,7 @@ export class TierPath {
 
   /** Calls back when the tier has changed, at most once a second. Returns a function that ends this. */
   onChange(listener: () => void): () => void {
-    this.#listeners.add(listener);
-    return () => void this.#listeners.delete(listener);
+    return this.#changed.listen(listener);
   }
 
   /** A connection to an upstream brought this tier, or (undefined) ended. */
@@ -85,7 +84,7 @@ export class TierPath {
     if (isSame(tier, this.#reported)) return;
     this.#reported = tier;
     this.#reportedMs = this.#clock.monotonicMs();
-    for (const listener of this.#listeners) listener();
+    this.#changed.emit();
   }
 
   #compose(): Tier {
