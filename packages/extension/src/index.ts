@@ -26,7 +26,7 @@ export {
 export { configurationFor, type Configured } from "./configuration-for.js";
 export type { SidecarMetadata, SidecarObject } from "./sidecar-object.js";
 export { answerRequest, type HookResponse } from "./answer-request.js";
-export { isExtensionObject } from "./json-of.js";
+export { isExtensionObject, isTexts } from "./json-of.js";
 export { changedFields, isFixedField, pointerStep, unlistedFields } from "./changed-fields.js";
 export { standsForSecurityContext } from "./mighty-texts.js";
 export { askExtension } from "./conformance/ask-extension.js";

@@ -1,4 +1,4 @@
-export { checkDocument, type CheckedDocument, type CheckOptions } from "./check/check-document.js";
+export { checkDocument, type CheckOptions } from "./check/check-document.js";
 export { checkFeatureFlag, checkingFeatureFlag } from "./check/check-feature-flag.js";
 export { checkInProcessSpec, checkSourceSpec, flagsOfSource } from "./check/check-source.js";
 export { kindOfError, kindOfWarning } from "./check/finding-kinds.js";

@@ -1,26 +1,13 @@
 export { hasEnded } from "./resource/has-ended.js";
 export { podNeeds, proxyServiceName, type AskingPod, type PodNeeds } from "./resource/pod-needs.js";
-export {
-  podRequest,
-  requestAnnotations,
-  requestParts,
-  type PodRequest,
-  type RequestParts,
-} from "./resource/pod-request.js";
+export { podRequest, requestAnnotations, requestParts, type PodRequest } from "./resource/pod-request.js";
 export {
   featureFlagSourceType,
   flagdType,
   inProcessConfigurationType,
   openFeatureApiVersion,
-  type CustomResource,
-  type ResourceMetadata,
 } from "./resource/custom-resource.js";
-export type {
-  EnvironmentValueSource,
-  EnvironmentVariable,
-  KeyReference,
-} from "./resource/environment-variable.js";
-export type { FeatureFlag, FeatureFlagSpec, FlagDefinition, FlagSpec } from "./resource/feature-flag.js";
+export type { EnvironmentValueSource, EnvironmentVariable } from "./resource/environment-variable.js";
 export {
   featureFlagSourceDefaults,
   type DefaultedFeatureFlagSource,
@@ -32,17 +19,10 @@ export {
 } from "./resource/feature-flag-source.js";
 export {
   defaultedFlagd,
-  flagdDefaults,
-  parentReferenceDefaults,
-  type DefaultedFlagd,
   type Flagd,
-  type FlagdAutoscaling,
   type FlagdIngress,
   type FlagdPodTemplate,
-  type FlagdRoutes,
   type FlagdSpec,
-  type ParentReference,
-  type ServiceType,
 } from "./resource/flagd.js";
 export {
   inProcessConfigurationDefaults,
@@ -54,10 +34,8 @@ export {
 export { mergeFeatureFlagSources } from "./resource/merge-feature-flag-sources.js";
 export {
   defaultedFlagRollout,
-  flagRolloutDefaults,
   isGivenUp,
   rolloutAnnotations,
-  type DefaultedFlagRollout,
   type FlagRollout,
 } from "./resource/flag-rollout.js";
 export {
@@ -74,10 +52,7 @@ export {
   parseRemoteFlagProvider,
   remoteProviderDefaults,
   remoteStrategies,
-  remoteTypes,
-  type ParsedRemoteProvider,
   type RemoteFlagProvider,
-  type RemoteProviderProblem,
   type RemoteStrategy,
   type RemoteType,
   type SecretKey,

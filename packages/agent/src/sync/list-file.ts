@@ -1,19 +1,13 @@
 import { readFileSync } from "node:fs";
 import { rename, writeFile } from "node:fs/promises";
 import path from "node:path";
+import type { CompiledSourceList } from "@bunting/protocol";
 import type { Logger } from "@bunting/runtime";
 import { problemOfList, type SourceListOption } from "./source-list.js";
 
 const fileName = "source-list.json";
 /** More than any list that is followed takes. */
 const maxBytes = 256 * 1024;
-
-interface StoredList {
-  readonly namespace: string;
-  readonly text: string;
-  readonly frame: string;
-  readonly topics: readonly string[];
-}
 
 /** The list that the agent followed last, beside the copies of its documents, so that it starts with it. */
 export class ListFile {
@@ -34,7 +28,7 @@ export class ListFile {
     try {
       const bytes = readFileSync(path.join(this.#directory, fileName));
       if (bytes.length > maxBytes) return undefined;
-      const stored = JSON.parse(bytes.toString()) as Partial<StoredList> | null;
+      const stored = JSON.parse(bytes.toString()) as Partial<CompiledSourceList> | null;
       const { name, frame } = this.#list;
       const isOwn =
         stored?.namespace === name.namespace && stored.text === name.text && stored.frame === frame;
@@ -52,7 +46,7 @@ export class ListFile {
   async write(topics: readonly string[]): Promise<void> {
     if (this.#directory === "") return;
     const { name, frame } = this.#list;
-    const stored: StoredList = { ...name, frame, topics };
+    const stored: CompiledSourceList = { ...name, frame, topics };
     const file = path.join(this.#directory, fileName);
     try {
       await writeFile(`${file}.tmp`, JSON.stringify(stored), { mode: 0o600 });

@@ -1,7 +1,7 @@
 import type { Duplex } from "node:stream";
 import { connect } from "node:tls";
 import { KubeError, type KubeObject } from "@bunting/kube";
-import { errorCode, withTimeLimit } from "@bunting/runtime/options";
+import { errorCode, messageOf, withTimeLimit } from "@bunting/runtime/options";
 import { clusterTypes } from "../operator/operator-names.js";
 import type { ClusterReader } from "../operator/cluster-reader.js";
 
@@ -98,13 +98,9 @@ export function verifyError(
     );
     socket.once("secureConnect", () => {
       const { authorized, authorizationError } = socket;
-      resolve(authorized ? undefined : textOf(authorizationError));
+      // The type says `Error`, and mostly it is the code of one.
+      resolve(authorized ? undefined : messageOf(authorizationError));
       socket.destroy();
     });
   }).finally(() => connection.destroy());
-}
-
-/** The type says `Error`, and mostly it is the code of one. */
-function textOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

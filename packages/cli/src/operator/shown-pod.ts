@@ -49,7 +49,7 @@ export function agentOf(pod: ShownPod): ShownContainer | undefined {
   return containersOf(pod).find(({ image = "" }) => /(^|\/)bunting-agent(?=[:@]|$)/.test(image));
 }
 
-function containersOf({ spec }: ShownPod): readonly ShownContainer[] {
+export function containersOf({ spec }: ShownPod): readonly ShownContainer[] {
   return [...(spec.initContainers ?? []), ...spec.containers];
 }
 

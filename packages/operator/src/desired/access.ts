@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import { posix } from "node:path";
 import { openFeatureApiVersion } from "@bunting/featureflags/resources";
 import { emptyFlagDocument, isJsonObject } from "@bunting/protocol";
@@ -7,6 +6,7 @@ import { addressKey, type ObjectAddress } from "../sources/object-names.js";
 import { flagFilePath } from "../sources/source-element.js";
 import type { SourcePlan } from "../sources/source-plan.js";
 import type { DesiredObject } from "./desired-object.js";
+import { textDigest } from "./entry-digest.js";
 import { flagConfigMapName } from "./sidecar-volumes.js";
 
 /** What has to be there for the sidecars of a namespace, beside the proxy. */
@@ -88,7 +88,7 @@ export function flagReaderBindings(
     kind: "RoleBinding",
     metadata: {
       // The role of a binding can't be changed.
-      name: `bunting-flag-readers-${digestOf(`${podNamespace} ${named}`)}`,
+      name: `bunting-flag-readers-${textDigest(`${podNamespace} ${named}`)}`,
       namespace,
       labels: labelsOf(podNamespace),
     },
@@ -105,8 +105,4 @@ export function flagReaderBindings(
 
 function labelsOf(podNamespace: string): Readonly<Record<string, string>> {
   return { [managedBy.label]: managedBy.value, [accessLabel]: podNamespace };
-}
-
-function digestOf(text: string): string {
-  return createHash("sha256").update(text).digest("hex").slice(0, 16);
 }

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { canonicalJson, type JsonValue } from "@bunting/protocol";
 import type { InjectionEntry } from "../api/injection.js";
 
@@ -11,5 +11,10 @@ export function withDigest(entry: Omit<InjectionEntry, "digest">): InjectionEntr
 export function shortDigest(value: object): string {
   // Through JSON, which leaves out what is undefined, as the API server does.
   const json = canonicalJson(JSON.parse(JSON.stringify(value)) as JsonValue);
-  return createHash("sha256").update(json).digest("hex").slice(0, 16);
+  return textDigest(json);
+}
+
+/** The first 16 hex digits of SHA-256. */
+export function textDigest(text: string): string {
+  return hash("sha256", text).slice(0, 16);
 }

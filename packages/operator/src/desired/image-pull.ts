@@ -1,7 +1,7 @@
-import { createHash } from "node:crypto";
 import { agentRolloutApiVersion } from "../api/agent-rollout.js";
 import { imagePullLabel } from "../api/names.js";
 import type { DesiredObject } from "./desired-object.js";
+import { textDigest } from "./entry-digest.js";
 import { unlessEmpty } from "./unless-empty.js";
 
 /** What a node is to pull, and for whom. */
@@ -19,10 +19,7 @@ export interface ImagePull {
  * and no scheduler is in the way. The ValidatingAdmissionPolicy `operator-pulls.bunting.dev` lets the operator create no other Pods than such.
  */
 export function imagePull({ namespace, rollout, node, image, pullSecrets }: ImagePull): DesiredObject {
-  const id = createHash("sha256")
-    .update(JSON.stringify([rollout.uid, node, image]))
-    .digest("hex")
-    .slice(0, 16);
+  const id = textDigest(JSON.stringify([rollout.uid, node, image]));
   return {
     apiVersion: "v1",
     kind: "Pod",

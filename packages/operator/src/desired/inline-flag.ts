@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import {
   inlineFlagName,
   inlineKinds,
@@ -7,6 +6,7 @@ import {
 } from "@bunting/featureflags/resources";
 import type { JsonObject } from "@bunting/protocol";
 import type { DesiredObject } from "./desired-object.js";
+import { textDigest } from "./entry-digest.js";
 import { managedLabels } from "./managed-labels.js";
 
 /** The label of a FeatureFlag that is made of a workload's own flags; its value is the kind of the workload. */
@@ -26,7 +26,7 @@ export interface InlineWorkload {
 export function inlineFeatureFlag({ kind, metadata, flagSpec }: InlineWorkload): DesiredObject {
   const { namespace, name, uid } = metadata;
   const { group, version } = inlineKinds[kind];
-  const digest = createHash("sha256").update(JSON.stringify(flagSpec)).digest("hex").slice(0, 16);
+  const digest = textDigest(JSON.stringify(flagSpec));
   return {
     apiVersion: openFeatureApiVersion,
     kind: "FeatureFlag",

@@ -1,10 +1,10 @@
-import { createHash } from "node:crypto";
 import { posix } from "node:path";
 import type { Volume, VolumeMount } from "../api/pod-manifest.js";
 import { flagFilePath } from "../sources/source-element.js";
 import { credentialsDirectory, hostsKey, type CredentialsSecret } from "../sources/credentials-secret.js";
 import { addressKey, type ObjectAddress } from "../sources/object-names.js";
 import type { SourcePlan } from "../sources/source-plan.js";
+import { textDigest } from "./entry-digest.js";
 import type { SourceProblem } from "../sources/source-problem.js";
 
 /** The flags of a sidecar outlive its container, so that it starts again with flags whatever the proxy does. */
@@ -148,14 +148,10 @@ export function socketProblem(socketPath: string): SourceProblem | undefined {
  */
 export function flagConfigMapName({ namespace, name }: ObjectAddress, podNamespace: string): string {
   if (namespace === podNamespace) return name;
-  return `flags-${digestOf(`${namespace}/${name}`)}`;
+  return `flags-${textDigest(`${namespace}/${name}`)}`;
 }
 
 /** A name that no volume of a Pod has: of two of one name, the API server keeps none, and of ours beside the Pod's, we leave ours out. */
 function flagVolumeName(flag: ObjectAddress): string {
-  return `bunting-flags-${digestOf(addressKey(flag))}`;
-}
-
-function digestOf(text: string): string {
-  return createHash("sha256").update(text).digest("hex").slice(0, 16);
+  return `bunting-flags-${textDigest(addressKey(flag))}`;
 }

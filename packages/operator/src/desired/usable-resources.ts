@@ -1,3 +1,4 @@
+import { isObjectName } from "@bunting/protocol";
 import { nanoUnits } from "../pod/quantity.js";
 
 /** Limits and requests of a container by resource. */
@@ -11,9 +12,7 @@ const nativePart = "kubernetes.io/";
 const quotaPrefix = "requests.";
 const one = 1_000_000_000n;
 const maxNameLength = 63;
-const maxPrefixLength = 253;
 const namePattern = /^[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?$/;
-const prefixPattern = /^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*$/;
 
 /** True if an API server accepts the resource, with this quantity, for a container. */
 export function isUsableResource(name: string, quantity: string | number): boolean {
@@ -44,5 +43,5 @@ function isQualified(text: string): boolean {
   if (parts.length > 2 || name.length > maxNameLength || !namePattern.test(name)) return false;
   if (parts.length === 1) return true;
   const [prefix = ""] = parts;
-  return prefix.length <= maxPrefixLength && prefixPattern.test(prefix);
+  return isObjectName(prefix);
 }

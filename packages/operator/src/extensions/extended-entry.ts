@@ -1,4 +1,9 @@
-import { standsForSecurityContext, type ExtensionObject, type SidecarObject } from "@bunting/extension";
+import {
+  isTexts,
+  standsForSecurityContext,
+  type ExtensionObject,
+  type SidecarObject,
+} from "@bunting/extension";
 import { isJsonObject, type JsonObject, type JsonValue } from "@bunting/protocol";
 import type { InjectionEntry } from "../api/injection.js";
 import type { Container } from "../api/pod-manifest.js";
@@ -122,10 +127,6 @@ function containerProblem(container: JsonValue, { name }: Container): string | u
 }
 
 const lists = ["args", "command", "env", "envFrom", "ports", "volumeMounts"];
-
-function isTexts(value: JsonValue): value is Readonly<Record<string, string>> {
-  return isJsonObject(value) && Object.values(value).every((each) => typeof each === "string");
-}
 
 function isQuantities(value: JsonValue): boolean {
   return (

@@ -1,5 +1,5 @@
 import type { JsonObject } from "@bunting/protocol";
-import type { ShownContainer, ShownPod } from "../shown-pod.js";
+import { containersOf, type ShownContainer, type ShownPod } from "../shown-pod.js";
 
 /** What a Pod has more than another one. */
 export interface AddedParts {
@@ -19,16 +19,16 @@ export interface CompletedContainer {
 
 /** What the second Pod has more than the first: both as the API server would store them, so that its own defaults are in both. */
 export function addedParts(before: ShownPod, after: ShownPod): AddedParts {
-  const known = new Map(allContainers(before).map((each) => [each.name, each]));
+  const known = new Map(containersOf(before).map((each) => [each.name, each]));
   const volumes = new Set((before.spec.volumes ?? []).map(({ name }) => name));
-  const completed = allContainers(after).flatMap((each) => {
+  const completed = containersOf(after).flatMap((each) => {
     const former = known.get(each.name);
     return former === undefined ? [] : completedContainer(former, each);
   });
   return {
     labels: addedEntries(before.metadata?.labels, after.metadata?.labels),
     annotations: addedEntries(before.metadata?.annotations, after.metadata?.annotations),
-    containers: allContainers(after).filter(({ name }) => !known.has(name)),
+    containers: containersOf(after).filter(({ name }) => !known.has(name)),
     volumes: (after.spec.volumes ?? []).filter(({ name }) => !volumes.has(name) && !isTokenVolume(name)),
     completed,
   };
@@ -45,10 +45,6 @@ function completedContainer(before: ShownContainer, after: ShownContainer): read
   const env = (after.env ?? []).filter(({ name }) => !names.has(name));
   const mounts = (after.volumeMounts ?? []).filter(({ mountPath }) => !paths.has(mountPath));
   return env.length + mounts.length === 0 ? [] : [{ name: after.name, env, mounts }];
-}
-
-function allContainers({ spec }: ShownPod): readonly ShownContainer[] {
-  return [...(spec.initContainers ?? []), ...spec.containers];
 }
 
 function addedEntries(

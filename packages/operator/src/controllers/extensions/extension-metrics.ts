@@ -1,4 +1,4 @@
-import { counter, defineMetrics, label, transientGauge, type MetricsOf } from "@bunting/runtime";
+import { counter, defineMetrics, label, transientGauge } from "@bunting/runtime";
 
 export const extensionMetrics = defineMetrics({
   extensionCalled: counter(
@@ -12,6 +12,3 @@ export const extensionMetrics = defineMetrics({
     label<string>("extension"),
   ),
 });
-
-/** What calls of extensions count. */
-export type ExtensionMetrics = MetricsOf<typeof extensionMetrics>;

@@ -1,11 +1,9 @@
 import { setCondition, type Condition } from "@bunting/kube";
 import { hasStalled, isRolledOut, type LiveDeployment } from "../../desired/proxy/proxy-rollout.js";
+import { sentence } from "../injection/source-conditions.js";
 import type { FlagdNews, FlagdOutcome, FlagdProblem } from "./flagd-outcome.js";
 
 type Verdict = Pick<Condition, "status" | "reason" | "message">;
-
-/** Longer messages are read by nobody. */
-const maxMessageLength = 1_024;
 
 /** Of Flagds whose operator deploys none. */
 export const notServed: FlagdProblem = {
@@ -75,9 +73,4 @@ function progress({ deployment, problems }: FlagdOutcome & { readonly kind: "app
 
 function refused({ reason, message }: FlagdProblem): Verdict {
   return { status: "False", reason, message: sentence(message) };
-}
-
-function sentence(text: string): string {
-  const capital = text.slice(0, 1).toUpperCase() + text.slice(1);
-  return capital.length < maxMessageLength ? `${capital}.` : `${capital.slice(0, maxMessageLength - 1)}…`;
 }

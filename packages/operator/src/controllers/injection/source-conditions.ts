@@ -49,7 +49,8 @@ export function sourceConditions(
   return setCondition(withAccepted, { type: "Compiled", ...compiled, ...observed }, nowMs);
 }
 
-function sentence(text: string): string {
+/** A message of a condition: with a capital and a full stop, and cut where nobody reads on. */
+export function sentence(text: string): string {
   const capital = text.slice(0, 1).toUpperCase() + text.slice(1);
   return capital.length < maxMessageLength ? `${capital}.` : `${capital.slice(0, maxMessageLength - 1)}…`;
 }

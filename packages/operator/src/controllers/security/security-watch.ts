@@ -1,19 +1,13 @@
-import type { ClusterWatches, KubeObject, RunningInformer } from "@bunting/kube";
-import { Signal, type Context, type Runnable } from "@bunting/runtime";
+import type { KubeObject, RunningInformer } from "@bunting/kube";
+import { Signal, type Runnable } from "@bunting/runtime";
 import { configMapType } from "../../api/core-types.js";
 import {
   securityAccess,
   type PodAccess,
   type Security,
 } from "../../desired/proxy-security/security-state.js";
+import type { SecretWatchOptions } from "../../certificates/secret-watch.js";
 import { readSecurity, securityConfigMapName } from "./stored-security.js";
-
-export interface SecurityWatchOptions {
-  readonly watches: Pick<ClusterWatches, "inform">;
-  /** The operator's namespace. */
-  readonly namespace: string;
-  readonly context: Pick<Context, "logger">;
-}
 
 const off: Security = { state: "off", sinceMs: 0 };
 
@@ -22,10 +16,10 @@ export class SecurityWatch implements Runnable {
   readonly name = "proxy security";
   readonly #informer: RunningInformer<KubeObject, never>;
   readonly #changed = new Signal();
-  readonly #context: SecurityWatchOptions["context"];
+  readonly #context: SecretWatchOptions["context"];
   #security = off;
 
-  constructor({ watches, namespace, context }: SecurityWatchOptions) {
+  constructor({ watches, namespace, context }: SecretWatchOptions) {
     this.#context = context;
     this.#informer = watches.inform(
       { type: configMapType, namespace, name: securityConfigMapName },
