@@ -7,7 +7,8 @@ import {
 } from "@bunting/operator/internal/controllers/security/stored-security.js";
 import { operatorOptionTable } from "@bunting/operator/internal/options.js";
 import { deployedProxy } from "@bunting/operator/internal/wiring/deployed-proxy.js";
-import { operatorParts, type OperatorWiring } from "@bunting/operator/internal/wiring/operator-parts.js";
+import * as operatorParts from "@bunting/operator/internal/wiring/operator-parts.js";
+import type { OperatorWiring } from "@bunting/operator/internal/wiring/operator-wiring.js";
 import { proxySecurity } from "@bunting/operator/internal/wiring/proxy-security.js";
 import { readOptions, runComponents, systemClock } from "@bunting/runtime";
 import { expect } from "chai";

@@ -5,7 +5,8 @@ import { RecordedParts } from "@bunting/test/support/recorded-parts.js";
 import { expect } from "chai";
 import { createAgent } from "./agent.js";
 import { agentOptionTable, type AgentOptions } from "./options.js";
-import { agentParts, type AgentParts } from "./wiring/agent-parts.js";
+import * as agentParts from "./wiring/agent-parts.js";
+import type { AgentParts } from "./wiring/agent-wiring.js";
 
 type Made = RecordedParts<AgentParts>;
 

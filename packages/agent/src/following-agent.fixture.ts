@@ -8,7 +8,7 @@ import { createAgent } from "./agent.js";
 import { agentOptionTable } from "./options.js";
 import { FlagStore, type FlagStoreOptions } from "./store/flag-store.js";
 import { BuntingServer, versionOf, type SyncStream } from "./sync/bunting-server.fixture.js";
-import { agentParts } from "./wiring/agent-parts.js";
+import * as agentParts from "./wiring/agent-parts.js";
 
 interface LogLine {
   readonly msg: string;

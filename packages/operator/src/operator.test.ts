@@ -7,7 +7,8 @@ import { webhookKeySecret } from "./certificates/webhook-key-secret.js";
 import type { OtherAnswerer } from "./certificates/webhook-keys.js";
 import { createOperator } from "./operator.js";
 import { operatorOptionTable, type OperatorOptions } from "./options.js";
-import { operatorParts, type OperatorParts } from "./wiring/operator-parts.js";
+import * as operatorParts from "./wiring/operator-parts.js";
+import type { OperatorParts } from "./wiring/operator-wiring.js";
 
 type Made = RecordedParts<OperatorParts>;
 

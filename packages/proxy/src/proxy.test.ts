@@ -5,7 +5,8 @@ import { RecordedParts } from "@bunting/test/support/recorded-parts.js";
 import { expect } from "chai";
 import { proxyOptionTable, type ProxyOptions } from "./options.js";
 import { createProxy } from "./proxy.js";
-import { proxyParts, type ProxyParts } from "./wiring/proxy-parts.js";
+import * as proxyParts from "./wiring/proxy-parts.js";
+import type { ProxyParts } from "./wiring/proxy-wiring.js";
 
 type Made = RecordedParts<ProxyParts>;
 

@@ -16,11 +16,9 @@ import { noStoreMetrics } from "../store/store-metrics.fixture.js";
 import { AwaitedSources } from "../sync/awaited-sources.js";
 import type { ApiMetrics } from "./api-metrics.js";
 import { createContextEnrichment, type ContextEnrichment } from "./context.js";
-import { evaluationV1 } from "./evaluation-v1.js";
-import { evaluationV2 } from "./evaluation-v2.js";
+import { evaluationV1, evaluationV2, schemaV1 } from "./dialects.js";
 import { createEvaluationService, type EvaluationService } from "./evaluation-service.js";
 import type { FlagEvaluator } from "./backend.js";
-import { schemaV1 } from "./schema-v1.js";
 import { createSelections, type Selections } from "./selection.js";
 
 export { afterwards, recordingLogger, releaseAfterEach, type RecordingLogger };

@@ -11,7 +11,7 @@ import { evaluationGrpcHeaders } from "../api/grpc/grpc-headers.js";
 import { evaluationMethods } from "../api/grpc/grpc-methods.js";
 import { syncGrpcHeaders } from "../api/sync/sync-headers.js";
 import type { NamedEndpoint } from "../endpoints.js";
-import type { AgentWiring } from "./agent-parts.js";
+import type { AgentWiring } from "./agent-wiring.js";
 import type { FlagServices } from "./flag-services.js";
 import { ofrepPort } from "./ofrep-port.js";
 import { grpcCalls, type PortLimits } from "./port-limits.js";

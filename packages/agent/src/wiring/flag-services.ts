@@ -2,16 +2,14 @@ import type { Evaluator } from "@bunting/evaluation";
 import type { ContextEnrichment } from "../api/context.js";
 import { createEvaluationService, type EvaluationService } from "../api/evaluation-service.js";
 import type { CurrentFlags, UnreadSources } from "../api/backend.js";
-import { evaluationV1 } from "../api/evaluation-v1.js";
-import { evaluationV2 } from "../api/evaluation-v2.js";
+import { evaluationV1, evaluationV2, schemaV1 } from "../api/dialects.js";
 import type { EventStreams } from "../api/events/event-stream.js";
-import { schemaV1 } from "../api/schema-v1.js";
 import { createSelections, type Selections } from "../api/selection.js";
 import type { SseStreams } from "../api/sse/sse-streams.js";
 import type { SyncService } from "../api/sync/sync-service.js";
 import type { FlagStore } from "../store/flag-store.js";
 import type { Telemetry } from "../telemetry/telemetry.js";
-import type { AgentWiring } from "./agent-parts.js";
+import type { AgentWiring } from "./agent-wiring.js";
 
 /** What answers applications, before any protocol. */
 export interface FlagServices {

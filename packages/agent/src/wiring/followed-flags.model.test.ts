@@ -9,7 +9,7 @@ import { agentPrometheusMetrics } from "../management/prometheus-metrics.js";
 import { agentOptionTable } from "../options.js";
 import type { SourceConfig } from "../sync/source-config.js";
 import type { SyncSource, SyncSourceOptions } from "../sync/sync-source.js";
-import { agentParts } from "./agent-parts.js";
+import * as agentParts from "./agent-parts.js";
 import { followedFlags, type FollowedFlags } from "./followed-flags.js";
 import { sourceConfigsOf, sourceSignals } from "./stored-flags.js";
 

@@ -2,7 +2,7 @@ import type { Evaluator } from "@bunting/evaluation";
 import { ListFile } from "../sync/list-file.js";
 import type { SourceConfig } from "../sync/source-config.js";
 import { ListPlace, parseSourceList, sourceListOf } from "../sync/source-list.js";
-import type { AgentWiring } from "./agent-parts.js";
+import type { AgentWiring } from "./agent-wiring.js";
 import { FlagGenerations } from "./flag-generations.js";
 import { SourceFollower } from "./source-follower.js";
 import type { SourceSignals } from "./stored-flags.js";

@@ -4,7 +4,7 @@ import type { Registry } from "@bunting/runtime";
 import { agentStatus } from "../management/agent-status.js";
 import type { AgentReadiness, ServedSources } from "../management/agent-readiness.js";
 import type { StartLimits } from "../management/start-limits.js";
-import type { AgentWiring } from "./agent-parts.js";
+import type { AgentWiring } from "./agent-wiring.js";
 import { grpcCalls, type PortLimits } from "./port-limits.js";
 
 export interface AgentManagementParts {

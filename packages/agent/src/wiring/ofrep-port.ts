@@ -1,7 +1,7 @@
 import type { PortListener, PortListenerOptions } from "@bunting/server";
 import type { WebApi } from "../api/http/web-api.js";
 import { OfrepAnswers } from "../api/ofrep/ofrep-answers.js";
-import type { AgentWiring } from "./agent-parts.js";
+import type { AgentWiring } from "./agent-wiring.js";
 import type { FlagServices } from "./flag-services.js";
 
 /** The port of OFREP, which speaks HTTP/1.1 only. */

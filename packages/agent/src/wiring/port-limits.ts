@@ -2,7 +2,7 @@ import type { GrpcServer, Method, OnCallEnd } from "@bunting/rpc";
 import { defaultPeerMemoryBytes, type PeerMemory, type PortListenerOptions } from "@bunting/server";
 import { endedConnections, refusedRequests } from "../management/report-limits.js";
 import { countReleased } from "../v8/collect-released.js";
-import type { AgentWiring } from "./agent-parts.js";
+import type { AgentWiring } from "./agent-wiring.js";
 
 /** What all ports have in common. */
 export interface PortLimits {

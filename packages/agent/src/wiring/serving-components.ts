@@ -1,6 +1,6 @@
 import type { PortListener } from "@bunting/server";
 import type { Component } from "@bunting/runtime";
-import type { AgentWiring } from "./agent-parts.js";
+import type { AgentWiring } from "./agent-wiring.js";
 import type { ApplicationPorts } from "./application-ports.js";
 import type { FlagServices } from "./flag-services.js";
 

@@ -9,7 +9,7 @@ import { HeapBudget } from "../store/heap-budget.js";
 import type { FailingFlag, FollowedList, SyncSource } from "../sync/sync-source.js";
 import type { SourceConfig } from "../sync/source-config.js";
 import type { SourceFreshness } from "../sync/source-freshness.js";
-import type { AgentWiring } from "./agent-parts.js";
+import type { AgentWiring } from "./agent-wiring.js";
 
 /** The flags that the agent holds, and how they get there. */
 export interface StoredFlags {

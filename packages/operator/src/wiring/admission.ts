@@ -7,7 +7,7 @@ import { webhookPaths } from "../api/webhooks.js";
 import type { ServingCertificates } from "../certificates/serving-certificates.js";
 import { OperatorError } from "../operator-error.js";
 import type { Extensions } from "./extensions.js";
-import type { OperatorWiring } from "./operator-parts.js";
+import type { OperatorWiring } from "./operator-wiring.js";
 import type { WebhookCalls } from "./webhook-calls.js";
 
 export interface AdmissionParts {

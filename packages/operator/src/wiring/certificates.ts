@@ -2,7 +2,7 @@ import path from "node:path";
 import type { CertificateWay, ServingCertificates } from "../certificates/serving-certificates.js";
 import { OperatorError } from "../operator-error.js";
 import type { OperatorOptions } from "../options.js";
-import type { OperatorWiring } from "./operator-parts.js";
+import type { OperatorWiring } from "./operator-wiring.js";
 
 /**
  * The certificate of the webhooks.

@@ -11,7 +11,7 @@ import { maxTried } from "../desired/injection.js";
 import { sidecarSettings, sourceSettings } from "../settings.js";
 import { version } from "../version.js";
 import type { Extensions } from "./extensions.js";
-import type { OperatorWiring } from "./operator-parts.js";
+import type { OperatorWiring } from "./operator-wiring.js";
 import type { ProxySecurity } from "./proxy-security.js";
 
 export interface CompiledInjections {

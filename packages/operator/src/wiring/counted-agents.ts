@@ -5,7 +5,7 @@ import type { ProxyAgents } from "../controllers/agents/proxy-agents.js";
 import { proxySettings } from "../settings.js";
 import type { FeatureFlagListeners } from "../controllers/feature-flag-watch.js";
 import { version } from "../version.js";
-import type { OperatorWiring } from "./operator-parts.js";
+import type { OperatorWiring } from "./operator-wiring.js";
 
 export interface CountedAgents {
   /** The components that the leader runs, in the order of their start. */

@@ -5,7 +5,7 @@ import { proxySettings } from "../settings.js";
 import { version } from "../version.js";
 import type { CompiledInjections } from "./compiled-injections.js";
 import type { Extensions } from "./extensions.js";
-import type { OperatorWiring } from "./operator-parts.js";
+import type { OperatorWiring } from "./operator-wiring.js";
 import type { ProxySecurity } from "./proxy-security.js";
 
 export interface DeployedProxyParts {

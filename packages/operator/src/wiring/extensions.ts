@@ -16,7 +16,7 @@ import type { ClusterNamespaces } from "../controllers/injection/cluster-namespa
 import type { InjectionExtensions } from "../controllers/injection/injection-controller.js";
 import type { ExtensionPeers } from "../extensions/extension-peers.js";
 import { OperatorError } from "../operator-error.js";
-import type { OperatorWiring } from "./operator-parts.js";
+import type { OperatorWiring } from "./operator-wiring.js";
 
 /** What asks extensions. */
 export interface Extensions {

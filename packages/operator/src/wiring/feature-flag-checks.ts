@@ -2,7 +2,7 @@ import type { EventRecorder } from "@bunting/kube";
 import { runnableComponent, type Component } from "@bunting/runtime";
 import type { FeatureFlagListeners } from "../controllers/feature-flag-watch.js";
 import { maxDocumentBytes } from "./admission.js";
-import type { OperatorWiring } from "./operator-parts.js";
+import type { OperatorWiring } from "./operator-wiring.js";
 
 export interface FeatureFlagCheckParts {
   readonly events: EventRecorder;

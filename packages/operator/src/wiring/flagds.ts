@@ -4,7 +4,7 @@ import type { FlagdSources } from "../controllers/flagd/flagd-controller.js";
 import { flagdSettings } from "../settings.js";
 import { version } from "../version.js";
 import type { Extensions } from "./extensions.js";
-import type { OperatorWiring } from "./operator-parts.js";
+import type { OperatorWiring } from "./operator-wiring.js";
 
 /** The agents that stand by themselves, as the leader deploys them; without the option for them, it tells whoever asks for one. */
 export function flagds(

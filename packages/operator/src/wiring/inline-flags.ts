@@ -1,7 +1,7 @@
 import type { EventRecorder } from "@bunting/kube";
 import { runnableComponent, type Component } from "@bunting/runtime";
 import { maxDocumentBytes } from "./admission.js";
-import type { OperatorWiring } from "./operator-parts.js";
+import type { OperatorWiring } from "./operator-wiring.js";
 
 /** FeatureFlags of flags that workloads have in their own manifest, as the leader makes them; none unless the options ask for them. */
 export function inlineFlags(

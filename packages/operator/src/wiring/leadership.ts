@@ -4,7 +4,7 @@ import { runnableComponent, type Component, type Runnable } from "@bunting/runti
 import { leaseName } from "../api/leases.js";
 import { hasPod } from "../controllers/lease-holder.js";
 import type { OtherOperator } from "../controllers/other-operator.js";
-import type { OperatorWiring } from "./operator-parts.js";
+import type { OperatorWiring } from "./operator-wiring.js";
 
 /**
  * Another replica leads within 17 s after the leader was killed, and 2 s after it was stopped: a replica that does not lead tries up to a fifth

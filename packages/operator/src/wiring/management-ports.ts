@@ -3,7 +3,7 @@ import { chargeAnswer, defaultPeerMemoryBytes, type PortListener } from "@buntin
 import { OperatorError } from "../operator-error.js";
 import type { OperatorReadiness } from "../operator-readiness.js";
 import type { BindAddress } from "../option-values.js";
-import type { OperatorWiring } from "./operator-parts.js";
+import type { OperatorWiring } from "./operator-wiring.js";
 
 /** Time that pending requests, such as Prometheus's, have when a port closes. */
 const graceMs = 1_000;

@@ -1,5 +1,5 @@
 import type { OwnerReference } from "@bunting/kube";
-import type { OperatorWiring } from "./operator-parts.js";
+import type { OperatorWiring } from "./operator-wiring.js";
 
 /** This process's own Deployment, looked up until it is found: a Pod never gets another one. */
 export function ownDeploymentOf({

@@ -5,7 +5,7 @@ import { bundleOf } from "../certificates/bundle.js";
 import type { ProxyAccess } from "../desired/proxy-security/security-state.js";
 import { proxyNames } from "../desired/proxy/proxy-settings.js";
 import type { AuthorityMaps } from "../controllers/security/authority-maps.js";
-import type { OperatorWiring } from "./operator-parts.js";
+import type { OperatorWiring } from "./operator-wiring.js";
 
 export interface ProxySecurity {
   /** Hears which namespaces ask the proxy. */

@@ -3,7 +3,8 @@ import { runnableComponent, type Component } from "@bunting/runtime";
 import type { ProxyAgents } from "../controllers/agents/proxy-agents.js";
 import type { ClusterSources } from "../controllers/injection/cluster-sources.js";
 import { planSources } from "../sources/source-plan.js";
-import type { OperatorWiring } from "./operator-parts.js";
+import type { OperatorWiring } from "./operator-wiring.js";
+import { exemptNamespaces } from "../api/webhooks.js";
 
 export interface RolloutsParts {
   readonly events: EventRecorder;
@@ -29,4 +30,19 @@ export function rollouts(
     sources: { restarts, ready: sources.whenSynced },
   });
   return () => [runnableComponent(controller, "follows what was compiled, and asks proxies who follows it")];
+}
+
+/** Upgrades of running sidecars, as the leader makes them; none unless the options ask for them. */
+export function agentRollouts(
+  { options, parts, context, cluster, watches }: OperatorWiring,
+  { events, proxies }: { readonly events: EventRecorder; readonly proxies: ProxyAgents | undefined },
+): () => readonly Component[] {
+  if (!options.agentRollouts) return () => [];
+  const { client } = cluster;
+  const { namespace, imagePullSecrets: pullSecrets } = options;
+  const controller = new parts.AgentRolloutController({
+    ...{ client, watches, events, proxies, context },
+    namespaces: { own: namespace, pullSecrets, exempt: new Set(exemptNamespaces(namespace)) },
+  });
+  return () => [runnableComponent(controller, "waits until it is known which proxies there are to ask")];
 }

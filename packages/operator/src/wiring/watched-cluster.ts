@@ -5,7 +5,7 @@ import type { OperatorOptions } from "../options.js";
 import { reflectorMetrics } from "../process-of-operator-metrics.js";
 import { servedNamespaces, UnreadNamespaces } from "../served-namespaces.js";
 import { version } from "../version.js";
-import type { OperatorParts, OperatorWiring } from "./operator-parts.js";
+import type { OperatorParts, OperatorWiring } from "./operator-wiring.js";
 
 export interface WatchedCluster {
   readonly wiring: OperatorWiring;

@@ -7,7 +7,7 @@ import type { PodObserver } from "../controllers/pods/pod-stream.js";
 import { exemptNamespaces } from "../api/webhooks.js";
 import { injectionRequest } from "../pod/injection-request.js";
 import type { CompiledInjections } from "./compiled-injections.js";
-import type { OperatorWiring } from "./operator-parts.js";
+import type { OperatorWiring } from "./operator-wiring.js";
 
 /** Pods that want flags, as the leader watches them: which texts they have, and whether they were given what they want, or why not. */
 export function watchedPods(

@@ -5,7 +5,7 @@ import type { SecretWatch } from "../certificates/secret-watch.js";
 import type { ServingCertificates } from "../certificates/serving-certificates.js";
 import { webhookKeySecret } from "../certificates/webhook-key-secret.js";
 import type { WebhookKey } from "../certificates/webhook-keys.js";
-import type { OperatorWiring } from "./operator-parts.js";
+import type { OperatorWiring } from "./operator-wiring.js";
 
 /** What lets API servers call the webhooks, and nobody else. */
 export interface WebhookCalls {

@@ -5,7 +5,7 @@ import type { PageAccess } from "../access/page-access.js";
 import { guardPage } from "../management/page-guard.js";
 import type { ProxyStatus } from "../management/proxy-status.js";
 import type { ProxyReadiness } from "../service/proxy-readiness.js";
-import type { ProxyWiring } from "./proxy-parts.js";
+import type { ProxyWiring } from "./proxy-wiring.js";
 import { endpointOf, type PortEvents } from "./sync-limits.js";
 
 export interface ProxyManagementParts {

@@ -4,7 +4,7 @@ import type { FlagSource } from "../source/flag-source.js";
 import type { TierPath } from "../source/upstream/tier-path.js";
 import type { LostSubscribers } from "../topic/topic-options.js";
 import type { TopicRegistry } from "../topic/topic-registry.js";
-import type { ProxyWiring } from "./proxy-parts.js";
+import type { ProxyWiring } from "./proxy-wiring.js";
 
 /**
  * Where flags come from.

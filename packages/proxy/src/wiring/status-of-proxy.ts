@@ -7,7 +7,7 @@ import type { ProxyReadiness } from "../service/proxy-readiness.js";
 import type { FlagSource } from "../source/flag-source.js";
 import type { TopicRegistry } from "../topic/topic-registry.js";
 import { version } from "../version.js";
-import type { ProxyWiring } from "./proxy-parts.js";
+import type { ProxyWiring } from "./proxy-wiring.js";
 import type { SyncServices } from "./sync-services.js";
 
 export interface StatusOfProxyParts {

@@ -1,5 +1,5 @@
 import type { CallerTokens } from "@bunting/server";
-import type { ProxyWiring } from "./proxy-parts.js";
+import type { ProxyWiring } from "./proxy-wiring.js";
 
 /** The tokens of --status-token-file; undefined without it. */
 export function statusTokens({ options, parts, context }: ProxyWiring): CallerTokens | undefined {

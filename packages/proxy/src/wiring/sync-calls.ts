@@ -1,7 +1,7 @@
 import { reflectionService, type CallPacing, type Method } from "@bunting/rpc";
 import type { ConnectionAge } from "../service/connection-age.js";
 import { encryptionOf } from "../service/service-metrics.js";
-import type { ProxyWiring } from "./proxy-parts.js";
+import type { ProxyWiring } from "./proxy-wiring.js";
 import type { SyncServices } from "./sync-services.js";
 
 /** The largest requests are the acks of agents that reject a hundred flags with long keys. */

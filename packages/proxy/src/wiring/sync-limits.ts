@@ -6,7 +6,7 @@ import {
   type PeerMemory,
   type RefusalReason,
 } from "@bunting/server";
-import type { ProxyWiring } from "./proxy-parts.js";
+import type { ProxyWiring } from "./proxy-wiring.js";
 
 /** Least share of clients that bundle many streams into few connections, if the budget was set by an option. */
 const minExcessBytes = 64 * 1024 * 1024;

@@ -1,5 +1,5 @@
 import { ReadFairness, type PeerMemory, type PortListener, type TlsTermination } from "@bunting/server";
-import type { ProxyWiring } from "./proxy-parts.js";
+import type { ProxyWiring } from "./proxy-wiring.js";
 import { endpointOf, type PortEvents } from "./sync-limits.js";
 import { syncCalls, type SyncCallsParts } from "./sync-calls.js";
 

@@ -8,7 +8,7 @@ import type { TierPath } from "../source/upstream/tier-path.js";
 import { LeftBehind } from "../subscriber/left-behind.js";
 import type { ListFollower } from "../subscriber/list-follower.js";
 import type { TopicRegistry } from "../topic/topic-registry.js";
-import type { ProxyWiring } from "./proxy-parts.js";
+import type { ProxyWiring } from "./proxy-wiring.js";
 
 /** Time that a drained connection has to send its last bytes. */
 export const drainGraceMs = 1_000;

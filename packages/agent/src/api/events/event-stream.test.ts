@@ -1,9 +1,11 @@
 import { evaluationV1, evaluationV2, schemaV1, type JsonObject } from "@bunting/protocol";
 import { statusCode } from "@bunting/rpc";
 import { expect } from "chai";
-import { evaluationV1 as v1Dialect } from "../evaluation-v1.js";
-import { evaluationV2 as v2Dialect } from "../evaluation-v2.js";
-import { schemaV1 as schemaDialect } from "../schema-v1.js";
+import {
+  evaluationV1 as v1Dialect,
+  evaluationV2 as v2Dialect,
+  schemaV1 as schemaDialect,
+} from "../dialects.js";
 import { EventStreams } from "./event-stream.js";
 import { RawStream } from "../raw-stream.fixture.js";
 import {
