@@ -1,6 +1,5 @@
 import { expect } from "chai";
-import { hashText } from "./hash-text.js";
-import { shardOf } from "./record/shard-of.js";
+import { hashText, shardOf } from "./record/shard-of.js";
 
 describe("hashText", () => {
   it("is the same in every replica and version", () => {

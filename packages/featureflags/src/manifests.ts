@@ -1,4 +1,4 @@
-export { flagFileExtensions, isFlagFileName } from "./manifest/flag-file-extensions.js";
+export { flagFileExtensions, isFlagFileName } from "./manifest/flag-file-names.js";
 export type {
   Manifest,
   ManifestError,
@@ -7,6 +7,6 @@ export type {
   PlainTopic,
 } from "./manifest/manifest.js";
 export { maxManifestBytes } from "./manifest/manifest.js";
-export type { InvalidReason, ObjectFlags, WarningKind } from "./manifest/object-reading.js";
-export { plainTopicOf } from "./manifest/plain-topic.js";
+export type { InvalidReason, WarningKind } from "./manifest/object-reading.js";
+export { plainTopicOf } from "./manifest/flag-file-names.js";
 export { readManifest } from "./manifest/read-manifest.js";

@@ -11,9 +11,8 @@ import { EffectiveFlags } from "./effective-flags.js";
 import type { FlagChange } from "./flag-change.js";
 import type { HeapBudget } from "./heap-budget.js";
 import { ScanError } from "../document/json-scanner.js";
-import { movedSource } from "./moved-source.js";
+import { movedSource, updateSource, type SourceDocument, type SourceUpdate } from "./update-source.js";
 import type { StoreMetrics } from "./store-metrics.js";
-import { updateSource, type SourceDocument, type SourceUpdate } from "./update-source.js";
 
 /** What one update did to the flags that are served, over all sources. */
 export interface StoreChange {

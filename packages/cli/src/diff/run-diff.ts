@@ -7,7 +7,10 @@ import { plural } from "../terminal/plural.js";
 import { compareDocuments, type FlagDifference } from "./compare-documents.js";
 import type { diffOptionTable } from "./diff-options.js";
 import { differenceLines } from "./print-differences.js";
-import { readSide } from "./read-side.js";
+import { readDocuments, type InputDocument } from "../input/read-documents.js";
+import type { ConnectionOptions } from "../sync/connection-options.js";
+import { parseProxyUrl } from "../sync/server-address.js";
+import type { Io } from "../terminal/io.js";
 
 interface TopicDifference {
   readonly topic: string;
@@ -66,4 +69,22 @@ function byTopic(side: Side): ReadonlyMap<string, FlagDocument> {
     documents.set(topic, document);
   }
   return documents;
+}
+
+/** One side of a comparison: a file, a directory, the standard input, or a topic of a proxy. */
+async function readSide(
+  word: string,
+  options: ConnectionOptions & { readonly timeout: number },
+  io: Io,
+): Promise<readonly Pick<InputDocument, "topic" | "document">[]> {
+  const url = parseProxyUrl(word);
+  if (url === undefined) return readDocuments(word, io);
+  const { address, topic } = url;
+  // Most comparisons are of files.
+  const [{ fetchTopic }, { serverAt }] = await Promise.all([
+    import("../sync/fetch-topic.js"),
+    import("../sync/server.js"),
+  ]);
+  const { document } = await fetchTopic(serverAt(address, options), topic, options.timeout, io.signal);
+  return [{ topic, document }];
 }

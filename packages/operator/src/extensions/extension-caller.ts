@@ -7,10 +7,9 @@ import {
 } from "@bunting/extension";
 import { OutboundClient, type AllowedHost, type OutboundAnswer } from "@bunting/outbound";
 import { CodedError, cut, Semaphore, singleLine, type Clock } from "@bunting/runtime";
-import type { Extension } from "../api/extension.js";
+import type { Extension, ExtensionSpec } from "../api/extension.js";
 import { AnswerCache, keptMs, questionKey } from "./answer-cache.js";
 import { extensionAddress } from "./extension-address.js";
-import { timeoutMsOf } from "./extension-timeout.js";
 import { extensionVersion } from "./extension-version.js";
 import { OutOfTime } from "./out-of-time.js";
 
@@ -215,4 +214,15 @@ function isAboutAnswer(error: unknown): boolean {
 
 function failed(reason: string): Called {
   return { answer: { kind: "failed", reason } };
+}
+
+const timeoutUnitMs: Readonly<Record<string, number>> = { ms: 1, s: 1_000 };
+const defaultTimeoutMs = 2_000;
+const timeoutBounds = { minMs: 1, maxMs: 10_000 };
+
+/** How long an extension has for its answer. */
+function timeoutMsOf({ timeout }: Pick<ExtensionSpec, "timeout">): number {
+  const [, amount, unit = ""] = /^(\d{1,6})(ms|s)$/.exec(timeout) ?? [];
+  const ms = amount === undefined ? defaultTimeoutMs : Number(amount) * (timeoutUnitMs[unit] ?? 1);
+  return Math.min(timeoutBounds.maxMs, Math.max(timeoutBounds.minMs, ms));
 }

@@ -7,8 +7,6 @@ import {
   sidecarName,
 } from "../api/names.js";
 import type { Container, PodManifest, PodMetadata, PodSpec } from "../api/pod-manifest.js";
-import { addsTooMuch } from "./added-size.js";
-import { sidecarPlace } from "./place.js";
 import { completePullSecrets, completeVolumes } from "./pod-volumes.js";
 import { sidecarFor } from "./quality-of-service.js";
 import type { NotInjectedReason } from "./reasons.js";
@@ -156,4 +154,36 @@ function completed(container: Container, entry: InjectionEntry): Container {
     ...(missingEnv.length === 0 ? {} : { env: [...env, ...missingEnv] }),
     ...(missingMounts.length === 0 ? {} : { volumeMounts: [...volumeMounts, ...missingMounts] }),
   };
+}
+
+/** Init containers of service meshes: they give the Pod its network, so that everything else comes after them. */
+const meshContainers: ReadonlySet<string> = new Set([
+  "istio-validation",
+  "istio-init",
+  "istio-proxy",
+  "linkerd-init",
+  "linkerd-network-validator",
+  "linkerd-proxy",
+]);
+
+/**
+ * The index in a Pod's init containers at which the sidecar is inserted: behind those of a mesh that lead the list, before all others, so that
+ * these have flags too. A mesh that is injected later puts itself in front.
+ */
+function sidecarPlace(initContainers: readonly Container[] = []): number {
+  const first = initContainers.findIndex(({ name }) => !meshContainers.has(name));
+  return first === -1 ? initContainers.length : first;
+}
+
+/** About as much as the API server stores of one object. */
+const maxAddedCharacters = 1024 * 1024;
+
+/**
+ * True if a Pod with the variables and mounts of the entry in each of its containers could not be stored. That must be known before they are put
+ * in: nobody has counted the containers of a Pod that is shown to us, and some hundred KB for each of thousands would take all memory.
+ */
+function addsTooMuch({ containers, initContainers = [] }: PodSpec, { env, mounts }: InjectionEntry): boolean {
+  return (
+    JSON.stringify([env, mounts]).length * (containers.length + initContainers.length) > maxAddedCharacters
+  );
 }

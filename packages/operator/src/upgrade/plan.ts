@@ -6,7 +6,6 @@ import { claims, type ClaimedPod } from "./claims.js";
 import type { Failure, Fleet, FleetPod, FleetRollout, RolloutProgress } from "./fleet.js";
 import { nodesWithImage, planPulls, type PullPlan } from "./plan-pulls.js";
 import { imageToRestore } from "./replaced-image.js";
-import { waveLimit } from "./wave-limit.js";
 
 /** Where a rollout is, as its status says. */
 export interface RolloutVerdict {
@@ -284,4 +283,17 @@ function begin(
     if (made !== undefined) begun.push(made);
   }
   return { begun, waiting };
+}
+
+/**
+ * How many Pods may be begun with in all, when so many have come to an end: first one, then a hundredth of all, then a tenth, then the rest. A wave
+ * begins when all of those before have ended.
+ */
+function waveLimit(desired: number, ended: number): number {
+  let limit = 0;
+  for (const size of [1, Math.ceil(desired / 100), Math.ceil(desired / 10)]) {
+    limit += size;
+    if (ended < limit) return limit;
+  }
+  return Infinity;
 }

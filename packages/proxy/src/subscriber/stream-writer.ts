@@ -1,7 +1,6 @@
 import type { ResponseStream, RpcStatus } from "@bunting/rpc";
-import type { HeldFrame } from "@bunting/server";
+import { HeldFrame, smallFrameBytes, type FrameHolder } from "@bunting/server";
 import type { AgentStreamContext } from "./agent-stream-context.js";
-import { holdOldFrame } from "./hold-old-frame.js";
 import type { SourceFlags } from "../source/flag-source.js";
 import {
   type AgentMessage,
@@ -181,4 +180,18 @@ export class StreamWriter {
     }
     this.speak();
   }
+}
+
+const heldFrames = new WeakMap<Uint8Array, HeldFrame>();
+
+/**
+ * Charges a stream, or another one that holds the frame, too, with a shared frame that it is being sent although there is a newer one:
+ * such a frame is there for those only that are slow to take it. Undefined if it is too small to count; else the stream has to release it.
+ */
+function holdOldFrame(frame: Uint8Array, stream: FrameHolder): HeldFrame | undefined {
+  if (frame.byteLength < smallFrameBytes) return undefined;
+  const held = heldFrames.get(frame) ?? new HeldFrame(frame.byteLength, true);
+  heldFrames.set(frame, held);
+  held.hold(stream);
+  return held;
 }

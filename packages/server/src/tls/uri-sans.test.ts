@@ -1,7 +1,7 @@
 import { X509Certificate } from "node:crypto";
 import { Authority } from "@bunting/test/support/certificates.js";
 import { expect } from "chai";
-import { uriSansOf } from "./uri-sans.js";
+import { uriSansOf } from "./verified-certificate.js";
 
 describe("uriSansOf", () => {
   async function read(uris: readonly string[], domains = ["localhost"]): Promise<string[]> {

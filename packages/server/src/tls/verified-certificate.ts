@@ -2,7 +2,6 @@ import type { X509Certificate } from "node:crypto";
 import type { PeerCertificate } from "@bunting/http2";
 import { subjectOf, validToMs } from "./certificates-in-pem.js";
 import type { ClientAuthorities } from "./client-authorities.js";
-import { uriSansOf } from "./uri-sans.js";
 
 /** `expired`: the certificate has expired. `untrusted`: its authority is no longer among those that are trusted. */
 export type Distrust = "expired" | "untrusted";
@@ -57,3 +56,21 @@ function intermediatesOf(certificate: X509Certificate): X509Certificate[] {
 }
 
 const maxIntermediates = 8;
+
+/** A name as node writes it: values with quotes, commas or control characters are JSON strings. */
+const altName = /([^:,"]+):("(?:[^"\\]|\\.)*"|[^",]*)(?:, |$)/y;
+
+/** URIs among the alternative names; none if any part is malformed: a name must not be read into another's value. */
+export function uriSansOf(subjectAltName: string | undefined): string[] {
+  if (subjectAltName === undefined) return [];
+  const uris: string[] = [];
+  altName.lastIndex = 0;
+  while (altName.lastIndex < subjectAltName.length) {
+    const [, type, value = ""] = altName.exec(subjectAltName) ?? [];
+    if (type === undefined) return [];
+    if (type !== "URI") continue;
+    const uri: unknown = value.startsWith('"') ? JSON.parse(value) : value;
+    if (typeof uri === "string") uris.push(uri);
+  }
+  return uris;
+}

@@ -3,8 +3,7 @@ import type { AddressInfo } from "node:net";
 import { KubeError, type ObjectList, type ResourceScope } from "@bunting/kube";
 import { recordingLogger } from "@bunting/test/support/grpc-port.js";
 import { expect } from "chai";
-import { ProxySubscribers } from "./proxy-subscribers.js";
-import { readActiveStreams } from "./read-active-streams.js";
+import { ProxySubscribers, readActiveStreams } from "./proxy-subscribers.js";
 
 const ready = [{ type: "Ready", status: "True" }];
 const signal = new AbortController().signal;

@@ -2,7 +2,7 @@ import type { RestClient } from "@bunting/kube";
 import type { Context } from "@bunting/runtime";
 import type { ProxySettings } from "../../desired/proxy/proxy-settings.js";
 import { proxyPod, proxyPods, type ProxyPod } from "./proxy-pod.js";
-import { readActiveStreams } from "./read-active-streams.js";
+import { askProxy } from "./ask-proxy.js";
 
 /** Asks the proxies how many subscribers they have. */
 export class ProxySubscribers {
@@ -48,4 +48,27 @@ export class ProxySubscribers {
       return undefined;
     }
   }
+}
+
+/** The metric of our proxy, and of the open-feature-operator's. */
+const activeStreams = /^sync_active_streams(?:\{.*\})? (\d+)(?:\s|$)/;
+
+/**
+ * Reads from /metrics of a proxy how many streams of clients it has.
+ *
+ * @param host an IP address
+ * @throws Error if it does not answer, or says nothing of streams
+ */
+export async function readActiveStreams(host: string, port: number, signal: AbortSignal): Promise<number> {
+  const { statusCode, text } = await askProxy({ host, port, path: "/metrics" }, signal);
+  const counts = streamsOf(text);
+  if (statusCode === 200 && counts.length > 0) return counts.reduce((a, b) => a + b);
+  throw new Error(`/metrics answered ${statusCode} without sync_active_streams`);
+}
+
+function streamsOf(text: string): readonly number[] {
+  return text.split("\n").flatMap((line) => {
+    const [, count] = activeStreams.exec(line) ?? [];
+    return count === undefined ? [] : [Number(count)];
+  });
 }

@@ -1,11 +1,10 @@
 import type { OwnerReference } from "@bunting/kube";
 import type { DesiredObject } from "../desired-object.js";
 import { proxyDeployment } from "./proxy-deployment.js";
-import { proxyDisruptionBudget } from "./proxy-disruption-budget.js";
 import { proxyNetworkPolicy } from "./proxy-network-policy.js";
 import type { ProxyRollout } from "./proxy-rollout.js";
-import { proxyService } from "./proxy-service.js";
-import type { ProxySettings } from "./proxy-settings.js";
+import { type ProxySettings, podSelector, proxyNames } from "./proxy-settings.js";
+import { managedLabels } from "../managed-labels.js";
 
 /** The objects of the proxy. */
 export interface ProxyObjects {
@@ -33,5 +32,41 @@ export function proxyObjects(
       ...(settings.hasNetworkPolicy ? [policy] : []),
     ],
     unwanted: settings.hasNetworkPolicy ? [] : [policy],
+  };
+}
+
+/** The Service by which sidecars reach the proxy. The management port is in none: what is read there is read of one Pod. */
+function proxyService({ namespace, ports }: ProxySettings): DesiredObject {
+  return {
+    apiVersion: "v1",
+    kind: "Service",
+    metadata: { name: proxyNames.service, namespace, labels: managedLabels },
+    spec: {
+      selector: podSelector,
+      ports: [
+        {
+          name: "flagd-proxy",
+          port: ports.sync,
+          targetPort: ports.sync,
+          protocol: "TCP",
+          appProtocol: "grpc",
+        },
+      ],
+    },
+  };
+}
+
+/** Half of the replicas stay while nodes are drained. A single one does not keep its node: agents serve on without it. */
+function proxyDisruptionBudget({ namespace, replicas }: ProxySettings): DesiredObject {
+  return {
+    apiVersion: "policy/v1",
+    kind: "PodDisruptionBudget",
+    metadata: { name: proxyNames.disruptionBudget, namespace, labels: managedLabels },
+    spec: {
+      minAvailable: Math.floor(replicas / 2),
+      // A proxy that is not ready does not keep its node from being drained.
+      unhealthyPodEvictionPolicy: "AlwaysAllow",
+      selector: { matchLabels: podSelector },
+    },
   };
 }

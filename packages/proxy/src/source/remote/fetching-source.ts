@@ -1,7 +1,7 @@
 import type { RemoteFlagProvider } from "@bunting/featureflags/resources";
 import type { JsonObject, TopicKey } from "@bunting/protocol";
-import { RemoteFetch, type RemoteState, type RemoteStateName } from "@bunting/remote";
-import { RateLimitedLog, type Context } from "@bunting/runtime";
+import { RemoteFetch, type RemoteState, type RemoteStateName, type RemoteSink } from "@bunting/remote";
+import { RateLimitedLog, type Context, type Clock } from "@bunting/runtime";
 import { ProxyError } from "../../proxy-error.js";
 import type { FlagSource, SourceSink } from "../flag-source.js";
 import { WrappingSource } from "../wrapping-source.js";
@@ -10,7 +10,6 @@ import { NotingSink } from "./noting-sink.js";
 import { featureFlagOf, isRemoteKey, remoteKeyOf } from "./remote-key.js";
 import type { RemoteLanguage } from "./remote-language.js";
 import type { RemoteMetrics } from "./remote-metrics.js";
-import { remoteReports } from "./remote-reports.js";
 import type { RemoteSecrets } from "./remote-secrets.js";
 
 export interface FetchingSourceOptions {
@@ -278,4 +277,17 @@ export class FetchingSource extends WrappingSource {
     if (failure === undefined) logger.info(fields, "the remote of a FeatureFlag answers");
     else if (kind !== "synced") logger.warn(fields, "the remote of a FeatureFlag can't be followed");
   }
+}
+
+/** What a remote says, as a source reports it: with versions that count up, by the clock, so that they do across processes. */
+function remoteReports(sink: SourceSink, clock: Clock): RemoteSink {
+  let lastVersion = 0;
+  return {
+    flags: () => sink.flags?.(),
+    take: (document) => {
+      lastVersion = Math.max(lastVersion + 1, Math.floor(clock.now()));
+      const version = { noticedMs: clock.monotonicMs(), resourceVersion: String(lastVersion) };
+      sink.report({ kind: "document", document, version });
+    },
+  };
 }
