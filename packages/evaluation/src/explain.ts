@@ -138,7 +138,7 @@ class StepRecorder {
         close(result, undefined);
         return result;
       } catch (error) {
-        // The list operator around it begins again in another way.
+        // Not a failure: the list operator around it evaluates its items again, with their variables replaced.
         if (error !== mustReplace) close(undefined, messageOf(error));
         throw error;
       } finally {
@@ -167,7 +167,7 @@ function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** The one integer of the engine is a bigint. */
+/** The value as JSON: the integer that operators make, a bigint (see Value), becomes a number. */
 function jsonOf(value: Value): JsonValue {
   if (typeof value === "bigint") return Number(value);
   if (isList(value)) return value.some(holdsInteger) ? value.map(jsonOf) : (value as JsonValue);

@@ -20,7 +20,8 @@ import { randomBytes } from "node:crypto";
 import { expect } from "chai";
 import { operatorMetrics } from "../../operator-metrics.js";
 import type { TopicAgents } from "../agents/told-agents.js";
-import { FlagRollouts, type RolledOutFeatureFlag } from "./flag-rollouts.js";
+import { FlagRollouts } from "./flag-rollouts.js";
+import type { RolledOutFeatureFlag } from "./new-rollout-status.js";
 
 const key = "shop/checkout";
 const registry = createRegistry(false);

@@ -1,22 +1,13 @@
 import { hash } from "node:crypto";
-import {
-  setCondition,
-  unlessNotFound,
-  type Condition,
-  type EventRecorder,
-  type KubeObject,
-  type RestClient,
-} from "@bunting/kube";
+import { unlessNotFound, type EventRecorder, type KubeObject, type RestClient } from "@bunting/kube";
 import {
   decodeWhole,
   defaultedFlagRollout,
-  encodeWhole,
   isGivenUp,
   readFlagRolloutStatus,
   rolloutAnnotations,
   type FlagRollout,
   type FlagRolloutStatus,
-  type WholeVersion,
 } from "@bunting/featureflags/resources";
 import {
   digestingDocument,
@@ -34,16 +25,20 @@ import {
   type PushSettings,
   type PushVerdict,
 } from "../../push/push-plan.js";
-import { pushSentence } from "../../push/push-sentence.js";
 import type { WaveWatch } from "../../push/push-wave.js";
 import { pushEvidence, type PushEvidence } from "../../push/told-push.js";
 import type { ProxyAgents } from "../agents/proxy-agents.js";
 import type { ControllerMetrics } from "../controller-metrics.js";
 import { Controller } from "../controller.js";
-import { rolledOutCondition } from "../feature-flag-watch.js";
 import { StatusWriter, type StatusTarget } from "../status-writer.js";
 import type { FlagRolloutMetrics } from "./flag-rollout-metrics.js";
 import { FlagRolloutNotices } from "./flag-rollout-notices.js";
+import {
+  newRolloutStatus,
+  saidOf,
+  type FoundRollout,
+  type RolledOutFeatureFlag,
+} from "./new-rollout-status.js";
 import { RecentReports } from "./recent-reports.js";
 
 export interface FlagRolloutsOptions {
@@ -53,40 +48,14 @@ export interface FlagRolloutsOptions {
   readonly context: Context<ControllerMetrics & FlagRolloutMetrics>;
 }
 
-/** A FeatureFlag, as far as its rollout goes. */
-export interface RolledOutFeatureFlag extends KubeObject {
-  readonly spec?: { readonly rollout?: FlagRollout | null; readonly [field: string]: unknown };
-  readonly status?: { readonly rollout?: unknown; readonly conditions?: readonly Condition[] };
-}
-
 /** Of its own: the other fields of the status are applied by other controllers. */
 const statusManager = "bunting-operator-rollout";
 const maxOrderCharacters = 64;
 const writesOfAll = { burst: 5, perSecond: 5 };
 
-/** A FeatureFlag with spec.rollout, as one reconcile finds it. */
-interface Found {
-  readonly object: RolledOutFeatureFlag;
-  /** The newest version. */
-  readonly document: FlagDocument;
-  readonly digest: string;
-  readonly settings: PushSettings;
-  /** What the status says; undefined before anything was written. */
-  readonly stored: FlagRolloutStatus | undefined;
-  /** What the proxies say of the agents that have the newest version; undefined if nobody has to be asked, or not all answer. */
-  readonly evidence: PushEvidence | undefined;
-}
-
-/** Status that is about to be applied. Without `rollout`, the newest version is served to all at once. */
-interface NewStatus {
-  readonly fields: { readonly rollout?: FlagRolloutStatus; readonly conditions: readonly Condition[] };
-  /** More than another sentence. */
-  readonly isNews: boolean;
-}
-
 /**
  * Decides how far new versions of FeatureFlags with spec.rollout are, and says so in their status, which the proxies go by. FeatureFlagWatch tells of
- * changes; `nextPush` has the phases and decides. Only the leader runs it.
+ * changes, `nextPush` has the phases and decides, and `newRolloutStatus` puts it into words. Only the leader runs it.
  *
  * The _whole_ version is the one that all agents are to have. It is kept in the status, because the spec has the newest version, which only the agents
  * of the waves so far are to try.
@@ -201,7 +170,7 @@ export class FlagRollouts implements Runnable {
   async #advance(
     key: string,
     target: StatusTarget,
-    found: Found,
+    found: FoundRollout,
     signal: AbortSignal,
   ): Promise<WorkResult | undefined> {
     const verdict = nextPush(this.#inputs(key, found));
@@ -209,7 +178,12 @@ export class FlagRollouts implements Runnable {
     else this.#watches.set(key, verdict.watch);
     this.#notices.is(key, verdict.record.phase);
     const again = verdict.againMs === undefined ? undefined : { requeueAfterMs: verdict.againMs };
-    const status = this.#statusOf(found, verdict, this.#hasGrown(key, found.stored, verdict));
+    const status = newRolloutStatus(
+      found,
+      verdict,
+      this.#hasGrown(key, found.stored, verdict),
+      this.#options.context.clock.now(),
+    );
     if (status === undefined) return again;
     const leftMs = this.#writer.pauseLeftMs(target, status.isNews ? "news" : "counts");
     if (leftMs > 0) return { requeueAfterMs: Math.min(leftMs, verdict.againMs ?? leftMs) };
@@ -222,7 +196,7 @@ export class FlagRollouts implements Runnable {
     return again;
   }
 
-  #inputs(key: string, { object, digest, settings, stored, evidence }: Found): PushInputs {
+  #inputs(key: string, { object, digest, settings, stored, evidence }: FoundRollout): PushInputs {
     const { annotations } = object.metadata;
     return {
       ...{ settings, digest, before: stored, wholeDigest: stored?.whole.digest, evidence },
@@ -243,59 +217,12 @@ export class FlagRollouts implements Runnable {
     const isOfWave = written?.digest === digest && written.wave === wave;
     return tried > 0 && tried >= 2 * Math.max(stored?.tried ?? 0, isOfWave ? written.tried : 0);
   }
-
-  /** Undefined if it is written already, but for numbers of agents. */
-  #statusOf(found: Found, verdict: PushVerdict, hasGrown: boolean): NewStatus | undefined {
-    const { object, document, settings, stored, evidence } = found;
-    const { record, takesWhole } = verdict;
-    const said = saidOf(object.status?.conditions);
-    const whole =
-      takesWhole || stored === undefined ? wholeOf(object, record.digest, document) : stored.whole;
-    const isWhole = record.phase === "Whole" && whole !== undefined;
-    const condition = {
-      type: rolledOutCondition,
-      status: isWhole ? ("True" as const) : ("False" as const),
-      reason: whole === undefined ? "TooLarge" : record.phase,
-      message:
-        whole === undefined
-          ? tooLarge
-          : (whatHalted(said, verdict) ?? pushSentence(verdict, evidence, settings.waves.length + 1)),
-      observedGeneration: generationOf(object),
-    };
-    const before = said === undefined ? [] : [said];
-    const conditions = setCondition(before, condition, this.#options.context.clock.now());
-    const isNews =
-      whole === undefined
-        ? stored !== undefined || said?.reason !== condition.reason
-        : stored === undefined || !isSame(stored, record) || takesWhole;
-    if (!isNews && conditions[0] === said && !hasGrown) return undefined;
-    const rollout = whole === undefined ? {} : { rollout: { ...record, whole } };
-    return { fields: { ...rollout, conditions }, isNews };
-  }
-}
-
-function saidOf(conditions: readonly Condition[] | undefined): Condition | undefined {
-  return conditions?.find(({ type }) => type === rolledOutCondition);
 }
 
 /** Undefined for a long text as well: it would have to be kept in the status, beside flags that may leave no room there. */
 function orderOf(annotation: string | undefined): string | undefined {
   return annotation === undefined || annotation.length > maxOrderCharacters ? undefined : annotation;
 }
-
-/** What has halted a rollout is said as it was then: it need not be so any more. */
-function whatHalted(said: Condition | undefined, { record, why }: PushVerdict): string | undefined {
-  return why === "halted" && said?.reason === record.phase ? said.message : undefined;
-}
-
-/** Undefined if it is too large to be kept there. */
-function wholeOf(object: KubeObject, digest: string, document: FlagDocument): WholeVersion | undefined {
-  const encoded = encodeWhole(document);
-  return encoded === undefined ? undefined : { digest, generation: generationOf(object), document: encoded };
-}
-
-const tooLarge =
-  "The flags are for all agents at once: they are too large to be kept in the status beside the next version.";
 
 /** Undefined if some of it can't be served: the condition Accepted says why, and the proxies have nobody try it. */
 function wellFormed(object: KubeObject): FlagDocument | undefined {
@@ -316,15 +243,4 @@ function settingsOf(rollout: FlagRollout): PushSettings {
     maxRefusing,
     isPaused: paused,
   };
-}
-
-function generationOf({ metadata: { generation = 0 } }: KubeObject): number {
-  return generation;
-}
-
-/** But for numbers of agents, which change with each Pod. */
-function isSame(stored: FlagRolloutStatus, record: PushVerdict["record"]): boolean {
-  return (["digest", "phase", "wave", "reach", "forgiven", "resumed"] as const).every(
-    (field) => stored[field] === record[field],
-  );
 }
