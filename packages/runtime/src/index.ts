@@ -22,6 +22,7 @@ export {
   upDownCounter,
 } from "./metric-kinds.js";
 export { GatheredBytes } from "./gathered-bytes.js";
+export { Counts } from "./counts.js";
 export { SetMultimap } from "./set-multimap.js";
 export { createLogger, type Logger } from "./logger.js";
 export { managementHandler, type Readiness } from "./management-handler.js";

@@ -1,5 +1,4 @@
-import type { Clock } from "@bunting/runtime";
-import { Counts } from "./counts.js";
+import { Counts, type Clock } from "@bunting/runtime";
 
 interface Refused<Answer> {
   readonly answer: Answer;
@@ -20,7 +19,7 @@ export class Refusals<Answer> {
   readonly #maxAnswers: number;
   /** The oldest first. */
   readonly #answers = new Map<string, Refused<Answer>>();
-  readonly #byCaller = new Counts();
+  readonly #byCaller = new Counts<string>();
 
   constructor(clock: Clock, ttlMs: number, maxAnswers: number) {
     this.#clock = clock;

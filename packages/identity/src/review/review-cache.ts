@@ -1,8 +1,7 @@
 import type { KubeError } from "@bunting/kube";
-import { Deadlines, type Clock, type Rate } from "@bunting/runtime";
+import { Counts, Deadlines, type Clock, type Rate } from "@bunting/runtime";
 import type { ReviewQueue, ReviewTask } from "./review-queue.js";
 import { CallerBudgets } from "./caller-budgets.js";
-import { Counts } from "./counts.js";
 import { Refusals } from "./refusals.js";
 import { ReviewError } from "./review-error.js";
 
@@ -102,7 +101,7 @@ export class ReviewCache<Question, Answer> {
   readonly #granted = new Map<string, Granted<Answer>>();
   readonly #refusals: Refusals<Answer>;
   readonly #pending = new Map<string, Pending<Answer>>();
-  readonly #pendingBy = new Counts();
+  readonly #pendingBy = new Counts<string>();
   readonly #timeouts: Deadlines<string>;
   readonly #budgets: CallerBudgets | undefined;
 

@@ -1,5 +1,5 @@
 import type { TransportSession } from "@bunting/rpc";
-import type { RateLimitedLog } from "@bunting/runtime";
+import { Counts, type RateLimitedLog } from "@bunting/runtime";
 import { ProxyError } from "../proxy-error.js";
 import { isLocal } from "../source/is-local.js";
 
@@ -21,7 +21,7 @@ export interface WaitingDecisionsOptions {
  */
 export class WaitingDecisions {
   readonly #options: WaitingDecisionsOptions;
-  readonly #counts = new Map<TransportSession | string, number>();
+  readonly #counts = new Counts<TransportSession | string>();
 
   constructor(options: WaitingDecisionsOptions) {
     this.#options = options;
@@ -41,26 +41,20 @@ export class WaitingDecisions {
     // Nobody may await the decision: its rejection must not be an unhandled one.
     decision.catch(() => undefined);
     const address = connection.remoteAddress;
-    if ((this.#counts.get(connection) ?? 0) >= maxPerConnection)
+    if (this.#counts.of(connection) >= maxPerConnection)
       throw this.#tooMany("decisions_per_connection", address, `this connection has ${maxPerConnection}`);
-    if (!isLocal(address) && (this.#counts.get(address) ?? 0) >= maxPerAddress)
+    if (!isLocal(address) && this.#counts.of(address) >= maxPerAddress)
       throw this.#tooMany("decisions_per_address", address, `this address has ${maxPerAddress}`);
-    this.#count(connection, 1);
-    this.#count(address, 1);
+    this.#counts.add(connection, 1);
+    this.#counts.add(address, 1);
     const remove = (): void => {
-      this.#count(connection, -1);
-      this.#count(address, -1);
+      this.#counts.add(connection, -1);
+      this.#counts.add(address, -1);
       connection.account.release(decisionBytes);
     };
     decision.then(remove, remove);
     // Last, because the charge may end the connection.
     connection.account.charge(decisionBytes);
-  }
-
-  #count(holder: TransportSession | string, delta: 1 | -1): void {
-    const count = (this.#counts.get(holder) ?? 0) + delta;
-    if (count > 0) this.#counts.set(holder, count);
-    else this.#counts.delete(holder);
   }
 
   #tooMany(reason: string, peer: string, whose: string): ProxyError {

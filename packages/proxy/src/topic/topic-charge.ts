@@ -1,3 +1,4 @@
+import { Counts } from "@bunting/runtime";
 import type { TransportSession } from "@bunting/rpc";
 
 /** Holders of a charge: connections, and the addresses that they come from. */
@@ -16,7 +17,7 @@ export class TopicCharge {
   /** Number of subscriptions by connection; 0 only for the connection that left last. */
   readonly #connections = new Map<TransportSession, number>();
   /** Number of these connections by address. */
-  readonly #addresses = new Map<string, number>();
+  readonly #addresses = new Counts<string>();
   #payer: TransportSession | undefined;
   /** The connection that left last, while there are no subscriptions. */
   #last: TransportSession | undefined;
@@ -27,7 +28,7 @@ export class TopicCharge {
   }
 
   has(holder: TopicHolder): boolean {
-    return typeof holder === "string" ? this.#addresses.has(holder) : this.#connections.has(holder);
+    return typeof holder === "string" ? this.#addresses.of(holder) > 0 : this.#connections.has(holder);
   }
 
   /** Counts a new subscription of the connection. */
@@ -60,21 +61,16 @@ export class TopicCharge {
 
   #enter(connection: TransportSession): void {
     const { remoteAddress } = connection;
-    const neighbours = this.#addresses.get(remoteAddress) ?? 0;
-    this.#addresses.set(remoteAddress, neighbours + 1);
     this.#onCount(connection, 1);
-    if (neighbours === 0) this.#onCount(remoteAddress, 1);
+    if (this.#addresses.add(remoteAddress, 1) === 1) this.#onCount(remoteAddress, 1);
     if (this.#payer === undefined) this.#pay(connection);
   }
 
   #leave(connection: TransportSession): void {
     if (!this.#connections.delete(connection)) return;
     const { remoteAddress } = connection;
-    const neighbours = (this.#addresses.get(remoteAddress) ?? 0) - 1;
-    if (neighbours > 0) this.#addresses.set(remoteAddress, neighbours);
-    else this.#addresses.delete(remoteAddress);
     this.#onCount(connection, -1);
-    if (neighbours <= 0) this.#onCount(remoteAddress, -1);
+    if (this.#addresses.add(remoteAddress, -1) === 0) this.#onCount(remoteAddress, -1);
     if (this.#payer !== connection) return;
     connection.account.release(topicBytes);
     this.#payer = undefined;

@@ -1,4 +1,4 @@
-import type { RateLimitedLog } from "@bunting/runtime";
+import { Counts, type RateLimitedLog } from "@bunting/runtime";
 import type { TransportSession } from "@bunting/rpc";
 import { ProxyError } from "../proxy-error.js";
 import type { ProxyMetrics } from "../proxy-metrics.js";
@@ -22,14 +22,14 @@ export interface TopicQuotaOptions {
 export class TopicQuota {
   readonly #options: TopicQuotaOptions;
   /** The number of topics that each connection and each address is charged with. */
-  readonly #counts = new Map<TopicHolder, number>();
+  readonly #counts = new Counts<TopicHolder>();
 
   constructor(options: TopicQuotaOptions) {
     this.#options = options;
   }
 
   open(): TopicCharge {
-    return new TopicCharge((holder, delta) => this.#count(holder, delta));
+    return new TopicCharge((holder, delta) => void this.#counts.add(holder, delta));
   }
 
   /**
@@ -47,14 +47,8 @@ export class TopicQuota {
   }
 
   #hasRoom(holder: TopicHolder, charge: TopicCharge | undefined, limit: number): boolean {
-    if (limit === 0 || (this.#counts.get(holder) ?? 0) < limit) return true;
+    if (limit === 0 || this.#counts.of(holder) < limit) return true;
     return charge?.has(holder) === true;
-  }
-
-  #count(holder: TopicHolder, delta: number): void {
-    const count = (this.#counts.get(holder) ?? 0) + delta;
-    if (count > 0) this.#counts.set(holder, count);
-    else this.#counts.delete(holder);
   }
 
   #refuse(reason: string, peer: string, limit: number, option: string): never {

@@ -2,7 +2,7 @@ import { constants, randomBytes } from "node:crypto";
 import type { Socket } from "node:net";
 import { createServer, type Server, type TLSSocket } from "node:tls";
 import type { OpenAccount } from "@bunting/http2";
-import { FairQueue, onNextTurn, Sweep, systemClock } from "@bunting/runtime";
+import { Counts, FairQueue, onNextTurn, Sweep, systemClock } from "@bunting/runtime";
 import type { PeerMemory } from "../limits/peer-memory.js";
 import { heldByCertificates, heldByHandshake } from "./certificate-memory.js";
 import type { ClientAuthorities } from "./client-authorities.js";
@@ -105,7 +105,7 @@ export class TlsTermination {
   readonly #queue = new FairQueue<Socket>();
   readonly #running = new Map<Socket, Handshake>();
   /** How many are running, by address. */
-  readonly #runningOf = new Map<string, number>();
+  readonly #runningOf = new Counts<string>();
   readonly #sweep: Sweep;
   #isNextTurnAsked = false;
   #begunInTurn = 0;
@@ -214,13 +214,13 @@ export class TlsTermination {
       const free = this.#maxHandshakes - this.#running.size;
       if (free <= 0 || this.#begunInTurn === handshakesPerTurn) return;
       const handshake = this.#waiting.get(socket);
-      const running = this.#runningOf.get(peer as string) ?? 0;
+      const running = this.#runningOf.of(peer as string);
       if (handshake === undefined || running > free) continue;
       this.#leaveQueue(socket, handshake);
       this.#queue.moveToBack(peer);
       if (socket.destroyed) continue;
       this.#running.set(socket, handshake);
-      this.#runningOf.set(handshake.events.peer, running + 1);
+      this.#runningOf.add(handshake.events.peer, 1);
       handshake.authoritiesVersion = this.#clients?.authorities.version ?? 0;
       this.#begunInTurn++;
       this.#askForNextTurn();
@@ -303,9 +303,7 @@ export class TlsTermination {
     if (waiting !== undefined) this.#leaveQueue(raw, waiting);
     const { peer } = this.#running.get(raw)?.events ?? {};
     if (peer !== undefined && this.#running.delete(raw)) {
-      const running = (this.#runningOf.get(peer) ?? 0) - 1;
-      if (running > 0) this.#runningOf.set(peer, running);
-      else this.#runningOf.delete(peer);
+      this.#runningOf.add(peer, -1);
       this.#beginNext();
     }
     // Waiting handshakes begin in the next turn; the sweep counts their time.

@@ -1,6 +1,6 @@
 import { requestParts } from "@bunting/featureflags/resources";
 import type { ObjectMeta } from "@bunting/kube";
-import { Signal } from "@bunting/runtime";
+import { Counts, Signal } from "@bunting/runtime";
 import { injectionRequest } from "../../pod/injection-request.js";
 import { addressKey, maxTextLength, parseObjectNames } from "../../sources/object-names.js";
 import type { PodObserver } from "../pods/pod-stream.js";
@@ -9,13 +9,13 @@ import type { PodObserver } from "../pods/pod-stream.js";
 export class SourceUsage implements PodObserver {
   /** By the key of a Pod, the text of its annotation. */
   readonly #texts = new Map<string, string>();
-  readonly #counts = new Map<string, number>();
+  readonly #counts = new Counts<string>();
   readonly #changed = new Signal<string | undefined>();
   #isRead = false;
 
   /** How many Pods name the FeatureFlagSource `namespace/name`; undefined until all Pods have been read. */
   countOf(key: string): number | undefined {
-    return this.#isRead ? (this.#counts.get(key) ?? 0) : undefined;
+    return this.#isRead ? this.#counts.of(key) : undefined;
   }
 
   /** Calls back with each FeatureFlagSource whose count has changed, with undefined if all may have, until the returned function is called. */
@@ -52,9 +52,7 @@ export class SourceUsage implements PodObserver {
     const names = parseObjectNames(requestParts(text)?.sources ?? "", pod.split("/")[0] ?? "");
     if ("reason" in names) return;
     for (const source of new Set(names.map(addressKey))) {
-      const count = (this.#counts.get(source) ?? 0) + by;
-      if (count === 0) this.#counts.delete(source);
-      else this.#counts.set(source, count);
+      this.#counts.add(source, by);
       this.#changed.emit(source);
     }
   }

@@ -6,7 +6,7 @@ import {
   type RestClient,
   unlessNotFound,
 } from "@bunting/kube";
-import type { Context, Runnable, WorkResult } from "@bunting/runtime";
+import { Counts, type Context, type Runnable, type WorkResult } from "@bunting/runtime";
 import type { PodManifest } from "../../api/pod-manifest.js";
 import type { EntryLookup } from "../../admission/entry-lookup.js";
 import { inject } from "../../pod/inject.js";
@@ -67,7 +67,7 @@ export class MissedPods implements Runnable, PodObserver {
   readonly #evictor: Evictor;
   readonly #candidates = new Map<string, Candidate>();
   /** Missed Pods by namespace. */
-  readonly #counts = new Map<string, number>();
+  readonly #counts = new Counts<string>();
 
   constructor(options: MissedPodsOptions) {
     this.#options = options;
@@ -196,9 +196,6 @@ export class MissedPods implements Runnable, PodObserver {
 
   #count(key: string, change: number): void {
     const [namespace = ""] = key.split("/");
-    const count = (this.#counts.get(namespace) ?? 0) + change;
-    if (count === 0) this.#counts.delete(namespace);
-    else this.#counts.set(namespace, count);
-    this.#options.context.metrics.missedPods(namespace, count);
+    this.#options.context.metrics.missedPods(namespace, this.#counts.add(namespace, change));
   }
 }
