@@ -1,6 +1,5 @@
 #!/usr/bin/env node
 import { runService } from "@bunting/runtime";
-import { AgentError } from "./agent-error.js";
 import { createAgent } from "./agent.js";
 import { agentOptionTable } from "./options.js";
 import { collectEarly } from "./v8/collect-early.js";
@@ -15,7 +14,6 @@ void runService({
   version,
   describe: "Keeps feature flags next to a workload and answers its evaluations.",
   table: agentOptionTable,
-  userErrors: [AgentError],
   run: (options, logger, signal) =>
     createAgent(options, logger).run(signal, () => {
       optimise();

@@ -1,7 +1,5 @@
 #!/usr/bin/env node
-import { KubeError } from "@bunting/kube";
 import { runService } from "@bunting/runtime";
-import { OperatorError } from "./operator-error.js";
 import { createOperator } from "./operator.js";
 import { operatorOptionTable } from "./options.js";
 import { version } from "./version.js";
@@ -12,6 +10,5 @@ void runService({
   version,
   describe: "Brings feature flags to Pods: deploys the proxy, and injects agents.",
   table: operatorOptionTable,
-  userErrors: [OperatorError, KubeError],
   run: async (options, logger, signal) => (await createOperator(options, logger)).run(signal),
 });

@@ -1,9 +1,7 @@
 #!/usr/bin/env node
-import { KubeError } from "@bunting/kube";
 import { runService } from "@bunting/runtime";
 import { boundGarbage } from "./bound-garbage.js";
 import { proxyOptionTable } from "./options.js";
-import { ProxyError } from "./proxy-error.js";
 import { createProxy } from "./proxy.js";
 import { version } from "./version.js";
 
@@ -13,7 +11,6 @@ void runService({
   version,
   describe: "Watches feature flags and streams every change to agents and OpenFeature providers.",
   table: proxyOptionTable,
-  userErrors: [ProxyError, KubeError],
   run: (options, logger, signal) => {
     const proxy = createProxy(options, logger);
     boundGarbage(() => proxy.discardedBytes);

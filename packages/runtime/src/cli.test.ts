@@ -18,7 +18,6 @@ async function writtenOn(error: Error): Promise<string> {
       version: "1",
       describe: "",
       table: {},
-      userErrors: [GardenError],
       start: () => Promise.reject(error),
     };
     expect(await runProgram(program, ["start"], {})).to.equal(1);
@@ -29,6 +28,13 @@ async function writtenOn(error: Error): Promise<string> {
 }
 
 describe("runProgram", () => {
+  it("knows a user's mistake that another copy of the class says, as a chunk of a bundle has one", async () => {
+    class Copy extends Error {
+      readonly [Symbol.for("bunting.CodedError")] = true;
+    }
+    expect(await writtenOn(new Copy("open the gate"))).to.equal("garden: open the gate\n");
+  });
+
   it("explains a user's mistake by its message alone, and shows where any other error came from", async () => {
     expect(await writtenOn(new GardenError("GATE_SHUT", "open the gate"))).to.equal(
       "garden: open the gate\n",

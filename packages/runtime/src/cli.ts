@@ -1,4 +1,4 @@
-import type { CodedError } from "./coded-error.js";
+import { isCodedError } from "./coded-error.js";
 import { renderHelp } from "./options/render-help.js";
 import { readOptions } from "./options/read-options.js";
 import type { OptionsOf, OptionTable } from "./options/option.js";
@@ -17,8 +17,6 @@ export interface Program<Table extends OptionTable> {
   readonly table: Table;
   /** Runs until the process is stopped by a signal. `warnings` are sentences about the command line, to be logged. */
   readonly start: (options: OptionsOf<Table>, warnings: readonly string[]) => Promise<void>;
-  /** Errors of these classes are a user's mistake and shown by their message; any other is a defect and shown with its stack. */
-  readonly userErrors: readonly (abstract new (...parts: never) => CodedError)[];
 }
 
 /** For what is about to end by itself. */
@@ -33,7 +31,7 @@ export async function runProgram<const Table extends OptionTable>(
   try {
     return await run(program, argv, env);
   } catch (error) {
-    process.stderr.write(`${describe(program, error)}\n`);
+    process.stderr.write(`${describe(program.name, error)}\n`);
     return 1;
   }
 }
@@ -80,13 +78,13 @@ async function run<const Table extends OptionTable>(
   return 0;
 }
 
-function describe(program: Pick<Program<OptionTable>, "name" | "userErrors">, error: unknown): string {
+function describe(name: string, error: unknown): string {
   const errors: unknown[] = error instanceof AggregateError ? error.errors : [error];
   return errors
     .map((one) => {
-      if (!(one instanceof Error)) return `${program.name}: ${String(one)}`;
-      const isUsers = [RuntimeError, ...program.userErrors].some((userError) => one instanceof userError);
-      return `${program.name}: ${isUsers ? one.message : (one.stack ?? one.message)}`;
+      if (!(one instanceof Error)) return `${name}: ${String(one)}`;
+      // Any other is a defect.
+      return `${name}: ${isCodedError(one) ? one.message : (one.stack ?? one.message)}`;
     })
     .join("\n");
 }
