@@ -2,6 +2,8 @@ import { expect } from "chai";
 import { runProgram } from "./cli.js";
 import { CodedError } from "./coded-error.js";
 
+const mark = Symbol.for("bunting.CodedError");
+
 class GardenError extends CodedError<"GATE_SHUT"> {
   override readonly name = "GardenError";
 }
@@ -30,7 +32,7 @@ async function writtenOn(error: Error): Promise<string> {
 describe("runProgram", () => {
   it("knows a user's mistake that another copy of the class says, as a chunk of a bundle has one", async () => {
     class Copy extends Error {
-      readonly [Symbol.for("bunting.CodedError")] = true;
+      readonly [mark] = true;
     }
     expect(await writtenOn(new Copy("open the gate"))).to.equal("garden: open the gate\n");
   });
