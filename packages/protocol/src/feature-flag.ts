@@ -1,5 +1,6 @@
-import { emptiedBy, emptyFlagDocument, readDocument, type WrittenDocument } from "./flag-document.js";
+import { emptyFlagDocument, readDocument, type WrittenDocument } from "./flag-document.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "./json.js";
+import { emptiedBy } from "./with-refused-flags.js";
 
 /** FeatureFlag, as it is in URLs of the API server. */
 export const featureFlagType = {

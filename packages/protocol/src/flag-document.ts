@@ -3,6 +3,7 @@ import { unservable } from "./document-depth.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "./json.js";
 import { ProtocolError } from "./protocol-error.js";
 import { quoted } from "./quoted.js";
+import { sortedObject } from "./sorted-object.js";
 import { atOnce, flagsPerStep, type DocumentWork } from "./work.js";
 
 /**
@@ -70,46 +71,6 @@ export function normaliseDocument(value: JsonValue | undefined): NormalisedDocum
 export function readDocument(value: JsonValue | undefined): WrittenDocument {
   const refused: RefusedFlag[] = [];
   return { ...atOnce(normalising(value, (flag) => refused.push(flag))), refused };
-}
-
-/** Why a document of which no flag is left is refused as a whole: one that holds mistakes only is no order to remove all flags. */
-export function emptiedBy({ document, refused }: WrittenDocument): ProtocolError | undefined {
-  const [problem] = refused[0]?.problems ?? [];
-  if (problem === undefined || Object.keys(document.flags).length > 0) return undefined;
-  return invalid(problem.path, problem.message);
-}
-
-/**
- * A document with the flags that were refused as they are in an earlier version of it: one mistake must not take a flag away that was served.
- *
- * @param earlier the flags of that version; undefined if there is none
- */
-export function withEarlierFlags(
-  document: FlagDocument,
-  refused: readonly RefusedFlag[],
-  earlier: JsonObject | undefined,
-): FlagDocument {
-  const kept = refused.flatMap(({ key }): [string, JsonValue][] => {
-    const flag = earlier !== undefined && Object.hasOwn(earlier, key) ? earlier[key] : undefined;
-    return flag === undefined ? [] : [[key, flag]];
-  });
-  return withFlags(document, kept);
-}
-
-/** A document with the flags that were refused as they are written: agents refuse each of them alone, and know what they served before. */
-export function withRefusedFlags({
-  document,
-  refused,
-}: Pick<WrittenDocument, "document" | "refused">): FlagDocument {
-  return withFlags(
-    document,
-    refused.map(({ key, written }) => [key, written]),
-  );
-}
-
-function withFlags(document: FlagDocument, more: readonly [string, JsonValue][]): FlagDocument {
-  if (more.length === 0) return document;
-  return { ...document, flags: fromEntries([...Object.entries(document.flags), ...more]) };
 }
 
 /**
@@ -201,7 +162,7 @@ function normaliseFlagList(
     const normalised = normaliseFlag(key, flag, path, warnings, onRefused);
     if (normalised !== undefined) flags.set(key, normalised);
   });
-  return fromEntries([...flags]);
+  return sortedObject([...flags]);
 }
 
 /** Undefined if it is refused. */
@@ -286,7 +247,7 @@ function normaliseMetadata(
     }
     return isPrimitive;
   });
-  return fromEntries(kept.map((key) => [key, value[key] ?? null]));
+  return sortedObject(kept.map((key) => [key, value[key] ?? null]));
 }
 
 function normaliseEvaluators(value: JsonValue | undefined): JsonObject | undefined {
@@ -295,11 +256,6 @@ function normaliseEvaluators(value: JsonValue | undefined): JsonObject | undefin
     throw invalid(["$evaluators"], `"$evaluators" must be an object, but it is ${kindOf(value)}`);
   for (const [name, evaluator] of Object.entries(value)) requireServable(evaluator, ["$evaluators", name]);
   return value;
-}
-
-/** Object.fromEntries defines own properties, so that a flag called `__proto__` stays a flag. */
-function fromEntries(entries: [string, JsonValue][]): JsonObject {
-  return Object.fromEntries(entries.sort(([a], [b]) => compareUtf8(a, b)));
 }
 
 /** As an own property, so that a flag called `__proto__` stays a flag. */

@@ -9,20 +9,19 @@ export { documentHeapBytes } from "./document-heap.js";
 export { heapWeights } from "./heap-weights.js";
 export { documentOfFeatureFlag, featureFlagType, remoteProviderOf } from "./feature-flag.js";
 export {
-  emptiedBy,
   emptyFlagDocument,
   encodeDocument,
   isDocumentation,
   normaliseDocument,
   normalising,
   readDocument,
-  withEarlierFlags,
-  withRefusedFlags,
   type DocumentWarning,
   type FlagDocument,
   type WrittenDocument,
   type RefusedFlag,
 } from "./flag-document.js";
+export { emptiedBy, withEarlierFlags, withRefusedFlags } from "./with-refused-flags.js";
+export { sortedObject } from "./sorted-object.js";
 export { atOnce, flagsPerStep, type DocumentWork } from "./work.js";
 export { isJsonObject, type JsonObject, type JsonValue } from "./json.js";
 export {

@@ -1,6 +1,6 @@
 import {
-  compareUtf8,
   flagsPerStep,
+  sortedObject,
   type DocumentWork,
   type FlagDocument,
   type JsonObject,
@@ -68,11 +68,11 @@ export function* merging(sides: Sides): DocumentWork<MergedRemote> {
   const metadata = unitedMetadata(sides[other], sides[preferred]);
   const evaluators = { ...renamed.$evaluators, ...sides[preferred].$evaluators };
   const document: FlagDocument = {
-    flags: sorted(flags),
+    flags: sortedObject(flags),
     ...(metadata === undefined ? {} : { metadata }),
     ...(local.$evaluators === undefined && remote.$evaluators === undefined
       ? {}
-      : { $evaluators: sorted(Object.entries(evaluators)) }),
+      : { $evaluators: sortedObject(Object.entries(evaluators)) }),
   };
   const whose = { local: sides.localName ?? "the FeatureFlag", remote: "the remote" };
   const passedOver = Array.from(
@@ -114,10 +114,5 @@ function* brokenFlags(
 
 function unitedMetadata(document: FlagDocument, preferred: FlagDocument): JsonObject | undefined {
   if (document.metadata === undefined && preferred.metadata === undefined) return undefined;
-  return sorted(Object.entries({ ...document.metadata, ...preferred.metadata }));
-}
-
-/** Spread and fromEntries define members rather than assign them: a flag called `__proto__` stays a flag. */
-function sorted(entries: [string, JsonValue][]): JsonObject {
-  return Object.fromEntries(entries.sort(([a], [b]) => compareUtf8(a, b)));
+  return sortedObject(Object.entries({ ...document.metadata, ...preferred.metadata }));
 }
