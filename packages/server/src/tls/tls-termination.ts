@@ -5,21 +5,12 @@ import type { OpenAccount } from "@bunting/http2";
 import { Counts, FairQueue, onNextTurn, Sweep, systemClock } from "@bunting/runtime";
 import type { PeerMemory } from "../limits/peer-memory.js";
 import { heldByCertificates, heldByHandshake } from "./certificate-memory.js";
-import type { ClientAuthorities } from "./client-authorities.js";
 import { maxClientHelloBytes, wholeClientHelloBytes } from "./client-hello.js";
 import { rawSocketOf, secureConnection } from "../node-internals/raw-socket.js";
-import {
-  certificateFailure,
-  certificateMissing,
-  connectionClosed,
-  handshakeFailure,
-  refusalCode,
-  type HandshakeFailure,
-} from "./handshake-failure.js";
-import { setPeerCertificate } from "./peer-certificate.js";
+import { connectionClosed, handshakeFailure, type HandshakeFailure } from "./handshake-failure.js";
 import type { CertificatePair, TlsCertificate } from "./tls-certificate.js";
 import type { HandshakeResult } from "./tls-metrics.js";
-import { VerifiedCertificate } from "./verified-certificate.js";
+import { verifyClient, type TlsClients } from "./verify-client.js";
 
 export interface TlsTimes {
   /** Time for a handshake. Default 10 s. */
@@ -34,8 +25,8 @@ export interface TlsTimes {
 
 export interface TlsTerminationOptions {
   readonly certificate: Pick<TlsCertificate, "onPair">;
-  /** Clients are asked for a certificate. One that is presented has to be valid; if it is required, one has to be presented. */
-  readonly clients?: { readonly authorities: ClientAuthorities; readonly isRequired: boolean } | undefined;
+  /** Clients are asked for a certificate. */
+  readonly clients?: TlsClients | undefined;
   /** Serves clients that speak plaintext, too: their first byte tells them from those that speak TLS. */
   readonly allowsPlaintext?: boolean;
   /** Called for each handshake, and for each client that is refused because it spoke plaintext. */
@@ -93,7 +84,7 @@ export class TlsTermination {
   readonly allowsPlaintext: boolean;
   /** Interval of the checks of client certificates; undefined if none are asked for. */
   readonly recheckMs: number | undefined;
-  readonly #clients: TlsTerminationOptions["clients"];
+  readonly #clients: TlsClients | undefined;
   readonly #onHandshake: (result: HandshakeResult) => void;
   readonly #ticketKeyMs: number;
   readonly #server: Server;
@@ -246,7 +237,7 @@ export class TlsTermination {
       socket.destroy();
       return;
     }
-    const failure = this.#verify(socket, handshake);
+    const failure = this.#clients && verifyClient(socket, this.#clients, handshake.authoritiesVersion);
     if (failure !== undefined) {
       this.#fail(raw, failure);
       return;
@@ -259,24 +250,6 @@ export class TlsTermination {
     onNextTurn(() => charge(handshake, heldByCertificates(sentBytes - socket.bytesRead)));
     this.#onHandshake(socket.isSessionReused() ? "resumed" : "done");
     handshake.events.onSecure(socket);
-  }
-
-  /** Notes the client's certificate, unless there is a reason to refuse the connection. */
-  #verify(socket: TLSSocket, { authoritiesVersion }: Handshake): HandshakeFailure | undefined {
-    if (this.#clients === undefined) return undefined;
-    const { authorities, isRequired } = this.#clients;
-    // Not by `authorized`: it is true for every session of TLS 1.3 that was resumed, even one that began without a certificate.
-    const certificate = socket.getPeerX509Certificate();
-    if (certificate === undefined) return isRequired ? certificateMissing : undefined;
-    const refusal = refusalCode(socket);
-    if (refusal !== undefined || !socket.authorized) return certificateFailure(refusal ?? "not verified");
-    const verified = new VerifiedCertificate(certificate, authorities, authoritiesVersion);
-    // That of a session which was resumed may have expired since; an authority may have been removed during the handshake.
-    const distrust = verified.distrust();
-    if (distrust !== undefined)
-      return certificateFailure(distrust === "expired" ? "CERT_HAS_EXPIRED" : "CERT_UNTRUSTED");
-    setPeerCertificate(socket, verified);
-    return undefined;
   }
 
   #fail(raw: Socket, failure: HandshakeFailure): void {
