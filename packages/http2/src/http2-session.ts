@@ -7,14 +7,13 @@ import { addCloseListener, callCloseListeners, type CloseListeners } from "./clo
 import { h2Error, goawayFrame, initialWindowBytes, rstStreamFrame, windowUpdateFrame } from "./frames.js";
 import { GrpcStream } from "./grpc-stream.js";
 import type { Http2Stream, StreamOwner } from "./http2-stream.js";
-import { OpenStreams } from "./open-streams.js";
-import type { PlainStream } from "./plain-stream.js";
 import type { RequestHead } from "./request-head.js";
 import type { SessionEvents } from "./session-events.js";
 import { SessionInput, type InputOwner, type SessionLimits } from "./session-input.js";
 import { SessionOutput, type OutputOwner } from "./session-output.js";
 import { SessionPings } from "./session-pings.js";
 import { SessionReading, type ReadingOwner } from "./session-reading.js";
+import { SessionStreams } from "./session-streams.js";
 import type { SocketAccess } from "./socket-access.js";
 import { StreamIds } from "./stream-ids.js";
 import { listenTo, type SocketOwner } from "./socket-listeners.js";
@@ -52,7 +51,7 @@ export class Http2Session
   readonly limits: SessionLimits;
   /** A field, because a broadcast reads it for each subscriber. */
   peerWindowBytes = initialWindowBytes;
-  readonly open = new OpenStreams<Http2Stream>();
+  readonly open = new SessionStreams();
   readonly ids = new StreamIds();
   #admitted = 0;
   #isOpen = true;
@@ -95,14 +94,7 @@ export class Http2Session
   }
 
   get streams(): readonly TransportStream[] {
-    return [...this.open.values()].filter((stream) => stream instanceof GrpcStream);
-  }
-
-  /** True if the client of a call has not taken all that it was sent. */
-  get hasUnread(): boolean {
-    return [...this.open.values()].some(
-      (stream) => stream instanceof GrpcStream && stream.isStalledSince(Infinity),
-    );
+    return this.open.calls;
   }
 
   get isOpen(): boolean {
@@ -200,17 +192,6 @@ export class Http2Session
     return stream;
   }
 
-  /** Adds a request that is not gRPC. */
-  addPlain(stream: PlainStream): void {
-    this.open.add(stream);
-  }
-
-  /** Resets the requests that are not gRPC, so that nothing more is answered. */
-  resetPlain(): void {
-    for (const stream of [...this.open.values()])
-      if (!(stream instanceof GrpcStream)) stream.reset("REFUSED_STREAM");
-  }
-
   // For its streams.
 
   admit(stream: Http2Stream): void {
@@ -303,7 +284,7 @@ export class Http2Session
     this.#output.control(goawayFrame(this.lastStreamId, code, reason));
     this.#input.stop();
     this.reading.stop();
-    this.#closeStreams();
+    this.open.close();
     // Also if the peer does not read why.
     this.onDone();
   }
@@ -321,15 +302,11 @@ export class Http2Session
     this.destroy();
   }
 
-  #closeStreams(): void {
-    for (const stream of [...this.open.values()]) stream.close();
-  }
-
   handleClose(): void {
     if (!this.#isOpen) return;
     this.#isOpen = false;
     this.#input.stop();
-    this.#closeStreams();
+    this.open.close();
     this.reading.leave();
     this.account.close();
     this.pings.close();

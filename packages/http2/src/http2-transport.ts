@@ -172,13 +172,13 @@ export class Http2ServerTransport {
     const isTooLarge = head.bytes > this.#limits.maxHeaderBytes;
     if (!isRefused && !isTooLarge && this.#onRequest !== undefined) {
       const bridged = new BridgedStream(session, streamId, head, hasEnded);
-      session.addPlain(bridged);
+      session.open.add(bridged);
       session.admit(bridged);
       bridged.begin(this.#onRequest);
       return;
     }
     const plain = new RefusedStream(session, streamId, head, hasEnded);
-    session.addPlain(plain);
+    session.open.add(plain);
     if (isRefused) {
       session.countRefusal("memory");
       refuseRequest(plain, 503, memoryIsFull);

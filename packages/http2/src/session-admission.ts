@@ -155,13 +155,13 @@ export class SessionAdmission {
   /** Ends a connection to free memory. */
   evict(session: Http2Session, hasTime: boolean): void {
     const { clock, onEnd } = this.#options;
-    onEnd("memory", session.hasUnread ? unread : undefined, session.remoteAddress);
+    onEnd("memory", session.open.hasUnread ? unread : undefined, session.remoteAddress);
     if (!hasTime || session.streams.length === 0) {
       // Too many others are being ended. Or there are no gRPC calls to end. Other requests must not be answered any more: their answers would count for nothing.
       session.destroy();
       return;
     }
-    session.resetPlain();
+    session.open.resetPlain();
     void drainSessions([session], {
       windowMs: 0,
       graceMs: evictionGraceMs,
