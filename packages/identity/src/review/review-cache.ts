@@ -205,9 +205,10 @@ export class ReviewCache<Question, Answer> {
     }
     const caller = this.#kind.callerOf(question);
     const isNew = !this.#granted.has(key);
-    if (isNew && this.#pendingBy.of(caller) >= maxPendingPerCaller) throw tooManyPending();
-    if (isNew && this.#refusals.areTooMany(caller)) throw tooManyRefusals();
-    if (isNew && this.#budgets?.take(caller) === false) throw tooManyQuestions();
+    if (isNew && this.#pendingBy.of(caller) >= maxPendingPerCaller)
+      throw ReviewError.tooManyPending(maxPendingPerCaller);
+    if (isNew && this.#refusals.areTooMany(caller)) throw ReviewError.tooManyRefusals();
+    if (isNew && this.#budgets?.take(caller) === false) throw ReviewError.tooManyQuestions();
     const { promise, resolve, reject } = deferred<Answer>();
     // The caller may no longer wait when the promise rejects: the rejection must not be unhandled.
     promise.catch(() => undefined);
@@ -218,7 +219,7 @@ export class ReviewCache<Question, Answer> {
         if (this.#pending.get(key) !== pending) return false;
         pending.isSent = true;
         if (isNew && this.#refusals.areTooMany(caller)) {
-          this.#settle(key)?.reject(tooManyRefusals());
+          this.#settle(key)?.reject(ReviewError.tooManyRefusals());
           return false;
         }
         this.#answered(key, await this.#review(question, key, signal), pending);
@@ -290,16 +291,8 @@ export class ReviewCache<Question, Answer> {
     this.#options.queue.delete(pending.task);
     const isUnconfirmed = this.#granted.get(key)?.firstRefusedAtMs !== undefined;
     const stale = isUnconfirmed && !this.#options.queue.isUnavailable ? undefined : this.#staleIfError(key);
-    if (stale === undefined) pending.reject(this.#unanswered(pending));
+    if (stale === undefined) pending.reject(ReviewError.unanswered(this.#options.queue, pending.isSent));
     else pending.resolve(stale);
-  }
-
-  #unanswered({ isSent }: Pending<Answer>): ReviewError {
-    const { isUnavailable, isForbidden } = this.#options.queue;
-    let message = "the API server does not answer; try again";
-    if (isForbidden) message = "the proxy lacks a permission at the API server, which its log names";
-    else if (!isSent && !isUnavailable) message = "too many questions wait for the API server; try again";
-    return new ReviewError("UNANSWERED", message);
   }
 
   #keepGranted(key: string, answer: Answer): void {
@@ -320,18 +313,4 @@ function deferred<T>(): Pick<Pending<T>, "promise" | "resolve" | "reject"> {
   };
   const promise = new Promise<T>((resolve, reject) => Object.assign(settle, { resolve, reject }));
   return { promise, ...settle };
-}
-
-function tooManyRefusals(): ReviewError {
-  const message = "it has asked for too much that it may not read; try again in half a minute";
-  return new ReviewError("EXHAUSTED", message);
-}
-
-function tooManyPending(): ReviewError {
-  const message = `${maxPendingPerCaller} of its questions wait for an answer of the API server; try again later`;
-  return new ReviewError("EXHAUSTED", message);
-}
-
-function tooManyQuestions(): ReviewError {
-  return new ReviewError("EXHAUSTED", "it has asked too many new questions; try again in half a minute");
 }
