@@ -12,7 +12,7 @@ import {
 } from "@bunting/sync-client";
 import { credentials, type ChannelCredentials, type ChannelOptions } from "@grpc/grpc-js";
 import { topicOf } from "@bunting/protocol";
-import { Backoff, isAborted, sleep } from "@bunting/runtime";
+import { isAborted, sleep } from "@bunting/runtime";
 import { replaceFlagSets } from "./flag-sets.js";
 import type { SyncSource, SyncSourceOptions, SourceStatus } from "./sync-source.js";
 import { defaultTiming, type GrpcSourceTiming } from "./grpc-source-timing.js";
@@ -20,30 +20,10 @@ import { refusalAdvice } from "./refusal-advice.js";
 import type { GrpcSourceConfig } from "./source-config.js";
 import { SourceState } from "./source-state.js";
 import { tokenFileOf } from "./source-token.js";
+import { StreamWaits } from "./stream-waits.js";
 import type { SyncProtocol } from "./sync-protocol.js";
 import { TopicStream, type TopicStreamParts } from "./topic-stream.js";
 
-/**
- * Waits between streams: a quarter of the time that the server has been away, about, so that what changed meanwhile is late by no more, up to 5 s;
- * see Backoff for the jitter.
- */
-const retry = { firstMs: 150, capMs: 5_000, factor: 1.25 };
-/**
- * Waits while nothing listens at the address, as while the only proxy restarts: a tenth of the time so far, about. An attempt costs a server that
- * is not there nothing, and one that is back gets its agents spread over a tenth of its absence, or over 2 s.
- */
-const refusedRetry = { firstMs: 150, capMs: 2_000, factor: 1.08 };
-/** The longest wait after a healthy stream: all agents lose theirs together when a proxy restarts. */
-const firstRetryMs = 100;
-/** The longest wait that a server may ask for. */
-const pushbackCapMs = 10_000;
-/**
- * How long a stream must last after its first document to be healthy, so that the backoff resets. Otherwise a server that sends a document and ends
- * the stream at once would be called several times a second.
- */
-const healthyMs = 10_000;
-/** A server may ask for an immediate retry, but not for a tight loop: the least wait grows like the backoff. */
-const pushbackFloor = { firstMs: 50, capMs: 1_000 };
 /**
  * A server that finds pings too frequent closes the connection with ENHANCE_YOUR_CALM. A stock flagd-proxy accepts one in 5 minutes by
  * default: from 20 s this gets there in two steps.
@@ -74,9 +54,7 @@ export class GrpcSource implements SyncSource {
   readonly #options: SyncSourceOptions;
   readonly #timing: GrpcSourceTiming;
   readonly #state: SourceState;
-  readonly #backoff = new Backoff(retry);
-  readonly #refusedBackoff = new Backoff(refusedRetry);
-  readonly #pushbackFloor = new Backoff(pushbackFloor);
+  readonly #waits: StreamWaits;
   readonly #maxDocumentBytes: number;
   readonly #secrets: SentSecrets;
   readonly #tokenFile: TokenFile | undefined;
@@ -84,8 +62,6 @@ export class GrpcSource implements SyncSource {
   readonly #topicStream: TopicStream | undefined;
   /** The server at the other end of the channel does not know bunting.sync.v1. */
   #isFlagdOnly = false;
-  /** When the current stream brought its first answer, or the first after its topic was refused. */
-  #answeredMs: number | undefined;
   #keepaliveMs: number;
   /** When the current attempt began to connect. */
   #attemptedMs = 0;
@@ -104,6 +80,7 @@ export class GrpcSource implements SyncSource {
     this.#timing = { ...defaultTiming, ...timing };
     this.#keepaliveMs = this.#timing.keepaliveMs;
     this.#state = state;
+    this.#waits = new StreamWaits(options.context.clock);
     this.#maxDocumentBytes = Math.min(config.maxMessageBytes ?? Infinity, options.maxDocumentBytes);
     this.#secrets = new SentSecrets(config.headers);
     this.#tokenFile = tokenFileOf(config, options.context.clock, this.#timing.tokenIntervalMs);
@@ -116,7 +93,7 @@ export class GrpcSource implements SyncSource {
       {
         opened: () => this.#opened("bunting.sync.v1"),
         advice: (reason) => refusalAdvice(config, reason),
-        waitMs: (pushbackMs) => this.#waitMs({ message: "", pushbackMs }),
+        waitMs: (pushbackMs) => this.#waits.nextMs({ message: "", pushbackMs }),
       },
     );
   }
@@ -139,7 +116,7 @@ export class GrpcSource implements SyncSource {
           await channel.close();
           channel = undefined;
         }
-        await sleep(this.#waitMs(end), signal, this.#options.context.clock);
+        await sleep(this.#waits.nextMs(end), signal, this.#options.context.clock);
       }
     } finally {
       stopListening?.();
@@ -174,7 +151,6 @@ export class GrpcSource implements SyncSource {
   }
 
   async #stream(channel: SyncChannel, signal: AbortSignal): Promise<CallEnd> {
-    this.#answeredMs = undefined;
     const tokenFile = this.#tokenFile;
     if (tokenFile === undefined) {
       const turn = { token: "", buffer: new MessageBuffer(), isRenewal: false, answered: () => undefined };
@@ -283,7 +259,7 @@ export class GrpcSource implements SyncSource {
 
   #answered(): void {
     this.#isOpenEnough = true;
-    this.#answeredMs ??= this.#options.context.clock.monotonicMs();
+    this.#waits.answered();
   }
 
   #report({ reason, message }: CallEnd): void {
@@ -306,22 +282,6 @@ export class GrpcSource implements SyncSource {
     return this.#maxDocumentBytes === this.#options.maxDocumentBytes
       ? `${limit}which is what this agent has memory for: give it more memory, or select fewer flags`
       : `${limit}which is the "maxMsgSize" of the source: raise it, or select fewer flags`;
-  }
-
-  #waitMs({ message, pushbackMs }: Pick<CallEnd, "message" | "pushbackMs">): number {
-    const answeredMs = this.#answeredMs;
-    this.#answeredMs = undefined;
-    const isHealthy =
-      answeredMs !== undefined && this.#options.context.clock.monotonicMs() - answeredMs >= healthyMs;
-    if (isHealthy) {
-      this.#backoff.reset();
-      this.#refusedBackoff.reset();
-      this.#pushbackFloor.reset();
-    }
-    const backoff = message.includes("ECONNREFUSED") ? this.#refusedBackoff : this.#backoff;
-    const waitMs = isHealthy ? Math.random() * firstRetryMs : backoff.next();
-    if (pushbackMs === undefined) return waitMs;
-    return Math.min(Math.max(pushbackMs, this.#pushbackFloor.next()), pushbackCapMs);
   }
 }
 
