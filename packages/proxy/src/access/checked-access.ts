@@ -4,7 +4,6 @@ import {
   identityName,
   type Authenticator,
   type Authorizer,
-  type Caller,
   type Decision,
   type Identity,
   type TopicName,
@@ -17,6 +16,7 @@ import { anonymous, type Access, type Admission, type Admitted, type LostSubscri
 import type { AccessMetrics } from "./access-metrics.js";
 import { AdmittedStreams } from "./admitted-streams.js";
 import { bearerToken } from "./bearer-token.js";
+import { CallerIdentification, type Presented } from "./caller-identification.js";
 import { Grants, type Grant } from "./grants.js";
 import { RefusalLog } from "./refusal-log.js";
 import { WaitingDecisions, type WaitingDecisionsOptions } from "./waiting-decisions.js";
@@ -33,11 +33,6 @@ export interface CheckedAccessOptions {
   readonly context: Omit<ServingContext<AccessMetrics & WaitingDecisionsOptions["metrics"]>, "logger">;
   /** The time between two looks at open streams, in ms; 20 s if not given. */
   readonly recheckMs?: number;
-}
-
-/** The credentials of a request. */
-export interface Presented extends Omit<Caller, "bearerToken"> {
-  readonly authorization: string | undefined;
 }
 
 type EndReason = "expired" | "identity" | "permission";
@@ -58,12 +53,12 @@ export class CheckedAccess implements Access, Runnable {
   readonly #streams: AdmittedStreams<Authenticator>;
   readonly #grants = new Grants();
   readonly #expiries: Expiries<Identity>;
-  /** The authenticator that established each identity, and rechecks it. */
-  readonly #ways = new WeakMap<Identity, Authenticator>();
+  readonly #identification: CallerIdentification;
 
   constructor(options: CheckedAccessOptions) {
     const { clock, metrics, log } = options.context;
     this.#options = options;
+    this.#identification = new CallerIdentification(options.authenticators);
     this.#audit = new RefusalLog(clock, log);
     this.#waiting = new WaitingDecisions(options.context);
     this.#expiries = new Expiries(clock, (identity) => this.#endStreams(identity, expired(), "expired"));
@@ -87,14 +82,13 @@ export class CheckedAccess implements Access, Runnable {
   admit(call: Call): Admission | Promise<Admission> {
     const { session } = call.stream;
     try {
-      const identity = this.#identify(
+      const identity = this.#identification.identify(
         {
           bearerToken: bearerToken(call.header("authorization")),
           address: session.remoteAddress,
           certificate: session.peerCertificate,
           connection: session,
         },
-        0,
         session,
       );
       if (!(identity instanceof Promise)) return this.#admitted(identity, call);
@@ -116,7 +110,8 @@ export class CheckedAccess implements Access, Runnable {
    */
   async identify({ authorization, ...peer }: Presented): Promise<Identity> {
     try {
-      const identity = await this.#identify({ ...peer, bearerToken: bearerToken(authorization) }, 0);
+      const caller = { ...peer, bearerToken: bearerToken(authorization) };
+      const identity = await this.#identification.identify(caller);
       if (identity === undefined) throw this.#missing();
       if (this.#hasExpired(identity)) throw expired();
       return identity;
@@ -147,7 +142,7 @@ export class CheckedAccess implements Access, Runnable {
   }
 
   watchAdmission({ identity }: Admission, stream: Admitted): void {
-    const way = identity === undefined ? undefined : this.#ways.get(identity);
+    const way = identity === undefined ? undefined : this.#identification.wayOf(identity);
     if (identity !== undefined && way !== undefined) this.#streams.add(identity, way, stream);
   }
 
@@ -203,31 +198,6 @@ export class CheckedAccess implements Access, Runnable {
       if (signal.aborted) return;
       await recheck();
     }
-  }
-
-  #identify(
-    caller: Caller,
-    from: number,
-    session?: Pick<TransportSession, "spend">,
-  ): Identity | undefined | Promise<Identity | undefined> {
-    const { authenticators } = this.#options;
-    for (let index = from; index < authenticators.length; index++) {
-      const way = authenticators[index];
-      const identity = way?.identify(caller);
-      if (way === undefined || identity === undefined) continue;
-      if (!(identity instanceof Promise)) {
-        this.#ways.set(identity, way);
-        return identity;
-      }
-      // An identity that is not cached costs about as much work as a request.
-      session?.spend(1);
-      return identity.then((settled) => {
-        if (settled === undefined) return this.#identify(caller, index + 1, session);
-        this.#ways.set(settled, way);
-        return settled;
-      });
-    }
-    return undefined;
   }
 
   #admitted(identity: Identity | undefined, { stream }: Call): Admission {

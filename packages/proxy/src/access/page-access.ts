@@ -3,7 +3,8 @@ import type { ServingContext } from "@bunting/runtime";
 import { ProxyError } from "../proxy-error.js";
 import type { Access, Admitted } from "./access.js";
 import type { AccessMetrics, PagePath } from "./access-metrics.js";
-import type { CheckedAccess, Presented } from "./checked-access.js";
+import type { Presented } from "./caller-identification.js";
+import type { CheckedAccess } from "./checked-access.js";
 import { RefusalLog } from "./refusal-log.js";
 
 export interface PageAccessOptions {

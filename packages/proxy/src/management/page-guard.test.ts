@@ -5,7 +5,7 @@ import { createLogger, RateLimitedLog } from "@bunting/runtime";
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { expect } from "chai";
 import type { Admitted } from "../access/access.js";
-import type { Presented } from "../access/checked-access.js";
+import type { Presented } from "../access/caller-identification.js";
 import { PageAccess } from "../access/page-access.js";
 import { ProxyError } from "../proxy-error.js";
 import { guardPage } from "./page-guard.js";
