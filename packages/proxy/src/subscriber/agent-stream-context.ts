@@ -8,7 +8,8 @@ import type { Subscriber, Subscription } from "../topic/subscription.js";
 import type { AgentPrograms } from "./agent-programs.js";
 import type { LeftBehind } from "./left-behind.js";
 import type { SubscribeBudget } from "./subscribe-budget.js";
-import type { TopicSubscriberContext } from "./topic-subscriber.js";
+import type { TopicSubscriberContext } from "./subscriber-owner.js";
+import type { TopicSubscriber } from "./topic-subscriber.js";
 
 /** A stream that gets a heartbeat after a long silence. */
 interface Beating {
@@ -16,7 +17,7 @@ interface Beating {
 }
 
 /** The parts that all streams of bunting.sync.v1 share. */
-export interface AgentStreamContext extends TopicSubscriberContext {
+export interface AgentStreamContext extends TopicSubscriberContext<TopicSubscriber> {
   readonly maxTopics: number;
   /** The proxies that the flags come through, this one first. */
   readonly tier: () => { readonly proxies: readonly string[]; readonly depth: number };

@@ -5,7 +5,8 @@ import { ProxyError } from "../proxy-error.js";
 import { abuse } from "./agent-request.js";
 import type { AgentStreamContext } from "./agent-stream-context.js";
 import { DueTopics } from "./due-topics.js";
-import { TopicSubscriber, type SubscriberOwner } from "./topic-subscriber.js";
+import type { SubscriberOwner } from "./subscriber-owner.js";
+import { TopicSubscriber } from "./topic-subscriber.js";
 
 /** The version that an agent resumes from. */
 type Held = buntingSyncV1.Version | undefined;
@@ -13,7 +14,7 @@ type Held = buntingSyncV1.Version | undefined;
 /** Limit of authorizations under way, also those of topics left meanwhile; beyond it, no more requests are read. */
 const maxAuthorizing = 64;
 
-export interface TopicsOwner extends SubscriberOwner {
+export interface TopicsOwner extends SubscriberOwner<TopicSubscriber> {
   /** The subscription of a topic is refused; the others go on. */
   refuseTopic(topic: string, status: RpcStatus): void;
   /** Requests may go on that have waited until an authorization was decided, or an error written. */

@@ -1,9 +1,7 @@
 import type { Identity } from "@bunting/identity";
 import type { buntingSyncV1, TopicKey } from "@bunting/protocol";
-import type { Starter, StartQueue, TransportSession } from "@bunting/rpc";
-import type { Clock, Deadlines } from "@bunting/runtime";
+import type { Starter, TransportSession } from "@bunting/rpc";
 import type { ProxyError } from "../proxy-error.js";
-import type { ProxyMetrics } from "../proxy-metrics.js";
 import type { Snapshot } from "../snapshot/snapshot.js";
 import type { FreshnessNotice } from "../topic/freshness-notice.js";
 import type { Subscriber, Subscription } from "../topic/subscription.js";
@@ -16,38 +14,8 @@ import type { DueTopic } from "./due-topics.js";
 import { ProxyTrials } from "./proxy-trials.js";
 import { ResumeGuard, type HeldBack } from "./resume-guard.js";
 import type { AgentMessage } from "./stream-messages.js";
+import type { SubscriberOwner, TopicSubscriberContext } from "./subscriber-owner.js";
 import { eventOf, next, nextDelivery, type TopicDelivery, type DeliveryEvent } from "./topic-delivery.js";
-
-/** The agent's stream that a subscriber belongs to. */
-export interface SubscriberOwner {
-  readonly connection: TransportSession;
-  readonly program: string | undefined;
-  readonly identity: Identity | undefined;
-  /** What the agent is called among others, as `instanceOf` keeps it; undefined if it does not say. */
-  readonly instance: number | undefined;
-  /** The peer is another proxy. */
-  readonly isProxy: boolean;
-  /** The peer is a proxy whose agents try versions. */
-  readonly readsTrials: boolean;
-  /** The peer is told whether the source can be followed. */
-  readonly readsFreshness: boolean;
-  /** The subscriber may have something to send: `next` is called when its turn comes. */
-  due(subscriber: TopicSubscriber): void;
-  /** The topic has ended the subscription. */
-  ended(subscriber: TopicSubscriber, error: ProxyError): void;
-}
-
-/** The parts that the subscribers of all streams share. */
-export interface TopicSubscriberContext {
-  readonly metrics: ProxyMetrics;
-  readonly clock: Clock;
-  /** Subscribers that wait for an answer of their agent. */
-  readonly unanswered: Deadlines<TopicSubscriber>;
-  /** Decides when a subscriber gets its first snapshot; smaller messages do not wait. */
-  readonly startQueue?: StartQueue | undefined;
-  /** Makes the source read a topic again. Returns a function that cancels. */
-  readonly refresh: (topic: TopicKey, done: () => void, connection: TransportSession) => () => void;
-}
 
 /** Histories sent in a row for ever newer versions; the next version is then sent without one. */
 const maxHistories = 3;
@@ -66,8 +34,8 @@ export class TopicSubscriber implements Subscriber, Starter, DueTopic<TopicSubsc
   readonly topic: TopicKey;
   isDue = false;
   nextDue: TopicSubscriber | undefined;
-  readonly #context: TopicSubscriberContext;
-  readonly #owner: SubscriberOwner;
+  readonly #context: TopicSubscriberContext<TopicSubscriber>;
+  readonly #owner: SubscriberOwner<TopicSubscriber>;
   readonly #held = new AcknowledgedVersion();
   readonly #delivery: TopicDelivery = {
     state: "closed",
@@ -90,7 +58,11 @@ export class TopicSubscriber implements Subscriber, Starter, DueTopic<TopicSubsc
   /** The digest that the last history leads to, and the number of histories since the last version; undefined if none. */
   #sentHistory: { readonly to: string; readonly count: number } | undefined;
 
-  constructor(context: TopicSubscriberContext, owner: SubscriberOwner, topic: TopicKey) {
+  constructor(
+    context: TopicSubscriberContext<TopicSubscriber>,
+    owner: SubscriberOwner<TopicSubscriber>,
+    topic: TopicKey,
+  ) {
     this.#context = context;
     this.#owner = owner;
     this.topic = topic;
