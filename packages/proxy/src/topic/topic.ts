@@ -1,5 +1,4 @@
 import {
-  emptyFlagDocument,
   type FlagDocument,
   type JsonObject,
   type PastVersion,
@@ -18,16 +17,15 @@ import type {
 } from "../source/flag-source.js";
 import type { ConvergenceState } from "./convergence.js";
 import { FreshnessNotice } from "./freshness-notice.js";
-import { TopicMemory } from "./topic-memory.js";
 import { Subscription, type MissedVersions, type SubscribedTopic, type Subscriber } from "./subscription.js";
-import { topicMissing, type DeletionPolicy } from "./tombstone.js";
+import { topicMissing } from "./tombstone.js";
 import { TopicAcks } from "./topic-acks.js";
 import type { TopicCharge } from "./topic-charge.js";
+import { TopicDeletion, type DeletedTopic } from "./topic-deletion.js";
 import { TopicLog } from "./topic-log.js";
+import { TopicMemory } from "./topic-memory.js";
 import type { TopicOptions } from "./topic-options.js";
 import {
-  deletedInGrace,
-  deletionSettled,
   isAbsent,
   live,
   missing,
@@ -48,7 +46,7 @@ import { VersionHistory } from "./version-history.js";
  * to it. An older snapshot is dropped as soon as there is a newer one, even if some subscribers have not
  * taken it: memory is bounded by the documents, not by the subscribers.
  */
-export class Topic implements SourceSink, SubscribedTopic {
+export class Topic implements SourceSink, SubscribedTopic, DeletedTopic {
   readonly key: TopicKey;
   /** Acks and nacks of the agents that speak bunting.sync.v1. */
   readonly acks: TopicAcks;
@@ -59,6 +57,7 @@ export class Topic implements SourceSink, SubscribedTopic {
   readonly #options: TopicOptions;
   readonly #log: TopicLog;
   readonly #subscribers: TopicSubscribers;
+  readonly #deletion: TopicDeletion;
   readonly #memory: TopicMemory;
   #state: TopicState = starting();
   #view: TopicView = startingView;
@@ -66,15 +65,12 @@ export class Topic implements SourceSink, SubscribedTopic {
   #isClosed = false;
   #sequence = 0;
   #readers: Readers | undefined;
-  #cancelGrace: (() => void) | undefined;
-  /** Deletion policy that the source has applied itself, or that of the options. */
-  #deletionPolicy: DeletionPolicy;
 
   constructor(options: TopicOptions) {
     this.key = options.key;
     this.#options = options;
-    this.#deletionPolicy = options.deletionPolicy;
     this.charge = options.charge;
+    this.#deletion = new TopicDeletion(options, this);
     this.#memory = new TopicMemory(options.key, options.ledger);
     this.#log = new TopicLog(options.key, options.context.log);
     this.acks = new TopicAcks(options.key, options.context.clock, options.context.log);
@@ -145,7 +141,7 @@ export class Topic implements SourceSink, SubscribedTopic {
 
   /** True while a deleted document is still served as it was: a topic in grace is not to be dropped. */
   get isInGrace(): boolean {
-    return this.#cancelGrace !== undefined;
+    return this.#deletion.isInGrace;
   }
 
   /**
@@ -177,7 +173,7 @@ export class Topic implements SourceSink, SubscribedTopic {
         if (this.#memory.isCrowdedOut) this.#crowdOut();
         else if (before.kind === "live") {
           this.#limitReaders(report.version);
-          this.#setState(live(before.snapshot.at(report.version)));
+          this.become(live(before.snapshot.at(report.version)));
         }
         return;
       case "missing":
@@ -190,7 +186,7 @@ export class Topic implements SourceSink, SubscribedTopic {
           { topic: this.key, error: report.reason },
           "the source is stale; the last state stays",
         );
-        this.#setState(stale(this.#state, report.reason));
+        this.become(stale(this.#state, report.reason));
     }
   }
 
@@ -200,8 +196,8 @@ export class Topic implements SourceSink, SubscribedTopic {
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    this.#endGrace();
-    this.#refuse(new ProxyError("SHUTTING_DOWN", "the proxy is shutting down; connect again"));
+    this.#deletion.endGrace();
+    this.refuse(new ProxyError("SHUTTING_DOWN", "the proxy is shutting down; connect again"));
     this.#memory.hold(undefined);
     this.charge?.close();
     this.acks.close();
@@ -229,55 +225,15 @@ export class Topic implements SourceSink, SubscribedTopic {
     this.#options.context.metrics.conflated(snapshots);
   }
 
-  #take({ document, version, history }: DocumentReport): void {
-    const { newest } = this;
-    const bytes = encodeSnapshot(document, newest?.bytes, history);
-    // Not before: if the document can't be encoded, an earlier deletion must still settle.
-    this.#endGrace();
-    // An equal document is not published again, but its object may have a new version.
-    const isNew = newest?.digest !== bytes.digest;
-    this.#limitReaders(version);
-    if (!this.#memory.admits(bytes)) this.#crowdOut();
-    else this.#setState(live(isNew ? this.#nextSnapshot(bytes, version) : newest.at(version, history)));
-  }
+  // Called by its deletion.
 
-  #crowdOut(): void {
-    const reason = this.#memory.refusal();
-    this.#log.crowdedOut(reason);
-    this.#setState(stale(this.#state, reason));
-  }
-
-  /** Before this version can be taken by anyone: what an edit says counts for the flags of the same edit. */
-  #limitReaders({ readers }: SourceVersion): void {
-    this.#readers = readers;
-    for (const { error, subscribers } of this.#options.lost?.(this.key) ?? [])
-      this.#refuse(error, (subscriber) => !subscribers.has(subscriber));
-  }
-
-  /** A source that has forgotten that the document existed reports it as missing; this topic has not forgotten. */
-  #end(before: StandingState, { kind, applied }: AbsenceReport): void {
-    this.#readers = undefined;
-    if (kind === "missing" && before.kind === "starting") this.#setState(missing());
-    else if (applied !== undefined) this.#deletedBySource(before, applied);
-    else if (before.kind === "deleted") this.#setState(before);
-    else this.#beginGrace();
-  }
-
-  #beginGrace(): void {
-    const { context, deletionGraceMs, deletionPolicy } = this.#options;
-    this.#deletionPolicy = deletionPolicy;
-    context.logger.info({ topic: this.key, deletionGraceMs, deletionPolicy }, "the FeatureFlag was deleted");
-    this.#cancelGrace = context.clock.after(deletionGraceMs, () => this.#settleDeletion());
-    this.#setState(deletedInGrace(this.newest));
-  }
-
-  /** The only place where the state changes, and with it what subscribers see. */
-  #setState(next: TopicState): void {
+  /** The only place where the state changes, and with it what subscribers see. A source must use `report`. */
+  become(next: TopicState): void {
     const { metrics } = this.#options.context;
     const before = this.#state;
     const viewBefore = this.#view;
     this.#state = next;
-    this.#view = viewOf(next, this.key, this.#deletionPolicy, viewBefore);
+    this.#view = viewOf(next, this.key, this.#deletion.policy, viewBefore);
     if (next.kind !== before.kind) {
       metrics.topics(before.kind, -1);
       metrics.topics(next.kind, 1);
@@ -288,11 +244,60 @@ export class Topic implements SourceSink, SubscribedTopic {
       this.#publish(snapshot);
     if (isAbsent(next)) {
       if (!isAbsent(before)) this.#log.missing(this.#options.missingPolicy);
-      if (this.refusesSubscribers) this.#refuse(topicMissing(this.key));
+      if (this.refusesSubscribers) this.refuse(topicMissing(this.key));
     }
     if (tombstone !== viewBefore.tombstone) this.#subscribers.wake();
     this.#subscribers.setWaiting(snapshot === undefined);
     this.#setFreshness(staleReason(next));
+  }
+
+  nextSnapshot(bytes: Snapshot["bytes"], version: SourceVersion): Snapshot {
+    this.#sequence++;
+    const publishedMs = this.#options.context.clock.monotonicMs();
+    return new Snapshot({ topic: this.key, sequence: this.#sequence, version, publishedMs, bytes });
+  }
+
+  refuse(error: ProxyError, isSpared?: (subscriber: Subscriber) => boolean): void {
+    const sizeBefore = this.size;
+    this.#subscribers.refuse(error, isSpared);
+    if (sizeBefore > 0 && this.size === 0) this.#options.onIdle();
+  }
+
+  #take({ document, version, history }: DocumentReport): void {
+    const { newest } = this;
+    const bytes = encodeSnapshot(document, newest?.bytes, history);
+    this.#limitReaders(version);
+    if (!this.#memory.admits(bytes)) {
+      this.#crowdOut();
+      return;
+    }
+    // Not before: if the document can't be served, an earlier deletion must still settle.
+    this.#deletion.endGrace();
+    // An equal document is not published again, but its object may have a new version.
+    const isNew = newest?.digest !== bytes.digest;
+    this.become(live(isNew ? this.nextSnapshot(bytes, version) : newest.at(version, history)));
+  }
+
+  #crowdOut(): void {
+    const reason = this.#memory.refusal();
+    this.#log.crowdedOut(reason);
+    this.become(stale(this.#state, reason));
+  }
+
+  /** Before this version can be taken by anyone: what an edit says counts for the flags of the same edit. */
+  #limitReaders({ readers }: SourceVersion): void {
+    this.#readers = readers;
+    for (const { error, subscribers } of this.#options.lost?.(this.key) ?? [])
+      this.refuse(error, (subscriber) => !subscribers.has(subscriber));
+  }
+
+  /** A source that has forgotten that the document existed reports it as missing; this topic has not forgotten. */
+  #end(before: StandingState, { kind, applied }: AbsenceReport): void {
+    this.#readers = undefined;
+    if (kind === "missing" && before.kind === "starting") this.become(missing());
+    else if (applied !== undefined) this.#deletion.bySource(applied);
+    else if (before.kind === "deleted") this.become(before);
+    else this.#deletion.begin();
   }
 
   #setFreshness(reason: Error | undefined): void {
@@ -309,57 +314,5 @@ export class Topic implements SourceSink, SubscribedTopic {
     this.#log.published(bytes);
     this.versions.add(snapshot, this.convergence.behind === 0 ? this.acks.held : undefined);
     this.#subscribers.publish(snapshot.version.noticedMs);
-  }
-
-  /** The source has waited for the grace already. */
-  #deletedBySource(before: StandingState, applied: DeletionPolicy): void {
-    if (before.kind === "deleted" && before.phase === "settled" && this.#deletionPolicy === applied) {
-      this.#setState(before);
-      return;
-    }
-    this.#deletionPolicy = applied;
-    this.#options.context.logger.info(
-      { topic: this.key, deletionPolicy: applied },
-      "the FeatureFlag was deleted, as the upstream says",
-    );
-    // Also ends a staleness: the source has answered.
-    this.#setState(standing(this.#state));
-    this.#settleDeletion();
-  }
-
-  #settleDeletion(): void {
-    this.#endGrace();
-    const { clock } = this.#options.context;
-    const deletionPolicy = this.#deletionPolicy;
-    const { newest } = this;
-    let after = newest;
-    if (deletionPolicy === "close") {
-      const error = new ProxyError("TOPIC_DELETED", `the FeatureFlag ${this.key} was deleted`);
-      this.#refuse(error, ({ readsTombstones }) => readsTombstones === true);
-      after = undefined;
-    } else if (deletionPolicy === "empty") {
-      const bytes = encodeSnapshot(emptyFlagDocument, newest?.bytes);
-      const version = { ...newest?.version, noticedMs: clock.monotonicMs() };
-      if (newest?.digest !== bytes.digest) after = this.#nextSnapshot(bytes, version);
-    }
-    const settled = deletionSettled(after);
-    this.#setState(this.#state.kind === "stale" ? stale(settled, this.#state.reason) : settled);
-  }
-
-  #endGrace(): void {
-    this.#cancelGrace?.();
-    this.#cancelGrace = undefined;
-  }
-
-  #nextSnapshot(bytes: Snapshot["bytes"], version: SourceVersion): Snapshot {
-    this.#sequence++;
-    const publishedMs = this.#options.context.clock.monotonicMs();
-    return new Snapshot({ topic: this.key, sequence: this.#sequence, version, publishedMs, bytes });
-  }
-
-  #refuse(error: ProxyError, isSpared?: (subscriber: Subscriber) => boolean): void {
-    const sizeBefore = this.size;
-    this.#subscribers.refuse(error, isSpared);
-    if (sizeBefore > 0 && this.size === 0) this.#options.onIdle();
   }
 }
