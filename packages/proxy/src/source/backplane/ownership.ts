@@ -28,6 +28,8 @@ export class Ownership {
   readonly #options: OwnershipOptions;
   #lease: Lease | undefined;
   #cannotReadUntilMs = -Infinity;
+  /** A check whether any topic can be read is queued as a microtask. */
+  #isReadCheckQueued = false;
   #isStopping = false;
 
   constructor(options: OwnershipOptions) {
@@ -76,7 +78,17 @@ export class Ownership {
     this.want();
   }
 
-  /** A watch can't follow changes. If none can, the lease is left to another replica, which may be able to. */
+  /** A watch can't follow changes. Checks once for all topics that become stale in this turn, as they do when an API server goes away. */
+  watchIsStale(): void {
+    if (this.#isReadCheckQueued) return;
+    this.#isReadCheckQueued = true;
+    queueMicrotask(() => {
+      this.#isReadCheckQueued = false;
+      void this.cannotRead();
+    });
+  }
+
+  /** If no watch can follow changes, the lease is left to another replica, which may be able to. */
   async cannotRead(): Promise<void> {
     const { topics, context } = this.#options;
     if (this.#lease === undefined || !topics.cannotRead) return;

@@ -83,8 +83,6 @@ export class ReplicatedTopics {
   readonly #reconciliation: Reconciliation;
   readonly #log: RateLimitedLog;
   #recordKeys = RecordKeys.none;
-  /** A check whether any topic can be read is queued as a microtask. */
-  #isReadCheckQueued = false;
   #lagMs: number | undefined;
   #isStopping = false;
 
@@ -154,7 +152,7 @@ export class ReplicatedTopics {
       times: { answerMs: leaseMs + openingMs, freshMs: compareMs * comparisonsOfTrust },
       events: {
         onAnswered: (topic) => this.#answered(topic),
-        onStale: () => this.#watchIsStale(),
+        onStale: () => this.#ownership.watchIsStale(),
         onRefused: (topic, error) => this.#recordRefused(topic, error),
         onFollowed: (lagMs) => {
           this.#lagMs = lagMs;
@@ -267,16 +265,6 @@ export class ReplicatedTopics {
     if (!topic.isRemote) this.#ownership.canRead();
     // The microtask runs after the topic has taken the report.
     queueMicrotask(() => this.#writer.changed(topic));
-  }
-
-  /** Checks once for all topics that become stale in this turn, as they do when an API server goes away. */
-  #watchIsStale(): void {
-    if (this.#isReadCheckQueued) return;
-    this.#isReadCheckQueued = true;
-    queueMicrotask(() => {
-      this.#isReadCheckQueued = false;
-      void this.#ownership.cannotRead();
-    });
   }
 
   #recordRefused(topic: ReplicatedTopic, { code, message }: BackplaneError): void {
