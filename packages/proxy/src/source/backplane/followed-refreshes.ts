@@ -81,7 +81,7 @@ export class FollowedRefreshes {
       await interest.ask(topic.key, "refresh");
       if (!(await answered)) return false;
       const stored = await records.read(topic.key);
-      if (stored !== undefined) topic.record(stored);
+      if (stored !== undefined) topic.following.record(stored);
       return true;
     } catch {
       // Redis is away, or its record can't be used.

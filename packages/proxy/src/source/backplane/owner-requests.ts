@@ -19,7 +19,7 @@ export class OwnerRequests {
   resend(): void {
     const waiting = [...this.#waiting];
     this.#waiting.clear();
-    for (const [topic, asked] of waiting) if (topic.isUnconfirmed) this.send(topic, asked);
+    for (const [topic, asked] of waiting) if (topic.following.isUnconfirmed) this.send(topic, asked);
   }
 
   /** The topic has no subscribers here any more. */

@@ -50,12 +50,12 @@ function stored(epoch: number, resourceVersion: string, confirmedAgoMs = 0): Sto
 describe("ReplicatedTopic", () => {
   it("does not take an older version of a later epoch, which an owner that lags behind has written where Redis was empty", async () => {
     const { topic, source, sink } = followed("87");
-    topic.record(stored(1, "87"));
+    topic.following.record(stored(1, "87"));
     expect(await sink.nextText()).to.equal(textOf("87"));
-    topic.record(stored(2, "86"));
+    topic.following.record(stored(2, "86"));
     expect(source.watchCount).to.equal(1);
     expect(await sink.nextText()).to.equal(textOf("87"));
-    topic.record(stored(2, "88"));
+    topic.following.record(stored(2, "88"));
     expect(await sink.nextText()).to.equal(textOf("88"));
     expect(source.watchCount).to.equal(0);
     expect(sink.events).to.have.length(3);
@@ -81,22 +81,22 @@ describe("ReplicatedTopic", () => {
 
   it("says of what was confirmed before it asked that it is stale, until an owner confirms it", async () => {
     const { topic, sink, source, clock } = followed("87");
-    topic.record(stored(1, "87", 2));
+    topic.following.record(stored(1, "87", 2));
     expect(await sink.nextText()).to.equal(textOf("87"));
     expect(sink.last?.kind).to.equal("stale");
-    expect(topic.isUnconfirmed).to.equal(true);
+    expect(topic.following.isUnconfirmed).to.equal(true);
     clock.advance(2_000);
-    topic.confirmed(2_002, { epoch: 1, resourceVersion: "87" });
+    topic.following.confirmed(2_002, { epoch: 1, resourceVersion: "87" });
     expect(sink.last?.kind).to.equal("stale");
-    topic.confirmed(1_000, { epoch: 1, resourceVersion: "87" });
+    topic.following.confirmed(1_000, { epoch: 1, resourceVersion: "87" });
     expect(sink.last?.kind).to.equal("document");
-    expect(topic.isUnconfirmed).to.equal(false);
+    expect(topic.following.isUnconfirmed).to.equal(false);
     expect(source.watchCount).to.equal(0);
   });
 
   it("watches for itself what no owner confirms in time", async () => {
     const { topic, sink, source, clock } = followed("87");
-    topic.record(stored(1, "87", 5));
+    topic.following.record(stored(1, "87", 5));
     expect(await sink.nextText()).to.equal(textOf("87"));
     clock.advance(6_999);
     topic.expire();
@@ -116,10 +116,10 @@ describe("ReplicatedTopic", () => {
     topic.settle();
     const position = { epoch: 3, resourceVersion: "87" };
     // By itself.
-    topic.confirmed(1_000, position);
+    topic.following.confirmed(1_000, position);
     expect([source.watchCount, source.watchCounts.get(key)]).to.deep.equal([1, 1]);
     clock.advance(2_000);
-    topic.confirmed(1_000, position);
+    topic.following.confirmed(1_000, position);
     expect(source.watchCount).to.equal(0);
     expect(sink.events).to.have.length(1);
   });
@@ -142,7 +142,7 @@ describe("ReplicatedTopic", () => {
 
   it("says that it is stale once the last confirmation is too old, if its own watch can't read it either", async () => {
     const { topic, sink, source, clock } = followed("87");
-    topic.record(stored(1, "87"));
+    topic.following.record(stored(1, "87"));
     expect(await sink.nextText()).to.equal(textOf("87"));
     // While it reads once more, it watches beside the owner.
     source.refresh = () => () => undefined;
@@ -159,26 +159,26 @@ describe("ReplicatedTopic", () => {
 
   it("tells nothing twice where Redis, which was away, holds what it has read meanwhile", async () => {
     const { topic, sink, source } = followed("87");
-    topic.refused(new BackplaneError("RECORD_MALFORMED", "it is no record"));
+    topic.following.refused(new BackplaneError("RECORD_MALFORMED", "it is no record"));
     expect(await sink.nextText()).to.equal(textOf("87"));
-    topic.record(stored(5, "87"));
+    topic.following.record(stored(5, "87"));
     expect(source.watchCount).to.equal(0);
     expect(sink.events).to.have.length(1);
-    topic.record(stored(5, "88"));
+    topic.following.record(stored(5, "88"));
     expect(sink.lastText).to.equal(textOf("88"));
   });
 
   it("has a record written anew once, and then ever more rarely while what is written can't be used either", () => {
     const { topic, clock, repairs, source } = followed("87");
     const refuse = (): void =>
-      topic.refused(new BackplaneError("RECORD_UNVERIFIED", "it is signed with another key"));
+      topic.following.refused(new BackplaneError("RECORD_UNVERIFIED", "it is signed with another key"));
     for (let second = 0; second < 3_600; second++) {
       refuse();
       clock.advance(1_000);
     }
     expect(repairs.length).to.be.within(10, 20);
     expect(source.watchCount).to.equal(1);
-    topic.record(stored(1, "87"));
+    topic.following.record(stored(1, "87"));
     const before = repairs.length;
     for (let times = 0; times < 3; times++) refuse();
     expect(repairs).to.have.length(before + 1);
@@ -186,52 +186,52 @@ describe("ReplicatedTopic", () => {
 
   it("does not take the confirmation of a version that it doubts for one of what it has told", async () => {
     const { topic, source, sink } = followed("87");
-    topic.record(stored(1, "87"));
+    topic.following.record(stored(1, "87"));
     expect(await sink.nextText()).to.equal(textOf("87"));
     source.refresh = () => () => undefined;
-    topic.record(stored(2, "86"));
-    topic.confirmed(0, { epoch: 2, resourceVersion: "86" });
+    topic.following.record(stored(2, "86"));
+    topic.following.confirmed(0, { epoch: 2, resourceVersion: "86" });
     expect(source.watchCount).to.equal(1);
   });
 
   it("takes the place in history that an owner confirms although it knew the same document by itself before", async () => {
     const { topic, sink, source, clock } = followed("87");
-    topic.record(stored(1, "87"));
+    topic.following.record(stored(1, "87"));
     expect(await sink.nextText()).to.equal(textOf("87"));
     clock.advance(45_000);
     topic.expire();
     expect(await sink.nextText()).to.equal(textOf("87"));
-    expect(topic.record(stored(3, "87", 45_000))).to.equal(false);
+    expect(topic.following.record(stored(3, "87", 45_000))).to.equal(false);
     expect(source.watchCount).to.equal(1);
-    topic.confirmed(0, { epoch: 3, resourceVersion: "87" });
-    expect(topic.record(stored(3, "87"))).to.equal(true);
+    topic.following.confirmed(0, { epoch: 3, resourceVersion: "87" });
+    expect(topic.following.record(stored(3, "87"))).to.equal(true);
     expect(source.watchCount).to.equal(0);
   });
 
   it("takes an owner's word that there is no FeatureFlag, also of one that has not seen which version was deleted", async () => {
     const { topic, sink, source, clock } = followed("87");
-    topic.record(stored(1, "87"));
+    topic.following.record(stored(1, "87"));
     expect(await sink.nextText()).to.equal(textOf("87"));
     const record = { topic: key, kind: "deleted", epoch: 1, resourceVersion: "88" } as const;
-    topic.record({ ...stored(1, "88"), record });
+    topic.following.record({ ...stored(1, "88"), record });
     source.delete(key);
     clock.advance(45_000);
     topic.expire();
     await eventually(() => topic.isCurrent, "its own watch");
     const earlier = { epoch: 1, resourceVersion: "0" };
-    topic.confirmed(0, earlier, false);
+    topic.following.confirmed(0, earlier, false);
     expect(source.watchCount, "the owner has a document").to.equal(1);
-    topic.confirmed(0, earlier, true);
-    expect([source.watchCount, topic.isUnconfirmed]).to.deep.equal([0, false]);
-    topic.record(stored(1, "89"));
+    topic.following.confirmed(0, earlier, true);
+    expect([source.watchCount, topic.following.isUnconfirmed]).to.deep.equal([0, false]);
+    topic.following.record(stored(1, "89"));
     expect(sink.lastText).to.equal(textOf("89"));
   });
 
   it("takes it where a consistent read says the same: the API server's store was restored", async () => {
     const { topic, sink } = followed("50");
-    topic.record(stored(1, "87"));
+    topic.following.record(stored(1, "87"));
     expect(await sink.nextText()).to.equal(textOf("87"));
-    topic.record(stored(2, "50"));
+    topic.following.record(stored(2, "50"));
     expect(await sink.nextText()).to.equal(textOf("50"));
   });
 
@@ -254,7 +254,7 @@ describe("ReplicatedTopic", () => {
 
     it("from Redis, where it follows, and tells it", async () => {
       const { topic, sink } = followed("87");
-      topic.record(withHistory(1, "87", "85", "86"));
+      topic.following.record(withHistory(1, "87", "85", "86"));
       expect(await sink.nextText()).to.equal(textOf("87"));
       expect(sink.histories).to.deep.equal([[past("85"), past("86")]]);
     });
@@ -262,7 +262,7 @@ describe("ReplicatedTopic", () => {
     it("from what it reads, and goes on from what Redis held before, whichever it learns first", async () => {
       for (const isReadFirst of [true, false]) {
         const { topic, source, sink } = followed("87", lease);
-        if (!isReadFirst) topic.record(withHistory(3, "86", "84", "85"));
+        if (!isReadFirst) topic.following.record(withHistory(3, "86", "84", "85"));
         expect(await sink.nextText()).to.equal(textOf(isReadFirst ? "87" : "86"));
         await eventually(() => sink.lastText === textOf("87"), "what it reads");
         topic.rebase(withHistory(3, "86", "84", "85"), 3);
@@ -285,12 +285,12 @@ describe("ReplicatedTopic", () => {
 
   it("watches for itself where Redis holds an older version than it told, until an owner has written that again", async () => {
     const { topic, sink, source } = followed("50");
-    topic.record(stored(9, "99"));
+    topic.following.record(stored(9, "99"));
     expect(await sink.nextText()).to.equal(textOf("99"));
     expect(source.watchCount).to.equal(0);
-    topic.confirmed(0, { epoch: 9, resourceVersion: "98" });
+    topic.following.confirmed(0, { epoch: 9, resourceVersion: "98" });
     expect(source.watchCount).to.equal(1);
-    topic.record(stored(9, "100"));
+    topic.following.record(stored(9, "100"));
     expect(await sink.nextText()).to.equal(textOf("100"));
     await eventually(() => source.watchCount === 0, "the end of the watch");
   });
@@ -299,7 +299,7 @@ describe("ReplicatedTopic", () => {
     const lease = { name: "namespace/demo", holder: "this", fence: 3, untilMs: Infinity };
     for (const isRebased of [true, false]) {
       const { topic, sink } = followed("50", lease);
-      topic.record(stored(9_007_199_254_740_000, "49"));
+      topic.following.record(stored(9_007_199_254_740_000, "49"));
       await eventually(() => sink.lastText === textOf("50"), "what it reads");
       expect(topic.current).to.deep.include({ epoch: 9_007_199_254_740_000, resourceVersion: "50" });
       if (isRebased) topic.rebase(stored(2, "49"), 3);
@@ -311,19 +311,19 @@ describe("ReplicatedTopic", () => {
 
   it("goes on in the owner's epoch if it was in a later one of its own, with the same version: Redis was away when both began one", async () => {
     const { topic, sink, source, clock } = followed("50");
-    topic.record(stored(2, "50"));
+    topic.following.record(stored(2, "50"));
     expect(await sink.nextText()).to.equal(textOf("50"));
-    topic.record(stored(3, "50"));
+    topic.following.record(stored(3, "50"));
     expect(await sink.nextText()).to.equal(textOf("50"));
     clock.advance(45_000);
     topic.expire();
     expect(await sink.nextText()).to.equal(textOf("50"));
     expect(source.watchCount).to.equal(1);
-    topic.confirmed(0, { epoch: 2, resourceVersion: "49" });
+    topic.following.confirmed(0, { epoch: 2, resourceVersion: "49" });
     expect(source.watchCount).to.equal(1);
-    topic.confirmed(0, { epoch: 2, resourceVersion: "50" });
+    topic.following.confirmed(0, { epoch: 2, resourceVersion: "50" });
     expect(source.watchCount).to.equal(0);
-    topic.record(stored(2, "51"));
+    topic.following.record(stored(2, "51"));
     expect(await sink.nextText()).to.equal(textOf("51"));
   });
 });

@@ -1,28 +1,15 @@
-import {
-  comparePositions,
-  type BackplaneError,
-  type FollowerSink,
-  type RecordPosition,
-  type StoredRecord,
-} from "@bunting/backplane";
+import type { StoredRecord } from "@bunting/backplane";
 import type { TopicKey } from "@bunting/protocol";
 import { ProxyError } from "../../proxy-error.js";
 import type { SourceSink } from "../flag-source.js";
 import { OwnerConfirmation } from "./owner-confirmation.js";
 import { holdRefresh } from "./hold-refresh.js";
 import { InnerWatch } from "./inner-watch.js";
-import {
-  contradicts,
-  isMadeUp,
-  isSameInEarlierEpoch,
-  knownOf,
-  type Known,
-  type WatchReport,
-} from "./known.js";
+import { isMadeUp, knownOf, type Known, type WatchReport } from "./known.js";
 import { LocalSink } from "./local-sink.js";
 import { isRemoteKey } from "../remote/remote-key.js";
-import { RepairPace } from "./repair-pace.js";
 import type { ReplicatedShared } from "./replicated-shared.js";
+import { TopicFollowing, type FollowedTopic } from "./topic-following.js";
 import { TopicHistory } from "./topic-history.js";
 
 /**
@@ -37,7 +24,7 @@ import { TopicHistory } from "./topic-history.js";
  * - Subscribers receive only what is later in the history than their last report (LocalSink sees to it).
  * - While a consistent read decides between two reports that contradict each other, `current` is undefined.
  */
-export class ReplicatedTopic implements FollowerSink {
+export class ReplicatedTopic implements FollowedTopic {
   readonly key: TopicKey;
   /** The peer, for fairness, on whose behalf other replicas want it: the topics of a namespace have the same. */
   readonly peerOfOthers: string;
@@ -49,13 +36,13 @@ export class ReplicatedTopic implements FollowerSink {
   isAsked = false;
   /** Another replica has subscribers of the topic. */
   isWantedElsewhere = false;
+  /** What the topic takes from Redis. */
+  readonly following: TopicFollowing<ReplicatedTopic>;
   readonly #shared: ReplicatedShared<ReplicatedTopic>;
   readonly #history: TopicHistory;
   #watch: InnerWatch | undefined;
-  #following: AbortController | undefined;
   #isDirect = false;
   readonly #confirmation: OwnerConfirmation;
-  readonly #repairs: RepairPace;
   #refreshes = 0;
 
   constructor(key: TopicKey, shared: ReplicatedShared<ReplicatedTopic>) {
@@ -64,8 +51,8 @@ export class ReplicatedTopic implements FollowerSink {
     this.peerOfOthers = key.slice(0, key.indexOf("/"));
     this.#shared = shared;
     this.#confirmation = new OwnerConfirmation(shared);
-    this.#repairs = new RepairPace(shared);
     this.#history = new TopicHistory(() => shared.events.onAnswered(this));
+    this.following = new TopicFollowing<ReplicatedTopic>(this, shared, this.#history, this.#confirmation);
   }
 
   get hasSubscribers(): boolean {
@@ -90,11 +77,6 @@ export class ReplicatedTopic implements FollowerSink {
   get cannotRead(): boolean {
     const reason = this.#watch?.staleReason;
     return reason !== undefined && !(reason instanceof ProxyError && reason.code === "DOCUMENT_INVALID");
-  }
-
-  /** Subscribers wait for an owner to confirm what was reported to them. */
-  get isUnconfirmed(): boolean {
-    return this.#local !== undefined && !this.#confirmation.isConfirmed;
   }
 
   get isDirect(): boolean {
@@ -149,8 +131,8 @@ export class ReplicatedTopic implements FollowerSink {
     if (isOwned || !usesRedis()) this.#isDirect = false;
     if (isNeeded || this.#isDirect) this.#open();
     else this.#close();
-    if (isLocal && usesRedis() && !(isOwned && this.isCurrent)) this.#follow();
-    else this.#unfollow();
+    if (isLocal && usesRedis() && !(isOwned && this.isCurrent)) this.following.begin();
+    else this.following.end();
   }
 
   /** Watches the topic here if no owner has confirmed it lately. Reports it as stale if that watch can't read either. */
@@ -158,14 +140,14 @@ export class ReplicatedTopic implements FollowerSink {
     const local = this.#local;
     if (local === undefined || this.#confirmation.isFresh) return;
     if (!this.#shared.usesRedis() || this.#shared.lease() !== undefined) return;
-    if (!this.#isDirect) this.#goDirect();
+    if (!this.#isDirect) this.goDirect();
     const reason = this.#watch?.staleReason;
     if (reason !== undefined && !local.isStale) local.stale(reason);
   }
 
   close(): void {
     this.#history.local = undefined;
-    this.#unfollow();
+    this.following.end();
     this.#close();
   }
 
@@ -183,55 +165,6 @@ export class ReplicatedTopic implements FollowerSink {
     });
   }
 
-  confirmed(agoMs: number, position: RecordPosition, isAbsent = false): void {
-    const known = this.#newest;
-    if (known === undefined) return;
-    const isFollower = this.#shared.lease() === undefined && this.isCurrent;
-    if (isFollower && isSameInEarlierEpoch(position, known) && this.#confirmation.counts(agoMs)) {
-      this.#history.moveTo(position.epoch);
-      // Following starts again from the new position.
-      this.#unfollow();
-    }
-    const order = comparePositions(position, this.#newest ?? known);
-    if (order === 0 || (order < 0 && isAbsent && known.kind !== "document")) this.#fresh(agoMs);
-    // Redis has lost what it told, or what answered in its place had made that up: the own watch finds out.
-    else if (order < 0) this.#goDirect();
-  }
-
-  refused(error: BackplaneError): void {
-    this.#shared.context.metrics.backplaneRecordRefused(error.code.toLowerCase());
-    this.#goDirect();
-    if (this.#repairs.isDue()) this.#shared.events.onRefused(this, error);
-  }
-
-  absent(): void {
-    // The owner learns from the interest of this replica that the topic is wanted, and writes it.
-  }
-
-  /** Takes a record of Redis if it is newer than `#newest`. False if this replica does not accept it. */
-  record(stored: StoredRecord): boolean {
-    this.#repairs.reset();
-    const known = knownOf(stored, this.#shared.context.clock.monotonicMs());
-    const isRecent = this.#confirmation.counts(stored.confirmedAgoMs);
-    this.#history.continueIn(known.epoch);
-    if (this.#newest !== undefined && contradicts(known, this.#newest)) {
-      this.#resolveContradiction(known);
-      return false;
-    }
-    const order = this.#newest === undefined ? 1 : comparePositions(known, this.#newest);
-    if (order <= 0) this.#history.extend(known);
-    if (order < 0) return true;
-    // A valid report of the own watch outweighs the record of an owner that may be gone.
-    if (order > 0 && !isRecent && this.isCurrent) return false;
-    if (order > 0) {
-      // The first record read may have been written long ago, so its age is no lag.
-      if (this.#newest !== undefined && isRecent) this.#shared.events.onFollowed(stored.confirmedAgoMs);
-      if (!this.#history.take(known, !isRecent)) return true;
-    }
-    if (isRecent) this.#fresh(stored.confirmedAgoMs);
-    return true;
-  }
-
   /** Redis has no usable record: `#newest` begins an epoch, so that followers with older epochs accept it. */
   anchor(fence: number): void {
     const known = this.#newest;
@@ -241,13 +174,43 @@ export class ReplicatedTopic implements FollowerSink {
   /** Takes a record of Redis as the history, and places the last report of the watch in it. */
   rebase(stored: StoredRecord, fence: number): void {
     if (this.#newest !== undefined && isMadeUp(this.#newest, fence)) this.#history.moveTo(fence);
-    const wasTaken = this.record(stored);
+    const wasTaken = this.following.record(stored);
     const report = this.#watch?.lastReport;
     if (report === undefined || this.#watch?.isCurrent !== true) return;
     const known = knownOf(stored, this.#shared.context.clock.monotonicMs());
     // Even an unconfirmed record is continued: Redis refuses writes with an earlier position.
     if (!wasTaken && !this.#history.isVerifying) this.#history.continueAfter(known);
     this.#history.isTaken(() => this.#place(report));
+  }
+
+  // Called by `following`.
+
+  /** Reads consistently before a report that contradicts `#newest` may replace it. */
+  verify(): void {
+    const { source } = this.#shared;
+    this.#history.decide({
+      read: (done) => {
+        if (source.refresh === undefined) queueMicrotask(done);
+        else source.refresh(this.key, done, this.#local?.peer);
+      },
+      report: () => this.#watch?.lastReport,
+      fence: () => this.#fence,
+    });
+  }
+
+  /** An owner has confirmed `#newest`: staleness ends, and the direct watch with it. */
+  fresh(agoMs: number): void {
+    if (!this.#confirmation.confirmed(agoMs)) return;
+    if (!this.#history.retell()) return;
+    this.#isDirect = false;
+    this.settle();
+  }
+
+  goDirect(): void {
+    if (this.#local === undefined) return;
+    this.#confirmation.expire();
+    this.#isDirect = true;
+    this.settle();
   }
 
   get #newest(): Known | undefined {
@@ -263,42 +226,7 @@ export class ReplicatedTopic implements FollowerSink {
   }
 
   #place(report: WatchReport): void {
-    if (!this.#history.place(report, this.#fence)) this.#verify();
-  }
-
-  /** A record contradicts `#newest`: the own watch decides which of the two is true. */
-  #resolveContradiction(written: Known): void {
-    this.#history.contradiction = written;
-    if (this.isCurrent) this.#verify();
-    else this.#goDirect();
-  }
-
-  /** Reads consistently before a report that contradicts `#newest` may replace it. */
-  #verify(): void {
-    const { source } = this.#shared;
-    this.#history.decide({
-      read: (done) => {
-        if (source.refresh === undefined) queueMicrotask(done);
-        else source.refresh(this.key, done, this.#local?.peer);
-      },
-      report: () => this.#watch?.lastReport,
-      fence: () => this.#fence,
-    });
-  }
-
-  /** An owner has confirmed `#newest`: staleness ends, and the direct watch with it. */
-  #fresh(agoMs: number): void {
-    if (!this.#confirmation.confirmed(agoMs)) return;
-    if (!this.#history.retell()) return;
-    this.#isDirect = false;
-    this.settle();
-  }
-
-  #goDirect(): void {
-    if (this.#local === undefined) return;
-    this.#confirmation.expire();
-    this.#isDirect = true;
-    this.settle();
+    if (!this.#history.place(report, this.#fence)) this.verify();
   }
 
   #open(): void {
@@ -334,16 +262,5 @@ export class ReplicatedTopic implements FollowerSink {
     this.#watch = undefined;
     this.#history.cancelDecision();
     this.basedOn = undefined;
-  }
-
-  #follow(): void {
-    if (this.#following !== undefined) return;
-    this.#following = new AbortController();
-    this.#shared.follower.follow(this.key, this, this.#following.signal, this.#newest);
-  }
-
-  #unfollow(): void {
-    this.#following?.abort();
-    this.#following = undefined;
   }
 }
