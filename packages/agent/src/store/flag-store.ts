@@ -3,14 +3,13 @@ import type { DocumentVersion } from "@bunting/sync-client/messages";
 import { compareFlagSetIds, type Flag, type InvalidFlag } from "@bunting/evaluation";
 import { compareUtf8 } from "@bunting/protocol";
 import { cut, RateLimitedLog, singleLine, systemClock, type Context } from "@bunting/runtime";
-import { AgentError } from "../agent-error.js";
 import { countReleased } from "../v8/collect-released.js";
 import type { CurrentDocument, DocumentName } from "../sync/current-document.js";
 import { shownUri } from "../sync/shown-uri.js";
 import { EffectiveFlags } from "./effective-flags.js";
 import type { FlagChange } from "./flag-change.js";
 import type { HeapBudget } from "./heap-budget.js";
-import { ScanError } from "../document/json-scanner.js";
+import { isExpected, documentRefusal } from "./document-refusal.js";
 import { movedSource, updateSource, type SourceDocument, type SourceUpdate } from "./update-source.js";
 import type { StoreMetrics } from "./store-metrics.js";
 
@@ -219,7 +218,7 @@ export class FlagStore {
         budget.checkFlags(bytes.length, currentWeight, weight),
       );
     } catch (cause) {
-      const error = refusalOf(cause, bytes);
+      const error = documentRefusal(cause, bytes);
       const code = error.code === "DOCUMENT_TOO_LARGE" ? error.code : "DOCUMENT_INVALID";
       const fields = { source: shownUri(uri), sourceIndex, code, reason: cut(error.message) };
       if (code === "DOCUMENT_TOO_LARGE" && this.#beside !== undefined) this.#crowdedOut.add(sourceIndex);
@@ -313,24 +312,3 @@ const linesPerMinute = 6;
 const maxLoggedFlags = 10;
 /** Characters of a key in the log; keys and values may be as long as the document. */
 const maxLoggedCharacters = 200;
-
-function isExpected(cause: unknown): cause is ScanError | AgentError {
-  return cause instanceof ScanError || cause instanceof AgentError;
-}
-
-/** The reason for which a document is refused. Even an unexpected failure refuses this document alone. */
-function refusalOf(cause: unknown, bytes: Buffer): AgentError {
-  if (isExpected(cause)) return cause instanceof AgentError ? cause : documentInvalid(cause, bytes);
-  const message = `it could not be read because of a bug in Bunting (${String(cause)}); please report it`;
-  return new AgentError("DOCUMENT_INVALID", message, { cause });
-}
-
-function documentInvalid(cause: ScanError, bytes: Buffer): AgentError {
-  const lineStart = bytes.lastIndexOf("\n", Math.max(0, cause.offset - 1)) + 1;
-  let line = 1;
-  for (let at = bytes.indexOf("\n"); at >= 0 && at < lineStart; at = bytes.indexOf("\n", at + 1)) line++;
-  const place = `line ${line}, byte ${cause.offset - lineStart + 1}`;
-  return new AgentError("DOCUMENT_INVALID", `this is not a flag document: ${cause.message} (${place})`, {
-    cause,
-  });
-}

@@ -2,18 +2,27 @@ import { isDeepStrictEqual } from "node:util";
 import type { Evaluator, Flag, InvalidFlag } from "@bunting/evaluation";
 import type { SourceFlagsMessage } from "@bunting/sync-client/messages";
 import { runnableComponent, Signal, type Component } from "@bunting/runtime";
-import { AgentError } from "../agent-error.js";
 import type { CurrentFlags } from "../api/backend.js";
 import { copySourceOf } from "../store/copy-source.js";
 import { changeBetween } from "../store/change-between.js";
 import type { FlagStore, StoreChange } from "../store/flag-store.js";
 import type { ServedSources } from "../management/agent-readiness.js";
-import type { CurrentDocument, DocumentName } from "../sync/current-document.js";
+import type { DocumentName } from "../sync/current-document.js";
 import type { SourceConfig } from "../sync/source-config.js";
-import type { FailingFlag, FollowedList, SourceStatus, SyncSource } from "../sync/sync-source.js";
+import type { FailingFlag, FollowedList, SourceStatus } from "../sync/sync-source.js";
 import type { AgentWiring } from "./agent-wiring.js";
+import {
+  alone,
+  end,
+  run,
+  runnable,
+  stop,
+  takeNewer,
+  type Generation,
+  type KeptSource,
+} from "./generation.js";
 import { generationAnswers } from "./generation-answers.js";
-import { sourcesOf, sourceSignals, type SourceSignals, type StoredFlags } from "./stored-flags.js";
+import { sourcesOf, sourceSignals, type SourceSignals } from "./stored-flags.js";
 
 export interface FlagGenerationsOptions {
   readonly wiring: AgentWiring;
@@ -27,29 +36,6 @@ export interface FlagGenerationsOptions {
 
 /** How long a proxy that can be reached is waited for without --start-wait, in ms: as long as the operator's sidecars wait. */
 const usualPatienceMs = 5_000;
-
-/** Some sources, with what is held of them. */
-interface Generation {
-  readonly configs: readonly SourceConfig[];
-  readonly stored: StoredFlags;
-  readonly freshness: Component;
-  /** By place. */
-  readonly sources: Component[];
-  /** Flags whose evaluations fail while it is served, with the places that its sources have. */
-  readonly failing: Signal<FailingFlag>;
-  stale: ReadonlySet<number>;
-  readonly sourceList: FollowedList | undefined;
-  /** The list that its proxy has told it last. */
-  told: SourceFlagsMessage | undefined;
-}
-
-/** A source that stays, by its places. */
-interface KeptSource {
-  readonly sourceIndex: number;
-  readonly before: number;
-  /** What was taken over; undefined if nothing was held. */
-  readonly taken: CurrentDocument | undefined;
-}
 
 interface Adopted {
   /** Sources of which nothing is held. */
@@ -278,59 +264,6 @@ export class FlagGenerations implements CurrentFlags, ServedSources, Pick<FlagSt
   #notify(change: StoreChange): void {
     if (change.upserted.length + change.removed.length > 0) this.#changed.emit(change);
   }
-}
-
-/**
- * An edit comes on the streams of both generations, one after the other: nobody who has seen it is to see what was before it.
- *
- * @returns the sources that now hold something else than their streams have brought
- */
-function takeNewer(next: Generation, from: Generation, kept: readonly KeptSource[]): readonly number[] {
-  return kept.flatMap(({ sourceIndex, before, taken }) => {
-    const served = from.stored.store.currentDocument(before);
-    const { store } = next.stored;
-    if (served === undefined || isSameDocument(served, taken)) return [];
-    if (isSameDocument(served, store.currentDocument(sourceIndex))) return [];
-    try {
-      store.replace(sourceIndex, served.layout.bytes, served.version);
-    } catch (error) {
-      // The store has logged why there is no room for it; the stream of the generation brings it anew.
-      if (!(error instanceof AgentError)) throw error;
-    }
-    return [sourceIndex];
-  });
-}
-
-function isSameDocument(one: CurrentDocument, other: CurrentDocument | undefined): boolean {
-  return other !== undefined && (one.layout === other.layout || one.layout.bytes.equals(other.layout.bytes));
-}
-
-function runnable(source: SyncSource): Component {
-  return runnableComponent(source, "flags may arrive before the first request");
-}
-
-async function run(
-  { freshness, sources }: Generation,
-  fail: (error: unknown) => void,
-  signal: AbortSignal,
-): Promise<void> {
-  for (const component of [freshness, ...sources]) await component.start(fail, signal);
-}
-
-async function stop({ freshness, sources }: Generation): Promise<void> {
-  await Promise.all([freshness, ...sources].map(async (component) => component.stop()));
-}
-
-async function end(generation: Generation): Promise<void> {
-  await stop(generation);
-  await generation.stored.copies.stop();
-  generation.stored.store.clear();
-}
-
-/** @returns the sources to be asked again, as there was no room for their documents beside those of another generation */
-function alone({ stored: { store } }: Generation): readonly number[] {
-  store.holdBeside(undefined);
-  return store.takeCrowdedOut();
 }
 
 function isSameSource(one: SourceConfig, other: SourceConfig): boolean {
