@@ -7,6 +7,6 @@ export type {
   PlainTopic,
 } from "./manifest/manifest.js";
 export { maxManifestBytes } from "./manifest/manifest.js";
-export type { InvalidReason, WarningKind } from "./manifest/object-reading.js";
+export type { InvalidReason, ObjectFlags, WarningKind } from "./manifest/object-reading.js";
 export { plainTopicOf } from "./manifest/flag-file-names.js";
 export { readManifest } from "./manifest/read-manifest.js";

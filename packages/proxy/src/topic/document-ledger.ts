@@ -2,7 +2,7 @@ import type { TopicKey } from "@bunting/protocol";
 import { heapLimitBytes } from "@bunting/runtime";
 
 /** Share of the heap that served documents may take. The rest is for clients, for what sources keep, and for reading the next document. */
-const documentShare = 0.4;
+const documentShare = 0.5;
 
 /** How many times as much as is left free a namespace may hold. One alone gets two thirds of the whole, two get two fifths each. */
 const shareOfFree = 2;

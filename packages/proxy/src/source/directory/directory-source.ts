@@ -22,7 +22,7 @@ export interface DirectorySourceOptions {
 }
 
 /** Files are held as values; what is subscribed to is held once more, as text. */
-const heapShareBesideFiles = 0.6;
+const heapShareBesideFiles = 0.7;
 
 /**
  * Serves the FeatureFlags below a directory. `WatchedDirectory` says when a file is to be read, the intake reads what is in it
