@@ -240,10 +240,10 @@ module.exports = {
       severity: "error",
       from: {
         path: "^packages/proxy/",
-        pathNot: `^packages/proxy/src/source/backplane/(followed-refreshes|inner-watch|known|known-history|local-sink|read-record-keys|record-writer|redis-health|replicated-topics?|topic-history|topic-table)\\.ts$|${tests}`,
+        pathNot: `^packages/proxy/src/source/backplane/(followed-refreshes|inner-watch|known|known-history|local-sink|read-record-keys|record-writer|redis-health|replicated-topics?|topic-following|topic-history|topic-table)\\.ts$|${tests}`,
       },
       to: {
-        path: "^packages/backplane/src/index\\.ts$|^packages/proxy/src/source/backplane/(followed-refreshes|inner-watch|known|known-history|local-sink|read-record-keys|record-writer|redis-health|replicated-topics?|topic-history|topic-table)\\.ts$",
+        path: "^packages/backplane/src/index\\.ts$|^packages/proxy/src/source/backplane/(followed-refreshes|inner-watch|known|known-history|local-sink|read-record-keys|record-writer|redis-health|replicated-topics?|topic-following|topic-history|topic-table)\\.ts$",
         dynamic: false,
         dependencyTypesNot: ["type-only"],
       },

@@ -112,8 +112,7 @@ export class EntryTable {
   /** The heap that all rows take together, in bytes. */
   totalWeight(): number {
     let sum = 0;
-    for (let row = 0; row < this.ids.length; row++)
-      sum += this.#cell(row, weight) + this.#cell(row, added);
+    for (let row = 0; row < this.ids.length; row++) sum += this.#cell(row, weight) + this.#cell(row, added);
     return sum;
   }
 
