@@ -14,7 +14,7 @@ const extraBytes = {
   computedResult: 180,
   /** A list operator, with the rule for its items. */
   listOperator: 300,
-  missing: 120,
+  missing: 200,
   /** `if`. */
   branches: 70,
   /** A variable with a default, or of more than one step. */

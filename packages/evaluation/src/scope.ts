@@ -31,7 +31,7 @@ const workPerMember = 16;
  * and 8 to 12 for each further item.
  */
 const maxMadeBytes = 5 << 20;
-const bytesPerList = 120;
+const bytesPerList = 190;
 const bytesPerItem = 10;
 
 /** How deep data that is run as a rule may be nested. The engine of flagd has no such limit, and crashes. */
