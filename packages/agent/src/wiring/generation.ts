@@ -25,7 +25,7 @@ export interface Generation {
 export interface KeptSource {
   readonly sourceIndex: number;
   readonly before: number;
-  /** What was taken over; undefined if nothing was held. */
+  /** Document that was taken over; undefined if none was held. */
   readonly taken: CurrentDocument | undefined;
 }
 

@@ -1,5 +1,5 @@
 import type { TopicKey } from "@bunting/protocol";
-import { heapLimitBytes } from "@bunting/runtime";
+import { Counts, heapLimitBytes } from "@bunting/runtime";
 
 /** Share of the heap that served documents may take. The rest is for clients, for what sources keep, and for reading the next document. */
 const documentShare = 0.5;
@@ -13,7 +13,7 @@ const shareOfFree = 2;
  */
 export class DocumentLedger {
   readonly #mostBytes: number;
-  readonly #byNamespace = new Map<string, number>();
+  readonly #byNamespace = new Counts<string>();
   #totalBytes = 0;
 
   constructor(mostBytes = heapLimitBytes() * documentShare) {
@@ -22,17 +22,14 @@ export class DocumentLedger {
 
   /** True if the topic's namespace may hold so many bytes more. */
   hasRoom(topic: TopicKey, moreBytes: number): boolean {
-    const held = this.#byNamespace.get(namespaceOfTopic(topic)) ?? 0;
+    const held = this.#byNamespace.of(namespaceOfTopic(topic));
     const freeBytes = this.#mostBytes - this.#totalBytes - moreBytes;
     return moreBytes <= 0 || held + moreBytes <= shareOfFree * freeBytes;
   }
 
   /** Counts so many bytes more for the topic, or less. */
   add(topic: TopicKey, moreBytes: number): void {
-    const namespace = namespaceOfTopic(topic);
-    const held = (this.#byNamespace.get(namespace) ?? 0) + moreBytes;
-    if (held > 0) this.#byNamespace.set(namespace, held);
-    else this.#byNamespace.delete(namespace);
+    this.#byNamespace.add(namespaceOfTopic(topic), moreBytes);
     this.#totalBytes += moreBytes;
   }
 }

@@ -54,7 +54,7 @@ const endingShare = 1 / 8;
  * - No connection ends in the middle of a charge: evictions happen in the next tick, or in `makeRoom`.
  * - If evictions leave total exceeded, there is nothing left to evict: the next attempt waits for `#unevictableBytes`.
  *
- * Who accepts a connection calls `makeRoom`, then `open`, and closes the account when the connection has closed. `open` itself refuses nobody.
+ * The acceptor of a connection calls `makeRoom`, then `open`, and closes the account when the connection has closed. `open` itself refuses nobody.
  */
 export class PeerMemory implements AccountBook {
   readonly budgetBytes: number;

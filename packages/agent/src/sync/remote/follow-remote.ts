@@ -72,7 +72,7 @@ class RemoteFollower {
   #mergeProblem: Problem | undefined;
   /** The problem that the source's state was told last; compared by identity, so that each failure is told. */
   #told: Problem | undefined;
-  /** What was logged last. */
+  /** Remarks in the last line of the log, so that they are not logged twice. */
   #remarks = "";
   #leftOut: string | undefined;
 

@@ -137,7 +137,7 @@ export class AgentRolloutController implements Runnable {
     return requeueAfterMs === Infinity ? undefined : { requeueAfterMs };
   }
 
-  /** What is planned with: the watched objects, and of Pods and pulls also what API servers refused and what the proxies say. */
+  /** Facts that a plan is made from: the watched objects, the refusals of API servers about Pods and pulls, and the reports of the proxies. */
   async #fleetOf(
     watched: Omit<Fleet, "rollouts">,
     stored: readonly StoredRollout[],

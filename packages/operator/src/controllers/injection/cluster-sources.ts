@@ -40,7 +40,7 @@ interface NamespaceChange {
   readonly by: string;
 }
 
-/** What is compiled of a namespace: its Injection, or a Flagd by its name. */
+/** Name of an object that is compiled for a namespace: its Injection, or a Flagd by its name. */
 export type Dependent = "injection" | `flagd/${string}`;
 
 type SourceIndex = "namespace" | "reader";
