@@ -1,14 +1,14 @@
 import type { TopicKey } from "@bunting/protocol";
 import { Counts, heapLimitBytes } from "@bunting/runtime";
 
-/** Share of the heap that served documents may take. The rest is for clients, for what sources keep, and for reading the next document. */
+/** Memory for served documents, as a share of the heap's limit, which is half of the container's. The rest is for clients, for what sources keep, and for reading the next document. */
 const documentShare = 0.5;
 
 /** How many times as much as is left free a namespace may hold. One alone gets two thirds of the whole, two get two fifths each. */
 const shareOfFree = 2;
 
 /**
- * What served documents take of the heap, by namespace. V8 ends a process whose heap is full, and whoever may write FeatureFlags of one namespace could end the
+ * Memory that served documents take, on the heap and beside it, by namespace. V8 ends a process whose heap is full, and whoever may write FeatureFlags of one namespace could end the
  * proxy of all. However many namespaces take what they may, something is left for the next one.
  */
 export class DocumentLedger {

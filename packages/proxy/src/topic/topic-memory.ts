@@ -1,3 +1,4 @@
+import { isAscii } from "node:buffer";
 import type { TopicKey } from "@bunting/protocol";
 import { ProxyError } from "../proxy-error.js";
 import type { SnapshotBytes } from "../snapshot/snapshot-bytes.js";
@@ -6,10 +7,14 @@ import { namespaceOfTopic, type DocumentLedger } from "./document-ledger.js";
 /** Heap for a flag beside its text: its key, its hash, its place in the map. Measured with flags of nothing: 330 bytes. */
 const bytesPerFlag = 340;
 
+/** Memory for the text in frames, for each of its bytes: one frame for clients of flagd, one for agents. They are outside of the heap, and the container has to hold both. */
+const bytesInFrames = 2;
+
 /** The part of a topic in the ledger of all documents. */
 export class TopicMemory {
   readonly #topic: TopicKey;
   readonly #ledger: DocumentLedger;
+  #held: SnapshotBytes | undefined;
   #heldBytes = 0;
   #isCrowdedOut = false;
 
@@ -31,8 +36,9 @@ export class TopicMemory {
 
   /** Counts what is served now. */
   hold(bytes: SnapshotBytes | undefined): void {
+    if (bytes === this.#held) return;
     const heldBytes = bytes === undefined ? 0 : bytesOf(bytes);
-    if (heldBytes === this.#heldBytes) return;
+    this.#held = bytes;
     this.#ledger.add(this.#topic, heldBytes - this.#heldBytes);
     this.#heldBytes = heldBytes;
   }
@@ -44,6 +50,8 @@ export class TopicMemory {
   }
 }
 
-function bytesOf({ flags, textLength }: SnapshotBytes): number {
-  return textLength + flags.size * bytesPerFlag;
+/** On the heap, V8 takes two bytes for each character of a text with one beyond Latin-1. */
+function bytesOf({ flags, textLength, textStart, syncFrame }: SnapshotBytes): number {
+  const bytesOnHeap = isAscii(syncFrame.subarray(textStart, textStart + textLength)) ? 1 : 2;
+  return textLength * (bytesInFrames + bytesOnHeap) + flags.size * bytesPerFlag;
 }

@@ -2,13 +2,13 @@ import { expect } from "chai";
 import type { FlagDocument } from "@bunting/protocol";
 import { createLogger, RateLimitedLog } from "@bunting/runtime";
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
-import type { ProxyError } from "../proxy-error.js";
+import { ProxyError } from "../proxy-error.js";
 import { noMetrics, type ProxyMetrics } from "../proxy-metrics.js";
 import { DocumentLedger } from "./document-ledger.js";
 import { FanOut } from "./fan-out.js";
 import { standing } from "./topic-state.js";
 import type { Subscription } from "./subscription.js";
-import type { TopicPolicies } from "./topic-options.js";
+import type { LostSubscribers, TopicPolicies } from "./topic-options.js";
 import { TopicMemory } from "./topic-memory.js";
 import { Topic } from "./topic.js";
 
@@ -20,7 +20,12 @@ function version(number: number | "empty"): FlagDocument {
   return number === "empty" ? { flags: {} } : { flags: { f: { state: `v${number}` } } };
 }
 
-function useTopic(policies: Partial<TopicPolicies> = {}, stepsPerTurn = 256, ledger = new DocumentLedger()) {
+function useTopic(
+  policies: Partial<TopicPolicies> = {},
+  stepsPerTurn = 256,
+  ledger = new DocumentLedger(),
+  lost?: LostSubscribers,
+) {
   const clock = new ManualClock();
   const turns: (() => void)[] = [];
   const lines: string[] = [];
@@ -44,6 +49,7 @@ function useTopic(policies: Partial<TopicPolicies> = {}, stepsPerTurn = 256, led
     ...policies,
     key: "demo/flags",
     ledger,
+    lost,
     fanOut: new FanOut({ stepsPerTurn, nextTurn: (callback) => turns.push(callback) }),
     context: { clock, logger, log: new RateLimitedLog(logger, clock), metrics },
     onIdle: () => idle++,
@@ -200,7 +206,7 @@ describe("a topic", () => {
   });
 
   it("keeps serving the version before one that there is no memory for, says so, and serves the next that there is", () => {
-    const ledger = new DocumentLedger(1_000);
+    const ledger = new DocumentLedger(1_200);
     const { topic, tell, clock, logged } = useTopic({}, 256, ledger);
     const reader = new Reader(topic);
     tell(1);
@@ -219,6 +225,28 @@ describe("a topic", () => {
     expect(reader.got).to.deep.equal(["v1", "v4"]);
     topic.close();
     expect(ledger.hasRoom("demo/other", 400), "all is free").to.equal(true);
+  });
+
+  it("refuses whom an edit of the readers takes the right from, also while a version is not served for want of memory", () => {
+    let right: "given" | "taken" = "given";
+    const error = new ProxyError("PERMISSION_DENIED", "not yours");
+    const lost = () => (right === "given" ? [] : [{ error, subscribers: new Set<unknown>([reader]) }]);
+    const { topic, tell, clock } = useTopic({}, 256, new DocumentLedger(1_500), lost);
+    tell(1);
+    const reader = new Reader(topic);
+    const flags = Object.fromEntries(Array.from({ length: 10 }, (_, index) => [`f${index}`, {}]));
+    const versionOf = (resourceVersion: string, ...readers: readonly string[]) => ({
+      noticedMs: clock.monotonicMs(),
+      resourceVersion,
+      readers: new Set(readers),
+    });
+    topic.report({ kind: "document", document: { flags }, version: versionOf("2", "team-b") });
+    expect(topic.state.kind).to.equal("stale");
+    expect(reader.refusal).to.equal(undefined);
+    right = "taken";
+    topic.report({ kind: "sameDocument", version: versionOf("3") });
+    expect(reader.refusal).to.equal(error);
+    expect(topic.readers?.size).to.equal(0);
   });
 
   it("holds subscribers while the source has reported nothing but that it is stale", () => {

@@ -170,11 +170,9 @@ export class Topic implements SourceSink, SubscribedTopic, DeletedTopic {
         this.#take(report);
         return;
       case "sameDocument":
+        if (this.#memory.isCrowdedOut || before.kind === "live") this.#limitReaders(report.version);
         if (this.#memory.isCrowdedOut) this.#crowdOut();
-        else if (before.kind === "live") {
-          this.#limitReaders(report.version);
-          this.become(live(before.snapshot.at(report.version)));
-        }
+        else if (before.kind === "live") this.become(live(before.snapshot.at(report.version)));
         return;
       case "missing":
       case "deleted":
