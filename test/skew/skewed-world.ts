@@ -57,7 +57,7 @@ export class SkewedWorld {
       KUBERNETES_SERVICE_PORT: String(this.api.port),
     };
     const pod = { directory: account, environment };
-    return this.#ready(startProxyInPod(pod, drain, binaryOf(version, "proxy")));
+    return this.#ready(startProxyInPod(pod, drain, { binary: binaryOf(version, "proxy") }));
   }
 
   /** A proxy that is fed by those behind a Service. */

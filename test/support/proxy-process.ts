@@ -37,9 +37,10 @@ export function startProxyOn(
 export function startProxyInPod(
   pod: { readonly directory: string; readonly environment: Readonly<Record<string, string>> },
   args: readonly string[] = [],
-  binary?: string,
+  options: { readonly binary?: string | undefined; readonly wrapper?: readonly string[] } = {},
 ): Promise<ProxyProcess> {
-  return start(["--service-account-directory", pod.directory, ...args], pod.environment, [], binary);
+  const ours = ["--service-account-directory", pod.directory, ...args];
+  return start(ours, pod.environment, options.wrapper, options.binary);
 }
 
 async function start(

@@ -63,7 +63,7 @@ export class Replica {
     };
     const address = backplane ?? `redis://127.0.0.1:${toRedis.port}`;
     const ours = ["--backplane", address, ...args];
-    const proxy = await startProxyInPod({ directory: account, environment }, ours, binary);
+    const proxy = await startProxyInPod({ directory: account, environment }, ours, { binary });
     return new Replica(name, directory, proxy, { toApi, toRedis });
   }
 

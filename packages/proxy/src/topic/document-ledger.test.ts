@@ -24,4 +24,29 @@ describe("DocumentLedger", () => {
     ledger.add("shop/a", -6_000);
     expect(ledger.hasRoom("shop/b", 6_000)).to.equal(true);
   });
+
+  it("tells those that wait, once each and in their order, when there is memory for all that it has told", async () => {
+    const ledger = new DocumentLedger(9_000);
+    const told: string[] = [];
+    const waiting = (name: string, moreBytes: number) => ({
+      topic: `shop/${name}` as const,
+      moreBytes,
+      onRoom: () => void told.push(name),
+    });
+    ledger.add("shop/held", 6_000);
+    const gone = waiting("gone", 10);
+    for (const version of [waiting("large", 5_000), waiting("first", 900), gone, waiting("second", 900)])
+      ledger.wait(version);
+    ledger.stopWaiting(gone);
+    ledger.add("shop/held", -1_000);
+    await Promise.resolve();
+    expect(told, "one of 900 fits, and not another beside it").to.deep.equal(["first"]);
+    ledger.add("shop/first", 900);
+    ledger.add("shop/held", -5_000);
+    await Promise.resolve();
+    expect(told).to.deep.equal(["first", "large"]);
+    ledger.add("shop/first", -900);
+    await Promise.resolve();
+    expect(told).to.deep.equal(["first", "large", "second"]);
+  });
 });

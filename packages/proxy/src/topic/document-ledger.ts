@@ -7,6 +7,15 @@ const documentShare = 0.5;
 /** How many times as much as is left free a namespace may hold. One alone gets two thirds of the whole, two get two fifths each. */
 const shareOfFree = 2;
 
+/** A version that there was no memory for. */
+export interface WaitingVersion {
+  readonly topic: TopicKey;
+  /** Beside what is served in its place. */
+  readonly moreBytes: number;
+  /** There is memory now: the source has to report the version again, because nobody has kept it. */
+  readonly onRoom: () => void;
+}
+
 /**
  * Memory that served documents take, on the heap and beside it, by namespace. V8 ends a process whose heap is full, and whoever may write FeatureFlags of one namespace could end the
  * proxy of all. However many namespaces take what they may, something is left for the next one.
@@ -14,6 +23,8 @@ const shareOfFree = 2;
 export class DocumentLedger {
   readonly #mostBytes: number;
   readonly #byNamespace = new Counts<string>();
+  /** In the order in which they were refused. */
+  readonly #waiting = new Set<WaitingVersion>();
   #totalBytes = 0;
 
   constructor(mostBytes = heapLimitBytes() * documentShare) {
@@ -31,6 +42,29 @@ export class DocumentLedger {
   add(topic: TopicKey, moreBytes: number): void {
     this.#byNamespace.add(namespaceOfTopic(topic), moreBytes);
     this.#totalBytes += moreBytes;
+    // In a later turn: the source may be in the middle of reporting to several topics.
+    if (moreBytes < 0 && this.#waiting.size > 0) queueMicrotask(() => this.#offer());
+  }
+
+  /** Tells the version once, and no more, when there is memory for it. */
+  wait(version: WaitingVersion): void {
+    this.#waiting.add(version);
+  }
+
+  stopWaiting(version: WaitingVersion): void {
+    this.#waiting.delete(version);
+  }
+
+  /** Until they are reported again, those that are told now are not counted, so each has to fit beside the ones before it. */
+  #offer(): void {
+    let offeredBytes = 0;
+    for (const version of [...this.#waiting]) {
+      const { topic, moreBytes } = version;
+      if (!this.hasRoom(topic, offeredBytes + moreBytes)) continue;
+      offeredBytes += Math.max(0, moreBytes);
+      this.#waiting.delete(version);
+      version.onRoom();
+    }
   }
 }
 

@@ -1,11 +1,13 @@
 import { atOnce, digestingDocument, type FlagDocument } from "@bunting/protocol";
 import { createLogger } from "@bunting/runtime";
+import { eventually } from "@bunting/test/support/event-queue.js";
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { ScriptedSource } from "@bunting/test/support/scripted-source.js";
 import { expect } from "chai";
 import { ProxyError } from "../proxy-error.js";
 import { noMetrics } from "../proxy-metrics.js";
 import type { Trial } from "../source/trial.js";
+import { DocumentLedger } from "./document-ledger.js";
 import { FanOut } from "./fan-out.js";
 import type { Subscriber, Subscription } from "./subscription.js";
 import type { TopicTrial } from "./topic-trial.js";
@@ -56,12 +58,12 @@ class Agent implements Subscriber {
   }
 }
 
-function useTopics(options: Partial<TopicRegistryOptions> = {}) {
+function useTopics(options: Partial<TopicRegistryOptions> = {}, ledger = new DocumentLedger()) {
   const clock = new ManualClock();
   const source = new ScriptedSource(clock);
   const turns: (() => void)[] = [];
   const logger = createLogger({ format: "json", debug: false }, { write: () => undefined });
-  const topics = new TopicRegistry({
+  const all: TopicRegistryOptions = {
     source,
     context: { clock, logger, metrics: noMetrics },
     lingerMs: 30_000,
@@ -70,7 +72,8 @@ function useTopics(options: Partial<TopicRegistryOptions> = {}) {
     deletionPolicy: "keep",
     fanOut: new FanOut({ stepsPerTurn: 256, nextTurn: (callback) => turns.push(callback) }),
     ...options,
-  });
+  };
+  const topics = new TopicRegistry(all, ledger);
   const turn = (): void => {
     for (const callback of turns.splice(0)) callback();
   };
@@ -266,5 +269,23 @@ describe("a version that is pushed progressively", () => {
     await running;
     turn();
     expect(agent.refusal).to.have.property("code", "SHUTTING_DOWN");
+  });
+
+  it("is tried by nobody until there is memory for it beside the one that all have, and then without another edit", async () => {
+    const ledger = new DocumentLedger(3_000);
+    const { topics, publish, turn, trial } = useTopics({}, ledger);
+    publish("v1");
+    const first = new Agent(topics, 10);
+    ledger.add("demo/other", 1_500);
+    expect(() => publish("v1", trialOf("v2", 100))).to.throw("no memory for the newest version");
+    expect(trial()).to.equal(undefined);
+    ledger.add("demo/other", -1_500);
+    await eventually(() => trial() !== undefined, "the source is asked again");
+    turn();
+    expect(first.got).to.deep.equal(["v1", "v2"]);
+    publish("v1");
+    expect(first.last).to.equal("v1");
+    first.subscription.close();
+    expect(ledger.hasRoom("demo/other", 1_400), "the trial has given its memory back").to.equal(true);
   });
 });

@@ -2,16 +2,16 @@ import type { JsonObject, PastVersion, TrialCounts } from "@bunting/protocol";
 import { ProxyError } from "../proxy-error.js";
 import type { SourceReport, SourceSink, SourceVersion } from "../source/flag-source.js";
 import type { Trial } from "../source/trial.js";
-import type { FanOut } from "./fan-out.js";
 import type { Subscriber, Subscription } from "./subscription.js";
-import type { LostSubscribers } from "./topic-options.js";
+import { TopicMemory } from "./topic-memory.js";
+import type { LostSubscribers, TopicOptions } from "./topic-options.js";
 import type { Topic } from "./topic.js";
 import { TopicTrial, type TopicTrialOptions } from "./topic-trial.js";
 import { trialCounts } from "./trial-counts.js";
 
-export interface StagedTopicOptions extends Pick<TopicTrialOptions, "context" | "onIdle"> {
+export interface StagedTopicOptions
+  extends Pick<TopicTrialOptions, "fanOut" | "context" | "onIdle">, Pick<TopicOptions, "ledger" | "onRoom"> {
   readonly topic: Topic;
-  readonly fanOut: FanOut;
   /** The subscribers that must not be sent the version reported last; none if not given. */
   readonly lost?: LostSubscribers | undefined;
 }
@@ -24,6 +24,8 @@ export class StagedTopic implements SourceSink {
   readonly topic: Topic;
   readonly #options: StagedTopicOptions;
   #trial: TopicTrial | undefined;
+  /** Of the newest trial, which may have been refused for want of it. */
+  #trialMemory: TopicMemory | undefined;
 
   constructor(options: StagedTopicOptions) {
     this.topic = options.topic;
@@ -75,6 +77,7 @@ export class StagedTopic implements SourceSink {
 
   /** Called by the registry. Refuses the remaining subscribers. */
   close(): void {
+    this.#trialMemory?.forgetRefused();
     this.#trial?.refuse(new ProxyError("SHUTTING_DOWN", "the proxy is shutting down; connect again"));
     this.#trial?.end();
     this.#trial = undefined;
@@ -90,9 +93,11 @@ export class StagedTopic implements SourceSink {
       this.#endLost(before);
       before.wakeForFreshness();
     } else {
-      const { topic, fanOut, context } = this.#options;
+      const { topic, ledger, onRoom } = this.#options;
       const onIdle = (): void => this.#idle();
-      this.#trial = new TopicTrial({ topic, trial, version, fanOut, context, onIdle });
+      this.#trialMemory?.forgetRefused();
+      this.#trialMemory = new TopicMemory(topic.key, ledger, onRoom);
+      this.#trial = new TopicTrial({ ...this.#options, trial, version, onIdle }, this.#trialMemory);
       topic.trial = this.#trial;
       before?.end();
     }
@@ -101,6 +106,7 @@ export class StagedTopic implements SourceSink {
   }
 
   #endTrial(): void {
+    this.#trialMemory?.forgetRefused();
     const trial = this.#trial;
     if (trial === undefined) return;
     this.#trial = undefined;

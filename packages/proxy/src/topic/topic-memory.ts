@@ -2,7 +2,7 @@ import { isAscii } from "node:buffer";
 import type { TopicKey } from "@bunting/protocol";
 import { ProxyError } from "../proxy-error.js";
 import type { SnapshotBytes } from "../snapshot/snapshot-bytes.js";
-import { namespaceOfTopic, type DocumentLedger } from "./document-ledger.js";
+import { namespaceOfTopic, type DocumentLedger, type WaitingVersion } from "./document-ledger.js";
 
 /** Heap for a flag beside its text: its key, its hash, its place in the map. Measured with flags of nothing: 330 bytes. */
 const bytesPerFlag = 340;
@@ -10,28 +10,41 @@ const bytesPerFlag = 340;
 /** Memory for the text in frames, for each of its bytes: one frame for clients of flagd, one for agents. They are outside of the heap, and the container has to hold both. */
 const bytesInFrames = 2;
 
-/** The part of a topic in the ledger of all documents. */
+/** The part of a topic, or of the trial of a version, in the ledger of all documents. */
 export class TopicMemory {
   readonly #topic: TopicKey;
   readonly #ledger: DocumentLedger;
+  readonly #onRoom: () => void;
   #held: SnapshotBytes | undefined;
   #heldBytes = 0;
-  #isCrowdedOut = false;
+  #waiting: WaitingVersion | undefined;
 
-  constructor(topic: TopicKey, ledger: DocumentLedger) {
+  /** @param onRoom called once there is memory for the version that was not admitted last: the source has to report it again */
+  constructor(topic: TopicKey, ledger: DocumentLedger, onRoom: () => void) {
     this.#topic = topic;
     this.#ledger = ledger;
+    this.#onRoom = onRoom;
   }
 
   /** The version that was asked for last is not to be served. */
   get isCrowdedOut(): boolean {
-    return this.#isCrowdedOut;
+    return this.#waiting !== undefined;
   }
 
   /** Whether there is memory to serve this version in place of what is held. */
   admits(bytes: SnapshotBytes): boolean {
-    this.#isCrowdedOut = !this.#ledger.hasRoom(this.#topic, bytesOf(bytes) - this.#heldBytes);
-    return !this.#isCrowdedOut;
+    this.forgetRefused();
+    const moreBytes = bytesOf(bytes) - this.#heldBytes;
+    if (this.#ledger.hasRoom(this.#topic, moreBytes)) return true;
+    this.#waiting = { topic: this.#topic, moreBytes, onRoom: this.#onRoom };
+    this.#ledger.wait(this.#waiting);
+    return false;
+  }
+
+  /** The version that was not admitted is not the newest any more. */
+  forgetRefused(): void {
+    if (this.#waiting !== undefined) this.#ledger.stopWaiting(this.#waiting);
+    this.#waiting = undefined;
   }
 
   /** Counts what is served now. */
@@ -43,9 +56,15 @@ export class TopicMemory {
     this.#heldBytes = heldBytes;
   }
 
+  /** Gives everything back, for good. */
+  close(): void {
+    this.forgetRefused();
+    this.hold(undefined);
+  }
+
   /** Why the newest version is not served. */
   refusal(): ProxyError {
-    const message = `the proxy has no memory for the newest version of ${this.#topic}, beside what it serves of the namespace ${namespaceOfTopic(this.#topic)}: make FeatureFlags there smaller, or give the proxy more memory, and edit this one again`;
+    const message = `the proxy has no memory for the newest version of ${this.#topic}, beside what it serves of the namespace ${namespaceOfTopic(this.#topic)}: make FeatureFlags there smaller, or give the proxy more memory`;
     return new ProxyError("DOCUMENT_INVALID", message);
   }
 }

@@ -26,6 +26,8 @@ export interface TopicOptions extends TopicPolicies {
   readonly charge?: TopicCharge | undefined;
   /** Called when the last subscription is gone. */
   readonly onIdle: () => void;
+  /** Called once there is memory for a version that was refused for want of it: the source has to report it again. */
+  readonly onRoom: () => void;
   /** The subscribers that must not be sent the version reported last; none if not given. */
   readonly lost?: LostSubscribers | undefined;
 }

@@ -36,7 +36,7 @@ interface Entry {
   readonly staged: StagedTopic;
   readonly topic: Topic;
   /** Ends the topic's watch. */
-  readonly abort: AbortController;
+  abort: AbortController;
   cancelLinger: (() => void) | undefined;
 }
 
@@ -52,7 +52,7 @@ export class TopicRegistry implements Runnable {
   readonly #options: TopicRegistryOptions;
   readonly #fanOut: FanOut;
   readonly #log: RateLimitedLog;
-  readonly #ledger = new DocumentLedger();
+  readonly #ledger: DocumentLedger;
   readonly #entries = new Map<TopicKey, Entry>();
   /** Kept topics that refuse subscribers; the longest idle first. */
   readonly #refusing = new Set<Entry>();
@@ -60,9 +60,10 @@ export class TopicRegistry implements Runnable {
   readonly #peers = new WeakMap<TransportSession, symbol>();
   #hasStopped = false;
 
-  constructor(options: TopicRegistryOptions) {
+  constructor(options: TopicRegistryOptions, ledger = new DocumentLedger()) {
     this.#options = options;
     this.#fanOut = options.fanOut ?? new FanOut();
+    this.#ledger = ledger;
     this.#log = new RateLimitedLog(options.context.logger, options.context.clock);
   }
 
@@ -132,11 +133,17 @@ export class TopicRegistry implements Runnable {
     const { source, quota, ...options } = this.#options;
     const onIdle = (): void => this.#idle(key);
     const charge = quota?.open();
-    const fanOut = this.#fanOut;
-    const context = { ...options.context, log: this.#log };
-    const topic = new Topic({ ...options, key, fanOut, ledger: this.#ledger, context, charge, onIdle });
+    const shared = {
+      fanOut: this.#fanOut,
+      ledger: this.#ledger,
+      context: { ...options.context, log: this.#log },
+      lost: options.lost,
+      onIdle,
+      onRoom: () => this.#watchAgain(key),
+    };
+    const topic = new Topic({ ...options, ...shared, key, charge });
     const entry: Entry = {
-      staged: new StagedTopic({ topic, fanOut, context, lost: options.lost, onIdle }),
+      staged: new StagedTopic({ ...shared, topic }),
       topic,
       abort: new AbortController(),
       cancelLinger: undefined,
@@ -144,6 +151,15 @@ export class TopicRegistry implements Runnable {
     this.#entries.set(key, entry);
     source.watch(key, entry.staged, entry.abort.signal, this.#peerOf(connection));
     return entry;
+  }
+
+  /** A new watch begins with a report of the newest version. */
+  #watchAgain(key: TopicKey): void {
+    const entry = this.#entries.get(key);
+    if (entry === undefined) return;
+    entry.abort.abort();
+    entry.abort = new AbortController();
+    this.#options.source.watch(key, entry.staged, entry.abort.signal);
   }
 
   /** The peer for the source's fairness: an address, or a connection where many share an address. */

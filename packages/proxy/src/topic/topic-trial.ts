@@ -11,6 +11,7 @@ import type { FreshnessNotice } from "./freshness-notice.js";
 import { Subscription, type MissedVersions, type SubscribedTopic, type Subscriber } from "./subscription.js";
 import { TopicAcks } from "./topic-acks.js";
 import type { TopicCharge } from "./topic-charge.js";
+import type { TopicMemory } from "./topic-memory.js";
 import { TopicSubscribers } from "./topic-subscribers.js";
 import type { TopicView } from "./topic-view.js";
 import { TrialNotice } from "./trial-notice.js";
@@ -45,6 +46,7 @@ export class TopicTrial implements SubscribedTopic {
   readonly digest: string;
   readonly #options: TopicTrialOptions;
   readonly #subscribers: TopicSubscribers;
+  readonly #memory: TopicMemory;
   /** Where the document is not the one that the reach is about, nobody gets it. */
   readonly #isAsNamed: boolean;
   #reach: number;
@@ -53,11 +55,17 @@ export class TopicTrial implements SubscribedTopic {
   #notice: TrialNotice;
   #counted = 0;
 
-  /** @throws if the document can't be encoded */
-  constructor(options: TopicTrialOptions) {
+  /**
+   * @param memory of this trial alone, which closes it
+   * @throws if the document can't be encoded, or if there is no memory for it
+   */
+  constructor(options: TopicTrialOptions, memory: TopicMemory) {
     const { topic, trial, version, context } = options;
     this.#options = options;
+    this.#memory = memory;
     const bytes = encodeSnapshot(trial.document, topic.newest?.bytes);
+    if (!memory.admits(bytes)) throw memory.refusal();
+    memory.hold(bytes);
     this.#isAsNamed = bytes.digest === trial.digest;
     this.#reach = this.#reachOf(trial);
     this.digest = trial.digest;
@@ -183,6 +191,8 @@ export class TopicTrial implements SubscribedTopic {
   }
 
   #closeIfDone(): void {
-    if (this.#hasEnded && this.size === 0) this.acks.close();
+    if (!this.#hasEnded || this.size > 0) return;
+    this.acks.close();
+    this.#memory.close();
   }
 }

@@ -53,6 +53,7 @@ function useTopic(
     fanOut: new FanOut({ stepsPerTurn, nextTurn: (callback) => turns.push(callback) }),
     context: { clock, logger, log: new RateLimitedLog(logger, clock), metrics },
     onIdle: () => idle++,
+    onRoom: () => undefined,
   });
   return {
     topic,
@@ -216,7 +217,9 @@ describe("a topic", () => {
     topic.report({ kind: "stale", reason: new Error("away") });
     topic.report({ kind: "sameDocument", version: versionOf("3") });
     expect(topic.state.kind).to.equal("stale");
-    expect(topic.freshness?.says(new TopicMemory("demo/flags", ledger).refusal())).to.equal(true);
+    expect(topic.freshness?.says(new TopicMemory("demo/flags", ledger, () => undefined).refusal())).to.equal(
+      true,
+    );
     expect(logged("error").join("")).to.contain("for want of memory").and.contain("demo/flags");
     expect(reader.got).to.deep.equal(["v1"]);
     expect(ledger.hasRoom("demo/other", 400), "of what is served").to.equal(false);

@@ -71,7 +71,7 @@ export class Topic implements SourceSink, SubscribedTopic, DeletedTopic {
     this.#options = options;
     this.charge = options.charge;
     this.#deletion = new TopicDeletion(options, this);
-    this.#memory = new TopicMemory(options.key, options.ledger);
+    this.#memory = new TopicMemory(options.key, options.ledger, options.onRoom);
     this.#log = new TopicLog(options.key, options.context.log);
     this.acks = new TopicAcks(options.key, options.context.clock, options.context.log);
     this.#subscribers = new TopicSubscribers({
@@ -196,7 +196,7 @@ export class Topic implements SourceSink, SubscribedTopic, DeletedTopic {
     this.#isClosed = true;
     this.#deletion.endGrace();
     this.refuse(new ProxyError("SHUTTING_DOWN", "the proxy is shutting down; connect again"));
-    this.#memory.hold(undefined);
+    this.#memory.close();
     this.charge?.close();
     this.acks.close();
     this.#options.context.metrics.topics(this.#state.kind, -1);
@@ -292,6 +292,7 @@ export class Topic implements SourceSink, SubscribedTopic, DeletedTopic {
   /** A source that has forgotten that the document existed reports it as missing; this topic has not forgotten. */
   #end(before: StandingState, { kind, applied }: AbsenceReport): void {
     this.#readers = undefined;
+    this.#memory.forgetRefused();
     if (kind === "missing" && before.kind === "starting") this.become(missing());
     else if (applied !== undefined) this.#deletion.bySource(applied);
     else if (before.kind === "deleted") this.become(before);
