@@ -16,6 +16,7 @@ export const smokeEntries: readonly (readonly string[])[] = [
   ["packages/agent/src/sync"],
   ["packages/agent/src/v8"],
   ["test/integration/agent-process.test.ts"],
+  ["test/integration/agent-code-cache.test.ts"],
   ["test/integration/proxy-process.test.ts"],
   ["test/integration/cli.test.ts"],
   ["test/conformance/providers.test.ts"],

@@ -25,7 +25,8 @@ function start() {
     path.join(__dirname, "bunting-agent.cache"),
     process.env["BUNTING_BUNDLE_ID"] ?? "",
   );
-  // With --enable-source-maps node has to load the bundle itself, to find its map.
-  if (cachedData === undefined || process.sourceMapsEnabled) require(bundle);
+  // With --enable-source-maps node has to load the bundle itself, to find its map. V8 11, of Node 20, does not import on demand from a cached script.
+  const isOldV8 = Number.parseInt(process.versions.v8, 10) < 12;
+  if (cachedData === undefined || process.sourceMapsEnabled || isOldV8) require(bundle);
   else runBundle(compileBundle(bundle, cachedData), bundle, require);
 }
