@@ -1,12 +1,11 @@
 import type { TopicKey } from "@bunting/protocol";
 import { expect } from "chai";
-import { AgentConnection, type AgentClientStream, type AgentResponse } from "../support/agent-client.js";
-import { eventually, lookMs } from "../support/event-queue.js";
 import { FaultyApiServer } from "../support/faulty-api-server/index.js";
 import { MemoryCgroup } from "../support/memory-cgroup.js";
 import { portOf, startProxyInPod, type ProxyProcess } from "../support/proxy-process.js";
 import { scaled } from "../support/scale.js";
 import { TempDirectory } from "../support/temp-directory.js";
+import { TopicAnswers } from "../support/topic-answers.js";
 import { mebibyte } from "./support/vitals.js";
 
 const limitBytes = 512 * mebibyte;
@@ -14,7 +13,6 @@ const limitBytes = 512 * mebibyte;
 const featureFlags = scaled(300, 60);
 /** A namespace may not hold all of the memory by itself, and these together may. */
 const namespaces = 30;
-const topicsPerStream = 8;
 const flagsPerDocument = 14;
 
 /** Close to the largest FeatureFlag that etcd takes. */
@@ -31,7 +29,7 @@ function specOf(flagBytes: number, character: string): object {
 const topics = Array.from({ length: featureFlags }, (_, i): TopicKey => `team-${i % namespaces}/flags-${i}`);
 
 const wide = { "characters of three bytes": "語" };
-const texts: Readonly<Record<string, string>> = scaled({ ...wide, ASCII: "x" }, wide);
+const texts = scaled<Readonly<Record<string, string>>>({ ...wide, ASCII: "x" }, wide);
 
 describe("a proxy in a container of 512 MiB whose FeatureFlags all grow to what etcd takes", function () {
   this.timeout(300_000);
@@ -39,15 +37,14 @@ describe("a proxy in a container of 512 MiB whose FeatureFlags all grow to what 
   let group: MemoryCgroup;
   let api: FaultyApiServer;
   let proxy: ProxyProcess;
-  let streams: AgentClientStream[];
-  let answers: Map<TopicKey, AgentResponse>;
+  let answers: TopicAnswers;
 
   before(function () {
     if (!MemoryCgroup.isAvailable) this.skip();
   });
   beforeEach(async () => {
-    streams = [];
-    answers = new Map();
+    answers = new TopicAnswers();
+    cleanUps.push(() => answers.close());
     group = new MemoryCgroup(limitBytes);
     cleanUps.push(() => group.remove());
     api = await FaultyApiServer.start();
@@ -70,56 +67,20 @@ describe("a proxy in a container of 512 MiB whose FeatureFlags all grow to what 
     api.put(namespace, name, spec);
   }
 
-  /** Subscribes to all of them. */
-  async function follow(): Promise<void> {
-    for (let from = 0; from < featureFlags; from += topicsPerStream) {
-      const connection = await AgentConnection.open(portOf(proxy));
-      cleanUps.push(() => connection.close());
-      const stream = connection.stream(false);
-      streams.push(stream);
-      stream.send({ $case: "hello", value: { agent: "test/1", providerId: "", readsFreshness: true } });
-      for (const topic of topics.slice(from, from + topicsPerStream)) stream.subscribe(topic);
-    }
-    await until(() => answers.size === featureFlags, "all are served");
-  }
-
-  /** Reads what has arrived, and acknowledges it, until the condition holds. */
-  async function until(condition: () => boolean, what: string): Promise<void> {
-    const look = async (): Promise<boolean> => {
-      for (const stream of streams)
-        while (stream.messages.size > 0) take(stream, await stream.messages.nextEvent());
-      return condition();
-    };
-    await eventually(look, what, undefined, lookMs);
-    expect(group.kills, `killed for its memory: ${what}`).to.equal(0);
-  }
-
-  function take(stream: AgentClientStream, message: AgentResponse): void {
-    if (!("topic" in message.value)) return;
-    const topic = message.value.topic as TopicKey;
-    answers.set(topic, message);
-    if ("version" in message.value) stream.ack(topic, message.value.version?.digest);
-  }
-
-  /** An edit, and whatever the proxy says of it. */
-  async function edit(topic: TopicKey, spec: object): Promise<void> {
-    const before = answers.get(topic);
-    put(topic, spec);
-    await until(() => answers.get(topic) !== before, `an answer about ${topic}`);
-  }
-
-  const stale = (): TopicKey[] => topics.filter((topic) => answers.get(topic)?.$case === "freshness");
-
   for (const [text, character] of Object.entries(texts))
     it(`says of those that do not fit that they are stale, and serves each when others shrink (${text})`, async () => {
-      await follow();
-      for (const topic of topics) await edit(topic, specOf(90_000, character));
-      const waiting = stale();
+      await answers.follow(portOf(proxy), topics);
+      for (const topic of topics) {
+        await answers.edit(topic, () => put(topic, specOf(90_000, character)));
+        expect(group.kills, `killed for its memory: ${topic}`).to.equal(0);
+      }
+      const waiting = answers.stale;
       const served = topics.filter((topic) => !waiting.includes(topic));
       expect(waiting.length).to.be.greaterThan(0);
       // Each makes room for another, which nobody edits again.
-      for (const topic of served) await edit(topic, specOf(3, "x"));
+      for (const topic of served) await answers.edit(topic, () => put(topic, specOf(3, "x")));
       const left = Math.max(0, waiting.length - Math.floor(served.length / 2));
-      await until(() => stale().length <= left, "others are served");
+      await answers.until(() => answers.stale.length <= left, "others are served");
+      expect(group.kills, "killed for its memory").to.equal(0);
     });
 });

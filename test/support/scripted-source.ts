@@ -75,6 +75,13 @@ export class ScriptedSource implements FlagSource {
     this.#tellDocument(this.#watches.get(topic), document, version, history);
   }
 
+  /** As if the document were new. */
+  offerAgain(topic: TopicKey, done: () => void): void {
+    const watch = this.#watches.get(topic);
+    if (watch !== undefined) this.#answer(topic, watch);
+    done();
+  }
+
   /** Records in `refreshes` that a topic is to be read again; the test says when that is done. */
   refresh(topic: TopicKey, done: () => void, peer?: unknown): () => void {
     this.peers.set(topic, peer);

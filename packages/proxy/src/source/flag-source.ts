@@ -41,6 +41,11 @@ export interface FlagSource extends Runnable {
    */
   refresh?(topic: TopicKey, done: () => void, peer?: unknown): () => void;
   /**
+   * Reports the newest version of a watched topic again, which its sink has refused for want of memory, and calls `done` when it has, or knows that it will
+   * not; at once if it does not watch the topic; perhaps never, if the watch is aborted before. A source without this method reports it with the next edit only.
+   */
+  offerAgain?(topic: TopicKey, done: () => void): void;
+  /**
    * The readers that a FeatureFlag's annotation names. Undefined if it is not shared, or does not exist; `unknown` until the
    * source knows. It never causes a read, because peers may ask for any name. A source without this method shares nothing.
    */
@@ -75,7 +80,7 @@ export interface SourceSink {
   flags?(): JsonObject | undefined;
   /** How the version of the last report's `trial` fares with agents. Undefined without one; absent if the sink has no agents. */
   trialCounts?(): TrialCounts | undefined;
-  /** @throws if a document can't be encoded; the topic is then unchanged, and the source reports it as stale for that reason */
+  /** @throws if a document can't be encoded, or there is no memory for it; the topic is then unchanged, and the source reports it as stale for that reason */
   report(report: SourceReport): void;
 }
 

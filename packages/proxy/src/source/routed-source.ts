@@ -24,6 +24,12 @@ export class RoutedSource extends WrappingSource {
     return () => undefined;
   }
 
+  override offerAgain(topic: TopicKey, done: () => void): void {
+    if (filePathOf(topic) === undefined) super.offerAgain(topic, done);
+    else if (this.#files.offerAgain === undefined) done();
+    else this.#files.offerAgain(topic, done);
+  }
+
   override readersOf(topic: TopicKey): Readers | undefined | "unknown" {
     return filePathOf(topic) === undefined ? super.readersOf(topic) : undefined;
   }

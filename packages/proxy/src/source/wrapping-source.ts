@@ -35,6 +35,11 @@ export abstract class WrappingSource implements FlagSource {
     return () => undefined;
   }
 
+  offerAgain(topic: TopicKey, done: () => void): void {
+    if (this.source.offerAgain === undefined) done();
+    else this.source.offerAgain(topic, done);
+  }
+
   followList(list: SourceListName, listener: (flags: SourceFlags) => void, peer?: ListPeer): () => void {
     return this.source.followList?.(list, listener, peer) ?? (() => undefined);
   }

@@ -1,5 +1,5 @@
 import { expect } from "chai";
-import { DocumentLedger } from "./document-ledger.js";
+import { DocumentLedger, type WaitingVersion } from "./document-ledger.js";
 
 describe("DocumentLedger", () => {
   /** Takes as much as a namespace may have, in steps. */
@@ -25,28 +25,50 @@ describe("DocumentLedger", () => {
     expect(ledger.hasRoom("shop/b", 6_000)).to.equal(true);
   });
 
-  it("tells those that wait, once each and in their order, when there is memory for all that it has told", async () => {
+  it("tells those that wait, once each and in their order, and keeps the memory free for those that it has told", async () => {
     const ledger = new DocumentLedger(9_000);
     const told: string[] = [];
-    const waiting = (name: string, moreBytes: number) => ({
-      topic: `shop/${name}` as const,
+    const waiting = (name: string, moreBytes: number): WaitingVersion => ({
+      topic: `shop/${name}`,
       moreBytes,
       onRoom: () => void told.push(name),
     });
+    const turn = (): Promise<void> => Promise.resolve();
     ledger.add("shop/held", 6_000);
-    const gone = waiting("gone", 10);
-    for (const version of [waiting("large", 5_000), waiting("first", 900), gone, waiting("second", 900)])
-      ledger.wait(version);
+    const [large, first, gone, second] = [
+      waiting("large", 5_000),
+      waiting("first", 900),
+      waiting("gone", 10),
+      waiting("second", 900),
+    ] as const;
+    for (const version of [large, first, gone, second]) ledger.wait(version);
     ledger.stopWaiting(gone);
     ledger.add("shop/held", -1_000);
-    await Promise.resolve();
+    await turn();
     expect(told, "one of 900 fits, and not another beside it").to.deep.equal(["first"]);
-    ledger.add("shop/first", 900);
+    // It was refused for another reason: the next one is told.
+    ledger.stopWaiting(first);
+    await turn();
+    expect(told).to.deep.equal(["first", "second"]);
+    ledger.stopWaiting(second);
+    ledger.add("shop/second", 900);
     ledger.add("shop/held", -5_000);
+    await turn();
+    expect(told).to.deep.equal(["first", "second", "large"]);
+    ledger.stopWaiting(large);
+    ledger.add("shop/second", -900);
+    expect(fill(ledger, "shop"), "nothing is kept free any more").to.equal(6_000);
+  });
+
+  it("tells as many of other namespaces as there is memory for, however many wait", async () => {
+    const ledger = new DocumentLedger(9_000);
+    const told: string[] = [];
+    ledger.add("shop/held", 6_000);
+    ledger.add("other/held", 2_000);
+    for (let i = 0; i < 10; i++)
+      ledger.wait({ topic: `n${i}/a`, moreBytes: 700, onRoom: () => void told.push(`n${i}`) });
+    ledger.add("shop/held", -6_000);
     await Promise.resolve();
-    expect(told).to.deep.equal(["first", "large"]);
-    ledger.add("shop/first", -900);
-    await Promise.resolve();
-    expect(told).to.deep.equal(["first", "large", "second"]);
+    expect(told.length, "of 7,000 free, so that the last holds at most twice what is left").to.equal(9);
   });
 });

@@ -12,7 +12,7 @@ export interface WaitingVersion {
   readonly topic: TopicKey;
   /** Beside what is served in its place. */
   readonly moreBytes: number;
-  /** There is memory now: the source has to report the version again, because nobody has kept it. */
+  /** Its memory is kept free from now on: the source is to report the version again, because nobody has kept it. Ended by `stopWaiting`. */
   readonly onRoom: () => void;
 }
 
@@ -25,6 +25,8 @@ export class DocumentLedger {
   readonly #byNamespace = new Counts<string>();
   /** In the order in which they were refused. */
   readonly #waiting = new Set<WaitingVersion>();
+  /** Those whose memory is kept free. */
+  readonly #offered = new Set<WaitingVersion>();
   #totalBytes = 0;
 
   constructor(mostBytes = heapLimitBytes() * documentShare) {
@@ -51,18 +53,19 @@ export class DocumentLedger {
     this.#waiting.add(version);
   }
 
+  /** It was reported again, or is not to be: what was kept free for it is for others, who wait behind it. */
   stopWaiting(version: WaitingVersion): void {
     this.#waiting.delete(version);
+    if (this.#offered.delete(version)) this.add(version.topic, -version.moreBytes);
   }
 
-  /** Until they are reported again, those that are told now are not counted, so each has to fit beside the ones before it. */
   #offer(): void {
-    let offeredBytes = 0;
     for (const version of [...this.#waiting]) {
       const { topic, moreBytes } = version;
-      if (!this.hasRoom(topic, offeredBytes + moreBytes)) continue;
-      offeredBytes += Math.max(0, moreBytes);
+      if (!this.#waiting.has(version) || !this.hasRoom(topic, moreBytes)) continue;
       this.#waiting.delete(version);
+      this.#offered.add(version);
+      this.add(topic, moreBytes);
       version.onRoom();
     }
   }

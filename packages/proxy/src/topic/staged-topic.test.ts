@@ -280,7 +280,7 @@ describe("a version that is pushed progressively", () => {
     expect(() => publish("v1", trialOf("v2", 100))).to.throw("no memory for the newest version");
     expect(trial()).to.equal(undefined);
     ledger.add("demo/other", -1_500);
-    await eventually(() => trial() !== undefined, "the source is asked again");
+    await eventually(() => trial() !== undefined, "the source offers it again");
     turn();
     expect(first.got).to.deep.equal(["v1", "v2"]);
     publish("v1");

@@ -1,6 +1,5 @@
 import type { TopicKey } from "@bunting/protocol";
 import type { RateLimitedLog } from "@bunting/runtime";
-import type { ProxyError } from "../proxy-error.js";
 import type { ConvergenceState } from "./convergence.js";
 
 /** Default limit of most gRPC clients for a message. */
@@ -30,13 +29,6 @@ export class TopicLog {
         ? "the FeatureFlag does not exist; its subscribers are held until it does"
         : "the FeatureFlag does not exist; its subscribers are refused until it does";
     this.#log.warn("topic_missing", { topic: this.#topic }, message, linesPerMinute);
-  }
-
-  /** The newest version is not served, for the reason that subscribers are told. */
-  crowdedOut({ message }: ProxyError): void {
-    const text =
-      "a version of a FeatureFlag is not served, for want of memory; the one before, if any, still is";
-    this.#log.error("topic_crowded_out", { topic: this.#topic, reason: message }, text, linesPerMinute);
   }
 
   /** Warns of a document that is too large for most clients. */

@@ -10,25 +10,25 @@ const bytesPerFlag = 340;
 /** Memory for the text in frames, for each of its bytes: one frame for clients of flagd, one for agents. They are outside of the heap, and the container has to hold both. */
 const bytesInFrames = 2;
 
+/**
+ * Called once there is memory for the version that was not admitted last. `done` has to be called when the source has reported it again, or is known
+ * not to: until then the memory is kept free.
+ */
+export type OfferAgain = (done: () => void) => void;
+
 /** The part of a topic, or of the trial of a version, in the ledger of all documents. */
 export class TopicMemory {
   readonly #topic: TopicKey;
   readonly #ledger: DocumentLedger;
-  readonly #onRoom: () => void;
+  readonly #onRoom: OfferAgain;
   #held: SnapshotBytes | undefined;
   #heldBytes = 0;
   #waiting: WaitingVersion | undefined;
 
-  /** @param onRoom called once there is memory for the version that was not admitted last: the source has to report it again */
-  constructor(topic: TopicKey, ledger: DocumentLedger, onRoom: () => void) {
+  constructor(topic: TopicKey, ledger: DocumentLedger, onRoom: OfferAgain) {
     this.#topic = topic;
     this.#ledger = ledger;
     this.#onRoom = onRoom;
-  }
-
-  /** The version that was asked for last is not to be served. */
-  get isCrowdedOut(): boolean {
-    return this.#waiting !== undefined;
   }
 
   /** Whether there is memory to serve this version in place of what is held. */
@@ -36,8 +36,13 @@ export class TopicMemory {
     this.forgetRefused();
     const moreBytes = bytesOf(bytes) - this.#heldBytes;
     if (this.#ledger.hasRoom(this.#topic, moreBytes)) return true;
-    this.#waiting = { topic: this.#topic, moreBytes, onRoom: this.#onRoom };
-    this.#ledger.wait(this.#waiting);
+    const waiting = {
+      topic: this.#topic,
+      moreBytes,
+      onRoom: () => this.#onRoom(() => waiting === this.#waiting && this.forgetRefused()),
+    };
+    this.#waiting = waiting;
+    this.#ledger.wait(waiting);
     return false;
   }
 
@@ -65,7 +70,7 @@ export class TopicMemory {
   /** Why the newest version is not served. */
   refusal(): ProxyError {
     const message = `the proxy has no memory for the newest version of ${this.#topic}, beside what it serves of the namespace ${namespaceOfTopic(this.#topic)}: make FeatureFlags there smaller, or give the proxy more memory`;
-    return new ProxyError("DOCUMENT_INVALID", message);
+    return new ProxyError("DOCUMENT_CROWDED_OUT", message);
   }
 }
 

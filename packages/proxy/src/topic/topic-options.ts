@@ -6,6 +6,7 @@ import type { DocumentLedger } from "./document-ledger.js";
 import type { FanOut } from "./fan-out.js";
 import type { DeletionPolicy } from "./tombstone.js";
 import type { TopicCharge } from "./topic-charge.js";
+import type { OfferAgain } from "./topic-memory.js";
 
 export interface TopicPolicies {
   /** Policy for subscribers of a missing document: `hold` lets them wait, `fail` ends them with TOPIC_MISSING. */
@@ -26,8 +27,7 @@ export interface TopicOptions extends TopicPolicies {
   readonly charge?: TopicCharge | undefined;
   /** Called when the last subscription is gone. */
   readonly onIdle: () => void;
-  /** Called once there is memory for a version that was refused for want of it: the source has to report it again. */
-  readonly onRoom: () => void;
+  readonly onRoom: OfferAgain;
   /** The subscribers that must not be sent the version reported last; none if not given. */
   readonly lost?: LostSubscribers | undefined;
 }

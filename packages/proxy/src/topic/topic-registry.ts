@@ -36,7 +36,7 @@ interface Entry {
   readonly staged: StagedTopic;
   readonly topic: Topic;
   /** Ends the topic's watch. */
-  abort: AbortController;
+  readonly abort: AbortController;
   cancelLinger: (() => void) | undefined;
 }
 
@@ -139,7 +139,8 @@ export class TopicRegistry implements Runnable {
       context: { ...options.context, log: this.#log },
       lost: options.lost,
       onIdle,
-      onRoom: () => this.#watchAgain(key),
+      onRoom: (done: () => void): void =>
+        source.offerAgain === undefined ? done() : source.offerAgain(key, done),
     };
     const topic = new Topic({ ...options, ...shared, key, charge });
     const entry: Entry = {
@@ -151,15 +152,6 @@ export class TopicRegistry implements Runnable {
     this.#entries.set(key, entry);
     source.watch(key, entry.staged, entry.abort.signal, this.#peerOf(connection));
     return entry;
-  }
-
-  /** A new watch begins with a report of the newest version. */
-  #watchAgain(key: TopicKey): void {
-    const entry = this.#entries.get(key);
-    if (entry === undefined) return;
-    entry.abort.abort();
-    entry.abort = new AbortController();
-    this.#options.source.watch(key, entry.staged, entry.abort.signal);
   }
 
   /** The peer for the source's fairness: an address, or a connection where many share an address. */

@@ -44,7 +44,8 @@ export class TopicTrial implements SubscribedTopic {
   readonly takesComplaints = true;
   readonly acks: TopicAcks;
   readonly digest: string;
-  readonly #options: TopicTrialOptions;
+  /** Without the document: nobody needs it once it is encoded. */
+  readonly #options: Omit<TopicTrialOptions, "trial" | "version">;
   readonly #subscribers: TopicSubscribers;
   readonly #memory: TopicMemory;
   /** Where the document is not the one that the reach is about, nobody gets it. */
@@ -60,8 +61,9 @@ export class TopicTrial implements SubscribedTopic {
    * @throws if the document can't be encoded, or if there is no memory for it
    */
   constructor(options: TopicTrialOptions, memory: TopicMemory) {
-    const { topic, trial, version, context } = options;
-    this.#options = options;
+    const { trial, version, ...others } = options;
+    const { topic, context } = others;
+    this.#options = others;
     this.#memory = memory;
     const bytes = encodeSnapshot(trial.document, topic.newest?.bytes);
     if (!memory.admits(bytes)) throw memory.refusal();

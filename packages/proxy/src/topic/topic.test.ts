@@ -4,12 +4,12 @@ import { createLogger, RateLimitedLog } from "@bunting/runtime";
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { ProxyError } from "../proxy-error.js";
 import { noMetrics, type ProxyMetrics } from "../proxy-metrics.js";
+import type { SourceVersion } from "../source/flag-source.js";
 import { DocumentLedger } from "./document-ledger.js";
 import { FanOut } from "./fan-out.js";
 import { standing } from "./topic-state.js";
 import type { Subscription } from "./subscription.js";
 import type { LostSubscribers, TopicPolicies } from "./topic-options.js";
-import { TopicMemory } from "./topic-memory.js";
 import { Topic } from "./topic.js";
 
 const graceMs = 60_000;
@@ -206,21 +206,29 @@ describe("a topic", () => {
     expect(topic.state.kind).to.equal("deleted");
   });
 
-  it("keeps serving the version before one that there is no memory for, says so, and serves the next that there is", () => {
+  it("has the stack of a reason that it keeps formatted: an unread one keeps the document alive that was refused", () => {
+    const { topic } = useTopic();
+    const formatted: string[] = [];
+    Error.prepareStackTrace = (error) => void formatted.push(error.message);
+    try {
+      const cause = new Error("the cause");
+      topic.report({ kind: "stale", reason: new Error("refused", { cause }) });
+      expect(formatted).to.deep.equal(["refused", "the cause"]);
+    } finally {
+      Reflect.deleteProperty(Error, "prepareStackTrace");
+    }
+  });
+
+  it("refuses a version that there is no memory for, serves the one before it, and serves the next that there is", () => {
     const ledger = new DocumentLedger(1_200);
-    const { topic, tell, clock, logged } = useTopic({}, 256, ledger);
+    const { topic, tell, clock } = useTopic({}, 256, ledger);
     const reader = new Reader(topic);
     tell(1);
     const flags = Object.fromEntries(Array.from({ length: 10 }, (_, index) => [`f${index}`, {}]));
     const versionOf = (resourceVersion: string) => ({ noticedMs: clock.monotonicMs(), resourceVersion });
-    topic.report({ kind: "document", document: { flags }, version: versionOf("2") });
-    topic.report({ kind: "stale", reason: new Error("away") });
-    topic.report({ kind: "sameDocument", version: versionOf("3") });
-    expect(topic.state.kind).to.equal("stale");
-    expect(topic.freshness?.says(new TopicMemory("demo/flags", ledger, () => undefined).refusal())).to.equal(
-      true,
-    );
-    expect(logged("error").join("")).to.contain("for want of memory").and.contain("demo/flags");
+    const large = { kind: "document", document: { flags }, version: versionOf("2") } as const;
+    expect(() => topic.report(large)).to.throw("no memory for the newest version of demo/flags");
+    topic.report({ kind: "stale", reason: new Error("refused") });
     expect(reader.got).to.deep.equal(["v1"]);
     expect(ledger.hasRoom("demo/other", 400), "of what is served").to.equal(false);
     tell(4);
@@ -243,11 +251,12 @@ describe("a topic", () => {
       resourceVersion,
       readers: new Set(readers),
     });
-    topic.report({ kind: "document", document: { flags }, version: versionOf("2", "team-b") });
-    expect(topic.state.kind).to.equal("stale");
+    const report = (version: SourceVersion): void =>
+      topic.report({ kind: "document", document: { flags }, version });
+    expect(() => report(versionOf("2", "team-b"))).to.throw("no memory");
     expect(reader.refusal).to.equal(undefined);
     right = "taken";
-    topic.report({ kind: "sameDocument", version: versionOf("3") });
+    expect(() => report(versionOf("3"))).to.throw("no memory");
     expect(reader.refusal).to.equal(error);
     expect(topic.readers?.size).to.equal(0);
   });

@@ -5,6 +5,7 @@ import {
   type Readers,
   type TopicKey,
 } from "@bunting/protocol";
+import { releaseFrames } from "@bunting/runtime";
 import { ProxyError } from "../proxy-error.js";
 import { encodeSnapshot } from "../snapshot/encode-snapshot.js";
 import { Snapshot } from "../snapshot/snapshot.js";
@@ -170,15 +171,16 @@ export class Topic implements SourceSink, SubscribedTopic, DeletedTopic {
         this.#take(report);
         return;
       case "sameDocument":
-        if (this.#memory.isCrowdedOut || before.kind === "live") this.#limitReaders(report.version);
-        if (this.#memory.isCrowdedOut) this.#crowdOut();
-        else if (before.kind === "live") this.become(live(before.snapshot.at(report.version)));
+        if (before.kind !== "live") return;
+        this.#limitReaders(report.version);
+        this.become(live(before.snapshot.at(report.version)));
         return;
       case "missing":
       case "deleted":
         this.#end(before, report);
         return;
       case "stale":
+        releaseFrames(report.reason);
         // Debug only: the source has logged the error once for all of its topics.
         this.#options.context.logger.debug(
           { topic: this.key, error: report.reason },
@@ -265,21 +267,12 @@ export class Topic implements SourceSink, SubscribedTopic, DeletedTopic {
     const { newest } = this;
     const bytes = encodeSnapshot(document, newest?.bytes, history);
     this.#limitReaders(version);
-    if (!this.#memory.admits(bytes)) {
-      this.#crowdOut();
-      return;
-    }
+    if (!this.#memory.admits(bytes)) throw this.#memory.refusal();
     // Not before: if the document can't be served, an earlier deletion must still settle.
     this.#deletion.endGrace();
     // An equal document is not published again, but its object may have a new version.
     const isNew = newest?.digest !== bytes.digest;
     this.become(live(isNew ? this.nextSnapshot(bytes, version) : newest.at(version, history)));
-  }
-
-  #crowdOut(): void {
-    const reason = this.#memory.refusal();
-    this.#log.crowdedOut(reason);
-    this.become(stale(this.#state, reason));
   }
 
   /** Before this version can be taken by anyone: what an edit says counts for the flags of the same edit. */

@@ -1,6 +1,7 @@
 import type { TopicKey } from "@bunting/protocol";
-import { errorCode, type Logger } from "@bunting/runtime";
+import { errorCode, messageOf, type Logger } from "@bunting/runtime";
 import type { ManifestError, ManifestWarning } from "@bunting/featureflags/manifests";
+import { crowdedOutText, isCrowdedOut } from "../../proxy-error.js";
 import type { SourceMetrics } from "../source-metrics.js";
 
 /** More errors or warnings about one version of a file are counted but not written out. */
@@ -54,6 +55,10 @@ export class DirectoryLog {
   }
 
   failed(file: string, error: unknown): void {
+    if (isCrowdedOut(error)) {
+      this.#logger.error({ file, reason: messageOf(error) }, crowdedOutText);
+      return;
+    }
     this.#metrics.sourceError("defect");
     this.#logger.error(
       { file, error },

@@ -18,6 +18,7 @@ import { fileURLToPath } from "node:url";
 import { eventually } from "@bunting/test/support/event-queue.js";
 import type { TopicKey } from "@bunting/protocol";
 import { expect } from "chai";
+import { crowdedOutText, ProxyError } from "../../proxy-error.js";
 import {
   flags,
   ManualClock,
@@ -140,6 +141,27 @@ describe("DirectorySource", () => {
         expect(await source.watch("default/a", stopping.signal).nextText()).to.equal(textOf(1));
         stopping.abort();
       }
+    });
+
+    it("reports a document again that its sink had no memory for, when it is to, and says what it was refused for", async () => {
+      put("a.json", flags(1));
+      const source = directory.run((options) => new DirectorySource(options));
+      let hasRoom = false;
+      const sink = new RecordingSink();
+      const take = sink.report.bind(sink);
+      sink.report = (report) => {
+        if (report.kind === "document" && !hasRoom)
+          throw new ProxyError("DOCUMENT_CROWDED_OUT", "there is no memory");
+        take(report);
+      };
+      source.source.watch("default/a", sink, new AbortController().signal);
+      expect((await sink.nextStale()).message).to.contain("there is no memory");
+      expect(new Set(source.logged("error").map(({ msg }) => msg))).to.deep.equal(new Set([crowdedOutText]));
+      hasRoom = true;
+      let done = 0;
+      source.source.offerAgain?.("default/a", () => done++);
+      expect(sink.lastText).to.equal(textOf(1));
+      expect(done).to.equal(1);
     });
 
     it("says when it noticed a version", async () => {

@@ -22,7 +22,7 @@ export interface DirectorySourceOptions {
 }
 
 /** Files are held as values; what is subscribed to is held once more, as text. */
-const heapShareBesideFiles = 0.7;
+const heapShareBesideFiles = 0.55;
 
 /**
  * Serves the FeatureFlags below a directory. `WatchedDirectory` says when a file is to be read, the intake reads what is in it
@@ -88,6 +88,11 @@ export class DirectorySource implements FlagSource {
 
   watch(topic: TopicKey, sink: SourceSink, signal: AbortSignal): void {
     this.#watches.open(topic, sink, signal);
+  }
+
+  offerAgain(topic: TopicKey, done: () => void): void {
+    this.#watches.offerAgain(topic);
+    done();
   }
 
   readersOf(topic: TopicKey): Readers | undefined | "unknown" {

@@ -54,6 +54,14 @@ export class TopicWatches {
     if (watch !== undefined) this.#report(topic, watch);
   }
 
+  /** Reports the document once more, as if it were new. */
+  offerAgain(topic: TopicKey): void {
+    const watch = this.#watches.get(topic);
+    if (watch === undefined) return;
+    watch.document = undefined;
+    this.#report(topic, watch);
+  }
+
   /** The whole directory was read once: topics without a claim are missing from now on. */
   sync(): void {
     this.#hasSynced = true;

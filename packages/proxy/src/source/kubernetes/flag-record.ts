@@ -11,7 +11,7 @@ import {
   type WrittenDocument,
 } from "@bunting/protocol";
 import { messageOf, type Clock } from "@bunting/runtime";
-import { ProxyError } from "../../proxy-error.js";
+import { isCrowdedOut, ProxyError } from "../../proxy-error.js";
 import type { SourceSink, SourceVersion } from "../flag-source.js";
 import type { KubernetesLog } from "./kubernetes-log.js";
 import { hasRollout, StagedFlagsReader, trialOf, type StagedFlags } from "./staged-flags.js";
@@ -33,7 +33,7 @@ const noReaders: Readers = new Set();
 /** A version of a FeatureFlag that was reported to the sink, or refused. */
 interface ReportedVersion {
   readonly resourceVersion: string;
-  readonly isRefused: boolean;
+  readonly refused: "invalid" | "crowdedOut" | undefined;
 }
 
 /**
@@ -52,6 +52,7 @@ export class FlagRecord implements WatchRequest {
   #isForbidden = false;
   /** No watch has worked since the last report. A refused document makes the sink stale, but not this record. */
   #isStale = false;
+  #isOfferedAgain = false;
   /** The version that was reported last; undefined once its deletion was reported. */
   #reported: ReportedVersion | undefined;
   /** Undefined unless the FeatureFlag has `spec.rollout`. */
@@ -105,7 +106,8 @@ export class FlagRecord implements WatchRequest {
     const before = this.#tracker.existence;
     const verdict = this.#tracker.offer(object, resourceVersion, epoch, isLive);
     // A known version ends staleness: nothing has changed during the outage.
-    if (verdict === "older" || (verdict === "known" && !this.#isStale)) return;
+    const isAskedFor = this.#isStale || (this.#isOfferedAgain && this.#reported?.refused !== undefined);
+    if (verdict === "older" || (verdict === "known" && !isAskedFor)) return;
     if (verdict !== "known" && isLive) this.#options.log.written(writtenAtMs(object));
     this.#report(object, resourceVersion, verdict === "sameSpec");
     if (before !== "exists") this.#options.onChange(this);
@@ -139,6 +141,11 @@ export class FlagRecord implements WatchRequest {
     return this.#awaiting.size > 0;
   }
 
+  /** The next read is to report a refused version once more. */
+  offerAgain(): void {
+    this.#isOfferedAgain = true;
+  }
+
   /** Calls back once a consistent read that begins from now on has reported its result. Returns a function that cancels. */
   awaitRead(done: () => void): () => void {
     const waiting = { sinceMs: this.#options.clock.monotonicMs(), done };
@@ -150,6 +157,7 @@ export class FlagRecord implements WatchRequest {
   wasRead(readStartedMs: number): void {
     this.#lastReadMs = Math.max(readStartedMs, this.#lastReadMs ?? readStartedMs);
     this.#isForbidden = false;
+    this.#isOfferedAgain = false;
     if (!this.isAwaited || this.goneSinceMs !== undefined) return;
     const answered = [...this.#awaiting].filter(({ sinceMs }) => sinceMs <= readStartedMs);
     for (const waiting of answered) this.#awaiting.delete(waiting);
@@ -175,18 +183,25 @@ export class FlagRecord implements WatchRequest {
     };
     this.#stages = hasRollout(object) ? (this.#stages ?? new StagedFlagsReader()) : undefined;
     // With a rollout, a new status may change the served document, although the spec is the same.
-    if (isSameSpec && this.#reported !== undefined && this.#stages === undefined) {
-      const { isRefused } = this.#reported;
-      this.#reported = { resourceVersion, isRefused };
-      if (!isRefused) sink.report({ kind: "sameDocument", version });
+    const refused = this.#reported?.refused;
+    if (
+      isSameSpec &&
+      this.#reported !== undefined &&
+      refused !== "crowdedOut" &&
+      this.#stages === undefined
+    ) {
+      this.#reported = { resourceVersion, refused };
+      if (refused === undefined) sink.report({ kind: "sameDocument", version });
       // During an outage, the sink was given the outage as the reason.
       else if (this.#isStale) this.#reportOrRefuse(object, version);
-    } else this.#reported = { resourceVersion, isRefused: !this.#reportOrRefuse(object, version) };
+    } else this.#reported = { resourceVersion, refused: this.#reportOrRefuse(object, version) };
+    // What nobody takes is not kept beside what is served: it is read again when it is offered again.
+    if (this.#reported.refused === "crowdedOut") this.#stages = undefined;
     this.#isStale = false;
   }
 
-  /** Reports the document. If it can't be served, reports why, and returns false: an error makes only this FeatureFlag stale. */
-  #reportOrRefuse(object: KubeObject, version: SourceVersion): boolean {
+  /** Reports the document. If it can't be served, reports and returns why: an error makes only this FeatureFlag stale. */
+  #reportOrRefuse(object: KubeObject, version: SourceVersion): ReportedVersion["refused"] {
     const { sink, log, topic } = this.#options;
     const { resourceVersion = "" } = version;
     // A trial has flags of the FeatureFlag alone, so a FeatureFlag with a remote provider is served at once.
@@ -196,14 +211,15 @@ export class FlagRecord implements WatchRequest {
     try {
       if (staged === undefined || staged === "unpaced") this.#reportAtOnce(object, version, provider);
       else this.#reportStaged(object, version, staged);
-      return true;
+      return undefined;
     } catch (error) {
       // A watch offers a refused version again after each outage, but it is logged once.
-      const isNew = this.#reported?.isRefused !== true || this.#reported.resourceVersion !== resourceVersion;
+      const isNew =
+        this.#reported?.refused === undefined || this.#reported.resourceVersion !== resourceVersion;
       if (isNew) log.refused(topic, resourceVersion, error);
       const message = `the FeatureFlag is refused: ${messageOf(error)}`;
       sink.report({ kind: "stale", reason: new ProxyError("DOCUMENT_INVALID", message, { cause: error }) });
-      return false;
+      return isCrowdedOut(error) ? "crowdedOut" : "invalid";
     }
   }
 

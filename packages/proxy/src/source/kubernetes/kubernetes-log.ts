@@ -1,6 +1,7 @@
 import { KubeError } from "@bunting/kube";
 import { ProtocolError, type DocumentWarning, type RefusedFlag, type TopicKey } from "@bunting/protocol";
-import type { Clock, Logger } from "@bunting/runtime";
+import { messageOf, type Clock, type Logger } from "@bunting/runtime";
+import { crowdedOutText, isCrowdedOut } from "../../proxy-error.js";
 import type { SourceMetrics } from "../source-metrics.js";
 import type { WatchScope } from "./plan-watches.js";
 
@@ -96,10 +97,14 @@ export class KubernetesLog {
     );
   }
 
-  /** A version of a FeatureFlag is not served: it is invalid, or (any other error) it brought out a bug. */
+  /** A version of a FeatureFlag is not served: it is invalid, there is no memory for it, or (any other error) it brought out a bug. */
   refused(topic: TopicKey, resourceVersion: string, error: unknown): void {
-    this.#metrics.documentInvalid("document");
     const isLogged = this.#isLogged("refused", topic, resourceVersion);
+    if (isCrowdedOut(error)) {
+      if (!isLogged) this.#logger.error({ topic, reason: messageOf(error) }, crowdedOutText);
+      return;
+    }
+    this.#metrics.documentInvalid("document");
     if (error instanceof ProtocolError) {
       if (isLogged) return;
       const fields = { topic, path: shown(error.path), reason: error.message };

@@ -127,6 +127,13 @@ export class KubernetesSource extends Synced implements FlagSource {
     return this.#topology?.refresh(record, done, peer) ?? record.awaitRead(done);
   }
 
+  offerAgain(topic: TopicKey, done: () => void): void {
+    const record = this.#records.get(topic);
+    record?.offerAgain();
+    if (record === undefined) done();
+    else this.refresh(topic, done);
+  }
+
   readersOf(topic: TopicKey): Readers | undefined | "unknown" {
     if (this.#options.readsReaders !== true) return undefined;
     return this.#readers?.readersOf(topic) ?? (this.#readers === undefined ? "unknown" : undefined);

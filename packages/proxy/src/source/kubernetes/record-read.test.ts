@@ -2,6 +2,7 @@ import { Epochs, type KubeObject } from "@bunting/kube";
 import { createLogger } from "@bunting/runtime";
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { expect } from "chai";
+import { ProxyError } from "../../proxy-error.js";
 import { CountingMetrics, flags, RecordingSink, textOf } from "../source.fixture.js";
 import { FlagRecord } from "./flag-record.js";
 import { KubernetesLog } from "./kubernetes-log.js";
@@ -63,6 +64,34 @@ describe("a FlagRecord", () => {
     ]);
     record.stale(new Error("the API server is away again"));
     expect(reasons()).to.have.length(4);
+  });
+
+  it("reports a version again that its sink had no memory for, with each new resourceVersion and when it is to be offered again", () => {
+    const { record, epochs, sink, reported } = useRecord();
+    const take = sink.report.bind(sink);
+    let hasRoom = false;
+    let asked = 0;
+    sink.report = (report) => {
+      if (report.kind === "document") asked++;
+      if (report.kind === "document" && !hasRoom)
+        throw new ProxyError("DOCUMENT_CROWDED_OUT", "there is no memory");
+      take(report);
+    };
+    record.offer(object(1, 1), "10", epochs.current, true);
+    record.offer(object(1, 1), "10", epochs.current, false);
+    expect(asked, "once for a version that is known").to.equal(1);
+    record.offer(object(1, 1), "11", epochs.current, true);
+    expect(asked, "an edit of metadata").to.equal(2);
+    expect(reported()).to.deep.equal(["stale", "stale"]);
+    hasRoom = true;
+    record.offerAgain();
+    record.offer(object(1, 1), "11", epochs.current, false);
+    expect(reported()).to.deep.equal(["stale", "stale", "11"]);
+    record.wasRead(0);
+    record.offer(object(1, 1), "11", epochs.current, false);
+    record.offer(object(1, 1), "12", epochs.current, true);
+    expect(asked, "nothing is refused any more").to.equal(3);
+    expect(sink.sameDocuments).to.equal(1);
   });
 });
 

@@ -79,6 +79,12 @@ export class LinkedTopics {
     this.#leave(topic.name);
   }
 
+  /** A version that was refused comes once more only to a new subscription. */
+  subscribeAgain(topic: UpstreamTopic): void {
+    for (const message of [encodeUnsubscribe(topic.name), topic.subscribeMessage()])
+      this.#stream?.send(message);
+  }
+
   /** Moves all topics to this stream. */
   use(stream: OpenStream | undefined): void {
     this.#stream = stream;
@@ -184,8 +190,7 @@ export class LinkedTopics {
     this.#later(topic, blockedRetryMs, () => {
       if (!topic.isBlockedByHeap) return;
       if (!topic.hasRoom) this.#awaitRoom(topic);
-      else
-        [encodeUnsubscribe(topic.name), topic.subscribeMessage()].forEach((one) => this.#stream?.send(one));
+      else this.subscribeAgain(topic);
     });
   }
 

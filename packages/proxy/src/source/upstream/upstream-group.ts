@@ -105,6 +105,20 @@ export class UpstreamGroup {
     return this.#topics.has(key) ? this.#refreshes.claim(key, peer, done) : (): void => undefined;
   }
 
+  /** Calls back after the next answer about the topic. */
+  offerAgain(key: TopicKey, done: () => void): void {
+    const watched = this.#topics.get(key);
+    if (watched?.link === undefined) {
+      done();
+      return;
+    }
+    const forget = watched.topic.onAnswer(() => {
+      forget();
+      done();
+    });
+    watched.link.link.subscribeAgain(watched.topic);
+  }
+
   #place(watched: Watched): void {
     if (this.#start === undefined) return;
     watched.link = this.#links.find(({ link }) => hasRoom(link)) ?? this.#start();

@@ -111,6 +111,11 @@ export class UpstreamLink {
     this.#topics.stop();
   }
 
+  /** The upstream sends a version again that was refused. */
+  subscribeAgain(topic: UpstreamTopic): void {
+    this.#topics.subscribeAgain(topic);
+  }
+
   /** See refreshTopic. */
   async refresh(topic: UpstreamTopic, signal: AbortSignal): Promise<boolean> {
     const { stream } = this.#topics;

@@ -60,6 +60,12 @@ export class UpstreamSource extends Synced implements FlagSource {
     return this.#groupOf(topic)?.refresh(topic, done, peer) ?? ((): void => undefined);
   }
 
+  offerAgain(topic: TopicKey, done: () => void): void {
+    const group = this.#groupOf(topic);
+    if (group === undefined) done();
+    else group.offerAgain(topic, done);
+  }
+
   #groupOf(topic: TopicKey): UpstreamGroup | undefined {
     return this.#groups.find(({ prefix }) => topic.startsWith(prefix));
   }
