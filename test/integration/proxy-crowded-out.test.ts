@@ -5,10 +5,10 @@ import { portOf, startProxyInPod, startProxyOn, type ProxyProcess } from "../sup
 import { TempDirectory } from "../support/temp-directory.js";
 import { TopicAnswers } from "../support/topic-answers.js";
 
-/** In so small a heap there is memory for some eight documents. */
-const smallHeap = { NODE_OPTIONS: "--max-old-space-size=64" };
+/** In so small a heap there is memory for some forty documents. */
+const smallHeap = { NODE_OPTIONS: "--max-old-space-size=96" };
 const quickDrain = ["--drain-delay", "0", "--drain-window", "0"];
-const topics = Array.from({ length: 14 }, (_, i): TopicKey => `team-${i}/flags`);
+const topics = Array.from({ length: 60 }, (_, i): TopicKey => `team-${i}/flags`);
 
 /** What a proxy with a small heap reads FeatureFlags from. */
 interface Origin {
@@ -85,7 +85,7 @@ describe("a proxy whose documents fill its memory", function () {
       const answers = new TopicAnswers();
       cleanUps.push(() => answers.close());
       await answers.follow(portOf(proxy), topics);
-      for (const topic of topics) await answers.edit(topic, () => write(topic, specOf(1_200_000)));
+      for (const topic of topics) await answers.edit(topic, () => write(topic, specOf(450_000)));
       const waiting = answers.stale;
       expect(waiting.length).to.be.within(1, topics.length - 1);
       for (const topic of topics)
