@@ -1,9 +1,9 @@
 import { isJsonObject, type DocumentWork, type JsonObject, type JsonValue } from "@bunting/protocol";
 import { runInSlices } from "@bunting/runtime";
-import { OutboundClient, type OutboundAnswer } from "@bunting/outbound";
+import type { OutboundAnswer, OutboundClient } from "@bunting/outbound";
 import { codeOf, HttpFailure, retryAfter, sendableValidator } from "@bunting/sync-client/http";
 import { authorization } from "./authorization.js";
-import { pollRemote } from "./poll-remote.js";
+import { polledRemote } from "./poll-remote.js";
 import { flagsIn, inTurn, jsonValue } from "./read-flag-text.js";
 import { RemoteDocumentError, remedies } from "./remote-error.js";
 import { isStep } from "./rename-evaluators.js";
@@ -19,34 +19,25 @@ const body = JSON.stringify({ context: { targetingKey: "bunting" } });
 
 /** All values of a service of OFREP, each of which becomes a flag of one variant and without a rule. */
 export function ofrepRemote(surroundings: RemoteSurroundings): RemoteKind {
-  return {
-    run: async (reading, signal) => {
-      const { guard, clock } = surroundings;
-      const client = new OutboundClient({ guard: guard.of(reading.owner), ca: reading.ca, clock });
-      let last: { readonly etag: string | undefined; readonly flags: RemoteFlags } | undefined;
-      const ask = async (until: AbortSignal): Promise<RemoteFlags> => {
-        const answer = await client.request(questionOf(reading, surroundings, last?.etag), until);
-        if (answer.status === 304 && last?.etag !== undefined) return last.flags;
-        if (answer.status < 200 || answer.status > 299) {
-          const failure = refusal(answer, reading);
-          // It may be the condition that is refused: the next question has none.
-          if (failure.code === "client_error") last = undefined;
-          throw failure;
-        }
-        const bounds = { ...surroundings.limits, room: surroundings.room };
-        const flags = await inTurn(reading, async () =>
-          flagsIn(await runInSlices(documentOf(jsonValue(answer.body, bounds)))),
-        );
-        last = { etag: sendableValidator(answer.headers.etag), flags };
-        return flags;
-      };
-      try {
-        await pollRemote(ask, reading, surroundings, signal);
-      } finally {
-        client.close();
+  return polledRemote(surroundings, (client, reading) => {
+    let last: { readonly etag: string | undefined; readonly flags: RemoteFlags } | undefined;
+    return async (signal) => {
+      const answer = await client.request(questionOf(reading, surroundings, last?.etag), signal);
+      if (answer.status === 304 && last?.etag !== undefined) return last.flags;
+      if (answer.status < 200 || answer.status > 299) {
+        const failure = refusal(answer, reading);
+        // It may be the condition that is refused: the next question has none.
+        if (failure.code === "client_error") last = undefined;
+        throw failure;
       }
-    },
-  };
+      const bounds = { ...surroundings.limits, room: surroundings.room };
+      const flags = await inTurn(reading, async () =>
+        flagsIn(await runInSlices(documentOf(jsonValue(answer.body, bounds)))),
+      );
+      last = { etag: sendableValidator(answer.headers.etag), flags };
+      return flags;
+    };
+  });
 }
 
 function questionOf(

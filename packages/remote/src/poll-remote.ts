@@ -1,15 +1,37 @@
+import { OutboundClient } from "@bunting/outbound";
 import { isAborted, sleep } from "@bunting/runtime";
 import { HttpFailure } from "@bunting/sync-client/http";
 import { failureOf } from "./remote-error.js";
 import { RemoteWaits } from "./remote-waits.js";
-import type { RemoteFlags, RemoteReading, RemoteSurroundings } from "./remote-kind.js";
+import type { RemoteFlags, RemoteKind, RemoteReading, RemoteSurroundings } from "./remote-kind.js";
 
 /** Many FeatureFlags of one remote, applied together, ask apart from each other; and never later than the interval says. */
 const jitter = 0.1;
 
-/** Asks again and again until the signal aborts, and tells what came of it. */
-export async function pollRemote(
-  ask: (signal: AbortSignal) => Promise<RemoteFlags>,
+/** Asks a remote once; what is known from one question to the next is its own. */
+export type AskRemote = (signal: AbortSignal) => Promise<RemoteFlags>;
+
+/** Remotes that are asked again and again over HTTP. */
+export function polledRemote(
+  surroundings: RemoteSurroundings,
+  begin: (client: OutboundClient, reading: RemoteReading) => AskRemote,
+): RemoteKind {
+  return {
+    run: async (reading, signal) => {
+      const { guard, clock } = surroundings;
+      const client = new OutboundClient({ guard: guard.of(reading.owner), ca: reading.ca, clock });
+      try {
+        await poll(begin(client, reading), reading, surroundings, signal);
+      } finally {
+        client.close();
+      }
+    },
+  };
+}
+
+/** Asks until the signal aborts, and tells what came of it. */
+async function poll(
+  ask: AskRemote,
   { provider, onFlags, onFailure }: RemoteReading,
   { clock, random = Math.random }: RemoteSurroundings,
   signal: AbortSignal,

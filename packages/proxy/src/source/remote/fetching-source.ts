@@ -6,7 +6,6 @@ import { ProxyError } from "../../proxy-error.js";
 import type { FlagSource, SourceSink } from "../flag-source.js";
 import { WrappingSource } from "../wrapping-source.js";
 import { FairPlaces } from "./fair-places.js";
-import { NotingSink } from "./noting-sink.js";
 import { featureFlagOf, isRemoteKey, remoteKeyOf } from "./remote-key.js";
 import type { RemoteLanguage } from "./remote-language.js";
 import type { RemoteMetrics } from "./remote-metrics.js";
@@ -88,7 +87,12 @@ export class FetchingSource extends WrappingSource {
     if (signal.aborted) return;
     if (isRemoteKey(topic)) this.#watchRemote(topic, sink, signal);
     else {
-      this.source.watch(topic, new NotingSink(topic, sink, this), signal, peer);
+      this.source.watch(
+        topic,
+        noting(sink, (provider) => this.note(topic, provider)),
+        signal,
+        peer,
+      );
       signal.addEventListener("abort", () => this.note(topic, undefined), { once: true });
     }
   }
@@ -277,6 +281,22 @@ export class FetchingSource extends WrappingSource {
     if (failure === undefined) logger.info(fields, "the remote of a FeatureFlag answers");
     else if (kind !== "synced") logger.warn(fields, "the remote of a FeatureFlag can't be followed");
   }
+}
+
+/** Passes the reports of a FeatureFlag, and notes which remote flag provider its newest version names. */
+function noting(sink: SourceSink, note: (provider: JsonObject | undefined) => void): SourceSink {
+  return {
+    get history() {
+      return sink.history;
+    },
+    flags: () => sink.flags?.(),
+    report: (report) => {
+      // A version that is refused leaves the provider of the one before.
+      sink.report(report);
+      if (report.kind === "document") note(report.provider);
+      else if (report.kind === "deleted") note(undefined);
+    },
+  };
 }
 
 /** What a remote says, as a source reports it: with versions that count up, by the clock, so that they do across processes. */
