@@ -6,6 +6,7 @@ export { runComponents, runnableComponent, stoppedTogether, type Component } fro
 export type { Context, ServingContext } from "./context.js";
 export { ScrapedCounter } from "./scraped-counter.js";
 export type { Sample } from "./metrics-text.js";
+export { Distribution } from "./distribution.js";
 export { ScrapedHistogram, type HistogramSeries } from "./scraped-histogram.js";
 export { defineMetrics, type MetricsOf } from "./define-metrics.js";
 export { label } from "./labelled-values.js";

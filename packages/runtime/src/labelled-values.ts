@@ -1,3 +1,5 @@
+import type { Distribution } from "./distribution.js";
+
 export type LabelValue = string | number;
 
 /** A label of a metric, with the values of which a series exists before the first is recorded. */
@@ -17,6 +19,8 @@ export interface Series {
   value: number;
   /** Of metrics that count and sum. */
   sum: number;
+  /** Of histograms, from the first value on. */
+  distribution?: Distribution;
 }
 
 /** The values of a metric with at most two labels. Finding a series allocates nothing with one label, and one string with two. */

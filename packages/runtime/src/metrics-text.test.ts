@@ -1,5 +1,5 @@
 import { expect } from "chai";
-import { HotHistogram } from "./hot-histogram.js";
+import { histogram } from "./metric-kinds.js";
 import { metricsText } from "./metrics-text.js";
 import { Counter, createRegistry, Gauge, Histogram } from "./metrics.js";
 import { ScrapedCounter } from "./scraped-counter.js";
@@ -14,7 +14,7 @@ describe("metricsText", () => {
     const gauge = new Gauge({ ...configuration, name: "b" });
     for (const value of [Infinity, -Infinity, NaN, 1e21, 0.1]) gauge.set({ x: String(value) }, value);
     new Histogram({ ...configuration, name: "c", buckets: [1, 2] }).observe({ y: "1" }, 1.5);
-    new HotHistogram({ help: "H.", name: "d", buckets: [1, 2], registers }).record(2);
+    histogram("d", "H.", [1, 2]).create(registers)(2);
     const series = [
       { labels: { x: "1" }, counts: [1, 2, 3], sum: 4 },
       { labels: { x: "2", y: "" }, counts: [0, 0, 1], sum: 9 },

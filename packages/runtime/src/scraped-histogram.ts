@@ -3,12 +3,12 @@ import type { Reading, Sample } from "./metrics-text.js";
 
 /** The state of one series: how many values fell into each bucket, the last for those beyond all bounds. */
 export interface HistogramSeries {
-  readonly labels: Readonly<Record<string, string>>;
+  readonly labels: Readonly<Record<string, string | number>>;
   readonly counts: ArrayLike<number>;
   readonly sum: number;
 }
 
-/** A histogram without labels, read at a scrape: prom-client's `observe` checks and hashes labels each time. */
+/** A histogram whose numbers are kept elsewhere and read when Prometheus scrapes. */
 export class ScrapedHistogram extends Histogram {
   readonly #bounds: readonly number[];
   readonly #name: string;

@@ -1,7 +1,6 @@
 import { statusCode, type StatusName } from "@bunting/rpc";
-import { ScrapedHistogram, type Registry } from "@bunting/runtime";
+import { Distribution, ScrapedHistogram, type Registry } from "@bunting/runtime";
 import type { RpcSystem } from "../api/api-metrics.js";
-import { Distribution } from "./distribution.js";
 import {
   durationBoundsMs,
   RequestTally,

@@ -1,5 +1,4 @@
-import type { HistogramSeries } from "@bunting/runtime";
-import { Distribution } from "./distribution.js";
+import { Distribution, type HistogramSeries } from "@bunting/runtime";
 
 /** The bounds of histograms: those of OpenTelemetry. */
 export const durationBoundsMs = [5, 10, 25, 50, 75, 100, 250, 500, 750, 1_000, 2_500, 5_000, 7_500, 10_000];

@@ -1,17 +1,23 @@
 import { expect } from "chai";
-import { HotHistogram } from "./hot-histogram.js";
+import { histogram } from "./metric-kinds.js";
+import { label } from "./labelled-values.js";
 import { createRegistry, Histogram } from "./metrics.js";
 
-describe("HotHistogram", () => {
+describe("histogram", () => {
   it("has the same output for Prometheus as an ordinary histogram", async () => {
     const hot = createRegistry(false);
     const plain = createRegistry(false);
-    const configuration = { name: "x_seconds", help: "An x.", buckets: [0.1, 1, 10] };
-    const fast = new HotHistogram({ ...configuration, registers: [hot] });
-    const slow = new Histogram({ ...configuration, registers: [plain] });
+    const buckets = [0.1, 1, 10];
+    const fast = histogram("x_seconds", "An x.", buckets).create([hot]);
+    const slow = new Histogram({ name: "x_seconds", help: "An x.", buckets, registers: [plain] });
+    const labelled = histogram("y", "A y.", buckets, label("a", "1", "2"), label<string>("b")).create([hot]);
+    const labelNames = ["a", "b"];
+    const slowLabelled = new Histogram({ name: "y", help: "A y.", buckets, labelNames, registers: [plain] });
     for (const value of [0, 0.1, 0.11, 1, 5, 10, 11, 1_000]) {
-      fast.record(value);
+      fast(value * 1_000);
       slow.observe(value);
+      labelled("2", String(value > 5), value);
+      slowLabelled.observe({ a: "2", b: String(value > 5) }, value);
     }
     expect(await hot.metrics()).to.equal(await plain.metrics());
     const [json] = await hot.getMetricsAsJSON();
@@ -20,7 +26,7 @@ describe("HotHistogram", () => {
 
   it("shows all its buckets before anything was recorded", async () => {
     const registry = createRegistry(false);
-    new HotHistogram({ name: "x_seconds", help: "An x.", buckets: [1], registers: [registry] });
+    histogram("x_seconds", "An x.", [1]).create([registry]);
     expect(await registry.metrics())
       .to.contain('x_seconds_bucket{le="+Inf"} 0')
       .and.to.contain("x_seconds_count 0");
