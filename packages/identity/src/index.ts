@@ -1,5 +1,6 @@
 export type { Authenticator, Caller } from "./authenticator.js";
-export { accessPermission, AccessReviews } from "./authorize/access-reviews.js";
+export { AccessReviews } from "./authorize/access-reviews.js";
+export { accessPermission } from "./authorize/subject-access-reviews.js";
 export { allowed } from "./authorize/decisions.js";
 export { PathReviews } from "./authorize/path-reviews.js";
 export { ownNamespace } from "./authorize/own-namespace.js";

@@ -1,7 +1,8 @@
 import { expect } from "chai";
 import type { Identity } from "../identity.js";
 import { queueUnderTest, settled, type QueueUnderTest } from "../review/review.fixture.js";
-import { AccessReviews, accessReviewTimes } from "./access-reviews.js";
+import { AccessReviews } from "./access-reviews.js";
+import { accessReviewTimes } from "./subject-access-reviews.js";
 
 const identity: Identity = { kind: "token", namespace: "shop", serviceAccount: "cart" };
 const topic = { namespace: "ops", name: "limits" };

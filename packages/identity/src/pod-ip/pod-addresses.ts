@@ -6,7 +6,7 @@ import { identityErrorOf } from "../review/identity-error-of.js";
 import type { ReviewResult } from "../review/review-cache.js";
 import type { ReviewerOptions } from "../review/reviewer-options.js";
 import { podAddress } from "./pod-address.js";
-import { PodConfirmations, type Confirmation } from "./pod-confirmations.js";
+import { podConfirmations, type Confirmation } from "./pod-confirmations.js";
 import { PodLookups } from "./pod-lookups.js";
 import type { PodAnswer } from "./pod-of-address.js";
 
@@ -24,20 +24,21 @@ export interface PodAddressesOptions extends ReviewerOptions {
  */
 export class PodAddresses implements Authenticator {
   readonly #lookups: PodLookups;
-  readonly #confirmations: PodConfirmations;
+  readonly #confirmations: ReturnType<typeof podConfirmations>;
   readonly #addresses = new WeakMap<Identity, string>();
 
   constructor({ listQueue, times, onReview, ...reviewer }: PodAddressesOptions) {
     const counted = (result: ReviewResult): void =>
       onReview?.(result, this.#lookups.size + this.#confirmations.size);
     const options = { ...reviewer, onReview: counted };
-    this.#confirmations = new PodConfirmations(options);
+    this.#confirmations = podConfirmations(options);
     this.#lookups = new PodLookups({
       ...options,
       ...(times === undefined ? {} : { times }),
       queue: listQueue,
       onAnswer: (address, answer) => {
-        if (answer.kind === "pod") this.#confirmations.put({ address, identity: answer.identity });
+        if (answer.kind !== "pod") return;
+        this.#confirmations.put({ address, identity: answer.identity }, "same");
       },
     });
   }

@@ -1,7 +1,6 @@
 import { unlessNotFound } from "@bunting/kube";
 import type { Identity } from "../identity.js";
-import type { ReviewClient } from "../review/review-client.js";
-import type { ReviewerOptions } from "../review/reviewer-options.js";
+import type { ReviewClient, ReviewerOptions } from "../review/reviewer-options.js";
 import { ReviewCache, type ReviewTimes } from "../review/review-cache.js";
 import { holds, identityOf, isEnding, isReady, type Pod } from "./pod.js";
 
@@ -26,41 +25,23 @@ export const podConfirmationTimes: ReviewTimes = {
 };
 
 /**
- * Confirms that an address still belongs to the Pod that had it. It reads that Pod by its name, which spares the
- * API server a search through all Pods.
+ * Answers whether an address still belongs to the Pod that had it. That Pod is read by its name, which spares the API server a search through
+ * all Pods.
  */
-export class PodConfirmations {
-  readonly #reviews: ReviewCache<FoundPod, Confirmation>;
-
-  constructor(options: ReviewerOptions) {
-    const { client } = options;
-    this.#reviews = new ReviewCache<FoundPod, Confirmation>(
-      {
-        keyOf: ({ address, identity }) => `${address} ${identity.podUid ?? ""}`,
-        callerOf: ({ address }) => address,
-        ask: (found, signal) => confirm(client, found, signal),
-        // The caller of `answer` decides what each answer means, so none of them is cached as a refusal.
-        isGranted: () => true,
-        rejected: "unsure",
-      },
-      podConfirmationTimes,
-      options,
-    );
-  }
-
-  get size(): number {
-    return this.#reviews.size;
-  }
-
-  /** Throws, or rejects with, a ReviewError. */
-  answer(found: FoundPod): Confirmation | Promise<Confirmation> {
-    return this.#reviews.answer(found);
-  }
-
-  /** Caches a Pod that a list has just found. */
-  put(found: FoundPod): void {
-    this.#reviews.put(found, "same");
-  }
+export function podConfirmations(options: ReviewerOptions): ReviewCache<FoundPod, Confirmation> {
+  const { client } = options;
+  return new ReviewCache<FoundPod, Confirmation>(
+    {
+      keyOf: ({ address, identity }) => `${address} ${identity.podUid ?? ""}`,
+      callerOf: ({ address }) => address,
+      ask: (found, signal) => confirm(client, found, signal),
+      // The caller of `answer` decides what each answer means, so none of them is cached as a refusal.
+      isGranted: () => true,
+      rejected: "unsure",
+    },
+    podConfirmationTimes,
+    options,
+  );
 }
 
 async function confirm(client: ReviewClient, found: FoundPod, signal: AbortSignal): Promise<Confirmation> {

@@ -1,7 +1,6 @@
 import { sleep, type Clock } from "@bunting/runtime";
 import type { ReviewQueueLimits } from "../review/review-queue.js";
-import type { ReviewClient } from "../review/review-client.js";
-import type { ReviewerOptions } from "../review/reviewer-options.js";
+import type { ReviewClient, ReviewerOptions } from "../review/reviewer-options.js";
 import { ReviewCache, type ReviewTimes } from "../review/review-cache.js";
 import { podOfAddress, type PodAnswer } from "./pod-of-address.js";
 

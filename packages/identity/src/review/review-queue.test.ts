@@ -1,6 +1,7 @@
 import { expect } from "chai";
 import { KubeError } from "@bunting/kube";
-import { AccessReviews, accessPermission } from "../authorize/access-reviews.js";
+import { AccessReviews } from "../authorize/access-reviews.js";
+import { accessPermission } from "../authorize/subject-access-reviews.js";
 import type { Identity } from "../identity.js";
 import { PodAddresses, podPermission } from "../pod-ip/pod-addresses.js";
 import { tokenReviewPermission, TokenReviews } from "../token-review/token-reviews.js";

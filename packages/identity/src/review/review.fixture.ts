@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { KubeError, type RawRequest } from "@bunting/kube";
 import { ReviewQueue, type ReviewQueueLimits, type ReviewQueueOptions } from "./review-queue.js";
-import type { ReviewClient } from "./review-client.js";
+import type { ReviewClient } from "./reviewer-options.js";
 
 /** An API server that answers each request with what `answer` returns, or with an error. */
 export class ScriptedApi implements ReviewClient {

@@ -1,5 +1,8 @@
+import type { RestClient } from "@bunting/kube";
 import type { ReviewCacheOptions } from "./review-cache.js";
-import type { ReviewClient } from "./review-client.js";
+
+/** The part of the API client that reviews need. */
+export type ReviewClient = Pick<RestClient, "raw">;
 
 /** The options that every reviewer takes. */
 export interface ReviewerOptions extends ReviewCacheOptions {

@@ -1,9 +1,9 @@
+import { createHash } from "node:crypto";
 import type { Clock } from "@bunting/runtime";
 import type { Authenticator, Caller } from "../authenticator.js";
 import { IdentityError } from "../identity-error.js";
 import type { Identity } from "../identity.js";
 import { unknownKey, type KeySet } from "./key-set.js";
-import { digestOf, TokenCache } from "./token-cache.js";
 import { TokenVerifier, type VerifiedToken } from "./token-verifier.js";
 
 export interface TokenAuthenticatorOptions {
@@ -28,7 +28,8 @@ const compactForm = /^[\w-]+\.[\w-]+\.(?:[\w-]{4})*(?:[\w-]{4}|[\w-][AQgw]|[\w-]
 export class TokenAuthenticator implements Authenticator {
   readonly #options: TokenAuthenticatorOptions;
   readonly #verifier: TokenVerifier;
-  readonly #cache: TokenCache;
+  /** Verified tokens by their digest, the oldest first. Tokens themselves are not kept. */
+  readonly #cache = new Map<string, VerifiedToken>();
   readonly #underWay = new Map<string, Promise<Identity>>();
   /** The keys that have signed the tokens of identities. */
   readonly #keys = new WeakMap<Identity, VerifiedToken["key"]>();
@@ -36,7 +37,6 @@ export class TokenAuthenticator implements Authenticator {
   constructor(options: TokenAuthenticatorOptions) {
     this.#options = options;
     this.#verifier = new TokenVerifier(options);
-    this.#cache = new TokenCache(options.maxCached ?? 20_000);
   }
 
   /** The number of cached tokens. */
@@ -50,7 +50,7 @@ export class TokenAuthenticator implements Authenticator {
       throw this.#refused(new IdentityError("TOKEN_TOO_LARGE", "the token is longer than 8 KiB"));
     if (!compactForm.test(token))
       throw this.#refused(new IdentityError("TOKEN_MALFORMED", "the token is not a JSON Web Token"));
-    const digest = digestOf(token);
+    const digest = createHash("sha256").update(token).digest("base64");
     const known = this.#cache.get(digest);
     if (known !== undefined && this.#isValid(known)) {
       this.#options.onVerified?.("cached");
@@ -71,13 +71,20 @@ export class TokenAuthenticator implements Authenticator {
   async #verify(token: string, digest: string): Promise<Identity> {
     try {
       const verified = await this.#verifier.verify(token);
-      this.#cache.set(digest, verified);
+      this.#keep(digest, verified);
       this.#keys.set(verified.identity, verified.key);
       this.#options.onVerified?.("verified");
       return verified.identity;
     } catch (error) {
       throw this.#refused(error);
     }
+  }
+
+  #keep(digest: string, verified: VerifiedToken): void {
+    const { maxCached = 20_000 } = this.#options;
+    this.#cache.set(digest, verified);
+    const [oldest = ""] = this.#cache.keys();
+    if (this.#cache.size > maxCached) this.#cache.delete(oldest);
   }
 
   #isValid({ identity: { expiresAtMs = 0 }, key }: VerifiedToken): boolean {
