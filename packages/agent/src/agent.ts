@@ -81,7 +81,7 @@ export function createAgent(
   });
   const readiness = new parts.AgentReadiness({
     start,
-    sources: flags,
+    sources: () => flags.served(),
     list: () => follower?.line(),
     clock,
   });

@@ -50,14 +50,14 @@ function readinessWith(stale: readonly number[], ...sources: SourceStatus[]): Ch
   const awaitedSources = new AwaitedSources(sources);
   const readiness = new AgentReadiness({
     start: unlimited(awaitedSources),
-    sources: {
-      status: () => sources,
-      servesFlags: (sourceIndex) => sources[sourceIndex]?.lastUpdate !== undefined,
-      isStale: (sourceIndex) => stale.includes(sourceIndex),
-      documentName: (sourceIndex) =>
-        sourceIndex === 9 ? { digest: "abc", resourceVersion: "17" } : undefined,
-      rejectedFlags: (sourceIndex) => rejected[sourceIndex] ?? [],
-    },
+    sources: () =>
+      sources.map((status) => ({
+        status,
+        servesFlags: sources[status.sourceIndex]?.lastUpdate !== undefined,
+        isStale: stale.includes(status.sourceIndex),
+        name: status.sourceIndex === 9 ? { digest: "abc", resourceVersion: "17" } : undefined,
+        rejected: rejected[status.sourceIndex] ?? [],
+      })),
     clock: systemClock,
   });
   readiness.listening();
@@ -95,13 +95,7 @@ describe("AgentReadiness", () => {
   it("is not ready until applications can connect", () => {
     const readiness = new AgentReadiness({
       start: unlimited(new AwaitedSources([])),
-      sources: {
-        status: () => [],
-        servesFlags: () => true,
-        isStale: () => false,
-        documentName: () => undefined,
-        rejectedFlags: () => [],
-      },
+      sources: () => [],
       clock: systemClock,
     });
     expect(readiness.check()).to.deep.equal({
@@ -119,13 +113,7 @@ describe("AgentReadiness", () => {
     const start = new StartLimits({ awaitedSources, startWaitMs: 0, readyAfterMs: 30_000, clock });
     const readiness = new AgentReadiness({
       start,
-      sources: {
-        status: () => [away],
-        servesFlags: () => false,
-        isStale: () => false,
-        documentName: () => undefined,
-        rejectedFlags: () => [],
-      },
+      sources: () => [{ status: away, servesFlags: false, isStale: false, name: undefined, rejected: [] }],
       clock,
     });
     await start.component(() => undefined).start(() => undefined, new AbortController().signal);

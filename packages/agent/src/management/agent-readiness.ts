@@ -5,18 +5,19 @@ import { shownUri } from "../sync/shown-uri.js";
 import type { SourceStatus } from "../sync/sync-source.js";
 import type { StartLimits } from "./start-limits.js";
 
-export interface ServedSources {
-  status(): readonly SourceStatus[];
-  servesFlags(sourceIndex: number): boolean;
-  /** Whether the flags of a source are answered with reason STALE. */
-  isStale(sourceIndex: number): boolean;
-  documentName(sourceIndex: number): DocumentName | undefined;
-  rejectedFlags(sourceIndex: number): readonly InvalidFlag[];
+/** A source, and what is served of it. */
+export interface ServedSource {
+  readonly status: SourceStatus;
+  readonly servesFlags: boolean;
+  /** True if its flags are answered with reason STALE. */
+  readonly isStale: boolean;
+  readonly name: DocumentName | undefined;
+  readonly rejected: readonly InvalidFlag[];
 }
 
 export interface AgentReadinessOptions {
   readonly start: StartLimits;
-  readonly sources: ServedSources;
+  readonly sources: () => readonly ServedSource[];
   /** Of the list that its sources are made of; absent, or undefined, if it follows none. */
   readonly list?: () => string | undefined;
   readonly clock: Clock;
@@ -48,12 +49,8 @@ export class AgentReadiness {
 
   check(): Readiness {
     if (this.#isStopping) return { isReady: false, reason: "shutting down" };
-    const { start, clock, sources: served } = this.#options;
-    const sources = served.status().map((status): ServedSource => {
-      const { sourceIndex } = status;
-      const [name, rejected] = [served.documentName(sourceIndex), served.rejectedFlags(sourceIndex)];
-      return { status, isStale: served.isStale(sourceIndex), name, rejected };
-    });
+    const { start, clock } = this.#options;
+    const sources = this.#options.sources();
     const list = this.#options.list?.();
     const lines = sources.map((source) => describe(source, clock.now()));
     if (list !== undefined) lines.push(list);
@@ -64,35 +61,25 @@ export class AgentReadiness {
     }
     if (!this.#isListening)
       return { isReady: false, reason: ["the ports for applications are not open yet", ...lines].join("\n") };
-    return { isReady: true, reason: [readyWithout ?? this.#headline(sources), ...lines].join("\n") };
-  }
-
-  #headline(sources: readonly ServedSource[]): string {
-    if (sources.some(({ isStale }) => isStale)) return "ready, but flags are stale";
-    if (sources.some(({ status }) => status.state !== "connected" || status.proxyLost !== undefined))
-      return "ready, but flags may be stale";
-    const empty = sources.filter(({ status }) => status.warning !== undefined);
-    const rejecting = sources.filter(({ rejected }) => rejected.length > 0);
-    if (empty.length + rejecting.length === 0) return "ready";
-    const servesFlags = ({ status }: ServedSource): boolean =>
-      this.#options.sources.servesFlags(status.sourceIndex);
-    const without = empty.filter((source) => !servesFlags(source));
-    const previous = empty.filter(servesFlags);
-    const parts = [
-      ...(without.length === 0 ? [] : [`without flags of ${named(without)}`]),
-      ...(previous.length === 0 ? [] : [`with the previous flags of ${named(previous)}`]),
-      ...(rejecting.length === 0 ? [] : [`with rejected flags of ${named(rejecting)}`]),
-    ];
-    return `ready, but ${parts.join(" and ")}`;
+    return { isReady: true, reason: [readyWithout ?? headline(sources), ...lines].join("\n") };
   }
 }
 
-/** A source, and what is served of it. */
-interface ServedSource {
-  readonly status: SourceStatus;
-  readonly isStale: boolean;
-  readonly name: DocumentName | undefined;
-  readonly rejected: readonly InvalidFlag[];
+function headline(sources: readonly ServedSource[]): string {
+  if (sources.some(({ isStale }) => isStale)) return "ready, but flags are stale";
+  if (sources.some(({ status }) => status.state !== "connected" || status.proxyLost !== undefined))
+    return "ready, but flags may be stale";
+  const empty = sources.filter(({ status }) => status.warning !== undefined);
+  const rejecting = sources.filter(({ rejected }) => rejected.length > 0);
+  if (empty.length + rejecting.length === 0) return "ready";
+  const without = empty.filter(({ servesFlags }) => !servesFlags);
+  const previous = empty.filter(({ servesFlags }) => servesFlags);
+  const parts = [
+    ...(without.length === 0 ? [] : [`without flags of ${named(without)}`]),
+    ...(previous.length === 0 ? [] : [`with the previous flags of ${named(previous)}`]),
+    ...(rejecting.length === 0 ? [] : [`with rejected flags of ${named(rejecting)}`]),
+  ];
+  return `ready, but ${parts.join(" and ")}`;
 }
 
 function named(sources: readonly ServedSource[]): string {

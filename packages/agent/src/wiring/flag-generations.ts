@@ -1,13 +1,12 @@
 import { isDeepStrictEqual } from "node:util";
-import type { Evaluator, Flag, InvalidFlag } from "@bunting/evaluation";
+import type { Evaluator, Flag } from "@bunting/evaluation";
 import type { SourceFlagsMessage } from "@bunting/sync-client/messages";
 import { runnableComponent, Signal, type Component } from "@bunting/runtime";
 import type { CurrentFlags } from "../api/backend.js";
 import { copySourceOf } from "../store/copy-source.js";
 import { changeBetween } from "../store/change-between.js";
 import type { FlagStore, StoreChange } from "../store/flag-store.js";
-import type { ServedSources } from "../management/agent-readiness.js";
-import type { DocumentName } from "../sync/current-document.js";
+import type { ServedSource } from "../management/agent-readiness.js";
 import type { SourceConfig } from "../sync/source-config.js";
 import type { FailingFlag, FollowedList, SourceStatus } from "../sync/sync-source.js";
 import type { AgentWiring } from "./agent-wiring.js";
@@ -47,7 +46,7 @@ interface Adopted {
  * The flags that are served, over changes of the list of sources. Other sources are a generation of their own: it takes over what is held of those
  * that stay, subscribes to the others, and takes the place of the one before in one step.
  */
-export class FlagGenerations implements CurrentFlags, ServedSources, Pick<FlagStore, "onChange"> {
+export class FlagGenerations implements CurrentFlags, Pick<FlagStore, "onChange"> {
   readonly #options: FlagGenerationsOptions;
   readonly #changed = new Signal<StoreChange>();
   #isFirst = true;
@@ -80,20 +79,18 @@ export class FlagGenerations implements CurrentFlags, ServedSources, Pick<FlagSt
     return this.#current.stored.sources.map((source) => source.status());
   }
 
-  servesFlags(sourceIndex: number): boolean {
-    return this.#current.stored.store.servesFlags(sourceIndex);
-  }
-
-  isStale(sourceIndex: number): boolean {
-    return this.#current.stored.freshness.isStale(sourceIndex);
-  }
-
-  documentName(sourceIndex: number): DocumentName | undefined {
-    return this.#current.stored.store.documentName(sourceIndex);
-  }
-
-  rejectedFlags(sourceIndex: number): readonly InvalidFlag[] {
-    return this.#current.stored.store.rejectedFlags(sourceIndex);
+  served(): readonly ServedSource[] {
+    const { store, freshness } = this.#current.stored;
+    return this.status().map((status) => {
+      const { sourceIndex } = status;
+      return {
+        status,
+        servesFlags: store.servesFlags(sourceIndex),
+        isStale: freshness.isStale(sourceIndex),
+        name: store.documentName(sourceIndex),
+        rejected: store.rejectedFlags(sourceIndex),
+      };
+    });
   }
 
   /** What runs is that of the generation that is served then: none is kept for the sake of its end. */

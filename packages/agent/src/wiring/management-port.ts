@@ -2,9 +2,10 @@ import { healthService, type ReadinessHealth } from "@bunting/rpc";
 import { chargeAnswer, type PortListener } from "@bunting/server";
 import type { Registry } from "@bunting/runtime";
 import { agentStatus } from "../management/agent-status.js";
-import type { AgentReadiness, ServedSources } from "../management/agent-readiness.js";
+import type { AgentReadiness } from "../management/agent-readiness.js";
 import type { StartLimits } from "../management/start-limits.js";
 import type { AgentWiring } from "./agent-wiring.js";
+import type { FlagGenerations } from "./flag-generations.js";
 import { grpcCalls, type PortLimits } from "./port-limits.js";
 
 export interface AgentManagementParts {
@@ -12,7 +13,7 @@ export interface AgentManagementParts {
   readonly readiness: AgentReadiness;
   readonly health: ReadinessHealth;
   readonly registry: Registry;
-  readonly flags: Pick<ServedSources, "status">;
+  readonly flags: Pick<FlagGenerations, "status">;
   readonly limits: PortLimits;
 }
 
