@@ -1,4 +1,4 @@
-import { FlagTextReader } from "@bunting/agent/internal/sync/flag-text.js";
+import { flagTextReader } from "@bunting/agent/internal/sync/flag-text.js";
 import { lintText } from "@bunting/cli/internal/lint/lint-text.js";
 import { parseDocument } from "@bunting/evaluation";
 import { plainTopicOf, readManifest } from "@bunting/featureflags/manifests";
@@ -128,7 +128,7 @@ function flagsIn(document: JsonValue): readonly string[] {
 
 async function ofAgent(name: string, bytes: Buffer): Promise<readonly string[] | undefined> {
   try {
-    const text = await new FlagTextReader({ maxJsonBytes: 1_000_000 }).read(bytes, isYamlName(name));
+    const text = await flagTextReader({ maxJsonBytes: 1_000_000 })(bytes, isYamlName(name));
     return flagsIn(JSON.parse(text.bytes.toString()) as JsonValue);
   } catch {
     return undefined;

@@ -15,5 +15,5 @@ export { tokenReviewPermission, TokenReviews } from "./token-review/token-review
 export { clusterKeys, fileKeys } from "./token/key-source.js";
 export { KeySet } from "./token/key-set.js";
 export { TokenAuthenticator } from "./token/token-authenticator.js";
-export { CertificateAuthenticator } from "./certificate/certificate-authenticator.js";
+export { certificateAuthenticator } from "./certificate/certificate-authenticator.js";
 export { uriTemplate } from "./certificate/uri-template.js";

@@ -4,7 +4,7 @@ import { isIP, type LookupFunction } from "node:net";
 import { HttpFailure, type ConnectionGuard } from "@bunting/sync-client/http";
 import { calledHost, isAllowed, type AllowedHost } from "./allowed-host.js";
 import { addressBytes, embeddedV4 } from "./ip-address.js";
-import { NameLookUps } from "./name-look-ups.js";
+import { nameLookUps, type LookUpName } from "./name-look-ups.js";
 import { hasAddress, type Network } from "./network.js";
 import { calledIfListed, neverCalled } from "./special-networks.js";
 
@@ -28,13 +28,13 @@ export class AddressGuard implements ConnectionGuard {
   readonly #hosts: readonly AllowedHost[];
   readonly #option: string;
   readonly #networks: readonly Network[];
-  readonly #lookUps: NameLookUps;
+  readonly #lookUp: LookUpName;
 
   constructor({ hosts, option, networks = [], resolve = resolveAll }: AddressGuardOptions) {
     this.#hosts = hosts;
     this.#option = option;
     this.#networks = networks;
-    this.#lookUps = new NameLookUps(resolve);
+    this.#lookUp = nameLookUps(resolve);
   }
 
   /** The same for calls of one owner, such as a namespace: the names of others, however slow they are, delay those of this one by one of them at most. */
@@ -97,7 +97,7 @@ export class AddressGuard implements ConnectionGuard {
     if (isIP(name) !== 0) return this.#admitted(name, [{ address: name, family: isIP(name) }], allowed);
     let found: readonly LookupAddress[];
     try {
-      found = await this.#lookUps.of(name, owner);
+      found = await this.#lookUp(name, owner);
     } catch (cause) {
       throw new HttpFailure("unreachable", `${name} can't be resolved`, { cause });
     }

@@ -7,23 +7,20 @@ import { FairTurns } from "@bunting/runtime";
  */
 const turns = new FairTurns(2);
 
+/** @param owner undefined: all are of one, who is nobody else's */
+export type LookUpName = (name: string, owner?: string) => Promise<readonly LookupAddress[]>;
+
 /** Look-ups of names, in which owners take turns. A name that an owner asks for again meanwhile is looked up once. */
-export class NameLookUps {
-  readonly #resolve: (name: string) => Promise<readonly LookupAddress[]>;
+export function nameLookUps(resolve: (name: string) => Promise<readonly LookupAddress[]>): LookUpName {
+  const nobody = {};
   /** Look-ups that wait or are under way, by owner and name. */
-  readonly #asked = new Map<string, Promise<readonly LookupAddress[]>>();
-
-  constructor(resolve: (name: string) => Promise<readonly LookupAddress[]>) {
-    this.#resolve = resolve;
-  }
-
-  /** @param owner undefined: all are of one, who is nobody else's */
-  of(name: string, owner?: string): Promise<readonly LookupAddress[]> {
+  const underWay = new Map<string, Promise<readonly LookupAddress[]>>();
+  return (name, owner) => {
     const key = `${owner ?? ""} ${name}`;
-    const before = this.#asked.get(key);
+    const before = underWay.get(key);
     if (before !== undefined) return before;
-    const asked = turns.run(owner ?? this, () => this.#resolve(name)).finally(() => this.#asked.delete(key));
-    this.#asked.set(key, asked);
+    const asked = turns.run(owner ?? nobody, () => resolve(name)).finally(() => underWay.delete(key));
+    underWay.set(key, asked);
     return asked;
-  }
+  };
 }

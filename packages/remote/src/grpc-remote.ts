@@ -30,7 +30,7 @@ import { flagsIn, inTurn, jsonValue, type TextBounds } from "./read-flag-text.js
 import { failureOf, isHttpFailure, outcomeReason, RemoteDocumentError } from "./remote-error.js";
 import type { RemoteFailure, RemoteFlags, RemoteReading, RemoteSurroundings } from "./remote-kind.js";
 import { RemoteWaits } from "./remote-waits.js";
-import { VersionPace } from "./version-pace.js";
+import { versionPace } from "./version-pace.js";
 
 const connectTimeoutMs = 10_000;
 const keepalive = {
@@ -57,7 +57,7 @@ type HeldReplica = TopicReplica<NonNullable<HeldDocument["current"]>>;
  * - There is one connection at a time, to addresses that the guard admits; RemoteWaits says how long to wait for the next.
  * - A document outlives its connection (HeldDocument), so that the next one begins with a delta. Whatever ends, no flags are taken away.
  * - While a stream is open, and the server says nothing to the contrary, the last document (`#fresh`) counts as an answer each interval.
- * - Versions are read no faster than VersionPace lets them, and one at a time among all remotes, whose owners take turns (`inTurn`).
+ * - Versions are read no faster than `versionPace` lets them, and one at a time among all remotes, whose owners take turns (`inTurn`).
  */
 export class GrpcRemote {
   readonly #reading: RemoteReading;
@@ -66,7 +66,7 @@ export class GrpcRemote {
   readonly #selector: string;
   readonly #bounds: TextBounds;
   readonly #held: HeldDocument;
-  readonly #pace: VersionPace;
+  readonly #nextVersion: (signal: AbortSignal) => Promise<void>;
   readonly #replica: HeldReplica | undefined;
   readonly #waits: RemoteWaits;
   /** The newest document, while the server says nothing to the contrary. */
@@ -80,7 +80,7 @@ export class GrpcRemote {
     this.#selector = selector;
     this.#bounds = { ...surroundings.limits, room: surroundings.room };
     this.#held = new HeldDocument(this.#bounds, (flags) => this.#deliver(flags));
-    this.#pace = new VersionPace(surroundings.clock);
+    this.#nextVersion = versionPace(surroundings.clock);
     const topic = topicOf(selector);
     this.#replica = topic === undefined ? undefined : new TopicReplica(topic, this.#held);
     this.#waits = new RemoteWaits(intervalMs, surroundings.random ?? Math.random);
@@ -245,7 +245,7 @@ export class GrpcRemote {
   }
 
   async #prepare(message: SnapshotMessage | Delta, over: AbortSignal): Promise<void> {
-    await this.#pace.wait(over);
+    await this.#nextVersion(over);
     await inTurn(this.#reading, () => this.#held.prepare(message));
   }
 
@@ -280,7 +280,7 @@ export class GrpcRemote {
     let newest: Buffer | undefined;
     const read = shareInFlight(async () => {
       for (; newest !== undefined && !over.aborted;) {
-        await this.#pace.wait(over);
+        await this.#nextVersion(over);
         const document = newest;
         newest = undefined;
         await this.#read(document, over);

@@ -2,7 +2,7 @@ import { aborted } from "@bunting/runtime";
 import { version } from "../version.js";
 import { FileSource } from "./file-source.js";
 import type { SyncSource, SyncSourceOptions } from "./sync-source.js";
-import type { SharedCluster } from "./kubernetes/shared-cluster.js";
+import type { RunWatch } from "./kubernetes/shared-cluster.js";
 import { OnDemandSource } from "./on-demand-source.js";
 import type { SourceConfig } from "./source-config.js";
 
@@ -11,7 +11,7 @@ export function createSources(
   configs: readonly SourceConfig[],
   options: SyncSourceOptions,
 ): readonly SyncSource[] {
-  let cluster: SharedCluster | undefined;
+  let runWatch: RunWatch | undefined;
   return configs.map((config): SyncSource => {
     switch (config.provider) {
       case "grpc":
@@ -33,9 +33,9 @@ export function createSources(
         });
       case "kubernetes":
         return new OnDemandSource(config, options, async (parts, signal) => {
-          const { createCluster, followFeatureFlag } = await import("./kubernetes/follow-feature-flag.js");
-          cluster ??= createCluster(options, `bunting-agent/${version}`);
-          await followFeatureFlag(parts, cluster, signal);
+          const { sharedCluster, followFeatureFlag } = await import("./kubernetes/follow-feature-flag.js");
+          runWatch ??= sharedCluster(options, `bunting-agent/${version}`);
+          await followFeatureFlag(parts, runWatch, signal);
         });
       case "remote":
         return new OnDemandSource(config, options, async (parts, signal) => {

@@ -5,7 +5,7 @@ import type { SyncSource, SyncSourceOptions, SourceStatus } from "./sync-source.
 import { readFailure } from "./read-failure.js";
 import type { FileSourceConfig } from "./source-config.js";
 import { SourceState } from "./source-state.js";
-import { FlagTextReader, type FlagText } from "./flag-text.js";
+import { flagTextReader, type FlagText, type ReadFlagText } from "./flag-text.js";
 import { YamlDocumentError } from "./yaml-document.js";
 
 /** The net under fs.watch: how often the file is looked at although no event came. */
@@ -20,7 +20,7 @@ export class FileSource implements SyncSource {
   readonly #config: FileSourceConfig;
   readonly #options: SyncSourceOptions;
   readonly #state: FileState;
-  readonly #reader: FlagTextReader;
+  readonly #read: ReadFlagText;
   #wasSeen = false;
 
   /**
@@ -36,7 +36,7 @@ export class FileSource implements SyncSource {
     this.name = `source-${config.sourceIndex}`;
     this.#config = config;
     this.#options = options;
-    this.#reader = new FlagTextReader({ maxJsonBytes: options.maxDocumentBytes, heapBytes });
+    this.#read = flagTextReader({ maxJsonBytes: options.maxDocumentBytes, heapBytes });
     this.#state = state;
   }
 
@@ -95,7 +95,7 @@ export class FileSource implements SyncSource {
     const { path, sourceIndex } = this.#config;
     let text: FlagText;
     try {
-      text = await this.#reader.read(content, isYamlName(path));
+      text = await this.#read(content, isYamlName(path));
     } catch (error) {
       if (!(error instanceof YamlDocumentError)) {
         this.#state.failed(

@@ -10,40 +10,36 @@ export interface FlagText {
   readonly problem: string | undefined;
 }
 
+/** Reads one text. Rejects with a YamlDocumentError if nothing of it can be served. */
+export type ReadFlagText = (content: Buffer, isYaml: boolean) => Promise<FlagText>;
+
 /**
  * Reads the texts of one file or of answers from one URI, as people write them: a flag document, in JSON or YAML, or FeatureFlag manifests,
  * whose flags become one document.
  */
-export class FlagTextReader {
-  readonly #limits: ManifestLimits;
-  #manifests: ManifestSet | undefined;
+export function flagTextReader(limits: ManifestLimits): ReadFlagText {
+  let manifests: ManifestSet | undefined;
 
-  constructor(limits: ManifestLimits) {
-    this.#limits = limits;
-  }
-
-  /** @throws YamlDocumentError if nothing of it can be served */
-  async read(content: Buffer, isYaml: boolean): Promise<FlagText> {
-    const text = utf8Of(content);
-    if (text === undefined) throw new YamlDocumentError("malformed", notText);
-    if (isYaml ? isYamlManifest(text) : isManifest(text)) return this.#readManifest(text, isYaml);
-    this.#manifests = undefined;
-    if (!isYaml) return { bytes: text, problem: undefined };
-    const { maxJsonBytes, heapBytes } = this.#limits;
-    return { bytes: await jsonOfYaml(text, maxJsonBytes, heapBytes), problem: undefined };
-  }
-
-  async #readManifest(text: Buffer, isYaml: boolean): Promise<FlagText> {
+  const readManifest = async (text: Buffer, isYaml: boolean): Promise<FlagText> => {
     const { ManifestSet, tooLargeTogether } = await import("./manifest/manifest-set.js");
-    this.#manifests ??= new ManifestSet();
+    manifests ??= new ManifestSet();
     const path = isYaml ? "manifest.yaml" : "manifest.json";
-    const { problems, isBlockedByHeap } = await this.#manifests.take(path, text, this.#limits);
+    const { problems, isBlockedByHeap } = await manifests.take(path, text, limits);
     const [problem] = problems;
     if (isBlockedByHeap) throw new YamlDocumentError("too_large", problem ?? "");
-    if (this.#manifests.size === 0)
+    if (manifests.size === 0)
       throw new YamlDocumentError("malformed", problem ?? "it holds no FeatureFlag, nor a flag document");
-    const bytes = this.#manifests.document(this.#limits.maxJsonBytes);
+    const bytes = manifests.document(limits.maxJsonBytes);
     if (bytes === undefined) throw new YamlDocumentError("too_large", tooLargeTogether);
     return { bytes, problem };
-  }
+  };
+
+  return async (content, isYaml) => {
+    const text = utf8Of(content);
+    if (text === undefined) throw new YamlDocumentError("malformed", notText);
+    if (isYaml ? isYamlManifest(text) : isManifest(text)) return readManifest(text, isYaml);
+    manifests = undefined;
+    if (!isYaml) return { bytes: text, problem: undefined };
+    return { bytes: await jsonOfYaml(text, limits.maxJsonBytes, limits.heapBytes), problem: undefined };
+  };
 }

@@ -23,7 +23,7 @@ import { cut, messageOf, RateLimitedLog, within } from "@bunting/runtime";
 import type { RequestHeaders } from "../api/request-headers.js";
 import type { Collector } from "./collector.js";
 import { CollectorConnection } from "./collector-connection.js";
-import { RegistryProducer } from "./registry-producer.js";
+import { registryProducer } from "./registry-producer.js";
 import type { TelemetryDependencies } from "./telemetry-dependencies.js";
 import { positiveFromEnv, replacedVariables } from "./otel-variables.js";
 import type { SpanAttributes, StartedSpan } from "./tracing.js";
@@ -79,7 +79,7 @@ export class OpenTelemetry {
       exporter: connection.metrics,
       exportIntervalMillis: interval,
       exportTimeoutMillis: Math.min(interval, flushTimeoutMs),
-      metricProducers: [new RegistryProducer(registry, { name: serviceName, version: serviceVersion })],
+      metricProducers: [registryProducer(registry, { name: serviceName, version: serviceVersion })],
     });
     this.#meters = new MeterProvider({ resource, readers: [reader] });
   }

@@ -3,7 +3,6 @@ import { emptyResource } from "@opentelemetry/resources";
 import {
   AggregationTemporality,
   DataPointType,
-  type CollectionResult,
   type DataPoint,
   type Histogram,
   type MetricData,
@@ -23,29 +22,25 @@ interface PrometheusValue {
 }
 
 /** Reads the metrics that Prometheus would read, whenever the OpenTelemetry SDK exports, so nothing is counted twice on the hot path. */
-export class RegistryProducer implements MetricProducer {
-  readonly #registry: Registry;
-  readonly #scope: { readonly name: string; readonly version: string };
-  readonly #startTime: HrTime;
-
-  constructor(registry: Registry, scope: { readonly name: string; readonly version: string }) {
-    this.#registry = registry;
-    this.#scope = scope;
-    this.#startTime = hrTime(performance.timeOrigin);
-  }
-
-  async collect(): Promise<CollectionResult> {
-    const families = await this.#registry.getMetricsAsJSON();
-    const times = { startTime: this.#startTime, endTime: hrTime(Date.now()) };
-    // What target_info has for Prometheus is the resource here.
-    const metrics = families
-      .filter(({ name }) => name !== "target_info")
-      .map((family) => metricData(family, times));
-    return {
-      resourceMetrics: { resource: emptyResource(), scopeMetrics: [{ scope: this.#scope, metrics }] },
-      errors: [],
-    };
-  }
+export function registryProducer(
+  registry: Registry,
+  scope: { readonly name: string; readonly version: string },
+): MetricProducer {
+  const startTime = hrTime(performance.timeOrigin);
+  return {
+    collect: async () => {
+      const families = await registry.getMetricsAsJSON();
+      const times = { startTime, endTime: hrTime(Date.now()) };
+      // What target_info has for Prometheus is the resource here.
+      const metrics = families
+        .filter(({ name }) => name !== "target_info")
+        .map((family) => metricData(family, times));
+      return {
+        resourceMetrics: { resource: emptyResource(), scopeMetrics: [{ scope, metrics }] },
+        errors: [],
+      };
+    },
+  };
 }
 
 interface Times {

@@ -11,7 +11,7 @@ import { isDocumentation, isJsonObject, type JsonObject, type JsonValue } from "
 import { nearestWord, quoted } from "@bunting/runtime/options";
 import { argumentProblem } from "./check-arguments.js";
 import type { Finding } from "./finding.js";
-import { RuleResults, type RulePart } from "./rule-results.js";
+import { ruleResults, type RulePart } from "./rule-results.js";
 import { walkRule } from "./walk-rule.js";
 
 /** A flag as it is served, and as it was written. */
@@ -152,7 +152,7 @@ function unknownVariants(
   const names = [...flag.variants.keys()].slice(0, maxNamed + 1).map((name) => quoted(name));
   const variants = (names.length > maxNamed ? names.with(maxNamed, "...") : names).join(", ");
   const ofFlag = `the variants of flag ${quoted(flag.key)} (${variants || "it has none"})`;
-  const unknown = new RuleResults(evaluators).of(start).filter(({ value }) => {
+  const unknown = ruleResults(evaluators, start).filter(({ value }) => {
     const name = variantName(value);
     return name !== undefined && !flag.variants.has(name);
   });

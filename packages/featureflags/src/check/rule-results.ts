@@ -31,23 +31,17 @@ export function operatorOf(rule: JsonValue): readonly [name: string, args: JsonV
  * The results that a rule shows without being evaluated: the branches of `if`, the variants of `fractional`, and true and false of operators
  * that compare. What comes from the context, or is computed, is not known.
  */
-export class RuleResults {
-  readonly #evaluators: JsonObject;
+export function ruleResults(evaluators: JsonObject, start: RulePart): readonly RuleResult[] {
   /** A second visit of an evaluator adds nothing, and those that refer to themselves would have no end. */
-  readonly #visited = new Set<string>();
+  const visited = new Set<string>();
 
-  constructor(evaluators: JsonObject) {
-    this.#evaluators = evaluators;
-  }
-
-  of({ rule, path }: RulePart): readonly RuleResult[] {
+  const resultsOf = ({ rule, path }: RulePart): readonly RuleResult[] => {
     if (typeof rule !== "object" || rule === null) return [{ value: rule, path, operator: undefined }];
     const found = operatorOf(rule);
     if (found === undefined) return [];
     const [operator, args] = found;
     const inner = [...path, operator];
-    if (operator === "$ref") return this.#ofEvaluator(args);
-    if (operator === "fractional") return this.#ofShares(args, inner);
+    if (operator === "$ref") return ofEvaluator(args);
     if (booleanOperators.has(operator))
       return [true, false].map((value) => ({ value, path: inner, operator }));
     if (!Array.isArray(args)) return [];
@@ -57,41 +51,37 @@ export class RuleResults {
     }));
     const last = parts.length - 1;
     switch (operator) {
+      case "fractional":
+        return parts.flatMap(ofShare);
       case "if":
       case "?:":
-        return parts.filter((_, index) => index % 2 === 1 || index === last).flatMap((part) => this.of(part));
+        return parts.filter((_, index) => index % 2 === 1 || index === last).flatMap(resultsOf);
       case "and":
-        return this.#ofChain(parts, (value) => value === false);
+        return ofChain(parts, (value) => value === false);
       case "or":
-        return this.#ofChain(parts, (value) => value !== false && value !== null);
+        return ofChain(parts, (value) => value !== false && value !== null);
       default:
         return [];
     }
-  }
+  };
 
   /** Of all parts but the last only the results that end the chain. */
-  #ofChain(parts: readonly RulePart[], ends: (value: JsonValue) => boolean): readonly RuleResult[] {
-    return parts.flatMap((part, index) =>
-      this.of(part).filter(({ value }) => index === parts.length - 1 || ends(value)),
+  const ofChain = (parts: readonly RulePart[], ends: (value: JsonValue) => boolean): readonly RuleResult[] =>
+    parts.flatMap((part, index) =>
+      resultsOf(part).filter(({ value }) => index === parts.length - 1 || ends(value)),
     );
-  }
 
-  #ofEvaluator(name: JsonValue): readonly RuleResult[] {
-    if (typeof name !== "string" || !Object.hasOwn(this.#evaluators, name) || this.#visited.has(name))
-      return [];
-    this.#visited.add(name);
-    return this.of({ rule: this.#evaluators[name] ?? null, path: ["$evaluators", name] });
-  }
+  const ofEvaluator = (name: JsonValue): readonly RuleResult[] => {
+    if (typeof name !== "string" || !Object.hasOwn(evaluators, name) || visited.has(name)) return [];
+    visited.add(name);
+    return resultsOf({ rule: evaluators[name] ?? null, path: ["$evaluators", name] });
+  };
 
-  /** The variants of a `fractional`, which may have its key as the first argument. */
-  #ofShares(args: JsonValue, path: readonly string[]): readonly RuleResult[] {
-    if (!Array.isArray(args)) return [];
-    return (args as readonly JsonValue[]).flatMap((share, index) => {
-      if (!Array.isArray(share)) return [];
-      return this.of({
-        rule: (share as readonly JsonValue[])[0] ?? null,
-        path: [...path, String(index), "0"],
-      });
-    });
-  }
+  /** The variant of a share; a `fractional` may have its key as the first argument. */
+  const ofShare = ({ rule: share, path }: RulePart): readonly RuleResult[] => {
+    if (!Array.isArray(share)) return [];
+    return resultsOf({ rule: (share as readonly JsonValue[])[0] ?? null, path: [...path, "0"] });
+  };
+
+  return resultsOf(start);
 }

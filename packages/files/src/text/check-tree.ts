@@ -25,85 +25,73 @@ interface Size {
  * where there are more values, or more bytes of them, than `limits` allow.
  */
 export function checkTree(tree: Document.Parsed, limits: TextLimits, heapBytes: number): void {
-  new TreeCheck(limits, heapBytes).measure(tree.contents, 0);
-}
+  const { maxDepth, maxValues, maxJsonBytes } = limits;
+  const anchors = new Map<string, Size | "open">();
+  let allValues = 0;
+  let allBytes = 0;
+  let repeatedHeap = 0;
 
-class TreeCheck {
-  readonly #limits: TextLimits;
-  readonly #heapBytes: number;
-  readonly #anchors = new Map<string, Size | "open">();
-  #values = 0;
-  #bytes = 0;
-  #repeatedHeap = 0;
-
-  constructor(limits: TextLimits, heapBytes: number) {
-    this.#limits = limits;
-    this.#heapBytes = heapBytes;
-  }
-
-  measure(node: unknown, depth: number): Size {
-    const { maxDepth } = this.#limits;
+  const measure = (node: unknown, depth: number): Size => {
     if (depth > maxDepth) throw tooDeep(startOf(node), maxDepth);
-    if (isAlias(node)) return this.#repeat(node, depth);
+    if (isAlias(node)) return repeat(node, depth);
     const anchor = isScalar(node) || isMap(node) || isSeq(node) ? node.anchor : undefined;
-    if (anchor !== undefined) this.#anchors.set(anchor, "open");
+    if (anchor !== undefined) anchors.set(anchor, "open");
     const own = ownBytes(node);
-    this.#count(1, own, node);
+    count(1, own, node);
     let values = 1;
     let bytes = own;
     let height = 0;
-    for (const part of this.#partsOf(node)) {
-      const size = this.measure(part, depth + 1);
+    for (const part of partsOf(node)) {
+      const size = measure(part, depth + 1);
       values += size.values;
       bytes += size.bytes;
       height = Math.max(height, size.height + 1);
     }
     const size = { values, bytes, height };
-    if (anchor !== undefined) this.#anchors.set(anchor, size);
+    if (anchor !== undefined) anchors.set(anchor, size);
     return size;
-  }
+  };
 
-  #repeat(alias: Alias, depth: number): Size {
-    const { maxDepth } = this.#limits;
+  const repeat = (alias: Alias, depth: number): Size => {
     const { source } = alias;
-    const size = this.#anchors.get(source);
-    if (size === undefined) {
-      const message = `the alias *${source} stands for nothing: no &${source} comes before it`;
-      throw new TextReadError("syntax", startOf(alias), message);
-    }
-    if (size === "open") throw new TextReadError("syntax", startOf(alias), `*${source} contains itself`);
+    const size = anchors.get(source);
+    if (size === undefined)
+      throw syntaxError(alias, `the alias *${source} stands for nothing: no &${source} comes before it`);
+    if (size === "open") throw syntaxError(alias, `*${source} contains itself`);
     if (depth + size.height > maxDepth) throw tooDeep(startOf(alias), maxDepth);
-    this.#count(size.values, size.bytes, alias);
-    this.#repeatedHeap += size.values * heapPerRepeatedValue + size.bytes * heapPerRepeatedByte;
-    if (this.#repeatedHeap > this.#heapBytes) throw tooManyRepeated(startOf(alias));
+    count(size.values, size.bytes, alias);
+    repeatedHeap += size.values * heapPerRepeatedValue + size.bytes * heapPerRepeatedByte;
+    if (repeatedHeap > heapBytes) throw tooManyRepeated(startOf(alias));
     return size;
-  }
+  };
 
-  #partsOf(node: unknown): readonly unknown[] {
-    if (isMap(node)) {
-      checkKeys(node);
-      // A key may carry an anchor, too.
-      return node.items.flatMap(({ key, value }) =>
-        isScalar(key) && key.anchor === undefined ? [value] : [key, value],
-      );
-    }
-    if (isSeq(node)) return node.items;
-    if (isScalar(node) && typeof node.value === "number" && !Number.isFinite(node.value)) {
-      const message = `${node.source ?? String(node.value)} is a number that JSON does not have`;
-      throw new TextReadError("syntax", startOf(node), message);
-    }
-    return [];
-  }
+  const count = (values: number, bytes: number, node: unknown): void => {
+    allValues += values;
+    allBytes += bytes;
+    if (allBytes > maxJsonBytes) throw tooLong(startOf(node), maxJsonBytes);
+    if (allValues > maxValues)
+      throw syntaxError(node, `there are more than ${maxValues} values, with all aliases written out`);
+  };
 
-  #count(values: number, bytes: number, node: unknown): void {
-    const { maxValues, maxJsonBytes } = this.#limits;
-    this.#values += values;
-    this.#bytes += bytes;
-    if (this.#bytes > maxJsonBytes) throw tooLong(startOf(node), maxJsonBytes);
-    if (this.#values <= maxValues) return;
-    const message = `there are more than ${maxValues} values, with all aliases written out`;
-    throw new TextReadError("syntax", startOf(node), message);
+  measure(tree.contents, 0);
+}
+
+function syntaxError(node: unknown, message: string): TextReadError {
+  return new TextReadError("syntax", startOf(node), message);
+}
+
+function partsOf(node: unknown): readonly unknown[] {
+  if (isMap(node)) {
+    checkKeys(node);
+    // A key may carry an anchor, too.
+    return node.items.flatMap(({ key, value }) =>
+      isScalar(key) && key.anchor === undefined ? [value] : [key, value],
+    );
   }
+  if (isSeq(node)) return node.items;
+  if (isScalar(node) && typeof node.value === "number" && !Number.isFinite(node.value))
+    throw syntaxError(node, `${node.source ?? String(node.value)} is a number that JSON does not have`);
+  return [];
 }
 
 /** The bytes of JSON of a scalar, or of the keys and brackets of a collection. */
@@ -121,10 +109,7 @@ function checkKeys({ items }: YAMLMap): void {
   const seen = new Set<string>();
   for (const { key } of items) {
     if (!isScalar(key) || typeof key.value !== "string") continue;
-    if (seen.has(key.value)) {
-      const message = `duplicate key ${JSON.stringify(key.value)}`;
-      throw new TextReadError("syntax", startOf(key), message);
-    }
+    if (seen.has(key.value)) throw syntaxError(key, `duplicate key ${JSON.stringify(key.value)}`);
     seen.add(key.value);
   }
 }

@@ -1,5 +1,5 @@
 import { readError, type ParsedText, type TextPosition } from "./parsed-text.js";
-import { LineIndex } from "./line-index.js";
+import { lineIndex } from "./line-index.js";
 
 /** Actions that only templates of Helm have; that a value holds braces is no sign. */
 const action =
@@ -8,7 +8,7 @@ const action =
 /** The place at which a text shows that it is a template of Helm which was not rendered; undefined if it does not. */
 export function helmActionIn(text: string): TextPosition | undefined {
   const at = action.exec(text)?.index;
-  return at === undefined ? undefined : new LineIndex(text).positionOf(at);
+  return at === undefined ? undefined : lineIndex(text)(at);
 }
 
 export const unrenderedTemplate =

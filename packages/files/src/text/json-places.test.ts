@@ -1,14 +1,14 @@
 import { leastCpu } from "@bunting/test/support/cpu-growth.js";
 import { expect } from "chai";
-import { JsonPlaces } from "./json-places.js";
+import { jsonPlaces } from "./json-places.js";
 import { defaultTextLimits } from "./text-limits.js";
 
-describe("JsonPlaces", () => {
+describe("jsonPlaces", () => {
   it("finds the key at a path, or the nearest around it", () => {
     const text = '{"a": [1, {"b\\"c": {}}], "__proto__": 2}';
-    const places = new JsonPlaces(text, defaultTextLimits, 0);
+    const places = jsonPlaces(text, defaultTextLimits, 0);
     const found = (...path: string[]): string => {
-      const offset = places.offsetOf(path);
+      const offset = places(path);
       return text.slice(offset, offset + 6);
     };
     expect(found("a", "1", 'b"c')).to.equal('"b\\"c"');
@@ -24,9 +24,8 @@ describe("JsonPlaces", () => {
     const text = `{"flags":{${keys.map((key) => `"${key}":{"metadata":{"bad":{}}}`).join(",")}}}`;
     const cpuOf = (some: readonly string[]): Promise<number> =>
       leastCpu(() => {
-        const places = new JsonPlaces(text, defaultTextLimits, 0);
-        for (const key of some)
-          expect(places.offsetOf(["flags", key, "metadata", "bad"])).to.be.greaterThan(0);
+        const places = jsonPlaces(text, defaultTextLimits, 0);
+        for (const key of some) expect(places(["flags", key, "metadata", "bad"])).to.be.greaterThan(0);
       });
     const all = await cpuOf(keys);
     expect(all, "as much as 100 scans").to.be.lessThan(100 * (await cpuOf(keys.slice(-1))));

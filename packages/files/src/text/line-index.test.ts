@@ -1,20 +1,20 @@
 import { leastCpu } from "@bunting/test/support/cpu-growth.js";
 import { expect } from "chai";
 import fc from "fast-check";
-import { LineIndex } from "./line-index.js";
+import { lineIndex } from "./line-index.js";
 
-describe("LineIndex", () => {
+describe("lineIndex", () => {
   it("counts lines and columns from 1, in texts of few and of many lines", () => {
     const line = fc.constantFrom("", "", "a", "ab");
     fc.assert(
       fc.property(fc.array(line, { maxLength: 1_000 }), fc.array(fc.nat()), (lines, seeds) => {
         const text = lines.join("\n");
-        const index = new LineIndex(text);
+        const positionAt = lineIndex(text);
         for (const seed of seeds) {
           const offset = seed % (text.length + 1);
           const before = text.slice(0, offset).split("\n");
           const column = (before.at(-1) ?? "").length + 1;
-          expect(index.positionOf(offset)).to.deep.equal({ line: before.length, column });
+          expect(positionAt(offset)).to.deep.equal({ line: before.length, column });
         }
       }),
     );
@@ -22,11 +22,10 @@ describe("LineIndex", () => {
 
   it("finds each column of a long line without a look at the rest of it", async () => {
     const text = "x".repeat(4_000_000);
-    const index = new LineIndex(text);
+    const positionAt = lineIndex(text);
     const found = await leastCpu(() => {
       let wrong = 0;
-      for (let column = 1; column <= 20_000; column++)
-        if (index.positionOf(column - 1).column !== column) wrong++;
+      for (let column = 1; column <= 20_000; column++) if (positionAt(column - 1).column !== column) wrong++;
       expect(wrong).to.equal(0);
     });
     const looks = await leastCpu(() => {

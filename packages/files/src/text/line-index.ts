@@ -10,41 +10,33 @@ interface Line {
 }
 
 /** Turns offsets in a text into lines and columns, from 1. The index is made on first use: most texts have nothing to report. */
-export class LineIndex {
-  readonly #text: string;
+export function lineIndex(text: string): (offset: number) => TextPosition {
   /** The starts of lines 1, 257, 513 and so on. */
-  #marks: readonly number[] | undefined;
+  let marks: readonly number[] | undefined;
   /** The last line that was found: a line may be as long as the text, whose end is not looked for each time. */
-  #last: Line = { line: 0, start: 0, end: -1 };
+  let last: Line = { line: 0, start: 0, end: -1 };
+  return (offset) => {
+    if (offset < last.start || offset > last.end) last = findLine(text, (marks ??= marksOf(text)), offset);
+    return { line: last.line, column: offset - last.start + 1 };
+  };
+}
 
-  constructor(text: string) {
-    this.#text = text;
+function findLine(text: string, marks: readonly number[], offset: number): Line {
+  let low = 0;
+  let high = marks.length;
+  while (high - low > 1) {
+    const middle = (low + high) >> 1;
+    if ((marks[middle] ?? 0) <= offset) low = middle;
+    else high = middle;
   }
-
-  positionOf(offset: number): TextPosition {
-    if (offset < this.#last.start || offset > this.#last.end) this.#last = this.#find(offset);
-    const { line, start } = this.#last;
-    return { line, column: offset - start + 1 };
-  }
-
-  #find(offset: number): Line {
-    const marks = (this.#marks ??= marksOf(this.#text));
-    let low = 0;
-    let high = marks.length;
-    while (high - low > 1) {
-      const middle = (low + high) >> 1;
-      if ((marks[middle] ?? 0) <= offset) low = middle;
-      else high = middle;
-    }
-    let line = low * linesPerMark + 1;
-    let start = marks[low] ?? 0;
-    for (;;) {
-      const newline = this.#text.indexOf("\n", start);
-      const end = newline < 0 ? this.#text.length : newline;
-      if (offset <= end || newline < 0) return { line, start, end };
-      start = end + 1;
-      line++;
-    }
+  let line = low * linesPerMark + 1;
+  let start = marks[low] ?? 0;
+  for (;;) {
+    const newline = text.indexOf("\n", start);
+    const end = newline < 0 ? text.length : newline;
+    if (offset <= end || newline < 0) return { line, start, end };
+    start = end + 1;
+    line++;
   }
 }
 

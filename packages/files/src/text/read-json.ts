@@ -1,6 +1,6 @@
 import type { JsonValue } from "@bunting/protocol";
-import { JsonPlaces } from "./json-places.js";
-import { LineIndex } from "./line-index.js";
+import { jsonPlaces } from "./json-places.js";
+import { lineIndex } from "./line-index.js";
 import { readError, type TextDocument, type ParsedText, type TextWarning } from "./parsed-text.js";
 import { duplicateKey, scanJson } from "./scan-json.js";
 import type { TextLimits } from "./text-limits.js";
@@ -18,7 +18,7 @@ const maxDuplicates = 100;
  * @param isStrict a duplicate key is an error, as it is in YAML
  */
 export function readJson(text: string, limits: TextLimits, isStrict = false): ParsedText {
-  const lines = new LineIndex(text);
+  const positionAt = lineIndex(text);
   const heapBytes = limits.heapBytes() - 2 * text.length;
   let values = 0;
   const documents: TextDocument[] = [];
@@ -26,23 +26,17 @@ export function readJson(text: string, limits: TextLimits, isStrict = false): Pa
     const warnings: TextWarning[] = [];
     const warn = (key: string, offset: number): void => {
       const message = `${duplicateKey(key)}: the later one counts`;
-      if (warnings.length < maxDuplicates)
-        warnings.push({ kind: "other", message, ...lines.positionOf(offset) });
+      if (warnings.length < maxDuplicates) warnings.push({ kind: "other", message, ...positionAt(offset) });
     };
     const scan = scanJson(text, limits, from, undefined, isStrict ? undefined : warn);
-    if (scan.kind === "error") return readError("syntax", scan.message, lines.positionOf(scan.offset));
+    if (scan.kind === "error") return readError("syntax", scan.message, positionAt(scan.offset));
     const { start, end } = scan;
     values += scan.values;
-    if (values * heapPerValue > heapBytes)
-      return readError("too_large", jsonTooLarge, lines.positionOf(start));
-    let places: JsonPlaces | undefined;
+    if (values * heapPerValue > heapBytes) return readError("too_large", jsonTooLarge, positionAt(start));
+    const places = jsonPlaces(text, limits, start);
     documents.push({
       value: JSON.parse(text.slice(start, end)) as JsonValue,
-      positionOf: (path) => {
-        if (path.length === 0) return lines.positionOf(start);
-        places ??= new JsonPlaces(text, limits, start);
-        return lines.positionOf(places.offsetOf(path));
-      },
+      positionOf: (path) => positionAt(places(path)),
       warnings: () => warnings,
     });
     from = skipSpace(text, end);

@@ -1,15 +1,15 @@
 import { nextTurn } from "@bunting/runtime/scheduling";
 import { Composer, Lexer, Parser, YAMLWarning, type Document } from "yaml";
 import { namingTemplate } from "./helm-template.js";
-import { LineIndex } from "./line-index.js";
-import { readError, type TextDocument, type ParsedText } from "./parsed-text.js";
+import { lineIndex } from "./line-index.js";
+import { readError, type TextDocument, type ParsedText, type TextPosition } from "./parsed-text.js";
 import type { TextLimits } from "./text-limits.js";
 import { TextReadError, tooDeep, tooLarge, yamlTooLarge } from "./text-read-error.js";
 import { checkTree } from "./check-tree.js";
 import { yamlErrorMessage } from "./yaml-error-message.js";
 import { yamlErrorPlace } from "./yaml-error-place.js";
 import { valuesOf } from "./yaml-values.js";
-import { warningsOf, YamlPlaces } from "./yaml-tree.js";
+import { warningsOf, yamlPlaces } from "./yaml-tree.js";
 
 /** About 3 ms worth of each. */
 const lexemesPerSlice = 2_000;
@@ -55,14 +55,14 @@ export function readYaml(text: string, limits: TextLimits): Promise<ParsedText> 
 let turn: Promise<unknown> = Promise.resolve();
 
 async function readNow(text: string, limits: TextLimits): Promise<ParsedText> {
-  const lines = new LineIndex(text);
+  const positionAt = lineIndex(text);
   try {
     const heapBytes = limits.heapBytes();
     const { trees, heapTaken } = await compose(text, limits.maxDepth, heapBytes);
     const documents: TextDocument[] = [];
     for (const tree of trees) {
       checkTree(tree, limits, heapBytes - heapTaken);
-      documents.push(toDocument(tree, lines));
+      documents.push(toDocument(tree, positionAt));
       if (text.length > charactersPerSlice) await nextTurn();
     }
     return { kind: "documents", documents };
@@ -70,7 +70,7 @@ async function readNow(text: string, limits: TextLimits): Promise<ParsedText> {
     if (!(error instanceof Error)) throw error;
     if (error instanceof TextReadError) {
       const { code, message, offset } = error;
-      return readError(code, message, lines.positionOf(yamlErrorPlace(text, offset, message)));
+      return readError(code, message, positionAt(yamlErrorPlace(text, offset, message)));
     }
     // V8's word for what takes too much of the stack, or is too long a text.
     if (error instanceof RangeError) return readError("too_large", yamlTooLarge);
@@ -79,12 +79,12 @@ async function readNow(text: string, limits: TextLimits): Promise<ParsedText> {
   }
 }
 
-function toDocument(tree: Document.Parsed, lines: LineIndex): TextDocument {
-  const places = new YamlPlaces(tree);
+function toDocument(tree: Document.Parsed, positionAt: (offset: number) => TextPosition): TextDocument {
+  const places = yamlPlaces(tree);
   return {
     value: valuesOf(tree),
-    positionOf: (path) => lines.positionOf(places.offsetOf(path)),
-    warnings: () => warningsOf(tree, (offset) => lines.positionOf(offset)),
+    positionOf: (path) => positionAt(places(path)),
+    warnings: () => warningsOf(tree, positionAt),
   };
 }
 

@@ -1,5 +1,5 @@
 import { parseAllDocuments } from "yaml";
-import { LineIndex } from "./line-index.js";
+import { lineIndex } from "./line-index.js";
 import type { TextPosition } from "./parsed-text.js";
 import { yamlErrorMessage } from "./yaml-error-message.js";
 import { yamlErrorPlace } from "./yaml-error-place.js";
@@ -17,12 +17,12 @@ const maxCharacters = 256 * 1024;
  */
 export function yamlErrors(text: string): readonly YamlError[] {
   if (text.length > maxCharacters) return [];
-  const lines = new LineIndex(text);
+  const positionAt = lineIndex(text);
   return parseAllDocuments(text, { prettyErrors: false, stringKeys: true }).flatMap(({ errors }) =>
     errors
       .filter(({ code }, index) => index === 0 || code === "DUPLICATE_KEY")
       .map(({ message, pos: [offset] }) => ({
-        ...lines.positionOf(yamlErrorPlace(text, offset, message)),
+        ...positionAt(yamlErrorPlace(text, offset, message)),
         message: yamlErrorMessage(message),
       })),
   );

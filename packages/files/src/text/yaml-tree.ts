@@ -21,22 +21,18 @@ interface Entry {
 }
 
 /** Finds where in a document the key or item at a path begins, or the nearest around it. What it needs is indexed on first use. */
-export class YamlPlaces {
-  readonly #document: Document.Parsed;
-  readonly #entries = new WeakMap<YAMLMap, ReadonlyMap<string, Entry>>();
-  #targets: ReadonlyMap<Alias, unknown> | undefined;
-
-  constructor(document: Document.Parsed) {
-    this.#document = document;
-  }
-
-  offsetOf(path: readonly string[]): number {
-    let node: unknown = this.#document.contents;
+export function yamlPlaces(document: Document.Parsed): (path: readonly string[]) => number {
+  const entries = new Map<YAMLMap, ReadonlyMap<unknown, Entry>>();
+  let targets: ReadonlyMap<Alias, unknown> | undefined;
+  return (path) => {
+    let node: unknown = document.contents;
     let offset = startOf(node);
     for (const step of path) {
-      if (isAlias(node)) node = (this.#targets ??= targetsOf(this.#document)).get(node);
+      if (isAlias(node)) node = (targets ??= targetsOf(document)).get(node);
       if (isMap(node)) {
-        const entry = this.#entriesOf(node).get(step);
+        let ofNode = entries.get(node);
+        if (ofNode === undefined) entries.set(node, (ofNode = entriesByKey(node)));
+        const entry = ofNode.get(step);
         if (entry === undefined) break;
         offset = startOf(entry.key);
         node = entry.value;
@@ -48,18 +44,11 @@ export class YamlPlaces {
       } else break;
     }
     return offset;
-  }
+  };
+}
 
-  #entriesOf(map: YAMLMap): ReadonlyMap<string, Entry> {
-    const known = this.#entries.get(map);
-    if (known !== undefined) return known;
-    const entries = new Map<string, Entry>();
-    for (const entry of map.items) {
-      if (isScalar(entry.key) && typeof entry.key.value === "string") entries.set(entry.key.value, entry);
-    }
-    this.#entries.set(map, entries);
-    return entries;
-  }
+function entriesByKey({ items }: YAMLMap): ReadonlyMap<unknown, Entry> {
+  return new Map(items.map((entry) => [isScalar(entry.key) ? entry.key.value : entry.key, entry]));
 }
 
 /** What each alias stands for: the last node before it that has the anchor. The library searches the document for each alias. */

@@ -1,5 +1,5 @@
 import type { JsonValue } from "@bunting/protocol";
-import { isAlias, isMap, isScalar, isSeq, Scalar, type Document, type Pair } from "yaml";
+import { isAlias, isMap, isScalar, isSeq, Scalar, type Document } from "yaml";
 import { TextReadError } from "./text-read-error.js";
 import { startOf } from "./yaml-tree.js";
 
@@ -10,48 +10,41 @@ type Values = Record<string, JsonValue>;
  * through all anchors and aliases for each alias, and makes the values of a merged map again for each merge.
  */
 export function valuesOf(tree: Document.Parsed): JsonValue {
-  return new ValueMaker().valueOf(tree.contents);
+  const anchors = new Map<string, JsonValue>();
+
+  const valueOf = (node: unknown): JsonValue => {
+    if (isAlias(node)) return anchors.get(node.source) ?? null;
+    const value = newValue(node);
+    if ((isScalar(node) || isMap(node) || isSeq(node)) && node.anchor !== undefined)
+      anchors.set(node.anchor, value);
+    return value;
+  };
+
+  const newValue = (node: unknown): JsonValue => {
+    if (isSeq(node)) return node.items.map(valueOf);
+    if (!isMap(node)) return isScalar(node) ? ((node.value ?? null) as JsonValue) : null;
+    const values: Values = {};
+    for (const { key, value } of node.items) {
+      if (isMergeKey(key)) {
+        merge(valueOf(value), values, value);
+        continue;
+      }
+      const name = valueOf(key);
+      put(values, typeof name === "string" ? name : JSON.stringify(name), valueOf(value));
+    }
+    return values;
+  };
+
+  return valueOf(tree.contents);
 }
 
-class ValueMaker {
-  readonly #anchors = new Map<string, JsonValue>();
-
-  valueOf(node: unknown): JsonValue {
-    if (isAlias(node)) return this.#anchors.get(node.source) ?? null;
-    const value = this.#newValue(node);
-    if ((isScalar(node) || isMap(node) || isSeq(node)) && node.anchor !== undefined)
-      this.#anchors.set(node.anchor, value);
-    return value;
-  }
-
-  #newValue(node: unknown): JsonValue {
-    if (isSeq(node)) return node.items.map((item) => this.valueOf(item));
-    if (isMap(node)) {
-      const values: Values = {};
-      for (const pair of node.items) this.#add(pair, values);
-      return values;
-    }
-    return isScalar(node) ? ((node.value ?? null) as JsonValue) : null;
-  }
-
-  #add({ key, value }: Pair, values: Values): void {
-    if (isMergeKey(key)) {
-      this.#merge(value, values);
-      return;
-    }
-    const name = this.valueOf(key);
-    put(values, typeof name === "string" ? name : JSON.stringify(name), this.valueOf(value));
-  }
-
-  /** A key that is there already stays. */
-  #merge(node: unknown, values: Values): void {
-    const merged = this.valueOf(node);
-    for (const source of Array.isArray(merged) ? (merged as readonly JsonValue[]) : [merged]) {
-      if (typeof source !== "object" || source === null || Array.isArray(source))
-        throw new TextReadError("syntax", startOf(node), "only a mapping, or a list of them, can be merged");
-      for (const [key, value] of Object.entries(source as Values)) {
-        if (!Object.hasOwn(values, key)) put(values, key, value);
-      }
+/** A key that is there already stays. */
+function merge(merged: JsonValue, values: Values, node: unknown): void {
+  for (const source of Array.isArray(merged) ? (merged as readonly JsonValue[]) : [merged]) {
+    if (typeof source !== "object" || source === null || Array.isArray(source))
+      throw new TextReadError("syntax", startOf(node), "only a mapping, or a list of them, can be merged");
+    for (const [key, value] of Object.entries(source as Values)) {
+      if (!Object.hasOwn(values, key)) put(values, key, value);
     }
   }
 }

@@ -1,7 +1,7 @@
 import { dirname, join } from "node:path";
 import type { DirectoryLimits, DirectoryListing, FilesOfInterest } from "./directory-listing.js";
 import type { FileStamp } from "./file-stamp.js";
-import { Homes } from "./homes.js";
+import { homesBelow } from "./homes.js";
 import type { TreeChanges } from "./tree-changes.js";
 import { tooManyDirectories, TreeWalk } from "./tree-walk.js";
 
@@ -26,7 +26,7 @@ export class FileTree {
   readonly #root: string;
   readonly #interest: FilesOfInterest;
   readonly #limits: DirectoryLimits;
-  readonly #homes: Homes;
+  readonly #awayIn: ReturnType<typeof homesBelow>;
   #listings: ReadonlyMap<string, DirectoryListing> = new Map();
   #paths: ReadonlyMap<string, string> = new Map();
   #targets: ReadonlySet<string> = new Set();
@@ -35,7 +35,7 @@ export class FileTree {
     this.#root = root;
     this.#interest = interest;
     this.#limits = limits;
-    this.#homes = new Homes(root);
+    this.#awayIn = homesBelow(root);
   }
 
   /** The directories that were entered. */
@@ -89,7 +89,7 @@ export class FileTree {
       if (!listings.has(path)) isAnyGone = true;
     }
     this.#take(listings);
-    for (const path of this.#homes.update(listings, unreadable.keys())) {
+    for (const path of this.#awayIn(listings, unreadable.keys())) {
       if (path === this.#root) throw awayError(path);
       unreadable.set(path, awayError(path));
     }

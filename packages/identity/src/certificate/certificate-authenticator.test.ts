@@ -1,19 +1,19 @@
 import { expect } from "chai";
 import { IdentityError } from "../identity-error.js";
 import type { Identity } from "../identity.js";
-import { CertificateAuthenticator } from "./certificate-authenticator.js";
+import { certificateAuthenticator } from "./certificate-authenticator.js";
 import { uriTemplate } from "./uri-template.js";
 
 const spiffe = "spiffe://cluster.local/ns/{namespace}/sa/{serviceAccount}";
 
-describe("CertificateAuthenticator", () => {
+describe("certificateAuthenticator", () => {
   function identify(
     uriSans: readonly string[] | undefined,
     template = spiffe,
     connection = {},
   ): Identity | undefined {
     const certificate = uriSans && { uriSans, validToMs: 1_000 };
-    const authenticator = new CertificateAuthenticator(uriTemplate(template));
+    const authenticator = certificateAuthenticator(uriTemplate(template));
     return authenticator.identify({ bearerToken: undefined, address: "10.0.0.1", certificate, connection });
   }
 
@@ -64,7 +64,7 @@ describe("CertificateAuthenticator", () => {
   });
 
   it("finds the same identity for all streams of a connection", () => {
-    const authenticator = new CertificateAuthenticator(uriTemplate(spiffe));
+    const authenticator = certificateAuthenticator(uriTemplate(spiffe));
     const caller = {
       bearerToken: undefined,
       address: "10.0.0.1",

@@ -1,7 +1,7 @@
 import type { KubeError } from "@bunting/kube";
 import { Counts, Deadlines, type Clock, type Rate } from "@bunting/runtime";
 import type { ReviewQueue, ReviewTask } from "./review-queue.js";
-import { CallerBudgets } from "./caller-budgets.js";
+import { callerBudgets } from "./caller-budgets.js";
 import { Refusals } from "./refusals.js";
 import { ReviewError } from "./review-error.js";
 
@@ -103,7 +103,7 @@ export class ReviewCache<Question, Answer> {
   readonly #pending = new Map<string, Pending<Answer>>();
   readonly #pendingBy = new Counts<string>();
   readonly #timeouts: Deadlines<string>;
-  readonly #budgets: CallerBudgets | undefined;
+  readonly #hasBudget: ((caller: string) => boolean) | undefined;
 
   constructor(kind: ReviewKind<Question, Answer>, defaults: ReviewTimes, options: ReviewCacheOptions) {
     const { clock, queue, maxAnswers = defaultMaxAnswers } = options;
@@ -111,7 +111,7 @@ export class ReviewCache<Question, Answer> {
     this.#times = { ...defaults, ...options.times };
     this.#options = options;
     this.#refusals = new Refusals(clock, this.#times.refusedTtlMs, maxAnswers);
-    this.#budgets = kind.newPerCaller && new CallerBudgets(clock, kind.newPerCaller);
+    this.#hasBudget = kind.newPerCaller && callerBudgets(clock, kind.newPerCaller);
     this.#timeouts = new Deadlines(clock, this.#times.timeoutMs, (key) => this.#timeOut(key));
     queue.onUnavailable(() => {
       for (const key of [...this.#pending.keys()])
@@ -208,7 +208,7 @@ export class ReviewCache<Question, Answer> {
     if (isNew && this.#pendingBy.of(caller) >= maxPendingPerCaller)
       throw ReviewError.tooManyPending(maxPendingPerCaller);
     if (isNew && this.#refusals.areTooMany(caller)) throw ReviewError.tooManyRefusals();
-    if (isNew && this.#budgets?.take(caller) === false) throw ReviewError.tooManyQuestions();
+    if (isNew && this.#hasBudget?.(caller) === false) throw ReviewError.tooManyQuestions();
     const { promise, resolve, reject } = deferred<Answer>();
     // The caller may no longer wait when the promise rejects: the rejection must not be unhandled.
     promise.catch(() => undefined);

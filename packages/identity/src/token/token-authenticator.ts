@@ -4,7 +4,7 @@ import type { Authenticator, Caller } from "../authenticator.js";
 import { IdentityError } from "../identity-error.js";
 import type { Identity } from "../identity.js";
 import { unknownKey, type KeySet } from "./key-set.js";
-import { TokenVerifier, type VerifiedToken } from "./token-verifier.js";
+import { tokenVerifier, type VerifiedToken, type VerifyToken } from "./token-verifier.js";
 
 export interface TokenAuthenticatorOptions {
   readonly keys: Pick<KeySet, "find" | "has" | "issuers">;
@@ -27,7 +27,7 @@ const compactForm = /^[\w-]+\.[\w-]+\.(?:[\w-]{4})*(?:[\w-]{4}|[\w-][AQgw]|[\w-]
 /** Callers are the ServiceAccount whose projected token they present. It is verified offline, once. */
 export class TokenAuthenticator implements Authenticator {
   readonly #options: TokenAuthenticatorOptions;
-  readonly #verifier: TokenVerifier;
+  readonly #verifyToken: VerifyToken;
   /** Verified tokens by their digest, the oldest first. Tokens themselves are not kept. */
   readonly #cache = new Map<string, VerifiedToken>();
   readonly #underWay = new Map<string, Promise<Identity>>();
@@ -36,7 +36,7 @@ export class TokenAuthenticator implements Authenticator {
 
   constructor(options: TokenAuthenticatorOptions) {
     this.#options = options;
-    this.#verifier = new TokenVerifier(options);
+    this.#verifyToken = tokenVerifier(options);
   }
 
   /** The number of cached tokens. */
@@ -70,7 +70,7 @@ export class TokenAuthenticator implements Authenticator {
 
   async #verify(token: string, digest: string): Promise<Identity> {
     try {
-      const verified = await this.#verifier.verify(token);
+      const verified = await this.#verifyToken(token);
       this.#keep(digest, verified);
       this.#keys.set(verified.identity, verified.key);
       this.#options.onVerified?.("verified");

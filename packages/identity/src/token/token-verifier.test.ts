@@ -5,11 +5,11 @@ import { expect } from "chai";
 import * as jose from "jose";
 import { TestIssuer } from "./issuer.fixture.js";
 import { readSigningKeys } from "./signing-keys.js";
-import { TokenVerifier } from "./token-verifier.js";
+import { tokenVerifier } from "./token-verifier.js";
 
 const maxVerifying = 16;
 
-describe("TokenVerifier", () => {
+describe("tokenVerifier", () => {
   it("verifies a few tokens at a time, however many come and whatever becomes of them: file reads share its threads", async () => {
     const clock = new ManualClock();
     const issuer = await TestIssuer.create("k1", () => clock.now());
@@ -28,7 +28,7 @@ describe("TokenVerifier", () => {
         verifying--;
       }
     };
-    const verifier = new TokenVerifier({
+    const verify = tokenVerifier({
       keys: { find: () => Promise.resolve(key), issuers: ["https://kubernetes.default.svc"] },
       audience: "bunting",
       clock,
@@ -40,7 +40,7 @@ describe("TokenVerifier", () => {
     let asked = 0;
     const ask = (): void => {
       const token = asked++ % 2 === 0 ? good : bad;
-      verifier.verify(token).then(
+      verify(token).then(
         () => results.push("verified"),
         () => results.push("refused"),
       );

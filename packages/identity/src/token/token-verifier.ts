@@ -1,6 +1,6 @@
 import type { JWTPayload } from "jose";
 import { quoted, type Clock } from "@bunting/runtime";
-import { IdentityError } from "../identity-error.js";
+import { IdentityError, type IdentityErrorCode } from "../identity-error.js";
 import type { Identity } from "../identity.js";
 import { unknownKey, type KeySet } from "./key-set.js";
 import { loadJose, type Jose } from "./load-jose.js";
@@ -30,20 +30,17 @@ export interface TokenVerifierOptions {
 /** The parts of jose that verifying needs. */
 type TokenJose = Pick<Jose, "decodeProtectedHeader" | "jwtVerify" | "errors">;
 
-/** Verifies the signature and the claims of tokens. What it costs depends on the length of the token only, which the caller has limited. */
-export class TokenVerifier {
-  readonly #options: TokenVerifierOptions;
-  #verifying = 0;
-  readonly #waiting: (() => void)[] = [];
+/**
+ * Verifies the signature and the claims of a token, and rejects with an IdentityError that says what is wrong. What it costs depends on the length of
+ * the token only, which the caller has limited.
+ */
+export type VerifyToken = (token: string) => Promise<VerifiedToken>;
 
-  constructor(options: TokenVerifierOptions) {
-    this.#options = options;
-  }
-
-  /** Rejects with an IdentityError that says what is wrong. */
-  async verify(token: string): Promise<VerifiedToken> {
-    const { keys, audience, clock } = this.#options;
-    const jose = await (this.#options.loadJose ?? loadJose)();
+export function tokenVerifier(options: TokenVerifierOptions): VerifyToken {
+  const { keys, audience, clock } = options;
+  const limited = limiter();
+  return async (token) => {
+    const jose = await (options.loadJose ?? loadJose)();
     const { kid, algorithm } = readHeader(jose, token);
     const { key, algorithm: ofKey, digest } = await keys.find(kid);
     // A key is for one algorithm: a token can't choose how it is verified.
@@ -57,67 +54,61 @@ export class TokenVerifier {
         clockTolerance: leewayMs / 1_000,
         currentDate: new Date(clock.now()),
       };
-      const { payload } = await this.#limited(() => jose.jwtVerify(token, key, rules));
+      const { payload } = await limited(() => jose.jwtVerify(token, key, rules));
       const expiresAtMs = (payload.exp ?? 0) * 1_000 + leewayMs;
       return { identity: identityOfClaims(payload, expiresAtMs), key: { kid, digest } };
     } catch (error) {
-      throw this.#refusalOf(jose, error);
+      throw refusalOf(jose, error, audience);
     }
-  }
+  };
+}
 
-  /** Limits concurrent verifications. A Semaphore would cost more, because its waiters can be aborted. */
-  async #limited<T>(verify: () => Promise<T>): Promise<T> {
-    if (this.#verifying < maxVerifying) this.#verifying++;
-    else await new Promise<void>((resolve) => this.#waiting.push(resolve));
+/** Limits concurrent verifications. A Semaphore would cost more, because its waiters can be aborted. */
+function limiter(): <T>(verify: () => Promise<T>) => Promise<T> {
+  let verifying = 0;
+  const waiting: (() => void)[] = [];
+  return async (verify) => {
+    if (verifying < maxVerifying) verifying++;
+    else await new Promise<void>((resolve) => waiting.push(resolve));
     try {
       return await verify();
     } finally {
-      const next = this.#waiting.shift();
+      const next = waiting.shift();
       // The slot passes to the next waiter.
-      if (next === undefined) this.#verifying--;
+      if (next === undefined) verifying--;
       else next();
     }
-  }
+  };
+}
 
-  #refusalOf({ errors }: TokenJose, error: unknown): unknown {
-    if (error instanceof errors.JWSSignatureVerificationFailed)
-      return new IdentityError("TOKEN_SIGNATURE", "the signature of the token is wrong");
-    // From here on the signature was right.
-    if (error instanceof errors.JWTExpired) {
-      const message = "the token has expired; present a new one, and let the kubelet renew it";
-      return new IdentityError("TOKEN_EXPIRED", message, { subject: subjectOf(error.payload) });
-    }
-    if (error instanceof errors.JWTClaimValidationFailed)
-      return this.#claimRefused(error.claim, error.payload);
-    if (error instanceof errors.JOSEError) return malformed(error);
-    return error;
+function refusalOf({ errors }: TokenJose, error: unknown, audience: string): unknown {
+  if (error instanceof errors.JWSSignatureVerificationFailed)
+    return new IdentityError("TOKEN_SIGNATURE", "the signature of the token is wrong");
+  // From here on the signature was right.
+  if (error instanceof errors.JWTExpired) {
+    const message = "the token has expired; present a new one, and let the kubelet renew it";
+    return new IdentityError("TOKEN_EXPIRED", message, { subject: subjectOf(error.payload) });
   }
+  if (error instanceof errors.JWTClaimValidationFailed) {
+    const [code, message] = claimRefusal(error.claim, audience);
+    return new IdentityError(code, message, { subject: subjectOf(error.payload) });
+  }
+  return error instanceof errors.JOSEError ? malformed(error) : error;
+}
 
-  #claimRefused(claim: string, payload: JWTPayload): IdentityError {
-    const subject = subjectOf(payload);
-    switch (claim) {
-      case "iss":
-        return new IdentityError(
-          "TOKEN_ISSUER",
-          "the token was issued by another issuer than this cluster's",
-          {
-            subject,
-          },
-        );
-      case "aud": {
-        const { audience } = this.#options;
-        const message = `the token is not for the audience ${quoted(audience)}: project a ServiceAccount token with that audience`;
-        return new IdentityError("TOKEN_AUDIENCE", message, { subject });
-      }
-      case "nbf":
-        return new IdentityError("TOKEN_NOT_YET_VALID", "the token is not valid yet: compare the clocks", {
-          subject,
-        });
-      default:
-        return new IdentityError("TOKEN_MALFORMED", `the token has no valid claim ${quoted(claim)}`, {
-          subject,
-        });
-    }
+function claimRefusal(claim: string, audience: string): readonly [IdentityErrorCode, message: string] {
+  switch (claim) {
+    case "iss":
+      return ["TOKEN_ISSUER", "the token was issued by another issuer than this cluster's"];
+    case "aud":
+      return [
+        "TOKEN_AUDIENCE",
+        `the token is not for the audience ${quoted(audience)}: project a ServiceAccount token with that audience`,
+      ];
+    case "nbf":
+      return ["TOKEN_NOT_YET_VALID", "the token is not valid yet: compare the clocks"];
+    default:
+      return ["TOKEN_MALFORMED", `the token has no valid claim ${quoted(claim)}`];
   }
 }
 

@@ -4,7 +4,7 @@ import { expect } from "chai";
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { TempDirectory } from "@bunting/test/support/temp-directory.js";
 import { inClusterConfig } from "./in-cluster.js";
-import { ClusterTlsFiles } from "./tls-files.js";
+import { clusterTlsFiles } from "./tls-files.js";
 import { ClusterTokenFile } from "./token-file.js";
 
 const env = { KUBERNETES_SERVICE_HOST: "10.0.0.1", KUBERNETES_SERVICE_PORT: "443" };
@@ -123,7 +123,7 @@ describe("the configuration in a cluster", () => {
 
   describe("TlsFiles", () => {
     it("returns the same object until a file changes", async () => {
-      const files = new ClusterTlsFiles({ caFile: directory.file("ca.crt"), fixed: { serverName: "x" } });
+      const files = clusterTlsFiles({ caFile: directory.file("ca.crt"), fixed: { serverName: "x" } });
       const first = await files.read();
       expect(await files.read()).to.equal(first);
       directory.replace("ca.crt", "authority two");
@@ -142,7 +142,7 @@ describe("the configuration in a cluster", () => {
       }
       symlinkSync("one", directory.file("..data"));
       symlinkSync("..data/ca.crt", directory.file("mounted.crt"));
-      const files = new ClusterTlsFiles({ caFile: directory.file("mounted.crt") });
+      const files = clusterTlsFiles({ caFile: directory.file("mounted.crt") });
       expect(String((await files.read()).ca)).to.equal("authority one");
       rmSync(directory.file("..data"));
       symlinkSync("two", directory.file("..data"));
@@ -150,7 +150,7 @@ describe("the configuration in a cluster", () => {
     });
 
     it("keeps what it has while a file is away", async () => {
-      const files = new ClusterTlsFiles({ caFile: directory.file("ca.crt") });
+      const files = clusterTlsFiles({ caFile: directory.file("ca.crt") });
       const first = await files.read();
       rmSync(directory.file("ca.crt"));
       expect(await files.read()).to.equal(first);
@@ -158,14 +158,14 @@ describe("the configuration in a cluster", () => {
 
     it("opens no pipe, which would wait for its writer, and says why", async () => {
       execFileSync("mkfifo", [directory.file("pipe")]);
-      const error = await failure(new ClusterTlsFiles({ caFile: directory.file("pipe") }).read());
+      const error = await failure(clusterTlsFiles({ caFile: directory.file("pipe") }).read());
       expect(error).to.include({ code: "CONFIG_INVALID" });
       expect((error as Error).message).to.contain("pipe can't be read (it is no regular file)");
     });
 
     it("reads certificate and key, and fails if half of the pair was never there", async () => {
       directory.replace("tls.crt", "certificate");
-      const files = new ClusterTlsFiles({
+      const files = clusterTlsFiles({
         certFile: directory.file("tls.crt"),
         keyFile: directory.file("tls.key"),
       });

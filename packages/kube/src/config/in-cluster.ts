@@ -4,7 +4,7 @@ import path from "node:path";
 import { systemClock, type Clock } from "@bunting/runtime";
 import { KubeError } from "../kube-error.js";
 import type { ClusterConfig } from "./cluster-config.js";
-import { ClusterTlsFiles } from "./tls-files.js";
+import { clusterTlsFiles } from "./tls-files.js";
 import { ClusterTokenFile } from "./token-file.js";
 
 export interface InClusterOptions {
@@ -38,7 +38,7 @@ export async function inClusterConfig(options: InClusterOptions): Promise<Cluste
     throw KubeError.configInvalid(
       `KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not a valid address: ${origin}`,
     );
-  const tls = new ClusterTlsFiles({ caFile: path.join(directory, "ca.crt") });
+  const tls = clusterTlsFiles({ caFile: path.join(directory, "ca.crt") });
   const credentials = new ClusterTokenFile(path.join(directory, "token"), clock);
   await Promise.all([tls.read(), credentials.headers()]);
   const refusedAdvice = {

@@ -2,13 +2,13 @@ import path from "node:path";
 import type { Cluster } from "@kubernetes/client-node";
 import { systemClock, type Clock } from "@bunting/runtime";
 import { KubeError } from "../kube-error.js";
-import type { ClusterConfig, CredentialHeaders, TlsMaterial } from "./cluster-config.js";
+import type { ClusterConfig, CredentialHeaders, TlsMaterial, TlsMaterialSource } from "./cluster-config.js";
 import { basic, bearer, fixedCredentials } from "./credentials.js";
 import { readKubeconfig, type KubeconfigSelection } from "./kubeconfig-file.js";
 import { authProviderReader } from "./auth-provider.js";
 import { execConfigOf, runExecPlugin } from "./exec-plugin.js";
 import { PluginCredentials, type ReadCredential } from "./plugin-credentials.js";
-import { ClusterTlsFiles } from "./tls-files.js";
+import { clusterTlsFiles } from "./tls-files.js";
 import { ClusterTokenFile } from "./token-file.js";
 
 export interface KubeconfigOptions {
@@ -32,7 +32,7 @@ export async function kubeconfigConfig(options: KubeconfigOptions): Promise<Clus
   const { cluster, user, namespace } = selection;
   const server = serverOf(cluster);
   refuseImpersonation(selection);
-  const tls = new ClusterTlsFiles({
+  const tls = clusterTlsFiles({
     caFile: text(cluster.caFile),
     certFile: text(user?.certFile),
     keyFile: text(user?.keyFile),
@@ -50,7 +50,7 @@ export async function kubeconfigConfig(options: KubeconfigOptions): Promise<Clus
 /** Our identity, in kubectl's order: a token wins over a plugin, and both over a password; a client certificate is used with any of them. */
 function identity(
   selection: KubeconfigSelection,
-  tls: ClusterTlsFiles,
+  tls: TlsMaterialSource,
   clock: Clock,
 ): Pick<ClusterConfig, "tls" | "credentials"> {
   const { user, tokenFile } = selection;

@@ -20,44 +20,40 @@ const maxFileBytes = 4 * 1024 * 1024;
  * TLS material from files that are renewed by others (kubelet, cert-manager). Before each connection a file is checked, and read again if
  * it was replaced or written. While it can't be read, the last material stays in use.
  */
-export class ClusterTlsFiles implements TlsMaterialSource {
-  readonly read = shareInFlight(() => this.#read());
-  readonly #paths: readonly (readonly [Part, string])[];
+export function clusterTlsFiles({
+  caFile,
+  certFile,
+  keyFile,
+  fixed = {},
+}: TlsFilesOptions): TlsMaterialSource {
+  const paths = { ca: caFile, cert: certFile, key: keyFile };
+  let material = fixed;
   /** The stamps of the files that the material is from. */
-  #seen: ReadonlyMap<Part, string> = new Map();
-  #material: TlsMaterial;
-
-  constructor(options: TlsFilesOptions) {
-    const parts = [
-      ["ca", options.caFile],
-      ["cert", options.certFile],
-      ["key", options.keyFile],
-    ] as const;
-    this.#paths = parts.filter((part): part is [Part, string] => part[1] !== undefined);
-    this.#material = options.fixed ?? {};
-  }
-
-  async #read(): Promise<TlsMaterial> {
+  let lastSeen: ReadonlyMap<Part, string> = new Map();
+  const read = async (): Promise<TlsMaterial> => {
     const changed: Partial<Record<Part, Buffer>> = {};
-    const seen = new Map(this.#seen);
-    for (const [part, path] of this.#paths) {
+    const seen = new Map(lastSeen);
+    for (const part of ["ca", "cert", "key"] as const) {
+      const path = paths[part];
+      if (path === undefined) continue;
       const stamp = await stampOfFile(path);
-      if (this.#seen.get(part) === stamp) continue;
+      if (lastSeen.get(part) === stamp) continue;
       try {
         changed[part] = await readSmallFile(path, maxFileBytes);
         seen.set(part, stamp);
       } catch (cause) {
-        if (this.#seen.has(part)) continue;
+        if (lastSeen.has(part)) continue;
         const message = `${path} can't be read (${(cause as Error).message}); it should hold the ${names[part]}`;
         throw KubeError.configInvalid(message, { cause });
       }
     }
     if (Object.keys(changed).length > 0) {
-      this.#material = { ...this.#material, ...changed };
-      this.#seen = seen;
+      material = { ...material, ...changed };
+      lastSeen = seen;
     }
-    return this.#material;
-  }
+    return material;
+  };
+  return { read: shareInFlight(read) };
 }
 
 const names = {

@@ -8,7 +8,7 @@ import { expect } from "chai";
 import type { ClusterConfig } from "../config/cluster-config.js";
 import { KubeError } from "../kube-error.js";
 import { forwardPort } from "./forward-port.js";
-import { encodeFrame, FrameDecoder, opcode } from "./websocket-frames.js";
+import { encodeFrame, frameDecoder, opcode } from "./websocket-frames.js";
 
 const target = { namespace: "flags", pod: "proxy-1", port: 8016 };
 
@@ -69,13 +69,13 @@ class FakeKubelet {
       socket.write(
         `HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${accept}\r\nSec-WebSocket-Protocol: ${protocol}\r\n\r\n`,
       );
-      const decoder = new FrameDecoder(1_000_000, (code, payload) => {
+      const decode = frameDecoder(1_000_000, (code, payload) => {
         if (code !== opcode.binary) return;
         this.received.push(Buffer.from(payload));
         this.onMessage((frame) => socket.write(frame));
       });
       socket.on("error", () => undefined);
-      socket.on("data", (chunk: Buffer) => decoder.push(unmasked(chunk)));
+      socket.on("data", (chunk: Buffer) => decode(unmasked(chunk)));
       onUpgrade((frame) => socket.write(frame));
       socket.uncork();
     });
@@ -194,9 +194,9 @@ describe("the frames of a WebSocket", () => {
     for (const length of [0, 1, 125, 126, 127, 65_535]) {
       const payload = Buffer.alloc(length, "abc");
       const messages: Buffer[] = [];
-      const decoder = new FrameDecoder(1_000_000, (_, message) => messages.push(Buffer.from(message)));
+      const decode = frameDecoder(1_000_000, (_, message) => messages.push(Buffer.from(message)));
       const frame = unmasked(encodeFrame(opcode.binary, payload));
-      for (let at = 0; at < frame.length; at += 7) decoder.push(frame.subarray(at, at + 7));
+      for (let at = 0; at < frame.length; at += 7) decode(frame.subarray(at, at + 7));
       expect(messages, `${length}`).to.deep.equal([payload]);
     }
     const large = encodeFrame(opcode.binary, Buffer.alloc(70_000));
@@ -204,13 +204,11 @@ describe("the frames of a WebSocket", () => {
   });
 
   it("are refused if they are too large, or none", () => {
-    const decoder = (): FrameDecoder => new FrameDecoder(100, () => undefined);
-    expect(() => decoder().push(Buffer.of(0x82, 126, 0, 200))).to.throw("a frame of 200 bytes");
-    expect(() => decoder().push(Buffer.from("HTTP/1.1 400"))).to.throw("no WebSocket frame");
+    const decoder = (): ((chunk: Buffer) => void) => frameDecoder(100, () => undefined);
+    expect(() => decoder()(Buffer.of(0x82, 126, 0, 200))).to.throw("a frame of 200 bytes");
+    expect(() => decoder()(Buffer.from("HTTP/1.1 400"))).to.throw("no WebSocket frame");
     const many = decoder();
-    many.push(serverFrame(opcode.binary, Buffer.alloc(80), false));
-    expect(() => many.push(serverFrame(opcode.continuation, Buffer.alloc(80)))).to.throw(
-      "a message of more than",
-    );
+    many(serverFrame(opcode.binary, Buffer.alloc(80), false));
+    expect(() => many(serverFrame(opcode.continuation, Buffer.alloc(80)))).to.throw("a message of more than");
   });
 });

@@ -3,7 +3,7 @@ import type { ClusterConfig } from "../config/cluster-config.js";
 import { KubeError } from "../kube-error.js";
 import { objectPath } from "../rest/resource-path.js";
 import { openWebSocket, type OpenWebSocket } from "./open-websocket.js";
-import { encodeFrame, FrameDecoder, opcode } from "./websocket-frames.js";
+import { encodeFrame, frameDecoder, opcode } from "./websocket-frames.js";
 
 export interface PodPort {
   readonly namespace: string;
@@ -46,10 +46,10 @@ class ForwardedPort extends Duplex {
     super();
     this.#socket = socket;
     this.#target = target;
-    const decoder = new FrameDecoder(maxMessageBytes, (code, payload) => this.#take(code, payload));
+    const decode = frameDecoder(maxMessageBytes, (code, payload) => this.#take(code, payload));
     const read = (chunk: Buffer): void => {
       try {
-        decoder.push(chunk);
+        decode(chunk);
       } catch (error) {
         this.destroy(new KubeError("PROTOCOL", (error as Error).message, { cause: error }));
       }

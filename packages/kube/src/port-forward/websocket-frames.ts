@@ -21,32 +21,18 @@ export function encodeFrame(code: number, payload: Buffer): Buffer {
 /** Called with each message, or control frame, as it is complete. */
 export type OnMessage = (code: number, payload: Buffer) => void;
 
-/** Takes messages out of the frames of a server, which are not masked. */
-export class FrameDecoder {
-  readonly #onMessage: OnMessage;
-  readonly #maxMessageBytes: number;
-  #unread: Buffer = Buffer.alloc(0);
+/**
+ * Takes messages out of the frames of a server, which are not masked, chunk by chunk. It throws an Error for what is no WebSocket, or a message that is
+ * too large.
+ */
+export function frameDecoder(maxMessageBytes: number, onMessage: OnMessage): (chunk: Buffer) => void {
+  let unread: Buffer = Buffer.alloc(0);
   /** The frames so far of a message that came in several. */
-  #parts: Buffer[] = [];
-  #code: number = opcode.continuation;
+  let parts: Buffer[] = [];
+  let messageCode: number = opcode.continuation;
 
-  constructor(maxMessageBytes: number, onMessage: OnMessage) {
-    this.#maxMessageBytes = maxMessageBytes;
-    this.#onMessage = onMessage;
-  }
-
-  /** @throws Error for what is no WebSocket, or a message that is too large */
-  push(chunk: Buffer): void {
-    this.#unread = this.#unread.length === 0 ? chunk : Buffer.concat([this.#unread, chunk]);
-    for (;;) {
-      const frame = this.#frame();
-      if (frame === undefined) return;
-      this.#take(frame.first, frame.payload);
-    }
-  }
-
-  #frame(): { readonly first: number; readonly payload: Buffer } | undefined {
-    const bytes = this.#unread;
+  const nextFrame = (): { readonly first: number; readonly payload: Buffer } | undefined => {
+    const bytes = unread;
     if (bytes.length < 2) return undefined;
     const [first = 0, second = 0] = bytes;
     if ((first & 0x70) !== 0 || (second & 0x80) !== 0)
@@ -56,30 +42,34 @@ export class FrameDecoder {
     if (bytes.length < start) return undefined;
     const length =
       short < 126 ? short : short === 126 ? bytes.readUInt16BE(2) : Number(bytes.readBigUInt64BE(2));
-    if (length > this.#maxMessageBytes) throw new Error(`the server sent a frame of ${length} bytes`);
+    if (length > maxMessageBytes) throw new Error(`the server sent a frame of ${length} bytes`);
     if (bytes.length < start + length) return undefined;
-    this.#unread = bytes.subarray(start + length);
+    unread = bytes.subarray(start + length);
     return { first, payload: bytes.subarray(start, start + length) };
-  }
+  };
 
-  #take(first: number, payload: Buffer): void {
+  const take = (first: number, payload: Buffer): void => {
     const code = first & 0x0f;
     if (code >= opcode.close) {
-      this.#onMessage(code, payload);
+      onMessage(code, payload);
       return;
     }
     if (code !== opcode.continuation) {
-      this.#code = code;
-      this.#parts = [];
+      messageCode = code;
+      parts = [];
     }
-    this.#parts.push(payload);
-    const bytes = this.#parts.reduce((sum, part) => sum + part.length, 0);
-    if (bytes > this.#maxMessageBytes)
-      throw new Error(`the server sent a message of more than ${bytes} bytes`);
+    parts.push(payload);
+    const bytes = parts.reduce((sum, part) => sum + part.length, 0);
+    if (bytes > maxMessageBytes) throw new Error(`the server sent a message of more than ${bytes} bytes`);
     if ((first & 0x80) === 0) return;
-    const [only = payload] = this.#parts;
-    const whole = this.#parts.length === 1 ? only : Buffer.concat(this.#parts);
-    this.#parts = [];
-    this.#onMessage(this.#code, whole);
-  }
+    const [only = payload] = parts;
+    const whole = parts.length === 1 ? only : Buffer.concat(parts);
+    parts = [];
+    onMessage(messageCode, whole);
+  };
+
+  return (chunk) => {
+    unread = unread.length === 0 ? chunk : Buffer.concat([unread, chunk]);
+    for (let frame = nextFrame(); frame !== undefined; frame = nextFrame()) take(frame.first, frame.payload);
+  };
 }

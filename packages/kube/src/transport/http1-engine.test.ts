@@ -3,7 +3,7 @@ import { expect } from "chai";
 import { eventually } from "@bunting/test/support/event-queue.js";
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { TempDirectory } from "@bunting/test/support/temp-directory.js";
-import { ClusterTlsFiles } from "../config/tls-files.js";
+import { clusterTlsFiles } from "../config/tls-files.js";
 import { KubeError } from "../kube-error.js";
 import { Http2Transport } from "./http2-transport.js";
 import type { KubeRequest } from "./kube-transport.js";
@@ -124,7 +124,7 @@ describe("Http2Transport over https to HTTP/1.1", () => {
     const server = await new ScriptedServer().start({ kind: "https" });
     const directory = new TempDirectory();
     directory.replace("ca.crt", tlsFixture("ca1.crt"));
-    const tls = new ClusterTlsFiles({ caFile: directory.file("ca.crt") });
+    const tls = clusterTlsFiles({ caFile: directory.file("ca.crt") });
     const transport = new Http2Transport({ ...clusterOf(server), tls });
     const { signal } = new AbortController();
     try {

@@ -8,7 +8,7 @@ import { EventQueue, eventually } from "@bunting/test/support/event-queue.js";
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { TempDirectory } from "@bunting/test/support/temp-directory.js";
 import type { CredentialHeaders } from "../config/cluster-config.js";
-import { ClusterTlsFiles } from "../config/tls-files.js";
+import { clusterTlsFiles } from "../config/tls-files.js";
 import { KubeError, type KubeErrorCode } from "../kube-error.js";
 import { Http2Transport } from "./http2-transport.js";
 import type { KubeRequest } from "./kube-transport.js";
@@ -662,7 +662,7 @@ describe("Http2Transport", () => {
       const directory = new TempDirectory();
       try {
         directory.replace("ca.crt", tlsFixture("ca1.crt"));
-        const tls = new ClusterTlsFiles({ caFile: directory.file("ca.crt") });
+        const tls = clusterTlsFiles({ caFile: directory.file("ca.crt") });
         const transport = transportTo({ ...clusterOf(server), tls });
         const lines = eventsOf(await opened(transport));
         directory.replace("ca.crt", tlsFixture("ca2.crt"));

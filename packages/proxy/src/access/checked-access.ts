@@ -18,7 +18,7 @@ import { AdmittedStreams } from "./admitted-streams.js";
 import { bearerToken } from "./bearer-token.js";
 import { CallerIdentification, type Presented } from "./caller-identification.js";
 import { Grants, type Grant } from "./grants.js";
-import { RefusalLog } from "./refusal-log.js";
+import { refusalLog, type Refusal } from "./refusal-log.js";
 import { WaitingDecisions, type WaitingDecisionsOptions } from "./waiting-decisions.js";
 
 export interface CheckedAccessOptions {
@@ -48,7 +48,7 @@ const slices = { perSlice: 256, concurrency: 64 };
 export class CheckedAccess implements Access, Runnable {
   readonly name = "access";
   readonly #options: CheckedAccessOptions;
-  readonly #audit: RefusalLog;
+  readonly #audit: (refusal: Refusal) => void;
   readonly #waiting: WaitingDecisions;
   readonly #streams: AdmittedStreams<Authenticator>;
   readonly #grants = new Grants();
@@ -59,7 +59,7 @@ export class CheckedAccess implements Access, Runnable {
     const { clock, metrics, log } = options.context;
     this.#options = options;
     this.#identification = new CallerIdentification(options.authenticators);
-    this.#audit = new RefusalLog(clock, log);
+    this.#audit = refusalLog(clock, log);
     this.#waiting = new WaitingDecisions(options.context);
     this.#expiries = new Expiries(clock, (identity) => this.#endStreams(identity, expired(), "expired"));
     this.#streams = new AdmittedStreams({
@@ -221,7 +221,7 @@ export class CheckedAccess implements Access, Runnable {
     const reason = code.toLowerCase();
     this.#options.context.metrics.identityRefused(reason);
     const fields = subject === undefined ? { peer } : { peer, identity: subject };
-    this.#audit.refused({ reason, who: subject ?? peer, fields, message: `refused a caller: ${message}` });
+    this.#audit({ reason, who: subject ?? peer, fields, message: `refused a caller: ${message}` });
     return errorOf(error);
   }
 
@@ -242,7 +242,7 @@ export class CheckedAccess implements Access, Runnable {
         ? `${name} may not read the FeatureFlag ${topic}, because ${decision.reason}`
         : `whether ${name} may read the FeatureFlag ${topic} can't be found out for now, because ${decision.reason}`;
     this.#options.context.metrics.topicRefused(reason);
-    this.#audit.refused({
+    this.#audit({
       reason,
       who: `${name} ${topic}`,
       fields: { identity: name, topic },

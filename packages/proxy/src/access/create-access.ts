@@ -2,7 +2,7 @@ import {
   accessPermission,
   AccessReviews,
   ReviewQueue,
-  CertificateAuthenticator,
+  certificateAuthenticator,
   clusterKeys,
   fileKeys,
   KeySet,
@@ -87,7 +87,7 @@ export function createAccess(options: AccessOptions, parts: AccessParts): Create
     },
   };
   const authorizer = authorizerOf(options, reviewing);
-  const certificates = new CertificateAuthenticator(certificateTemplate(options));
+  const certificates = certificateAuthenticator(certificateTemplate(options));
   const isByAddress = options.auth === "pod-ip";
   const access = new CheckedAccess({
     authenticators: isByAddress

@@ -5,7 +5,7 @@ import type { Access, Admitted } from "./access.js";
 import type { AccessMetrics, PagePath } from "./access-metrics.js";
 import type { Presented } from "./caller-identification.js";
 import type { CheckedAccess } from "./checked-access.js";
-import { RefusalLog } from "./refusal-log.js";
+import { refusalLog, type Refusal } from "./refusal-log.js";
 
 export interface PageAccessOptions {
   /** Authenticates the caller. */
@@ -20,11 +20,11 @@ export interface PageAccessOptions {
 /** Access to the pages of the management port that need an identity. */
 export class PageAccess {
   readonly #options: PageAccessOptions;
-  readonly #audit: RefusalLog;
+  readonly #audit: (refusal: Refusal) => void;
 
   constructor(options: PageAccessOptions) {
     this.#options = options;
-    this.#audit = new RefusalLog(options.context.clock, options.context.log);
+    this.#audit = refusalLog(options.context.clock, options.context.log);
   }
 
   /** True if RBAC has been asked about whoever gets a page. */
@@ -82,7 +82,7 @@ export class PageAccess {
         ? `${name} may not read ${path}, because ${reason}`
         : `whether ${name} may read ${path} can't be found out for now, because ${reason}`;
     this.#options.context.metrics.pageRefused(path, kind);
-    this.#audit.refused({
+    this.#audit({
       reason: kind,
       who: `${name} ${path}`,
       fields: { identity: name, path },

@@ -14,28 +14,20 @@ export interface Refusal {
 }
 
 /** The audit log: one line a minute for each refused caller and reason, and at most 20 a minute for each reason. */
-export class RefusalLog {
-  readonly #clock: Clock;
-  readonly #log: RateLimitedLog;
+export function refusalLog(clock: Clock, log: RateLimitedLog): (refusal: Refusal) => void {
   /** When each caller and reason was logged last, the longest ago first. */
-  readonly #loggedMs = new Map<string, number>();
-
-  constructor(clock: Clock, log: RateLimitedLog) {
-    this.#clock = clock;
-    this.#log = log;
-  }
-
-  refused({ reason, who, fields, message }: Refusal): void {
+  const lastLoggedMs = new Map<string, number>();
+  return ({ reason, who, fields, message }) => {
     const key = `${reason} ${who}`;
-    const nowMs = this.#clock.monotonicMs();
-    const loggedMs = this.#loggedMs.get(key);
+    const nowMs = clock.monotonicMs();
+    const loggedMs = lastLoggedMs.get(key);
     if (loggedMs !== undefined && nowMs - loggedMs < intervalMs) return;
-    this.#loggedMs.delete(key);
-    this.#loggedMs.set(key, nowMs);
-    if (this.#loggedMs.size > maxRemembered) {
-      const [oldest = ""] = this.#loggedMs.keys();
-      this.#loggedMs.delete(oldest);
+    lastLoggedMs.delete(key);
+    lastLoggedMs.set(key, nowMs);
+    if (lastLoggedMs.size > maxRemembered) {
+      const [oldest = ""] = lastLoggedMs.keys();
+      lastLoggedMs.delete(oldest);
     }
-    this.#log.warn(`access ${reason}`, { reason, ...fields }, message, linesPerMinute);
-  }
+    log.warn(`access ${reason}`, { reason, ...fields }, message, linesPerMinute);
+  };
 }

@@ -19,7 +19,7 @@ import { parseSourceOption, type SourceOption } from "./parse-source-option.js";
 import { FetchingSource } from "./remote/fetching-source.js";
 import { remoteLanguage } from "./remote/remote-language.js";
 import type { RemoteMetrics } from "./remote/remote-metrics.js";
-import { RemoteSecrets } from "./remote/remote-secrets.js";
+import { remoteSecrets } from "./remote/remote-secrets.js";
 import { RemoteSource } from "./remote/remote-source.js";
 import { RoutedSource } from "./routed-source.js";
 import type { SourceMetrics } from "./source-metrics.js";
@@ -156,9 +156,9 @@ function clusterSource(named: SourceOption, options: SourceOptions, parts: Sourc
     ...(staleAfterMs === undefined ? {} : { staleAfterMs }),
   });
   const language = remoteLanguage(options.remoteHosts, clock, { networks: ownAddresses(parts.env) });
-  const secrets = new RemoteSecrets(() => cluster?.client, clock);
+  const readSecrets = remoteSecrets(() => cluster?.client, clock);
   const { maxRemotes } = options;
-  const remotes = new FetchingSource({ source, language, secrets, maxRemotes, context: parts.context });
+  const remotes = new FetchingSource({ source, language, readSecrets, maxRemotes, context: parts.context });
   const cached = cachedSource(shared(remotes, options, parts), named, options, parts);
   return new RemoteSource({ ...parts, source: cached, remotes, language });
 }

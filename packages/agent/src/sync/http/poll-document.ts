@@ -14,7 +14,7 @@ import {
 import type { SyncSourceParts } from "../on-demand-source.js";
 import type { HttpSourceConfig } from "../source-config.js";
 import { tokenFileOf } from "../source-token.js";
-import { FlagTextReader } from "../flag-text.js";
+import { flagTextReader, type ReadFlagText } from "../flag-text.js";
 import { YamlDocumentError } from "../yaml-document.js";
 
 /** After a failure the next request comes sooner than after the interval, but never later than this. */
@@ -53,7 +53,7 @@ class DocumentPoll {
   readonly #parts: SyncSourceParts<HttpSourceConfig>;
   readonly #client: HttpClient;
   readonly #token: AccessToken | FileToken | undefined;
-  readonly #reader: FlagTextReader;
+  readonly #read: ReadFlagText;
   #validators: Validators | undefined;
   #digest = "";
   /** Why the newest document is not used. */
@@ -63,7 +63,7 @@ class DocumentPoll {
     const { certPath } = parts.config;
     this.#parts = parts;
     this.#client = new HttpClient({ certPath });
-    this.#reader = new FlagTextReader({ maxJsonBytes: parts.options.maxDocumentBytes });
+    this.#read = flagTextReader({ maxJsonBytes: parts.options.maxDocumentBytes });
     this.#token = tokenOf(parts, this.#client);
   }
 
@@ -136,7 +136,7 @@ class DocumentPoll {
     const { options, config, state } = this.#parts;
     const { sourceIndex } = config;
     try {
-      const { bytes, problem } = await this.#reader.read(body, isYaml);
+      const { bytes, problem } = await this.#read(body, isYaml);
       const result = options.receiver.deliver({ sourceIndex, bytes });
       state.delivered(result);
       if ("refusal" in result) return result.refusal;

@@ -10,32 +10,29 @@ import {
 } from "@bunting/kube/pod";
 import { featureFlagType } from "@bunting/protocol";
 import { Backoff, sleep } from "@bunting/runtime";
-import type { SyncSourceOptions } from "../sync-source.js";
 import type { SyncSourceParts } from "../on-demand-source.js";
 import type { KubernetesSourceConfig } from "../source-config.js";
 import { FeatureFlagRecord } from "./feature-flag-record.js";
-import { SharedCluster } from "./shared-cluster.js";
+import type { RunWatch } from "./shared-cluster.js";
 
 /** A watch that ends is opened again within moments: only a longer gap is reported. */
 const reopenTimeoutMs = 5_000;
 /** How long until the files of the ServiceAccount are looked for again. */
 const configRetry = { firstMs: 1_000, capMs: 10_000 };
 
-export function createCluster(options: SyncSourceOptions, program: string): SharedCluster {
-  return new SharedCluster(options, program);
-}
+export { sharedCluster } from "./shared-cluster.js";
 
-/** Follows one FeatureFlag until the signal aborts. With `createCluster`, this is the entry of a chunk. */
+/** Follows one FeatureFlag until the signal aborts. With `sharedCluster`, this is the entry of a chunk. */
 export async function followFeatureFlag(
   parts: SyncSourceParts<KubernetesSourceConfig>,
-  cluster: SharedCluster,
+  runWatch: RunWatch,
   signal: AbortSignal,
 ): Promise<void> {
   const backoff = new Backoff(configRetry);
   while (!signal.aborted) {
     const watch = new FeatureFlagWatch(parts);
     try {
-      await cluster.run((watches) => watch.open(watches), signal);
+      await runWatch((watches) => watch.open(watches), signal);
     } catch (error) {
       if (!(error instanceof KubeError)) throw error;
       parts.state.failed(error.code.toLowerCase(), error.message);

@@ -14,43 +14,27 @@ interface Connected {
   readonly transport: Http2Transport;
 }
 
-/** The connection to the API server, which all sources of provider kubernetes share: open as long as one of them uses it. */
-export class SharedCluster {
-  readonly #options: SyncSourceOptions;
-  readonly #program: string;
-  #connected: Promise<Connected> | undefined;
-  #users = 0;
-  #isAnnounced = false;
+/**
+ * Opens a watch, and runs it until it ends. Rejects with KubeError CONFIG_INVALID if this process is not in a Pod with a ServiceAccount
+ * token.
+ */
+export type RunWatch = (
+  open: (watches: ClusterWatches) => RunningWatch,
+  signal: AbortSignal,
+) => Promise<void>;
 
-  /** @param program what the audit log of the API server shows */
-  constructor(options: SyncSourceOptions, program: string) {
-    this.#options = options;
-    this.#program = program;
-  }
+/**
+ * The connection to the API server, which all sources of provider kubernetes share: open as long as one of them uses it.
+ *
+ * @param program what the audit log of the API server shows
+ */
+export function sharedCluster({ pod, context }: SyncSourceOptions, program: string): RunWatch {
+  const { clock, logger, metrics } = context;
+  let connected: Promise<Connected> | undefined;
+  let users = 0;
+  let isAnnounced = false;
 
-  /**
-   * Opens a watch, and runs it until it ends.
-   *
-   * @throws KubeError CONFIG_INVALID if this process is not in a Pod with a ServiceAccount token
-   */
-  async run(open: (watches: ClusterWatches) => RunningWatch, signal: AbortSignal): Promise<void> {
-    this.#users++;
-    try {
-      this.#connected ??= this.#connect();
-      const { watches } = await this.#connected;
-      await open(watches).run(signal);
-    } catch (error) {
-      this.#connected = undefined;
-      throw error;
-    } finally {
-      this.#users--;
-      await this.#closeIfUnused();
-    }
-  }
-
-  async #connect(): Promise<Connected> {
-    const { pod } = this.#options;
-    const { clock, logger, metrics } = this.#options.context;
+  const connect = async (): Promise<Connected> => {
     const { environment: env = process.env, serviceAccountDirectory = "" } = pod ?? {};
     if (!isInCluster(env))
       throw new KubeError(
@@ -59,9 +43,14 @@ export class SharedCluster {
       );
     const directory = serviceAccountDirectory === "" ? {} : { directory: serviceAccountDirectory };
     const config = await inClusterConfig({ env, clock, ...directory });
-    const transport = new Http2Transport(config, { clock, program: this.#program });
+    const transport = new Http2Transport(config, { clock, program });
     const counts = metrics.watches();
-    this.#announce(config.server.href);
+    if (!isAnnounced)
+      logger.info(
+        { server: config.server.href },
+        "this agent watches the API server itself, so each Pod costs it a connection and a watch, and needs RBAC; with bunting-proxy (provider grpc) one watch serves all Pods, and none needs RBAC",
+      );
+    isAnnounced = true;
     const watches = new ClusterWatches({
       client: new RestClient(transport, { clock, refusedAdvice: config.refusedAdvice }),
       context: {
@@ -75,21 +64,26 @@ export class SharedCluster {
       },
     });
     return { watches, transport };
-  }
+  };
 
-  #announce(server: string): void {
-    if (this.#isAnnounced) return;
-    this.#isAnnounced = true;
-    this.#options.context.logger.info(
-      { server },
-      "this agent watches the API server itself, so each Pod costs it a connection and a watch, and needs RBAC; with bunting-proxy (provider grpc) one watch serves all Pods, and none needs RBAC",
-    );
-  }
+  const closeIfUnused = async (): Promise<void> => {
+    if (users > 0) return;
+    const unused = await connected?.catch(() => undefined);
+    connected = undefined;
+    await unused?.transport.close();
+  };
 
-  async #closeIfUnused(): Promise<void> {
-    if (this.#users > 0) return;
-    const connected = await this.#connected?.catch(() => undefined);
-    this.#connected = undefined;
-    await connected?.transport.close();
-  }
+  return async (open, signal) => {
+    users++;
+    try {
+      const { watches } = await (connected ??= connect());
+      await open(watches).run(signal);
+    } catch (error) {
+      connected = undefined;
+      throw error;
+    } finally {
+      users--;
+      await closeIfUnused();
+    }
+  };
 }

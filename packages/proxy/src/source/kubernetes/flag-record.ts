@@ -14,7 +14,7 @@ import { messageOf, type Clock } from "@bunting/runtime";
 import { isCrowdedOut, ProxyError } from "../../proxy-error.js";
 import type { SourceSink, SourceVersion } from "../flag-source.js";
 import type { KubernetesLog } from "./kubernetes-log.js";
-import { hasRollout, StagedFlagsReader, trialOf, type StagedFlags } from "./staged-flags.js";
+import { hasRollout, stagedFlagsReader, trialOf, type StagedFlags } from "./staged-flags.js";
 import { clusterKey, namespaceKey, partsOfKey, type WatchKey } from "./watch-key.js";
 
 export interface FlagRecordOptions {
@@ -56,7 +56,7 @@ export class FlagRecord implements WatchRequest {
   /** The version that was reported last; undefined once its deletion was reported. */
   #reported: ReportedVersion | undefined;
   /** Undefined unless the FeatureFlag has `spec.rollout`. */
-  #stages: StagedFlagsReader | undefined;
+  #stages: ReturnType<typeof stagedFlagsReader> | undefined;
   #lastReadMs: number | undefined;
   readonly #awaiting = new Set<{ readonly sinceMs: number; readonly done: () => void }>();
 
@@ -181,7 +181,7 @@ export class FlagRecord implements WatchRequest {
       ...(uid === undefined ? {} : { uid }),
       ...(generation === undefined ? {} : { generation }),
     };
-    this.#stages = hasRollout(object) ? (this.#stages ?? new StagedFlagsReader()) : undefined;
+    this.#stages = hasRollout(object) ? (this.#stages ?? stagedFlagsReader()) : undefined;
     // With a rollout, a new status may change the served document, although the spec is the same.
     const refused = this.#reported?.refused;
     if (
@@ -206,7 +206,7 @@ export class FlagRecord implements WatchRequest {
     const { resourceVersion = "" } = version;
     // A trial has flags of the FeatureFlag alone, so a FeatureFlag with a remote provider is served at once.
     const provider = remoteProviderOf(object);
-    const staged = provider === undefined ? this.#stages?.of(object) : undefined;
+    const staged = provider === undefined ? this.#stages?.(object) : undefined;
     if (staged === "unpaced") log.unpaced(topic, resourceVersion);
     try {
       if (staged === undefined || staged === "unpaced") this.#reportAtOnce(object, version, provider);

@@ -4,7 +4,6 @@ import {
   isGivenUp,
   readFlagRolloutStatus,
   type FlagRolloutStatus,
-  type WholeVersion,
 } from "@bunting/featureflags/resources";
 import { atOnce, digestingDocument, type FlagDocument } from "@bunting/protocol";
 import type { Trial } from "../trial.js";
@@ -29,32 +28,27 @@ export function hasRollout(object: KubeObject): boolean {
 }
 
 /** Reads what the status of a FeatureFlag says of its rollout. The whole document is decoded when it changes, and kept. */
-export class StagedFlagsReader {
+export function stagedFlagsReader(): (object: KubeObject) => Staging {
   /** What was decoded: the digest and the encoded document. */
-  #read = "";
-  #whole: FlagDocument | undefined;
-
-  of(object: KubeObject): Staging {
+  let read = "";
+  let document: FlagDocument | undefined;
+  return (object) => {
     const { status, metadata } = object as KubeObject & { readonly status?: { readonly rollout?: unknown } };
     const rollout = readFlagRolloutStatus(status?.rollout);
-    const whole = rollout === undefined ? undefined : this.#decode(rollout.whole);
-    if (rollout === undefined || whole === undefined) return "unpaced";
-    const { digest, reach } = rollout;
+    if (rollout === undefined) return "unpaced";
+    const { digest, reach, whole } = rollout;
+    const key = `${whole.digest} ${whole.document}`;
+    if (key !== read) {
+      read = key;
+      document = decodeWhole(whole);
+    }
+    if (document === undefined) return "unpaced";
     // Whoever gives a version up does not have to wait for the operator.
     return {
-      ...{ whole, generation: rollout.whole.generation, wholeDigest: rollout.whole.digest },
+      ...{ whole: document, generation: whole.generation, wholeDigest: whole.digest },
       rollout: { digest, reach: isGivenUp(metadata.annotations, digest) ? 0 : reach },
     };
-  }
-
-  #decode(whole: WholeVersion): FlagDocument | undefined {
-    const read = `${whole.digest} ${whole.document}`;
-    if (read !== this.#read) {
-      this.#read = read;
-      this.#whole = decodeWhole(whole);
-    }
-    return this.#whole;
-  }
+  };
 }
 
 /** The document as a trial; undefined if it is the whole one. */

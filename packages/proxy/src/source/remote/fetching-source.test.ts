@@ -29,8 +29,8 @@ describe("FetchingSource with as many remotes as it may read", () => {
     const remotes = new ScriptedRemotes(systemClock);
     const language = languageOf(remotes);
     const context = { clock: systemClock, logger, metrics: { remoteAnswer: () => undefined } };
-    const secrets = { read: () => Promise.resolve({ kind: "read", values: {} } as const) };
-    const fetching = new FetchingSource({ source: cluster, language, secrets, maxRemotes, context });
+    const readSecrets = () => Promise.resolve({ kind: "read", values: {} } as const);
+    const fetching = new FetchingSource({ source: cluster, language, readSecrets, maxRemotes, context });
     const metrics = { remoteCounts: () => undefined };
     const source = new RemoteSource({
       ...{ source: fetching, remotes: fetching, language },

@@ -9,13 +9,13 @@ import { FairPlaces } from "./fair-places.js";
 import { featureFlagOf, isRemoteKey, remoteKeyOf } from "./remote-key.js";
 import type { RemoteLanguage } from "./remote-language.js";
 import type { RemoteMetrics } from "./remote-metrics.js";
-import type { RemoteSecrets } from "./remote-secrets.js";
+import type { ReadSecrets } from "./remote-secrets.js";
 
 export interface FetchingSourceOptions {
   /** The source of FeatureFlags. */
   readonly source: FlagSource;
   readonly language: Pick<RemoteLanguage, "kinds" | "parse">;
-  readonly secrets: Pick<RemoteSecrets, "read">;
+  readonly readSecrets: ReadSecrets;
   /** The value of --max-remotes. */
   readonly maxRemotes: number;
   readonly context: Context<Pick<RemoteMetrics, "remoteAnswer">>;
@@ -230,7 +230,7 @@ export class FetchingSource extends WrappingSource {
   }
 
   #begin(watched: Watched, { provider, text }: Noted): void {
-    const { language, secrets, context } = this.#options;
+    const { language, readSecrets, context } = this.#options;
     const { topic, namespace } = watched;
     const kind = language.kinds.get(provider.type);
     if (this.#signal === undefined || this.#signal.aborted || kind === undefined) return;
@@ -253,7 +253,7 @@ export class FetchingSource extends WrappingSource {
       provider,
       kind: { run: (reading, until) => kind.run({ ...reading, owner: namespace }, until) },
       sink: remoteReports(watched.sink, clock),
-      readSecrets: hasSecrets ? (...asked) => secrets.read(namespace, provider, ...asked) : undefined,
+      readSecrets: hasSecrets ? (...asked) => readSecrets(namespace, provider, ...asked) : undefined,
       clock,
       onMoved: (event, state) => {
         context.metrics.remoteAnswer(event.kind);

@@ -4,7 +4,7 @@ import { testTls } from "@bunting/test/support/faulty-api-server/index.js";
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { expect } from "chai";
 
-import { hostAnnotation, RemoteSecrets } from "./remote-secrets.js";
+import { hostAnnotation, remoteSecrets } from "./remote-secrets.js";
 
 const provider: RemoteFlagProvider = {
   type: "http",
@@ -24,7 +24,7 @@ function secretOf(data: Record<string, string>, host?: string): KubeObject {
   };
 }
 
-describe("RemoteSecrets", () => {
+describe("remoteSecrets", () => {
   const asked: string[] = [];
   beforeEach(() => asked.splice(0));
   const read = (answer: KubeObject | KubeError, changes: Partial<RemoteFlagProvider> = {}) => {
@@ -32,8 +32,8 @@ describe("RemoteSecrets", () => {
       asked.push(`${scope.type.plural} ${scope.namespace}/${scope.name}`);
       return answer instanceof KubeError ? Promise.reject(answer) : Promise.resolve(answer);
     };
-    const secrets = new RemoteSecrets(() => ({ get: get }), new ManualClock());
-    return secrets.read("demo", { ...provider, ...changes }, new AbortController().signal);
+    const readSecrets = remoteSecrets(() => ({ get: get }), new ManualClock());
+    return readSecrets("demo", { ...provider, ...changes }, new AbortController().signal);
   };
 
   it("reads the Secret of the FeatureFlag's namespace alone, and gives what may be sent to the provider's host", async () => {
@@ -98,8 +98,8 @@ describe("RemoteSecrets", () => {
 
   it("does not know what they hold while the API server does not answer", async () => {
     expect(await read(new KubeError("CONNECTION_LOST", "away"))).to.include({ kind: "unknown" });
-    const none = new RemoteSecrets(() => undefined, new ManualClock());
-    expect(await none.read("demo", provider, new AbortController().signal)).to.include({ kind: "unknown" });
+    const none = remoteSecrets(() => undefined, new ManualClock());
+    expect(await none("demo", provider, new AbortController().signal)).to.include({ kind: "unknown" });
   });
 
   it("reads a certificate of whatever host, as it is not secret, and nothing where nothing is named", async () => {
@@ -107,22 +107,20 @@ describe("RemoteSecrets", () => {
     const ca = String(testTls.ca);
     const plain: RemoteFlagProvider = { type, uri, strategy, intervalMs, allowEmpty };
     const get = { get: (() => Promise.resolve(secretOf({ ca, other: "PEM" }))) as never };
-    const secrets = new RemoteSecrets(() => get, new ManualClock());
+    const readSecrets = remoteSecrets(() => get, new ManualClock());
     const { signal } = new AbortController();
     expect(
-      await secrets.read("demo", { ...plain, caSecretRef: { name: "vendor", key: "ca" } }, signal),
+      await readSecrets("demo", { ...plain, caSecretRef: { name: "vendor", key: "ca" } }, signal),
     ).to.deep.equal({
       kind: "read",
       values: { ca },
     });
     const other = { ...plain, caSecretRef: { name: "vendor", key: "other" } };
-    expect(await secrets.read("demo", other, signal)).to.have.nested.property(
+    expect(await readSecrets("demo", other, signal)).to.have.nested.property(
       "failure.reason",
       "CertificateInvalid",
     );
-    expect(
-      await new RemoteSecrets(() => undefined, new ManualClock()).read("demo", plain, signal),
-    ).to.deep.equal({
+    expect(await remoteSecrets(() => undefined, new ManualClock())("demo", plain, signal)).to.deep.equal({
       kind: "read",
       values: {},
     });

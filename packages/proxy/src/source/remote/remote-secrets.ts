@@ -4,7 +4,7 @@ import { calledUrl, type RemoteFlagProvider, type SecretKey } from "@bunting/fea
 import type { KubeObject, RestClient } from "@bunting/kube";
 import { calledHost } from "@bunting/outbound";
 import { errorCode, quoted, type Clock } from "@bunting/runtime";
-import { SharedReads, type SecretAsked } from "./shared-reads.js";
+import { sharedReads, type SecretAsked } from "./shared-reads.js";
 
 /** Names the only host that a Secret may be sent to. */
 export const hostAnnotation = "bunting.dev/host";
@@ -14,65 +14,34 @@ const maxValueBytes = 64 * 1024;
 const headerText = /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/;
 
 /**
- * Reads the Secrets that a provider names, one by one, by `get`: the owner of their namespace allows that for each by its name.
+ * Reads the Secrets that a provider names; never rejects.
+ *
+ * @param isRefused the remote has refused what they held
  */
-export class RemoteSecrets {
-  readonly #client: () => Pick<RestClient, "get"> | undefined;
-  readonly #reads: SharedReads;
+export type ReadSecrets = (
+  namespace: string,
+  provider: RemoteFlagProvider,
+  signal: AbortSignal,
+  isRefused?: boolean,
+) => Promise<SecretsRead>;
 
-  constructor(client: () => Pick<RestClient, "get"> | undefined, clock: Clock) {
-    this.#client = client;
-    this.#reads = new SharedReads(clock);
-  }
+/** Reads Secrets one by one, by `get`: the owner of their namespace allows that for each by its name. */
+export function remoteSecrets(
+  clientNow: () => Pick<RestClient, "get"> | undefined,
+  clock: Clock,
+): ReadSecrets {
+  const readShared = sharedReads(clock);
 
-  /**
-   * Never rejects.
-   *
-   * @param isRefused the remote has refused what they held
-   */
-  async read(
-    namespace: string,
-    { credentials, caSecretRef, uri }: RemoteFlagProvider,
-    signal: AbortSignal,
-    isRefused = false,
-  ): Promise<SecretsRead> {
-    const values: { credential?: string; ca?: string } = {};
-    if (credentials !== undefined) {
-      const read = await this.#value(namespace, credentials.secretRef, { isRefused, signal });
-      if (read.kind !== "value") return read;
-      const refusal = refusedHost(read.secret, hostsOf(uri));
-      if (refusal !== undefined) return unusable("CredentialsForOtherHost", refusal);
-      const credential = read.text.trim();
-      if (!headerText.test(credential))
-        return unusable(
-          "CredentialsInvalid",
-          `${keyOf(namespace, credentials.secretRef)} holds what no header can: write one line of ASCII`,
-        );
-      values.credential = credential;
-    }
-    if (caSecretRef !== undefined) {
-      const read = await this.#value(namespace, caSecretRef, { isRefused, signal });
-      if (read.kind !== "value") return read;
-      if (!hasCertificate(read.text))
-        return unusable(
-          "CertificateInvalid",
-          `${keyOf(namespace, caSecretRef)} holds no certificate in PEM, which "caSecretRef" is for`,
-        );
-      values.ca = read.text;
-    }
-    return { kind: "read", values };
-  }
-
-  async #value(
+  const valueOf = async (
     namespace: string,
     ref: SecretKey,
     asked: SecretAsked,
-  ): Promise<SecretValue | Exclude<SecretsRead, { kind: "read" }>> {
-    const client = this.#client();
+  ): Promise<SecretValue | Exclude<SecretsRead, { kind: "read" }>> => {
+    const client = clientNow();
     if (client === undefined) return unknown("the proxy has no connection to the API server yet");
     let secret: KubeObject | undefined;
     try {
-      secret = await this.#reads.get(client, { namespace, name: ref.name }, asked);
+      secret = await readShared(client, { namespace, name: ref.name }, asked);
     } catch (error) {
       return unread(namespace, ref, error);
     }
@@ -90,7 +59,35 @@ export class RemoteSecrets {
         `${keyOf(namespace, ref)} has ${bytes.length} bytes; ${maxValueBytes} are the most`,
       );
     return { kind: "value", secret, text: bytes.toString() };
-  }
+  };
+
+  return async (namespace, { credentials, caSecretRef, uri }, signal, isRefused = false) => {
+    const values: { credential?: string; ca?: string } = {};
+    if (credentials !== undefined) {
+      const read = await valueOf(namespace, credentials.secretRef, { isRefused, signal });
+      if (read.kind !== "value") return read;
+      const refusal = refusedHost(read.secret, hostsOf(uri));
+      if (refusal !== undefined) return unusable("CredentialsForOtherHost", refusal);
+      const credential = read.text.trim();
+      if (!headerText.test(credential))
+        return unusable(
+          "CredentialsInvalid",
+          `${keyOf(namespace, credentials.secretRef)} holds what no header can: write one line of ASCII`,
+        );
+      values.credential = credential;
+    }
+    if (caSecretRef !== undefined) {
+      const read = await valueOf(namespace, caSecretRef, { isRefused, signal });
+      if (read.kind !== "value") return read;
+      if (!hasCertificate(read.text))
+        return unusable(
+          "CertificateInvalid",
+          `${keyOf(namespace, caSecretRef)} holds no certificate in PEM, which "caSecretRef" is for`,
+        );
+      values.ca = read.text;
+    }
+    return { kind: "read", values };
+  };
 }
 
 /** Node takes any text for certificates, and trusts nobody then. */

@@ -170,7 +170,7 @@ export class RemoteReplica {
       source: this.cluster,
       language,
       maxRemotes: 10,
-      secrets: { read: () => Promise.resolve(secrets?.() ?? { kind: "read", values: {} }) },
+      readSecrets: () => Promise.resolve(secrets?.() ?? { kind: "read", values: {} }),
       context: {
         clock,
         logger,

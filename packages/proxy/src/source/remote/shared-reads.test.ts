@@ -1,20 +1,20 @@
 import { KubeError, type KubeObject } from "@bunting/kube";
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { expect } from "chai";
-import { SharedReads } from "./shared-reads.js";
+import { sharedReads, type ReadShared } from "./shared-reads.js";
 
 const vendor: KubeObject = { metadata: { name: "vendor", namespace: "demo" } };
 
-describe("SharedReads", () => {
+describe("sharedReads", () => {
   let clock: ManualClock;
   let asked: string[];
   let answer: () => Promise<KubeObject>;
-  let reads: SharedReads;
+  let readShared: ReadShared;
   beforeEach(() => {
     clock = new ManualClock();
     asked = [];
     answer = () => Promise.resolve(vendor);
-    reads = new SharedReads(clock, () => 0);
+    readShared = sharedReads(clock, () => 0);
   });
 
   const client = {
@@ -31,7 +31,7 @@ describe("SharedReads", () => {
   };
   const { signal } = new AbortController();
   const read = (name = "vendor", isRefused = false, until = signal): Promise<KubeObject | undefined> =>
-    reads.get(client, { namespace: "demo", name }, { signal: until, isRefused });
+    readShared(client, { namespace: "demo", name }, { signal: until, isRefused });
   const failure = (): Promise<unknown> => read().catch((error: unknown) => (error as KubeError).code);
 
   it("reads a Secret once for all that ask within half a minute, and others beside it", async () => {
@@ -86,7 +86,7 @@ describe("SharedReads", () => {
 
   it("reads those apart later that were read together", async () => {
     const numbers = [0, 1];
-    reads = new SharedReads(clock, () => numbers.shift() ?? 0);
+    readShared = sharedReads(clock, () => numbers.shift() ?? 0);
     await Promise.all([read("a"), read("b")]);
     clock.advance(24_000);
     await Promise.all([read("a"), read("b")]);

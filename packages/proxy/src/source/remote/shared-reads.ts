@@ -26,47 +26,34 @@ interface Read {
   readonly freshMs: number;
 }
 
+/** Reads a Secret, or gives undefined if the signal aborts first. Rejects with the client's KubeError. */
+export type ReadShared = (
+  client: Pick<RestClient, "get">,
+  place: Place,
+  asked: SecretAsked,
+) => Promise<KubeObject | undefined>;
+
 /** Secrets, each read once for all remotes that name it, however often these ask. */
-export class SharedReads {
-  readonly #clock: Clock;
-  readonly #random: () => number;
+export function sharedReads(clock: Clock, random = Math.random): ReadShared {
   /** Reads by namespace and name. */
-  readonly #reads = new Map<string, Read>();
+  const reads = new Map<string, Read>();
 
-  constructor(clock: Clock, random = Math.random) {
-    this.#clock = clock;
-    this.#random = random;
-  }
-
-  /** The Secret, or undefined if the signal aborts first. Rejects with the client's KubeError. */
-  get(
-    client: Pick<RestClient, "get">,
-    place: Place,
-    { signal, isRefused }: SecretAsked,
-  ): Promise<KubeObject | undefined> {
-    return unlessAborted(this.#read(client, place, isRefused), signal);
-  }
-
-  #read(
-    client: Pick<RestClient, "get">,
-    { namespace, name }: Place,
-    isRefused: boolean,
-  ): Promise<KubeObject> {
+  return (client, { namespace, name }, { signal, isRefused }) => {
     const key = `${namespace}/${name}`;
-    const sinceMs = this.#clock.monotonicMs();
-    for (const [each, read] of this.#reads)
-      if (sinceMs - read.sinceMs >= read.freshMs) this.#reads.delete(each);
-    const before = this.#reads.get(key);
-    if (before !== undefined && (!isRefused || sinceMs - before.sinceMs < refusedMs)) return before.secret;
+    const sinceMs = clock.monotonicMs();
+    for (const [each, read] of reads) if (sinceMs - read.sinceMs >= read.freshMs) reads.delete(each);
+    const before = reads.get(key);
+    if (before !== undefined && (!isRefused || sinceMs - before.sinceMs < refusedMs))
+      return unlessAborted(before.secret, signal);
     // Others wait for it, too: it ends with nobody's signal.
     const secret = client.get({ type: secretType, namespace, name }, new AbortController().signal);
-    const read = { secret, sinceMs, freshMs: freshMs * (1 - jitter * this.#random()) };
-    this.#reads.set(key, read);
+    const read = { secret, sinceMs, freshMs: freshMs * (1 - jitter * random()) };
+    reads.set(key, read);
     secret.catch((error: unknown) => {
       // Whether it may be read is an answer, too.
       const isAnswer = ["FORBIDDEN", "NOT_FOUND"].includes(errorCode(error) ?? "");
-      if (!isAnswer && this.#reads.get(key) === read) this.#reads.delete(key);
+      if (!isAnswer && reads.get(key) === read) reads.delete(key);
     });
-    return secret;
-  }
+    return unlessAborted(secret, signal);
+  };
 }
