@@ -28,7 +28,6 @@ export function parsePath(path: string): Read {
   return first === flagdProperty ? readFlagd : readMember(first);
 }
 
-/** Reads a path from its text. */
 export function readPath(path: string, data: Value, scope: Scope): Value {
   let value = data;
   let hasSteps = false;

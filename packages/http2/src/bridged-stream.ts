@@ -17,7 +17,6 @@ export class BridgedStream extends PlainStream {
   readonly #response: BridgedResponse;
   readonly #hasNoContent: boolean;
   #unsentBytes = 0;
-  /** Called when the end of the answer was sent. */
   #onEndSent: (() => void) | undefined;
 
   constructor(session: StreamOwner, id: number, head: RequestHead, hasEnded: boolean) {
@@ -27,7 +26,6 @@ export class BridgedStream extends PlainStream {
     this.#hasNoContent = head.text(":method") === "HEAD";
   }
 
-  /** Calls the listener. */
   begin(onRequest: RequestListener): void {
     setAccount(this.#request as unknown as IncomingMessage, this.session.account);
     if (this.head.text(":method") === "CONNECT") {

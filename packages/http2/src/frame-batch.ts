@@ -16,7 +16,6 @@ const fullBytes = 256 * 1024;
 class FrameBatch {
   /** True until a header block has announced that our table is empty. */
   isTableUpdateDue = false;
-  /** The segment in this batch, and who sends it. */
   segment: Segment | undefined;
   holder: FrameHolder | undefined;
   #scratch: Buffer = Buffer.alloc(0);
@@ -27,7 +26,6 @@ class FrameBatch {
   #bytes = 0;
   #referencedBytes = 0;
 
-  /** Bytes in this batch. */
   get bytes(): number {
     return this.#bytes;
   }

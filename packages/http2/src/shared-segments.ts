@@ -37,7 +37,6 @@ export class SharedSegments {
   readonly #slots: Slot[] = [];
   #keptBytes = 0;
 
-  /** Bytes of the segments that are kept. */
   get keptBytes(): number {
     return this.#keptBytes;
   }

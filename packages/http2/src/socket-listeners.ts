@@ -3,7 +3,6 @@ import type { Socket } from "node:net";
 export interface SocketOwner {
   /** Bytes have been read. */
   read(chunk: Buffer): void;
-  /** The socket has closed. */
   handleClose(): void;
 }
 

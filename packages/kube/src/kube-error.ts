@@ -1,6 +1,5 @@
 import { CodedError } from "@bunting/runtime";
 
-/** The errors between us and an API server. */
 export type KubeErrorCode =
   | "CONFIG_INVALID" // no cluster was found, or its configuration can't be used.
   | "CONNECTION_REFUSED" // nothing listens at the API server's address.

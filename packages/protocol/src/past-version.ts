@@ -41,7 +41,6 @@ export function boundedHistory(history: readonly PastVersion[]): readonly PastVe
   return history.slice(from);
 }
 
-/** What a history takes on the heap. */
 export function historyHeapBytes(history: readonly PastVersion[]): number {
   return history.reduce(
     (sum, { flags }) => flags.reduce((all, key) => all + heapPerKey + key.length * 2, sum + heapPerVersion),

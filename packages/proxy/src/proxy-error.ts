@@ -1,6 +1,5 @@
 import { CodedError } from "@bunting/runtime";
 
-/** The errors of the proxy. */
 export type ProxyErrorCode =
   | "OPTION_INVALID" // an option has an invalid value, or a required one is missing.
   | "PORT_UNUSABLE" // a port can't be listened on.

@@ -1,6 +1,5 @@
 import { optionGroup, toggleOption, textOption } from "@bunting/runtime";
 
-/** Options of `--source upstream:…`. */
 export const upstreamOptionTable = optionGroup("Reaching other proxies", {
   topicPrefix: textOption(
     "A prefix for the topics of each upstream, such as eu/,us/ for two: clients then select eu/NAMESPACE/NAME. In the order of --source; one may be empty.",

@@ -2,7 +2,6 @@
 export class Counts<Key> {
   readonly #counts = new Map<Key, number>();
 
-  /** The number of keys with a count. */
   get size(): number {
     return this.#counts.size;
   }

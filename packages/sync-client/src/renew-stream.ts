@@ -14,7 +14,6 @@ export interface StreamTurn {
 }
 
 export interface RenewalOptions {
-  /** Token of the first stream. */
   readonly token: string;
   readonly tokenFile: TokenFile;
   readonly clock: Clock;

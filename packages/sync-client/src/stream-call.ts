@@ -16,7 +16,6 @@ export interface StreamParts {
   /** Headers of the request, by lower-case name. */
   readonly headers: Readonly<Record<string, string>>;
   readonly clock: Clock;
-  /** Time to establish the connection, in ms. */
   readonly connectTimeoutMs: number;
   /** Takes what the agent keeps secret out of a text that the server wrote. */
   readonly redact: (text: string) => string;

@@ -14,7 +14,6 @@ export interface Answer {
   readonly metadata: EncodedObject;
 }
 
-/** One flag of a ResolveAll answer. */
 export interface AnyFlagAnswer {
   readonly key: string;
   /** Which member of AnyFlag's oneof the value is. Never Int, which only a request can ask for. */

@@ -5,7 +5,6 @@ import { shownUri } from "../sync/shown-uri.js";
 import type { SourceStatus } from "../sync/sync-source.js";
 import type { StartLimits } from "./start-limits.js";
 
-/** A source, and what is served of it. */
 export interface ServedSource {
   readonly status: SourceStatus;
   readonly servesFlags: boolean;

@@ -22,7 +22,6 @@ export const noSharedCredentials: SharedCredentials = {
   tokenOverPlaintext: false,
 };
 
-/** The transport and credentials of a source. */
 export interface GrpcCredentials extends Pick<
   GrpcSourceConfig,
   "isTls" | "certPath" | "clientCertPath" | "clientKeyPath" | "tokenFile" | "tokenBinding" | "headers"

@@ -57,7 +57,6 @@ export interface RemoteCopies {
   flush(): Promise<void>;
 }
 
-/** A document that a source delivers. */
 export interface Delivery {
   readonly sourceIndex: number;
   /** A flag document: JSON in UTF-8. It must not be written to any more. */

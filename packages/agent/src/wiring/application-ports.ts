@@ -32,7 +32,6 @@ export interface ApplicationPortsParts {
   readonly tls: TlsTermination | undefined;
 }
 
-/** The ports that applications call. */
 export function applicationPorts(wiring: AgentWiring, ports: ApplicationPortsParts): ApplicationPorts {
   const { options, parts } = wiring;
   const { clock, logger, metrics } = wiring.context;

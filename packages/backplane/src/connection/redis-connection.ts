@@ -49,7 +49,6 @@ export class RedisConnection implements Runnable {
   #attempts = 0;
   /** Passwords, which Redis may repeat in its errors and which must not reach a log. */
   #secrets: readonly string[] = [];
-  /** The error because of which there is no connection. */
   #reason = new BackplaneError("REDIS_AWAY", "there has been no connection to Redis yet");
 
   constructor(options: RedisConnectionOptions) {

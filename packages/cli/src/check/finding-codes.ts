@@ -146,7 +146,6 @@ export interface CheckFinding {
   readonly todo: string;
 }
 
-/** The place of a code in the documentation. */
 export function documentationOf(code: FindingCode): string {
   return `docs/reference/checks.md#${code}`;
 }

@@ -64,7 +64,6 @@ export class PodSurvey {
     this.#isStock = isStock;
   }
 
-  /** True if a Pod asks for flags. */
   get isAsking(): boolean {
     return this.#isAsking;
   }

@@ -12,7 +12,6 @@ import type { Command, CommandCall } from "../command.js";
 import type { Io } from "../terminal/io.js";
 import { completions, parserFor } from "./parser.js";
 
-/** What a command line asks for. */
 export type CommandLine =
   | { readonly kind: "help"; readonly command?: Command | undefined }
   | { readonly kind: "completions"; readonly lines: string }

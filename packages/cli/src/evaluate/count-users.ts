@@ -46,7 +46,6 @@ export function countUsers(
   return [...counts.values()].sort((a, b) => b.users - a.users);
 }
 
-/** Prints the counts as a table. */
 export function showUserCounts(found: FoundFlag, counts: readonly UserCount[], { colours, print }: Io): void {
   const all = counts.reduce((sum, { users }) => sum + users, 0);
   print(`${colours.bold(printableLine(found.flag.key))} for ${plural(all, "user")}`);

@@ -15,7 +15,6 @@ import { fetchAgentFlags } from "./fetch-agent-flags.js";
 import type { LiveDocument } from "./live-documents.js";
 import { ofType, type TypedAnswer } from "./typed-answer.js";
 
-/** Answer of an agent, and the flags that it has. */
 export interface AgentAnswer {
   readonly answer: TypedAnswer;
   /** Or why they could not be fetched. */

@@ -12,7 +12,6 @@ export interface RuleNode {
   readonly children: readonly RuleNode[];
 }
 
-/** The steps of a rule as a tree. */
 export function ruleNodes(steps: readonly RuleStep[], colours: Colours): RuleNode[] {
   return steps.map((step) => nodeOf(step, "", colours));
 }

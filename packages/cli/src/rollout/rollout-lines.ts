@@ -1,6 +1,5 @@
 import type { RolloutState } from "./rollout-state.js";
 
-/** The state in a few lines. */
 export function rolloutLines(state: RolloutState): readonly string[] {
   const { name, phase, wave, waves, agents, message, digest } = state;
   const percent = waves[wave - 1];

@@ -105,7 +105,6 @@ function isVariable(rule: Value): boolean {
   return isMap(rule) && Object.hasOwn(rule, "var");
 }
 
-/** True if the rule has a variable that may be replaced. */
 function hasReplaceable(rule: Value): boolean {
   if (isList(rule)) return rule.some(hasReplaceable);
   if (!isMap(rule)) return false;

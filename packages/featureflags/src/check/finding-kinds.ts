@@ -1,7 +1,6 @@
 import type { InvalidReason, WarningKind } from "../manifest/object-reading.js";
 import type { FindingKind } from "./finding.js";
 
-/** The kinds of findings that the reader's errors are. */
 export const kindOfError: Readonly<Record<InvalidReason, FindingKind>> = {
   empty: "unreadable",
   encoding: "unreadable",
@@ -12,7 +11,6 @@ export const kindOfError: Readonly<Record<InvalidReason, FindingKind>> = {
   duplicate: "duplicate",
 };
 
-/** The kinds of findings that the reader's warnings are. */
 export const kindOfWarning: Readonly<Record<WarningKind, FindingKind>> = {
   yaml_1_1: "yaml-1.1",
   stripped_metadata: "stripped-metadata",

@@ -16,7 +16,6 @@ export async function readMounts(): Promise<Mounts> {
   return mounts;
 }
 
-/** The mount that a real path is in. */
 export function mountOf(realPath: string, mounts: Mounts): string {
   let [longest, found] = ["", ""];
   for (const [point, id] of mounts) {

@@ -119,7 +119,6 @@ export class ReviewCache<Question, Answer> {
     });
   }
 
-  /** The number of cached answers. */
   get size(): number {
     return this.#granted.size + this.#refusals.size;
   }

@@ -1,7 +1,6 @@
 import { CodedError } from "@bunting/runtime";
 import type { ReviewQueue } from "./review-queue.js";
 
-/** Reasons for which a review has no answer. */
 export type ReviewErrorCode =
   | "UNANSWERED" // the API server has not answered in time.
   | "EXHAUSTED"; // the caller has used up its budget of new or refused questions.

@@ -76,7 +76,6 @@ export class KeySet implements Runnable {
     });
   }
 
-  /** Reads the keys until the signal aborts. */
   async run(signal: AbortSignal): Promise<void> {
     const { clock } = this.#options;
     while (!signal.aborted) {

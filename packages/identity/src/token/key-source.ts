@@ -1,7 +1,6 @@
 import { KubeError, type RestClient } from "@bunting/kube";
 import { readSmallFile } from "@bunting/runtime";
 
-/** The keys that an issuer publishes. */
 export interface PublishedKeys {
   /** The issuer, if it is published too. */
   readonly issuer: string | undefined;

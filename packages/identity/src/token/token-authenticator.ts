@@ -39,7 +39,6 @@ export class TokenAuthenticator implements Authenticator {
     this.#verifyToken = tokenVerifier(options);
   }
 
-  /** The number of cached tokens. */
   get size(): number {
     return this.#cache.size;
   }

@@ -15,7 +15,6 @@ import type { RestClient } from "../rest/rest-client.js";
 
 export const eventType: ResourceType = { group: "events.k8s.io", version: "v1", plural: "events" };
 
-/** The object that an event is about. */
 export interface ObjectReference {
   readonly apiVersion: string;
   readonly kind: string;

@@ -94,7 +94,6 @@ export class ClusterWatches {
     return this.#admission.waitingSpeculative;
   }
 
-  /** The epochs of the type's resourceVersions. */
   epochsOf(type: ResourceType): Epochs {
     return this.#ofType(type).shared.epochs;
   }

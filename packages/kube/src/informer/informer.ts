@@ -72,7 +72,6 @@ export class Informer<
     return this.#hasSynced;
   }
 
-  /** Resolves when `hasSynced` is true. */
   get whenSynced(): Promise<void> {
     return this.#whenSynced;
   }

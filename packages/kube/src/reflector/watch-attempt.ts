@@ -18,9 +18,7 @@ export interface WatchAttemptParts {
   readonly epochs: Epochs;
   readonly watchList: WatchListSupport;
   readonly context: Pick<Context<ReflectorMetrics>, "clock" | "metrics">;
-  /** `timeoutSeconds` of the watch. */
   readonly timeoutSeconds: number;
-  /** Priority of the watch at this moment. */
   readonly priority: () => WatchPriority;
   /** Called once the scope is in sync: read, or resumed where the last watch ended. */
   readonly onSynced: () => void;

@@ -6,7 +6,6 @@ export interface Watched {
   readonly session: ClientHttp2Session;
   /** All bytes received from the server so far. */
   readonly bytesRead: () => number;
-  /** The number of open streams. */
   readonly streams: () => number;
   /** Called once: the server did not answer a PING. */
   readonly onSilent: () => void;

@@ -22,7 +22,6 @@ const statusNames: Readonly<Record<ProxyErrorCode, StatusName>> = {
   PORT_UNUSABLE: "UNAVAILABLE",
 };
 
-/** The status with which an error of the proxy ends a call. */
 export function statusOf(error: ProxyError): RpcStatus {
   return { code: statusNames[error.code], message: error.message, trailers: trailersOf(error) };
 }

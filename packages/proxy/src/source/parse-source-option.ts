@@ -1,7 +1,6 @@
 import { resolve } from "node:path";
 import { ProxyError } from "../proxy-error.js";
 
-/** The source named by `--source`. */
 export type SourceOption =
   | { readonly kind: "directory"; readonly path: string }
   | { readonly kind: "kubernetes" }

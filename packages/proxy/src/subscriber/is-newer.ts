@@ -15,7 +15,6 @@ export function isNewer(one: ComparedVersion, than: ComparedVersion): boolean {
   return one.uid === than.uid && (one.generation ?? 0) > (than.generation ?? Number.POSITIVE_INFINITY);
 }
 
-/** True if `isNewer` can tell which of the two versions is newer. */
 export function isComparable(one: ComparedVersion, other: ComparedVersion): boolean {
   if (!isKnown(one.uid) || !isKnown(other.uid)) return false;
   const areNumbers = [one, other].every((version) => asNumber(version.resourceVersion) !== undefined);

@@ -3,7 +3,6 @@ import type { TopicKey } from "@bunting/protocol";
 import { SetMultimap, type ServingContext } from "@bunting/runtime";
 import type { MissedVersions, Subscriber, Subscription } from "../topic/subscription.js";
 
-/** A subscriber that left without the newest version. */
 export interface LeftSubscriber extends MissedVersions {
   readonly address: string | undefined;
   readonly identity: Identity | undefined;

@@ -23,7 +23,6 @@ export function tierMessage(tier: {
   return { kind: "tier", frame: frameResponse({ $case: "tier", value }) };
 }
 
-/** The FeatureFlags that the agent's sources have. */
 export function sourceFlagsMessage({ topics, frame }: SourceFlags): AgentMessage {
   const value = { topics: [...topics], frame };
   return { kind: "source_flags", frame: frameResponse({ $case: "sourceFlags", value }) };

@@ -62,7 +62,6 @@ export function stale(state: TopicState, reason: Error): StaleState {
   return { kind: "stale", standing: standing(state), reason };
 }
 
-/** The reason for staleness, if the source is stale. */
 export function staleReason(state: TopicState): Error | undefined {
   return state.kind === "stale" ? state.reason : undefined;
 }

@@ -44,7 +44,6 @@ export function topicsOf(
   });
 }
 
-/** Access to the topics. */
 export function accessOf(
   { options, parts, context }: ProxyWiring,
   source: FlagSource,

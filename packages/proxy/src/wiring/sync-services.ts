@@ -13,7 +13,6 @@ import type { ProxyWiring } from "./proxy-wiring.js";
 /** Time that a drained connection has to send its last bytes. */
 export const drainGraceMs = 1_000;
 
-/** The services of the sync port. */
 export interface SyncServices {
   readonly methods: readonly Method[];
   readonly programs: AgentSync["programs"];

@@ -14,7 +14,6 @@ export function suggestFlag(flag: string, table: OptionTable): string {
   return nearest === undefined ? "" : ` (did you mean --${nearest}?)`;
 }
 
-/** As `suggestFlag`, for the name of an environment variable. */
 export function suggestVariable(name: string, known: readonly string[]): string {
   // All begin with BUNTING_.
   const nearest = nearestOf(known, name, name.slice(0, 12));

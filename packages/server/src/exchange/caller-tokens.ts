@@ -17,7 +17,6 @@ export interface CallerTokensOptions {
   readonly optionName: string;
   /** Whether the file may be absent, which admits nobody; default false. */
   readonly mayBeAbsent?: boolean;
-  /** Called for each caller whom `admits` refuses, with `missing` or `wrong`. */
   readonly onRefused?: (reason: "missing" | "wrong") => void;
   readonly context: Pick<Context, "logger" | "clock">;
   /** How often the file is looked at; default 2 s. */

@@ -26,7 +26,6 @@ export class LongRequestQueue {
   /** Until the next may be answered. */
   #turnsLeft = 0;
 
-  /** Number of waiting requests. */
   get waiting(): number {
     return this.#waiting.size;
   }

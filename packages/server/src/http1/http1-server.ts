@@ -16,9 +16,7 @@ import type { WaitingAnswer } from "./waiting-request.js";
 import { WholeRequestServer, type WholeRequestHandler } from "./whole-request-server.js";
 
 export interface Http1Times {
-  /** Time for the headers of a request. */
   readonly headerTimeoutMs: number;
-  /** Time for a whole request. */
   readonly requestTimeoutMs: number;
   /** Time that a client may be idle between two requests, as it is announced; the connection is closed a tenth later. Default 60 s. */
   readonly idleTimeoutMs?: number | undefined;

@@ -73,7 +73,6 @@ export class PeerMemory implements AccountBook {
   readonly #replaceableSets: Readonly<Record<Activity, Set<Account> | undefined>>;
   /** The same, as the order of evictions sees them. */
   readonly #evictables: Evictables<Account>;
-  /** Sums by the address of the peer. */
   readonly #shares = new Map<string, AddressShare>();
   #opened = 0;
   #bytes = 0;

@@ -10,7 +10,6 @@ export interface ClientAuthoritiesOptions extends ReloadOptions {
   readonly caOption: string;
 }
 
-/** The authorities of client certificates. */
 export class ClientAuthorities {
   readonly #options: ClientAuthoritiesOptions;
   readonly #files: WatchedFiles<readonly X509Certificate[]>;
@@ -55,7 +54,6 @@ export class ClientAuthorities {
     return this.#removalVersion;
   }
 
-  /** In PEM. */
   get pem(): string[] {
     return this.#certificates.map(String);
   }

@@ -16,7 +16,6 @@ export interface FetchOptions {
   readonly url: string;
   /** Sent to the origin of the URL only: they may contain secrets. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Validators of the current document. */
   readonly validators: Validators | undefined;
   readonly maxBytes: number;
   /** False if redirects to other origins are failures. Default: they are followed. */

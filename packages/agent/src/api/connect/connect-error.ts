@@ -2,7 +2,6 @@ import type { StatusName } from "@bunting/rpc";
 
 export type FailureCode = Exclude<StatusName, "OK">;
 
-/** The HTTP status that the Connect protocol gives each code. */
 export const connectHttpStatus: Readonly<Record<FailureCode, number>> = {
   CANCELLED: 499,
   UNKNOWN: 500,

@@ -28,7 +28,6 @@ interface StreamProcedure {
 
 export type Procedure = UnaryProcedure | StreamProcedure;
 
-/** The methods of a service, by path. */
 export function proceduresOf(service: EvaluationService): (readonly [path: string, Procedure])[] {
   const { dialect } = service;
   const procedures: (readonly [string, Procedure])[] = [

@@ -2,7 +2,6 @@ import { isUtf8 } from "node:buffer";
 import type { JsonValue } from "@bunting/protocol";
 import { maxValues } from "../nesting.js";
 
-/** The headers of an answer in JSON. */
 export const jsonHeaders = { "content-type": "application/json" };
 
 /** Go's JSON, and so flagd, has the same limit. The evaluation of a context is not recursive, or catches the overflow of the stack. */

@@ -105,7 +105,6 @@ export class FlagsFrame {
   }
 }
 
-/** The flags that are selected now. */
 export function selectedFlags(reader: FlagReader, { select }: Selection): Iterable<Flag> {
   const flags = reader.flags();
   return select === undefined ? flags : [...flags].filter(select);

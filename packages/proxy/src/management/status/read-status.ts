@@ -45,7 +45,6 @@ export interface ShownSubscribers {
   readonly grants?: (() => Iterable<Grant>) | undefined;
 }
 
-/** The parts that the status page is read from. */
 export interface StatusParts {
   readonly replica: ShownReplica;
   readonly clocks: { readonly clock: Clock; readonly fromMonotonic: (ms: number) => number };

@@ -4,7 +4,6 @@ import { outsideReason } from "@bunting/server";
 /** Clients that may see the status: those of the same machine or pod (also by `kubectl port-forward`), all, or none. */
 export type StatusAudience = "loopback" | "all" | "off";
 
-/** The part of the status that a caller may see. */
 export type StatusAccess =
   | { readonly isGranted: false; readonly refusal: string }
   | {

@@ -52,7 +52,6 @@ export class StatusFeed {
   /** Sections are kept for a viewer that comes back at once. */
   #sections: Section[] = [];
   #tick = 0;
-  /** When the status may be read next. */
   #nextMs = 0;
   #cancelNext: (() => void) | undefined;
 

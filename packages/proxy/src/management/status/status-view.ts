@@ -96,7 +96,6 @@ export interface VersionName {
 /** The last ten minutes in equal steps, oldest first. Where nothing was published, times are -1. */
 export interface ConvergenceSection {
   readonly stepMs: number;
-  /** When the last step began. */
   readonly lastStepMs: number;
   /** Versions that were published. */
   readonly published: readonly number[];

@@ -86,7 +86,6 @@ export class AgentSync {
     this.methods = [sync];
   }
 
-  /** Agents that follow a list of FeatureFlags. */
   *followers(): Iterable<ListFollower> {
     for (const { listDigest: digest, connection } of this.#streams.values())
       if (digest !== undefined) yield { address: connection.remoteAddress, digest };

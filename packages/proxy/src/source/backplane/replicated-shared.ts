@@ -23,7 +23,6 @@ export interface ReplicatedEvents<Topic> {
   readonly onFollowed: (lagMs: number) => void;
 }
 
-/** The parts that all topics of this replica share. */
 export interface ReplicatedShared<Topic> {
   readonly source: FlagSource;
   readonly follower: Pick<Follower, "follow">;

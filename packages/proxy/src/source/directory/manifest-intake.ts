@@ -14,7 +14,6 @@ export interface ManifestIntakeOptions {
   /** The topic of every plain flagd file; absent: each file's name decides its topic. */
   readonly plainTopic?: TopicKey | undefined;
   readonly maxBytes: number;
-  /** What reading a file may take of the heap, in bytes. */
   readonly heapBytes: () => number;
 }
 

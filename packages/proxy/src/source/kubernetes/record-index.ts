@@ -32,7 +32,6 @@ export class RecordIndex {
     this.#byNamespace.delete(record.namespace, record);
   }
 
-  /** The records that a watch reports to. */
   audience(key: WatchKey): Audience {
     return {
       all: () => this.#under(key),

@@ -85,7 +85,6 @@ export class ScopeWatch implements ReflectorHandler {
     return this.#failure !== undefined || this.#isOverdue;
   }
 
-  /** The records that the watch reports to. */
   audience(): Iterable<FlagRecord> {
     return this.#options.audience.all();
   }

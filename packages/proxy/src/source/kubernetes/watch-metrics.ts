@@ -3,7 +3,6 @@ import { counter, defineMetrics, histogram, label, observed } from "@bunting/run
 /** The watches of the kubernetes source at one moment. */
 export interface WatchCounts {
   readonly open: Readonly<Record<"object" | "namespace" | "cluster", number>>;
-  /** Age of the oldest open watch, in ms. */
   readonly oldestMs: number;
   /** The longest time for which an open watch has been silent, in ms. */
   readonly silentMs: number;

@@ -18,7 +18,6 @@ export interface WatchTopologyOptions {
   readonly shared: WatchShared;
   readonly reviews: ScopeReviews;
   readonly log: KubernetesLog;
-  /** Called whenever a watch is in sync. */
   readonly onSynced: () => void;
 }
 
@@ -69,7 +68,6 @@ export class WatchTopology {
     });
   }
 
-  /** Every watch that is open. */
   watches(): Iterable<ScopeWatch> {
     return this.#watches.all();
   }

@@ -12,11 +12,9 @@ import type { RemoteMetrics } from "./remote-metrics.js";
 import type { ReadSecrets } from "./remote-secrets.js";
 
 export interface FetchingSourceOptions {
-  /** The source of FeatureFlags. */
   readonly source: FlagSource;
   readonly language: Pick<RemoteLanguage, "kinds" | "parse">;
   readonly readSecrets: ReadSecrets;
-  /** The value of --max-remotes. */
   readonly maxRemotes: number;
   readonly context: Context<Pick<RemoteMetrics, "remoteAnswer">>;
 }

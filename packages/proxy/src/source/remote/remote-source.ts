@@ -11,7 +11,6 @@ import type { RemoteCounts, RemoteMetrics } from "./remote-metrics.js";
 export interface RemoteSourceOptions {
   /** The source of FeatureFlags and of remotes, as replicas share it and copies are kept of it. */
   readonly source: FlagSource;
-  /** The remotes that this replica reads. */
   readonly remotes: Pick<FetchingSource, "reportOf" | "reports">;
   readonly language: Pick<RemoteLanguage, "parse" | "merging">;
   /** Does most of the work of reporting a large document beforehand, in slices of the event loop. */

@@ -60,7 +60,6 @@ export class LinkedTopics {
     return this.#topics.size + this.#left.size;
   }
 
-  /** The stream that the topics are on. */
   get stream(): OpenStream | undefined {
     return this.#stream;
   }
@@ -85,7 +84,6 @@ export class LinkedTopics {
       this.#stream?.send(message);
   }
 
-  /** Moves all topics to this stream. */
   use(stream: OpenStream | undefined): void {
     this.#stream = stream;
     for (const topic of resumableFirst(this.#topics.values())) {

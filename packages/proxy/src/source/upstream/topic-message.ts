@@ -1,6 +1,5 @@
 import type { History, SyncResponse, TrialMessage } from "@bunting/sync-client/messages";
 
-/** A message about one topic. */
 export type TopicMessage = Exclude<
   SyncResponse,
   { readonly kind: "tier" | "heartbeat" | "source_flags" | "unknown" }
