@@ -1,13 +1,12 @@
 export {
   connectCluster,
-  type ClusterChoice,
   type ConnectClusterOptions,
   type ConnectedCluster,
 } from "./config/connect-cluster.js";
 export { isInCluster } from "./config/in-cluster.js";
 export { kubeconfigConfig } from "./config/kubeconfig.js";
 export type { ClusterConfig } from "./config/cluster-config.js";
-export { loadClusterConfig } from "./config/load-cluster-config.js";
+export { loadClusterConfig, type ClusterChoice } from "./config/load-cluster-config.js";
 export { Discovery } from "./discovery/discovery.js";
 export { EventRecorder, type EventDetails, type ObjectReference } from "./events/event-recorder.js";
 export {

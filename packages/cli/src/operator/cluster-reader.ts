@@ -11,6 +11,7 @@ import {
   type ObjectScope,
   type PodPort,
   type ResourceScope,
+  type ClusterChoice,
 } from "@bunting/kube";
 import type { Io } from "../terminal/io.js";
 import { version } from "../version.js";
@@ -90,15 +91,11 @@ export class ClusterReader {
 
 /** Does work with a cluster, and closes the connection. */
 export async function withCluster<Result>(
-  { kubeconfig, kubeContext }: { readonly kubeconfig: string; readonly kubeContext: string },
+  { kubeconfig, kubeContext }: Pick<ClusterChoice, "kubeconfig" | "kubeContext">,
   io: Pick<Io, "env" | "signal">,
   work: (reader: ClusterReader) => Promise<Result>,
 ): Promise<Result> {
-  const config = await loadClusterConfig({
-    env: io.env,
-    ...(kubeconfig === "" ? {} : { kubeconfig }),
-    ...(kubeContext === "" ? {} : { context: kubeContext }),
-  });
+  const config = await loadClusterConfig({ env: io.env, kubeconfig, kubeContext });
   const transport = new Http2Transport(config, { program: `bunting-cli/${version}` });
   try {
     const client = new RestClient(transport, { refusedAdvice: config.refusedAdvice });

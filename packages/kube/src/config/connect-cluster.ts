@@ -2,23 +2,13 @@ import type { Clock, Runnable } from "@bunting/runtime";
 import { RestClient } from "../rest/rest-client.js";
 import { Http2Transport } from "../transport/http2-transport.js";
 import type { TransportTiming } from "../transport/transport-options.js";
-import { loadClusterConfig } from "./load-cluster-config.js";
+import { loadClusterConfig, type ClusterChoice } from "./load-cluster-config.js";
 
 /** A cluster: its address for the log, a client, and the connections, which are open as long as they run. */
 export interface ConnectedCluster {
   readonly server: string;
   readonly client: RestClient;
   readonly connections: Runnable;
-}
-
-/** Which cluster a user means. */
-export interface ClusterChoice {
-  /** The kubeconfig file; empty: the one that KUBECONFIG names, the Pod's ServiceAccount, or ~/.kube/config. */
-  readonly kubeconfig: string;
-  /** The context of the kubeconfig; empty: its current one. */
-  readonly kubeContext: string;
-  /** Directory of the Pod's ServiceAccount token; empty: the usual one. */
-  readonly serviceAccountDirectory: string;
 }
 
 export interface ConnectClusterOptions {
@@ -36,16 +26,10 @@ export interface ConnectClusterOptions {
  * @throws KubeError CONFIG_INVALID if they do not name one.
  */
 export async function connectCluster(
-  { kubeconfig, kubeContext, serviceAccountDirectory }: ClusterChoice,
+  choice: ClusterChoice,
   { program, clock, env, timing = {} }: ConnectClusterOptions,
 ): Promise<ConnectedCluster> {
-  const config = await loadClusterConfig({
-    env,
-    clock,
-    ...(kubeconfig === "" ? {} : { kubeconfig }),
-    ...(kubeContext === "" ? {} : { context: kubeContext }),
-    ...(serviceAccountDirectory === "" ? {} : { serviceAccountDirectory }),
-  });
+  const config = await loadClusterConfig({ ...choice, env, clock });
   const transport = new Http2Transport(config, { clock, timing, program });
   const client = new RestClient(transport, { clock, refusedAdvice: config.refusedAdvice });
   return { server: config.server.href, client, connections: transport };

@@ -9,12 +9,12 @@ import { ClusterTokenFile } from "./token-file.js";
 
 export interface InClusterOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Directory in which the kubelet mounts token, ca.crt and namespace. */
-  readonly directory?: string;
+  /** Directory in which the kubelet mounts token, ca.crt and namespace; empty: the usual one. */
+  readonly directory?: string | undefined;
   readonly clock?: Clock;
 }
 
-const mount = "/var/run/secrets/kubernetes.io/serviceaccount";
+const usualDirectory = "/var/run/secrets/kubernetes.io/serviceaccount";
 
 /** True in a Pod of a cluster, by its environment. */
 export function isInCluster(env: InClusterOptions["env"]): boolean {
@@ -26,8 +26,12 @@ export function isInCluster(env: InClusterOptions["env"]): boolean {
  *
  * @throws KubeError CONFIG_INVALID outside of a cluster, or where no ServiceAccount token is mounted.
  */
-export async function inClusterConfig(options: InClusterOptions): Promise<ClusterConfig> {
-  const { env, directory = mount, clock = systemClock } = options;
+export async function inClusterConfig({
+  env,
+  directory: given = "",
+  clock = systemClock,
+}: InClusterOptions): Promise<ClusterConfig> {
+  const directory = given === "" ? usualDirectory : given;
   if (!isInCluster(env))
     throw KubeError.configInvalid(
       "this process does not run in a Pod (KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set): give it a kubeconfig",

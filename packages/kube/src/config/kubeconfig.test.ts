@@ -264,7 +264,7 @@ describe("the configuration of a kubeconfig", () => {
       expect(await hostOf(loadClusterConfig({ env: outside }))).to.equal("from-env");
       expect(await hostOf(loadClusterConfig({ env: { HOME: directory.path } }))).to.equal("home");
       // A context belongs to a kubeconfig.
-      expect(await hostOf(loadClusterConfig({ env, context: "x", serviceAccountDirectory }))).to.equal(
+      expect(await hostOf(loadClusterConfig({ env, kubeContext: "x", serviceAccountDirectory }))).to.equal(
         "from-env",
       );
     });

@@ -1,17 +1,23 @@
 import { access } from "node:fs/promises";
 import path from "node:path";
-import type { Clock } from "@bunting/runtime";
+import { systemClock, type Clock } from "@bunting/runtime";
 import { KubeError } from "../kube-error.js";
 import type { ClusterConfig } from "./cluster-config.js";
 import { inClusterConfig, isInCluster } from "./in-cluster.js";
 import { kubeconfigConfig } from "./kubeconfig.js";
 
-export interface LoadClusterConfigOptions {
-  /** The kubeconfig that the user named; if set, nothing else is considered. */
-  readonly kubeconfig?: string | undefined;
-  readonly context?: string | undefined;
+/** Which cluster a user means. */
+export interface ClusterChoice {
+  /** The kubeconfig file, in which case nothing else is considered; empty: see `loadClusterConfig`. */
+  readonly kubeconfig: string;
+  /** The context of the kubeconfig; empty: its current one. */
+  readonly kubeContext: string;
+  /** Directory of the Pod's ServiceAccount token; empty: the usual one. */
+  readonly serviceAccountDirectory: string;
+}
+
+export interface LoadClusterConfigOptions extends Partial<ClusterChoice> {
   readonly env: Readonly<Record<string, string | undefined>>;
-  readonly serviceAccountDirectory?: string;
   readonly clock?: Clock;
 }
 
@@ -21,18 +27,16 @@ export interface LoadClusterConfigOptions {
  * @throws KubeError CONFIG_INVALID that says what to do.
  */
 export async function loadClusterConfig(options: LoadClusterConfigOptions): Promise<ClusterConfig> {
-  const { env, context, serviceAccountDirectory } = options;
-  const clock = options.clock === undefined ? {} : { clock: options.clock };
-  if (named(options.kubeconfig)) return kubeconfigConfig({ path: options.kubeconfig, context, ...clock });
-  if (isInCluster(env) && context === undefined) {
-    const directory = serviceAccountDirectory === undefined ? {} : { directory: serviceAccountDirectory };
-    return inClusterConfig({ env, ...directory, ...clock });
-  }
+  const { env, kubeconfig, kubeContext, serviceAccountDirectory, clock = systemClock } = options;
+  const context = named(kubeContext) ? kubeContext : undefined;
+  const ofFile = (file: string): Promise<ClusterConfig> => kubeconfigConfig({ path: file, context, clock });
+  if (named(kubeconfig)) return ofFile(kubeconfig);
+  if (isInCluster(env) && context === undefined)
+    return inClusterConfig({ env, clock, directory: serviceAccountDirectory });
   const { KUBECONFIG, HOME } = env;
-  if (named(KUBECONFIG)) return kubeconfigConfig({ path: KUBECONFIG, context, ...clock });
+  if (named(KUBECONFIG)) return ofFile(KUBECONFIG);
   const standard = named(HOME) ? path.join(HOME, ".kube", "config") : undefined;
-  if (standard !== undefined && (await exists(standard)))
-    return kubeconfigConfig({ path: standard, context, ...clock });
+  if (standard !== undefined && (await exists(standard))) return ofFile(standard);
   throw KubeError.configInvalid(
     "no cluster was found: this process does not run in a Pod, KUBECONFIG is not set, and " +
       `${standard ?? "~/.kube/config"} does not exist. Name a kubeconfig with --kubeconfig, or run in a cluster`,

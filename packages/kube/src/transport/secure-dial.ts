@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { isIP } from "node:net";
 import { connect, createSecureContext, type ConnectionOptions, type TLSSocket } from "node:tls";
 import { messageOf } from "@bunting/runtime";
@@ -31,20 +32,14 @@ export class SecureDial {
     const options = await this.options();
     signal.throwIfAborted();
     const socket = connect({ ...options, ALPNProtocols: [...alpn] });
-    return new Promise((resolve, reject) => {
-      const settle = (act: () => void): void => {
-        signal.removeEventListener("abort", onAbort);
-        socket.removeListener("error", onError);
-        act();
-      };
-      const onError = (error: Error): void => settle(() => reject(error));
-      const onAbort = (): void => {
-        settle(() => reject(signal.reason as Error));
-        socket.on("error", () => undefined).destroy();
-      };
-      socket.once("secureConnect", () => settle(() => resolve(socket))).on("error", onError);
-      signal.addEventListener("abort", onAbort, { once: true });
-    });
+    try {
+      await once(socket, "secureConnect", { signal });
+      return socket;
+    } catch (error) {
+      socket.on("error", () => undefined).destroy();
+      signal.throwIfAborted();
+      throw error;
+    }
   }
 }
 

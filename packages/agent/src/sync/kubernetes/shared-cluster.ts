@@ -35,14 +35,13 @@ export function sharedCluster({ pod, context }: SyncSourceOptions, program: stri
   let isAnnounced = false;
 
   const connect = async (): Promise<Connected> => {
-    const { environment: env = process.env, serviceAccountDirectory = "" } = pod ?? {};
+    const env = pod?.environment ?? process.env;
     if (!isInCluster(env))
       throw new KubeError(
         "CONFIG_INVALID",
         "provider kubernetes works in a Pod only (KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set): outside of one, run bunting-proxy with a kubeconfig, and name it here as provider grpc",
       );
-    const directory = serviceAccountDirectory === "" ? {} : { directory: serviceAccountDirectory };
-    const config = await inClusterConfig({ env, clock, ...directory });
+    const config = await inClusterConfig({ env, clock, directory: pod?.serviceAccountDirectory });
     const transport = new Http2Transport(config, { clock, program });
     const counts = metrics.watches();
     if (!isAnnounced)
