@@ -1,6 +1,6 @@
 import type { Interest, Records } from "@bunting/backplane";
 import type { TopicKey } from "@bunting/protocol";
-import type { Clock } from "@bunting/runtime";
+import { within, type Clock } from "@bunting/runtime";
 import type { ReplicatedTopic } from "./replicated-topic.js";
 
 export interface FollowedRefreshesOptions {
@@ -72,22 +72,16 @@ export class FollowedRefreshes {
 
   async #byOwner(topic: ReplicatedTopic, refresh: Refresh): Promise<boolean> {
     const { records, interest, clock } = this.#options;
-    let cancel = (): void => undefined;
     try {
-      const answered = new Promise<boolean>((resolve) => {
-        cancel = clock.after(ownerMs, () => resolve(false));
-        refresh.announced = () => resolve(true);
-      });
+      const announced = new Promise<void>((resolve) => (refresh.announced = resolve));
       await interest.ask(topic.key, "refresh");
-      if (!(await answered)) return false;
+      if (!(await within(ownerMs, announced, clock))) return false;
       const stored = await records.read(topic.key);
       if (stored !== undefined) topic.following.record(stored);
       return true;
     } catch {
       // Redis is away, or its record can't be used.
       return false;
-    } finally {
-      cancel();
     }
   }
 

@@ -6,6 +6,7 @@ import { freeHeapBytes } from "@bunting/runtime/heap";
 import { ProxyError } from "../../proxy-error.js";
 import { isFlagFileName, maxManifestBytes } from "@bunting/featureflags/manifests";
 import type { FlagSource, SourceSink } from "../flag-source.js";
+import { Synced } from "../synced.js";
 import type { SourceMetrics } from "../source-metrics.js";
 import { DirectoryLog } from "./directory-log.js";
 import { ManifestIntake } from "./manifest-intake.js";
@@ -28,7 +29,7 @@ const heapShareBesideFiles = 0.55;
  * Serves the FeatureFlags below a directory. `WatchedDirectory` says when a file is to be read, the intake reads what is in it
  * (readManifest), the claims decide which file a topic is served from, and the watches report it to the topics.
  */
-export class DirectorySource implements FlagSource {
+export class DirectorySource extends Synced implements FlagSource {
   readonly name = "source";
   readonly #path: string;
   readonly #log: DirectoryLog;
@@ -36,10 +37,9 @@ export class DirectorySource implements FlagSource {
   readonly #intake: ManifestIntake;
   readonly #claims = new TopicClaims((topic) => this.#watches.refresh(topic));
   readonly #watches: TopicWatches;
-  readonly #syncedListeners: (() => void)[] = [];
-  #hasSynced = false;
 
   constructor(options: DirectorySourceOptions) {
+    super();
     const { context, only, rescanEveryMs = 30_000 } = options;
     this.#path = resolve(options.path);
     this.#log = new DirectoryLog(context.logger, context.metrics);
@@ -72,15 +72,6 @@ export class DirectorySource implements FlagSource {
     });
   }
 
-  get hasSynced(): boolean {
-    return this.#hasSynced;
-  }
-
-  onSynced(listener: () => void): void {
-    if (this.hasSynced) listener();
-    else this.#syncedListeners.push(listener);
-  }
-
   async run(signal: AbortSignal): Promise<void> {
     await this.#directory.run(signal);
     this.#intake.close();
@@ -96,7 +87,7 @@ export class DirectorySource implements FlagSource {
   }
 
   readersOf(topic: TopicKey): Readers | undefined | "unknown" {
-    return this.#hasSynced ? this.#claims.served(topic)?.readers : "unknown";
+    return this.hasSynced ? this.#claims.served(topic)?.readers : "unknown";
   }
 
   async #take(event: FileEvent): Promise<"done" | "retry"> {
@@ -110,10 +101,9 @@ export class DirectorySource implements FlagSource {
   }
 
   #sync(): void {
-    this.#hasSynced = true;
     this.#log.synced(this.#path, this.#intake.fileCount, this.#claims.topicCount);
+    this.reached();
     this.#watches.sync();
-    for (const listener of this.#syncedListeners.splice(0)) listener();
   }
 
   #lose(error: Error): void {
