@@ -10,8 +10,8 @@ import { TempDirectory } from "../support/temp-directory.js";
 
 /** How many do not read. The gate has fewer, and larger documents: what they would cost the proxy is as much. */
 const stalledCount = scaled(1_000, 200);
-const healthyCount = scaled(1_000, 15);
-const edits = scaled(100, 30);
+const healthyCount = scaled(1_000, 5);
+const edits = scaled(100, 20);
 const documentBytes = scaled(100_000, 500_000);
 /** Small enough that a document does not fit into it and what a paused node reads ahead (16 KB on Node 20, 64 KB on Node 24). */
 const windowBytes = 16_384;
