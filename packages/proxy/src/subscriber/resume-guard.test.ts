@@ -83,21 +83,23 @@ describe("ResumeGuard", () => {
     const tombstone = new Tombstone("demo/flags", "keep");
     const emptied = new Tombstone("demo/flags", "empty");
     const of = (resourceVersion: string) => ({ version: version(resourceVersion) }) as unknown as Snapshot;
-    const rows: readonly [view: TopicView, before: HeldBack, afterRead: HeldBack][] = [
+    const rows: readonly [view: TopicView, before: HeldBack, afterRead: HeldBack, isStale?: true][] = [
       [startingView, "nothing", "nothing"],
       [{ kind: "missing", snapshot: undefined, tombstone }, "nothing", "nothing"],
       [{ kind: "live", snapshot: of("5"), tombstone: undefined }, "nothing", "nothing"],
       [{ kind: "live", snapshot: of("4"), tombstone: undefined }, "document", "nothing"],
+      [{ kind: "live", snapshot: of("4"), tombstone: undefined }, "document", "document", true],
+      [{ kind: "live", snapshot: of("5"), tombstone: undefined }, "nothing", "nothing", true],
       [{ kind: "deleted", snapshot: of("5"), tombstone }, "nothing", "nothing"],
       [{ kind: "deleted", snapshot: of("4"), tombstone }, "all", "document"],
       [{ kind: "deleted", snapshot: undefined, tombstone }, "all", "nothing"],
       [{ kind: "deleted", snapshot: of("4"), tombstone: emptied }, "all", "nothing"],
     ];
-    for (const [view, before, afterRead] of rows) {
+    for (const [view, before, afterRead, isStale = false] of rows) {
       const { guard, reads } = useGuard();
-      expect(guard.heldBack(view)).to.equal(before);
+      expect(guard.heldBack(view, isStale)).to.equal(before);
       for (const done of reads) done();
-      expect(guard.heldBack(view)).to.equal(afterRead);
+      expect(guard.heldBack(view, isStale)).to.equal(afterRead);
     }
   });
 

@@ -21,7 +21,7 @@ export type HeldBack = "nothing" | "document" | "all";
  *
  * - The agent has a newer version than the proxy serves: its subscription waits until the source has read the topic again.
  * - The read's result is served even if it is older than the agent's version, because the read was consistent.
- * - The read found a deletion: the last document, still served by policy, is not the read's result and is not sent.
+ * - The read found a deletion, or what can't be served: the last document, which still is, is not the read's result and is not sent.
  * - A deletion also waits for a read, because the agent may have a FeatureFlag that was created after it.
  */
 export class ResumeGuard {
@@ -33,21 +33,24 @@ export class ResumeGuard {
     this.#options = options;
   }
 
-  heldBack(view: TopicView): HeldBack {
+  /** @param isStale the topic has a newer state that it does not serve, or can't know of one */
+  heldBack(view: TopicView, isStale: boolean): HeldBack {
     const isDeleted = view.kind === "deleted";
     if (isDeleted && this.mustAwaitRead(view.snapshot?.version)) return "all";
     const document = documentOf(view);
-    return document !== undefined && this.mustWait(document.version, isDeleted) ? "document" : "nothing";
+    return document !== undefined && this.mustWait(document.version, isDeleted || isStale)
+      ? "document"
+      : "nothing";
   }
 
-  /** @param isDeleted the FeatureFlag was deleted, and the version is what is served in its place */
-  mustWait(served: SourceVersion, isDeleted: boolean): boolean {
+  /** @param isSubstitute the FeatureFlag was deleted, or can't be served, and the version is what is served in its place */
+  mustWait(served: SourceVersion, isSubstitute: boolean): boolean {
     const { current } = this.#options;
     // A copy on disk may be older than the agent's version.
     const mayBeOlder = served.isUnconfirmed === true && !isComparable(current, served);
     if (!mayBeOlder && !isNewer(current, served)) return false;
     if (this.#read === "not asked") this.#ask();
-    return this.#read === "under way" || isDeleted;
+    return this.#read === "under way" || isSubstitute;
   }
 
   /**

@@ -6,7 +6,7 @@ import type { Snapshot } from "../snapshot/snapshot.js";
 import type { FreshnessNotice } from "../topic/freshness-notice.js";
 import type { Subscriber, Subscription } from "../topic/subscription.js";
 import type { Tombstone } from "../topic/tombstone.js";
-import { documentOf, type TopicView } from "../topic/topic-view.js";
+import { documentOf } from "../topic/topic-view.js";
 import { bucketOf } from "../topic/trial-bucket.js";
 import type { VersionAnswer } from "./agent-request.js";
 import { AcknowledgedVersion, namedRefusals } from "./acknowledged-version.js";
@@ -159,7 +159,7 @@ export class TopicSubscriber implements Subscriber, Starter, DueTopic<TopicSubsc
     if (subscription === undefined) return undefined;
     for (;;) {
       const { view, due } = subscription;
-      switch (nextDelivery(this.#delivery, subscription, this.#heldBack(view))) {
+      switch (nextDelivery(this.#delivery, subscription, this.#heldBack(subscription))) {
         case "nothing":
           return undefined;
         case "return":
@@ -252,9 +252,11 @@ export class TopicSubscriber implements Subscriber, Starter, DueTopic<TopicSubsc
     if (more !== 0) this.#context.metrics.rejectedFlags(more);
   }
 
-  #heldBack(view: TopicView): HeldBack {
+  #heldBack({ view, freshness }: Subscription): HeldBack {
     if (this.#resumeGuard === undefined) return "nothing";
-    const heldBack = this.#resumeGuard.heldBack(view);
+    // Who does not read of freshness is not woken when the topic is fresh again.
+    const isStale = this.readsFreshness && freshness?.reason !== undefined;
+    const heldBack = this.#resumeGuard.heldBack(view, isStale);
     if (heldBack === "nothing" && documentOf(view) !== undefined) this.#passResumeGuard();
     return heldBack;
   }

@@ -579,6 +579,22 @@ describe("bunting.sync.v1", () => {
       await agent.fence();
     });
 
+    it("does not send what is served in place of a version that there is no memory for, or that is refused otherwise", async () => {
+      server.source.publish(topic, version(1), { uid: "u", resourceVersion: "9" });
+      const agent = connection.stream(false);
+      agent.send({ $case: "hello", value: { agent: "test/1", providerId: "", readsFreshness: true } });
+      agent.subscribe(topic, { ...newer, resourceVersion: "10" });
+      await eventually(() => server.source.refreshes.length === 1, "the refresh");
+      server.source.stale(topic, new Error("there is no memory for version 10"));
+      server.source.refreshes[0]?.done();
+      expect((await agent.next("freshness")).isStale).to.equal(true);
+      await agent.fence();
+      server.source.publish(topic, version(9), { uid: "u", resourceVersion: "10" });
+      expect((await agent.next("unchanged")).version?.resourceVersion).to.equal("10");
+      agent.ack(topic, digestOf(version(9)));
+      expect((await agent.next("freshness")).isStale).to.equal(false);
+    });
+
     it("does not send what it had of a FeatureFlag that a read finds deleted", async () => {
       server.source.publish(topic, version(1), { uid: "u", resourceVersion: "9" });
       const agent = connection.stream();
