@@ -15,6 +15,8 @@ const flags = JSON.stringify({
 });
 const traceId = "0af7651916cd43dd8448eb211c80319c";
 const clientSpan = "b7ad6b7169203331";
+/** Between two exports of metrics, in milliseconds, unless a variable says otherwise. */
+const usualPaceMs = 2_000;
 
 type Agent = Awaited<ReturnType<typeof startAgent>>;
 
@@ -258,12 +260,14 @@ describe("telemetry to an OpenTelemetry collector", () => {
           name,
         ).to.equal(true);
       await collector.exports.nextEvent("the first metrics");
+      const sinceMs = performance.now();
       // Spans are sent every 50 ms.
       for (let i = 0; i < 5; i++) {
         expect(await resolve("banner")).to.equal(200);
         await spans(2);
       }
-      expect(collector.exports.size, "other metrics meanwhile").to.equal(0);
+      const usual = Math.ceil((performance.now() - sinceMs) / usualPaceMs);
+      expect(collector.exports.size, "other metrics meanwhile").to.be.at.most(usual);
       expect(await agent?.process.stop()).to.equal(0);
     }
   });
