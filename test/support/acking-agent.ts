@@ -1,11 +1,13 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { buntingSyncV1, TopicKey } from "@bunting/protocol";
-import { AgentConnection, type AgentClientStream } from "./agent-client.js";
+import { AgentConnection, type AgentClientStream, type AgentResponse } from "./agent-client.js";
 
 export interface AckingAgentOptions {
   readonly program?: string;
   /** Refused in every version. */
   readonly rejectedFlags?: buntingSyncV1.RejectedFlag[];
+  /** Called with each message, before it is acknowledged. An agent that is given this is sent `freshness`, too. */
+  readonly onMessage?: (message: AgentResponse) => void;
 }
 
 /** How often it looks whether something has arrived. */
@@ -29,9 +31,10 @@ export class AckingAgent {
   ): Promise<AckingAgent> {
     const connection = await AgentConnection.open(port);
     const stream = connection.stream(false);
-    stream.send({ $case: "hello", value: { agent: options.program ?? "test/1", providerId: "" } });
+    const reads = options.onMessage === undefined ? {} : { readsFreshness: true };
+    stream.send({ $case: "hello", value: { agent: options.program ?? "test/1", providerId: "", ...reads } });
     const agent = new AckingAgent(connection, stream);
-    void agent.#answer(options.rejectedFlags ?? []);
+    void agent.#answer(options);
     for (const topic of topics) stream.subscribe(topic);
     return agent;
   }
@@ -45,12 +48,13 @@ export class AckingAgent {
     this.#connection.close();
   }
 
-  async #answer(rejectedFlags: buntingSyncV1.RejectedFlag[]): Promise<void> {
+  async #answer({ rejectedFlags = [], onMessage }: AckingAgentOptions): Promise<void> {
     const { messages } = this.#stream;
     while (!this.#stream.hasEnded) {
       await delay(lookMs);
       while (messages.size > 0) {
         const message = await messages.nextEvent();
+        onMessage?.(message);
         if (this.#isHushed || !("version" in message.value)) continue;
         const { topic, version } = message.value;
         this.#stream.ack(topic as TopicKey, version?.digest, rejectedFlags, message.number);

@@ -1,25 +1,22 @@
 import type { TopicKey } from "@bunting/protocol";
-import { AgentConnection, type AgentClientStream, type AgentResponse } from "./agent-client.js";
+import { AckingAgent } from "./acking-agent.js";
+import type { AgentResponse } from "./agent-client.js";
 import { eventually, lookMs } from "./event-queue.js";
 
-const topicsPerStream = 8;
+const topicsPerAgent = 8;
 
-/** Agents that follow any number of topics, acknowledge each version, and note what the proxy said last of each. */
+/** Agents that follow any number of topics, and what the proxy said last of each. */
 export class TopicAnswers {
-  readonly #connections: AgentConnection[] = [];
-  readonly #streams: AgentClientStream[] = [];
+  readonly #agents: AckingAgent[] = [];
   readonly #answers = new Map<TopicKey, AgentResponse>();
 
   /** Resolves once something was said of each. */
   async follow(port: number, topics: readonly TopicKey[]): Promise<void> {
-    for (let from = 0; from < topics.length; from += topicsPerStream) {
-      const connection = await AgentConnection.open(port);
-      this.#connections.push(connection);
-      const stream = connection.stream(false);
-      this.#streams.push(stream);
-      stream.send({ $case: "hello", value: { agent: "test/1", providerId: "", readsFreshness: true } });
-      for (const topic of topics.slice(from, from + topicsPerStream)) stream.subscribe(topic);
-    }
+    const onMessage = (message: AgentResponse): void => this.#note(message);
+    for (let from = 0; from < topics.length; from += topicsPerAgent)
+      this.#agents.push(
+        await AckingAgent.start(port, topics.slice(from, from + topicsPerAgent), { onMessage }),
+      );
     await this.until(() => topics.every((topic) => this.#answers.has(topic)), "all are answered");
   }
 
@@ -28,14 +25,8 @@ export class TopicAnswers {
     return [...this.#answers].flatMap(([topic, { $case }]) => ($case === "freshness" ? [topic] : []));
   }
 
-  /** Reads what has arrived until the condition holds. */
   async until(condition: () => boolean, what: string): Promise<void> {
-    const look = async (): Promise<boolean> => {
-      for (const stream of this.#streams)
-        while (stream.messages.size > 0) this.#take(stream, await stream.messages.nextEvent());
-      return condition();
-    };
-    await eventually(look, what, undefined, lookMs);
+    await eventually(condition, what, undefined, lookMs);
   }
 
   /** Makes an edit, and waits for whatever the proxy says of it. */
@@ -46,15 +37,12 @@ export class TopicAnswers {
   }
 
   close(): void {
-    for (const connection of this.#connections) connection.close();
+    for (const agent of this.#agents) agent.close();
   }
 
-  #take(stream: AgentClientStream, message: AgentResponse): void {
-    if (!("topic" in message.value)) return;
+  #note(message: AgentResponse): void {
     // That it is fresh again is said beside the version.
-    if (message.$case === "freshness" && !message.value.isStale) return;
-    const topic = message.value.topic as TopicKey;
-    this.#answers.set(topic, message);
-    if ("version" in message.value) stream.ack(topic, message.value.version?.digest);
+    if (!("topic" in message.value) || (message.$case === "freshness" && !message.value.isStale)) return;
+    this.#answers.set(message.value.topic as TopicKey, message);
   }
 }

@@ -19,7 +19,7 @@ export function homesBelow(
       else if (fileSystems.has(path)) away.push(path);
     }
     const hidden = [...unreadable, ...away];
-    // What is gone, and not only hidden, has no home any more.
+    // A path that is gone, and not only hidden by a mount, has no home any more.
     for (const path of fileSystems.keys()) {
       if (listings.has(path) || hidden.some((each) => join(path, sep).startsWith(join(each, sep)))) continue;
       fileSystems.delete(path);

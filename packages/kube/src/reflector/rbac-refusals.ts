@@ -23,6 +23,7 @@ const maxNamespaces = 10_000;
 export class RbacRefusals {
   readonly #clock: Clock;
   #generation = 1;
+  /** The generation in which each request was refused. */
   readonly #refusedIn = new WeakMap<RefusableRequest, number>();
   readonly #byNamespace = new Map<string | undefined, { count: number; error: KubeError }>();
   #notBeforeMs = 0;

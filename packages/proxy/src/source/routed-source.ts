@@ -1,6 +1,7 @@
 import type { Readers, TopicKey } from "@bunting/protocol";
 import type { RemoteReport } from "@bunting/remote";
 import type { FlagSource, SourceSink } from "./flag-source.js";
+import { offerAgain } from "./offer-again.js";
 import { filePathOf } from "./selector.js";
 import { WrappingSource } from "./wrapping-source.js";
 
@@ -25,9 +26,7 @@ export class RoutedSource extends WrappingSource {
   }
 
   override offerAgain(topic: TopicKey, done: () => void): void {
-    if (filePathOf(topic) === undefined) super.offerAgain(topic, done);
-    else if (this.#files.offerAgain === undefined) done();
-    else this.#files.offerAgain(topic, done);
+    offerAgain(filePathOf(topic) === undefined ? this.source : this.#files, topic, done);
   }
 
   override readersOf(topic: TopicKey): Readers | undefined | "unknown" {

@@ -21,7 +21,7 @@ export type HeldBack = "nothing" | "document" | "all";
  *
  * - The agent has a newer version than the proxy serves: its subscription waits until the source has read the topic again.
  * - The read's result is served even if it is older than the agent's version, because the read was consistent.
- * - The read found a deletion, or what can't be served: the last document, which still is, is not the read's result and is not sent.
+ * - The read found a deletion, or a document that can't be served: the last document, served in its place, is not the read's result and is not sent.
  * - A deletion also waits for a read, because the agent may have a FeatureFlag that was created after it.
  */
 export class ResumeGuard {

@@ -254,7 +254,7 @@ export class TopicSubscriber implements Subscriber, Starter, DueTopic<TopicSubsc
 
   #heldBack({ view, freshness }: Subscription): HeldBack {
     if (this.#resumeGuard === undefined) return "nothing";
-    // Who does not read of freshness is not woken when the topic is fresh again.
+    // Agents that do not read `freshness` are not woken when the topic is fresh again: they would be held back for good.
     const isStale = this.readsFreshness && freshness?.reason !== undefined;
     const heldBack = this.#resumeGuard.heldBack(view, isStale);
     if (heldBack === "nothing" && documentOf(view) !== undefined) this.#passResumeGuard();

@@ -25,7 +25,7 @@ export class DocumentLedger {
   readonly #byNamespace = new Counts<string>();
   /** In the order in which they were refused. */
   readonly #waiting = new Set<WaitingVersion>();
-  /** Those whose memory is kept free. */
+  /** Versions that were told, whose memory is kept free until they are reported. */
   readonly #offered = new Set<WaitingVersion>();
   #totalBytes = 0;
 

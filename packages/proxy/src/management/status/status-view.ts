@@ -96,6 +96,7 @@ export interface VersionName {
 /** The last ten minutes in equal steps, oldest first. Where nothing was published, times are -1. */
 export interface ConvergenceSection {
   readonly stepMs: number;
+  /** When the last step began. */
   readonly lastStepMs: number;
   /** Versions that were published. */
   readonly published: readonly number[];

@@ -18,6 +18,7 @@ export interface WatchTopologyOptions {
   readonly shared: WatchShared;
   readonly reviews: ScopeReviews;
   readonly log: KubernetesLog;
+  /** Called whenever a watch is in sync. */
   readonly onSynced: () => void;
 }
 

@@ -84,6 +84,7 @@ export class LinkedTopics {
       this.#stream?.send(message);
   }
 
+  /** Moves all topics to this stream. */
   use(stream: OpenStream | undefined): void {
     this.#stream = stream;
     for (const topic of resumableFirst(this.#topics.values())) {

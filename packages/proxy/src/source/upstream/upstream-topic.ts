@@ -270,6 +270,7 @@ export class UpstreamTopic implements ReplicaHolder<AcceptedDocument> {
     const refusal = singleLine(cut(messageOf(cause)));
     const message = `the document that the upstream sends of ${this.name} is refused: ${refusal}`;
     const refused = new ProxyError("DOCUMENT_INVALID", message, { cause });
+    // The topic does so, too, but a sink before it may keep the reason to itself.
     releaseFrames(refused);
     this.#reports.refuse(refused);
     this.#mismatches = 0;
