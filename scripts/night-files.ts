@@ -6,7 +6,15 @@ import { testScale, type TestScale } from "../test/support/scale.js";
  * `.ci/nightly`. A file that is named, as by `npm test -- FILE`, always runs.
  */
 export const nightFiles: Readonly<Record<string, readonly string[]>> = {
-  "packages/agent/src/sync/yaml-heap.test.ts": ["packages/proxy/src/source/directory/directory-heap.test.ts"],
+  "packages/agent/src/sync/yaml-heap.test.ts": [
+    "packages/agent/src/store/heap-budget.test.ts",
+    "packages/agent/src/sync/yaml-document.test.ts",
+  ],
+  "packages/proxy/src/source/directory/directory-heap.test.ts": [
+    "packages/agent/src/sync/yaml-document.test.ts",
+    "packages/proxy/src/snapshot/encoding-heap.test.ts",
+    "test/abuse/proxy-wide-documents.test.ts",
+  ],
   "test/abuse/agent-bodies-at-once.test.ts": [
     "packages/server/src/http1/whole-request-server.test.ts",
     "test/abuse/agent-bodies.test.ts",
@@ -20,6 +28,14 @@ export const nightFiles: Readonly<Record<string, readonly string[]>> = {
     "packages/http2/src/floods.test.ts",
     "packages/http2/src/provoked-resets.test.ts",
     "test/fault/http2-abuse.test.ts",
+  ],
+  "test/abuse/agent-long-keys.test.ts": [
+    "test/abuse/agent-long-texts.test.ts",
+    "test/abuse/agent-small-pieces.test.ts",
+  ],
+  "test/abuse/agent-tiny-chunks.test.ts": [
+    "packages/server/src/http1/body-pieces.test.ts",
+    "test/abuse/agent-small-pieces.test.ts",
   ],
   "test/abuse/closed-connections.test.ts": ["test/abuse/tls-cuts.test.ts"],
   "test/abuse/idle-connections.test.ts": [
@@ -41,6 +57,16 @@ export const nightFiles: Readonly<Record<string, readonly string[]>> = {
     "test/abuse/peer-memory.test.ts",
   ],
   "test/abuse/tls-memory.test.ts": ["packages/server/src/tls/tls-termination.test.ts"],
+  // Reviews of tokens by an API server that lies, fails and waits.
+  "test/abuse/token-reviews.test.ts": [
+    "packages/identity/src/token-review/token-reviews.test.ts",
+    "test/cluster/token-identity.test.ts",
+  ],
+  "test/abuse/topic-churn.test.ts": [
+    "packages/proxy/src/topic/topic-quota.test.ts",
+    "packages/proxy/src/topic/topic-registry.test.ts",
+    "test/abuse/api-server-guesses.test.ts",
+  ],
   // What it tests is the API server of tests: others have it killed, wiped, set back and started with other flags, too.
   "test/cluster/cluster.test.ts": ["test/cluster/flag-life.test.ts", "test/cluster/watch-recovery.test.ts"],
   "test/cluster/extension-replicas.test.ts": [
@@ -57,7 +83,18 @@ export const nightFiles: Readonly<Record<string, readonly string[]>> = {
     "packages/proxy/src/source/kubernetes/kubernetes-source.model.test.ts",
     "test/cluster/watch-recovery.test.ts",
   ],
+  // A thousand agents of three replicas, in three rollouts of several waves each.
+  "test/integration/flag-rollout.test.ts": [
+    "packages/operator/src/controllers/push/flag-rollouts.test.ts",
+    "packages/proxy/src/topic/staged-topic.test.ts",
+    "test/cluster/flag-rollout.test.ts",
+  ],
   "test/integration/proxy-tiers-limits.test.ts": ["test/integration/proxy-tiers.test.ts"],
+  "test/integration/remote-replicas.test.ts": [
+    "packages/proxy/src/source/remote/remote-source.model.test.ts",
+    "test/cluster/remote-flags.test.ts",
+    "test/integration/proxy-replicas.test.ts",
+  ],
   "test/node/cli-status.test.ts": [
     "test/integration/cli-connections.test.ts",
     "test/integration/proxy-status.test.ts",

@@ -21,14 +21,14 @@ export async function packPackages(directory: string): Promise<PackedPackage[]> 
   compileLibraries();
   const staged = mkdtempSync(path.join(tmpdir(), "bunting-packages-"));
   try {
-    const packed: PackedPackage[] = [];
+    const folders: string[] = [];
     for (const published of publishedPackages) {
       const folder = path.join(staged, published.folder);
       await stagePackage(published, folder);
-      const args = ["pack", "--json", "--ignore-scripts", "--pack-destination", directory, folder];
-      packed.push(...(JSON.parse(run("npm", args)) as PackedPackage[]));
+      folders.push(folder);
     }
-    return packed;
+    const args = ["pack", "--json", "--ignore-scripts", "--pack-destination", directory, ...folders];
+    return JSON.parse(run("npm", args)) as PackedPackage[];
   } finally {
     rmSync(staged, { recursive: true, force: true });
   }
