@@ -106,7 +106,7 @@ describe("a grpc remote that is hostile", () => {
           if (isFlagd) stream.write(flagdFrame(documentOf(...many)));
           else onSubscribe(stream, () => stream.write(snapshot(topic, documentOf(...many))));
         },
-        { isFlagd, heapBytes: 200_000 },
+        { isFlagd, heapBytes: () => 200_000 },
       );
       const { reason, message } = await listener.failure();
       expect(reason).to.equal("DocumentInvalid");

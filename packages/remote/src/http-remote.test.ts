@@ -169,7 +169,7 @@ describe("an http remote", () => {
   it("reads nothing that needs more heap than is free, nor more than a megabyte of YAML", async () => {
     const many = Object.fromEntries(Array.from({ length: 500 }, (_, index) => [`k${index}`, flag]));
     server.answer = (_request, response) => void response.end(JSON.stringify({ flags: many }));
-    const { reason, message } = await listen({ heapBytes: 200_000 }).failure();
+    const { reason, message } = await listen({ heapBytes: () => 200_000 }).failure();
     expect([reason, message.includes("more heap than is free")]).to.deep.equal(["DocumentInvalid", true]);
     const headers = { "content-type": "application/yaml" };
     const yaml = `flags: {}\n${"#".repeat(1024 * 1024)}`;
@@ -177,6 +177,20 @@ describe("an http remote", () => {
     const failure = await listen({ maxBytes: 2_000_000 }).failure();
     expect(failure.message).to.contain("serve a large document as JSON");
   });
+
+  for (const [has, answer] of [
+    ["says of it later that nothing has changed", document(of("one"))],
+    ["has no validators", (_request, response) => void response.end(of("one"))],
+  ] satisfies readonly (readonly [string, Answer])[]) {
+    it(`reads what there was no heap for once there is, also where the server ${has}`, async () => {
+      let heapBytes = 0;
+      server.answer = answer;
+      const listener = listen({ heapBytes: () => heapBytes });
+      expect((await listener.failure()).message).to.contain("more heap than is free");
+      heapBytes = Infinity;
+      await listener.document("one");
+    });
+  }
 
   /** Reads a remote that answers so, until the next question is due in one of these times. */
   async function expectWait(

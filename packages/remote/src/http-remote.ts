@@ -10,7 +10,7 @@ interface Answer {
   /** Of its bytes: an answer that is the same is not read again. */
   readonly digest: string;
   readonly validators: Validators;
-  readonly flags: Promise<RemoteFlags>;
+  readonly flags: RemoteFlags;
 }
 
 /** A flag document at an address, as JSON or YAML. */
@@ -18,6 +18,7 @@ export function httpRemote(surroundings: RemoteSurroundings): RemoteKind {
   const { limits, room } = surroundings;
   return polledRemote(surroundings, (client, reading) => {
     const { provider, credential } = reading;
+    /** The last one that could be read. What could not is fetched and read again: what was lacking may only have been heap. */
     let last: Answer | undefined;
     return async (signal) => {
       const headers = authorization(credential);
@@ -32,7 +33,7 @@ export function httpRemote(surroundings: RemoteSurroundings): RemoteKind {
         const digest = createHash("sha256").update(`${isYaml} `).update(body).digest("base64");
         const read = (): Promise<RemoteFlags> =>
           inTurn(reading, () => readFlagText(body, isYaml, { ...limits, room }));
-        last = { digest, validators, flags: last?.digest === digest ? last.flags : read() };
+        last = { digest, validators, flags: last?.digest === digest ? last.flags : await read() };
       } else if (last === undefined)
         throw new RemoteDocumentError(
           "the remote says that nothing has changed, without having said what there is",

@@ -17,7 +17,7 @@ export interface Listening {
   readonly clock?: Clock;
   readonly maxBytes?: number;
   /** Free heap, in bytes; default: any. */
-  readonly heapBytes?: number;
+  readonly heapBytes?: () => number;
 }
 
 /** Reads a remote until it is stopped, and tells what it was told. */
@@ -28,8 +28,8 @@ export class RemoteListener {
 
   constructor(listening: Listening) {
     const { provider, hosts, credential, ca, clock = systemClock } = listening;
-    const { maxBytes = 100_000, heapBytes = Infinity } = listening;
-    const room = { has: (bytes: number) => bytes <= heapBytes };
+    const { maxBytes = 100_000, heapBytes = () => Infinity } = listening;
+    const room = { has: (bytes: number) => bytes <= heapBytes() };
     const guard = new AddressGuard({ hosts: hosts.map(parseAllowedHost), option: "--remote-hosts" });
     const limits = { bytes: maxBytes, timeoutMs: 30_000 };
     const kind = remoteKinds({ guard, clock, limits, room, random: () => 0 }).get(provider.type);
