@@ -37,6 +37,8 @@ export interface FlagStoreOptions {
   readonly sources: readonly { readonly uri: string; readonly selector?: string }[];
   readonly budget: HeapBudget;
   readonly context: Pick<Context<StoreMetrics>, "logger" | "metrics"> & Partial<Pick<Context, "clock">>;
+  /** Called with sources whose newest document was refused for want of room, once a document has left room for it. */
+  readonly onRoom?: (sources: readonly number[]) => void;
 }
 
 const unchanged: StoreChange = { changes: [], upserted: [], removed: [] };
@@ -62,8 +64,8 @@ export class FlagStore {
   #sorted: readonly Flag[] | undefined;
   /** The store of the other generation while sources are switched: both share the heap budget. */
   #beside: FlagStore | undefined;
-  /** Sources whose newest document was refused as too large while `#beside` took a part of the budget. */
-  readonly #crowdedOut = new Set<number>();
+  /** Sources whose newest document the flags in use left no room for, with the heap that it needs at least, in bytes. */
+  readonly #crowdedOut = new Map<number, number>();
 
   constructor(options: FlagStoreOptions) {
     this.#options = options;
@@ -157,6 +159,8 @@ export class FlagStore {
       this.#notify(change);
       this.#logChanges(sourceIndex, change.changes);
     }
+    const sources = this.takeCrowdedOut();
+    if (sources.length > 0) this.#options.onRoom?.(sources);
     return {
       changed: change.changes.length > 0,
       upserted: change.upserted,
@@ -182,10 +186,14 @@ export class FlagStore {
     this.#beside = other;
   }
 
-  /** The sources to ask for their document again, because the other store left no room for it. Each is returned once. */
+  /** The sources to ask for their document again, because there was no room for it and is now. Each is returned once. */
   takeCrowdedOut(): readonly number[] {
-    const sources = [...this.#crowdedOut];
-    this.#crowdedOut.clear();
+    if (this.#crowdedOut.size === 0) return [];
+    const freeBytes = this.#options.budget.flagBytes - this.#heldWeight;
+    const sources = [...this.#crowdedOut.keys()].filter(
+      (index) => (this.#crowdedOut.get(index) ?? 0) <= freeBytes,
+    );
+    for (const index of sources) this.#crowdedOut.delete(index);
     return sources;
   }
 
@@ -211,17 +219,19 @@ export class FlagStore {
     const { sources, budget, context } = this.#options;
     const uri = sources[sourceIndex]?.uri ?? "";
     const currentWeight = this.#heldWeight;
+    let neededBytes = Infinity;
     this.#crowdedOut.delete(sourceIndex);
     try {
       budget.checkDocument(bytes.length);
-      return updateSource(bytes, this.#states[sourceIndex], { uri, sourceIndex }, (weight) =>
-        budget.checkFlags(bytes.length, currentWeight, weight),
-      );
+      return updateSource(bytes, this.#states[sourceIndex], { uri, sourceIndex }, (weight) => {
+        neededBytes = weight;
+        budget.checkFlags(bytes.length, currentWeight, weight);
+      });
     } catch (cause) {
       const error = documentRefusal(cause, bytes);
       const code = error.code === "DOCUMENT_TOO_LARGE" ? error.code : "DOCUMENT_INVALID";
       const fields = { source: shownUri(uri), sourceIndex, code, reason: cut(error.message) };
-      if (code === "DOCUMENT_TOO_LARGE" && this.#beside !== undefined) this.#crowdedOut.add(sourceIndex);
+      if (code === "DOCUMENT_TOO_LARGE") this.#crowdedOut.set(sourceIndex, neededBytes);
       context.metrics.documentRefused(sourceIndex, code);
       this.#log.error(
         `refused ${sourceIndex}`,

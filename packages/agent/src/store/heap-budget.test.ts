@@ -83,9 +83,10 @@ describe("HeapBudget", () => {
     other.replace(0, document(2));
     expect(() => other.replace(0, document(3))).to.throw(AgentError, "need at least");
     expect(store.takeCrowdedOut()).to.deep.equal([]);
+    expect(other.takeCrowdedOut(), "there is no room yet").to.deep.equal([]);
+    other.holdBeside(undefined);
     expect(other.takeCrowdedOut()).to.deep.equal([0]);
     expect(other.takeCrowdedOut()).to.deep.equal([]);
-    other.holdBeside(undefined);
     other.replace(0, document(3));
     expect(other.takeCrowdedOut()).to.deep.equal([]);
   });

@@ -6,6 +6,7 @@ import { FailingFlags } from "../store/failing-flags.js";
 import { FlagIntake } from "../store/flag-intake.js";
 import type { FlagStore } from "../store/flag-store.js";
 import { HeapBudget } from "../store/heap-budget.js";
+import { AskedAgain } from "../sync/asked-again.js";
 import type { FailingFlag, FollowedList, SyncSource } from "../sync/sync-source.js";
 import type { SourceConfig } from "../sync/source-config.js";
 import type { SourceFreshness } from "../sync/source-freshness.js";
@@ -77,7 +78,14 @@ export function sourcesOf(
   { options, parts, context }: AgentWiring,
   { configs, evaluator, signals: { answered, loaded, lost, failing }, sourceList }: SourcesOptions,
 ): StoredFlags {
-  const store = new parts.FlagStore({ sources: configs, budget: new HeapBudget(), context });
+  const store = new parts.FlagStore({
+    sources: configs,
+    budget: new HeapBudget(),
+    context,
+    onRoom: (crowdedOut) => {
+      for (const sourceIndex of crowdedOut) sources[sourceIndex]?.askAgain();
+    },
+  });
   const { maxDocumentBytes } = store;
   const lastKnownGood = new parts.LastKnownGood({
     directory: options.cacheDir,
@@ -97,7 +105,7 @@ export function sourcesOf(
     evaluator,
     context,
   });
-  const sources = parts.createSources(configs, {
+  const created = parts.createSources(configs, {
     receiver: {
       deliver: (delivery) => intake.deliver(delivery),
       currentDocument: (sourceIndex) => store.currentDocument(sourceIndex),
@@ -126,6 +134,7 @@ export function sourcesOf(
     deletion: { policy: options.deletionPolicy, graceMs: options.deletionGrace },
     maxDocumentBytes,
   });
+  const sources = created.map((source) => new AskedAgain(source));
   const keepCopies = (): void => {
     for (const { sourceIndex } of configs) {
       const current = store.currentDocument(sourceIndex);
