@@ -1,4 +1,3 @@
-import { readFile } from "node:fs/promises";
 import type { Agent } from "node:http";
 import { credentials, type ChannelCredentials } from "@grpc/grpc-js";
 import { OTLPMetricExporter as GrpcMetricExporter } from "@opentelemetry/exporter-metrics-otlp-grpc";
@@ -9,13 +8,14 @@ import type { PushMetricExporter } from "@opentelemetry/sdk-metrics";
 import type { SpanExporter } from "@opentelemetry/sdk-trace-base";
 import { AgentError } from "../agent-error.js";
 import "../guard-grpc-clients.js";
-import type { Clock, Logger } from "@bunting/runtime";
+import { readSmallFile, type Clock, type Logger } from "@bunting/runtime";
 import { boundedAgent } from "./bounded-agent.js";
 import { signalUrl, type Collector } from "./collector.js";
 import { positiveFromEnv } from "./otel-variables.js";
 
 /** Waiting exports of a signal; further ones are dropped. The exporters' 30 could keep 4 MB of answer each. */
 const concurrencyLimit = 2;
+const maxCertificateBytes = 4 * 1024 * 1024;
 
 /** PEM; undefined where no file is given. */
 interface Certificates {
@@ -137,8 +137,12 @@ function channelCredentials({ isSecure }: Collector, { ca, key, cert }: Certific
 }
 
 async function readCertificates({ files }: Collector): Promise<Certificates> {
-  const read = async (file: string): Promise<Buffer | undefined> =>
-    file === "" ? undefined : readFile(file);
+  const read = async (file: string): Promise<Buffer | undefined> => {
+    if (file === "") return undefined;
+    return readSmallFile(file, maxCertificateBytes).catch((cause: unknown) => {
+      throw new Error(`${file}: ${(cause as Error).message}`, { cause });
+    });
+  };
   const [ca, key, cert] = await Promise.all([read(files.ca), read(files.key), read(files.cert)]);
   return { ca, key, cert };
 }

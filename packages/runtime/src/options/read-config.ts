@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from "node:fs";
+import { closeSync, existsSync, openSync, readSync, statSync } from "node:fs";
 import path from "node:path";
 import { RuntimeError } from "../runtime-error.js";
 
@@ -11,6 +11,8 @@ export interface Config {
 }
 
 export const noConfig: Config = { file: "", values: {} };
+
+const maxBytes = 1024 * 1024;
 
 /**
  * Reads a config file: JSON, YAML or TOML by its extension, with keys named like the flags, in any case as in flagd. Without a path, `$HOME/.agent.yaml` is read if
@@ -26,7 +28,7 @@ export async function readConfig(
   if (file === undefined) return noConfig;
   let content: unknown;
   try {
-    content = await parse(file, readFileSync(file, "utf8"));
+    content = await parse(file, readText(file));
   } catch (cause) {
     throw new RuntimeError(
       "CONFIG_UNREADABLE",
@@ -49,6 +51,23 @@ function defaultConfigFile(env: Readonly<Record<string, string | undefined>>): s
   if (home === undefined || home === "") return undefined;
   const file = path.join(home, ".agent.yaml");
   return existsSync(file) ? file : undefined;
+}
+
+/** Devices have no size, and some no end: /dev/null is a config file of no options, /dev/zero would fill the memory. */
+function readText(file: string): string {
+  // Opening it would wait for its writer.
+  if (statSync(file).isFIFO()) throw new Error("it is a pipe, not a file");
+  const descriptor = openSync(file, "r");
+  try {
+    const bytes = Buffer.alloc(maxBytes + 1);
+    let length = 0;
+    for (let read = -1; read !== 0 && length <= maxBytes; length += read)
+      read = readSync(descriptor, bytes, length, bytes.length - length, null);
+    if (length > maxBytes) throw new Error(`it has more than ${maxBytes} bytes`);
+    return bytes.toString("utf8", 0, length);
+  } finally {
+    closeSync(descriptor);
+  }
 }
 
 async function parse(file: string, text: string): Promise<unknown> {

@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { expect } from "chai";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -328,6 +329,14 @@ describe("readOptions", () => {
     expect(await refusal(["--config", missing])).to.have.property("code", "CONFIG_UNREADABLE");
     expect((await refusal(["--config", config("b.json", "{")])).message).to.contain("b.json");
     expect((await refusal(["--config", config("l.yaml", "- a")])).message).to.contain("must hold a map");
+  });
+
+  it("waits for no pipe, reads no device without an end, and takes /dev/null for a file of no options", async () => {
+    const pipe = path.join(directory, "pipe.yaml");
+    execFileSync("mkfifo", [pipe]);
+    expect((await refusal(["--config", pipe])).message).to.contain("it is a pipe, not a file");
+    expect((await refusal(["--config", "/dev/zero"])).message).to.contain("it has more than 1048576 bytes");
+    expect((await read(["--config", "/dev/null"])).options.port).to.equal(8015);
   });
 
   it("reads $HOME/.agent.yaml by default, as flagd does", async () => {

@@ -1,8 +1,9 @@
-import { readFile } from "node:fs/promises";
 import path from "node:path";
-import type { Clock } from "@bunting/runtime";
+import { readSmallFile, type Clock } from "@bunting/runtime";
 import type { HttpAnswer, HttpClient } from "./http-client.js";
 import { HttpFailure } from "./http-failure.js";
+
+const maxSecretBytes = 16 * 1024;
 
 /** Where access tokens come from: the client credentials grant of OAuth 2. */
 export interface OauthConfig {
@@ -138,9 +139,10 @@ export class AccessToken {
 
 async function readSecret(folder: string, name: string): Promise<string> {
   const file = path.join(folder, name);
-  const text = await readFile(file, "utf8").catch((cause: unknown) => {
+  const bytes = await readSmallFile(file, maxSecretBytes).catch((cause: unknown) => {
     throw new HttpFailure("credentials", `the file ${file} of "oauth" can't be read`, { cause });
   });
+  const text = bytes.toString();
   if (text.trim() === "") throw new HttpFailure("credentials", `the file ${file} of "oauth" is empty`);
   return text.trim();
 }

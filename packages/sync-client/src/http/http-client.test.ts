@@ -1,5 +1,9 @@
+import { execFileSync } from "node:child_process";
 import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
 import { createServer, type AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import path from "node:path";
 import { expect } from "chai";
 import { CodedError, errorCode } from "@bunting/runtime";
 import { HttpClient } from "./http-client.js";
@@ -43,5 +47,16 @@ describe("HttpClient", () => {
     const { code, cause } = await failure("https://127.0.0.1:1/", "/nowhere/ca.crt");
     expect(code).to.equal("certificate");
     expect(errorCode(cause)).to.equal("ENOENT");
+  });
+
+  it("does not wait for who writes into a pipe in place of that file", async () => {
+    const directory = mkdtempSync(path.join(tmpdir(), "bunting-"));
+    const pipe = path.join(directory, "ca.crt");
+    try {
+      execFileSync("mkfifo", [pipe]);
+      expect((await failure("https://127.0.0.1:1/", pipe)).code).to.equal("certificate");
+    } finally {
+      rmSync(directory, { recursive: true });
+    }
   });
 });

@@ -1,4 +1,3 @@
-import { readFile } from "node:fs/promises";
 import {
   Agent,
   request,
@@ -9,7 +8,7 @@ import {
 import { Agent as SecureAgent, request as secureRequest } from "node:https";
 import type { LookupFunction } from "node:net";
 import { responseTo } from "@bunting/protocol";
-import { cut, errorCode, GatheredBytes } from "@bunting/runtime";
+import { cut, errorCode, GatheredBytes, readSmallFile } from "@bunting/runtime";
 import { HttpFailure } from "./http-failure.js";
 
 export interface HttpRequest {
@@ -27,6 +26,7 @@ export interface HttpAnswer {
   readonly body: Buffer;
 }
 
+const maxCertificateBytes = 4 * 1024 * 1024;
 /** Answers 1xx before the answer. A server that sends them without end would keep the process busy until the timeout. */
 const maxInformational = 16;
 /** Of an answer that is not 2xx, for messages. */
@@ -138,8 +138,9 @@ export class HttpClient {
   async #authorities(): Promise<Buffer | undefined> {
     if (this.#certPath === "") return this.#ca;
     try {
-      return await readFile(this.#certPath);
-    } catch (cause) {
+      return await readSmallFile(this.#certPath, maxCertificateBytes);
+    } catch (error) {
+      const { cause } = error as Error;
       throw new HttpFailure("certificate", `"certPath" ${this.#certPath} can't be read`, { cause });
     }
   }
