@@ -6,7 +6,7 @@ import { isReady, startAgent } from "@bunting/test/support/agent-process.js";
 import { eventually } from "@bunting/test/support/event-queue.js";
 import { manifest } from "@bunting/test/support/manifests.js";
 import { startProxy } from "@bunting/test/support/proxy-process.js";
-import { binaries, ServiceProcess } from "@bunting/test/support/service-process.js";
+import { agentImage, binaries, proxyImage, ServiceProcess } from "@bunting/test/support/service-process.js";
 import { StockSyncClient } from "@bunting/test/support/stock-sync-client.js";
 import { TempDirectory } from "@bunting/test/support/temp-directory.js";
 import { expect } from "chai";
@@ -62,12 +62,18 @@ describe("odd options", () => {
       binaries.agent,
       'source 1 of --sources: there is no provider "constructor"; there are grpc, file, dir, http, kubernetes and remote',
     ],
+    [
+      `--sources=${JSON.stringify(Array.from({ length: 500 }, () => ({ uri: "proxy:8015", provider: "grpc" })))}`,
+      binaries.agent,
+      "500 sources need about 23.8 MB of heap beside their flags, and may take 15.0 MB; have fewer of them",
+    ],
   ];
   for (const [given, binary, sentence] of refused) {
-    it(`${given} is refused with a sentence`, async () => {
+    it(`${given.slice(0, 100)} is refused with a sentence`, async () => {
       const ports = ["--port", "0", "--management-port", "0"];
       const source = binary === binaries.proxy ? ["--source", `dir:${directory.path}`, ...quick] : [];
-      const service = new ServiceProcess(binary, { args: ["start", ...ports, ...source, given] });
+      const image = binary === binaries.proxy ? proxyImage : agentImage;
+      const service = new ServiceProcess(binary, { args: ["start", ...ports, ...source, given], image });
       const hasStarted = (): boolean => service.logs.some(({ msg }) => msg === "listening");
       await eventually(() => service.child.exitCode !== null || hasStarted(), "it starts or refuses to");
       expect(await service.stop("SIGKILL"), "exit code").to.equal(1);

@@ -9,6 +9,9 @@ const reserveBytes = 10 * megabyte;
 /** Part of the heap above the reserve that flags may take. The rest is for large answers, as in bulk evaluation. */
 const flagShare = 0.8;
 
+/** Part of that which sources may take: an agent is there for flags. */
+const sourcesShare = 3 / 4;
+
 const documentShare = 1 / 8;
 const minDocumentBytes = megabyte;
 
@@ -28,9 +31,10 @@ export class HeapBudget {
   readonly maxDocumentBytes: number;
   readonly #heapLimitBytes: number;
 
-  constructor(limitBytes: number = heapLimitBytes()) {
+  /** @param sourcesBytes what sources take beside their flags */
+  constructor(limitBytes: number = heapLimitBytes(), sourcesBytes = 0) {
     this.#heapLimitBytes = limitBytes;
-    this.flagBytes = Math.max(0, limitBytes - reserveBytes) * flagShare;
+    this.flagBytes = Math.max(0, (limitBytes - reserveBytes) * flagShare - sourcesBytes);
     this.maxDocumentBytes = largestDocumentBytes(limitBytes);
   }
 
@@ -55,12 +59,25 @@ export class HeapBudget {
     );
   }
 
-  #tooLarge(what: string): AgentError {
-    const limit = `the heap limit is ${inMegabytes(this.#heapLimitBytes)}`;
-    return new AgentError(
-      "DOCUMENT_TOO_LARGE",
-      `${what}; ${limit}: raise the container's memory limit, or --max-old-space-size of node`,
+  /**
+   * To be asked of a budget without sources.
+   *
+   * @throws AgentError OPTION_INVALID
+   */
+  checkSources(sources: number, sourcesBytes: number): void {
+    const mostBytes = this.flagBytes * sourcesShare;
+    if (sourcesBytes <= mostBytes) return;
+    throw AgentError.optionInvalid(
+      `${sources} sources need about ${inMegabytes(sourcesBytes)} of heap beside their flags, and may take ${inMegabytes(mostBytes)}; have fewer of them, with more flags each. Otherwise, ${this.#remedy}`,
     );
+  }
+
+  #tooLarge(what: string): AgentError {
+    return new AgentError("DOCUMENT_TOO_LARGE", `${what}; ${this.#remedy}`);
+  }
+
+  get #remedy(): string {
+    return `the heap limit is ${inMegabytes(this.#heapLimitBytes)}: raise the container's memory limit, or --max-old-space-size of node`;
   }
 }
 

@@ -9,6 +9,7 @@ import { HeapBudget } from "../store/heap-budget.js";
 import { AskedAgain } from "../sync/asked-again.js";
 import type { FailingFlag, FollowedList, SyncSource } from "../sync/sync-source.js";
 import type { SourceConfig } from "../sync/source-config.js";
+import { sourcesHeapBytes } from "../sync/source-heap.js";
 import type { SourceFreshness } from "../sync/source-freshness.js";
 import type { AgentWiring } from "./agent-wiring.js";
 
@@ -39,10 +40,12 @@ export function sourceConfigsOf({ options, parts, context }: AgentWiring): reado
     },
     (warning) => context.logger.warn(warning),
   );
-  if (configs.length > 0) return configs;
-  throw AgentError.optionInvalid(
-    "there is no source of flags: name one with --uri file:PATH, --uri grpc://HOST:PORT, or --sources",
-  );
+  if (configs.length === 0)
+    throw AgentError.optionInvalid(
+      "there is no source of flags: name one with --uri file:PATH, --uri grpc://HOST:PORT, or --sources",
+    );
+  new HeapBudget().checkSources(configs.length, sourcesHeapBytes(configs));
+  return configs;
 }
 
 /** What becomes known of sources, by index. */
@@ -80,7 +83,7 @@ export function sourcesOf(
 ): StoredFlags {
   const store = new parts.FlagStore({
     sources: configs,
-    budget: new HeapBudget(),
+    budget: new HeapBudget(undefined, sourcesHeapBytes(configs)),
     context,
     onRoom: (crowdedOut) => {
       for (const sourceIndex of crowdedOut) sources[sourceIndex]?.askAgain();

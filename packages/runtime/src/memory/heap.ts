@@ -6,7 +6,7 @@ import { getHeapStatistics } from "node:v8";
  *
  * | what                                          | share of the limit                           | where                              |
  * | --------------------------------------------- | -------------------------------------------- | ---------------------------------- |
- * | flags of an agent                             | 4/5 of what is left without 10 MiB           | agent, store/heap-budget.ts        |
+ * | flags of an agent, and its sources            | 4/5 of what is left without 10 MiB           | agent, store/heap-budget.ts        |
  * | a document, or an answer, of an agent         | 1/8, at least 1 MiB                          | agent, store/heap-budget.ts        |
  * | documents that a proxy reads                  | what is free of 9/10 without the young part  | runtime, memory/heap-room.ts       |
  * | messages that have come and are not read yet  | 1/4, at least 32 MiB                         | runtime, unread-bytes.ts           |
