@@ -113,6 +113,22 @@ describe("a grpc remote that is hostile", () => {
       expect(message).to.contain("more heap than is free");
     });
 
+  for (const isFlagd of [true, false])
+    it(`is read once there is heap for what it sent, by ${isFlagd ? "flagd" : "bunting"}.sync.v1`, async () => {
+      let heapBytes = 0;
+      const listener = await listen(
+        (stream) => {
+          open(stream);
+          if (isFlagd) stream.write(flagdFrame(documentOf("late")));
+          else onSubscribe(stream, () => stream.write(snapshot(topic, documentOf("late"))));
+        },
+        { isFlagd, heapBytes: () => heapBytes },
+      );
+      expect((await listener.failure()).message).to.match(/more heap than is free|there is no heap/);
+      heapBytes = Infinity;
+      await listener.document("late");
+    });
+
   it("brings no message that is small until it is unpacked", async () => {
     const listener = await listen(
       (stream) =>

@@ -71,6 +71,8 @@ export class GrpcRemote {
   readonly #waits: RemoteWaits;
   /** The newest document, while the server says nothing to the contrary. */
   #fresh: RemoteFlags | undefined;
+  /** There was no heap for what came on the stream. The server would not send it again there, so another stream is opened. */
+  #lacksHeap = false;
 
   constructor(reading: RemoteReading, surroundings: RemoteSurroundings) {
     const { uri, selector = "", intervalMs } = reading.provider;
@@ -78,7 +80,12 @@ export class GrpcRemote {
     this.#surroundings = surroundings;
     this.#url = calledUrl(uri);
     this.#selector = selector;
-    this.#bounds = { ...surroundings.limits, room: surroundings.room };
+    const has = (bytes: number): boolean => {
+      const isThere = surroundings.room.has(bytes);
+      this.#lacksHeap ||= !isThere;
+      return isThere;
+    };
+    this.#bounds = { ...surroundings.limits, room: { has } };
     this.#held = new HeldDocument(this.#bounds, (flags) => this.#deliver(flags));
     this.#nextVersion = versionPace(surroundings.clock);
     const topic = topicOf(selector);
@@ -137,6 +144,7 @@ export class GrpcRemote {
   /** One connection, until its stream ends. */
   async #follow(signal: AbortSignal): Promise<CallEnd> {
     const headers = authorization(this.#reading.credential);
+    this.#lacksHeap = false;
     const channel = await this.#connect(signal);
     if (!(channel instanceof SyncChannel)) return channel;
     const parts: StreamParts = {
@@ -202,13 +210,14 @@ export class GrpcRemote {
     let outgoing: OutgoingMessages | undefined;
     const stream = { isHeard: false, ended: new AbortController() };
     const over = AbortSignal.any([signal, stream.ended.signal]);
-    const take = (message: VersionMessage, number: number): void => {
+    const take = (message: VersionMessage, number: number): CallEnd | undefined => {
       const { answer, outcome } = replica.take(message, number);
       outgoing?.send(answer);
-      if ("refusal" in outcome)
-        this.#fail(
-          failureOf(new RemoteDocumentError(`what the remote sent can't be served: ${outcome.refusal}`)),
-        );
+      if (!("refusal" in outcome)) return undefined;
+      const sentence = `what the remote sent can't be served: ${outcome.refusal}`;
+      if (this.#lacksHeap) return callEnd("document_invalid", sentence);
+      this.#fail(failureOf(new RemoteDocumentError(sentence)));
+      return undefined;
     };
     const end = await callSync(
       channel,
@@ -227,15 +236,11 @@ export class GrpcRemote {
             return callEnd("answers_unread", "the proxy goes on sending without reading the answers");
           if ("topic" in response && response.topic !== replica.topic) return undefined;
           if (!("version" in response)) return this.#takeState(response, parts);
-          if (response.kind === "unchanged") {
-            take(response, number);
-            return undefined;
-          }
+          if (response.kind === "unchanged") return take(response, number);
           // The proxy sends the next version after the answer to this one.
-          return this.#prepare(response, over).then(() => {
-            if (!over.aborted) take(response, number);
-            return undefined;
-          });
+          return this.#prepare(response, over).then(() =>
+            over.aborted ? undefined : take(response, number),
+          );
         },
       },
       signal,
@@ -284,6 +289,7 @@ export class GrpcRemote {
         const document = newest;
         newest = undefined;
         await this.#read(document, over);
+        if (this.#lacksHeap) ended.abort();
       }
     });
     const call = {
@@ -296,7 +302,8 @@ export class GrpcRemote {
       },
     };
     try {
-      return await callSyncFlags(channel, call, signal);
+      const end = await callSyncFlags(channel, call, over);
+      return this.#lacksHeap ? callEnd("document_invalid", "there is no heap for what the remote sent") : end;
     } finally {
       // What has come before the end is read, too.
       await read();
