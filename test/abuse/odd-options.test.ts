@@ -1,3 +1,4 @@
+import { spawnSync } from "node:child_process";
 import { rmSync, writeFileSync } from "node:fs";
 import { agentOptionTable } from "@bunting/agent/internal/options.js";
 import { proxyOptionTable } from "@bunting/proxy";
@@ -97,6 +98,14 @@ describe("odd options", () => {
       }
     });
   }
+
+  it("a config is read from what a shell makes of <(command)", () => {
+    const script = '"$0" "$1" start --config <(echo "port: none")';
+    const { stderr } = spawnSync("bash", ["-c", script, process.execPath, binaries.agent], {
+      encoding: "utf8",
+    });
+    expect(stderr).to.match(/"port" in the config file \/dev\/fd\/\d+: .*"none"/);
+  });
 
   it("a file with a space in its name is one source", async () => {
     const flags = { flags: { "on-off": { state: "ENABLED", variants: { on: true }, defaultVariant: "on" } } };

@@ -14,6 +14,9 @@ export const noConfig: Config = { file: "", values: {} };
 
 const maxBytes = 1024 * 1024;
 
+/** What a shell makes of `<(command)`, and other descriptors that are open: their pipe has a writer, or has ended. */
+const openDescriptors = /^\/(dev|proc\/self)\/(fd\/|stdin$)/;
+
 /**
  * Reads a config file: JSON, YAML or TOML by its extension, with keys named like the flags, in any case as in flagd. Without a path, `$HOME/.agent.yaml` is read if
  * it exists, as flagd does. The parsers are loaded only when a file needs them, because they cost memory.
@@ -56,7 +59,8 @@ function defaultConfigFile(env: Readonly<Record<string, string | undefined>>): s
 /** Devices have no size, and some no end: /dev/null is a config file of no options, /dev/zero would fill the memory. */
 function readText(file: string): string {
   // Opening it would wait for its writer.
-  if (statSync(file).isFIFO()) throw new Error("it is a pipe, not a file");
+  if (statSync(file).isFIFO() && !openDescriptors.test(file))
+    throw new Error("it is a named pipe, not a file");
   const descriptor = openSync(file, "r");
   try {
     const bytes = Buffer.alloc(maxBytes + 1);

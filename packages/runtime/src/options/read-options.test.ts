@@ -331,10 +331,10 @@ describe("readOptions", () => {
     expect((await refusal(["--config", config("l.yaml", "- a")])).message).to.contain("must hold a map");
   });
 
-  it("waits for no pipe, reads no device without an end, and takes /dev/null for a file of no options", async () => {
+  it("waits for no named pipe, reads no device without an end, and takes /dev/null for a file of no options", async () => {
     const pipe = path.join(directory, "pipe.yaml");
     execFileSync("mkfifo", [pipe]);
-    expect((await refusal(["--config", pipe])).message).to.contain("it is a pipe, not a file");
+    expect((await refusal(["--config", pipe])).message).to.contain("it is a named pipe, not a file");
     expect((await refusal(["--config", "/dev/zero"])).message).to.contain("it has more than 1048576 bytes");
     expect((await read(["--config", "/dev/null"])).options.port).to.equal(8015);
   });
