@@ -8,6 +8,7 @@ import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { ScriptedSource } from "@bunting/test/support/scripted-source.js";
 import { TempDirectory } from "@bunting/test/support/temp-directory.js";
 import { expect } from "chai";
+import { ProxyError } from "../../proxy-error.js";
 import { encodeSnapshot } from "../../snapshot/encode-snapshot.js";
 import type { FlagSource } from "../flag-source.js";
 import { CountingMetrics, RecordingSink } from "../source.fixture.js";
@@ -294,6 +295,30 @@ describe("CachedSource", () => {
     again.stale(topic, away);
     await other.nextStale();
     expect(await other.next()).to.include({ kind: "document" });
+  });
+
+  it("leaves a copy that its topic has no memory for, and serves it once there is", async () => {
+    await leave(version(1));
+    const before = files();
+    const { cached, scripted, watch, metrics, lines, stop } = start();
+    const sink = watch();
+    const report = sink.report.bind(sink);
+    sink.report = (told) => {
+      if (told.kind === "document") throw new ProxyError("DOCUMENT_CROWDED_OUT", "no memory");
+      report(told);
+    };
+    scripted.stale(topic, away);
+    await eventually(() => metrics.counts["copy:unusable"] === 1, "the refusal");
+    expect(lines.join()).to.contain("raise the container's memory limit");
+    sink.report = report;
+    scripted.offerAgain = (_topic, done) => done();
+    const offeredAgain = new Promise<void>((done) => cached.offerAgain(topic, done));
+    await sink.nextStale();
+    expect(await sink.nextText()).to.equal('{"flags":{"f":{"state":"v1"}}}');
+    await offeredAgain;
+    await stop();
+    // Nor a marker, after two of which no process reads a copy.
+    expect(readdirSync(directory.path)).to.deep.equal(before);
   });
 
   it("serves on where nothing can be written: counted, at the start and with each copy, and logged once a minute", async () => {

@@ -84,6 +84,13 @@ export class CachedSource extends WrappingSource {
     return super.refresh(topic, done, peer);
   }
 
+  override offerAgain(topic: TopicKey, done: () => void): void {
+    // The copy may be what was refused; so may a first answer of the source, which is newer.
+    const offered = this.#topics.get(topic)?.offerAgain();
+    if (offered === undefined) super.offerAgain(topic, done);
+    else void offered.then(() => super.offerAgain(topic, done));
+  }
+
   #close(topic: TopicKey, cached: CachedTopic): void {
     cached.close();
     if (this.#topics.get(topic) === cached) this.#topics.delete(topic);

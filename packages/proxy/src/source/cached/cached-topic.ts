@@ -106,6 +106,11 @@ export class CachedTopic implements SourceSink {
     }
   }
 
+  /** Serves the copy, if there was no memory for it before. Undefined if it is not to be served. */
+  offerAgain(): Promise<void> | undefined {
+    return this.isUnconfirmed && this.#isLoading && !this.#isCopyServed ? this.#read() : undefined;
+  }
+
   #keep(report: DocumentReport): void {
     if (this.isUnconfirmed && !this.#isLoading) this.#readHistory(report);
     else if (this.#newest !== undefined) this.#newest = report;
@@ -151,12 +156,18 @@ export class CachedTopic implements SourceSink {
     if (this.#isLoading || !this.isUnconfirmed) return;
     this.#isLoading = true;
     this.#cancelTimeout();
+    void this.#read();
+  }
+
+  #read(): Promise<void> {
     const { copies, topic } = this.#options;
     const take = (copied: CopiedDocument, version: SourceVersion): void => this.#serve(copied, version);
-    void copies.load(topic, take, this.#answered.signal);
+    return copies.load(topic, take, this.#answered.signal);
   }
 
   #serve({ document, history, provider }: CopiedDocument, version: SourceVersion): void {
+    // It may have been read twice at once.
+    if (this.#isCopyServed) return;
     const { sink, topic, onServed } = this.#options;
     sink.report({ kind: "document", document, version, history, provider });
     sink.report({ kind: "stale", reason: this.#reason });

@@ -8,6 +8,7 @@ import {
   type Context,
   type DocumentRoom,
 } from "@bunting/runtime";
+import { isCrowdedOut } from "../../proxy-error.js";
 import type { SourceVersion } from "../flag-source.js";
 import type { SourceMetrics } from "../source-metrics.js";
 import { decodeCopy, type CopiedDocument } from "./copied-document.js";
@@ -126,7 +127,13 @@ export class TopicCopies {
         }
         const copied = decodeCopy(bytes);
         const noticedMs = this.#options.context.clock.monotonicMs();
-        take(copied, { ...version?.fields, noticedMs, isUnconfirmed: true });
+        try {
+          take(copied, { ...version?.fields, noticedMs, isUnconfirmed: true });
+        } catch (error) {
+          // Nothing is wrong with the copy, and it may be all that there is.
+          if (!isCrowdedOut(error)) throw error;
+          this.#lacksRoom(topic, copy, bytes.length);
+        }
       });
     } catch (error) {
       if (!signal.aborted) await this.#setAside(topic, copy, error);
