@@ -77,4 +77,10 @@ export class BackplaneSource extends WrappingSource {
       cancel();
     };
   }
+
+  /** What was told of Redis is told again from there: the source does not watch it. */
+  override offerAgain(topic: TopicKey, done: () => void): void {
+    if (this.#topics?.offerAgain(topic) === true) done();
+    else super.offerAgain(topic, done);
+  }
 }

@@ -4,6 +4,7 @@ import { eventually } from "@bunting/test/support/event-queue.js";
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { ScriptedSource } from "@bunting/test/support/scripted-source.js";
 import { expect } from "chai";
+import { ProxyError } from "../../proxy-error.js";
 import { encodeSnapshot } from "../../snapshot/encode-snapshot.js";
 import { RecordingSink } from "../source.fixture.js";
 import { documentOf, textOf } from "./backplane.fixture.js";
@@ -92,6 +93,27 @@ describe("ReplicatedTopic", () => {
     expect(sink.last?.kind).to.equal("document");
     expect(topic.following.isUnconfirmed).to.equal(false);
     expect(source.watchCount).to.equal(0);
+  });
+
+  it("tells a record that its subscribers had no memory for again once it is offered, and leaves to the watch what that has to report", async () => {
+    const { topic, sink, clock, source } = followed("87");
+    topic.following.record(stored(1, "86"));
+    expect(await sink.nextText()).to.equal(textOf("86"));
+    const report = sink.report.bind(sink);
+    sink.report = (told) => {
+      if (told.kind === "document") throw new ProxyError("DOCUMENT_CROWDED_OUT", "no memory");
+      report(told);
+    };
+    topic.following.record(stored(1, "87"));
+    await sink.nextStale();
+    sink.report = report;
+    expect(topic.offerAgain()).to.equal(true);
+    expect(await sink.nextText()).to.equal(textOf("87"));
+    expect(sink.events).to.have.length(3);
+    clock.advance(60_000);
+    topic.expire();
+    expect(source.watchCount).to.equal(1);
+    expect(topic.offerAgain()).to.equal(false);
   });
 
   it("watches for itself what no owner confirms in time", async () => {

@@ -183,6 +183,13 @@ export class ReplicatedTopic implements FollowedTopic {
     this.#history.isTaken(() => this.#place(report));
   }
 
+  /** Tells the newest state again, for which there was no memory. False if the watch has to report it. */
+  offerAgain(): boolean {
+    if (this.isWatched || this.#newest === undefined) return false;
+    this.#history.take(this.#newest, !this.#confirmation.isConfirmed);
+    return true;
+  }
+
   // Called by `following`.
 
   /** Reads consistently before a report that contradicts `#newest` may replace it. */

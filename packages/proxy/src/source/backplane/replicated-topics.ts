@@ -197,6 +197,11 @@ export class ReplicatedTopics {
     return this.#refreshes.refresh(topic, done);
   }
 
+  /** Tells the subscribers of a followed topic its newest state again. False if it is watched here, or nobody has subscribed to it. */
+  offerAgain(key: TopicKey): boolean {
+    return this.#topics.find(key)?.offerAgain() === true;
+  }
+
   /** Shares topics until the signal aborts; then gives the lease back, so that another replica takes over at once. */
   async run(signal: AbortSignal): Promise<void> {
     const { keyFile, context } = this.#options;
