@@ -1,6 +1,6 @@
-import { readdir } from "node:fs/promises";
+import { lstat, readdir } from "node:fs/promises";
 import { basename, join } from "node:path";
-import { examine, toError, type FileStamp } from "./file-stamp.js";
+import { examine, isNotFound, toError, type FileStamp } from "./file-stamp.js";
 import { isSkippedName } from "./is-skipped-name.js";
 
 /** The files of interest: those with an accepted name in the whole tree, or one file of its root directory. */
@@ -33,6 +33,8 @@ export interface DirectoryListing {
   /** What may change without an event of its name: symbolic links, and what can't be examined. */
   readonly links: Set<string>;
   readonly linkedDirectories: Set<string>;
+  /** What has a name by which it can't be opened. */
+  readonly misnamed: Set<string>;
 }
 
 /** Reads a directory and examines what is of interest in it. */
@@ -48,6 +50,7 @@ export async function readListing(
     directories: new Set(),
     links: new Set(),
     linkedDirectories: new Set(),
+    misnamed: new Set(),
   };
   if ("only" in interest) {
     await updateListing(listing, [join(path, interest.only)], interest);
@@ -57,13 +60,21 @@ export async function readListing(
   for (const entry of await readdir(path, { withFileTypes: true })) {
     const child = join(path, entry.name);
     if (isSkippedName(entry.name)) continue;
-    if (entry.isDirectory()) listing.directories.add(child);
+    const isOfInterest = entry.isDirectory() || interest.accepts(entry.name);
+    // Bytes that are no UTF-8 are lost, and the name that is left is of nothing.
+    if (isOfInterest && entry.name.includes("\uFFFD") && (await isNothing(child)))
+      listing.misnamed.add(child);
+    else if (entry.isDirectory()) listing.directories.add(child);
     else if (entry.isSymbolicLink() || (entry.isFile() && interest.accepts(entry.name))) paths.push(child);
   }
   // Before any is examined.
   if (paths.length > maxFiles) throw new TooManyFilesError(`${maxFiles} files`);
   await updateListing(listing, paths, interest);
   return listing;
+}
+
+async function isNothing(path: string): Promise<boolean> {
+  return lstat(path).then(() => false, isNotFound);
 }
 
 /** Thrown for a tree of more files than there is memory for. Which of them could be left out is nothing that a directory says. */

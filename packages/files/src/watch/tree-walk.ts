@@ -144,6 +144,7 @@ export class TreeWalk {
       for (const one of listing.files.keys()) this.examined.add(one);
     }
     this.#count(listing);
+    for (const child of listing.misnamed) this.#omit(child, "there are bytes in the name that are no UTF-8");
     for (const child of listing.directories)
       this.#plain.push({ path: child, isChanged: isRead, isLinked: false });
     for (const child of [...listing.linkedDirectories].sort())

@@ -170,8 +170,8 @@ export class WatchedDirectory implements Runnable {
     for (const [reason, [path = "", ...more]] of leftOut) {
       reported.set(reason, reason);
       if (this.#errors.has(reason)) continue;
-      const directories = more.length === 0 ? path : `${path} and ${more.length} more directories`;
-      listener.directoryError(path, new Error(`not read: ${directories}, because ${reason}`));
+      const paths = more.length === 0 ? path : `${path} and ${more.length} more`;
+      listener.directoryError(path, new Error(`not read: ${paths}, because ${reason}`));
     }
     this.#errors = reported;
   }
