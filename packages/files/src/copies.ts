@@ -6,6 +6,6 @@ export {
   type EncodedVersion,
 } from "./copy/copy-file.js";
 export { checkCopies } from "./copy/check-copies.js";
-export { CopyWriter } from "./copy/copy-writer.js";
+export { CopyWriter, FailedCopies } from "./copy/copy-writer.js";
 export { sweepCopies } from "./copy/sweep-copies.js";
 export { UnusableCopyError } from "./copy/unusable-copy-error.js";

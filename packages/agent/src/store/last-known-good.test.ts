@@ -227,7 +227,7 @@ describe("LastKnownGood", () => {
     await lastKnownGood.flush();
     lastKnownGood.keep(0, older);
     await lastKnownGood.flush();
-    expect(failures).to.equal(7);
+    expect(failures).to.equal(6);
     expect(logLines.filter((line) => line.includes("can't write"))).to.have.length(1);
   });
 

@@ -1,5 +1,5 @@
 import type { DocumentVersion } from "@bunting/sync-client/messages";
-import { CopyWriter, UnusableCopyError, type CopyFile } from "@bunting/files/copies";
+import { CopyWriter, FailedCopies, UnusableCopyError, type CopyFile } from "@bunting/files/copies";
 import type { Context } from "@bunting/runtime";
 import { lastKnownGoodFile, type CopySource, type SourceCopy } from "./last-known-good-file.js";
 import type { StoreMetrics } from "./store-metrics.js";
@@ -35,7 +35,7 @@ export class LastKnownGood {
       const { sourceIndex = place } = source;
       const file = lastKnownGoodFile(directory, source, maxDocumentBytes);
       const onDone = (error?: unknown): void => this.#wrote(sourceIndex, error);
-      const writer = new CopyWriter({ file, clock: context.clock, onDone, retries: true });
+      const writer = new CopyWriter({ file, clock: context.clock, onDone, failed: new FailedCopies() });
       return [sourceIndex, { file, writer }];
     });
     this.#slots = new Map(slots);

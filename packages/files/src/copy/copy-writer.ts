@@ -9,8 +9,29 @@ export interface CopyWriterOptions<Version extends EncodedVersion> {
   readonly clock: Clock;
   /** Called after each write and removal, with the error if it failed. */
   readonly onDone: (error?: unknown) => void;
-  /** Tries what failed again, until it is done or replaced: for a few files, because each retry costs as much as a write. */
-  readonly retries?: boolean;
+  /** What failed is tried again, until it is done or replaced, if there is room to keep it. */
+  readonly failed: FailedCopies;
+}
+
+/** What is kept of copies that could not be written, by all writers that share this. */
+export class FailedCopies {
+  readonly #mostBytes: number;
+  #bytes = 0;
+
+  constructor(mostBytes = Infinity) {
+    this.#mostBytes = mostBytes;
+  }
+
+  /** Whether there is room for so many bytes, which are counted then, until they are given back. */
+  take(bytes: number): boolean {
+    if (this.#bytes + bytes > this.#mostBytes) return false;
+    this.#bytes += bytes;
+    return true;
+  }
+
+  giveBack(bytes: number): void {
+    this.#bytes -= bytes;
+  }
 }
 
 /** In a burst of updates the file is written once per interval: the first at once, then the newest. */
@@ -28,6 +49,8 @@ export class CopyWriter<Version extends EncodedVersion> {
   #cancel: (() => void) | undefined;
   /** Writes that failed in a row. */
   #failures = 0;
+  /** Counted among the failed copies, for the pending one. */
+  #failedBytes = 0;
 
   constructor(options: CopyWriterOptions<Version>) {
     this.#options = options;
@@ -35,6 +58,7 @@ export class CopyWriter<Version extends EncodedVersion> {
 
   /** Schedules the newest copy, or the deletion of the file. */
   write(pending: (() => DocumentCopy<Version>) | "none"): void {
+    this.#take();
     this.#pending = pending;
     if (this.#writing === undefined && this.#cancel === undefined) this.#write();
   }
@@ -49,7 +73,11 @@ export class CopyWriter<Version extends EncodedVersion> {
       this.#cancel = undefined;
       // Another flush may have begun to write meanwhile.
       if (this.#writing !== undefined) continue;
-      if (this.#pending === undefined || (hasTried && this.#failures > 0)) return;
+      if (this.#pending === undefined) return;
+      if (hasTried && this.#failures > 0) {
+        this.#take();
+        return;
+      }
       hasTried = true;
       this.#write();
     }
@@ -67,22 +95,39 @@ export class CopyWriter<Version extends EncodedVersion> {
   }
 
   async #writePending(): Promise<void> {
-    const pending = this.#pending;
+    const pending = this.#take();
     if (pending === undefined) return;
-    this.#pending = undefined;
-    const { file, onDone, retries = false } = this.#options;
+    const { file, onDone } = this.#options;
+    let failing: DocumentCopy<Version> | "none" | undefined;
     try {
-      if (pending === "none") await file.remove();
-      else await file.write(pending());
+      failing = pending === "none" ? pending : pending();
+      if (failing === "none") await file.remove();
+      else await file.write(failing);
     } catch (error) {
-      if (retries) {
-        this.#failures = Math.min(this.#failures + 1, 10);
-        this.#pending ??= pending;
-      }
+      if (failing !== undefined) this.#keep(failing);
       onDone(error);
       return;
     }
     this.#failures = 0;
     onDone();
+  }
+
+  /** What is pending, which is not from then on. */
+  #take(): (() => DocumentCopy<Version>) | "none" | undefined {
+    const pending = this.#pending;
+    this.#pending = undefined;
+    this.#options.failed.giveBack(this.#failedBytes);
+    this.#failedBytes = 0;
+    return pending;
+  }
+
+  /** Keeps what failed to be tried again, as its bytes: what they were made of takes several times as much. */
+  #keep(copy: DocumentCopy<Version> | "none"): void {
+    const { failed } = this.#options;
+    this.#failures = Math.min(this.#failures + 1, 10);
+    const bytes = copy === "none" ? 0 : copy.bytes.length;
+    if (this.#pending !== undefined || !failed.take(bytes)) return;
+    this.#failedBytes = bytes;
+    this.#pending = copy === "none" ? copy : () => copy;
   }
 }

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { setImmediate } from "node:timers/promises";
 import { documentHeapBytes, type FlagDocument, type PastVersion, type TopicKey } from "@bunting/protocol";
@@ -321,7 +321,7 @@ describe("CachedSource", () => {
     expect(readdirSync(directory.path)).to.deep.equal(before);
   });
 
-  it("serves on where nothing can be written: counted, at the start and with each copy, and logged once a minute", async () => {
+  it("serves on where nothing can be written: counted, at the start, with each copy and once more at the end, and logged once a minute", async () => {
     writeFileSync(directory.file("file"), "");
     const { scripted, watch, metrics, lines, stop } = start({ at: directory.file("file/cache") });
     const sink = watch();
@@ -329,8 +329,23 @@ describe("CachedSource", () => {
     for (const key of [topic, "demo/b"] as const) scripted.publish(key, version(1));
     await stop();
     expect(sink.events).to.have.length(1);
-    expect(metrics.counts["copy:write"]).to.equal(3);
+    expect(metrics.counts["copy:write"]).to.equal(5);
     expect(lines.filter((line) => line.includes("can't write"))).to.have.length(1);
+  });
+
+  it("writes a copy that failed again, without another edit", async () => {
+    writeFileSync(directory.file("cache"), "");
+    const { scripted, watch, metrics, clock, stop } = start({ at: directory.file("cache") });
+    watch();
+    scripted.publish(topic, version(1));
+    // The first failure is that of the look at the start.
+    await eventually(() => metrics.counts["copy:write"] === 2 && clock.pendingTimers > 0, "a failure");
+    rmSync(directory.file("cache"));
+    clock.advance(2_000);
+    await eventually(() => existsSync(directory.file("cache")), "a retry");
+    await stop();
+    expect(readdirSync(directory.file("cache"))).to.have.length(1);
+    expect(metrics.counts["copy:write"]).to.equal(2);
   });
 
   it("keeps the copies below their size, and removes those written longest ago, also of earlier processes", async () => {

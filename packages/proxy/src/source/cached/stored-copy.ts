@@ -1,4 +1,4 @@
-import { CopyWriter, type CopyFile, type DocumentCopy } from "@bunting/files/copies";
+import { CopyWriter, type CopyFile, type DocumentCopy, type FailedCopies } from "@bunting/files/copies";
 import type { Clock } from "@bunting/runtime";
 import type { SourceVersion } from "../flag-source.js";
 import { encodeCopy, type CopiedDocument } from "./copied-document.js";
@@ -7,6 +7,8 @@ import { encodeVersion, type CopyVersion } from "./copy-version.js";
 export interface TopicCopyOptions {
   readonly file: CopyFile<CopyVersion>;
   readonly clock: Clock;
+  /** Shared by all topics. */
+  readonly failed: FailedCopies;
   /** Called after the file was written, with its size in bytes, or removed, with 0. */
   readonly onWritten: (sizeBytes: number) => void;
   readonly onFailed: (error: unknown) => void;
@@ -19,7 +21,7 @@ export class StoredCopy {
   #loading: Promise<unknown> | undefined;
   #hasKept = false;
 
-  constructor({ file, clock, onWritten, onFailed }: TopicCopyOptions) {
+  constructor({ file, clock, failed, onWritten, onFailed }: TopicCopyOptions) {
     this.#file = file;
     this.#writer = new CopyWriter({
       file: {
@@ -30,6 +32,7 @@ export class StoredCopy {
         },
       },
       clock,
+      failed,
       onDone: (error) => {
         if (error !== undefined) onFailed(error);
       },

@@ -1,4 +1,4 @@
-import { checkCopies, CopyFile } from "@bunting/files/copies";
+import { checkCopies, CopyFile, FailedCopies } from "@bunting/files/copies";
 import { documentHeapBytes, type TopicKey } from "@bunting/protocol";
 import {
   HeapRoom,
@@ -34,6 +34,8 @@ interface Entry {
 
 /** Copies are read while many topics begin: so many at a time, each of which may be megabytes. */
 const maxReads = 8;
+/** Of a disk that is full for a while, documents of so many bytes are kept to be written when it is not. */
+const mostFailedBytes = 16 * 1024 * 1024;
 /** No source has larger documents. */
 const maxDocumentBytes = 64 * 1024 * 1024;
 
@@ -43,6 +45,7 @@ export class TopicCopies {
   readonly #log: RateLimitedLog;
   readonly #budget: CopyBudget;
   readonly #reads = new Semaphore(maxReads);
+  readonly #failed = new FailedCopies(mostFailedBytes);
   readonly #room: Pick<DocumentRoom, "has">;
   /** Topics that are watched, or whose last write is under way. */
   readonly #entries = new Map<TopicKey, Entry>();
@@ -181,6 +184,7 @@ export class TopicCopies {
     return new StoredCopy({
       file,
       clock: context.clock,
+      failed: this.#failed,
       onWritten: (sizeBytes) => this.#budget.written(file.path, sizeBytes),
       onFailed: (error) => this.#cannotWrite(error, topic),
     });
