@@ -41,7 +41,9 @@ export class CopyBudget {
     }
     // What was written meanwhile is newer.
     const written = this.#sizes;
-    found.sort((a, b) => a.mtimeMs - b.mtimeMs);
+    // A file that is larger than all copies may be goes first: it would take the others with it.
+    const isTooLarge = (size: number): number => (size > this.#maxBytes ? 1 : 0);
+    found.sort((a, b) => isTooLarge(b.size) - isTooLarge(a.size) || a.mtimeMs - b.mtimeMs);
     this.#sizes = new Map();
     for (const { name, size } of found) if (!written.has(name)) this.#sizes.set(name, size);
     for (const [name, size] of written) this.#sizes.set(name, size);

@@ -1,0 +1,47 @@
+import { copyFileSuffix } from "@bunting/files/copies";
+import { TempDirectory } from "@bunting/test/support/temp-directory.js";
+import { expect } from "chai";
+import { truncateSync, utimesSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { CopyBudget } from "./copy-budget.js";
+
+describe("CopyBudget", () => {
+  let directory: TempDirectory;
+  let removed: string[];
+  beforeEach(() => {
+    directory = new TempDirectory();
+    removed = [];
+  });
+  afterEach(() => directory.remove());
+
+  /** A copy of this size, written so many seconds after the others. */
+  function copy(name: string, bytes: number, second: number): void {
+    const file = directory.file(`${name}${copyFileSuffix}`);
+    writeFileSync(file, "");
+    truncateSync(file, bytes);
+    utimesSync(file, second, second);
+  }
+
+  async function counted(maxBytes: number): Promise<CopyBudget> {
+    const onRemoved = (file: string): void => void removed.push(path.basename(file, copyFileSuffix));
+    const budget = new CopyBudget(directory.path, maxBytes, onRemoved);
+    await budget.count();
+    return budget;
+  }
+
+  it("removes the copies that were written longest ago", async () => {
+    for (const [index, name] of ["first", "second", "third"].entries()) copy(name, 400, index + 1);
+    const budget = await counted(1_000);
+    expect(removed).to.deep.equal(["first"]);
+    budget.written(directory.file(`second${copyFileSuffix}`), 500);
+    budget.written(directory.file(`fourth${copyFileSuffix}`), 300);
+    expect(removed).to.deep.equal(["first", "third"]);
+  });
+
+  it("removes a file that is larger than all copies may be before any other, however new it is", async () => {
+    for (const [index, name] of ["first", "second"].entries()) copy(name, 400, index + 1);
+    copy("huge", 1_000_000, 3);
+    await counted(1_000);
+    expect(removed).to.deep.equal(["huge"]);
+  });
+});
