@@ -1,9 +1,6 @@
-import { isIP } from "node:net";
-import { credentials as grpcCredentials, type ChannelCredentials } from "@grpc/grpc-js";
 import { calledUrl } from "@bunting/featureflags/resources";
-import { calledHost } from "@bunting/outbound";
 import { topicOf } from "@bunting/protocol";
-import { cut, isAborted, shareInFlight, singleLine, sleep, unlessAborted } from "@bunting/runtime";
+import { cut, isAborted, shareInFlight, singleLine, sleep } from "@bunting/runtime";
 import {
   callEnd,
   callSync,
@@ -26,6 +23,7 @@ import {
 } from "@bunting/sync-client/messages";
 import { authorization } from "./authorization.js";
 import { HeldDocument } from "./held-document.js";
+import { openChannel } from "./open-channel.js";
 import { flagsIn, inTurn, jsonValue, type TextBounds } from "./read-flag-text.js";
 import { failureOf, isHttpFailure, outcomeReason, RemoteDocumentError } from "./remote-error.js";
 import type { RemoteFailure, RemoteFlags, RemoteReading, RemoteSurroundings } from "./remote-kind.js";
@@ -33,13 +31,6 @@ import { RemoteWaits } from "./remote-waits.js";
 import { versionPace } from "./version-pace.js";
 
 const connectTimeoutMs = 10_000;
-const keepalive = {
-  "grpc.keepalive_time_ms": 20_000,
-  "grpc.keepalive_timeout_ms": 10_000,
-  "grpc.keepalive_permit_without_calls": 0,
-};
-/** Size of a message beyond its document, in bytes. */
-const contextBytes = 64 * 1_024;
 /** More than a proxy sends on a stream of one topic: after each version it waits for the ack. */
 const maxMessagesPerSecond = 1_000;
 /** How a stream of bunting.sync.v1 ends at a server that has flagd.sync.v1 only; a gateway may forbid the other one. */
@@ -145,7 +136,7 @@ export class GrpcRemote {
   async #follow(signal: AbortSignal): Promise<CallEnd> {
     const headers = authorization(this.#reading.credential);
     this.#lacksHeap = false;
-    const channel = await this.#connect(signal);
+    const channel = await openChannel(this.#url, this.#reading, this.#surroundings, signal);
     if (!(channel instanceof SyncChannel)) return channel;
     const parts: StreamParts = {
       headers,
@@ -163,41 +154,6 @@ export class GrpcRemote {
     } finally {
       await channel.close();
     }
-  }
-
-  /** A channel to addresses that the guard admits: grpc-js resolves nothing itself, nor goes by a proxy of the environment. */
-  async #connect(signal: AbortSignal): Promise<SyncChannel | CallEnd> {
-    const { guard, limits } = this.#surroundings;
-    const { ca, owner } = this.#reading;
-    const { name, port, isPlain } = calledHost(this.#url);
-    // A look-up lasts for as long as a name server is silent.
-    const addresses = await unlessAborted(guard.resolve(this.#url, owner), signal);
-    if (addresses === undefined) return callEnd("cancelled", "nobody waits for the addresses any more");
-    const family = addresses[0]?.family === 6 ? 6 : 4;
-    const targets = addresses
-      .filter((one) => one.family === family)
-      .map(({ address }) => (family === 6 ? `[${address}]:${port}` : `${address}:${port}`));
-    let transport: ChannelCredentials;
-    try {
-      transport = isPlain
-        ? grpcCredentials.createInsecure()
-        : grpcCredentials.createSsl(ca === undefined ? null : Buffer.from(ca));
-    } catch {
-      return callEnd("certificate", `the Secret of "caSecretRef" holds no certificates in PEM`);
-    }
-    const authority = isIP(name) === 6 ? `[${name}]:${port}` : `${name}:${port}`;
-    return new SyncChannel(
-      `ipv${family}:${targets.join(",")}`,
-      {
-        ...keepalive,
-        "grpc.max_receive_message_length": limits.bytes + contextBytes,
-        "grpc.enable_http_proxy": 0,
-        "grpc.default_authority": authority,
-        // A server is not told an address as its name.
-        ...(isIP(name) === 0 ? { "grpc.ssl_target_name_override": name } : {}),
-      },
-      transport,
-    );
   }
 
   /** Undefined if the server does not know the protocol. */

@@ -1,0 +1,52 @@
+import { isIP } from "node:net";
+import { credentials as grpcCredentials, type ChannelCredentials } from "@grpc/grpc-js";
+import { calledHost } from "@bunting/outbound";
+import { unlessAborted } from "@bunting/runtime";
+import { callEnd, SyncChannel, type CallEnd } from "@bunting/sync-client";
+import type { RemoteReading, RemoteSurroundings } from "./remote-kind.js";
+
+const keepalive = {
+  "grpc.keepalive_time_ms": 20_000,
+  "grpc.keepalive_timeout_ms": 10_000,
+  "grpc.keepalive_permit_without_calls": 0,
+};
+/** Size of a message beyond its document, in bytes. */
+const contextBytes = 64 * 1_024;
+
+/** A channel to addresses that the guard admits: grpc-js resolves nothing itself, nor goes by a proxy of the environment. */
+export async function openChannel(
+  url: URL,
+  { ca, owner }: RemoteReading,
+  { guard, limits }: RemoteSurroundings,
+  signal: AbortSignal,
+): Promise<SyncChannel | CallEnd> {
+  const { name, port, isPlain } = calledHost(url);
+  // A look-up lasts for as long as a name server is silent.
+  const addresses = await unlessAborted(guard.resolve(url, owner), signal);
+  if (addresses === undefined) return callEnd("cancelled", "nobody waits for the addresses any more");
+  const family = addresses[0]?.family === 6 ? 6 : 4;
+  const targets = addresses
+    .filter((one) => one.family === family)
+    .map(({ address }) => (family === 6 ? `[${address}]:${port}` : `${address}:${port}`));
+  let transport: ChannelCredentials;
+  try {
+    transport = isPlain
+      ? grpcCredentials.createInsecure()
+      : grpcCredentials.createSsl(ca === undefined ? null : Buffer.from(ca));
+  } catch {
+    return callEnd("certificate", `the Secret of "caSecretRef" holds no certificates in PEM`);
+  }
+  const authority = isIP(name) === 6 ? `[${name}]:${port}` : `${name}:${port}`;
+  return new SyncChannel(
+    `ipv${family}:${targets.join(",")}`,
+    {
+      ...keepalive,
+      "grpc.max_receive_message_length": limits.bytes + contextBytes,
+      "grpc.enable_http_proxy": 0,
+      "grpc.default_authority": authority,
+      // A server is not told an address as its name.
+      ...(isIP(name) === 0 ? { "grpc.ssl_target_name_override": name } : {}),
+    },
+    transport,
+  );
+}
