@@ -75,6 +75,12 @@ export const nightFiles: Readonly<Record<string, readonly string[]>> = {
     "packages/operator/src/controllers/injection/injection-writer.test.ts",
     "test/cluster/extensions.test.ts",
   ],
+  // Rollouts that are removed, lied about and restarted between their waves, which take their time.
+  "test/cluster/flag-rollout-attacks.test.ts": [
+    "packages/operator/src/controllers/push/flag-rollouts.test.ts",
+    "packages/proxy/src/topic/staged-topic.test.ts",
+    "test/cluster/flag-rollout.test.ts",
+  ],
   "test/cluster/operator-memory.test.ts": ["test/cluster/operator-tenant.test.ts"],
   // Fetches Kubernetes and Helm of other versions. What the gate builds is of the versions that there are.
   "test/cluster/raise-versions.test.ts": ["test/cluster/flag-life.test.ts"],

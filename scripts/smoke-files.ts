@@ -18,7 +18,6 @@ export const smokeEntries: readonly (readonly string[])[] = [
   ["test/integration/agent-process.test.ts"],
   ["test/integration/agent-code-cache.test.ts"],
   ["test/integration/proxy-process.test.ts"],
-  ["test/integration/cli.test.ts"],
   ["test/conformance/providers.test.ts"],
   ["test/conformance/web-providers.test.ts"],
 ];

@@ -1,6 +1,6 @@
+import { runCommand } from "@bunting/cli/internal/run-command.fixture.js";
 import { operatorNames } from "@bunting/evaluation";
 import { expect } from "chai";
-import { runBunting } from "../support/cli-process.js";
 import { readPage } from "../support/markdown-pages.js";
 
 interface Row {
@@ -27,7 +27,7 @@ describe("docs/flags/operators.md", () => {
     it(`says what ${rule} gives for ${context}`, async () => {
       const flag = { state: "ENABLED", variants: { on: true, off: false }, defaultVariant: "off" };
       const document = { flags: { "new-checkout": { ...flag, targeting: JSON.parse(rule) as unknown } } };
-      const { out } = await runBunting(["eval", "-", "new-checkout", "--json", "--context", context], {
+      const { out } = await runCommand(["eval", "-", "new-checkout", "--json", "--context", context], {
         stdin: JSON.stringify(document),
       });
       const { rule: evaluated, errorCode } = JSON.parse(out) as {

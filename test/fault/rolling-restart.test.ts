@@ -12,9 +12,9 @@ import { SyncClients, type ClientReport } from "../support/sync-clients.js";
 import { TcpSwitch } from "../support/tcp-switch.js";
 import { TempDirectory } from "../support/temp-directory.js";
 
-const processes = scaled(4, 2);
-const clientsEach = scaled(250, 50);
-const agentCount = scaled(10, 3);
+const processes = scaled(4, 1);
+const clientsEach = scaled(250, 30);
+const agentCount = scaled(10, 2);
 /** The defaults at full scale; time enough for clients to go one after the other in the gate. */
 const drain = scaled([], ["--drain-delay", "500ms", "--drain-window", "2s"]);
 /** How many evaluations each agent answers meanwhile, at least. */

@@ -3,47 +3,14 @@ import { mkdtempSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from "node
 import { open } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { Readable } from "node:stream";
 import { serveExtension } from "@bunting/extension";
 import { flagName, type OptionSpec } from "@bunting/runtime/options";
 import { expect } from "chai";
 import { readCommandLine } from "./command-line/read-command-line.js";
 import { commands } from "./commands.js";
-import { runCli } from "./run-cli.js";
+import { runCommand as run } from "./run-command.fixture.js";
 import { coloursFor } from "./terminal/colours.js";
 import type { Io } from "./terminal/io.js";
-
-interface Ran {
-  readonly code: number;
-  readonly out: string;
-  readonly err: string;
-}
-
-interface Around {
-  readonly stdin?: string;
-  readonly env?: Readonly<Record<string, string>>;
-  readonly signal?: AbortSignal;
-  readonly columns?: number;
-}
-
-async function run(argv: readonly string[], around: Around = {}): Promise<Ran> {
-  const { stdin = "", env = {}, signal = new AbortController().signal, columns = 80 } = around;
-  const out: string[] = [];
-  const err: string[] = [];
-  const code = await runCli(argv, {
-    env,
-    stdin: Readable.from([Buffer.from(stdin)]),
-    colours: coloursFor(false, env),
-    isTerminal: false,
-    columns,
-    signal,
-    print: (line) => out.push(line),
-    note: (line) => err.push(line),
-    progress: () => undefined,
-    clear: () => undefined,
-  });
-  return { code, out: out.join("\n"), err: err.join("\n") };
-}
 
 /** A text without the line ends that wrapping gave it, nor the types and defaults at its right. */
 function oneLine(text: string): string {

@@ -128,9 +128,10 @@ export async function until(
   isTrue: () => boolean | Promise<boolean>,
   atMostMs: number = patienceMs,
 ): Promise<void> {
-  const deadline = performance.now() + atMostMs;
-  while (!(await isTrue()) && performance.now() < deadline) {
-    await new Promise((resolve) => setTimeout(resolve, pollMs));
+  const sinceMs = performance.now();
+  const waitedMs = (): number => performance.now() - sinceMs;
+  while (!(await isTrue()) && waitedMs() < atMostMs) {
+    await new Promise((resolve) => setTimeout(resolve, Math.max(pollMs, waitedMs() / 10)));
   }
 }
 

@@ -145,7 +145,7 @@ export class ReplicatedTopics {
       stableMs: backplane.stableMs,
       onChange: () => this.#redisHealthChanged(),
     });
-    const usesRedis = (): boolean => this.#usesRedis;
+    const usesRedis = (): boolean => this.#redisHealth.usesRedis;
     const shared: ReplicatedShared<ReplicatedTopic> = {
       ...{ source, follower: this.#follower, context, usesRedis },
       lease: () => this.#ownership.lease,
@@ -193,14 +193,12 @@ export class ReplicatedTopics {
   refresh(key: TopicKey, done: () => void, peer?: unknown): () => void {
     const topic = this.#topics.find(key);
     if (topic === undefined) return () => undefined;
-    if (topic.isWatched || !this.#usesRedis) return topic.refresh(done, peer);
-    return this.#refreshes.refresh(topic, done);
+    const isOwn = topic.isWatched || !this.#redisHealth.usesRedis;
+    return isOwn ? topic.refresh(done, peer) : this.#refreshes.refresh(topic, done);
   }
 
-  /** Tells the subscribers of a followed topic its newest state again. False if it is watched here, or nobody has subscribed to it. */
-  offerAgain(key: TopicKey): boolean {
-    return this.#topics.find(key)?.offerAgain() === true;
-  }
+  /** False if the topic is watched here, or nobody has subscribed to it. */
+  offerAgain = (key: TopicKey): boolean => this.#topics.find(key)?.offerAgain() === true;
 
   /** Shares topics until the signal aborts; then gives the lease back, so that another replica takes over at once. */
   async run(signal: AbortSignal): Promise<void> {
@@ -235,16 +233,12 @@ export class ReplicatedTopics {
     if (this.#connection.isUp) await this.#ownership.release();
   }
 
-  get #usesRedis(): boolean {
-    return this.#redisHealth.usesRedis;
-  }
-
   #report(): BackplaneReport {
     const { context, backplane } = this.#options;
     const nowMs = context.clock.monotonicMs();
     return {
       ...countTopics(this.#topics, {
-        usesRedis: this.#usesRedis,
+        usesRedis: this.#redisHealth.usesRedis,
         isOwner: this.#ownership.lease !== undefined,
       }),
       ...(this.#lagMs === undefined ? {} : { lagMs: this.#lagMs }),
@@ -303,7 +297,7 @@ export class ReplicatedTopics {
   #redisHealthChanged(): void {
     this.#ownership.want();
     this.#topics.settle();
-    if (!this.#usesRedis) return;
+    if (!this.#redisHealth.usesRedis) return;
     void this.#keeper.tend().catch(withoutRedis);
     void this.#reconciliation.reconcile();
   }
