@@ -23,11 +23,9 @@ export interface StoreChange {
   readonly removed: readonly Flag[];
 }
 
-export interface ReplaceResult {
+export interface ReplaceResult extends Pick<StoreChange, "upserted" | "removed"> {
   /** Whether what is served changed. */
   readonly changed: boolean;
-  readonly upserted: readonly Flag[];
-  readonly removed: readonly Flag[];
   /** All flags of the document that were rejected, including those rejected before. */
   readonly rejectedFlags: readonly InvalidFlag[];
 }
@@ -190,9 +188,7 @@ export class FlagStore {
   takeCrowdedOut(): readonly number[] {
     if (this.#crowdedOut.size === 0) return [];
     const freeBytes = this.#options.budget.flagBytes - this.#heldWeight;
-    const sources = [...this.#crowdedOut.keys()].filter(
-      (index) => (this.#crowdedOut.get(index) ?? 0) <= freeBytes,
-    );
+    const sources = [...this.#crowdedOut].flatMap(([index, bytes]) => (bytes <= freeBytes ? index : []));
     for (const index of sources) this.#crowdedOut.delete(index);
     return sources;
   }
