@@ -1,6 +1,7 @@
 import { once } from "node:events";
-import { connect, createServer, type AddressInfo, type Server, type Socket } from "node:net";
+import { connect, createServer, type Server, type Socket } from "node:net";
 import { setImmediate as nextTurn, setTimeout as delay } from "node:timers/promises";
+import { freePort } from "./free-port.js";
 import { resetSocket } from "./reset-socket.js";
 
 /** How forwarded bytes are split. */
@@ -118,9 +119,9 @@ export class FaultProxy {
 
   async #listen(): Promise<void> {
     if (this.#server.listening) return;
+    if (this.#port === 0) this.#port = await freePort();
     this.#server.listen(this.#port, "127.0.0.1");
     await once(this.#server, "listening");
-    this.#port = (this.#server.address() as AddressInfo).port;
   }
 
   #accept(client: Socket): void {

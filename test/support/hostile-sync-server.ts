@@ -10,6 +10,7 @@ import {
 import type { AddressInfo } from "node:net";
 import { buntingSyncV1 } from "@bunting/protocol";
 import type { CertificatePair } from "./certificates.js";
+import { freePort } from "./free-port.js";
 
 type Message = NonNullable<buntingSyncV1.SyncResponse["message"]>;
 type Settings = NonNullable<Parameters<typeof createServer>[0]>["settings"];
@@ -49,8 +50,8 @@ export class HostileSyncServer {
   }
 
   /** Returns its address. */
-  async listen(port = 0): Promise<string> {
-    this.#server.listen(port, "127.0.0.1");
+  async listen(port?: number): Promise<string> {
+    this.#server.listen(port ?? (await freePort()), "127.0.0.1");
     await once(this.#server, "listening");
     return `127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }

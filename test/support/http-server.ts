@@ -4,6 +4,7 @@ import type { AddressInfo, Socket } from "node:net";
 import type { CertificatePair } from "./certificates.js";
 import { EventQueue } from "./event-queue.js";
 import { testTls } from "./faulty-api-server/index.js";
+import { freePort } from "./free-port.js";
 
 export interface SeenRequest {
   readonly method: string;
@@ -47,7 +48,8 @@ export class HttpServer {
   }
 
   /** @param address of the loopback network */
-  async start(address = "127.0.0.1", port = 0): Promise<string> {
+  async start(address = "127.0.0.1", given?: number): Promise<string> {
+    const port = given ?? (await freePort());
     await new Promise<void>((resolve) => this.#server.listen(port, address, resolve));
     return this.origin;
   }

@@ -12,6 +12,7 @@ import {
 } from "@grpc/grpc-js";
 import { loadSync } from "@grpc/proto-loader";
 import { EventQueue } from "./event-queue.js";
+import { freePort } from "./free-port.js";
 
 interface KeyValue {
   readonly key: string;
@@ -115,8 +116,9 @@ export class OtlpCollector {
   /** Over gRPC; with `tls`, clients need a certificate of that authority. */
   static async grpc(
     tls?: { readonly ca: string; readonly cert: string; readonly key: string },
-    port = 0,
+    given?: number,
   ): Promise<OtlpCollector> {
+    const port = given ?? (await freePort());
     const server = new Server();
     const queues: { collector?: OtlpCollector } = {};
     const receive = (call: ServerUnaryCall<ExportRequest, object>, done: sendUnaryData<object>): void => {

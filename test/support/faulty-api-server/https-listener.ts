@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { constants, createSecureServer, type Http2SecureServer, type ServerHttp2Session } from "node:http2";
-import type { AddressInfo, Socket } from "node:net";
+import type { Socket } from "node:net";
+import { freePort } from "../free-port.js";
 import { resetSocket } from "../reset-socket.js";
 import { Exchange } from "./exchange.js";
 import { testTls } from "./test-tls.js";
@@ -66,9 +67,9 @@ export class HttpsListener {
   }
 
   async listen(): Promise<void> {
+    if (this.#port === 0) this.#port = await freePort();
     this.#server.listen(this.#port, "127.0.0.1");
     await once(this.#server, "listening");
-    this.#port = (this.#server.address() as AddressInfo).port;
   }
 
   /** Resets every connection (RST). */

@@ -1,8 +1,9 @@
-import { connect, createServer, type AddressInfo, type Server as TcpServer, type Socket } from "node:net";
+import { connect, createServer, type Server as TcpServer, type Socket } from "node:net";
 import { Server, ServerCredentials, type Metadata, type ServerWritableStream } from "@grpc/grpc-js";
 import { syncV1 } from "@bunting/protocol";
 import { createLogger, systemClock, type Clock } from "@bunting/runtime";
 import { EventQueue, eventually } from "@bunting/test/support/event-queue.js";
+import { freePort } from "@bunting/test/support/free-port.js";
 import type { Delivery, SyncSourceOptions } from "./sync-source.js";
 import type { GrpcSourceConfig } from "./source-config.js";
 import { noSyncMetrics } from "./sync-metrics.fixture.js";
@@ -131,8 +132,8 @@ export class TcpRelay {
   async listen(): Promise<void> {
     const server = createServer((client) => this.#accept(client));
     this.#server = server;
+    if (this.port === 0) this.port = await freePort();
     await new Promise<void>((resolve) => server.listen(this.port, "127.0.0.1", resolve));
-    this.port = (server.address() as AddressInfo).port;
   }
 
   /** From now on nothing passes in either direction and neither side is notified, as when a network fails. */

@@ -81,7 +81,7 @@ const ofrep: Far<Answer> = {
       "DocumentInvalid",
     ],
   ],
-  start: async (behaviour, port = 0, secure) => {
+  start: async (behaviour, port, secure) => {
     const server = new HttpServer(secure ?? false);
     server.answer = behaviour;
     await server.start("127.0.0.1", port);
@@ -161,7 +161,7 @@ function grpcFar(isFlagd: boolean): Far<Serve> {
       ["a beginning, and nothing after it", writes(whole.subarray(0, 20)), "NoAnswer"],
       ["silence", () => undefined, "NoAnswer"],
     ],
-    start: async (behaviour, port = 0, secure) => {
+    start: async (behaviour, port, secure) => {
       let serve = behaviour;
       const server = new HostileSyncServer(
         (stream, path, headers) => {
