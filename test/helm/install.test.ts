@@ -296,11 +296,13 @@ describe("the Helm chart on a real API server", () => {
     ]);
   });
 
-  it("deletes the resource types and all flags if crds.keep is false", async () => {
+  it("deletes the resource types and all flags if crds.keep is false", async function () {
+    this.timeout(240_000);
     await install({ crds: { keep: false } });
     await uninstall();
-    // A resource type goes only once all of its objects have, which Helm does not wait for.
-    await eventually(async () => (await present()).length === 0, "the end of the resource types");
+    // A resource type goes only once all of its objects have, which Helm does not wait for. The API server looks every five seconds, for up to a
+    // minute, and again after a pause.
+    await eventually(async () => (await present()).length === 0, "the end of the resource types", 150_000);
   });
 });
 

@@ -2,9 +2,10 @@ import { randomInt } from "node:crypto";
 import { createServer } from "node:net";
 import { ownSlot, sliceOf } from "./port-slice.js";
 
-/** Those given out last: whoever has one may not listen yet, or not for a while. Many tests of a run draw more than its slice has. */
+/** Those given out last: whoever has one may not listen yet, or not for a while, and clients of an earlier test may still ask for it. */
 const taken = new Set<number>();
-const mostTaken = 200;
+/** Most of a slice, of which the tests of a run draw more than it has. */
+const mostTaken = 700;
 
 /**
  * A free port of 127.0.0.1, from the slice of this run: two that run at once would otherwise draw the same one before either listens on it. Servers
