@@ -299,6 +299,11 @@ describe("the Helm chart on a real API server", () => {
   it("deletes the resource types and all flags if crds.keep is false", async function () {
     this.timeout(240_000);
     await install({ crds: { keep: false } });
+    // The API server makes the storage of a type that has changed anew. One that is deleted meanwhile may never go.
+    const types = crds.map((crd) => path.basename(crd)).join(",");
+    const areServed = async (): Promise<boolean> =>
+      (await cluster().tryKubectl(["get", types, "--all-namespaces"])).code === 0;
+    await eventually(areServed, "the resource types are served");
     await uninstall();
     // A resource type goes only once all of its objects have, which Helm does not wait for. The API server looks every five seconds, for up to a
     // minute, and again after a pause.
