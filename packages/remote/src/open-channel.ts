@@ -2,16 +2,8 @@ import { isIP } from "node:net";
 import { credentials as grpcCredentials, type ChannelCredentials } from "@grpc/grpc-js";
 import { calledHost } from "@bunting/outbound";
 import { unlessAborted } from "@bunting/runtime";
-import { callEnd, SyncChannel, type CallEnd } from "@bunting/sync-client";
+import { callEnd, documentStreamOptions, SyncChannel, type CallEnd } from "@bunting/sync-client";
 import type { RemoteReading, RemoteSurroundings } from "./remote-kind.js";
-
-const keepalive = {
-  "grpc.keepalive_time_ms": 20_000,
-  "grpc.keepalive_timeout_ms": 10_000,
-  "grpc.keepalive_permit_without_calls": 0,
-};
-/** Size of a message beyond its document, in bytes. */
-const contextBytes = 64 * 1_024;
 
 /** A channel to addresses that the guard admits: grpc-js resolves nothing itself, nor goes by a proxy of the environment. */
 export async function openChannel(
@@ -40,8 +32,7 @@ export async function openChannel(
   return new SyncChannel(
     `ipv${family}:${targets.join(",")}`,
     {
-      ...keepalive,
-      "grpc.max_receive_message_length": limits.bytes + contextBytes,
+      ...documentStreamOptions(limits.bytes),
       "grpc.enable_http_proxy": 0,
       "grpc.default_authority": authority,
       // A server is not told an address as its name.

@@ -7,6 +7,6 @@ export { OutgoingMessages } from "./outgoing-messages.js";
 export { runRenewing, type StreamTurn } from "./renew-stream.js";
 export { SentSecrets } from "./sent-secrets.js";
 export { callEnd, statusName, type CallEnd, type StreamParts } from "./stream-call.js";
-export { SyncChannel } from "./sync-channel.js";
+export { documentStreamOptions, SyncChannel } from "./sync-channel.js";
 export type { TokenBinding } from "./token-binding.js";
 export { TokenFile } from "./token-file.js";

@@ -20,6 +20,9 @@ if (process.env["GRPC_VERBOSITY"] === undefined) setLogVerbosity(logVerbosity.NO
 /** Enough for the first messages of a stream, which grpc-js sends again if the connection turns out to be closing. */
 const retryBufferBytes = 16 * 1024;
 
+/** Size of a message beyond its document, in bytes. */
+const contextBytes = 64 * 1_024;
+
 const channelIsClosed = "the channel is closed";
 
 type SecureConnector = ReturnType<ChannelCredentials["_createSecureConnector"]>;
@@ -71,6 +74,16 @@ export class SyncChannel {
     await nextTurn();
     this.#credentials.destroySockets();
   }
+}
+
+/** Options of a channel for streams of documents of so many bytes at most, whose server is asked for a sign of life in its silence. */
+export function documentStreamOptions(maxDocumentBytes: number): ChannelOptions {
+  return {
+    "grpc.keepalive_time_ms": 20_000,
+    "grpc.keepalive_timeout_ms": 10_000,
+    "grpc.keepalive_permit_without_calls": 0,
+    "grpc.max_receive_message_length": maxDocumentBytes + contextBytes,
+  };
 }
 
 class TrackingCredentials extends ChannelCredentials {

@@ -1,5 +1,6 @@
 import {
   callEnd,
+  documentStreamOptions,
   grpcTls,
   MessageBuffer,
   SentSecrets,
@@ -30,13 +31,6 @@ const tlsFileNames = {
 const connectTimeoutMs = 10_000;
 /** Interval of reads of the token file. */
 const tokenIntervalMs = 2_000;
-const keepalive = {
-  "grpc.keepalive_time_ms": 20_000,
-  "grpc.keepalive_timeout_ms": 10_000,
-  "grpc.keepalive_permit_without_calls": 0,
-};
-/** Size of a message beyond its document, in bytes. */
-const contextBytes = 64 * 1_024;
 
 /** Opens a connection, or says why that is not possible. The files are read each time, so that they may be renewed. */
 export async function connectUpstream(
@@ -56,11 +50,7 @@ export async function connectUpstream(
   try {
     const transport = files.isTls ? await grpcTls(files, tlsFileNames) : credentials.createInsecure();
     const secrets = new SentSecrets({});
-    const channel = new SyncChannel(
-      target,
-      { ...keepalive, "grpc.max_receive_message_length": maxManifestBytes + contextBytes },
-      transport,
-    );
+    const channel = new SyncChannel(target, documentStreamOptions(maxManifestBytes), transport);
     const partsWith: UpstreamConnection["partsWith"] = (turn) => {
       if (turn !== undefined) secrets.sent(turn.token);
       return {
