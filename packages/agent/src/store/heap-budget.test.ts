@@ -123,6 +123,15 @@ describe("HeapBudget", () => {
     expect(store.flags().length).to.be.greaterThan(4_000);
   });
 
+  it("has less room for flags by what the sources take, of which it allows no more than three quarters", () => {
+    const budget = new HeapBudget(35 * megabyte);
+    expect(new HeapBudget(35 * megabyte, 5 * megabyte).flagBytes).to.equal(budget.flagBytes - 5 * megabyte);
+    budget.checkSources(314, 314 * 50_000);
+    expect(() => budget.checkSources(315, 315 * 50_000))
+      .to.throw(AgentError, "315 sources need about 15.0 MB of heap beside their flags")
+      .with.property("code", "OPTION_INVALID");
+  });
+
   it("has no room for flags if the heap is smaller than the agent itself", () => {
     expect(new HeapBudget(4 * megabyte).flagBytes).to.equal(0);
   });

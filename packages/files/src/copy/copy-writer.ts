@@ -13,7 +13,7 @@ export interface CopyWriterOptions<Version extends EncodedVersion> {
   readonly failed: FailedCopies;
 }
 
-/** What is kept of copies that could not be written, by all writers that share this. */
+/** A budget for the bytes of copies that could not be written, and wait to be: of all writers that share it. */
 export class FailedCopies {
   readonly #mostBytes: number;
   #bytes = 0;
@@ -112,7 +112,7 @@ export class CopyWriter<Version extends EncodedVersion> {
     onDone();
   }
 
-  /** What is pending, which is not from then on. */
+  /** Returns the pending copy. None is pending afterwards. */
   #take(): (() => DocumentCopy<Version>) | "none" | undefined {
     const pending = this.#pending;
     this.#pending = undefined;

@@ -78,7 +78,7 @@ export class BackplaneSource extends WrappingSource {
     };
   }
 
-  /** What was told of Redis is told again from there: the source does not watch it. */
+  /** A followed topic is told again from its record in Redis: the source below does not watch it. */
   override offerAgain(topic: TopicKey, done: () => void): void {
     if (this.#topics?.offerAgain(topic) === true) done();
     else super.offerAgain(topic, done);

@@ -135,9 +135,8 @@ describe("UpstreamLink", () => {
     await eventually(() => sink.lastText?.includes('"3"') === true, "the last document");
     const texts = sink.events.flatMap((event) => (event.kind === "document" ? event.text.length : []));
     expect(texts.map((length) => length > 1_000_000)).to.deep.equal([true, false, false]);
-    // On a busy machine the connection may take more than one try, and the first answer half a minute.
-    const late = ["connect_timeout", "unanswered"];
-    expect(failures.filter((failure) => !late.includes(failure))).to.deep.equal([]);
+    // On a busy machine the connection may take more than one try.
+    expect(failures.filter((failure) => failure !== "connect_timeout")).to.deep.equal([]);
   });
 
   it("goes on with the next upstream when one sends heartbeats, and never what a topic is", async () => {
