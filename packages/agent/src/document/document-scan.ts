@@ -1,11 +1,11 @@
 import { heapWeights, isJsonObject, type JsonValue } from "@bunting/protocol";
 import type { DocumentIndex } from "./document-index.js";
-import { EntryTable } from "./entry-table.js";
+import { EntryTable, type TableEntry } from "./entry-table.js";
 import { JsonScanner, ScanError } from "./json-scanner.js";
 import { isSameSlice, parseSlice, type Slice } from "./slice.js";
 
 export interface ScanOptions {
-  /** Called with the heap, in bytes, of the flags read so far, without those taken over unread. Throws to stop the scan. */
+  /** Called with the heap, in bytes, of what has been read so far; flags that are equal to previous ones and were not read do not count. May throw to stop the scan. */
   readonly onWeight: (weight: number) => void;
   /** How deep objects and lists of one flag may be nested. */
   readonly maxDepth: number;
@@ -38,7 +38,7 @@ export class DocumentScan {
   #previousById: ReadonlyMap<string, number> | undefined;
   /** The row of the previous document that is expected next. */
   #cursor = 0;
-  /** Rows that the next comparison tries at once: twice as many as the last one found equal, and at least one. */
+  /** How many rows the next comparison tries at once: twice as many as the last one found equal, and at least one. */
   #run = 64;
   #hasFlags = false;
   #list: Slice | undefined;
@@ -72,7 +72,7 @@ export class DocumentScan {
     };
   }
 
-  /** A file source that names a FeatureFlag manifest is a common mistake. */
+  /** Users often give a file source a FeatureFlag manifest instead of a flag document. */
   #manifestHint(): string {
     if (!this.#scanner.bytes.includes('"flagSpec"')) return "";
     return " at its top level; of a FeatureFlag manifest, the agent takes what is below spec.flagSpec. bunting-proxy serves manifests (--source dir:DIRECTORY)";
@@ -102,7 +102,7 @@ export class DocumentScan {
     else parseSlice(this.#scanner.bytes, this.#readValue(0));
   }
 
-  /** A part of the set. If it is the same as before, its values are kept, and nothing is added to the heap. */
+  /** Reads the metadata or the evaluators. If they are the same as before, the store keeps their values, so they add nothing to the heap. */
   #readPart(before: Slice | undefined): Slice {
     const scanner = this.#scanner;
     const { weight: weightBefore, position: start } = scanner;
@@ -125,13 +125,16 @@ export class DocumentScan {
       return;
     }
     if (scanner.isAt("n")) {
-      // As in flagd: null means that there are none.
-      const nothing = this.#readValue(0);
-      if (parseSlice(scanner.bytes, nothing) === null) return;
+      // As in flagd, null means that there are none. No other JSON begins with this letter.
+      parseSlice(scanner.bytes, this.#readValue(0));
+      return;
     }
-    // The flags of a list are identified by their flagSetId too, which may come from metadata that follows.
     if (!scanner.isAt("[")) throw scanner.unexpected('"flags" must be an object or a list');
-    this.#list = this.#readValue(0);
+    // The flags of a list are read, and weighed, at the end: a part of their identity is the flagSetId, which metadata behind the list may set.
+    const { position: start, weight } = scanner;
+    scanner.skipValue();
+    scanner.weight = weight;
+    this.#list = { start, end: scanner.position };
   }
 
   /** `flags` occurred twice: as everywhere in JSON the later one counts, but the earlier one must be JSON too. */
@@ -185,7 +188,7 @@ export class DocumentScan {
     return true;
   }
 
-  /** The flags of a list depend on the set's metadata as well. */
+  /** In a list, equal bytes are an equal flag only if the set's metadata is the same too: it may set the flagSetId. */
   #canFollow(previous: DocumentIndex): boolean {
     if (this.#cursor >= previous.entries.size || previous.isList !== (this.#list !== undefined)) return false;
     return (
@@ -199,26 +202,27 @@ export class DocumentScan {
     const id = scanner.takeKey();
     scanner.take(":", `after the key ${JSON.stringify(id)}`);
     scanner.skipWhitespace();
-    this.#add(id, start);
+    this.#add(id, this.#readEntry(start));
   }
 
   #readItem(setFlagSetId: string): void {
     const scanner = this.#scanner;
     const start = scanner.position;
-    scanner.skipValue();
-    const slice = { start, end: scanner.position };
-    const id = listItemId(parseSlice(scanner.bytes, slice), setFlagSetId);
-    scanner.position = start;
-    // Whatever it is, a flag of the previous document may be meant: no flag is removed for it.
-    if (id === undefined) throw scanner.unexpected('expected a flag with a "key" in the list');
-    this.#add(id, start);
+    const entry = this.#readEntry(start);
+    const id = listItemId(parseSlice(scanner.bytes, { start, end: entry.end }), setFlagSetId);
+    if (id === undefined) {
+      // An item without a key may be a flag of the previous document, which must not be removed: the document is refused.
+      scanner.position = start;
+      throw scanner.unexpected('expected a flag with a "key" in the list');
+    }
+    this.#add(id, entry);
   }
 
-  #add(id: string, start: number): void {
+  #readEntry(start: number): TableEntry {
     const scanner = this.#scanner;
     const weightBefore = scanner.weight;
     const value = this.#readValue(heapWeights.serving.flag);
-    const entry = {
+    return {
       start,
       valueStart: value.start,
       end: value.end,
@@ -226,10 +230,13 @@ export class DocumentScan {
       isTooDeep: scanner.depth > this.#options.maxDepth,
       mentionsReference: scanner.mentionsReference,
     };
+  }
+
+  #add(id: string, entry: TableEntry): void {
     const duplicate = this.#newRows.get(id);
     if (duplicate !== undefined) {
       this.#hasDuplicates = true;
-      parseSlice(scanner.bytes, this.#entries.value(duplicate));
+      parseSlice(this.#scanner.bytes, this.#entries.value(duplicate));
       this.#entries.overwrite(duplicate, entry);
       return;
     }
@@ -291,7 +298,7 @@ function flagSetIdIn(metadata: JsonValue | undefined, otherwise: string): string
   return typeof metadata["flagSetId"] === "string" ? metadata["flagSetId"] : "";
 }
 
-/** A number or word may continue, so equal bytes are not an equal value. */
+/** True if the value ends with this byte. A number or a word may go on after equal bytes, so they do not prove that the value is equal. */
 function delimitsItself(lastByte: number | undefined): boolean {
   return lastByte === 0x7d || lastByte === 0x5d || lastByte === 0x22;
 }
