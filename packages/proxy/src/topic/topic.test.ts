@@ -641,6 +641,18 @@ describe("a topic whose document is deleted", () => {
     expect(topic.state).to.include({ kind: "deleted", phase: "settled" });
   });
 
+  it("stays missing when the source has been stale and says missing again: nothing was deleted, and agents keep what they have", () => {
+    const { topic, clock, logged } = useTopic({ deletionPolicy: "empty" });
+    const reader = new Reader(topic);
+    topic.report({ kind: "missing" });
+    topic.report({ kind: "stale", reason: new Error("away") });
+    topic.report({ kind: "missing" });
+    clock.advance(graceMs);
+    expect(topic.state.kind).to.equal("missing");
+    expect(reader.got).to.deep.equal([]);
+    expect(logged("info")).to.deep.equal([]);
+  });
+
   it("leaves nothing behind when it is closed, and ignores the source", () => {
     const { topic, clock, tell, turn, counts } = useTopic();
     const reader = new Reader(topic);

@@ -86,7 +86,7 @@ export class Topic implements SourceSink, SubscribedTopic, DeletedTopic {
     return this.#state;
   }
 
-  /** Whether the source can be followed, for those who are told; undefined if it always could. */
+  /** Tells subscribers whether the source can be followed; undefined as long as it always could. */
   get freshness(): FreshnessNotice | undefined {
     return this.#freshness;
   }
@@ -110,7 +110,7 @@ export class Topic implements SourceSink, SubscribedTopic, DeletedTopic {
     return text === undefined ? undefined : (JSON.parse(text) as FlagDocument).flags;
   }
 
-  /** The readers that the object names, of which this is the newest version; undefined if that is not known. */
+  /** The readers that the newest version of the object names; undefined if they are not known. */
   get readers(): Readers | undefined {
     return this.#readers;
   }
@@ -140,7 +140,7 @@ export class Topic implements SourceSink, SubscribedTopic, DeletedTopic {
     return isAbsent(this.#state) && this.#options.missingPolicy === "fail";
   }
 
-  /** True while a deleted document is still served as it was: a topic in grace is not to be dropped. */
+  /** True while a deleted document is still served as it was. The registry must not drop the topic meanwhile. */
   get isInGrace(): boolean {
     return this.#deletion.isInGrace;
   }
@@ -268,32 +268,33 @@ export class Topic implements SourceSink, SubscribedTopic, DeletedTopic {
     const bytes = encodeSnapshot(document, newest?.bytes, history);
     this.#limitReaders(version);
     if (!this.#memory.admits(bytes)) throw this.#memory.refusal();
-    // Not before: if the document can't be served, an earlier deletion must still settle.
+    // The grace ends only here: before a document that can't be served, an earlier deletion must still settle.
     this.#deletion.endGrace();
     // An equal document is not published again, but its object may have a new version.
     const isNew = newest?.digest !== bytes.digest;
     this.become(live(isNew ? this.nextSnapshot(bytes, version) : newest.at(version, history)));
   }
 
-  /** Before this version can be taken by anyone: what an edit says counts for the flags of the same edit. */
+  /** Must be called before anyone can take this version: an edit that takes away a reader's right must not show the reader its flags. */
   #limitReaders({ readers }: SourceVersion): void {
     this.#readers = readers;
     for (const { error, subscribers } of this.#options.lost?.(this.key) ?? [])
       this.refuse(error, (subscriber) => !subscribers.has(subscriber));
   }
 
-  /** A source that has forgotten that the document existed reports it as missing; this topic has not forgotten. */
+  /** A source that has forgotten a document reports it as missing. This topic has not, so for it the document is deleted. */
   #end(before: StandingState, { kind, applied }: AbsenceReport): void {
     this.#readers = undefined;
     this.#memory.forgetRefused();
-    if (kind === "missing" && before.kind === "starting") this.become(missing());
+    if (kind === "missing" && (before.kind === "starting" || before.kind === "missing"))
+      this.become(missing());
     else if (applied !== undefined) this.#deletion.bySource(applied);
     else if (before.kind === "deleted") this.become(before);
     else this.#deletion.begin();
   }
 
   #setFreshness(reason: Error | undefined): void {
-    if (this.#freshness === undefined ? reason === undefined : this.#freshness.says(reason)) return;
+    if (this.#freshness?.says(reason) ?? reason === undefined) return;
     this.#freshness = new FreshnessNotice(this.key, reason);
     this.#subscribers.wakeForFreshness();
   }
