@@ -28,6 +28,7 @@ function useWriter() {
     isUp: true,
     reads: 0,
     stored: undefined as StoredRecord | undefined,
+    onConfirm: (): void => undefined,
   };
   const records: Pick<Records, "write" | "confirm" | "read"> = {
     write: ({ resourceVersion }) => {
@@ -39,6 +40,7 @@ function useWriter() {
       return new Promise((resolve) => waiting.push(resolve));
     },
     confirm: async (confirmed) => {
+      redis.onConfirm();
       await nextTurn();
       if (!redis.isUp) throw new BackplaneError("REDIS_TIMEOUT", "Redis does not answer");
       return redis.holdsTheSame ? [] : confirmed.map(({ topic }) => topic);
@@ -51,9 +53,10 @@ function useWriter() {
   };
   const ignore = (): void => undefined;
   const failures: Error[] = [];
+  const keeper = { held: lease as Lease | undefined };
   const writer = new RecordWriter({
     records,
-    keeper: { held: lease },
+    keeper,
     context: { clock: systemClock, metrics: { backplaneWritten: ignore, backplaneWriteFailed: ignore } },
     onFenced: ignore,
     onFailed: (_, error) => failures.push(error),
@@ -102,7 +105,19 @@ function useWriter() {
     }
   };
   const changeFour = (): void => changeMany(["a", "b", "c", "d"]);
-  return { writer, topic, written, failures, redis, change, answer, answerAll, changeMany, changeFour };
+  return {
+    writer,
+    keeper,
+    topic,
+    written,
+    failures,
+    redis,
+    change,
+    answer,
+    answerAll,
+    changeMany,
+    changeFour,
+  };
 }
 
 describe("RecordWriter", () => {
@@ -210,6 +225,23 @@ describe("RecordWriter", () => {
     await writer.settled();
     // One command has failed for all of them.
     expect(failures).to.have.length(1);
+  });
+
+  it("settles what was compared although it has changed, or is asked for, when the lease has ended meanwhile", async () => {
+    for (const isAsked of [false, true]) {
+      const { writer, keeper, topic, redis, change } = useWriter();
+      redis.holdsTheSame = true;
+      change("1");
+      const settling = { isOver: false };
+      void writer.settled().then(() => (settling.isOver = true));
+      redis.onConfirm = () => {
+        keeper.held = undefined;
+        if (isAsked) topic.isAsked = true;
+        else change("2");
+      };
+      await eventually(() => settling.isOver, `the end, with isAsked ${isAsked}`);
+      await stop();
+    }
   });
 
   it("settles once a state is written that followed the one of its call, although another follows", async () => {

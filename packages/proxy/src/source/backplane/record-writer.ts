@@ -17,15 +17,15 @@ export interface RecordWriterOptions {
   readonly onFailed: (topic: ReplicatedTopic, error: Error) => void;
 }
 
-/** With thousands at once, as after a take-over, the last ones would time out, which ends the connection. */
+/** Limit of concurrent writes: of thousands at once, as after a take-over, the last ones would time out, which ends the connection. */
 const writesAtOnce = 64;
-/** Wait before a record is read and written again of which Redis held a newer version. */
+/** Backoff of a topic of which Redis held a newer version: its record is read, then written again. */
 const olderRetry = { firstMs: 5, capMs: 5_000 };
 
 /**
  * Writes the records of topics while this replica is the owner. A topic has one command under way at a time, and one more follows if the
- * topic changes meanwhile: Redis gets the newest state, in order, and nothing queues. A write of which Redis holds a newer
- * version is repeated after a backoff; any other that failed, by the next reconciliation.
+ * topic changes meanwhile: Redis gets the newest state, in order, and nothing queues. A write that Redis refuses because it holds
+ * a newer version is repeated after a backoff; any other that fails, by the next reconciliation.
  */
 export class RecordWriter implements Runnable {
   readonly name = "records";
@@ -37,7 +37,7 @@ export class RecordWriter implements Runnable {
   readonly #writes: WorkQueue<ReplicatedTopic>;
   /** Topics whose state is on its way to Redis. */
   readonly #unsettled = new Set<ReplicatedTopic>();
-  /** What calls of `settled` wait for. */
+  /** One for each call of `settled` that still waits. */
   readonly #settlings = new Set<Settling>();
   #isRunning = false;
 
@@ -124,13 +124,15 @@ export class RecordWriter implements Runnable {
     if (first === undefined || lease === undefined) return;
     try {
       const confirmed = toConfirm.map(({ topic, known }) => ({ ...known, topic: topic.key }));
-      const others = new Set(await records.confirm(confirmed, lease));
-      context.metrics.backplaneWritten("confirm", toConfirm.length - others.size);
+      const differing = new Set(await records.confirm(confirmed, lease));
+      context.metrics.backplaneWritten("confirm", toConfirm.length - differing.size);
+      // The lease may have ended meanwhile: then nothing follows.
+      const mayWrite = keeper.held !== undefined;
       for (const { topic, known } of toConfirm)
-        if (!others.has(topic.key)) {
+        if (!differing.has(topic.key)) {
           topic.basedOn = lease.fence;
-          const hasChanged = topic.current !== undefined && topic.current !== known;
-          if (hasChanged || topic.isAsked) this.changed(topic);
+          const isDue = topic.current !== undefined && (topic.isAsked || topic.current !== known);
+          if (mayWrite && isDue) this.changed(topic);
           else this.#ended(topic);
         } else if (!this.#writes.has(topic)) {
           topic.basedOn = undefined;
@@ -143,7 +145,7 @@ export class RecordWriter implements Runnable {
     }
   }
 
-  /** One command: a read, until it is known what Redis holds, and then a write. Rejects if Redis holds a newer record. */
+  /** Sends one command: a read if it is not known what Redis holds, else a write. Rejects if Redis holds a newer record, so that the queue backs off. */
   async #step(topic: ReplicatedTopic): Promise<undefined> {
     const { records, keeper, context } = this.#options;
     const lease = keeper.held;
