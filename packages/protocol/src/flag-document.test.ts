@@ -1,5 +1,11 @@
 import { expect } from "chai";
-import { emptyFlagDocument, encodeDocument, normaliseDocument } from "./flag-document.js";
+import {
+  emptyFlagDocument,
+  encodeDocument,
+  normaliseDocument,
+  normalising,
+  readDocument,
+} from "./flag-document.js";
 import type { JsonValue } from "./json.js";
 import { ProtocolError } from "./protocol-error.js";
 
@@ -13,6 +19,10 @@ function refusal(value: JsonValue | undefined): ProtocolError {
     return error as ProtocolError;
   }
   return expect.fail("the document was accepted");
+}
+
+function stepsOf(value: JsonValue): number {
+  return [...normalising(value)].length;
 }
 
 describe("normaliseDocument", () => {
@@ -37,6 +47,21 @@ describe("normaliseDocument", () => {
     });
     expect(document.flags).to.deep.equal({ a: { ...flag, defaultVariant: "off" } });
     expect(warnings).to.have.length(1);
+  });
+
+  it("takes of listed flags that share a key only the last into account, whichever of them can't be served", () => {
+    const broken = { key: "a", ...flag, variants: [] };
+    const mended = readDocument({ flags: [broken, { key: "a", ...flag }] });
+    expect(mended).to.deep.include({ document: { flags: { a: flag } }, refused: [] });
+    const spoilt = readDocument({ flags: [{ key: "a", ...flag }, broken] });
+    expect(spoilt.document.flags).to.deep.equal({});
+    expect(spoilt.refused.map(({ key }) => key)).to.deep.equal(["a"]);
+  });
+
+  it("reads a list of flags in as many steps as a map of them", () => {
+    const list = Array.from({ length: 5_000 }, (_, i) => ({ key: `flag-${i}`, ...flag }));
+    const map = Object.fromEntries(list.map(({ key, ...rest }) => [key, rest]));
+    expect(stepsOf({ flags: list })).to.equal(stepsOf({ flags: map }));
   });
 
   it("strips metadata that is not a string, number or boolean, and says which", () => {

@@ -17,9 +17,9 @@ export interface FlagDocument {
   readonly $evaluators?: JsonObject;
 }
 
-/** Something in a document that is left out, or that its author should know of; the rest of the document is served. */
+/** A part of a document that is left out, or that its author should know of; the rest of the document is served. */
 export interface DocumentWarning {
-  /** Where, as keys from the root of the document. */
+  /** Keys from the root of the document to the part. */
   readonly path: readonly string[];
   readonly message: string;
 }
@@ -27,7 +27,7 @@ export interface DocumentWarning {
 /** A flag that is refused alone: it is not in the document. */
 export interface RefusedFlag {
   readonly key: string;
-  /** As it is written, for readers that refuse it themselves; a text that says why if it can't be written again. */
+  /** The flag as its author wrote it, for agents, which refuse it themselves. If it can't be written again as JSON, a text that says why. */
   readonly written: JsonValue;
   /** What is wrong with it, each with its path in the document; never empty. */
   readonly problems: readonly DocumentWarning[];
@@ -43,7 +43,7 @@ export interface WrittenDocument extends NormalisedDocument {
   readonly refused: readonly RefusedFlag[];
 }
 
-/** True for a field that tells people and editors something, and that no provider is meant to read: of a document or of a flag. */
+/** True for a field of a document or of a flag that is meant for people and editors: no provider reads it, so leaving it out needs no warning. */
 export function isDocumentation(field: string): boolean {
   return /^(?:\$schema|[$_]?comments?|description|title|owners?)$|^(?:x-|_)/i.test(field);
 }
@@ -51,7 +51,7 @@ export function isDocumentation(field: string): boolean {
 /** The document without any flags: what a FeatureFlag without `flagSpec` means. */
 export const emptyFlagDocument: FlagDocument = { flags: {} };
 
-/** In the order in which they are written. */
+/** The fields of a flag that are served, in the order of canonical JSON. */
 const flagFields = ["defaultVariant", "metadata", "state", "targeting", "variants"] as const;
 
 /**
@@ -116,39 +116,42 @@ function* normaliseFlags(
   warnings: DocumentWarning[],
   onRefused: (flag: RefusedFlag) => void,
 ): DocumentWork<JsonObject> {
-  if (Array.isArray(value)) return normaliseFlagList(value as readonly JsonValue[], warnings, onRefused);
   // As in flagd: `flags:` with nothing below it in YAML means that there are none.
   if (value === null) return {};
-  if (!isJsonObject(value)) throw invalid(["flags"], `"flags" must be an object, but it is ${kindOf(value)}`);
-  const keys = Object.keys(value);
-  let flags: Record<string, JsonValue> = {};
+  if (!isJsonObject(value) && !Array.isArray(value))
+    throw invalid(["flags"], `"flags" must be an object, but it is ${kindOf(value)}`);
+  const written = value as JsonObject;
+  const indexes = Array.isArray(value)
+    ? indexesByKey(value as readonly JsonValue[], warnings, onRefused)
+    : undefined;
+  const keys = indexes === undefined ? Object.keys(written) : [...indexes.keys()];
+  const flags: Record<string, JsonValue> = {};
   for (const [index, key] of keys.entries()) {
-    const flag = normaliseFlag(key, value[key], ["flags", key], warnings, onRefused);
+    const place = indexes?.get(key) ?? key;
+    const flag = normaliseFlag(key, written[place], ["flags", place], warnings, onRefused);
     if (flag !== undefined) define(flags, key, flag);
     if (index % flagsPerStep === 0) yield;
   }
   if (isSorted(keys)) return flags;
-  const unsorted = flags;
-  flags = {};
-  yield;
+  const sorted: Record<string, JsonValue> = {};
   for (const [index, key] of keys.sort(compareUtf8).entries()) {
-    if (Object.hasOwn(unsorted, key)) define(flags, key, unsorted[key] ?? null);
+    if (Object.hasOwn(flags, key)) define(sorted, key, flags[key] ?? null);
     if (index % flagsPerStep === 0) yield;
   }
-  return flags;
+  return sorted;
 }
 
 function isSorted(keys: readonly string[]): boolean {
   return keys.every((key, index) => index === 0 || compareUtf8(keys[index - 1] ?? "", key) < 0);
 }
 
-/** flagd also accepts a list of flags with a "key" each; of flags with the same key, the map holds the last. */
-function normaliseFlagList(
+/** flagd also accepts a list of flags with a "key" each. Of flags with the same key only the last one counts, even if it can't be served. */
+function indexesByKey(
   list: readonly JsonValue[],
   warnings: DocumentWarning[],
   onRefused: (flag: RefusedFlag) => void,
-): JsonObject {
-  const flags = new Map<string, JsonObject>();
+): ReadonlyMap<string, string> {
+  const indexes = new Map<string, string>();
   list.forEach((flag, index) => {
     const path = ["flags", String(index)];
     const key = isJsonObject(flag) ? flag["key"] : undefined;
@@ -157,15 +160,14 @@ function normaliseFlagList(
       onRefused({ key: "", written: message, problems: [{ path, message }] });
       return;
     }
-    if (flags.has(key))
+    if (indexes.has(key))
       warnings.push({ path, message: `the flag ${quoted(key)} occurs twice; the later one is served` });
-    const normalised = normaliseFlag(key, flag, path, warnings, onRefused);
-    if (normalised !== undefined) flags.set(key, normalised);
+    indexes.set(key, String(index));
   });
-  return sortedObject([...flags]);
+  return indexes;
 }
 
-/** Undefined if it is refused. */
+/** Returns the flag as it is served; undefined if it is refused. */
 function normaliseFlag(
   key: string,
   flag: JsonValue | undefined,
@@ -193,13 +195,13 @@ function normaliseFlag(
   const normalised: Record<string, JsonValue> = {};
   for (const field of flagFields) {
     const content = field === "metadata" ? metadata : flag[field];
-    // Absent, null and "" all mean "use the default in the code"; absent is the form that every provider reads.
-    if (content !== undefined && content !== null) normalised[field] = content;
+    // Null means the same as an absent field, but some providers read only the latter.
+    if (!isAbsent(content)) normalised[field] = content;
   }
   return normalised;
 }
 
-/** All that keeps a flag from being served. */
+/** Returns all that keeps a flag from being served. */
 function problemsOf(
   key: string,
   flag: JsonValue | undefined,
@@ -225,8 +227,7 @@ function problemsOf(
     'the name of one of "variants", in quotes',
   );
   expect("targeting", isAbsent(targeting) || isJsonObject(targeting), "an object");
-  if (metadata !== undefined && metadata !== null && !isJsonObject(metadata))
-    problems.push({ path: [...path, "metadata"], message: metadataProblem(metadata) });
+  expect("metadata", isAbsent(metadata) || isJsonObject(metadata), "an object");
   return problems;
 }
 
@@ -235,8 +236,8 @@ function normaliseMetadata(
   path: readonly string[],
   warnings: DocumentWarning[],
 ): JsonObject | undefined {
-  if (value === undefined || value === null) return undefined;
-  if (!isJsonObject(value)) throw invalid(path, metadataProblem(value));
+  if (isAbsent(value)) return undefined;
+  if (!isJsonObject(value)) throw invalid(path, `"metadata" must be an object, but it is ${kindOf(value)}`);
   const kept = Object.keys(value).filter((key) => {
     const isPrimitive =
       ["string", "number", "boolean"].includes(typeof value[key]) &&
@@ -251,14 +252,17 @@ function normaliseMetadata(
 }
 
 function normaliseEvaluators(value: JsonValue | undefined): JsonObject | undefined {
-  if (value === undefined || value === null) return undefined;
+  if (isAbsent(value)) return undefined;
   if (!isJsonObject(value))
     throw invalid(["$evaluators"], `"$evaluators" must be an object, but it is ${kindOf(value)}`);
-  for (const [name, evaluator] of Object.entries(value)) requireServable(evaluator, ["$evaluators", name]);
+  for (const [name, evaluator] of Object.entries(value)) {
+    const problem = unservable(evaluator);
+    if (problem !== undefined) throw invalid(["$evaluators", name], `${quoted(name)} ${problem}`);
+  }
   return value;
 }
 
-/** As an own property, so that a flag called `__proto__` stays a flag. */
+/** Defines an own property, so that a flag called `__proto__` stays a flag. */
 function define(object: Record<string, JsonValue>, key: string, value: JsonValue): void {
   if (key === "__proto__")
     Object.defineProperty(object, key, { value, configurable: true, enumerable: true, writable: true });
@@ -270,21 +274,12 @@ function isAbsent(value: JsonValue | undefined): value is null | undefined {
   return value === undefined || value === null;
 }
 
-function metadataProblem(value: JsonValue): string {
-  return `"metadata" must be an object, but it is ${kindOf(value)}`;
-}
-
 function refuseDocument({ problems: [first] }: RefusedFlag): never {
   throw invalid(first?.path ?? [], first?.message ?? "");
 }
 
 function invalid(path: readonly string[], message: string): ProtocolError {
   return new ProtocolError("DOCUMENT_INVALID", message, path);
-}
-
-function requireServable(value: JsonValue, path: readonly string[]): void {
-  const problem = unservable(value);
-  if (problem !== undefined) throw invalid(path, `${last(path)} ${problem}`);
 }
 
 function last(path: readonly string[]): string {
@@ -295,6 +290,6 @@ function kindOf(value: JsonValue | undefined): string {
   if (value === undefined) return "absent";
   if (value === null) return "null";
   if (Array.isArray(value)) return "a list";
-  if (unservable(value) !== undefined && typeof value === "number") return "a number beyond 1.8e308";
+  if (typeof value === "number" && !Number.isFinite(value)) return "a number beyond 1.8e308";
   return typeof value === "object" ? "an object" : `a ${typeof value}`;
 }
