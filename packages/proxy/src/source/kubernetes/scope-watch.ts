@@ -17,7 +17,7 @@ import { clusterKey, partsOfKey, type WatchKey } from "./watch-key.js";
 export interface WatchShared {
   readonly watches: ClusterWatches;
   readonly context: Pick<Context, "clock" | "logger">;
-  /** Time out of sync, for any reason, after which the watch's FeatureFlags are stale: shorter gaps are normal. */
+  /** Time out of sync after which a watch is overdue, and its FeatureFlags are stale: shorter gaps are normal. */
   readonly staleAfterMs: number;
 }
 
@@ -25,7 +25,7 @@ export interface WatchEvents {
   /** Called when the watch is in sync, by a read that began at `readStartedMs`, or (undefined) by resuming. */
   readonly onSynced: (watch: ScopeWatch, readStartedMs: number | undefined) => void;
   readonly onFailed: (watch: ScopeWatch, error: KubeError) => void;
-  /** Called when the watch has been out of sync for a while. */
+  /** Called when the watch is overdue. */
   readonly onStale: (watch: ScopeWatch, error: KubeError) => void;
 }
 
@@ -36,6 +36,11 @@ export interface ScopeWatchOptions {
   readonly events: WatchEvents;
 }
 
+/**
+ * A watch of one FeatureFlag, of a namespace or of the cluster. It passes what the reflector reads to the records of its audience, and says
+ * whether it can be relied on. An outage is the time out of sync; the watch is overdue once that has lasted for `staleAfterMs`, and stays so until
+ * it is in sync again.
+ */
 export class ScopeWatch implements ReflectorHandler {
   readonly kind: "object" | "namespace" | "cluster";
   /** Absent for the cluster watch. */
@@ -43,11 +48,13 @@ export class ScopeWatch implements ReflectorHandler {
   readonly #options: ScopeWatchOptions;
   readonly #watch: RunningWatch;
   readonly #abort = new AbortController();
+  /** Records of which the watch has missed no event. */
   readonly #caughtUp = new WeakSet<FlagRecord>();
   #syncedSinceMs: number | undefined;
   #isOverdue = false;
+  /** The last error of this outage. */
   #failure: KubeError | undefined;
-  #cancelStale: (() => void) | undefined;
+  #cancelOverdue: (() => void) | undefined;
 
   constructor(options: ScopeWatchOptions) {
     const { key } = options;
@@ -55,6 +62,7 @@ export class ScopeWatch implements ReflectorHandler {
     this.kind = key === clusterKey ? "cluster" : name === "*" ? "namespace" : "object";
     this.namespace = this.kind === "cluster" ? undefined : namespace;
     this.#options = options;
+    const [first] = this.audience();
     this.#watch = options.shared.watches.watch({
       scope: {
         type: featureFlagType,
@@ -63,7 +71,7 @@ export class ScopeWatch implements ReflectorHandler {
       },
       handler: this,
       priority: () => (this.kind === "cluster" || this.#hasExisting() ? "normal" : "speculative"),
-      peer: this.#firstRecord()?.peer,
+      peer: first?.peer,
     });
   }
 
@@ -75,23 +83,18 @@ export class ScopeWatch implements ReflectorHandler {
     return this.#watch.reflector.hasBeenSynced;
   }
 
-  /** True if the watch is in sync, or was a moment ago. */
+  /** True if the watch is in sync, or was less than `staleAfterMs` ago. */
   get isAsGoodAsOpen(): boolean {
     return this.isSynced || (this.hasEverSynced && !this.#isOverdue);
   }
 
-  /** True while the watch is down because of an error, or has been down for long. */
+  /** True while the watch is out of sync because of an error, or is overdue. */
   get isFailing(): boolean {
     return this.#failure !== undefined || this.#isOverdue;
   }
 
   audience(): Iterable<FlagRecord> {
     return this.#options.audience.all();
-  }
-
-  #firstRecord(): FlagRecord | undefined {
-    for (const record of this.audience()) return record;
-    return undefined;
   }
 
   #hasExisting(): boolean {
@@ -108,19 +111,19 @@ export class ScopeWatch implements ReflectorHandler {
     return this.#caughtUp.has(record);
   }
 
-  /** Another watch's read, begun at `readStartedMs`, covered the record. A watch in sync by then has every event since. */
+  /** Another watch's read, begun at `readStartedMs`, covered the record. If this watch was in sync by then, it has had every event since. */
   catchUpOn(record: FlagRecord, readStartedMs: number): void {
     if (this.isSynced && this.#syncedSinceMs !== undefined && this.#syncedSinceMs <= readStartedMs)
       this.#caughtUp.add(record);
   }
 
   run(): Promise<void> {
-    this.#down();
+    this.#beginOutage();
     return this.#watch.run(this.#abort.signal);
   }
 
   stop(): void {
-    this.#up();
+    this.#endOutage();
     this.#abort.abort();
   }
 
@@ -150,51 +153,47 @@ export class ScopeWatch implements ReflectorHandler {
   }
 
   interrupted(): void {
-    if (!this.#abort.signal.aborted) this.#down();
+    if (!this.#abort.signal.aborted) this.#beginOutage();
   }
 
   failed(error: KubeError): void {
-    // A watch that was never in sync, and waits for its turn, does not make its records stale.
-    if (!this.hasEverSynced && this.#failure === undefined) this.#up();
+    // The wait for the first opening is no outage: that begins with the first failure.
+    if (!this.hasEverSynced && this.#failure === undefined) this.#endOutage();
     this.#failure = error;
-    this.#down();
+    this.#beginOutage();
     this.#options.events.onFailed(this, error);
   }
 
   #synced(readStartedMs: number | undefined): void {
-    this.#up();
+    this.#endOutage();
     this.#syncedSinceMs = this.#options.shared.context.clock.monotonicMs();
     this.#options.events.onSynced(this, readStartedMs);
   }
 
-  #up(): void {
+  #endOutage(): void {
     this.#failure = undefined;
     this.#isOverdue = false;
-    this.#cancelStale?.();
-    this.#cancelStale = undefined;
+    this.#cancelOverdue?.();
+    this.#cancelOverdue = undefined;
   }
 
-  #down(): void {
+  /** Does nothing if an outage is being timed already. */
+  #beginOutage(): void {
     const { staleAfterMs } = this.#options.shared;
     const { clock } = this.#options.shared.context;
-    this.#cancelStale ??= clock.after(staleAfterMs, () => this.#overdue());
+    this.#cancelOverdue ??= clock.after(staleAfterMs, () => this.#overdue());
   }
 
   #overdue(): void {
-    const error =
-      this.#failure ?? this.#watch.reflector.reasonToWait ?? (this.hasEverSynced ? this.#waits() : undefined);
-    this.#cancelStale = undefined;
-    if (error === undefined) {
-      // No outage: many other watches are being opened for the first time, too.
-      this.#down();
+    const error = this.#failure ?? this.#watch.reflector.reasonToWait;
+    this.#cancelOverdue = undefined;
+    if (error === undefined && !this.hasEverSynced) {
+      // The watch only waits for its first opening, behind many others.
+      this.#beginOutage();
       return;
     }
     this.#isOverdue = true;
-    this.#options.events.onStale(this, error);
-  }
-
-  #waits(): KubeError {
-    const { staleAfterMs } = this.#options.shared;
-    return new KubeError("TIMEOUT", `a watch was not open again after ${staleAfterMs} ms`);
+    const waited = `a watch was not open again after ${this.#options.shared.staleAfterMs} ms`;
+    this.#options.events.onStale(this, error ?? new KubeError("TIMEOUT", waited));
   }
 }

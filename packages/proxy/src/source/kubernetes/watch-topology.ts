@@ -22,9 +22,9 @@ export interface WatchTopologyOptions {
   readonly onSynced: () => void;
 }
 
-/** Delay of a plan, so that changes within this time share it. */
+/** Delay of a plan after it was asked for, so that all changes within this time share one. */
 const settleMs = 20;
-/** Interval of plans without an event: RBAC may allow more by now. */
+/** Time without an event after which a plan is made all the same: RBAC may allow more by now. */
 const replanEveryMs = 60_000;
 
 /**
@@ -85,6 +85,7 @@ export class WatchTopology {
 
   async run(signal: AbortSignal): Promise<void> {
     this.#isRunning = true;
+    // Refreshes that were asked for before there was a topology.
     for (const record of this.#options.records.all())
       if (record.isAwaited) record.awaitRead(this.#refreshes.claim(record, undefined));
     this.#reconcile();
@@ -186,8 +187,6 @@ export class WatchTopology {
   }
 
   #failing(): number {
-    let failing = 0;
-    for (const watch of this.watches()) if (watch.isFailing) failing++;
-    return failing;
+    return [...this.watches()].filter(({ isFailing }) => isFailing).length;
   }
 }
