@@ -4,7 +4,7 @@ import type { Subscription } from "../../topic/subscription.js";
 import type { Topic } from "../../topic/topic.js";
 import { Smallest } from "./smallest.js";
 import type { LateSection, LateSubscriber } from "./status-view.js";
-import { lateAfterMs, lateCount, topicNameOf, type Times } from "./topic-rows.js";
+import { lateAfterMs, lateCount, versionNameOf, type Times } from "./topic-rows.js";
 
 const maxShown = 50;
 /** Limit of subscriptions examined: ten thousand of each of a thousand topics must not block the event loop. */
@@ -53,7 +53,7 @@ export function leftSubscribers(all: ReadonlySet<LeftSubscriber>, { fromMonotoni
       program,
       sinceMs: fromMonotonic(sinceMs),
       versions: count,
-      has: digest === undefined ? undefined : topicNameOf({ digest }),
+      has: digest === undefined ? undefined : versionNameOf({ digest }),
       digest,
       leftMs: fromMonotonic(leftMs),
     }),
@@ -72,7 +72,7 @@ function described({ topic, subscription, sinceMs }: Late, { fromMonotonic }: Ti
     program: subscriber.program,
     sinceMs: fromMonotonic(sinceMs),
     versions: topic.sequence - settledSequence,
-    has: has === undefined ? undefined : topicNameOf(has),
+    has: has === undefined ? undefined : versionNameOf(has),
     digest: held === "" ? undefined : held,
   };
 }

@@ -14,19 +14,19 @@ import type {
   VersionName,
 } from "./status-view.js";
 
-export const rowsPerPage = 50;
+const rowsPerPage = 50;
 const maxHeld = 4;
 const maxRefusals = 3;
 const maxReaders = 4;
 const maxReasonCharacters = 300;
-/** A subscriber is late when it has waited for longer than this: an edit that is just being sent is nothing to show. */
+/** Time after which a subscriber that waits for a version is late; an edit that is just being sent is not shown. */
 export const lateAfterMs = 1_000;
 
 /** The viewer's query. */
 export interface TopicQuery {
   /** A part of the topic's name, in lower case. */
   readonly search: string;
-  /** Only those in this state, with late subscribers, or of which agents refuse something; empty: all. */
+  /** A state, `late` (topics that may have late subscribers) or `refused` (those of which agents refuse something); empty: all topics. */
   readonly only: string;
   readonly offset: number;
 }
@@ -38,7 +38,7 @@ export interface Times {
 }
 
 /**
- * Those that need a look come first.
+ * One page of the topics that match the query. Topics that need a look come first.
  *
  * @param grants subscriptions by identity; undefined if callers have none, or the viewer may not see them
  */
@@ -57,7 +57,7 @@ export function topicRows(
     if (!topic.key.includes(search) || !isAskedFor(topic, only, times)) continue;
     total++;
     const ranked = { topic, rank: rankOf(topic, times) };
-    // The first page is read every second, the others when a viewer turns to them.
+    // The first page is read every second, so it must not sort all topics; the others are read only when a viewer turns to them.
     if (offset === 0) first.add(ranked);
     else all.push(ranked);
   }
@@ -80,7 +80,10 @@ function compareRanked(a: Ranked, b: Ranked): number {
   return a.rank - b.rank || (a.topic.key < b.topic.key ? -1 : 1);
 }
 
-/** Number of late subscribers, if the newest version is older than a subscriber may be late; undefined if each has to be examined. */
+/**
+ * Number of late subscribers. Undefined if the newest version is too new for anyone to be late with it: those behind may still be late with an
+ * earlier one, so each has to be examined.
+ */
 export function lateCount(
   { convergence, newest }: Topic,
   { monotonicMs }: Pick<Times, "monotonicMs">,
@@ -100,12 +103,8 @@ export function refusedDocument({ state }: Topic): string | undefined {
   return isRefused ? cut(state.reason.message, maxReasonCharacters) : undefined;
 }
 
-export function topicNameOf(version: {
-  readonly digest: string;
-  readonly generation?: number | undefined;
-  readonly resourceVersion?: string | undefined;
-}): VersionName {
-  const { digest, generation, resourceVersion } = version;
+/** The name of a version, with as much of its digest as is shown. */
+export function versionNameOf({ digest, generation, resourceVersion }: VersionName): VersionName {
   return { generation, resourceVersion, digest: digest.slice(0, 8) };
 }
 
@@ -152,7 +151,7 @@ function rowOf(topic: Topic, times: Times, readers: ShownReaders | undefined): T
       newest === undefined
         ? undefined
         : {
-            ...topicNameOf({ ...newest.version, digest: newest.digest }),
+            ...versionNameOf({ ...newest.version, digest: newest.digest }),
             flags: newest.bytes.flags.size,
             bytes: newest.bytes.textLength,
             publishedMs: times.fromMonotonic(newest.publishedMs),
@@ -179,22 +178,22 @@ function topicReaders({ size }: Topic, readers: readonly StatusReader[]): ShownR
   };
 }
 
-/** Agents may say that they hold anything, so there may be as many digests as subscribers. */
+/** The newest versions that agents hold. Only a few are shown: agents may name any digest, so there may be as many as subscribers. */
 function heldVersions({ acks, newest, versions }: Topic): Pick<TopicRow, "held" | "heldOtherwise"> {
   const newestFirst = new Smallest<{ sequence: number; version: HeldVersion }>(
     maxHeld,
     (a, b) => b.sequence - a.sequence || b.version.agents - a.version.agents,
   );
-  let otherwise = 0;
+  let allAgents = 0;
   for (const [digest, agents] of acks.held) {
-    otherwise += agents;
+    allAgents += agents;
     const isNewest = digest === newest?.digest;
     const known = isNewest
       ? { ...newest.version, digest, sequence: newest.sequence }
       : versions.withDigest(digest);
-    const version = { ...topicNameOf(known ?? { digest }), isNewest, agents };
+    const version = { ...versionNameOf(known ?? { digest }), isNewest, agents };
     newestFirst.add({ sequence: known?.sequence ?? 0, version });
   }
   const held = newestFirst.items.map(({ version }) => version);
-  return { held, heldOtherwise: held.reduce((left, { agents }) => left - agents, otherwise) };
+  return { held, heldOtherwise: held.reduce((left, { agents }) => left - agents, allAgents) };
 }
