@@ -21,7 +21,7 @@ export interface WebhookSettings {
   readonly validatesFlags: boolean;
   /** Workloads may have flags of their own. Default: they may not. */
   readonly takesInlineFlags?: boolean;
-  /** Only Pods of these labels are shown; absent: all that want flags. */
+  /** The API server sends the webhooks only Pods with these labels; absent: all that want flags. */
   readonly objectSelector?: LabelSelector;
 }
 
@@ -35,8 +35,9 @@ const timeoutSeconds = 3;
 const admissionVersion = "admissionregistration.k8s.io/v1";
 
 /**
- * The configurations of the webhooks: they see only what they can do something about, and may be away, unless an object's owner says otherwise.
- * They have neither paths nor bundles: the leader applies these, and whoever installs this, Helm for instance, would be in conflict with it.
+ * The configurations of the webhooks. The API server asks a webhook only about objects that it can do something about, and goes on without it
+ * if it is away, unless the owner of a Pod or a namespace requires injection. The configurations have neither paths nor CA bundles, because the
+ * leader applies those: an installer such as Helm that set them too would be in conflict with it.
  */
 export function webhookConfigurations(settings: WebhookSettings): readonly DesiredObject[] {
   const { namespace, serves } = settings;
@@ -60,7 +61,7 @@ export function webhookConfigurations(settings: WebhookSettings): readonly Desir
   return [mutating, validating];
 }
 
-/** In this order: Pods that could be injected are not shown to those that refuse. */
+/** The webhooks of Pods, in the order in which they are called: the last two refuse Pods, and are not asked about those that the first has injected. */
 function podWebhooks(settings: WebhookSettings): readonly object[] {
   const { objectSelector } = settings;
   const matchExpressions = podNamespaces(settings);
@@ -98,7 +99,7 @@ function podWebhooks(settings: WebhookSettings): readonly object[] {
   ];
 }
 
-/** Workloads that have flags of their own, or had. */
+/** The webhook of workloads that have inline flags, or had them before an update. */
 function workloadWebhook(settings: WebhookSettings): object {
   const has = (object: string): string =>
     [inlineAnnotations.flags, inlineAnnotations.older]
@@ -131,7 +132,7 @@ function workloadWebhook(settings: WebhookSettings): object {
 /** The label that API servers give each namespace. */
 const nameLabel = "kubernetes.io/metadata.name";
 
-/** Where Pods and workloads are shown. */
+/** Selects the namespaces whose Pods and workloads are served. */
 function podNamespaces({ namespace, serves }: WebhookSettings): readonly object[] {
   const exempt = { key: nameLabel, operator: "NotIn", values: [...exemptNamespaces(namespace)] };
   return serves === undefined ? [exempt] : [exempt, isServed(serves)];
@@ -141,7 +142,7 @@ function isServed(serves: readonly string[]): object {
   return { key: nameLabel, operator: "In", values: [...serves] };
 }
 
-/** They may be away, so that an incident can be ended by an edit while the operator is down. */
+/** The webhooks that check FeatureFlags and their sources. Without them edits go through unchecked, so an incident can be ended while the operator is down. */
 function validatingWebhooks(settings: WebhookSettings): readonly object[] {
   const { serves } = settings;
   const of = (name: string, plural: string): object => ({
@@ -171,7 +172,7 @@ function entry(name: string, { address }: WebhookSettings): object {
   };
 }
 
-/** The annotation of a Pod in CEL, empty without it. */
+/** A CEL expression for the value of a Pod's annotation; empty without it. */
 function annotation(name: string): string {
   return `object.metadata.?annotations[?'${name}'].orValue('')`;
 }
@@ -185,17 +186,17 @@ const isInProcess = [
 
 const isEnabled = `${annotation(annotations.enabled)} == 'true'`;
 const isRequired = `${annotation(buntingAnnotations.injection)} == 'required'`;
-/**
- * Whoever labels his Pod so has the policy alone inject it. The webhooks that refuse Pods look at the Pod itself instead, whose label may have been
- * copied.
- */
+/** Excludes Pods that are labelled as injected by the policy. Only the first webhook may trust the label, which may be a copy: those that refuse Pods look for the sidecar. */
 const notLabelledByPolicy = { key: injectedByLabel, operator: "NotIn", values: ["policy"] };
-/** The policy completes the Pods that it has injected; those without a sidecar have no label. What the webhook has injected it sees again, to complete them. */
+/**
+ * Excludes Pods that the policy has injected, because it completes them itself. Those without a sidecar have no label, so the annotation tells.
+ * Pods that the webhook has injected are sent to it again, because it has to complete them.
+ */
 const isNotOfPolicy = `!(${annotation(buntingAnnotations.injected)}.startsWith('policy ') && (${hasSidecar} || (${isInProcess})))`;
-/** A mark alone may have been copied from another Pod. */
+/** The annotation alone does not count as injected: it may have been copied from another Pod. */
 const isNotInjected = `!(${annotation(buntingAnnotations.injected)} != '' && (${hasSidecar} || (${isInProcess})))`;
 
-/** All of these in one condition: of several, the API server evaluates all for each Pod, also those behind one that does not hold. */
+/** Joins the expressions to one condition: of several conditions, the API server evaluates each for every Pod, even if an earlier one does not hold. */
 function allOf(...expressions: readonly string[]): readonly object[] {
   return [{ name: "shown", expression: expressions.join(" && ") }];
 }
