@@ -15,9 +15,9 @@ import { verifyClient, type TlsClients } from "./verify-client.js";
 export interface TlsTimes {
   /** Time for a handshake. Default 10 s. */
   readonly timeoutMs?: number;
-  /** Time while others wait, so that stuck ones hardly delay them: far more than live clients need. Default 1 s. */
+  /** Time for a handshake while other connections wait: far more than live clients need, and so short that stuck ones hardly delay others. Default 1 s. */
   readonly crowdedTimeoutMs?: number;
-  /** For how long clients may resume sessions with the same key: then it is replaced, as with each change of a certificate. Default an hour. */
+  /** Life of the key by which clients resume sessions. It is also replaced at each change of a certificate. Default an hour. */
   readonly ticketKeyMs?: number;
   /** Interval of the checks of client certificates; default 10 s. */
   readonly recheckMs?: number;
@@ -36,9 +36,9 @@ export interface TlsTerminationOptions {
   readonly maxHandshakes?: number;
 }
 
-/** Reports about connections, and the memory that they are charged to. */
+/** What TlsTermination has to know of a connection, and tells about it. */
 export interface TlsEvents {
-  /** Address of the client: addresses take turns. */
+  /** Address of the client. Addresses take turns to begin handshakes. */
   readonly peer: string;
   /** Its account is charged for TLS until the connection closes. */
   readonly memory: PeerMemory | undefined;
@@ -51,10 +51,11 @@ export interface TlsEvents {
 interface Handshake {
   readonly events: TlsEvents;
   readonly account: OpenAccount | undefined;
-  /** Which authorities OpenSSL verifies the client's certificate with: those of when the handshake begins, even if they change meanwhile. */
+  /** Version of the authorities by which OpenSSL verifies the client's certificate: that of the begin of the handshake, even if they change meanwhile. */
   authoritiesVersion: number;
   /** Bytes that the account is charged beyond those of an ordinary handshake. */
   heldBytes: number;
+  /** Number of sweeps since it is running. */
   sweeps: number;
 }
 
@@ -67,6 +68,7 @@ const tlsBytes = 48 * 1024;
 const clientCertificateBytes = 12 * 1024;
 /** Bytes that a client may send in a handshake; a second ClientHello may follow the first. */
 const maxHandshakeReadBytes = 64 * 1024;
+const usualTimes = { timeoutMs: 10_000, crowdedTimeoutMs: 1_000, ticketKeyMs: 3_600_000, recheckMs: 10_000 };
 const maxStepMs = 250;
 /** Handshakes that begin in one turn of the event loop: each takes up to a millisecond. */
 const handshakesPerTurn = 8;
@@ -86,16 +88,16 @@ export class TlsTermination {
   readonly recheckMs: number | undefined;
   readonly #clients: TlsClients | undefined;
   readonly #onHandshake: (result: HandshakeResult) => void;
-  readonly #ticketKeyMs: number;
   readonly #server: Server;
   readonly #maxHandshakes: number;
-  readonly #timeoutMs: number;
-  readonly #crowdedTimeoutMs: number;
+  readonly #times: Required<TlsTimes>;
   readonly #stepMs: number;
+  /** Handshakes that have not begun, by their raw socket. */
   readonly #waiting = new Map<Socket, Handshake>();
+  /** The sockets of #waiting, by address. */
   readonly #queue = new FairQueue<Socket>();
   readonly #running = new Map<Socket, Handshake>();
-  /** How many are running, by address. */
+  /** Number of running handshakes by address. */
   readonly #runningOf = new Counts<string>();
   readonly #sweep: Sweep;
   #isNextTurnAsked = false;
@@ -106,22 +108,19 @@ export class TlsTermination {
   /** @param protocols by ALPN. Clients that may choose take HTTP/2, so a port without it must not offer it. */
   constructor(options: TlsTerminationOptions, protocols = ["h2", "http/1.1"]) {
     const { certificate, clients, maxHandshakes = 256 } = options;
-    const { timeoutMs = 10_000 } = options.times ?? {};
     this.allowsPlaintext = options.allowsPlaintext === true;
-    this.recheckMs = clients === undefined ? undefined : (options.times?.recheckMs ?? 10_000);
+    this.#times = { ...usualTimes, ...options.times };
+    this.recheckMs = clients === undefined ? undefined : this.#times.recheckMs;
     this.#clients = clients;
-    this.#onHandshake = options.onHandshake ?? ignore;
-    this.#ticketKeyMs = options.times?.ticketKeyMs ?? 3_600_000;
-    this.#timeoutMs = timeoutMs;
-    this.#crowdedTimeoutMs = options.times?.crowdedTimeoutMs ?? 1_000;
-    this.#stepMs = Math.min(maxStepMs, timeoutMs / 4);
+    this.#onHandshake = options.onHandshake ?? (() => undefined);
+    this.#stepMs = Math.min(maxStepMs, this.#times.timeoutMs / 4);
     this.#sweep = new Sweep(systemClock, this.#stepMs, () => this.#look());
     this.#maxHandshakes = maxHandshakes;
     // Never listens: connections are emitted to it.
     this.#server = createServer({
       ALPNProtocols: protocols,
       requestCert: clients !== undefined,
-      // If it is only requested, node would refuse clients that present none.
+      // Node refuses clients without a certificate by this, so it must be false where a certificate is only requested.
       rejectUnauthorized: clients?.isRequired === true,
     });
     this.#server.on("secureConnection", (socket) => this.#finish(socket));
@@ -164,7 +163,7 @@ export class TlsTermination {
     this.#queue.add(events.peer, socket);
     socket.once("close", () => {
       account?.close();
-      // A turn later, because node may know more: the socket of TLS closes after this one.
+      // A turn later, because the TLS socket closes after this one: if it reports an error, that is the better reason.
       if (this.#running.has(socket)) onNextTurn(() => this.#fail(socket, connectionClosed));
       else this.#leave(socket);
     });
@@ -177,7 +176,7 @@ export class TlsTermination {
     this.#report(events, { result: "plaintext", detail: "a client spoke plaintext to a port with TLS" });
   }
 
-  /** New connections get what was read last. No session can be resumed that began before: its key is gone. */
+  /** Has new connections use the newest certificate and authorities. Earlier sessions can't be resumed, because the key of their tickets is replaced. */
   #renew(): void {
     const authorities = this.#clients?.authorities;
     // Without authorities OpenSSL would take those that browsers trust.
@@ -200,7 +199,7 @@ export class TlsTermination {
   }
 
   #beginNext(): void {
-    if (performance.now() - this.#ticketKeySinceMs > this.#ticketKeyMs) this.#renewTicketKey();
+    if (performance.now() - this.#ticketKeySinceMs > this.#times.ticketKeyMs) this.#renewTicketKey();
     for (const [peer, socket] of this.#queue.heads()) {
       const free = this.#maxHandshakes - this.#running.size;
       if (free <= 0 || this.#begunInTurn === handshakesPerTurn) return;
@@ -233,7 +232,7 @@ export class TlsTermination {
     const raw = rawSocketOf(socket);
     const handshake = this.#running.get(raw);
     if (handshake === undefined) {
-      // It has just been ended.
+      // The handshake was ended, for want of memory or time, while OpenSSL completed it.
       socket.destroy();
       return;
     }
@@ -243,10 +242,10 @@ export class TlsTermination {
       return;
     }
     this.#leave(raw);
-    // The connection gets an account of its own for what it does; this one must never be ended as one that does nothing.
+    // What the connection does is charged to another account. This one must never be ended for being idle.
     handshake.account?.begin();
     const sentBytes = raw.bytesRead;
-    // A turn later, because what the client has sent may end with its first requests, which are read now.
+    // A turn later, because `sentBytes` may include the first requests of the client: their plaintext is read in this turn, and taken off then.
     onNextTurn(() => charge(handshake, heldByCertificates(sentBytes - socket.bytesRead)));
     this.#onHandshake(socket.isSessionReused() ? "resumed" : "done");
     handshake.events.onSecure(socket);
@@ -262,7 +261,7 @@ export class TlsTermination {
 
   #report({ onFailed }: Pick<TlsEvents, "onFailed">, { result, detail }: HandshakeFailure): void {
     this.#onHandshake(result);
-    // The others are ended by this end.
+    // A connection that the client has closed needs no report.
     if (result !== "closed") onFailed("tls", detail);
   }
 
@@ -279,14 +278,14 @@ export class TlsTermination {
       this.#runningOf.add(peer, -1);
       this.#beginNext();
     }
-    // Waiting handshakes begin in the next turn; the sweep counts their time.
+    // Waiting handshakes are about to begin, so their time has to be counted too.
     if (this.#running.size + this.#waiting.size > 0) return;
     this.#sweep.stop();
   }
 
   #look(): void {
-    const isCrowded = this.#waiting.size > 0;
-    const timeoutMs = isCrowded ? Math.min(this.#crowdedTimeoutMs, this.#timeoutMs) : this.#timeoutMs;
+    const { timeoutMs: longestMs, crowdedTimeoutMs } = this.#times;
+    const timeoutMs = this.#waiting.size > 0 ? Math.min(crowdedTimeoutMs, longestMs) : longestMs;
     for (const [socket, handshake] of this.#running) {
       if (socket.bytesRead > maxHandshakeReadBytes) {
         this.#fail(socket, {
@@ -307,8 +306,4 @@ function charge(handshake: Handshake, heldBytes: number): void {
   handshake.account?.release(handshake.heldBytes);
   handshake.account?.charge(heldBytes);
   handshake.heldBytes = heldBytes;
-}
-
-function ignore(): void {
-  // Without a listener.
 }
