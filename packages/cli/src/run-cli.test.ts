@@ -418,6 +418,14 @@ describe("bunting", () => {
       expect(atAgent.err).to.match(/^bunting: --users counts what the flags of a file or of a proxy give/);
     });
 
+    it("refuses a time for an agent, whose answer and flags would differ by it alone", async () => {
+      const { code, err } = await run(["eval", "agent://localhost:1", "f", "--at", "1970-01-01T00:00:04Z"]);
+      expect([code, err]).to.deep.equal([
+        2,
+        "bunting: --at sets the time for the flags of a file or of a proxy, but an agent answers by its own clock",
+      ]);
+    });
+
     it("says which flags and FeatureFlags there are", async () => {
       const flags = file("f.json", rule);
       expect((await run(["eval", flags, "g"])).err).to.equal('bunting: there is no flag "g": there is "f"');

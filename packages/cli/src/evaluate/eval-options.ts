@@ -27,7 +27,7 @@ export const evalOptionTable = {
     ),
     topic: textOption("NAMESPACE/NAME of the FeatureFlag, if several in the file have the flag."),
     at: textOption(
-      "Time that rules read as $flagd.timestamp, such as 2026-11-22T12:00:00Z. If not given: now.",
+      "Time that rules read as $flagd.timestamp, such as 2026-11-22T12:00:00Z. If not given: now. Not for an agent, which answers by its own clock.",
     ),
     users: option(
       integer({ min: 0, max: 100_000 }),

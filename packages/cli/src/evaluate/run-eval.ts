@@ -24,10 +24,10 @@ import { readJsonOption } from "../input/read-json-option.js";
 
 /** `bunting eval`; resolves with the exit code. */
 export async function runEval({ options, words, io }: CommandCall<typeof evalOptionTable>): Promise<number> {
-  const [file, key, ...rest] = words;
-  if (file === undefined || key === undefined || rest.length > 0)
+  const [source, key, ...rest] = words;
+  if (source === undefined || key === undefined || rest.length > 0)
     throw CliError.usageInvalid("expected a file and the key of a flag: bunting eval flags.yaml my-flag");
-  if (file === standardInput && options.context === standardInput)
+  if (source === standardInput && options.context === standardInput)
     throw CliError.usageInvalid("the file and the context can't both come from the standard input");
   if (options.explain && options.users > 0)
     throw CliError.usageInvalid("--explain is about one answer: leave out --users");
@@ -35,10 +35,10 @@ export async function runEval({ options, words, io }: CommandCall<typeof evalOpt
     throw CliError.usageInvalid("--users-by is about --users: say how many users");
   const context = await readContext(options.context, io);
   const nowMs = timeOf(options.at);
-  const agent = parseAgentUrl(file);
+  const agent = parseAgentUrl(source);
   if (agent !== undefined) return runAtAgent(agent, key, context, { options, io, nowMs });
-  const proxy = parseProxyUrl(file);
-  const found = findFlag(await documentsOf(proxy ?? file, options, io), key, options.topic);
+  const proxy = parseProxyUrl(source);
+  const found = findFlag(await documentsOf(proxy ?? source, options, io), key, options.topic);
   if (options.users > 0) return runForUsers(found, context, { options, io, nowMs });
   const explained = explainFound(found, context, nowMs);
   const answer = typedAnswer(explained, options.type);
@@ -69,7 +69,7 @@ async function runForUsers(
   return answers.some(({ errorCode }) => errorCode !== undefined) ? 1 : 0;
 }
 
-/** The answer is the agent's; of its flags come the way through the rule, and what does not agree. */
+/** Shows the answer of an agent. The flags that it serves are evaluated here as well: for the way through the rule, and to tell whether they give the same. */
 async function runAtAgent(
   address: ServerAddress,
   key: string,
@@ -80,15 +80,18 @@ async function runAtAgent(
     throw CliError.usageInvalid(
       "--users counts what the flags of a file or of a proxy give: name one of them instead of an agent",
     );
-  // Files are read without what a server needs.
+  if (nowMs !== undefined)
+    throw CliError.usageInvalid(
+      "--at sets the time for the flags of a file or of a proxy, but an agent answers by its own clock",
+    );
+  // Loaded here, so that reading a file does not load the client of servers.
   const { differenceOf, evalAtAgent } = await import("./eval-at-agent.js");
   const { answer, flags } = await evalAtAgent(address, key, context, options, io);
   const side = options.explain
     ? await (await import("./ask-side.js")).askAgentSide(address, key, options, io.signal)
     : undefined;
-  const problem = "problem" in flags ? flags.problem : undefined;
-  const isKnown = !("problem" in flags) && Object.hasOwn(flags.document.flags, key);
-  if ("problem" in flags || !isKnown) {
+  if ("problem" in flags || !Object.hasOwn(flags.document.flags, key)) {
+    const problem = "problem" in flags ? flags.problem : undefined;
     if (options.json) io.print(JSON.stringify({ key, ...answer, problem, side }, null, 2));
     else {
       showAnswer(key, answer, `agent ${addressText(address)}`, io);
@@ -98,7 +101,7 @@ async function runAtAgent(
     return answer.errorCode === undefined ? 0 : 1;
   }
   const found = findFlag([flags], key, "");
-  const explained = explainFound(found, context, nowMs);
+  const explained = explainFound(found, context);
   const difference = differenceOf(answer, typedAnswer(explained, options.type));
   if (options.json)
     io.print(JSON.stringify({ ...jsonOf(found, explained, answer), difference, side }, null, 2));
@@ -107,7 +110,7 @@ async function runAtAgent(
   return answer.errorCode === undefined && difference === undefined ? 0 : 1;
 }
 
-function explainFound(found: FoundFlag, context: JsonObject, nowMs: number | undefined): Explanation {
+function explainFound(found: FoundFlag, context: JsonObject, nowMs?: number): Explanation {
   return explain(found.flag, context, {
     evaluators: found.evaluators,
     ...(nowMs === undefined ? {} : { clock: { now: () => nowMs } }),
