@@ -186,7 +186,10 @@ const isInProcess = [
 
 const isEnabled = `${annotation(annotations.enabled)} == 'true'`;
 const isRequired = `${annotation(buntingAnnotations.injection)} == 'required'`;
-/** Excludes Pods that are labelled as injected by the policy. Only the first webhook may trust the label, which may be a copy: those that refuse Pods look for the sidecar. */
+/**
+ * Excludes Pods with the label of the policy. The label may have been copied, and the Pod is then left to the policy alone: so the webhooks that
+ * refuse Pods do not rely on the label, but look for the sidecar.
+ */
 const notLabelledByPolicy = { key: injectedByLabel, operator: "NotIn", values: ["policy"] };
 /**
  * Excludes Pods that the policy has injected, because it completes them itself. Those without a sidecar have no label, so the annotation tells.
