@@ -120,6 +120,7 @@ function* normaliseFlags(
   if (value === null) return {};
   if (!isJsonObject(value) && !Array.isArray(value))
     throw invalid(["flags"], `"flags" must be an object, but it is ${kindOf(value)}`);
+  // The place of a flag is its key, or in a list its index.
   const written = value as JsonObject;
   const indexes = Array.isArray(value)
     ? indexesByKey(value as readonly JsonValue[], warnings, onRefused)

@@ -1,5 +1,5 @@
 import { heapWeights, isJsonObject, type JsonValue } from "@bunting/protocol";
-import type { DocumentIndex } from "./document-index.js";
+import { isSameRow, type DocumentIndex } from "./document-index.js";
 import { EntryTable, type TableEntry } from "./entry-table.js";
 import { JsonScanner, ScanError } from "./json-scanner.js";
 import { isSameSlice, parseSlice, type Slice } from "./slice.js";
@@ -243,20 +243,10 @@ export class DocumentScan {
     const row = this.#entries.push(id, entry);
     const previousRow = this.#findPrevious(id);
     if (previousRow < 0) this.#newRows.set(id, row);
-    if (!this.#isUnchanged(row, previousRow)) this.changedRows.push(row);
+    const document = { bytes: this.#scanner.bytes, entries: this.#entries };
+    if (!isSameRow(document, row, this.#previous, previousRow)) this.changedRows.push(row);
     if (previousRow >= 0) this.#cursor = previousRow + 1;
     this.#meet(previousRow);
-  }
-
-  #isUnchanged(row: number, previousRow: number): boolean {
-    const previous = this.#previous;
-    if (previous === undefined || previousRow < 0) return false;
-    return isSameSlice(
-      this.#scanner.bytes,
-      this.#entries.value(row),
-      previous.bytes,
-      previous.entries.value(previousRow),
-    );
   }
 
   #findPrevious(id: string): number {

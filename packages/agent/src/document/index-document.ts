@@ -1,6 +1,5 @@
-import type { DocumentIndex } from "./document-index.js";
+import { isSameRow, type DocumentIndex } from "./document-index.js";
 import { DocumentScan, type ScanOptions } from "./document-scan.js";
-import { isSameSlice } from "./slice.js";
 
 /** How the flags of a document relate to those of the previous one. */
 export interface RowMatch {
@@ -42,11 +41,7 @@ function matchRows(index: DocumentIndex, previous: DocumentIndex | undefined): R
   const previousRows = entries.ids.map((id) => rows.get(id) ?? -1);
   const changedRows: number[] = [];
   previousRows.forEach((previousRow, row) => {
-    if (
-      previousRow < 0 ||
-      !isSameSlice(index.bytes, entries.value(row), previous.bytes, previous.entries.value(previousRow))
-    )
-      changedRows.push(row);
+    if (!isSameRow(index, row, previous, previousRow)) changedRows.push(row);
   });
   return { previousRows, changedRows };
 }
