@@ -4,9 +4,10 @@ import { parseAllowedHost } from "@bunting/outbound/hosts";
 import { eventually } from "@bunting/test/support/event-queue.js";
 import { TempDirectory } from "@bunting/test/support/temp-directory.js";
 import { expect } from "chai";
+import { AskedAgain } from "../asked-again.js";
 import { createSyncSource } from "../create-source.fixture.js";
 import type { RemoteSourceConfig } from "../source-config.js";
-import type { RemoteCopies, SyncSource } from "../sync-source.js";
+import type { RemoteCopies } from "../sync-source.js";
 import { SourceProbe } from "../sync.fixture.js";
 
 type Answer = (request: IncomingMessage, response: ServerResponse) => void;
@@ -75,7 +76,7 @@ describe("A source of provider remote", () => {
   }
 
   interface Running {
-    readonly source: SyncSource;
+    readonly source: AskedAgain;
     readonly probe: SourceProbe;
     /** Resolves when these flags are delivered, each of which is its value. */
     readonly has: (flags: Readonly<Record<string, string>>) => Promise<void>;
@@ -100,14 +101,15 @@ describe("A source of provider remote", () => {
         ...fields.remote,
       },
     };
-    const source = createSyncSource(config, {
+    const options = {
       ...probe.options,
       pod: { environment, serviceAccountDirectory: "" },
       receiver: {
         ...probe.options.receiver,
         ...(remoteCopies === undefined ? {} : { remoteCopies: () => remoteCopies }),
       },
-    });
+    };
+    const source = new AskedAgain(createSyncSource(config, options));
     const abort = new AbortController();
     const ended = source.run(abort.signal);
     stops.push(() => {
@@ -296,6 +298,16 @@ describe("A source of provider remote", () => {
     copies.bytes = Buffer.from("no flags");
     const third = run({}, copies);
     await third.has({ ours: "own", shared: "own" });
+  });
+
+  it("keeps what the remote said when it is begun anew, though the remote is away", async () => {
+    const { source, has } = run();
+    await has(both);
+    answer = (_request, response) => void response.writeHead(500).end();
+    source.askAgain();
+    await eventually(() => source.status().remote?.message !== undefined, "the remote fails");
+    directory.replace("base.json", textOf({ shared: "own", ours: "newer" }));
+    await has({ ...both, ours: "newer" });
   });
 
   it("waits for its file, and goes on with the last one that could be read", async () => {

@@ -31,6 +31,9 @@ const firstAnswerMs = 1_000;
 /** Log lines of each kind: a remote can answer as often as it likes. */
 const linesPerMinute = 6;
 
+/** What is served of remotes: their sources may be begun anew, also in another list, while the remotes are away. */
+const served = new WeakMap<RemoteSourceConfig["remote"], FlagDocument>();
+
 /** The flags of a file and of a remote in one document, until the signal aborts. This is the entry of a chunk. */
 export async function followRemote(
   parts: SyncSourceParts<RemoteSourceConfig>,
@@ -86,7 +89,7 @@ class RemoteFollower {
     this.#sides = new MergedSides({
       config,
       receiver: options.receiver,
-      onServed: () => this.#documentServed(),
+      onServed: (remote) => this.#documentServed(remote),
       onMerged: () => this.#tell(),
     });
   }
@@ -103,7 +106,9 @@ class RemoteFollower {
     const copies = options.receiver.remoteCopies?.(config);
     this.#remote = this.#fetch(copies);
     try {
-      await copies?.load((_, { bytes }) => this.#takeCopy(bytes));
+      const before = served.get(config.remote);
+      if (before !== undefined) this.#sides.takeRemote(before);
+      else await copies?.load((_, { bytes }) => this.#takeCopy(bytes));
       await Promise.all([this.#baseFile().run(signal), this.#remote.run(signal)]);
     } finally {
       this.#cancelFirstWait();
@@ -227,8 +232,9 @@ class RemoteFollower {
     this.#told = problem;
   }
 
-  #documentServed(): void {
-    const { state } = this.#parts;
+  #documentServed(remote: FlagDocument | undefined): void {
+    const { state, config } = this.#parts;
+    if (remote !== undefined) served.set(config.remote, remote);
     state.documentTaken();
     this.#countFlags();
     this.#logRemarks(this.#sides.merged?.remarks.join("; ") ?? "");

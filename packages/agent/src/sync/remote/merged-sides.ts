@@ -7,8 +7,8 @@ import type { DeliveryResult, DocumentReceiver } from "../sync-source.js";
 export interface MergedSidesOptions {
   readonly config: Pick<RemoteSourceConfig, "sourceIndex" | "path" | "remote">;
   readonly receiver: Pick<DocumentReceiver, "deliver">;
-  /** Called after each document that was taken over. */
-  readonly onServed: () => void;
+  /** Called after each document that was taken over, with what it has of the remote. */
+  readonly onServed: (remote: FlagDocument | undefined) => void;
   /** Called when a merge is done, or was refused, after what it merges was taken. */
   readonly onMerged: () => void;
 }
@@ -154,7 +154,7 @@ export class MergedSides {
     if ("refusal" in result) return result;
     this.#served = sides;
     this.#merged = merged && { provenance: merged.provenance, remarks: merged.remarks };
-    onServed();
+    onServed(sides.remote);
     return result;
   }
 }
