@@ -239,13 +239,14 @@ export class GrpcRemote {
     const ended = new AbortController();
     const over = AbortSignal.any([signal, ended.signal]);
     let newest: Buffer | undefined;
+    let lacking: Error | undefined;
     const read = shareInFlight(async () => {
       for (; newest !== undefined && !over.aborted;) {
         await this.#nextVersion(over);
         const document = newest;
         newest = undefined;
-        await this.#read(document, over);
-        if (this.#lacksHeap) ended.abort();
+        lacking = await this.#read(document, over);
+        if (lacking !== undefined) ended.abort();
       }
     });
     const call = {
@@ -257,24 +258,28 @@ export class GrpcRemote {
         void read();
       },
     };
+    let end: CallEnd;
     try {
-      const end = await callSyncFlags(channel, call, over);
-      return this.#lacksHeap ? callEnd("document_invalid", "there is no heap for what the remote sent") : end;
+      end = await callSyncFlags(channel, call, over);
     } finally {
       // What has come before the end is read, too.
       await read();
       ended.abort();
     }
+    if (lacking !== undefined) throw lacking;
+    return end;
   }
 
-  /** Never rejects. */
-  async #read(text: Buffer, over: AbortSignal): Promise<void> {
+  /** Never rejects. Returns why there was no heap for it, if there was none: that is told as the end of the stream. */
+  async #read(text: Buffer, over: AbortSignal): Promise<Error | undefined> {
     try {
       const flags = await inTurn(this.#reading, () => flagsIn(jsonValue(text, this.#bounds)));
       if (!over.aborted) this.#deliver(flags);
     } catch (error) {
+      if (this.#lacksHeap) return error as Error;
       if (!over.aborted) this.#fail(failureOf(error));
     }
+    return undefined;
   }
 }
 
