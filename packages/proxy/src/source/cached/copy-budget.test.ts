@@ -44,4 +44,25 @@ describe("CopyBudget", () => {
     await counted(1_000);
     expect(removed).to.deep.equal(["huge"]);
   });
+
+  it("removes no file that is just being replaced, but makes room afterwards, also if that fails", async () => {
+    for (const [index, name] of ["first", "second"].entries()) copy(name, 400, index + 1);
+    const budget = await counted(1_000);
+    const [first = "", second = ""] = ["first", "second"].map((name) =>
+      directory.file(`${name}${copyFileSuffix}`),
+    );
+    await budget.counted(first, () => {
+      // By now the new file may have the name, and not be counted yet.
+      budget.written(second, 900);
+      return Promise.resolve(50);
+    });
+    expect(removed).to.deep.equal([]);
+    const failing = budget.counted(second, () => {
+      budget.written(first, 200);
+      return Promise.reject(new Error("the disk is full"));
+    });
+    expect(removed).to.deep.equal([]);
+    await failing.catch(() => undefined);
+    expect(removed).to.deep.equal(["first"]);
+  });
 });

@@ -12,6 +12,8 @@ export class CopyBudget {
   #sizes = new Map<string, number>();
   #bytes = 0;
   #isCounted = false;
+  /** Names of the files that are just being replaced: what is removed of such a name may be the new file. */
+  readonly #underWay = new Set<string>();
 
   constructor(directory: string, maxBytes: number, onRemoved: (file: string) => void) {
     this.#directory = directory;
@@ -52,6 +54,23 @@ export class CopyBudget {
     this.#makeRoom();
   }
 
+  /**
+   * Counts what a write of a file leaves of it.
+   *
+   * @param write resolves with its size in bytes, or with 0 if it is gone
+   */
+  async counted(file: string, write: () => Promise<number>): Promise<void> {
+    const name = path.basename(file);
+    let size: number | undefined;
+    this.#underWay.add(name);
+    try {
+      size = await write();
+    } finally {
+      this.#underWay.delete(name);
+      this.written(file, size ?? this.#sizes.get(name) ?? 0);
+    }
+  }
+
   /** A file was written, with this size, or is gone, with 0. */
   written(file: string, sizeBytes: number): void {
     const name = path.basename(file);
@@ -63,7 +82,8 @@ export class CopyBudget {
 
   #makeRoom(): void {
     for (const [name, size] of this.#sizes) {
-      if (this.#bytes <= this.#maxBytes) return;
+      // There is too much for no longer than the write takes.
+      if (this.#bytes <= this.#maxBytes || this.#underWay.has(name)) return;
       this.#bytes -= size;
       this.#sizes.delete(name);
       const file = path.join(this.#directory, name);

@@ -9,8 +9,8 @@ export interface TopicCopyOptions {
   readonly clock: Clock;
   /** Shared by all topics. */
   readonly failed: FailedCopies;
-  /** Called after the file was written, with its size in bytes, or removed, with 0. */
-  readonly onWritten: (sizeBytes: number) => void;
+  /** Carries out a write of the file, which resolves with its size in bytes, or a removal, with 0. */
+  readonly counted: (write: () => Promise<number>) => Promise<void>;
   readonly onFailed: (error: unknown) => void;
 }
 
@@ -21,15 +21,12 @@ export class StoredCopy {
   #loading: Promise<unknown> | undefined;
   #hasKept = false;
 
-  constructor({ file, clock, failed, onWritten, onFailed }: TopicCopyOptions) {
+  constructor({ file, clock, failed, counted, onFailed }: TopicCopyOptions) {
     this.#file = file;
     this.#writer = new CopyWriter({
       file: {
-        write: async (copy) => onWritten(await file.write(copy)),
-        remove: async () => {
-          await file.remove();
-          onWritten(0);
-        },
+        write: (copy) => counted(() => file.write(copy)),
+        remove: () => counted(() => file.remove().then(() => 0)),
       },
       clock,
       failed,

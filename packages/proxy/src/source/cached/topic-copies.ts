@@ -185,7 +185,7 @@ export class TopicCopies {
       file,
       clock: context.clock,
       failed: this.#failed,
-      onWritten: (sizeBytes) => this.#budget.written(file.path, sizeBytes),
+      counted: (write) => this.#budget.counted(file.path, write),
       onFailed: (error) => this.#cannotWrite(error, topic),
     });
   }
