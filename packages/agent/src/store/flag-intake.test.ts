@@ -1,3 +1,4 @@
+import { shapes } from "@bunting/protocol/internal/document-shapes.fixture.js";
 import { versionOfDigest } from "@bunting/sync-client/messages";
 import { createLogger, systemClock } from "@bunting/runtime";
 import { TempDirectory } from "@bunting/test/support/temp-directory.js";
@@ -23,12 +24,13 @@ describe("FlagIntake", () => {
   });
   afterEach(() => directory.remove());
 
-  function intakeOf() {
+  function intakeOf(budget = new HeapBudget(), onRoom = (): void => undefined) {
     const logger = createLogger({ format: "json", debug: false }, { write: () => undefined });
     const store = new FlagStore({
       sources,
-      budget: new HeapBudget(),
+      budget,
       context: { logger, metrics: noStoreMetrics },
+      onRoom,
     });
     const lastKnownGood = new LastKnownGood({
       maxDocumentBytes: 1_000_000,
@@ -96,5 +98,41 @@ describe("FlagIntake", () => {
     expect(store.currentDocument(0)?.version).to.equal(version);
     await lastKnownGood.flush();
     expect((await loaded()).store.currentDocument(0)).to.deep.include({ version });
+  });
+
+  describe("with copies of which one leaves the other no room", () => {
+    const large = (seed: number): Buffer =>
+      Buffer.from(shapes["many flags of nothing"]?.(100_000, seed) ?? "");
+    const budget = new HeapBudget(20 * 1024 * 1024);
+
+    beforeEach(async () => {
+      const { intake, lastKnownGood } = intakeOf();
+      for (const sourceIndex of [0, 1]) intake.deliver({ sourceIndex, bytes: large(sourceIndex) });
+      await lastKnownGood.flush();
+    });
+
+    it("leaves that one on disk, and serves it once there is room", async () => {
+      let hasRoom = false;
+      const { intake, store, copies } = intakeOf(budget, () => (hasRoom = true));
+      await intake.load();
+      expect(copies).to.deep.equal([0]);
+      expect(hasRoom).to.equal(false);
+      intake.deliver({ sourceIndex: 0, bytes: empty });
+      expect(hasRoom).to.equal(true);
+      await Promise.all([intake.load(), intake.load(), intake.load()]);
+      expect(copies).to.deep.equal([0, 1]);
+      expect(store.flags().length).to.be.greaterThan(100);
+    });
+
+    it("does not serve it if its source has answered", async () => {
+      const { intake, store, copies } = intakeOf(budget);
+      await intake.load();
+      intake.deliver({ sourceIndex: 0, bytes: empty });
+      const loading = intake.load();
+      intake.deliver({ sourceIndex: 1, bytes: document });
+      await loading;
+      expect(copies).to.deep.equal([0]);
+      expect(store.flags().map(({ key }) => key)).to.deep.equal(["a"]);
+    });
   });
 });

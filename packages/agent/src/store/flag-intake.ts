@@ -16,19 +16,35 @@ export interface FlagIntakeOptions {
 /** Takes documents over into the store, and keeps the last-known-good copies in step with what the sources deliver. */
 export class FlagIntake {
   readonly #options: FlagIntakeOptions;
+  #loading: Promise<void> = Promise.resolve();
 
   constructor(options: FlagIntakeOptions) {
     this.#options = options;
   }
 
-  /** Serves the last-known-good copies, so that the agent can answer while its sources are unreachable. */
+  /** Serves the last-known-good copies of sources that have nothing else, so that the agent can answer while they are unreachable. */
   load(): Promise<void> {
-    return this.#options.lastKnownGood.load((sourceIndex, { bytes, version }) => {
-      const result = this.#take(sourceIndex, bytes, version);
-      if ("refusal" in result) return false;
-      this.#options.loaded(sourceIndex);
+    // One after the other: two reads of a copy at once would leave the marks of processes that did not survive it.
+    this.#loading = this.#loading.then(() => this.#load());
+    return this.#loading;
+  }
+
+  #load(): Promise<void> {
+    const { store, lastKnownGood, loaded } = this.#options;
+    const isWanted = (sourceIndex: number): boolean => store.currentDocument(sourceIndex) === undefined;
+    return lastKnownGood.load((sourceIndex, { bytes, version }) => {
+      // The source may have answered while the copy was read.
+      if (!isWanted(sourceIndex)) return undefined;
+      try {
+        store.replace(sourceIndex, bytes, version);
+      } catch (error) {
+        if (!(error instanceof AgentError)) throw error;
+        // What there is no heap for stays on disk, for when there is, or for an agent with more.
+        return error.code === "DOCUMENT_TOO_LARGE" ? undefined : false;
+      }
+      loaded(sourceIndex);
       return true;
-    });
+    }, isWanted);
   }
 
   /** Takes over what a source delivered. A document that is refused leaves the store and the last-known-good copy as they were. */

@@ -42,12 +42,16 @@ export class LastKnownGood {
   }
 
   /**
-   * Passes each document on disk to `take`, which returns whether it can be used. A file that can't be used, or that two agents in a row did not survive,
-   * is set aside with a warning: reading it at each start could end the agent each time.
+   * Passes each document on disk that is wanted to `take`, which returns whether it can be used, or undefined if that is not known. A file that can't
+   * be used, or that two agents in a row did not survive, is set aside with a warning: reading it at each start could end the agent each time.
    */
-  async load(take: (sourceIndex: number, document: SourceCopy) => boolean): Promise<void> {
+  async load(
+    take: (sourceIndex: number, document: SourceCopy) => boolean | undefined,
+    isWanted: (sourceIndex: number) => boolean = () => true,
+  ): Promise<void> {
     const { logger } = this.#options.context;
     for (const [sourceIndex, { file }] of this.#slots) {
+      if (!isWanted(sourceIndex)) continue;
       await file.sweep();
       const fields = { sourceIndex, file: file.path };
       try {

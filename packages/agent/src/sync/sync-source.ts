@@ -51,8 +51,8 @@ export interface SourceRemote extends RemoteView {
 
 /** What a remote said last, on disk. */
 export interface RemoteCopies {
-  /** Passes the copy to `take`, which returns whether it can be used. */
-  load(take: (sourceIndex: number, copy: { readonly bytes: Buffer }) => boolean): Promise<void>;
+  /** Passes the copy to `take`, which returns whether it can be used, or undefined if that is not known. */
+  load(take: (sourceIndex: number, copy: { readonly bytes: Buffer }) => boolean | undefined): Promise<void>;
   keep(sourceIndex: number, bytes: Buffer): void;
   flush(): Promise<void>;
 }

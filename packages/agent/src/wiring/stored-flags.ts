@@ -87,6 +87,7 @@ export function sourcesOf(
     context,
     onRoom: (crowdedOut) => {
       for (const sourceIndex of crowdedOut) sources[sourceIndex]?.askAgain();
+      void intake.load();
     },
   });
   const { maxDocumentBytes } = store;

@@ -171,7 +171,9 @@ class RemoteFollower {
     }
   }
 
-  #takeCopy(bytes: Buffer): boolean {
+  #takeCopy(bytes: Buffer): boolean | undefined {
+    // It stays on disk, for an agent with more heap.
+    if (!this.#room.has(documentHeapBytes(bytes))) return undefined;
     try {
       this.#sides.takeRemote(this.#documentOf(bytes));
     } catch {
