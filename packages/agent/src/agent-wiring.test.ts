@@ -5,6 +5,7 @@ import { RecordedParts } from "@bunting/test/support/recorded-parts.js";
 import { expect } from "chai";
 import { createAgent } from "./agent.js";
 import { agentOptionTable, type AgentOptions } from "./options.js";
+import { HeapBudget } from "./store/heap-budget.js";
 import * as agentParts from "./wiring/agent-parts.js";
 import type { AgentParts } from "./wiring/agent-wiring.js";
 
@@ -404,6 +405,13 @@ describe("createAgent", () => {
     expect(management.memory).to.not.equal(memory);
     expect(management.memory?.budgetBytes).to.equal((memory?.budgetBytes ?? 0) / 8);
     expect(management.turns).to.equal(undefined);
+  });
+
+  it("takes what sources need of the heap out of what flags may", async () => {
+    const { made } = await useAgent({ uri: ["grpc://one:8015", "grpc://two:8015", "file:/flags.json"] });
+    const { budget } = made.one("FlagStore").given[0];
+    const sourcesBytes = 2 * 50_000 + 20_000;
+    expect(budget.flagBytes).to.equal(new HeapBudget(undefined, sourcesBytes).flagBytes);
   });
 
   it("answers whole OFREP requests only where there is no token to check and no trace to go on", async () => {
