@@ -25,6 +25,17 @@ describe("createLogger", () => {
     expect(out.written[0]).to.match(/^\S+Z ERROR source failed topic=a\/b error="no such file"\n$/);
   });
 
+  for (const format of ["json", "console"] as const)
+    it(`writes nothing of a field that a terminal acts on, or that ends a line, in ${format} format`, () => {
+      const out = lines();
+      const reason = "\n\u001b[2J\u007f\u0085\u009b2J\u2028\u2029\u202e\u2066\u200f\u061cé😀";
+      createLogger({ format, debug: false }, out).warn({ reason, keys: [reason] }, "refused");
+      const [line = ""] = out.written;
+      expect(line.trimEnd()).to.not.match(/[\p{Cc}\p{Bidi_Control}\u2028\u2029]/u);
+      const quoted = /reason"?[:=]("(?:[^"\\]|\\.)*")/.exec(line)?.[1] ?? "";
+      expect(JSON.parse(quoted)).to.equal(reason);
+    });
+
   it("writes debug lines only if debug is on", () => {
     const out = lines();
     createLogger({ format: "json", debug: false }, out).debug("quiet");

@@ -15,7 +15,8 @@ export interface LoggerOptions {
 
 /** Logs go to stderr, as flagd's do; stdout is for output that a command was asked for. */
 export function createLogger(options: LoggerOptions, destination?: DestinationStream): Logger {
-  const out = destination ?? pino.destination({ dest: 2, sync: true });
+  const given = destination ?? pino.destination({ dest: 2, sync: true });
+  const out = { write: (line: string) => given.write(line.replace(acted, escaped)) };
   return pino(
     {
       level: options.debug ? "debug" : "info",
@@ -27,6 +28,13 @@ export function createLogger(options: LoggerOptions, destination?: DestinationSt
     },
     options.format === "json" ? out : new ConsoleLines(out),
   );
+}
+
+/** Characters that JSON leaves as they are within strings, and that terminals act on, that end lines, or that show what follows in another order. */
+const acted = /[\u007f-\u009f\u2028\u2029\p{Bidi_Control}]/gu;
+
+function escaped(character: string): string {
+  return `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
 }
 
 /** Turns pino's JSON lines into lines for people: time, level, sentence, then key=value. */
