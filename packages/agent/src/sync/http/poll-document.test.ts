@@ -8,8 +8,8 @@ import { testTls } from "@bunting/test/support/faulty-api-server/index.js";
 import { type Answer, document, HttpServer, type SeenRequest } from "@bunting/test/support/http-server.js";
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { TempDirectory } from "@bunting/test/support/temp-directory.js";
+import { AskedAgain } from "../asked-again.js";
 import { createSyncSource } from "../create-source.fixture.js";
-import type { SyncSource } from "../sync-source.js";
 import { noSharedCredentials } from "../grpc-credentials.js";
 import { parseSources } from "../parse-sources.js";
 import { SourceProbe } from "../sync.fixture.js";
@@ -18,7 +18,7 @@ const one = '{"flags":{"one":{"state":"ENABLED","variants":{"on":true},"defaultV
 const two = one.replace('"one"', '"two"');
 
 interface Running {
-  readonly source: SyncSource;
+  readonly source: AskedAgain;
   readonly probe: SourceProbe;
   readonly stop: () => Promise<void>;
 }
@@ -52,7 +52,7 @@ describe("an http source", () => {
     const source = { uri: `${origin}/flags`, provider: "http", interval: 1, timeoutS: 600, ...fields };
     const [config] = parseSources({ uris: [], sources: JSON.stringify([source]) });
     if (config === undefined) throw new Error("a source");
-    const created = createSyncSource(config, probe.options);
+    const created = new AskedAgain(createSyncSource(config, probe.options));
     const abort = new AbortController();
     const ended = created.run(abort.signal);
     const each: Running = {
@@ -349,6 +349,27 @@ describe("an http source", () => {
     expect(refused.probe.logs.map(({ advice }) => advice)).to.include(
       "nothing listens there: check the address, and that the server is up",
     );
+  });
+
+  it("keeps what a manifest said before it was broken, also when it is begun anew", async () => {
+    const manifest = (name: string, spec: string): string =>
+      `apiVersion: core.openfeature.dev/v1beta1\nkind: FeatureFlag\nmetadata: {name: ${name}}\nspec: ${spec}\n`;
+    const spec = (name: string): string => `{flagSpec: {flags: {${name}: {state: A}}}}`;
+    const serve = (b: string, c: string): void => {
+      const text = [manifest("b", b), manifest("c", spec(c))].join("---\n");
+      server.answer = document(text, { "content-type": "application/yaml" });
+    };
+    serve(spec("b"), "c");
+    const { source, probe } = run();
+    expect(await probe.nextDocument()).to.contain('"b"');
+    serve("none", "c2");
+    expect(await probe.nextDocument())
+      .to.contain('"b"')
+      .and.contain('"c2"');
+    source.askAgain();
+    expect(await probe.nextDocument())
+      .to.contain('"b"')
+      .and.contain('"c2"');
   });
 
   it("reports YAML that can't be read, an empty body, and one compressed otherwise", async () => {

@@ -21,6 +21,9 @@ import { YamlDocumentError } from "../yaml-document.js";
 const retryFirstMs = 1_000;
 const retryCapMs = 60_000;
 
+/** The readers of sources, which keep what manifests said before they were broken: a source may be begun anew. */
+const readers = new WeakMap<HttpSourceConfig, ReadFlagText>();
+
 /** The document of an HTTP server, fetched again and again until the signal aborts. This is the entry of a chunk. */
 export async function pollDocument(
   parts: SyncSourceParts<HttpSourceConfig>,
@@ -60,10 +63,11 @@ class DocumentPoll {
   #refusal: string | undefined;
 
   constructor(parts: SyncSourceParts<HttpSourceConfig>) {
-    const { certPath } = parts.config;
+    const { config, options } = parts;
     this.#parts = parts;
-    this.#client = new HttpClient({ certPath });
-    this.#read = flagTextReader({ maxJsonBytes: parts.options.maxDocumentBytes });
+    this.#client = new HttpClient({ certPath: config.certPath });
+    this.#read = readers.get(config) ?? flagTextReader({ maxJsonBytes: options.maxDocumentBytes });
+    readers.set(config, this.#read);
     this.#token = tokenOf(parts, this.#client);
   }
 

@@ -2,10 +2,10 @@ import { rmSync } from "node:fs";
 import { expect } from "chai";
 import { eventually } from "@bunting/test/support/event-queue.js";
 import { TempDirectory } from "@bunting/test/support/temp-directory.js";
+import { AskedAgain } from "../asked-again.js";
 import { createSyncSource } from "../create-source.fixture.js";
 import { parseSources } from "../parse-sources.js";
 import { SourceProbe } from "../sync.fixture.js";
-import type { SyncSource } from "../sync-source.js";
 
 describe("a source of a directory", () => {
   let directory: TempDirectory;
@@ -19,10 +19,10 @@ describe("a source of a directory", () => {
     directory.remove();
   });
 
-  function run(probe = new SourceProbe()): { readonly source: SyncSource; readonly probe: SourceProbe } {
+  function run(probe = new SourceProbe()): { readonly source: AskedAgain; readonly probe: SourceProbe } {
     const [config] = parseSources({ uris: [`dir:${directory.path}`], sources: "" });
     if (config === undefined) throw new Error("no source");
-    const source = createSyncSource(config, probe.options);
+    const source = new AskedAgain(createSyncSource(config, probe.options));
     const abort = new AbortController();
     const ended = source.run(abort.signal);
     stop = () => {
@@ -63,6 +63,23 @@ describe("a source of a directory", () => {
       expect(document).to.contain('{"key":"a","state":"A"}');
       if (document.includes('{"key":"b","state":"B"}')) break;
     }
+  });
+
+  it("keeps it when it is begun anew, but nothing of files that are gone by then", async () => {
+    for (const name of ["a", "b", "c"]) directory.replace(`${name}.yaml`, manifest(name, "A"));
+    const { source, probe } = run();
+    await probe.nextDocument();
+    directory.replace("a.yaml", "flags: [\n");
+    await eventually(() => source.status().warning !== undefined, "the refusal");
+    rmSync(directory.file("c.yaml"));
+    source.askAgain();
+    directory.replace("b.yaml", manifest("b", "B"));
+    let document = "";
+    while (!document.includes('{"key":"b","state":"B"}')) {
+      document = await probe.nextDocument();
+      expect(document).to.contain('{"key":"a","state":"A"}');
+    }
+    expect(document).to.not.contain('"c"');
   });
 
   it("keeps what it has while there are more files than there is memory for, and says so", async () => {

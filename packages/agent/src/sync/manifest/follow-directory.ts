@@ -17,6 +17,9 @@ const retryMs = 30_000;
 /** Files that change together are taken over together: a file that is renamed is gone before it is there. */
 const settleMs = 20;
 
+/** What the files of each directory said, some of it before they were broken: their sources may be begun anew. */
+const manifestsOf = new Map<string, ManifestSet>();
+
 /** The flag files below a directory as one document, until the signal aborts. This is the entry of a chunk. */
 export async function followDirectory(
   parts: SyncSourceParts<DirectorySourceConfig>,
@@ -27,7 +30,9 @@ export async function followDirectory(
 
 class DirectoryFollower {
   readonly #parts: SyncSourceParts<DirectorySourceConfig>;
-  readonly #manifests = new ManifestSet();
+  readonly #manifests: ManifestSet;
+  /** The paths of the files that are there. */
+  readonly #files = new Set<string>();
   /** Why files are not served in their newest version, by path. */
   readonly #problems = new Map<string, string>();
   #hasSynced = false;
@@ -36,6 +41,9 @@ class DirectoryFollower {
 
   constructor(parts: SyncSourceParts<DirectorySourceConfig>) {
     this.#parts = parts;
+    const { path } = parts.config;
+    this.#manifests = manifestsOf.get(path) ?? new ManifestSet();
+    manifestsOf.set(path, this.#manifests);
   }
 
   async run(signal: AbortSignal): Promise<void> {
@@ -55,6 +63,7 @@ class DirectoryFollower {
         event: (event) => this.#take(event),
         synced: () => {
           this.#hasSynced = true;
+          this.#manifests.retain(this.#files);
           this.#deliver();
         },
         lost: (error) => {
@@ -89,6 +98,8 @@ class DirectoryFollower {
     const { maxDocumentBytes: maxJsonBytes } = this.#parts.options;
     const { path } = event;
     this.#problems.delete(path);
+    if (event.kind === "gone") this.#files.delete(path);
+    else this.#files.add(path);
     let outcome: "done" | "retry" = "done";
     if (event.kind === "gone") this.#manifests.forget(path);
     else if (event.kind === "unreadable") this.#problems.set(path, event.error.message);

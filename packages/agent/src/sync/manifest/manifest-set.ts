@@ -59,6 +59,11 @@ export class ManifestSet {
     this.#files.delete(path);
   }
 
+  /** Forgets all files but these. */
+  retain(paths: ReadonlySet<string>): void {
+    for (const path of this.#files.keys()) if (!paths.has(path)) this.#files.delete(path);
+  }
+
   /**
    * All flags as JSON: of two with one key and flagSetId, that of the file whose path sorts last. Undefined if that were more bytes, or if there is no room on
    * the heap to make it of several FeatureFlags.
