@@ -138,7 +138,7 @@ export function sourcesOf(
     deletion: { policy: options.deletionPolicy, graceMs: options.deletionGrace },
     maxDocumentBytes,
   });
-  const sources = created.map((source) => new AskedAgain(source));
+  const sources = created.map((source) => new AskedAgain(source, context.clock));
   const keepCopies = (): void => {
     for (const { sourceIndex } of configs) {
       const current = store.currentDocument(sourceIndex);

@@ -52,7 +52,7 @@ describe("an http source", () => {
     const source = { uri: `${origin}/flags`, provider: "http", interval: 1, timeoutS: 600, ...fields };
     const [config] = parseSources({ uris: [], sources: JSON.stringify([source]) });
     if (config === undefined) throw new Error("a source");
-    const created = new AskedAgain(createSyncSource(config, probe.options));
+    const created = new AskedAgain(createSyncSource(config, probe.options), clock);
     const abort = new AbortController();
     const ended = created.run(abort.signal);
     const each: Running = {

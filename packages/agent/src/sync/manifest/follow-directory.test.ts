@@ -1,5 +1,6 @@
 import { rmSync } from "node:fs";
 import { expect } from "chai";
+import { systemClock } from "@bunting/runtime";
 import { eventually } from "@bunting/test/support/event-queue.js";
 import { TempDirectory } from "@bunting/test/support/temp-directory.js";
 import { AskedAgain } from "../asked-again.js";
@@ -22,7 +23,7 @@ describe("a source of a directory", () => {
   function run(probe = new SourceProbe()): { readonly source: AskedAgain; readonly probe: SourceProbe } {
     const [config] = parseSources({ uris: [`dir:${directory.path}`], sources: "" });
     if (config === undefined) throw new Error("no source");
-    const source = new AskedAgain(createSyncSource(config, probe.options));
+    const source = new AskedAgain(createSyncSource(config, probe.options), systemClock);
     const abort = new AbortController();
     const ended = source.run(abort.signal);
     stop = () => {

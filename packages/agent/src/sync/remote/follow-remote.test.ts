@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { parseAllowedHost } from "@bunting/outbound/hosts";
+import { systemClock } from "@bunting/runtime";
 import { eventually } from "@bunting/test/support/event-queue.js";
 import { TempDirectory } from "@bunting/test/support/temp-directory.js";
 import { expect } from "chai";
@@ -109,7 +110,7 @@ describe("A source of provider remote", () => {
         ...(remoteCopies === undefined ? {} : { remoteCopies: () => remoteCopies }),
       },
     };
-    const source = new AskedAgain(createSyncSource(config, options));
+    const source = new AskedAgain(createSyncSource(config, options), systemClock);
     const abort = new AbortController();
     const ended = source.run(abort.signal);
     stops.push(() => {
