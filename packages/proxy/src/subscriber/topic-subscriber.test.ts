@@ -55,7 +55,7 @@ function useSubscriber(isProxy: boolean, versions: number, subscribedAtMs = 0) {
     due: () => undefined,
     ended: () => undefined,
   };
-  const unanswered = new Deadlines<TopicSubscriber>(clock, 1_000, () => undefined);
+  const unanswered = new Deadlines<TopicSubscriber>(clock, 1_000, (late) => late.giveUp());
   const metrics = { ...noMetrics, fannedOut: (ms: number) => void fannedOut.push(ms) };
   const context = { metrics, clock, unanswered, refresh: () => () => undefined };
   const subscriber = new TopicSubscriber(context, owner, key);
@@ -119,6 +119,17 @@ describe("TopicSubscriber", () => {
     publish(1);
     subscriber.giveUp();
     expect(next(), "edited back").to.equal("snapshot true");
+  });
+
+  it("gives the agent its time for the answer from when the message has been written, and sends it once over a slow link", () => {
+    const { next, ack, subscriber, clock } = useSubscriber(false, 1);
+    expect(next()).to.equal("snapshot true");
+    clock.advance(10_000);
+    subscriber.written();
+    clock.advance(999);
+    ack();
+    expect(next()).to.equal("undefined false");
+    expect(clock.pendingTimers).to.equal(0);
   });
 
   it("sends what the agent refused again once it has taken another version: it may have been refused for what came before", () => {

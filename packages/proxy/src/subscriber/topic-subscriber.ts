@@ -186,8 +186,9 @@ export class TopicSubscriber implements Subscriber, Starter, DueTopic<TopicSubsc
     }
   }
 
-  /** The message from `next` has been written. */
+  /** The message from `next` has been written. The agent's time begins now: a large document takes longer than that over a slow link. */
   written(): void {
+    if (this.#delivery.state === "unanswered") this.#context.unanswered.start(this);
     if (this.#publishedMs === undefined) return;
     this.#context.metrics.fannedOut(this.#context.clock.monotonicMs() - this.#publishedMs);
     this.#publishedMs = undefined;
@@ -299,7 +300,6 @@ export class TopicSubscriber implements Subscriber, Starter, DueTopic<TopicSubsc
     this.#delivery.number = number;
     this.#delivery.kind = message.kind;
     this.#delivery.digest = snapshot.digest;
-    this.#context.unanswered.start(this);
     return message;
   }
 
