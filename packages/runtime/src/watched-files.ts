@@ -72,8 +72,7 @@ export class WatchedFiles<Content> {
   async #look(): Promise<void> {
     const { name, effect, fields, logger, onReload } = this.#options;
     const stamp = await this.#readStamp();
-    const isRefused = stamp === this.#refused.stamp && this.#refused.looks >= looksBeforeWarning;
-    if (stamp === this.#stamp || isRefused) return;
+    if (stamp === this.#stamp) return;
     try {
       const content = await this.#options.read();
       // Or they are being replaced, and the next look takes them.
@@ -84,7 +83,8 @@ export class WatchedFiles<Content> {
     } catch (error) {
       const looks = stamp === this.#refused.stamp ? this.#refused.looks + 1 : 1;
       this.#refused = { stamp, looks };
-      if (looks < looksBeforeWarning) return;
+      // What is refused is read at each look: it may be for want of descriptors, and the file does not change when there are some again.
+      if (looks !== looksBeforeWarning) return;
       onReload?.(false);
       logger.warn(
         fields,
