@@ -109,6 +109,24 @@ export async function flood(
   return index;
 }
 
+/** Writes a message in parts, each once the client has read those before; `between` is called after each, as if that had taken its time. */
+export async function dribble(
+  stream: ServerHttp2Stream,
+  message: Buffer,
+  between: () => void,
+): Promise<void> {
+  // Less than a window, so that a part needs no answer to itself.
+  const partBytes = 60_000;
+  for (let at = 0; at < message.length && !stream.destroyed; at += partBytes) {
+    stream.write(message.subarray(at, at + partBytes));
+    // Its answer comes after what was sent before.
+    await new Promise<unknown>((resolve) => {
+      if (stream.session?.ping(resolve) !== true) resolve(undefined);
+    });
+    between();
+  }
+}
+
 /** Calls back with each subscription of the client. */
 export function onSubscribe(
   stream: ServerHttp2Stream,

@@ -1,6 +1,7 @@
 import type { Client, ClientDuplexStream, Metadata } from "@grpc/grpc-js";
 import { syncPath, type SyncResponse } from "./bunting-messages.js";
 import { decodeSyncResponse } from "./decode-sync-response.js";
+import { MessageArrival } from "./message-arrival.js";
 import { silenceMs, SilenceWatch } from "./silence-watch.js";
 import { callEnd, runCall, type CallEnd, type StreamCall, type StreamParts } from "./stream-call.js";
 import type { SyncChannel } from "./sync-channel.js";
@@ -30,7 +31,7 @@ export type SendMessage = (message: Buffer, taken: () => void) => void;
 /** One stream of bunting.sync.v1, until it ends; see runCall and docs/bunting-sync-v1.md. */
 export async function callSync(channel: SyncChannel, call: SyncCall, signal: AbortSignal): Promise<CallEnd> {
   const { maxMessagesPerSecond } = call;
-  const silence = new SilenceWatch(call.clock, maxMessagesPerSecond);
+  const silence = new SilenceWatch(call.clock, maxMessagesPerSecond, new MessageArrival(channel));
   let endCall: (end: CallEnd) => void = () => undefined;
   let received = 0;
   let isBusy = false;

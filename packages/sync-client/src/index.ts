@@ -2,6 +2,7 @@ export { callSync, type SyncCall } from "./call-sync.js";
 export { connectionAdvice } from "./connection-advice.js";
 export { callSyncFlags } from "./flagd-call.js";
 export { grpcTls } from "./grpc-tls.js";
+export { MessageArrival } from "./message-arrival.js";
 export { MessageBuffer } from "./message-buffer.js";
 export { OutgoingMessages } from "./outgoing-messages.js";
 export { runRenewing, type StreamTurn } from "./renew-stream.js";

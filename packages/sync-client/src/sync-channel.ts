@@ -66,6 +66,11 @@ export class SyncChannel {
     return this.client.getChannel().getConnectivityState(false) === connectivityState.READY;
   }
 
+  /** Bytes that have come over its open connections, of which it has one at a time. */
+  get bytesRead(): number {
+    return this.#credentials.bytesRead;
+  }
+
   async close(): Promise<void> {
     // First, because the timer of grpc-js may be due already.
     this.#credentials.isClosed = true;
@@ -95,6 +100,10 @@ class TrackingCredentials extends ChannelCredentials {
   constructor(transport: ChannelCredentials) {
     super();
     this.#transport = transport;
+  }
+
+  get bytesRead(): number {
+    return [...this.#sockets].reduce((sum, socket) => sum + socket.bytesRead, 0);
   }
 
   destroySockets(): void {

@@ -3,6 +3,7 @@ import {
   callEnd,
   callSyncFlags,
   grpcTls,
+  MessageArrival,
   MessageBuffer,
   runRenewing,
   SentSecrets,
@@ -217,7 +218,19 @@ export class GrpcSource implements SyncSource {
   ): Promise<CallEnd> {
     const { sourceIndex, selector, providerId } = this.#config;
     const { clock, metrics } = this.#options.context;
+    const arrival = new MessageArrival(channel);
     let stopWaiting: (() => void) | undefined;
+    // The protocol has no message for a topic without a document: servers keep the stream open and stay silent.
+    const waitForDocument = (): void => {
+      stopWaiting = clock.after(this.#timing.firstDocumentTimeoutMs, () => {
+        if (arrival.goesOn()) {
+          waitForDocument();
+          return;
+        }
+        turn.answered();
+        this.#reportMissing();
+      });
+    };
     const call = callSyncFlags(
       channel,
       {
@@ -225,11 +238,7 @@ export class GrpcSource implements SyncSource {
         request: { providerId, selector },
         opened: () => {
           if (!parts.isRenewal) this.#opened("flagd.sync.v1");
-          // The protocol has no message for a topic without a document: servers keep the stream open and stay silent.
-          stopWaiting = clock.after(this.#timing.firstDocumentTimeoutMs, () => {
-            turn.answered();
-            this.#reportMissing();
-          });
+          waitForDocument();
         },
         received: (document, messageBytes) => {
           stopWaiting?.();

@@ -6,10 +6,13 @@ describe("FirstAnswer", () => {
   let clock: ManualClock;
   let answer: FirstAnswer;
   let late: number;
+  let isArriving: boolean;
+  const arrival = { goesOn: () => isArriving };
   beforeEach(() => {
     clock = new ManualClock();
     late = 0;
-    answer = new FirstAnswer(clock, 100, () => late++);
+    isArriving = false;
+    answer = new FirstAnswer(clock, 100, arrival, () => late++);
   });
 
   it("is late once the time after the first question is over, and after that of each question that follows", () => {
@@ -26,11 +29,22 @@ describe("FirstAnswer", () => {
     expect(clock.pendingTimers).to.equal(0);
   });
 
+  it("is not late while an answer is arriving, and is once no more of it comes", () => {
+    answer.wait();
+    isArriving = true;
+    clock.advance(1_000);
+    expect(late).to.equal(0);
+    isArriving = false;
+    clock.advance(100);
+    expect(late).to.equal(1);
+    expect(clock.pendingTimers).to.equal(0);
+  });
+
   it("is never late after something came, or after it was stopped, and leaves no timer", () => {
     answer.wait();
     answer.stop();
     answer.wait();
-    const stopped = new FirstAnswer(clock, 100, () => late++);
+    const stopped = new FirstAnswer(clock, 100, arrival, () => late++);
     stopped.wait();
     stopped.stop();
     expect(clock.pendingTimers).to.equal(0);

@@ -1,16 +1,22 @@
 import type { Clock } from "@bunting/runtime";
+import type { MessageArrival } from "@bunting/sync-client";
 
-/** Calls back if a stream brings nothing of what was asked on it within a time: its server may send heartbeats, and know no more. */
+/**
+ * Calls back if a stream brings nothing of what was asked on it within a time: its server may send heartbeats, and know no more. While an answer is
+ * arriving, the time begins anew.
+ */
 export class FirstAnswer {
   readonly #clock: Clock;
   readonly #timeoutMs: number;
+  readonly #arrival: Pick<MessageArrival, "goesOn">;
   readonly #late: () => void;
   #cancel: (() => void) | undefined;
   #isOver = false;
 
-  constructor(clock: Clock, timeoutMs: number, late: () => void) {
+  constructor(clock: Clock, timeoutMs: number, arrival: Pick<MessageArrival, "goesOn">, late: () => void) {
     this.#clock = clock;
     this.#timeoutMs = timeoutMs;
+    this.#arrival = arrival;
     this.#late = late;
   }
 
@@ -19,7 +25,8 @@ export class FirstAnswer {
     if (this.#isOver) return;
     this.#cancel ??= this.#clock.after(this.#timeoutMs, () => {
       this.#cancel = undefined;
-      this.#late();
+      if (this.#arrival.goesOn()) this.wait();
+      else this.#late();
     });
   }
 

@@ -1,7 +1,9 @@
 import { createLogger, RateLimitedLog, systemClock, type Clock, type Logger } from "@bunting/runtime";
 import { eventually } from "@bunting/test/support/event-queue.js";
 import { FastClock } from "@bunting/test/support/fast-clock.js";
+import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import {
+  dribble,
   encode,
   HostileSyncServer,
   onSubscribe,
@@ -148,6 +150,21 @@ describe("UpstreamLink", () => {
     const { sink, failures } = follow([silent, await listen(serveFlags)]);
     await eventually(() => served(sink), "the flags of the other one");
     expect(failures).to.deep.equal(["unanswered"]);
+  });
+
+  it("waits for a large document as long as it is arriving: over a slow link it takes minutes", async () => {
+    const still = new ManualClock();
+    const large = { f: { state: "x".repeat(600_000) } };
+    const upstream = await listen((stream) => {
+      open(stream);
+      onSubscribe(
+        stream,
+        ({ topic }) => void dribble(stream, snapshot(topic, large), () => still.advance(30_000)),
+      );
+    });
+    const { sink, failures } = follow([upstream], logTo([]), still);
+    await eventually(() => served(sink), "the document");
+    expect(failures).to.deep.equal([]);
   });
 
   it("is fed by the proxies that an upstream names as long as its connection lasts: they may follow this one afterwards", async () => {

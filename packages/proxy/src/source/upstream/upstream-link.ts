@@ -1,5 +1,6 @@
 import {
   callEnd,
+  MessageArrival,
   runRenewing,
   type CallEnd,
   type StreamParts,
@@ -42,7 +43,7 @@ const retry = { firstMs: 100, capMs: 2_000, factor: 1.25 };
 const pushbackCapMs = 10_000;
 /** How long a stream lasts before it counts as healthy, so that the waits begin anew. */
 const healthyMs = 10_000;
-/** Time without any message about a topic after which another upstream is tried. A working upstream reports staleness at least. */
+/** Time without any message about a topic, whole or in part, after which another upstream is tried. A working upstream reports staleness at least. */
 const unansweredMs = 30_000;
 /** Time that an upstream has to accept a new token. */
 const renewalTimeoutMs = 10_000;
@@ -180,7 +181,7 @@ export class UpstreamLink {
         {
           ...parts,
           started: (send, end) => {
-            stream = { channel, parts, send, answer: this.#firstAnswer(end), isOpen: false };
+            stream = { channel, parts, send, answer: this.#firstAnswer(channel, end), isOpen: false };
             this.#streams.push(stream);
             if (this.#topics.stream === undefined) this.#topics.use(stream);
           },
@@ -215,8 +216,9 @@ export class UpstreamLink {
     }
   }
 
-  #firstAnswer(end: (end: CallEnd) => void): FirstAnswer {
-    return new FirstAnswer(this.#options.context.clock, unansweredMs, () => {
+  #firstAnswer(channel: SyncChannel, end: (end: CallEnd) => void): FirstAnswer {
+    const arrival = new MessageArrival(channel);
+    return new FirstAnswer(this.#options.context.clock, unansweredMs, arrival, () => {
       if (this.size === 0) return;
       const what = this.size === 1 ? "the topic" : `any of the ${this.size} topics`;
       end(callEnd("unanswered", `it has not said in ${unansweredMs / 1_000} s what ${what} is`));
