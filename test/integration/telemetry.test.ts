@@ -1,4 +1,5 @@
 import { once } from "node:events";
+import { createServer as createHttpServer } from "node:http";
 import { createServer, type AddressInfo } from "node:net";
 import path from "node:path";
 import { expect } from "chai";
@@ -238,6 +239,25 @@ describe("telemetry to an OpenTelemetry collector", () => {
       }
     });
   }
+
+  it("is said to be dropped in part with what the collector says of it", async () => {
+    // A partial success: of so many spans, or points, that were rejected, and why.
+    const answer = Buffer.from([10, 11, 8, 3, 18, 7, ...Buffer.from("no disk")]);
+    const picky = createHttpServer((request, response) => {
+      request.resume().once("end", () => response.end(answer));
+    });
+    await once(picky.listen(0, "127.0.0.1"), "listening");
+    try {
+      const { port } = picky.address() as AddressInfo;
+      await start(["--otel-collector-uri", `127.0.0.1:${port}`, "--otel-protocol", "http/protobuf"]);
+      expect(await resolve("banner")).to.equal(200);
+      const line = await agent?.process.nextLog("OpenTelemetry's libraries warn");
+      expect(line?.["reason"]).to.contain("no disk").and.contain("3");
+    } finally {
+      picky.closeAllConnections();
+      picky.close();
+    }
+  });
 
   it("is sent at the usual pace, with a warning, where a variable has no usable number", async () => {
     collector = await OtlpCollector.grpc();

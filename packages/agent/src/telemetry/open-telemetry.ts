@@ -89,16 +89,18 @@ export class OpenTelemetry {
     const log = new RateLimitedLog(options.logger, options.clock);
     const { uri } = options.collector;
     for (const warning of replacedVariables(process.env)) options.logger.warn(warning);
-    const failed = (error: unknown): void => {
-      const reason = cut(messageOf(error));
+    // The libraries say what about, and then why.
+    const reasonIn = (words: readonly unknown[]): string => cut(words.map(messageOf).join(" "));
+    const failed = (...words: readonly unknown[]): void => {
+      const reason = reasonIn(words);
       log.warn(
         "telemetry",
         { collector: uri, reason },
         "telemetry could not be sent to the collector, and was dropped",
       );
     };
-    const warned = (reason: string): void =>
-      log.warn("warning", { collector: uri, reason: cut(reason) }, "OpenTelemetry's libraries warn", 10);
+    const warned = (...words: readonly unknown[]): void =>
+      log.warn("warning", { collector: uri, reason: reasonIn(words) }, "OpenTelemetry's libraries warn", 10);
     setGlobalErrorHandler(failed);
     diag.setLogger(
       {
