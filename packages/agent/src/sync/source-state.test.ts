@@ -32,6 +32,15 @@ describe("SourceState", () => {
     expect(state.status()).to.include({ state: "disconnected", error: "gone" });
   });
 
+  it("logs that an outage has ended in something that only people can mend", () => {
+    const { state, lines } = useState();
+    for (const advice of [undefined, undefined, "trust its authority", "trust its authority"])
+      state.failed("unavailable", "gone", advice);
+    expect(lines()).to.have.length(2);
+    state.failed("unavailable", "gone");
+    expect(lines()).to.have.length(2);
+  });
+
   it("logs a refusal once, also where each attempt connects before it is refused", () => {
     const { state, lines } = useState();
     const attempt = (reason: string): void => {

@@ -148,12 +148,14 @@ export class SourceState {
   /**
    * @param reason one of a small set of words: a new one is logged, the same one again is not before the source has answered.
    * @param text may be long: it is cut
-   * @param advice what to do about it
+   * @param advice what to do about it, one of a small set of sentences: a new one is logged
    */
   failed(reason: string, text: string, advice?: string): void {
     const message = singleLine(cut(text));
     const { logger, metrics } = this.#options.context;
-    const isNewFailure = this.#failure?.reason !== reason;
+    // An outage may end in something that only people can mend, such as a server that comes back with a certificate that is not trusted.
+    const isNewFailure =
+      this.#failure?.reason !== reason || (advice !== undefined && advice !== this.#failure.advice);
     metrics.sourceFailed(this.#config.sourceIndex, reason);
     this.#options.receiver.contact?.(this.#config.sourceIndex, false);
     this.#failure = { reason, message, advice, isOver: false };

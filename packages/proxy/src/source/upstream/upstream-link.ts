@@ -11,13 +11,13 @@ import type { SyncResponse } from "@bunting/sync-client/messages";
 import { Backoff, isAborted, singleLine, sleep, type ServingContext } from "@bunting/runtime";
 import { ProxyError } from "../../proxy-error.js";
 import type { SourceMetrics } from "../source-metrics.js";
+import { adviceOnEnd } from "./advice-on-end.js";
 import { connectUpstream } from "./connect-upstream.js";
 import { FirstAnswer } from "./first-answer.js";
 import { LinkedTopics, linesPerMinute, type OpenStream } from "./linked-topics.js";
 import type { TierPath } from "./tier-path.js";
 import type { UpstreamCredentials } from "./upstream-config.js";
 import { refreshTopic } from "./refresh-topic.js";
-import { describeEnd } from "./describe-end.js";
 import { codeOfEnd } from "./source-error-code.js";
 import { callUpstream } from "./upstream-stream.js";
 import { isAnswer, isOfTopic } from "./topic-message.js";
@@ -98,7 +98,10 @@ export class UpstreamLink {
       if (isAborted(signal)) break;
       this.#topics.failed(new ProxyError(codeOfEnd(end.reason), singleLine(end.message)));
       context.metrics.upstreamFailed(end.reason);
-      this.#logChange("warn", `${target} ${end.reason}`, describeEnd(target, end, credentials));
+      // Part of what is new: an outage may end in something that only people can mend.
+      const advice = adviceOnEnd(end, credentials);
+      const what = `lost or can't reach the proxy ${target}: ${end.message}${advice === undefined ? "" : ` (${advice})`}`;
+      this.#logChange("warn", `${target} ${end.reason} ${advice ?? ""}`, what);
       if (context.clock.monotonicMs() - startedMs >= healthyMs) {
         this.#backoff.reset();
         failures = 0;

@@ -1,17 +1,13 @@
 import { connectionAdvice, type CallEnd } from "@bunting/sync-client";
 import type { UpstreamCredentials } from "./upstream-config.js";
 
-/** A sentence about the end of an upstream's stream, with advice if there is any. */
-export function describeEnd(
-  target: string,
+/** What to do about the end of an upstream's stream, one of a small set of sentences; undefined if its message does not say why. */
+export function adviceOnEnd(
   { reason, message }: Pick<CallEnd, "reason" | "message">,
   credentials: Pick<UpstreamCredentials, "tokenFile" | "clientCertPath">,
-): string {
-  const advice =
-    reason === "unauthenticated"
-      ? refusedAdvice(credentials)
-      : (adviceOf[reason] ?? connectionAdvice(message, "--upstream-ca-file"));
-  return `lost or can't reach the proxy ${target}: ${message}${advice === undefined ? "" : ` (${advice})`}`;
+): string | undefined {
+  if (reason === "unauthenticated") return refusedAdvice(credentials);
+  return adviceOf[reason] ?? connectionAdvice(message, "--upstream-ca-file");
 }
 
 const adviceOf: Readonly<Record<string, string>> = {
@@ -19,7 +15,7 @@ const adviceOf: Readonly<Record<string, string>> = {
   permission_denied: "it does not let this proxy read",
 };
 
-function refusedAdvice({ tokenFile, clientCertPath }: Parameters<typeof describeEnd>[2]): string {
+function refusedAdvice({ tokenFile, clientCertPath }: Parameters<typeof adviceOnEnd>[1]): string {
   if (tokenFile !== "")
     return `it does not accept the token in ${tokenFile}: is its audience that of the upstream, and is it renewed before it expires?`;
   if (clientCertPath !== "")
