@@ -39,6 +39,38 @@ describe("TrackedFile", () => {
     expect(gone.mayHaveMovedTo(later)).to.equal(false);
   });
 
+  describe("whose content is asked for once more", () => {
+    const directory = new TempDirectory();
+    after(() => directory.remove());
+    const at = directory.file("a.json");
+
+    /** Of which an event of its content has been made. */
+    async function read(): Promise<TrackedFile> {
+      directory.replace("a.json", "{}");
+      const found = await examine(at, directory.path);
+      if (typeof found !== "object") throw new Error("no file");
+      const file = new TrackedFile(at, 100);
+      note(file, found, 0);
+      note(file, found, 100);
+      expect(await file.event(101, () => false)).to.include({ kind: "content" });
+      return file;
+    }
+
+    for (const [by, ask] of [
+      ["its listener", (file: TrackedFile) => file.retry()],
+      ["who has all files reported again", (file: TrackedFile) => file.forget(150)],
+    ] as const)
+      it(`is reported gone if it goes before that, when asked for by ${by}`, async () => {
+        const file = await read();
+        ask(file);
+        note(file, undefined, 200);
+        note(file, undefined, 300);
+        expect(file.isForgotten).to.equal(false);
+        expect(await file.event(301, () => false)).to.include({ kind: "gone", path: at });
+        expect(file.isForgotten).to.equal(true);
+      });
+  });
+
   describe("after one rename", () => {
     const directory = new TempDirectory();
     after(() => directory.remove());

@@ -13,6 +13,9 @@ const settledMs = 1_000;
 /** How often a listener may ask for the same content again. */
 const maxRetries = 2;
 
+/** The last event, if the next one is made even if it is equal. */
+const toRepeat = "";
+
 /** Result of a scan of a path: a regular file, nothing, or the reason why it can't be examined. */
 export type ScanResult = FileStamp | Error | undefined;
 
@@ -48,7 +51,7 @@ export class TrackedFile {
   /** When the scan ended that found the file as the one before had, after its rest. */
   #confirmedMs = -Infinity;
   #restedMs: number | undefined;
-  /** Identifies the last event; undefined if there was none, or the file is gone. */
+  /** Identifies the last event; undefined if there was none, or the file is gone, of which nothing is to be told then. */
   #lastEvent: string | undefined;
   #error: Error | undefined;
   /** Whether an event is to be made of what was noted; `untouched`: only if nothing more happens to the path before it is read. */
@@ -96,7 +99,7 @@ export class TrackedFile {
   /** The next scan reports the content again, even if unchanged. */
   forget(nowMs: number): void {
     if (this.#stamp === undefined) return;
-    this.#lastEvent = undefined;
+    if (this.#lastEvent !== undefined) this.#lastEvent = toRepeat;
     this.#restedMs ??= nowMs;
   }
 
@@ -143,7 +146,7 @@ export class TrackedFile {
   retry(): void {
     if (this.#retries === maxRetries) return;
     this.#retries++;
-    this.#lastEvent = undefined;
+    this.#lastEvent = toRepeat;
     this.#isToRetry = true;
   }
 
