@@ -164,6 +164,18 @@ describe("DirectorySource", () => {
       expect(done).to.equal(1);
     });
 
+    it("says once more what is wrong with the file after it has reported an earlier document of it again", async () => {
+      put("a.json", flags(1));
+      const source = await directory.start();
+      const sink = source.watch("default/a");
+      expect(await sink.nextText()).to.equal(textOf(1));
+      put("a.json", "{");
+      const { message } = await sink.nextStale();
+      source.source.offerAgain?.("default/a", () => undefined);
+      expect(await sink.nextText()).to.equal(textOf(1));
+      expect((await sink.nextStale()).message).to.equal(message);
+    });
+
     it("says when it noticed a version", async () => {
       const clock = new ManualClock();
       put("a.json", flags(1));

@@ -85,11 +85,13 @@ export class TopicWatches {
     const missingOrDeleted = claim === undefined ? this.#missingOrDeleted(topic) : undefined;
     const before = { ...watch };
     watch.error = missingOrDeleted === "missing" ? undefined : error;
+    let hasReported = false;
     if (claim?.document !== undefined) {
       const { document, noticedMs } = claim;
       watch.document = document;
       watch.missingOrDeleted = undefined;
       if (document !== before.document || isRecovered) {
+        hasReported = true;
         try {
           watch.sink.report({ kind: "document", document, version: { noticedMs } });
         } catch (error) {
@@ -105,7 +107,8 @@ export class TopicWatches {
       if (missingOrDeleted !== before.missingOrDeleted || isRecovered)
         watch.sink.report({ kind: missingOrDeleted });
     }
-    if (watch.error !== undefined && watch.error !== before.error)
+    // A document ends staleness for its sink.
+    if (watch.error !== undefined && (watch.error !== before.error || hasReported))
       watch.sink.report({ kind: "stale", reason: watch.error });
   }
 
