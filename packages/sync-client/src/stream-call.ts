@@ -84,6 +84,7 @@ export function runCall(channel: SyncChannel, call: StreamCall, signal: AbortSig
     // Messages that have been read already when one takes long.
     const waiting: Buffer[] = [];
     let isBusy = false;
+    let isOver = false;
     const take = (message: Buffer): void => {
       if (signal.aborted || own.end !== undefined || own.failure !== undefined) return;
       if (isBusy) {
@@ -103,7 +104,9 @@ export function runCall(channel: SyncChannel, call: StreamCall, signal: AbortSig
       void taking.catch(fail).then(() => {
         isBusy = false;
         reading.isBusy = false;
-        for (const message of waiting.splice(0)) take(message);
+        const messages = waiting.splice(0);
+        // After the end, the next stream may have said something newer.
+        if (!isOver) for (const message of messages) take(message);
       });
     };
     stream.on("data", (message: Buffer) => call.buffer.pass(() => reading.handle(() => take(message))));
@@ -113,6 +116,7 @@ export function runCall(channel: SyncChannel, call: StreamCall, signal: AbortSig
       stopWatching();
       signal.removeEventListener("abort", cancel);
       reading.end();
+      isOver = true;
       if (own.failure === undefined) resolve(own.end ?? endOf(status, call.redact));
       else reject(own.failure);
     });
