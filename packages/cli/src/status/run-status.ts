@@ -27,9 +27,11 @@ export async function runStatus({
   io,
 }: CommandCall<typeof statusOptionTable>): Promise<number> {
   if (words.length > 0) throw CliError.usageInvalid("status takes options only: name a proxy with --address");
-  const servers = await serversOf(options, io);
+  let servers: readonly StatusServer[] | undefined = await serversOf(options, io);
   for (;;) {
     try {
+      // Pods come and go.
+      servers ??= await serversOf(options, io);
       const answers = await askAll(servers, options, io);
       show(answers, await rolloutsOf(answers, options, io), options, io);
       if (!options.watch) return answers.every(({ status }) => asProxyStatus(status).isReady) ? 0 : 1;
@@ -40,6 +42,7 @@ export async function runStatus({
     }
     await delay(options.interval, undefined, { signal: io.signal }).catch(() => undefined);
     if (io.signal.aborted) return 0;
+    servers = undefined;
   }
 }
 
