@@ -1,11 +1,14 @@
 import { mkdirSync, renameSync, unlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import type { TopicKey } from "@bunting/protocol";
 import { readOptions } from "@bunting/runtime";
 import { expect } from "chai";
 import { proxyOptionTable } from "../../options.js";
 import { noMetrics } from "../../proxy-metrics.js";
 import { createSource } from "../create-source.js";
-import { flags, manifest, noWatchLeft, textOf, useDirectory } from "../source.fixture.js";
+import { ProxyError } from "../../proxy-error.js";
+import { offerAgain } from "../offer-again.js";
+import { flags, manifest, noWatchLeft, RecordingSink, textOf, useDirectory } from "../source.fixture.js";
 import { FileSelectorSource } from "./file-selector-source.js";
 
 describe("FileSelectorSource", () => {
@@ -59,6 +62,27 @@ describe("FileSelectorSource", () => {
     expect(sink.events).to.have.length(1);
     await source.stop();
     await noWatchLeft();
+  });
+
+  it("reports a document again that its sink had no memory for, when it is to", async () => {
+    put("a.json", flags(1));
+    const topic = `file:${at("a.json")}` as TopicKey;
+    const source = start();
+    let hasRoom = false;
+    const sink = new RecordingSink();
+    const take = sink.report.bind(sink);
+    sink.report = (report) => {
+      if (report.kind === "document" && !hasRoom)
+        throw new ProxyError("DOCUMENT_CROWDED_OUT", "there is no memory");
+      take(report);
+    };
+    source.source.watch(topic, sink, new AbortController().signal);
+    expect((await sink.nextStale()).message).to.contain("there is no memory");
+    hasRoom = true;
+    let done = 0;
+    offerAgain(source.source, topic, () => done++);
+    expect(sink.lastText).to.equal(textOf(1));
+    expect(done).to.equal(1);
   });
 
   it("serves files beside FeatureFlags where that is allowed", async () => {

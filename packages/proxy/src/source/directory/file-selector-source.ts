@@ -14,6 +14,8 @@ export class FileSelectorSource implements FlagSource {
   /** Files are read when their topics are watched. */
   readonly hasSynced = true;
   readonly #options: Omit<DirectorySourceOptions, "path" | "only">;
+  /** Of each file that is watched. */
+  readonly #sources = new Map<TopicKey, DirectorySource>();
   readonly #running = new Set<Promise<void>>();
   /** Watches that were opened before `run`. */
   readonly #waiting = new Set<(signal: AbortSignal) => void>();
@@ -43,6 +45,11 @@ export class FileSelectorSource implements FlagSource {
       path: dirname(path),
       only: { fileName: basename(path), topic },
     });
+    this.#sources.set(topic, source);
+    const forget = (): void => {
+      if (this.#sources.get(topic) === source) this.#sources.delete(topic);
+    };
+    signal.addEventListener("abort", forget, { once: true });
     source.watch(topic, sink, signal);
     const start = (whole: AbortSignal): void => {
       const running = source
@@ -52,5 +59,11 @@ export class FileSelectorSource implements FlagSource {
     };
     if (this.#signal === undefined) this.#waiting.add(start);
     else start(this.#signal);
+  }
+
+  offerAgain(topic: TopicKey, done: () => void): void {
+    const source = this.#sources.get(topic);
+    if (source === undefined) done();
+    else source.offerAgain(topic, done);
   }
 }
