@@ -1,5 +1,6 @@
 import { request } from "node:http";
 import { boundedBytes, responseTo } from "@bunting/protocol";
+import { withTimeLimit } from "@bunting/runtime";
 
 const withinMs = 5_000;
 /** The longest answer that is read: more than all metrics of a proxy, or a page of its agents. */
@@ -27,13 +28,15 @@ export interface ProxyAnswer {
 export async function askProxy(
   { host, port, path, headers = {} }: ProxyPage,
   signal: AbortSignal,
+  timeoutMs = withinMs,
 ): Promise<ProxyAnswer> {
-  const either = AbortSignal.any([signal, AbortSignal.timeout(withinMs)]);
-  const sent = request({ host, port, path, headers, signal: either, agent: false });
-  const answered = responseTo(sent);
-  sent.end();
-  const response = await answered;
-  const bytes = await boundedBytes(response, maxBytes);
-  if (bytes === undefined) throw new Error(`${path} is longer than ${maxBytes} bytes`);
-  return { statusCode: response.statusCode ?? 0, text: bytes.toString() };
+  return withTimeLimit(signal, timeoutMs, async (limit) => {
+    const sent = request({ host, port, path, headers, signal: limit, agent: false });
+    const answered = responseTo(sent);
+    sent.end();
+    const response = await answered;
+    const bytes = await boundedBytes(response, maxBytes);
+    if (bytes === undefined) throw new Error(`${path} is longer than ${maxBytes} bytes`);
+    return { statusCode: response.statusCode ?? 0, text: bytes.toString() };
+  });
 }
