@@ -34,10 +34,14 @@ export async function refusedCertificate(
     const target = await podOf(namespace, name, reader);
     if (target === undefined) return undefined;
     const reason = await withTimeLimit(reader.signal, timeoutMs, async (limit) =>
-      verifyError(await reader.dialPod(target, limit), {
-        bundle: Buffer.from(caBundle, "base64").toString("latin1"),
-        serverName: `${name}.${namespace}.svc`,
-      }),
+      verifyError(
+        await reader.dialPod(target, limit),
+        {
+          bundle: Buffer.from(caBundle, "base64").toString("latin1"),
+          serverName: `${name}.${namespace}.svc`,
+        },
+        limit,
+      ),
     );
     return reason === undefined ? undefined : `Pod ${namespace}/${target.pod}: ${reason}`;
   } catch (error) {
@@ -79,10 +83,11 @@ interface EndpointSlice extends KubeObject {
   readonly ports?: readonly { readonly port?: number }[];
 }
 
-/** Why the certificate of a server does not hold by these authorities, if so. Rejects if there is no TLS. */
+/** Why the certificate of a server does not hold by these authorities, if so. Rejects if there is no TLS, or none before the abort. */
 export function verifyError(
   connection: Duplex,
   { bundle, serverName }: { readonly bundle: string; readonly serverName: string },
+  signal: AbortSignal,
 ): Promise<string | undefined> {
   return new Promise<string | undefined>((resolve, reject) => {
     const socket = connect({
@@ -92,6 +97,8 @@ export function verifyError(
       // The handshake goes on with a wrong certificate, so that the reason is known. Nothing is sent after it.
       rejectUnauthorized: false,
     });
+    signal.addEventListener("abort", () => socket.destroy(), { once: true });
+    if (signal.aborted) socket.destroy();
     socket.once("error", reject);
     socket.once("close", () =>
       reject(Object.assign(new Error("the connection ended"), { code: "ECONNRESET" })),
