@@ -3,6 +3,9 @@ import { sidecarOf, type ShownPod } from "../operator/shown-pod.js";
 import type { ClusterSurvey } from "./cluster-survey.js";
 import type { UnservedFacts, UnservedPod } from "./judge/judge-unserved.js";
 
+/** Each is a connection to the API server, and waits for seconds for a sidecar that does not answer. */
+const mostAtATime = 20;
+
 /**
  * Compares, for each FeatureFlag, the sidecars that are to have it from a proxy with the subscribers that proxies have. Only where some are missing
  * are sidecars asked, since each takes a port-forward: a rollout explains what they deny. Without the status of every proxy nothing is known,
@@ -21,14 +24,28 @@ export async function readUnserved(survey: ClusterSurvey): Promise<UnservedFacts
     const served = subscribers.get(topic) ?? 0;
     return served < count ? [{ topic, wanted: count, served, pods }] : [];
   });
+  const asked = await askedPods(new Set(topics.flatMap(({ pods }) => pods)), survey);
   return {
-    topics: await Promise.all(
-      topics.map(async ({ pods, ...topic }) => ({
-        ...topic,
-        asked: await Promise.all(pods.map((pod) => askedPod(pod, survey))),
-      })),
-    ),
+    topics: topics.map(({ pods, ...topic }) => ({
+      ...topic,
+      asked: pods.flatMap((pod) => asked.get(pod) ?? []),
+    })),
   };
+}
+
+/** What the sidecars of these Pods say: each is asked once, and few at a time. */
+async function askedPods(
+  pods: Iterable<ShownPod>,
+  survey: ClusterSurvey,
+): Promise<ReadonlyMap<ShownPod, UnservedPod>> {
+  const asked = new Map<ShownPod, UnservedPod>();
+  const rest = pods[Symbol.iterator]();
+  const askOn = async (): Promise<void> => {
+    for (let next = rest.next(); next.done !== true; next = rest.next())
+      asked.set(next.value, await askedPod(next.value, survey));
+  };
+  await Promise.all(Array.from({ length: mostAtATime }, askOn));
+  return asked;
 }
 
 async function askedPod(pod: ShownPod, { reader }: ClusterSurvey): Promise<UnservedPod> {
