@@ -99,6 +99,17 @@ describe("serveExtension", () => {
     expect(responses).to.deep.equal([204, "close"]);
   });
 
+  it("ends although somebody has connected who says nothing", async () => {
+    await serve({});
+    const silent = connect(Number(new URL(served.url).port), "127.0.0.1");
+    await once(silent, "connect");
+    // Accepted after the one before.
+    await fetch(`${served.url}/readyz`);
+    ending.abort();
+    await served.ended;
+    silent.destroy();
+  });
+
   it("says why it does not listen", async () => {
     await serve({});
     const port = Number(new URL(served.url).port);

@@ -5,7 +5,7 @@ import {
   type Server,
 } from "node:http";
 import { createServer } from "node:https";
-import type { AddressInfo } from "node:net";
+import type { AddressInfo, Socket } from "node:net";
 import { boundedBytes } from "@bunting/protocol";
 import { answerRequest, type HookResponse } from "./answer-request.js";
 import { maxExtensionBytes } from "./extension-request.js";
@@ -109,10 +109,19 @@ function listen(server: Server, port: number, host: string | undefined): Promise
 }
 
 function end(server: Server, signal: AbortSignal = endOfProcess()): Promise<void> {
+  const sockets = new Set<Socket>();
+  server.on("connection", (socket: Socket) => {
+    sockets.add(socket);
+    socket.once("close", () => sockets.delete(socket));
+  });
   return new Promise((resolve) => {
     const close = (): void => {
       server.close(() => resolve());
       server.closeIdleConnections();
+      // For node, a connection on which nothing came is not idle, and once it has closed it waits for what comes too slowly without end.
+      for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy();
+      const late = setTimeout(() => sockets.forEach((socket) => socket.destroy()), requestMs);
+      server.once("close", () => clearTimeout(late));
     };
     if (signal.aborted) close();
     else signal.addEventListener("abort", close, { once: true });
