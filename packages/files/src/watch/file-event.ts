@@ -29,7 +29,7 @@ export type FileEvent =
 export interface FileListener {
   /**
    * A file changed. The next event of any file waits for the promise, so that files are handled one after the other. "retry" asks for
-   * the content once more at the next periodic re-scan, twice at the most. An error ends the run of the watcher.
+   * the content once more at the next periodic re-scan, and each time after twice as many. An error ends the run of the watcher.
    */
   event(event: FileEvent): "done" | "retry" | Promise<"done" | "retry">;
   /** Called once: all files that were there at the start have been reported, or are still being written after a second. */

@@ -71,6 +71,31 @@ describe("TrackedFile", () => {
       });
   });
 
+  it("is told of again after twice as many re-scans each time, when its listener asks for it over and over", async () => {
+    const directory = new TempDirectory();
+    try {
+      directory.replace("a.json", "{}");
+      const found = await examine(directory.file("a.json"), directory.path);
+      if (typeof found !== "object") throw new Error("no file");
+      const file = new TrackedFile(directory.file("a.json"), 100);
+      note(file, found, 0);
+      note(file, found, 100);
+      await file.event(101, () => false);
+      file.retry();
+      const rescans: number[] = [];
+      for (let rescan = 1; rescan <= 50; rescan++) {
+        file.note(found, { beganMs: 150, endedMs: 151, isRescan: true, areSettled: false, isRenamed: false });
+        if (!file.isReady) continue;
+        expect(await file.event(200, () => false)).to.include({ kind: "content", isRetry: true });
+        file.retry();
+        rescans.push(rescan);
+      }
+      expect(rescans).to.deep.equal([1, 3, 7, 15, 31, 47]);
+    } finally {
+      directory.remove();
+    }
+  });
+
   describe("after one rename", () => {
     const directory = new TempDirectory();
     after(() => directory.remove());

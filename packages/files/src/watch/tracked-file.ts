@@ -10,8 +10,8 @@ export const restMs = 25;
 /** A file that nobody has touched for so long is not half-written: some 40 times the rest, because a file server has its own clock. */
 const settledMs = 1_000;
 
-/** How often a listener may ask for the same content again. */
-const maxRetries = 2;
+/** Most re-scans that pass before a listener is told of the same content again, for which it has asked; at first none does, and each time twice as many. */
+const mostSkippedRescans = 15;
 
 /** The last event, if the next one is made even if it is equal. */
 const toRepeat = "";
@@ -58,6 +58,7 @@ export class TrackedFile {
   #readiness: "no" | "untouched" | "yes" = "no";
   #isToRetry = false;
   #retries = 0;
+  #rescansToSkip = 0;
 
   constructor(path: string, maxBytes: number) {
     this.path = path;
@@ -117,7 +118,7 @@ export class TrackedFile {
     if (isChanged) {
       this.#noticedMs = endedMs;
       this.#restedMs = areSettled ? undefined : endedMs + restMs;
-      this.#retries = 0;
+      this.#retries = this.#rescansToSkip = 0;
       // A file that was created has a removal and a creation before its first byte: two events.
       const isReplaced = isRenamed && before?.identity !== found?.identity && (found?.size ?? 0) > 0;
       if (areSettled || leadsElsewhere(before, found)) this.#readiness = "yes";
@@ -125,7 +126,7 @@ export class TrackedFile {
       return;
     }
     const isRested = this.#restedMs !== undefined && this.#restedMs <= beganMs;
-    if (!isRested && !(this.#isToRetry && isRescan)) return;
+    if (!isRested && !(this.#isToRetry && isRescan && this.#rescansToSkip-- <= 0)) return;
     this.#restedMs = undefined;
     this.#confirmedMs = endedMs;
     this.#isToRetry = false;
@@ -144,8 +145,7 @@ export class TrackedFile {
 
   /** The listener asked for the event once more. */
   retry(): void {
-    if (this.#retries === maxRetries) return;
-    this.#retries++;
+    this.#rescansToSkip = Math.min(2 ** this.#retries++ - 1, mostSkippedRescans);
     this.#lastEvent = toRepeat;
     this.#isToRetry = true;
   }

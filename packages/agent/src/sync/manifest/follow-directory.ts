@@ -109,8 +109,8 @@ class DirectoryFollower {
       const { problems, isBlockedByHeap } = await this.#manifests.take(path, event.bytes, { maxJsonBytes });
       const [problem] = problems;
       if (problem !== undefined) this.#problems.set(path, problem);
-      // The heap may be full of garbage, which is collected meanwhile.
-      if (isBlockedByHeap && !event.isRetry) outcome = "retry";
+      // The heap may be full of garbage, which is collected meanwhile, or of what goes later.
+      if (isBlockedByHeap) outcome = "retry";
     }
     this.#deliverSoon();
     return outcome;
