@@ -66,10 +66,9 @@ describe("a subscription list", () => {
         for (let one = list.step(); one !== undefined; one = list.step()) passed.push(one);
         expect(new Set(passed).size).to.equal(passed.length);
         for (const one of stayed) expect(passed).to.include(one);
-        const left: Subscription[] = [];
-        for (let one = list.shift(); one !== undefined; one = list.shift()) left.push(one);
-        expect(left).to.deep.equal(members);
-        expect(list.size).to.equal(0);
+        expect([...list]).to.deep.equal(members);
+        for (const one of members) list.delete(one);
+        expect([list.size, ...list]).to.deep.equal([0]);
       }),
     );
   });

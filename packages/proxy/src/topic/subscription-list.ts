@@ -41,13 +41,6 @@ export class SubscriptionList {
     this.#size--;
   }
 
-  /** Removes and returns the first. */
-  shift(): Subscription | undefined {
-    const first = this.#first;
-    if (first !== undefined) this.delete(first);
-    return first;
-  }
-
   /** Begins a walk at the first. */
   rewind(): void {
     this.#cursor = this.#first;

@@ -108,28 +108,25 @@ export class TopicSubscribers implements Pass {
     this.#convergence.caughtUp();
   }
 
-  /** Sets whether the subscribers wait, because there is no snapshot. */
+  /** Sets whether the subscribers wait, because there is no snapshot; then none is expected to reach them. */
   setWaiting(isWaiting: boolean): void {
     this.#isWaiting = isWaiting;
+    if (isWaiting) this.#convergence.abandon();
     this.#countWaiting();
   }
 
-  /** Ends all present subscriptions but those of spared subscribers, and stops measuring the newest snapshot's convergence. */
+  /** Ends all present subscriptions but those of spared subscribers, which keep their places: a pass under way goes on to them. */
   refuse(error: ProxyError, isSpared: (subscriber: Subscriber) => boolean = () => false): void {
-    const refused: Subscriber[] = [];
-    const spared: Subscription[] = [];
-    for (let one = this.#subscriptions.shift(); one !== undefined; one = this.#subscriptions.shift()) {
-      if (isSpared(one.subscriber)) spared.push(one);
-      else {
-        one.detach();
-        this.#release(one);
-        refused.push(one.subscriber);
-      }
+    const refused = Array.from(this.all).filter(({ subscriber }) => !isSpared(subscriber));
+    for (const one of refused) {
+      const isBehind = one.missed !== undefined;
+      one.detach();
+      this.delete(one, isBehind);
     }
-    for (const one of spared) this.#subscriptions.add(one);
-    this.#convergence.abandon();
-    this.#countWaiting();
-    this.#inSteps(refused, (subscriber) => subscriber.refuse(error));
+    this.#inSteps(
+      refused.map(({ subscriber }) => subscriber),
+      (subscriber) => subscriber.refuse(error),
+    );
   }
 
   #inSteps(subscribers: readonly Subscriber[], tell: (subscriber: Subscriber) => void): void {

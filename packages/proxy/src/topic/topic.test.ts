@@ -331,6 +331,31 @@ describe("a topic", () => {
     expect(counts.converged.map(([share]) => share)).to.deep.equal([0.5, 0.99, 1]);
   });
 
+  it("still counts whom an edit of the readers spares until they have the newest version, and nobody twice", () => {
+    const lost: Reader[] = [];
+    const error = new ProxyError("PERMISSION_DENIED", "not yours");
+    const { topic, tell, clock, counts } = useTopic({}, 256, new DocumentLedger(), () =>
+      lost.length === 0 ? [] : [{ error, subscribers: new Set<unknown>(lost) }],
+    );
+    const [ended, has, slow, slower] = [
+      new Reader(topic),
+      new Reader(topic),
+      new Reader(topic),
+      new Reader(topic),
+    ];
+    for (const reader of [ended, slow, slower]) reader.isSlow = true;
+    tell(1);
+    expect([has.got, topic.convergence.behind]).to.deep.equal([["v1"], 3]);
+    lost.push(ended);
+    topic.report({ kind: "sameDocument", version: { noticedMs: clock.monotonicMs(), resourceVersion: "2" } });
+    expect(ended.refusal).to.equal(error);
+    expect([topic.convergence.arrived, topic.convergence.behind]).to.deep.equal([1, 2]);
+    slow.read();
+    slower.read();
+    expect([topic.convergence.arrived, topic.convergence.behind]).to.deep.equal([3, 0]);
+    expect(counts.converged.map(([share]) => share)).to.deep.equal([0.5, 0.99, 1]);
+  });
+
   it("expects nobody to get the newest version any more once it has ended all, by the policy close", () => {
     const { topic, clock, tell, turn } = useTopic({ deletionPolicy: "close" });
     const slow = new Reader(topic);
@@ -467,6 +492,21 @@ describe("a topic's conflation", () => {
       const expected = index === 7 ? [] : index === 1 ? ["v1"] : hadFirst ? ["v1", "v2"] : ["v2"];
       expect(reader.got).to.deep.equal(expected);
     });
+  });
+
+  it("brings the newest version to all whom an edit of the readers spares while a pass is under way", () => {
+    const lost: Reader[] = [];
+    const error = new ProxyError("PERMISSION_DENIED", "not yours");
+    const { topic, tell, turn, clock } = useTopic({}, 3, new DocumentLedger(), () =>
+      lost.length === 0 ? [] : [{ error, subscribers: new Set<unknown>(lost) }],
+    );
+    const readers = Array.from({ length: 10 }, () => new Reader(topic));
+    tell(1);
+    lost.push(...readers.slice(0, 1));
+    topic.report({ kind: "sameDocument", version: { noticedMs: clock.monotonicMs(), resourceVersion: "2" } });
+    while (turn());
+    expect(readers[0]?.refusal).to.equal(error);
+    expect(readers.map(({ got }) => got)).to.deep.equal(readers.map(() => ["v1"]));
   });
 });
 
