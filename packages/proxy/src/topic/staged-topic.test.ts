@@ -258,6 +258,64 @@ describe("a version that is pushed progressively", () => {
     expect(ended.subscription.topic).to.equal(undefined);
   });
 
+  it("ends agents that try it and may not read it any more, before they are sent what is tried next", () => {
+    const refused = new ProxyError("PERMISSION_DENIED", "not shared");
+    let lost: readonly Subscriber[] = [];
+    const { topics, publish } = useTopics({
+      lost: () => (lost.length === 0 ? [] : [{ error: refused, subscribers: new Set(lost) }]),
+    });
+    publish("v1");
+    const [kept, ended] = [new Agent(topics, 10), new Agent(topics, 20)];
+    publish("v1", trialOf("v2", 100));
+    lost = [ended];
+    publish("v1", trialOf("v3", 100));
+    expect([kept.last, ended.last, ended.refusal]).to.deep.equal(["v3", "v2", refused]);
+    expect(ended.subscription.topic).to.equal(undefined);
+  });
+
+  it("ends agents that may not read it any more while they are still being moved to what is tried next", () => {
+    const refused = new ProxyError("PERMISSION_DENIED", "not shared");
+    let lost: readonly Subscriber[] = [];
+    const { source, topics, publish, turn } = useTopics({
+      lost: () => (lost.length === 0 ? [] : [{ error: refused, subscribers: new Set(lost) }]),
+    });
+    publish("v1");
+    const agents = Array.from({ length: 600 }, () => new Agent(topics, 10));
+    publish("v1", trialOf("v2", 100));
+    for (let one = 0; one < 5; one++) turn();
+    source.publish(key, version("v1"), { trial: trialOf("v3", 100) });
+    lost = agents.slice(-1);
+    source.publish(key, version("v4"));
+    for (let one = 0; one < 10; one++) turn();
+    expect(agents.map(({ last }) => last)).to.deep.equal(
+      agents.map((_, index) => (index < 599 ? "v4" : "v2")),
+    );
+    expect(agents.at(-1)?.refusal).to.equal(refused);
+  });
+
+  it("keeps the topic of agents that are still being moved when the last of all others leaves", () => {
+    const { clock, source, topics, publish, turn } = useTopics();
+    publish("v1");
+    const agents = Array.from({ length: 300 }, () => new Agent(topics, 10));
+    const stock = new Agent(topics);
+    publish("v1", trialOf("v2", 10_000));
+    turn();
+    // Takes all steps of the turn.
+    const others = Array.from({ length: 256 }, () =>
+      topics.subscribe("demo/other", { wake: () => undefined, refuse: () => undefined }),
+    );
+    source.publish("demo/other", version("v1"));
+    source.publish(key, version("v2"));
+    stock.subscription.close();
+    for (let one = 0; one < 5; one++) turn();
+    expect(others).to.have.length(256);
+    expect(agents.filter(({ last }) => last === "v2")).to.have.length(300);
+    clock.advance(60_000);
+    turn();
+    expect(agents.filter(({ refusal }) => refusal !== undefined)).to.have.length(0);
+    expect(source.watchCount).to.equal(2);
+  });
+
   it("refuses those who try it when the proxy ends", async () => {
     const { topics, publish, turn } = useTopics();
     publish("v1");

@@ -24,6 +24,8 @@ export class StagedTopic implements SourceSink {
   readonly topic: Topic;
   readonly #options: StagedTopicOptions;
   #trial: TopicTrial | undefined;
+  /** Trials before it, from which some have not been moved yet. */
+  readonly #ended = new Set<TopicTrial>();
   /** Of the newest trial, which may have been refused for want of it. */
   #trialMemory: TopicMemory | undefined;
 
@@ -39,7 +41,7 @@ export class StagedTopic implements SourceSink {
 
   /** Number of subscriptions. */
   get size(): number {
-    return this.topic.size + (this.#trial?.size ?? 0);
+    return this.#trials.reduce((sum, { size }) => sum + size, this.topic.size);
   }
 
   get history(): readonly PastVersion[] | undefined {
@@ -78,9 +80,12 @@ export class StagedTopic implements SourceSink {
   /** Called by the registry. Refuses the remaining subscribers. */
   close(): void {
     this.#trialMemory?.forgetRefused();
-    this.#trial?.refuse(new ProxyError("SHUTTING_DOWN", "the proxy is shutting down; connect again"));
-    this.#trial?.end();
+    const trials = this.#trials;
     this.#trial = undefined;
+    for (const trial of trials) {
+      trial.refuse(new ProxyError("SHUTTING_DOWN", "the proxy is shutting down; connect again"));
+      trial.end();
+    }
     this.topic.close();
   }
 
@@ -88,9 +93,9 @@ export class StagedTopic implements SourceSink {
   #try(trial: Trial, reported: SourceVersion, isFirst: boolean): void {
     const version = trial.generation === undefined ? reported : { ...reported, generation: trial.generation };
     const before = this.#trial;
+    this.#endLost();
     if (before?.digest === trial.digest) {
       before.update(trial, version);
-      this.#endLost(before);
       before.wakeForFreshness();
     } else {
       const { topic, ledger, onRoom } = this.#options;
@@ -99,7 +104,7 @@ export class StagedTopic implements SourceSink {
       this.#trialMemory = new TopicMemory(topic.key, ledger, onRoom);
       this.#trial = new TopicTrial({ ...this.#options, trial, version, onIdle }, this.#trialMemory);
       topic.trial = this.#trial;
-      before?.end();
+      if (before !== undefined) this.#end(before);
     }
     this.#tellProxies();
     this.#place([...(before?.subscriptions ?? []), ...this.topic.subscriptions], isFirst);
@@ -107,20 +112,33 @@ export class StagedTopic implements SourceSink {
 
   #endTrial(): void {
     this.#trialMemory?.forgetRefused();
+    this.#endLost();
     const trial = this.#trial;
     if (trial === undefined) return;
     this.#trial = undefined;
     this.topic.trial = undefined;
-    this.#endLost(trial);
-    trial.end();
+    this.#end(trial);
     this.#tellProxies();
     this.#place([...trial.subscriptions]);
   }
 
-  /** Before they can take anything: what an edit says of readers counts for them too. */
-  #endLost(trial: TopicTrial): void {
+  /** Those who try it are to be moved. */
+  #end(trial: TopicTrial): void {
+    if (trial.size > 0) this.#ended.add(trial);
+    trial.end();
+  }
+
+  /** Before they can take anything: what an edit says of readers counts for those in trials too. */
+  #endLost(): void {
+    const trials = this.#trials;
+    if (trials.length === 0) return;
     for (const { error, subscribers } of this.#options.lost?.(this.topic.key) ?? [])
-      trial.refuse(error, (subscriber) => !subscribers.has(subscriber));
+      for (const trial of trials) trial.refuse(error, (subscriber) => !subscribers.has(subscriber));
+  }
+
+  /** Those with subscriptions: the one that is under way, and those before it. */
+  get #trials(): readonly TopicTrial[] {
+    return this.#trial === undefined ? [...this.#ended] : [...this.#ended, this.#trial];
   }
 
   #tellProxies(): void {
@@ -168,6 +186,7 @@ export class StagedTopic implements SourceSink {
   }
 
   #idle(): void {
+    for (const trial of this.#ended) if (trial.size === 0) this.#ended.delete(trial);
     if (this.size === 0) this.#options.onIdle();
   }
 }
