@@ -139,6 +139,11 @@ describe("RecordCodec", () => {
     expect(await codeOf(codec.encode(shared))).to.equal("RECORD_TOO_LARGE");
   });
 
+  it("refuses to write a head that it could not read, whose characters take more than a byte", async () => {
+    const provider = { type: "http", uri: `https://flags.test/${"\u65d7".repeat(100_000)}` };
+    expect(await codeOf(codec.encode({ ...record, provider }))).to.equal("RECORD_TOO_LARGE");
+  });
+
   it("verifies with every key, and signs with the first", async () => {
     const [a, b] = ["a".repeat(32), "b".repeat(32)];
     const [onlyA, onlyB, both] = [await keys(a, ""), await keys(b), await keys(b, a)];

@@ -106,7 +106,8 @@ export class RecordCodec {
     const tried = trial === undefined ? {} : { trial: await this.#packTrial(trial) };
     const needed = { format, ...fields, ...(text === undefined ? {} : { bytes }), ...tried };
     const head = headWith(needed, history) ?? JSON.stringify(needed);
-    if (head.length >= maxHeadBytes) throw tooLarge(`its head has ${head.length} characters`, maxHeadBytes);
+    const headBytes = Buffer.byteLength(head);
+    if (headBytes >= maxHeadBytes) throw tooLarge(`its head has ${headBytes} bytes`, maxHeadBytes);
     const packed = text === undefined ? Buffer.alloc(0) : await compress(text);
     const body = Buffer.concat([Buffer.from(`${head}\n`), packed]);
     return { body, signature: this.#keys().sign(record.topic, body) };
