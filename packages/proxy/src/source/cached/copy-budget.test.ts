@@ -65,4 +65,13 @@ describe("CopyBudget", () => {
     await failing.catch(() => undefined);
     expect(removed).to.deep.equal(["first"]);
   });
+
+  it("removes no other for a copy that is larger than all may be when it is written", async () => {
+    for (const [index, name] of ["first", "second"].entries()) copy(name, 400, index + 1);
+    const budget = await counted(1_000);
+    budget.written(directory.file(`huge${copyFileSuffix}`), 1_001);
+    expect(removed).to.deep.equal(["huge"]);
+    budget.written(directory.file(`third${copyFileSuffix}`), 200);
+    expect(removed).to.deep.equal(["huge"]);
+  });
 });

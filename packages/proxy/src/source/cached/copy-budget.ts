@@ -76,7 +76,9 @@ export class CopyBudget {
     const name = path.basename(file);
     this.#bytes += sizeBytes - (this.#sizes.get(name) ?? 0);
     this.#sizes.delete(name);
-    if (sizeBytes > 0) this.#sizes.set(name, sizeBytes);
+    // One that is larger than all may be goes first, as if it were the oldest.
+    if (sizeBytes > this.#maxBytes) this.#sizes = new Map([[name, sizeBytes], ...this.#sizes]);
+    else if (sizeBytes > 0) this.#sizes.set(name, sizeBytes);
     this.#makeRoom();
   }
 
