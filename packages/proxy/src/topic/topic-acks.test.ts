@@ -38,6 +38,18 @@ describe("TopicAcks", () => {
     expect(refuse(first, "and another")).to.include(unlisted);
   });
 
+  it("counts against a connection what it brings up again once nobody upholds it: by turns it would take all places", () => {
+    const { acks, refuse, release } = useAcks();
+    const connection = {};
+    const refused = Array.from({ length: maxPerConnection }, (_, index) => refuse(connection, `f${index}`));
+    for (const one of refused) if (one !== undefined) release(one);
+    for (let made = 0; made < maxPerConnection; made++)
+      expect(refuse(connection, `g${made}`)?.flag).to.equal(`g${made}`);
+    expect(refuse(connection, "f0")).to.include(unlisted);
+    expect(refuse({}, "f0")?.flag, "of another connection").to.equal("f0");
+    expect([...acks.rejections].filter(({ subscribers }) => subscribers > 0)).to.have.length(21);
+  });
+
   it("counts who refuses more than there is room for, however few make that up, and forgets it with the last one", () => {
     const { acks, refuse, release } = useAcks();
     for (let made = 0; made < 100; made++)

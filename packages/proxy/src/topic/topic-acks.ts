@@ -116,14 +116,18 @@ export class TopicAcks {
     const kind = isOld ? "old" : "flag";
     const key = flag === undefined ? `${digest} nack ${reason}` : `${digest} ${kind} ${flag}`;
     const known = this.#rejections.get(key);
-    if (known !== undefined) return known;
+    if (known !== undefined && this.#origins.has(known)) return known;
     const count = this.#counts.get(connection) ?? 0;
-    if (count >= maxPerConnection || !this.#makeRoom()) return this.#unlistedOf(digest);
-    const entry = { digest, flag, reason, subscribers: 0, ...(isOld ? { isOld } : {}) };
-    this.#rejections.set(key, entry);
+    const hasRoom = count < maxPerConnection && (known !== undefined || this.#makeRoom());
+    if (!hasRoom) return this.#unlistedOf(digest);
+    // One that nobody upheld any more has another origin now.
+    const entry = known ?? { digest, flag, reason, subscribers: 0, ...(isOld ? { isOld } : {}) };
     this.#origins.set(entry, connection);
     this.#counts.set(connection, count + 1);
-    this.#logSoon(entry);
+    if (known === undefined) {
+      this.#rejections.set(key, entry);
+      this.#logSoon(entry);
+    }
     return entry;
   }
 
