@@ -68,7 +68,7 @@ export class StagedTopic implements SourceSink {
       const isFirst = this.topic.newest === undefined;
       this.#options.fanOut.hold(() => {
         this.topic.report({ ...report, version: served } as SourceReport);
-        this.#try(trial, served, isFirst);
+        if (!this.topic.isClosed) this.#try(trial, served, isFirst);
       });
       return;
     }

@@ -7,6 +7,8 @@ import { ScriptedSource } from "@bunting/test/support/scripted-source.js";
 import { ProxyError } from "../proxy-error.js";
 import { noMetrics } from "../proxy-metrics.js";
 import { firstSnapshot } from "./first-snapshot.js";
+import type { SourceSink } from "../source/flag-source.js";
+import { DocumentLedger } from "./document-ledger.js";
 import type { Subscriber, Subscription } from "./subscription.js";
 import { TopicRegistry, type TopicRegistryOptions } from "./topic-registry.js";
 
@@ -92,6 +94,71 @@ describe("the topic registry", () => {
     expect(refused).to.deep.equal([error]);
     expect(gone.due).to.equal(undefined);
     expect(textOf(kept)).to.include("v2");
+  });
+
+  it("leaves nothing behind of a topic whose first version takes the right from all of its subscribers", () => {
+    const error = new ProxyError("PERMISSION_DENIED", "it is not shared");
+    const states: Record<string, number> = {};
+    const clock = new ManualClock();
+    const ledger = new DocumentLedger(1_000);
+    let refused: ProxyError | undefined;
+    const subscriber: Subscriber = { wake: () => undefined, refuse: (why) => (refused = why) };
+    const document = (reach?: number) => ({
+      kind: "document" as const,
+      document: one,
+      version: {
+        noticedMs: 0,
+        ...(reach === undefined ? {} : { trial: { document: two, digest: "ab", reach } }),
+      },
+    });
+    for (const reach of [undefined, 10]) {
+      const sinks: SourceSink[] = [];
+      const topics = new TopicRegistry(
+        {
+          source: Object.assign(new ScriptedSource(clock), {
+            watch: (_: TopicKey, sink: SourceSink) => void sinks.push(sink),
+          }),
+          context: {
+            clock,
+            logger: createLogger({ format: "json", debug: false }, { write: () => undefined }),
+            metrics: {
+              ...noMetrics,
+              topics: (state, delta) => (states[state] = (states[state] ?? 0) + delta),
+            },
+          },
+          lingerMs,
+          missingPolicy: "hold",
+          deletionGraceMs: 0,
+          deletionPolicy: "keep",
+          lost: () => [{ error, subscribers: new Set([subscriber]) }],
+        },
+        ledger,
+      );
+      topics.subscribe(key, subscriber);
+      sinks[0]?.report(document(reach));
+      expect(refused).to.equal(error);
+      expect(topics.size).to.equal(0);
+      expect(states).to.deep.equal({ starting: 0 });
+      expect(ledger.hasRoom("demo/other", 600), "all memory is free").to.equal(true);
+    }
+  });
+
+  it("keeps a deleted topic for the grace without a linger, and sets few timers for it", async () => {
+    const { clock, source, topics } = useRegistry({ lingerMs: 0 });
+    source.publish(key, one);
+    const first = topics.subscribe(key, noWork);
+    await answered();
+    source.delete(key);
+    let timers = 0;
+    const after = clock.after.bind(clock);
+    clock.after = (delayMs, callback) => {
+      if (timers++ > 1_000) throw new Error("timers without end");
+      return after(delayMs, callback);
+    };
+    first.close();
+    clock.advance(59_000);
+    expect(topics.size).to.equal(1);
+    expect(textOf(topics.subscribe(key, noWork))).to.include("v1");
   });
 
   it("takes for readers those that both the version and the source's own watch name, as far as they are known", async () => {

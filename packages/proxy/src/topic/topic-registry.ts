@@ -33,6 +33,9 @@ export interface TopicRegistryOptions extends TopicPolicies {
  */
 const maxRefusing = 512;
 
+/** Whether the grace of a topic without subscribers is over is looked at no more often than this, in ms. */
+const leastGraceMs = 1_000;
+
 interface Entry {
   readonly staged: StagedTopic;
   readonly topic: Topic;
@@ -186,9 +189,11 @@ export class TopicRegistry implements Runnable {
   }
 
   #linger(key: TopicKey, entry: Entry): void {
+    const { context, lingerMs } = this.#options;
     entry.cancelLinger?.();
-    entry.cancelLinger = this.#options.context.clock.after(this.#options.lingerMs, () => {
-      // During the grace the last snapshot is kept for new subscribers too.
+    // During the grace the last snapshot is kept for new subscribers too, also by a linger of 0.
+    const nextMs = entry.topic.isInGrace ? Math.max(lingerMs, leastGraceMs) : lingerMs;
+    entry.cancelLinger = context.clock.after(nextMs, () => {
       if (entry.topic.isInGrace) this.#linger(key, entry);
       else this.#end(key);
     });

@@ -140,6 +140,10 @@ export class Topic implements SourceSink, SubscribedTopic, DeletedTopic {
     return isAbsent(this.#state) && this.#options.missingPolicy === "fail";
   }
 
+  get isClosed(): boolean {
+    return this.#isClosed;
+  }
+
   /** True while a deleted document is still served as it was. The registry must not drop the topic meanwhile. */
   get isInGrace(): boolean {
     return this.#deletion.isInGrace;
@@ -267,6 +271,8 @@ export class Topic implements SourceSink, SubscribedTopic, DeletedTopic {
     const { newest } = this;
     const bytes = encodeSnapshot(document, newest?.bytes, history);
     this.#limitReaders(version);
+    // Its last subscriber is gone, for whom alone it was there.
+    if (this.#isClosed) return;
     if (!this.#memory.admits(bytes)) throw this.#memory.refusal();
     // The grace ends only here: before a document that can't be served, an earlier deletion must still settle.
     this.#deletion.endGrace();
