@@ -329,6 +329,19 @@ describe("a version that is pushed progressively", () => {
     expect(agent.refusal).to.have.property("code", "SHUTTING_DOWN");
   });
 
+  it("is taken from those who tried it also where there is no memory for the one that is tried next", () => {
+    const { topics, publish, turn, trial } = useTopics({}, new DocumentLedger(6_000));
+    publish("v1");
+    const agent = new Agent(topics, 10);
+    publish("v1", trialOf("v2", 100));
+    expect(agent.last).to.equal("v2");
+    expect(() => publish("v1", trialOf(`v3${"x".repeat(6_000)}`, 100))).to.throw("no memory");
+    turn();
+    expect([agent.last, trial()]).to.deep.equal(["v1", undefined]);
+    publish("v1", trialOf("v4", 100));
+    expect(agent.last).to.equal("v4");
+  });
+
   it("is tried by nobody until there is memory for it beside the one that all have, and then without another edit", async () => {
     const ledger = new DocumentLedger(3_000);
     const { topics, publish, turn, trial } = useTopics({}, ledger);

@@ -94,20 +94,28 @@ export class StagedTopic implements SourceSink {
     const version = trial.generation === undefined ? reported : { ...reported, generation: trial.generation };
     const before = this.#trial;
     this.#endLost();
-    if (before?.digest === trial.digest) {
-      before.update(trial, version);
-      before.wakeForFreshness();
-    } else {
-      const { topic, ledger, onRoom } = this.#options;
-      const onIdle = (): void => this.#idle();
-      this.#trialMemory?.forgetRefused();
-      this.#trialMemory = new TopicMemory(topic.key, ledger, onRoom);
-      this.#trial = new TopicTrial({ ...this.#options, trial, version, onIdle }, this.#trialMemory);
-      topic.trial = this.#trial;
-      if (before !== undefined) this.#end(before);
+    try {
+      if (before?.digest === trial.digest) {
+        before.update(trial, version);
+        before.wakeForFreshness();
+      } else this.#replace(before, trial, version);
+    } finally {
+      this.#tellProxies();
+      this.#place([...(before?.subscriptions ?? []), ...this.topic.subscriptions], isFirst);
     }
-    this.#tellProxies();
-    this.#place([...(before?.subscriptions ?? []), ...this.topic.subscriptions], isFirst);
+  }
+
+  /** The trial before it ends also where there is no memory for this one: nobody is to have that version any more. */
+  #replace(before: TopicTrial | undefined, trial: Trial, version: SourceVersion): void {
+    const { topic, ledger, onRoom } = this.#options;
+    const onIdle = (): void => this.#idle();
+    this.#trial = undefined;
+    topic.trial = undefined;
+    if (before !== undefined) this.#end(before);
+    this.#trialMemory?.forgetRefused();
+    this.#trialMemory = new TopicMemory(topic.key, ledger, onRoom);
+    this.#trial = new TopicTrial({ ...this.#options, trial, version, onIdle }, this.#trialMemory);
+    topic.trial = this.#trial;
   }
 
   #endTrial(): void {
