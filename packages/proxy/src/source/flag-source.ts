@@ -80,7 +80,10 @@ export interface SourceSink {
   flags?(): JsonObject | undefined;
   /** How the version of the last report's `trial` fares with agents. Undefined without one; absent if the sink has no agents. */
   trialCounts?(): TrialCounts | undefined;
-  /** @throws if a document can't be encoded, or there is no memory for it; the topic is then unchanged, and the source reports it as stale for that reason */
+  /**
+   * @throws if a document can't be encoded, or there is no memory for it; the topic is then unchanged, but for what `isRefusedTrial`, and the source
+   * reports it as stale for that reason
+   */
   report(report: SourceReport): void;
 }
 

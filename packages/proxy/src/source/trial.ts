@@ -9,3 +9,15 @@ export interface Trial {
   /** Agents with a lower bucket get it: of 10,000 (`buckets`). 0: nobody yet, or nobody any more. */
   readonly reach: number;
 }
+
+/** Why trials were refused. Their reports were taken otherwise: the topic serves the document that all others are to have. */
+const refusals = new WeakSet<object>();
+
+/** Marks what a sink throws if it has taken a report but for its trial. */
+export function markRefusedTrial(error: unknown): void {
+  if (typeof error === "object" && error !== null) refusals.add(error);
+}
+
+export function isRefusedTrial(error: unknown): boolean {
+  return typeof error === "object" && error !== null && refusals.has(error);
+}

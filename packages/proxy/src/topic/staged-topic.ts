@@ -1,7 +1,7 @@
 import type { JsonObject, PastVersion, TrialCounts } from "@bunting/protocol";
 import { ProxyError } from "../proxy-error.js";
 import type { SourceReport, SourceSink, SourceVersion } from "../source/flag-source.js";
-import type { Trial } from "../source/trial.js";
+import { markRefusedTrial, type Trial } from "../source/trial.js";
 import type { Subscriber, Subscription } from "./subscription.js";
 import { TopicMemory } from "./topic-memory.js";
 import type { LostSubscribers, TopicOptions } from "./topic-options.js";
@@ -68,7 +68,12 @@ export class StagedTopic implements SourceSink {
       const isFirst = this.topic.newest === undefined;
       this.#options.fanOut.hold(() => {
         this.topic.report({ ...report, version: served } as SourceReport);
-        if (!this.topic.isClosed) this.#try(trial, served, isFirst);
+        try {
+          if (!this.topic.isClosed) this.#try(trial, served, isFirst);
+        } catch (error) {
+          markRefusedTrial(error);
+          throw error;
+        }
       });
       return;
     }

@@ -1,5 +1,6 @@
 import type { JsonObject, TopicKey } from "@bunting/protocol";
 import type { FlagSource, SourceSink, SourceReport } from "../flag-source.js";
+import { isRefusedTrial } from "../trial.js";
 import type { WatchReport } from "./known.js";
 
 export interface InnerWatchOptions {
@@ -72,7 +73,7 @@ export class InnerWatch implements SourceSink {
       this.#options.reader.onReport(watched);
     } catch (error) {
       // The report was not taken: the last one stays.
-      [this.#lastReport, this.#staleReason] = before;
+      if (!isRefusedTrial(error)) [this.#lastReport, this.#staleReason] = before;
       throw error;
     }
   }

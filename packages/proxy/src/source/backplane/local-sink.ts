@@ -2,6 +2,7 @@ import { comparePositions, type RecordPosition } from "@bunting/backplane";
 import type { PastVersion } from "@bunting/protocol";
 import { ProxyError } from "../../proxy-error.js";
 import type { SourceSink } from "../flag-source.js";
+import { isRefusedTrial } from "../trial.js";
 import type { Known } from "./known.js";
 
 /** The subscribers of a topic on this replica. They receive only what is later in its history than the last report. */
@@ -35,7 +36,12 @@ export class LocalSink {
     if (known.kind === "document") {
       const { kind, document, history, provider } = known;
       const version = isUnconfirmed ? { ...known.version, isUnconfirmed } : known.version;
-      this.#sink.report({ kind, document, version, history, provider });
+      try {
+        this.#sink.report({ kind, document, version, history, provider });
+      } catch (error) {
+        if (isRefusedTrial(error)) this.#reported = known;
+        throw error;
+      }
     } else this.#sink.report({ kind: known.kind });
     this.#reported = known;
     this.#isStale = false;

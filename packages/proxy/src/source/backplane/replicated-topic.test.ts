@@ -7,6 +7,7 @@ import { expect } from "chai";
 import { ProxyError } from "../../proxy-error.js";
 import { encodeSnapshot } from "../../snapshot/encode-snapshot.js";
 import { RecordingSink } from "../source.fixture.js";
+import { markRefusedTrial } from "../trial.js";
 import { documentOf, textOf } from "./backplane.fixture.js";
 import { ReplicatedTopic } from "./replicated-topic.js";
 
@@ -78,6 +79,29 @@ describe("ReplicatedTopic", () => {
     topic.rebase(stored(5, "87", 45_000), 5);
     expect(topic.current).to.deep.include({ epoch: 6, resourceVersion: "50" });
     expect(sink.lastText).to.equal(textOf("50"));
+  });
+
+  it("goes on as the owner after a version whose trial alone was refused here: the others are to have it", async () => {
+    const lease = { holder: "this", fence: 3, untilMs: Infinity };
+    const { topic, source, sink } = followed("87", lease);
+    expect(await sink.nextText()).to.equal(textOf("87"));
+    const report = sink.report.bind(sink);
+    sink.report = (told) => {
+      report(told);
+      const { trial } = told.kind === "document" ? told.version : { trial: undefined };
+      if (trial === undefined) return;
+      const error = new ProxyError("DOCUMENT_CROWDED_OUT", "no memory");
+      markRefusedTrial(error);
+      throw error;
+    };
+    const trial = { document: documentOf("89"), digest: "ab", reach: 10 };
+    expect(() => source.publish(key, documentOf("88"), { resourceVersion: "88", trial })).to.throw(
+      "no memory",
+    );
+    expect(topic.current).to.deep.include({ resourceVersion: "88", document: documentOf("88") });
+    source.renew(key, "89");
+    expect(topic.current).to.deep.include({ resourceVersion: "89", document: documentOf("88") });
+    expect(sink.lastText).to.equal(textOf("88"));
   });
 
   it("says of what was confirmed before it asked that it is stale, until an owner confirms it", async () => {

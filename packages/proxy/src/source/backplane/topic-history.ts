@@ -1,4 +1,6 @@
 import { comparePositions } from "@bunting/backplane";
+import type { PastVersion } from "@bunting/protocol";
+import { isRefusedTrial } from "../trial.js";
 import { keepHistory, withHistory, withHistoryThrough } from "./known-history.js";
 import { place, placeRead, type Known, type WatchReport } from "./known.js";
 import type { LocalSink } from "./local-sink.js";
@@ -122,9 +124,20 @@ export class TopicHistory {
   }
 
   #learn(known: Known): void {
-    // The sink may throw; then nothing has changed.
     const placed = keepHistory(known, this.#newest);
-    this.#newest = withHistory(placed, this.#newest, this.local?.report(placed, false));
+    let past: readonly PastVersion[] | undefined;
+    try {
+      past = this.local?.report(placed, false);
+    } catch (error) {
+      // Nothing has changed, unless only the trial was refused: other replicas are to have the state, too.
+      if (isRefusedTrial(error)) this.#keep(placed, undefined);
+      throw error;
+    }
+    this.#keep(placed, past);
+  }
+
+  #keep(placed: Known, past: readonly PastVersion[] | undefined): void {
+    this.#newest = withHistory(placed, this.#newest, past);
     this.#onLearned();
   }
 }

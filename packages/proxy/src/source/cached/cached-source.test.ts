@@ -1,7 +1,14 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { setImmediate } from "node:timers/promises";
-import { documentHeapBytes, type FlagDocument, type PastVersion, type TopicKey } from "@bunting/protocol";
+import {
+  atOnce,
+  digestingDocument,
+  documentHeapBytes,
+  type FlagDocument,
+  type PastVersion,
+  type TopicKey,
+} from "@bunting/protocol";
 import { aborted, createLogger } from "@bunting/runtime";
 import { eventually } from "@bunting/test/support/event-queue.js";
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
@@ -9,7 +16,10 @@ import { ScriptedSource } from "@bunting/test/support/scripted-source.js";
 import { TempDirectory } from "@bunting/test/support/temp-directory.js";
 import { expect } from "chai";
 import { ProxyError } from "../../proxy-error.js";
+import { noMetrics } from "../../proxy-metrics.js";
 import { encodeSnapshot } from "../../snapshot/encode-snapshot.js";
+import { DocumentLedger } from "../../topic/document-ledger.js";
+import { TopicRegistry } from "../../topic/topic-registry.js";
 import type { FlagSource } from "../flag-source.js";
 import { CountingMetrics, RecordingSink } from "../source.fixture.js";
 import { CachedSource } from "./cached-source.js";
@@ -319,6 +329,30 @@ describe("CachedSource", () => {
     await stop();
     // Nor a marker, after two of which no process reads a copy.
     expect(readdirSync(directory.path)).to.deep.equal(before);
+  });
+
+  it("keeps what is served beside a newer version that there is no memory to try, and does not go back to the copy", async () => {
+    await leave(version(1));
+    const { cached, scripted, clock, stop } = start();
+    const logger = createLogger({ format: "json", debug: false }, { write: () => undefined });
+    const topics = new TopicRegistry(
+      {
+        ...{ source: cached, context: { clock, logger, metrics: noMetrics }, lingerMs: 0 },
+        ...{ missingPolicy: "hold", deletionGraceMs: 0, deletionPolicy: "keep" },
+      },
+      new DocumentLedger(10_000),
+    );
+    const { view } = topics.subscribe(topic, { wake: () => undefined, refuse: () => undefined });
+    expect(view.kind).to.equal("starting");
+    const document = version(3, "x".repeat(10_000));
+    const trial = { document, digest: atOnce(digestingDocument(document)), reach: 10 };
+    expect(() => scripted.publish(topic, version(2), { trial })).to.throw("no memory");
+    scripted.stale(topic, away);
+    await stop();
+    expect([...topics.topics()].map(({ newest }) => newest?.text)).to.deep.equal([
+      '{"flags":{"f":{"state":"v2"}}}',
+    ]);
+    expect(readFileSync(directory.file(files()[0] ?? ""), "utf8")).to.contain('"v2"');
   });
 
   it("serves on where nothing can be written: counted, at the start, with each copy and once more at the end, and logged once a minute", async () => {

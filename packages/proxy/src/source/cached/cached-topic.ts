@@ -8,6 +8,7 @@ import {
 import type { Clock } from "@bunting/runtime";
 import { ProxyError } from "../../proxy-error.js";
 import type { DocumentReport, SourceSink, SourceVersion, SourceReport } from "../flag-source.js";
+import { isRefusedTrial } from "../trial.js";
 import { historyAfter } from "../history-after.js";
 import type { CopiedDocument } from "./copied-document.js";
 import type { TopicCopies } from "./topic-copies.js";
@@ -87,7 +88,13 @@ export class CachedTopic implements SourceSink {
   }
 
   report(report: SourceReport): void {
-    this.#options.sink.report(report);
+    try {
+      this.#options.sink.report(report);
+    } catch (error) {
+      // It is served all the same, so the copy must not take its place.
+      if (report.kind === "document" && isRefusedTrial(error)) this.#keep(report);
+      throw error;
+    }
     switch (report.kind) {
       case "document":
         this.#keep(report);

@@ -1,8 +1,8 @@
 import type { FlagDocument, PastVersion } from "@bunting/protocol";
 import { versionFields, type DocumentVersion } from "@bunting/sync-client/messages";
 import type { Clock } from "@bunting/runtime";
-import type { AbsenceReport, SourceSink, SourceVersion } from "../flag-source.js";
-import type { Trial } from "../trial.js";
+import type { AbsenceReport, SourceReport, SourceSink, SourceVersion } from "../flag-source.js";
+import { isRefusedTrial, type Trial } from "../trial.js";
 
 /** The last report of what a topic is. Staleness comes beside it, and ends when it is repeated. */
 type LastReport = AbsenceReport | { readonly kind: "sameDocument"; readonly version: DocumentVersion };
@@ -53,7 +53,7 @@ export class TopicReports {
 
   /** @throws if the document can't be encoded; the last report then stays as it was */
   document(document: FlagDocument, version: DocumentVersion, history?: readonly PastVersion[]): void {
-    this.#sink.report({ kind: "document", document, version: this.#sourceVersion(version), history });
+    this.#tell({ kind: "document", document, version: this.#sourceVersion(version), history });
     this.#last = { kind: "sameDocument", version };
   }
 
@@ -104,8 +104,17 @@ export class TopicReports {
   #repeat(): void {
     const last = this.#last;
     if (last?.kind === "sameDocument")
-      this.#sink.report({ kind: last.kind, version: this.#sourceVersion(last.version) });
+      this.#tell({ kind: last.kind, version: this.#sourceVersion(last.version) });
     else if (last !== undefined) this.#sink.report(last);
+  }
+
+  /** Where only the trial is refused, nobody here tries it, and the upstream waits. It is reported again with the next version. */
+  #tell(report: SourceReport): void {
+    try {
+      this.#sink.report(report);
+    } catch (error) {
+      if (!isRefusedTrial(error)) throw error;
+    }
   }
 
   #sourceVersion(version: DocumentVersion): SourceVersion {

@@ -5,14 +5,18 @@ import {
   writeVersion,
   type Request,
 } from "@bunting/sync-client/internal/bunting-messages.fixture.js";
-import { errorCode } from "@bunting/runtime";
+import { createLogger, errorCode } from "@bunting/runtime";
 import { eventually } from "@bunting/test/support/event-queue.js";
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { setImmediate as turn } from "node:timers/promises";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { expect } from "chai";
-import type { FlagSource, SourceReport } from "../flag-source.js";
+import { ScriptedSource } from "@bunting/test/support/scripted-source.js";
+import { noMetrics } from "../../proxy-metrics.js";
+import { DocumentLedger } from "../../topic/document-ledger.js";
+import { TopicRegistry } from "../../topic/topic-registry.js";
+import type { FlagSource, SourceReport, SourceSink } from "../flag-source.js";
 import { RecordingSink } from "../source.fixture.js";
 import { LargeDocuments } from "../large-documents.js";
 import type { TopicMessage } from "./topic-message.js";
@@ -105,6 +109,41 @@ describe("UpstreamTopic", () => {
     expect(first.version).to.include({ uid: "one", generation: 3, resourceVersion: "17" });
     expect(take(delta("ENABLED", "DISABLED")).ack).to.include({ number: "2" });
     expect(states()).to.deep.equal(["ENABLED", "DISABLED"]);
+  });
+
+  it("goes on where there is no memory for a version that some agents are to try: nobody here tries it", () => {
+    const clock = new ManualClock();
+    const logger = createLogger({ format: "json", debug: false }, { write: () => undefined });
+    const sinks: SourceSink[] = [];
+    const source = Object.assign(new ScriptedSource(clock), {
+      watch: (_: string, to: SourceSink) => void sinks.push(to),
+    });
+    const topics = new TopicRegistry(
+      {
+        ...{ source, context: { clock, logger, metrics: noMetrics }, lingerMs: 0 },
+        ...{ missingPolicy: "hold", deletionGraceMs: 0, deletionPolicy: "keep" },
+      },
+      new DocumentLedger(10_000),
+    );
+    topics.subscribe(topic, { wake: () => undefined, refuse: () => undefined });
+    const [staged] = sinks;
+    if (staged === undefined) throw new Error("the topic is not watched");
+    const room = { has: () => true, freeBytes };
+    held = new UpstreamTopic(topic, staged, clock, { room, large: new LargeDocuments() });
+    const isServed = (state: string): boolean =>
+      [...topics.topics()].every(({ newest }) => newest?.text.includes(`"${state}"`) === true);
+    take(snapshot("ENABLED"));
+    const document = documentOf("x".repeat(10_000));
+    take({
+      ...{ kind: "trial", topic, generation: 4, reach: 10, document: bytesOf(document) },
+      digest: versionOf(document).digest,
+    });
+    expect(isServed("ENABLED")).to.equal(true);
+    expect(held.trialReport()).to.equal(undefined);
+    expect(take(delta("ENABLED", "DISABLED")).ack).to.include({ number: "3" });
+    expect(isServed("DISABLED")).to.equal(true);
+    take(freshness(true, "away"));
+    take(freshness(false));
   });
 
   it("resumes from what it holds, and tells nothing new if the upstream has the same", () => {
