@@ -390,6 +390,9 @@ class Model {
     const written = one.call?.unwritten.shift();
     if (written === undefined) return;
     one.inbox.push({ number: ++one.received, response: written.response });
+    for (const state of one.topics.values())
+      if (state.sentNumber === one.received && state.unansweredSinceMs !== undefined)
+        state.unansweredSinceMs = this.clock.monotonicMs();
     callWriteListener(written.onWritten);
   }
 
@@ -473,7 +476,8 @@ class Model {
     const state = one.of(name);
     expect(this.#isUnanswered(state), "a second message of a topic without an answer").to.be.false;
     if (response.$case !== "unchanged" && response.$case !== "delta" && response.$case !== "snapshot") return;
-    state.unansweredSinceMs = this.clock.monotonicMs();
+    // The agent's time begins when it is written.
+    state.unansweredSinceMs = Infinity;
     state.sentNumber = number;
     state.sent = response.value.version?.digest.toString("hex") ?? "";
     const history = this.histories.get(name) ?? [];
