@@ -655,6 +655,22 @@ describe("KubernetesSource", function () {
       for (const flag of flags.slice(1)) expect(flag.reported).to.have.length(1);
     });
 
+    it("of a namespace watch that is closed in good order and resumes after more than 5 s, says of each that it is over", async () => {
+      bench = await SourceBench.start({ timing: { watchHeaderTimeoutMs: 600_000 } });
+      const flags = await putAndSubscribe(names(32));
+      await bench.watches("ns/*");
+      await bench.pass(1_000);
+      let release = (): void => undefined;
+      const released = new Promise<void>((resolve) => (release = resolve));
+      bench.api.fault({ name: null, kind: "watch" }, faults.heldUntil(released));
+      watchedAs("ns/*")?.end();
+      await bench.until(() => flags.every((flag) => last(flag) === "stale"), "stale");
+      release();
+      await bench.watches("ns/*");
+      await bench.pass(10_000);
+      for (const { reported } of flags) expect(reported).to.deep.equal([reported[0], "stale", reported[0]]);
+    });
+
     it("is logged also while nobody is subscribed, and so is its end", async () => {
       bench = await SourceBench.start();
       bench.api.fault({}, faults.answer(503, "not ready\n"), Infinity);

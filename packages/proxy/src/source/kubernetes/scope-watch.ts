@@ -149,7 +149,9 @@ export class ScopeWatch implements ReflectorHandler {
   }
 
   resumed(): void {
-    this.#synced(undefined);
+    // Records that are stale hear only of a read that the outage is over.
+    if (this.#isOverdue) this.relist();
+    else this.#synced(undefined);
   }
 
   interrupted(): void {
