@@ -29,6 +29,8 @@ export class Confirmations {
   /** Records with a read under way, each with the time of its apparent deletion: a later deletion needs a later read. */
   readonly #asked = new Map<FlagRecord, number>();
   #lastGoneMs = 0;
+  /** When the records are looked at next, on the monotonic clock; Infinity without a timer. */
+  #nextMs = Infinity;
   #cancel: (() => void) | undefined;
 
   constructor(options: ConfirmationsOptions) {
@@ -58,9 +60,15 @@ export class Confirmations {
     this.#cancel?.();
   }
 
+  /** Looks at the records after this time, or earlier if that is due. */
   #schedule(delayMs: number): void {
-    this.#cancel ??= this.#options.clock.after(delayMs, () => {
-      this.#cancel = undefined;
+    const { clock } = this.#options;
+    const dueMs = clock.monotonicMs() + delayMs;
+    if (this.#nextMs <= dueMs) return;
+    this.#cancel?.();
+    this.#nextMs = dueMs;
+    this.#cancel = clock.after(delayMs, () => {
+      this.#nextMs = Infinity;
       this.#confirm();
     });
   }
