@@ -17,7 +17,7 @@ const linesPerMinute = 6;
 /** The state of the one FeatureFlag at the API server, and what the agent serves of it. */
 export class FeatureFlagRecord {
   readonly #parts: SyncSourceParts<KubernetesSourceConfig>;
-  readonly #epochs: Epochs;
+  readonly #epochs: Pick<Epochs, "cut">;
   readonly #log: RateLimitedLog;
   /** Reads the FeatureFlag again. */
   readonly #read: () => void;
@@ -28,7 +28,7 @@ export class FeatureFlagRecord {
   #cancelConfirmation: (() => void) | undefined;
   #cancelGrace: (() => void) | undefined;
 
-  constructor(parts: SyncSourceParts<KubernetesSourceConfig>, epochs: Epochs, read: () => void) {
+  constructor(parts: SyncSourceParts<KubernetesSourceConfig>, epochs: Pick<Epochs, "cut">, read: () => void) {
     this.#parts = parts;
     this.#epochs = epochs;
     this.#read = read;
@@ -59,7 +59,6 @@ export class FeatureFlagRecord {
   /** A read that began at `readStartedMs` did not find it. */
   absent(resourceVersion: string, epoch: Epoch, readStartedMs: number): void {
     const { state, config } = this.#parts;
-    const wasGone = this.#tracker.goneSinceMs !== undefined;
     switch (this.#tracker.absent(resourceVersion, epoch, readStartedMs)) {
       case "older":
         return;
@@ -69,7 +68,7 @@ export class FeatureFlagRecord {
           state.warned(`there is no FeatureFlag ${config.uri}; the previous flags, if any, are still served`);
         return;
       case "unconfirmed":
-        if (!wasGone) this.#confirmLater();
+        this.#confirmLater();
         state.connected();
         return;
       case "deleted":
@@ -89,9 +88,13 @@ export class FeatureFlagRecord {
     this.#cancelConfirmation = this.#cancelGrace = undefined;
   }
 
+  /** Once more if that read comes a moment too early to confirm the deletion, as node's timers may fire. */
   #confirmLater(): void {
     const { clock } = this.#parts.options.context;
-    this.#cancelConfirmation = clock.after(confirmAfterMs, () => this.#read());
+    this.#cancelConfirmation ??= clock.after(confirmAfterMs, () => {
+      this.#cancelConfirmation = undefined;
+      this.#read();
+    });
   }
 
   #deleted(): void {
