@@ -67,9 +67,11 @@ export function sharedCluster({ pod, context }: SyncSourceOptions, program: stri
 
   const closeIfUnused = async (): Promise<void> => {
     if (users > 0) return;
-    const unused = await connected?.catch(() => undefined);
+    // Forgotten before it is closed: who comes meanwhile makes another one.
+    const unused = connected;
     connected = undefined;
-    await unused?.transport.close();
+    const { transport } = (await unused?.catch(() => undefined)) ?? {};
+    await transport?.close();
   };
 
   return async (open, signal) => {
