@@ -671,6 +671,20 @@ describe("KubernetesSource", function () {
       for (const { reported } of flags) expect(reported).to.deep.equal([reported[0], "stale", reported[0]]);
     });
 
+    it("reports also those stale that are read in turn, and says of each when it is over", async () => {
+      bench = await SourceBench.start({ planning: { watchScope: "object", limits: { maxExisting: 2 } } });
+      const topics = names(4);
+      const flags = await putAndSubscribe(topics);
+      await bench.watches(...topics.slice(0, 2));
+      expect(bench.metrics.watches?.().unwatched).to.equal(2);
+      await bench.api.stop();
+      await bench.pass(60_000);
+      for (const { reported } of flags) expect(reported).to.deep.equal([reported[0], "stale"]);
+      await bench.api.resume();
+      await bench.until(() => flags.every(({ reported }) => reported.length === 3), "all is well");
+      for (const { reported } of flags) expect(reported[2]).to.equal(reported[0]);
+    });
+
     it("is logged also while nobody is subscribed, and so is its end", async () => {
       bench = await SourceBench.start();
       bench.api.fault({}, faults.answer(503, "not ready\n"), Infinity);

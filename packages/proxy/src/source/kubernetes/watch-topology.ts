@@ -173,17 +173,22 @@ export class WatchTopology {
     if (watch.kind === "object") {
       for (const record of watch.audience()) {
         if (isForbidden) record.forbidden();
-        if (this.#turns.end(record)) this.ask();
+        if (!this.#turns.end(record)) continue;
+        // At once: the watch is closed now, and nobody sees whether it stays down until the next turn.
+        this.#tellStale(record, error);
+        this.ask();
       }
     } else if (isForbidden && planning.watchScope === "auto") reviews.refused(watch.namespace);
   }
 
   #stale(watch: ScopeWatch, error: KubeError): void {
     this.#options.log.failed(error, () => this.#failing());
-    for (const record of watch.audience()) {
-      const isWatched = this.#watches.of(record).some((other) => other.isAsGoodAsOpen);
-      if (!isWatched) record.stale(error);
-    }
+    for (const record of watch.audience()) this.#tellStale(record, error);
+  }
+
+  #tellStale(record: FlagRecord, error: KubeError): void {
+    const isWatched = this.#watches.of(record).some((other) => other.isAsGoodAsOpen);
+    if (!isWatched) record.stale(error);
   }
 
   #failing(): number {
