@@ -1,3 +1,4 @@
+import { getEventListeners } from "node:events";
 import { expect } from "chai";
 import { KubeError } from "@bunting/kube";
 import { AccessReviews } from "../authorize/access-reviews.js";
@@ -116,6 +117,21 @@ describe("ReviewQueue", () => {
       expect(logged()).to.have.length(1);
       expect(logged()[0]).to.contain(`lacks a permission`).and.contain(`grant it ${permission} in the whole`);
     });
+
+  it("leaves nothing of a question at the signal until which it runs, which lives as long as the process", async () => {
+    const { queue, signal } = makeQueue({});
+    let asked = 0;
+    const ask = (): Promise<boolean> => Promise.resolve(++asked > 0);
+    for (let question = 0; question < 10; question++)
+      queue.add({ caller: question, isRecheck: false, ask, rejected: () => undefined });
+    await settled();
+    expect(asked).to.equal(10);
+    // Where node keeps the signals that AbortSignal.any has made of this one.
+    const symbol = Object.getOwnPropertySymbols(signal).find((each) => /Dependant/i.test(String(each)));
+    const made = symbol === undefined ? undefined : (Reflect.get(signal, symbol) as { size: number });
+    expect(made?.size ?? 0).to.equal(0);
+    expect(getEventListeners(signal, "abort")).to.have.length(1);
+  });
 
   it("names a missing permission also where the API server failed otherwise before, once", async () => {
     const { api, queue, clock, logged } = makeQueue({ permission: "create on reviews" });

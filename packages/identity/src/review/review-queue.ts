@@ -4,6 +4,7 @@ import {
   Backoff,
   FairQueue,
   TokenBucket,
+  withTimeLimit,
   type Clock,
   type Logger,
   type Runnable,
@@ -174,11 +175,14 @@ export class ReviewQueue implements Runnable {
   async #ask(task: ReviewTask, signal: AbortSignal): Promise<void> {
     const { clock, logger, timeoutMs = 5_000 } = this.#options;
     const startedMs = clock.monotonicMs();
-    const deadline = new AbortController();
-    const cancel = clock.after(timeoutMs, () => deadline.abort());
+    let afterMs: number | undefined;
+    const late = (cause: unknown): Error => {
+      afterMs = timeoutMs;
+      return cause as Error;
+    };
     this.#underWay++;
     try {
-      const isAnswered = await task.ask(AbortSignal.any([signal, deadline.signal]));
+      const isAnswered = await withTimeLimit(signal, timeoutMs, (limit) => task.ask(limit), { clock, late });
       if (isAnswered) this.#succeeded();
     } catch (error) {
       if (signal.aborted) return;
@@ -187,11 +191,10 @@ export class ReviewQueue implements Runnable {
         task.rejected(error);
       } else {
         if (!(error instanceof KubeError)) logger.error({ error }, "an access review failed unexpectedly");
-        this.#failed(startedMs, deadline.signal.aborted ? timeoutMs : undefined, error);
+        this.#failed(startedMs, afterMs, error);
         this.#wait(task);
       }
     } finally {
-      cancel();
       this.#underWay--;
       this.#pump();
     }

@@ -36,6 +36,8 @@ export interface QueueUnderTest {
   readonly queue: ReviewQueue;
   /** Lines logged, by message. */
   readonly logged: string[];
+  /** The one that the queue runs until. */
+  readonly signal: AbortSignal;
   stop(): void;
 }
 
@@ -58,7 +60,8 @@ export function queueUnderTest(
   });
   const stop = new AbortController();
   void queue.run(stop.signal);
-  return { clock, api: new ScriptedApi(), queue, logged, stop: () => stop.abort() };
+  const { signal } = stop;
+  return { clock, api: new ScriptedApi(), queue, logged, signal, stop: () => stop.abort() };
 }
 
 /** Lets everything happen that waits for no time to pass. */
