@@ -93,6 +93,15 @@ describe("EventRecorder", () => {
     expect(event?.metadata.name).to.match(/^a\.[0-9a-f]{16}$/);
   });
 
+  it("names an event as the API allows also where it cuts a long name before a part of it", async () => {
+    recorder.record(details(`${"a".repeat(199)}-b`));
+    recorder.record(details(`${"a".repeat(199)}.b`));
+    await settled();
+    const dnsName = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
+    for (const { metadata } of created) expect(metadata.name).to.match(dnsName);
+    expect(created).to.have.length(2);
+  });
+
   it("makes a series of an event that happens again, written at its second time and then every six minutes", async () => {
     recorder.record(details());
     await settled();

@@ -127,7 +127,7 @@ export class EventRecorder implements Runnable {
     }
     this.#series.set(key, {
       details,
-      name: `${details.regarding.name.slice(0, 200)}.${randomBytes(8).toString("hex")}`,
+      name: `${beginningOf(details.regarding.name)}.${randomBytes(8).toString("hex")}`,
       firstMs: nowMs,
       lastMs: nowMs,
       count: 1,
@@ -220,6 +220,11 @@ export class EventRecorder implements Runnable {
     const { clock } = this.#options.context;
     return microTime(Math.round(clock.now() - (clock.monotonicMs() - monotonicMs)));
   }
+}
+
+/** Of a name, without what can't be at the end of one. */
+function beginningOf(name: string): string {
+  return name.slice(0, 200).replace(/[-.]+$/, "");
 }
 
 function forgetOldest(map: Map<string, unknown>): void {
