@@ -70,6 +70,30 @@ describe("SourceLists", () => {
   const event = (type: "MODIFIED" | "DELETED", object: KubeObject): void =>
     handler().event({ type, object, resourceVersion: "2" }, epoch);
 
+  it("keeps nothing of a namespace that was watched at the signal of the process, and no timer after that", () => {
+    const ends = ["shop", "web"].map((namespace) => follow("a", "a", namespace));
+    ends[0]?.();
+    clock.advance(60_000);
+    follow("a")();
+    stopping.abort();
+    ends[1]?.();
+    expect(played.every(({ signal }) => signal.aborted)).to.equal(true);
+    expect(clock.pendingTimers).to.equal(0);
+    // Where node keeps the signals that AbortSignal.any has made of this one.
+    const { signal } = stopping;
+    const symbol = Object.getOwnPropertySymbols(signal).find((each) => /Dependant/i.test(String(each)));
+    const made = symbol === undefined ? undefined : (Reflect.get(signal, symbol) as { size: number });
+    expect(made?.size ?? 0).to.equal(0);
+  });
+
+  it("watches nothing where the process ends before the cluster is known", () => {
+    lists = unbegun();
+    follow("a");
+    stopping.abort();
+    begin();
+    expect(played).to.deep.equal([]);
+  });
+
   it("watches for those, too, that have asked before the cluster was known, unless they have left", () => {
     lists = unbegun();
     follow("a");

@@ -51,7 +51,12 @@ export class SourceLists {
   /** The cluster is known. Agents may have asked before: those of a proxy that starts again come at once. */
   begin(watches: Pick<ClusterWatches, "watch">, signal: AbortSignal): void {
     this.#cluster = { watches, signal };
+    if (signal.aborted) return;
     for (const lists of this.#namespaces.values()) lists.start(this.#cluster);
+    const stop = (): void => {
+      for (const lists of this.#namespaces.values()) lists.stop();
+    };
+    signal.addEventListener("abort", stop, { once: true });
   }
 
   /** Returns a function that ends it. The listener is never called from within this call. */
@@ -102,6 +107,7 @@ export class SourceLists {
   }
 
   #linger(namespace: string, lists: NamespaceLists): void {
+    if (this.#cluster?.signal.aborted === true) return;
     const { lingerMs = usualLingerMs, context } = this.#options;
     lists.lingers(context.clock, lingerMs, () => {
       this.#namespaces.delete(namespace);
@@ -155,7 +161,7 @@ class NamespaceLists implements ReflectorHandler {
     return !this.isUnused && this.#lists.size === 0 && this.#options.peer?.remoteAddress === address;
   }
 
-  start({ watches, signal }: WatchedCluster): void {
+  start({ watches }: WatchedCluster): void {
     const { namespace, peer } = this.#options;
     const watch = watches.watch({
       scope: { type: injectionType, namespace, name: injectionName },
@@ -164,7 +170,7 @@ class NamespaceLists implements ReflectorHandler {
       peer,
     });
     // A reflector goes on after each failure, and says it to its handler.
-    void watch.run(AbortSignal.any([signal, this.#stopping.signal]));
+    void watch.run(this.#stopping.signal);
   }
 
   stop(): void {
