@@ -13,7 +13,7 @@ describe("KubernetesLog", () => {
     const logger = createLogger({ format: "json", debug: false }, { write: (line) => void lines.push(line) });
     const clock = new ManualClock();
     const log = new KubernetesLog(logger, new CountingMetrics(), clock, watchScope);
-    log.failed(new KubeError("FORBIDDEN", "featureflags is forbidden"), () => 1);
+    log.failed(new KubeError("FORBIDDEN", "featureflags is forbidden"), () => ({ refused: 1, others: 0 }));
     clock.advance(5_000);
     expect(lines).to.have.length(1);
     return (JSON.parse(lines[0] ?? "") as { reason: string }).reason;

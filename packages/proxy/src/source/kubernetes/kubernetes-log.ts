@@ -5,6 +5,19 @@ import { crowdedOutText, isCrowdedOut } from "../../proxy-error.js";
 import type { SourceMetrics } from "../source-metrics.js";
 import type { WatchScope } from "./plan-watches.js";
 
+/** How many watches fail: those that RBAC refuses, and the others. */
+export interface FailingWatches {
+  readonly refused: number;
+  readonly others: number;
+}
+
+/** An outage, which is logged once it has lasted. */
+interface Outage {
+  /** Ends the wait for the line. */
+  cancel?: (() => void) | undefined;
+  isLogged: boolean;
+}
+
 /** An outage shorter than this is not logged. */
 const timeoutMs = 5_000;
 /** More warnings on one version of a FeatureFlag are counted but not spelled out. */
@@ -25,8 +38,11 @@ export class KubernetesLog {
   readonly #watchScope: WatchScope;
   /** The version that was logged last, the longest ago first. */
   readonly #loggedVersions = new Map<string, string>();
-  #cancelOutage: (() => void) | undefined;
-  #isOut = false;
+  /** Apart, because a FeatureFlag that is refused for ever must not hide that the API server is away. */
+  readonly #outages: Readonly<Record<keyof FailingWatches, Outage>> = {
+    refused: { isLogged: false },
+    others: { isLogged: false },
+  };
 
   constructor(logger: Logger, metrics: SourceMetrics, clock: Clock, watchScope: WatchScope) {
     this.#logger = logger;
@@ -36,10 +52,10 @@ export class KubernetesLog {
   }
 
   /** A watch failed. `failing` counts the watches that fail at the time the line is written. */
-  failed(error: KubeError, failing: () => number): void {
+  failed(error: KubeError, failing: () => FailingWatches): void {
     this.#logger.debug({ error }, "a watch failed and will be re-opened");
     this.#outage(error, () => {
-      const watches = failing();
+      const watches = failing()[kindOf(error)];
       return watches === 0 ? undefined : { watches };
     });
   }
@@ -53,20 +69,19 @@ export class KubernetesLog {
 
   /** The API server has answered for the first time. A watch that fails all the same is logged anew. */
   reached(): void {
-    this.#cancelOutage?.();
-    this.#cancelOutage = undefined;
-    if (this.#isOut) this.#logger.info("the API server answers");
-    this.#isOut = false;
+    const { refused, others } = this.#outages;
+    if ([refused, others].filter(ended).length > 0) this.#logger.info("the API server answers");
   }
 
   /** @param fields of the line, to be asked for when it is due; undefined if the outage is over by then */
   #outage(error: KubeError, fields: () => Readonly<Record<string, unknown>> | undefined): void {
-    if (this.#isOut) return;
-    this.#cancelOutage ??= this.#clock.after(timeoutMs, () => {
-      this.#cancelOutage = undefined;
+    const outage = this.#outages[kindOf(error)];
+    if (outage.isLogged) return;
+    outage.cancel ??= this.#clock.after(timeoutMs, () => {
+      outage.cancel = undefined;
       const due = fields();
       if (due === undefined) return;
-      this.#isOut = true;
+      outage.isLogged = true;
       const reason = `${error.message}${remedyOf(error, this.#watchScope)}`;
       this.#logger.warn(
         { ...due, code: error.code, reason },
@@ -75,17 +90,18 @@ export class KubernetesLog {
     });
   }
 
-  /** A watch works again; `failing` others do not. */
-  recovered(failing: number): void {
-    if (failing > 0) return;
-    this.#cancelOutage?.();
-    this.#cancelOutage = undefined;
-    if (this.#isOut) this.#logger.info("all FeatureFlags are watched again");
-    this.#isOut = false;
+  /** A watch works again, or is only refused; `failing` others are not. */
+  recovered({ refused, others }: FailingWatches): void {
+    const wasRefused = refused === 0 && ended(this.#outages.refused);
+    const wasAway = others === 0 && ended(this.#outages.others);
+    if (others > 0 || !(wasRefused || wasAway)) return;
+    if (refused === 0) this.#logger.info("all FeatureFlags are watched again");
+    else this.#logger.info({ refused }, "FeatureFlags are watched again, except those that RBAC refuses");
   }
 
   stop(): void {
-    this.#cancelOutage?.();
+    this.#outages.refused.cancel?.();
+    this.#outages.others.cancel?.();
   }
 
   /** A FeatureFlag wants to be pushed progressively, and nobody says in its status how far. */
@@ -170,6 +186,19 @@ export class KubernetesLog {
   written(atMs: number | undefined): void {
     if (atMs !== undefined) this.#metrics.writtenToEvent(Math.max(0, this.#clock.now() - atMs));
   }
+}
+
+function kindOf({ code }: KubeError): keyof FailingWatches {
+  return code === "FORBIDDEN" ? "refused" : "others";
+}
+
+/** Ends an outage. True if it was logged. */
+function ended(outage: Outage): boolean {
+  const { isLogged } = outage;
+  outage.cancel?.();
+  outage.cancel = undefined;
+  outage.isLogged = false;
+  return isLogged;
 }
 
 /** With only one kind of watch, nothing else is tried when RBAC refuses it. */

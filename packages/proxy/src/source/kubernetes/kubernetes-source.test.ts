@@ -685,6 +685,27 @@ describe("KubernetesSource", function () {
       for (const { reported } of flags) expect(reported[2]).to.equal(reported[0]);
     });
 
+    for (const [isLeft, how] of [
+      [false, "while a FeatureFlag is refused, and so is its end"],
+      [true, "after a FeatureFlag was refused that nobody is subscribed to any more"],
+    ] as const) {
+      it(`is logged also ${how}`, async () => {
+        bench = await SourceBench.start();
+        bench.api.setAllowed(({ name }) => name !== "refused");
+        const [allowed] = (await putAndSubscribe(["ns/allowed"])) as [Subscribed];
+        const refused = bench.subscribe("ns/refused");
+        await bench.until(() => bench.logged(outage).length === 1, "the refusal");
+        if (isLeft) refused.stop();
+        await bench.pass(1_000);
+        await bench.api.stop();
+        await bench.until(() => bench.logged(outage).length === 2, "the outage");
+        await bench.until(() => last(allowed) === "stale", "stale");
+        await bench.api.resume();
+        const end = isLeft ? over : "FeatureFlags are watched again, except those that RBAC refuses";
+        await bench.until(() => bench.logged(end).length === 1, "the end of the outage");
+      });
+    }
+
     it("is logged also while nobody is subscribed, and so is its end", async () => {
       bench = await SourceBench.start();
       bench.api.fault({}, faults.answer(503, "not ready\n"), Infinity);

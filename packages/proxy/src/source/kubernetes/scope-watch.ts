@@ -93,6 +93,11 @@ export class ScopeWatch implements ReflectorHandler {
     return this.#failure !== undefined || this.#isOverdue;
   }
 
+  /** True while the watch is down because RBAC refuses it. */
+  get isRefused(): boolean {
+    return this.#failure?.code === "FORBIDDEN";
+  }
+
   audience(): Iterable<FlagRecord> {
     return this.#options.audience.all();
   }

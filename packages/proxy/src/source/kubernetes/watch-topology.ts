@@ -3,7 +3,7 @@ import { aborted } from "@bunting/runtime";
 import type { ClaimedReads } from "../claimed-reads.js";
 import { Confirmations } from "./confirmations.js";
 import type { FlagRecord } from "./flag-record.js";
-import type { KubernetesLog } from "./kubernetes-log.js";
+import type { FailingWatches, KubernetesLog } from "./kubernetes-log.js";
 import { OpenWatches } from "./open-watches.js";
 import { planWatches, usualLimits, type Planning } from "./plan-watches.js";
 import { UnwatchedReads } from "./unwatched-reads.js";
@@ -170,6 +170,8 @@ export class WatchTopology {
     const { log, reviews, planning } = this.#options;
     log.failed(error, () => this.#failing());
     const isForbidden = error.code === "FORBIDDEN";
+    // The API server answers: an outage that is over may leave only what RBAC refuses.
+    if (isForbidden) log.recovered(this.#failing());
     if (watch.kind === "object") {
       for (const record of watch.audience()) {
         if (isForbidden) record.forbidden();
@@ -191,7 +193,12 @@ export class WatchTopology {
     if (!isWatched) record.stale(error);
   }
 
-  #failing(): number {
-    return [...this.watches()].filter(({ isFailing }) => isFailing).length;
+  #failing(): FailingWatches {
+    const failing = { refused: 0, others: 0 };
+    for (const watch of this.watches()) {
+      if (watch.isRefused) failing.refused++;
+      else if (watch.isFailing) failing.others++;
+    }
+    return failing;
   }
 }
