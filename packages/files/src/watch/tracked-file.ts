@@ -10,8 +10,8 @@ export const restMs = 25;
 /** A file that nobody has touched for so long is not half-written: some 40 times the rest, because a file server has its own clock. */
 const settledMs = 1_000;
 
-/** Most re-scans that pass before a listener is told of the same content again, for which it has asked; at first none does, and each time twice as many. */
-const mostSkippedRescans = 15;
+/** Most re-scans until a listener that asks for the same content again is told of it; at first one, then twice as many each time. */
+const mostRescans = 16;
 
 /** The last event, if the next one is made even if it is equal. */
 const toRepeat = "";
@@ -56,9 +56,9 @@ export class TrackedFile {
   #error: Error | undefined;
   /** Whether an event is to be made of what was noted; `untouched`: only if nothing more happens to the path before it is read. */
   #readiness: "no" | "untouched" | "yes" = "no";
-  #isToRetry = false;
+  /** How many re-scans from now the content is reported again, even if unchanged. */
+  #rescansToRetry = Infinity;
   #retries = 0;
-  #rescansToSkip = 0;
 
   constructor(path: string, maxBytes: number) {
     this.path = path;
@@ -118,7 +118,7 @@ export class TrackedFile {
     if (isChanged) {
       this.#noticedMs = endedMs;
       this.#restedMs = areSettled ? undefined : endedMs + restMs;
-      this.#retries = this.#rescansToSkip = 0;
+      this.#retries = 0;
       // A file that was created has a removal and a creation before its first byte: two events.
       const isReplaced = isRenamed && before?.identity !== found?.identity && (found?.size ?? 0) > 0;
       if (areSettled || leadsElsewhere(before, found)) this.#readiness = "yes";
@@ -126,10 +126,11 @@ export class TrackedFile {
       return;
     }
     const isRested = this.#restedMs !== undefined && this.#restedMs <= beganMs;
-    if (!isRested && !(this.#isToRetry && isRescan && this.#rescansToSkip-- <= 0)) return;
+    if (isRescan) this.#rescansToRetry--;
+    if (!isRested && this.#rescansToRetry > 0) return;
     this.#restedMs = undefined;
     this.#confirmedMs = endedMs;
-    this.#isToRetry = false;
+    this.#rescansToRetry = Infinity;
     this.#readiness = "yes";
   }
 
@@ -145,9 +146,8 @@ export class TrackedFile {
 
   /** The listener asked for the event once more. */
   retry(): void {
-    this.#rescansToSkip = Math.min(2 ** this.#retries++ - 1, mostSkippedRescans);
+    this.#rescansToRetry = Math.min(2 ** this.#retries++, mostRescans);
     this.#lastEvent = toRepeat;
-    this.#isToRetry = true;
   }
 
   async #read(stamp: FileStamp, nowMs: number, isTouched: () => boolean): Promise<FileEvent | undefined> {
@@ -166,7 +166,7 @@ export class TrackedFile {
       }
     } catch (error) {
       if (!isNotFound(error)) {
-        this.#isToRetry = true;
+        this.#rescansToRetry = 1;
         return this.#unreadable(toError(error));
       }
     }
