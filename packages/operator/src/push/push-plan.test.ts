@@ -313,4 +313,11 @@ describe("the next step of a rollout", () => {
     ] as const)
       expect(again(change), JSON.stringify(change)).to.equal(undefined);
   });
+
+  it("looks again after somebody has resumed it while a proxy was silent, since nothing else tells that it speaks", () => {
+    const halted = inputs({ before: record({ phase: "Halted" }), resumed: "now" });
+    const waiting = nextPush({ ...halted, evidence: undefined });
+    expect([shown(waiting), waiting.againMs]).to.deep.equal(["Halted 1 100 silent", 5_000]);
+    expect(shown(nextPush(halted))).to.equal("Progressing 1 100 unknown");
+  });
 });

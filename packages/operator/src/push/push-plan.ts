@@ -81,7 +81,7 @@ export function nextPush(inputs: PushInputs): PushVerdict {
   const phase = transitions[record.phase][event];
   const agents = Math.max(record.agents, evidence?.agents ?? 0);
   const tried = record.wave === 0 ? 0 : Math.max(record.tried, look?.watch.peak ?? 0);
-  const rest = { why, watch: look?.watch, againMs: againMs(phase ?? record.phase, look) };
+  const rest = { why, watch: look?.watch, againMs: againMs(phase ?? record.phase, why, look) };
   if (phase === undefined) return { record: { ...record, agents, tried }, takesWhole: false, ...rest };
   if (phase === "Whole") {
     // What was observed stays until this is written, which may have to wait.
@@ -111,9 +111,10 @@ function withResumed(resumed: string | undefined): Pick<PushRecord, "resumed"> {
   return resumed === undefined ? {} : { resumed };
 }
 
-function againMs(phase: FlagRolloutPhase, look: WaveLook | undefined): number | undefined {
+function againMs(phase: FlagRolloutPhase, why: PushReason, look: WaveLook | undefined): number | undefined {
   if (phase === "Progressing") return Math.min(lookEveryMs, look?.leftMs ?? lookEveryMs);
-  return phase === "Paused" ? lookEveryMs : undefined;
+  // One that was resumed while a proxy was silent goes on as soon as that speaks.
+  return phase === "Paused" || why === "silent" ? lookEveryMs : undefined;
 }
 
 interface NextEvent {
