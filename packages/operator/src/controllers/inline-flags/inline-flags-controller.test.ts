@@ -226,6 +226,18 @@ describe("InlineFlagsController", () => {
     expect(world.writes.filter((write) => !write.startsWith("patch jobs/"))).to.deep.equal([]);
     expect(world.events.map((event) => event.split(":")[0])).to.deep.equal(["NameTaken", "NameTaken"]);
   });
+
+  it("stores the flags once a FeatureFlag of others has gone that had the name, of which no watch tells", async () => {
+    world.change("featureflags/inline-job-a", {
+      metadata: { namespace: "shop", name: "inline-job-a", uid: "x" },
+    });
+    world.put("Job", "a", { [flagged]: text(1) });
+    await until(() => expect(world.remarks("jobs/a")).to.match(/^refused: there is a FeatureFlag/));
+    world.objects.delete("featureflags/inline-job-a");
+    await until(() => expect(clock.hasTimerIn(60_000)).to.equal(true));
+    clock.advance(60_000);
+    await stored("inline-job-a", 1);
+  });
   const other = { apiVersion: "v1", kind: "ConfigMap", name: "b", uid: "other" };
 
   it("says on the workload if the API server does not store its flags, and tries again later", async () => {

@@ -44,7 +44,7 @@ type Workload = KubeObject & { readonly metadata: { readonly uid?: string } };
 const query = { fieldManager: "bunting-operator-inline-flags" };
 /** The garbage collector takes a while to delete what the workload before had. */
 const collectedMs = 5_000;
-/** A policy or a quota may refuse a FeatureFlag, and nobody tells when it no longer does. */
+/** A policy or a quota may refuse a FeatureFlag, or one of others have its name, and nobody tells when that is no longer so. */
 const refusedMs = 60_000;
 const isRefusal: ReadonlySet<string> = new Set(["INVALID", "FORBIDDEN"]);
 
@@ -91,7 +91,8 @@ export class InlineFlagsController implements Runnable {
     if (holder === "another") {
       const note = `There is a FeatureFlag ${scope.name} that is not the workload's.`;
       this.#warn(key, workload, "NameTaken", note);
-      return this.#say(key, workload, { kind: "nameTaken" }, signal);
+      await this.#say(key, workload, { kind: "nameTaken" }, signal);
+      return { requeueAfterMs: refusedMs };
     }
     try {
       await this.#write(scope, live, desired.object, { isOwned: holder === "workload" }, signal);
