@@ -49,6 +49,9 @@ const concurrency = 4;
 /** Objects of a namespace that are written or deleted before others have their turn. */
 const maxWrites = 50;
 
+/** Interval of looks at objects of others that have the name of one that is needed: those are not watched. */
+const takenMs = 60_000;
+
 /** Of `namespace/name`. */
 const maxFlagLength = 320;
 
@@ -185,7 +188,7 @@ export class AccessController implements Runnable {
   /** @param input what the object is made of */
   async #apply(kind: AccessKind, desired: DesiredObject, input: string, signal: AbortSignal): Promise<void> {
     const { client, context } = this.#options;
-    const { namespace = "", name, annotations = {} } = desired.metadata;
+    const { namespace = "", name, labels = {}, annotations = {} } = desired.metadata;
     const scope = { type: types[kind], namespace, name };
     const live = await this.#get(scope, signal);
     const isOurs =
@@ -195,6 +198,7 @@ export class AccessController implements Runnable {
     if (live !== undefined && !isOurs) {
       const text = `the ${kind} ${namespace}/${name} is somebody else's, and is needed for sidecars: rename it, or use the provider flagd-proxy`;
       context.logger.warn({ reason: "NameTaken" }, text);
+      this.#controller.after(labels[accessLabel] ?? "", takenMs);
       return;
     }
     const { metadata } = await client.apply(scope, desired, { fieldManager, force: true }, signal);
