@@ -218,7 +218,11 @@ describe("what the operator does about Pods and workloads, on a real API server"
     const start = (parts: Partial<RolloutOnChangeOptions> = {}): RolloutOnChange =>
       new RolloutOnChange({
         ...{ client: connected.client, watches, events, proxies: undefined, context },
-        sources: { restarts: (_namespace, text) => text !== "calm", ready: Promise.resolve() },
+        sources: {
+          restarts: (_namespace, text) => text !== "calm",
+          ready: Promise.resolve(),
+          listen: () => () => undefined,
+        },
         ...parts,
       });
 

@@ -27,7 +27,7 @@ export function rollouts(
   };
   const controller = new parts.RolloutOnChange({
     ...{ client, watches, events, proxies, context },
-    sources: { restarts, ready: sources.whenSynced },
+    sources: { restarts, ready: sources.whenSynced, listen: (listener) => sources.listen(listener) },
   });
   return () => [runnableComponent(controller, "follows what was compiled, and asks proxies who follows it")];
 }

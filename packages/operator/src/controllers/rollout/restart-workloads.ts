@@ -1,6 +1,7 @@
 import { KubeError, readPages, type KubeObject, type ResourceType, type RestClient } from "@bunting/kube";
 import type { PodMetadata } from "../../api/pod-manifest.js";
 import { injectionRequest, wantsFlags } from "../../pod/injection-request.js";
+import { Attempts } from "../access/attempts.js";
 
 /** Kinds whose Pods are replaced when their template changes. */
 const kinds: Readonly<Record<string, ResourceType>> = {
@@ -33,7 +34,7 @@ export interface RestartedWorkload {
 /**
  * Restarts the workloads of a namespace whose Pods name one of the texts. They are read for that alone and not kept: it happens rarely.
  *
- * @throws KubeError
+ * @throws KubeError if one can't be restarted; the others are all the same
  */
 export async function restartWorkloads(
   client: Pick<RestClient, "readPage" | "patch">,
@@ -41,23 +42,27 @@ export async function restartWorkloads(
   signal: AbortSignal,
 ): Promise<readonly RestartedWorkload[]> {
   const restarted: RestartedWorkload[] = [];
+  const attempts = new Attempts(signal);
   for (const [kind, type] of Object.entries(kinds)) {
     const { namespace, workloads } = restart;
     for (const { name, uid, text } of await named(client, type, restart, signal)) {
       if (workloads?.has(`${namespace}/${kind}/${name}`) === false) continue;
       const annotations = { [restartedAnnotation]: restart.at };
       const patch = { metadata: { uid }, spec: { template: { metadata: { annotations } } } };
-      try {
-        const query = { fieldManager: "bunting-operator-rollout" };
-        await client.patch({ type, namespace, name }, "merge", patch, signal, { query });
-        restarted.push({ kind, name, uid, text });
-      } catch (error) {
-        // It is gone, or another one has its name.
-        if (!(error instanceof KubeError && (error.code === "NOT_FOUND" || error.code === "CONFLICT")))
-          throw error;
-      }
+      await attempts.make(async () => {
+        try {
+          const query = { fieldManager: "bunting-operator-rollout" };
+          await client.patch({ type, namespace, name }, "merge", patch, signal, { query });
+          restarted.push({ kind, name, uid, text });
+        } catch (error) {
+          // It is gone, or another one has its name.
+          if (!(error instanceof KubeError && (error.code === "NOT_FOUND" || error.code === "CONFLICT")))
+            throw error;
+        }
+      });
     }
   }
+  attempts.end();
   return restarted;
 }
 

@@ -13,6 +13,8 @@ export interface RestartingSources {
   readonly restarts: (namespace: string, text: string) => boolean;
   /** Resolves when `restarts` knows all sources. */
   readonly ready: Promise<void>;
+  /** Calls back with each namespace of which `restarts` may say something else, until the returned function is called. */
+  readonly listen: (listener: (namespace: string) => void) => () => void;
 }
 
 export interface RolloutOnChangeOptions {
@@ -88,16 +90,19 @@ export class RolloutOnChange implements Runnable {
       },
     );
     this.#injections = injections;
+    // That a source asks for restarts from now on changes no Injection: what its Pods have has to be remembered before that changes.
+    const stop = sources.listen((namespace) => this.#controller.after(namespace, settleMs));
     const work = async (): Promise<void> => {
       await Promise.race([sources.ready, aborted(signal)]);
       if (!isAborted(signal)) await this.#controller.run(signal);
     };
-    await Promise.all([injections.run(signal), work()]);
+    await Promise.all([injections.run(signal), work()]).finally(stop);
   }
 
   async #reconcile(namespace: string, signal: AbortSignal): Promise<WorkResult | undefined> {
     const stored = this.#injections?.informer.store.get(`${namespace}/${injectionName}`);
     if (stored === undefined) {
+      this.#begun.delete(namespace);
       this.#restartedMs.delete(namespace);
       this.#awaited.delete(namespace);
       return undefined;
@@ -111,8 +116,8 @@ export class RolloutOnChange implements Runnable {
       return undefined;
     }
     const before = this.#begun.get(namespace);
-    if (before?.next === annotation && before.isWritten) return undefined;
-    const isAgain = before?.next === annotation;
+    const isAgain = before?.next === annotation && before.uid === stored.metadata.uid;
+    if (isAgain && before.isWritten) return undefined;
     const behind =
       relisted.size === 0
         ? undefined
