@@ -124,6 +124,18 @@ describe("AuthorityMaps", () => {
     expect([...cluster.stored]).to.deep.equal([]);
   });
 
+  it("waits for a namespace that was gone and asks again: its ConfigMap went with the one before", async () => {
+    maps.asks("shop", true);
+    maps.complete();
+    await eventually(() => completed === 1);
+    maps.asks("shop", false);
+    maps.asks("shop", true);
+    expect(maps.lacking).to.deep.equal(["shop"]);
+    await eventually(() => clock.hasTimerIn(1_000), "it has its next turn in a second");
+    clock.advance(1_000);
+    await eventually(() => maps.lacking?.length === 0, "it is given the bundle");
+  });
+
   it("tells that the bundle is delivered when kubelets have had the time", async () => {
     maps.asks("shop", true);
     maps.complete();

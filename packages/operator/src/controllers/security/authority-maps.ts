@@ -73,7 +73,11 @@ export class AuthorityMaps implements Runnable {
   asks(namespace: string, isAsking: boolean): void {
     if (this.#asking.has(namespace) === isAsking) return;
     if (isAsking) this.#asking.add(namespace);
-    else this.#asking.delete(namespace);
+    else {
+      this.#asking.delete(namespace);
+      // It may be gone, and another one have its name when that asks.
+      this.#applied.delete(namespace);
+    }
     this.#controller.add(namespace);
   }
 
