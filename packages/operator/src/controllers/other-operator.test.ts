@@ -43,15 +43,15 @@ describe("OtherOperator", () => {
   let working: number;
   let running: Promise<void>;
 
-  const start = (work?: (signal: AbortSignal) => Promise<void>): OtherOperator => {
-    const logger = createLogger({ format: "json", debug: false }, { write: () => undefined });
-    const other = new OtherOperator({
+  const newOther = (): OtherOperator =>
+    new OtherOperator({
       client: objects,
       namespace: "flags",
       ownUid: () => Promise.resolve("ours"),
-      context: { clock, logger },
+      context: { clock, logger: createLogger({ format: "json", debug: false }, { write: () => undefined }) },
       onSeen: (what) => seen.push(what),
     });
+  const start = (work?: (signal: AbortSignal) => Promise<void>, other = newOther()): OtherOperator => {
     running = other.workInAbsence(
       work ??
         (async (signal) => {
@@ -166,6 +166,20 @@ describe("OtherOperator", () => {
     await looksAfter(5_000);
     await eventually(() => working === 1, "the work begins again");
     expect(seen).to.deep.equal(["manager-1 renews the Lease 131bf64c.openfeature.dev", undefined]);
+  });
+
+  it("tells in each term that another operator is there: it is told to who has forgotten it since the last one", async () => {
+    const told = "manager-1 renews the Lease 131bf64c.openfeature.dev";
+    objects.renew(nowTime());
+    const other = start();
+    await eventually(() => seen.length === 1, "it is told");
+    abort.abort();
+    await running;
+    abort = new AbortController();
+    start(undefined, other);
+    await looksAfter(5_000);
+    expect(seen).to.deep.equal([told, told]);
+    expect(working).to.equal(0);
   });
 
   it("does not begin before it could look, and does not end the work because it can't", async () => {

@@ -63,12 +63,18 @@ export class OtherOperator {
    * @param work must end soon after its signal aborts. If it ends by itself, it is begun again; if it rejects, so does this.
    */
   async workInAbsence(work: (signal: AbortSignal) => Promise<void>, signal: AbortSignal): Promise<void> {
+    this.#forget();
     while (!isAborted(signal)) {
       await this.#look(signal);
       if (isAborted(signal)) return;
       if (this.#sight === "alone") await this.#workUntilSeen(work, signal);
       else await sleep(lookMs, signal, this.#options.context.clock);
     }
+  }
+
+  /** Whoever was told what was seen in an earlier term has forgotten it with the end of that. */
+  #forget(): void {
+    this.#sight = "unknown";
   }
 
   async #workUntilSeen(work: (signal: AbortSignal) => Promise<void>, signal: AbortSignal): Promise<void> {
