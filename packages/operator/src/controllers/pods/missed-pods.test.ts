@@ -140,6 +140,18 @@ describe("MissedPods", () => {
     expect(metrics.missedPods.read("shop")).to.equal(0);
   });
 
+  it("counts none while another process leads, which sees what becomes of them, and all again afterwards", async () => {
+    add("a");
+    await advance(0);
+    expect(metrics.missedPods.read("shop")).to.equal(1);
+    abort.abort();
+    await running;
+    expect(metrics.missedPods.read("shop")).to.equal(0);
+    abort = new AbortController();
+    running = missed.run(abort.signal);
+    expect(metrics.missedPods.read("shop")).to.equal(1);
+  });
+
   it("neither counts nor evicts Pods of namespaces in which nobody injects: it would be in vain for ever", async () => {
     abort.abort();
     await running;

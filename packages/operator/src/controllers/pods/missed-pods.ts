@@ -79,10 +79,15 @@ export class MissedPods implements Runnable, PodObserver {
     });
   }
 
-  run(signal: AbortSignal): Promise<void> {
+  async run(signal: AbortSignal): Promise<void> {
     // What an earlier time as the leader left undone.
-    for (const key of this.#candidates.keys()) this.#controller.add(key);
-    return this.#controller.run(signal);
+    for (const [key, { isMissed: wasMissed }] of this.#candidates) {
+      this.#controller.add(key);
+      if (wasMissed === true) this.#count(key, 0);
+    }
+    await this.#controller.run(signal);
+    // Another leader sees what becomes of them.
+    for (const key of this.#candidates.keys()) this.#options.context.metrics.missedPods(namespaceOf(key), 0);
   }
 
   seen(key: string, metadata: ObjectMeta): void {
@@ -195,7 +200,13 @@ export class MissedPods implements Runnable, PodObserver {
   }
 
   #count(key: string, change: number): void {
-    const [namespace = ""] = key.split("/");
+    const namespace = namespaceOf(key);
     this.#options.context.metrics.missedPods(namespace, this.#counts.add(namespace, change));
   }
+}
+
+/** Of the key of a Pod. */
+function namespaceOf(key: string): string {
+  const [namespace = ""] = key.split("/");
+  return namespace;
 }
