@@ -79,11 +79,12 @@ export function transientGauge<const L extends Labels>(
   help: string,
   ...labels: L
 ): MetricDefinition<[...ValuesOf<L>, value: number], ReadOf<L>> {
+  const unit = unitOf(name);
   return {
     create(registers) {
       const values = gaugeValues(name, help, labels, registers);
       return recorder(values, (series, value) => {
-        series.value = value;
+        series.value = value / unit;
         if (value === 0) values.forget(series);
       });
     },

@@ -6,6 +6,7 @@ import { AuthorityKeeper } from "./authority-keeper.js";
 import { authoritySecret } from "./authority-secret.js";
 import type { Authorities } from "./authority.js";
 import { bundleOf } from "./bundle.js";
+import { certificateMetrics } from "./certificate-metrics.js";
 import { Secrets } from "./secrets.fixture.js";
 
 const dayMs = 86_400_000;
@@ -16,12 +17,14 @@ describe("AuthorityKeeper", () => {
   let abort: AbortController;
   let logger: ReturnType<typeof recordingLogger>;
   let running: Promise<void>;
+  let metrics: ReturnType<typeof certificateMetrics.create>;
 
   beforeEach(() => {
     secrets = new Secrets();
     clock = new ManualClock();
     abort = new AbortController();
     logger = recordingLogger();
+    metrics = certificateMetrics.create();
   });
 
   afterEach(async () => {
@@ -31,7 +34,6 @@ describe("AuthorityKeeper", () => {
   });
 
   function start(): AuthorityKeeper {
-    const metrics = { notAfter: () => undefined, issued: () => undefined };
     const keeper = new AuthorityKeeper({
       client: secrets,
       namespace: "bunting",
@@ -59,6 +61,15 @@ describe("AuthorityKeeper", () => {
     expect(ca).to.equal(true);
     expect(secrets.secret?.data?.["ca.crt"]).to.equal(Buffer.from(bundleOf(stored())).toString("base64"));
     expect(JSON.stringify(logger.lines)).to.not.contain("PRIVATE");
+  });
+
+  it("says until when the authority is good as long as it keeps it: another leader may replace it unseen", async () => {
+    start();
+    await eventually(() => metrics.notAfter.read("authority") > 0);
+    expect(metrics.notAfter.read("authority")).to.be.closeTo((clock.now() + 365 * dayMs) / 1_000, 1);
+    abort.abort();
+    await running;
+    expect(metrics.notAfter.read("authority")).to.equal(0);
   });
 
   it("fills a Secret that was made without data, and keeps what others wrote to it", async () => {

@@ -4,6 +4,7 @@ import { eventually, recordingLogger } from "@bunting/test/support/grpc-port.js"
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { expect } from "chai";
 import { settleMs, type Authority } from "./authority.js";
+import { certificateMetrics } from "./certificate-metrics.js";
 import { createAuthority } from "./issue-certificate.js";
 import { proxyLeafKeeper, proxyLeafSecret } from "./proxy-leaf-keeper.js";
 import { Secrets } from "./secrets.fixture.js";
@@ -19,6 +20,7 @@ describe("proxyLeafKeeper", () => {
   let items: readonly Authority[];
   let changes: Signal<readonly Authority[]>;
   let kept: number;
+  let metrics: ReturnType<typeof certificateMetrics.create>;
 
   beforeEach(() => {
     secrets = new Secrets();
@@ -33,7 +35,7 @@ describe("proxyLeafKeeper", () => {
       },
       onChange: (listener: (of: readonly Authority[]) => void) => void changes.listen(listener),
     };
-    const metrics = { notAfter: () => undefined, issued: () => undefined };
+    metrics = certificateMetrics.create();
     const context = { clock, logger: recordingLogger(), metrics };
     const keeper = proxyLeafKeeper({
       ...{ client: secrets, namespace: "flags", authorities, dnsNames, context },
@@ -73,6 +75,15 @@ describe("proxyLeafKeeper", () => {
     expect(isOf(authority)).to.equal(true);
     expect(stored()?.subjectAltName).to.equal(dnsNames.map((name) => `DNS:${name}`).join(", "));
     expect(Date.parse(stored()?.validTo ?? "")).to.be.closeTo(clock.now() + 90 * dayMs, 1_000);
+  });
+
+  it("says until when it is good as long as it keeps it: another leader may renew it unseen", async () => {
+    change([newAuthority()]);
+    await eventually(() => kept > 0);
+    expect(metrics.notAfter.read("proxy-leaf")).to.be.closeTo((clock.now() + 90 * dayMs) / 1_000, 1);
+    abort.abort();
+    await running;
+    expect(metrics.notAfter.read("proxy-leaf")).to.equal(0);
   });
 
   it("keeps it while a new authority is not known to everybody, and replaces it then", async () => {

@@ -82,9 +82,8 @@ export function proxyLeafKeeper({
       dueMs: ([leaf]) => leafDueMs(authorities.items, leaf, clock.now()),
       describe: ({ validToMs }) => ({ validTo: new Date(validToMs).toISOString() }),
       kept: ([leaf]) => {
-        if (leaf === undefined) return;
-        metrics.notAfter("proxy-leaf", leaf.validToMs);
-        onKept();
+        metrics.notAfter("proxy-leaf", leaf?.validToMs ?? 0);
+        if (leaf !== undefined) onKept();
       },
     },
   });

@@ -24,7 +24,7 @@ export interface SecretRules<Item> {
   readonly dueMs: (items: readonly Item[]) => number;
   /** What logs may show of one: no secret. */
   readonly describe: (item: Item) => object;
-  /** Called with the list whenever it was looked at. */
+  /** Called with the list whenever it was looked at, and with none when this process leads no longer. */
   readonly kept?: (items: readonly Item[]) => void;
 }
 
@@ -58,9 +58,11 @@ export class SecretKeeper<Item> implements Runnable {
     });
   }
 
-  run(signal: AbortSignal): Promise<void> {
+  async run(signal: AbortSignal): Promise<void> {
     this.look();
-    return this.#queue.run(signal);
+    await this.#queue.run(signal);
+    // Another leader keeps it from now on.
+    this.#options.rules.kept?.([]);
   }
 
   /** To be called when the Secret, or what its rules go by, has changed. */
