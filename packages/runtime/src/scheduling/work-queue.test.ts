@@ -330,5 +330,10 @@ describe("WorkQueue", () => {
       ...["added", "depth 1", "depth 0", "waited 0"],
       ...["added", "depth 1", "retried", "worked 30", "depth 0", "waited 30"],
     ]);
+    queue.add("c");
+    measured.length = 0;
+    abort.abort();
+    await nextTurn();
+    expect(measured, "no key waits when it has ended").to.deep.equal(["depth 0"]);
   });
 });

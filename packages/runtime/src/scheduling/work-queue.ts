@@ -158,6 +158,7 @@ export class WorkQueue<Key> implements Runnable {
     this.#signal = undefined;
     for (const state of this.#states.values()) if (state.kind === "waiting") state.cancel();
     this.#queue = new FairQueue();
+    this.#options.metrics?.depth(0);
     await Promise.all(this.#running);
     this.#states.clear();
     this.#backoffs.clear();
