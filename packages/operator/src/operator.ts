@@ -72,7 +72,10 @@ export async function createOperator(
   const { sources, lookup } = injections;
   const levelOfNamespace = (namespace: string): string | undefined => sources.validationOf(namespace);
   const counted = countedAgents(wiring, { events });
-  const checks = featureFlagChecks(wiring, { events, levelOfNamespace, others: counted.listeners });
+  const checks = featureFlagChecks(wiring, {
+    ...{ events, levelOfNamespace, others: counted.listeners },
+    listenToLevels: (listener) => sources.listenToValidation(listener),
+  });
   const pods = watchedPods(wiring, { events, injections });
   const restarts = rollouts(wiring, { events, sources, proxies: counted.proxies });
   const upgrades = agentRollouts(wiring, { events, proxies: counted.proxies });

@@ -49,7 +49,11 @@ const configurationPaths = [
   `${registration}/validatingwebhookconfigurations/${webhookConfigurationNames.validating}`,
 ];
 
-const flagRules = { maxDocumentBytes: 1_000_000, levelOfNamespace: () => undefined };
+const flagRules = {
+  maxDocumentBytes: 1_000_000,
+  levelOfNamespace: () => undefined,
+  listenToLevels: () => () => undefined,
+};
 
 interface ClientConfig {
   readonly caBundle?: string;

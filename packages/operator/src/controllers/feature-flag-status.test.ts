@@ -5,7 +5,7 @@ import {
   type ReflectorHandler,
   type WatchOptions,
 } from "@bunting/kube";
-import { createRegistry, nextTurn } from "@bunting/runtime";
+import { createRegistry, nextTurn, Signal } from "@bunting/runtime";
 import { eventually, recordingLogger } from "@bunting/test/support/grpc-port.js";
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { expect } from "chai";
@@ -83,6 +83,8 @@ describe("FeatureFlagStatus", () => {
   let events: EventDetails[];
   let abort: AbortController;
   let running: Promise<void>;
+  let levels: Map<string, string>;
+  let relevelled: Signal<string>;
   const logger = recordingLogger();
 
   function start(): void {
@@ -96,7 +98,11 @@ describe("FeatureFlagStatus", () => {
         },
       },
       events: { record: (details) => events.push(details) },
-      rules: { maxDocumentBytes: 100_000, levelOfNamespace: () => undefined },
+      rules: {
+        maxDocumentBytes: 100_000,
+        levelOfNamespace: (namespace) => levels.get(namespace),
+        listenToLevels: (listener) => relevelled.listen(listener),
+      },
       context: { clock, logger, metrics },
     });
     running = status.run(abort.signal);
@@ -112,6 +118,8 @@ describe("FeatureFlagStatus", () => {
     clock = new ManualClock();
     flags = new Flags();
     events = [];
+    levels = new Map();
+    relevelled = new Signal();
     logger.lines.length = 0;
     start();
   });
@@ -193,6 +201,20 @@ describe("FeatureFlagStatus", () => {
     flags.put({ ...stored, metadata: { ...stored.metadata, annotations } });
     clock.advance(10_000);
     await eventually(() => acceptedOf("shop/a")?.status === "False");
+  });
+
+  it("checks those of a namespace again when the annotation of that changes by which they are judged", async () => {
+    flags.edit("shop/a", { a: { ...good, targeting: { if: [{ $ref: "gone" }, "on"] } } });
+    flags.edit("shops/a", { a: good });
+    await eventually(() => flags.writes.length === 2);
+    expect(acceptedOf("shop/a")?.status).to.equal("True");
+    flags.reads.length = 0;
+    levels.set("shop", "strict");
+    relevelled.emit("shop");
+    await eventually(() => clock.hasTimerIn(10_000), "it waits until it may write again");
+    clock.advance(10_000);
+    await eventually(() => acceptedOf("shop/a")?.status === "False");
+    expect(flags.reads).to.deep.equal(["shop/a"]);
   });
 
   it("says in events alone what is wrong, while the type has no status", async () => {

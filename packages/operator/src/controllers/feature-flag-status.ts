@@ -37,6 +37,8 @@ export interface FeatureFlagRules {
   readonly maxDocumentBytes: number;
   /** The annotation `bunting.dev/validation` of a namespace, from memory. */
   readonly levelOfNamespace: (namespace: string) => string | undefined;
+  /** Calls back with each namespace of which that has changed, until the returned function is called. */
+  readonly listenToLevels: (listener: (namespace: string) => void) => () => void;
 }
 
 /** Fields of the status that others write, such as numbers of agents, are applied under other names: an apply takes back what it leaves out. */
@@ -66,10 +68,13 @@ export class FeatureFlagStatus implements Runnable {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const { watches, namespace } = this.#options;
+    const { watches, namespace, rules } = this.#options;
     const scope: ResourceScope = { type: featureFlagType, ...(namespace === undefined ? {} : { namespace }) };
     const watch = watches.watchAll({ scope, handler: this.#watch });
-    await Promise.all([this.#controller.run(signal), watch.run(signal)]);
+    const stop = rules.listenToLevels((of) => {
+      for (const key of this.#watch.keysIn(of)) this.#controller.add(key);
+    });
+    await Promise.all([this.#controller.run(signal), watch.run(signal)]).finally(stop);
     this.#watch.clear();
   }
 
@@ -84,8 +89,9 @@ export class FeatureFlagStatus implements Runnable {
     const scope = { type: featureFlagType, namespace, name };
     const object = await unlessNotFound(this.#options.client.get(scope, signal));
     if (object === undefined) return undefined;
-    const { levelOfNamespace, ...limits } = this.#options.rules;
-    const work = judgingFeatureFlag(object as unknown as JsonObject, levelOfNamespace(namespace), limits);
+    const { levelOfNamespace, maxDocumentBytes } = this.#options.rules;
+    const level = levelOfNamespace(namespace);
+    const work = judgingFeatureFlag(object as unknown as JsonObject, level, { maxDocumentBytes });
     const verdict = await runInSlices(work);
     const status = this.#statusOf(object, verdict);
     if (status === undefined) return undefined;

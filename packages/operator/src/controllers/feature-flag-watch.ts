@@ -83,6 +83,11 @@ export class FeatureFlagWatch implements ReflectorHandler {
     return uid === "" ? undefined : uid;
   }
 
+  /** The keys of those that there are in a namespace. */
+  keysIn(namespace: string): readonly string[] {
+    return [...this.#seen.keys()].filter((key) => isKeyIn(key, namespace));
+  }
+
   /** Forgets everything: what goes by next is new. */
   clear(): void {
     this.#seen.clear();

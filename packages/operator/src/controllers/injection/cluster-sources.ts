@@ -190,7 +190,14 @@ export class ClusterSources implements Runnable {
 
   /** The annotation `bunting.dev/validation` of a namespace. */
   validationOf(namespace: string): string | undefined {
-    return this.#namespaces.get(namespace)?.metadata.annotations?.[buntingAnnotations.validation];
+    return validationIn(this.#namespaces.get(namespace));
+  }
+
+  /** Calls back with each namespace of which that annotation has changed, until the returned function is called. */
+  listenToValidation(listener: (namespace: string) => void): () => void {
+    return this.#namespaces.listen(({ name, now, before }) => {
+      if (before !== undefined && validationIn(now) !== validationIn(before)) listener(name);
+    });
   }
 
   /** What Pods of the namespace can name of one kind. */
@@ -269,6 +276,10 @@ export class ClusterSources implements Runnable {
   #emit(by: string, namespaces: Iterable<string>): void {
     for (const namespace of new Set(namespaces)) this.#changed.emit({ namespace, by });
   }
+}
+
+function validationIn(namespace: KubeObject | undefined): string | undefined {
+  return namespace?.metadata.annotations?.[buntingAnnotations.validation];
 }
 
 function dependentOf(namespace: string, dependent: Dependent): string {
