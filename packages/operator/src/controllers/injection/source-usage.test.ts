@@ -25,6 +25,17 @@ describe("SourceUsage", () => {
     expect(counts("shop/x", "team/y", "shop/other")).to.deep.equal([3, 1, 0]);
   });
 
+  it("says nothing once it hears of no Pods any more, and all of them are looked at when they were read again", () => {
+    see("a", "x");
+    usage.read();
+    usage.ended();
+    expect(counts("shop/x")).to.deep.equal([undefined]);
+    usage.gone("shop/a");
+    usage.read();
+    expect(counts("shop/x")).to.deep.equal([0]);
+    expect(changed.filter((key) => key === undefined)).to.have.length(2);
+  });
+
   it("counts those that name FeatureFlags as well, and nobody for a FeatureFlag", () => {
     usage.seen("shop/a", {
       name: "a",

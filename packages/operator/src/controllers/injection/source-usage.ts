@@ -48,6 +48,11 @@ export class SourceUsage implements PodObserver {
     this.#changed.emit(undefined);
   }
 
+  ended(): void {
+    // Whoever leads again would write what was so in an earlier term.
+    this.#isRead = false;
+  }
+
   #count(pod: string, text: string, by: 1 | -1): void {
     const names = parseObjectNames(requestParts(text)?.sources ?? "", pod.split("/")[0] ?? "");
     if ("reason" in names) return;

@@ -40,18 +40,20 @@ describe("PodStream", () => {
     expect(heard).to.deep.equal(["seen shop/a", "seen shop/d", "seen shop/a"]);
   });
 
-  it("says when it has told of all that there are", () => {
+  it("says when it has told of all that there are, and when it tells of none any more", async () => {
     const observer = {
       seen: () => heard.push("seen"),
       gone: () => heard.push("gone"),
       read: () => heard.push("read"),
+      ended: () => heard.push("ended"),
     };
     const metrics = { relist: () => undefined, event: () => undefined, error: () => undefined };
     const context = { clock: new ManualClock(), logger: recordingLogger(), metrics };
     stream = new PodStream(new ClusterWatches({ client: {} as KubeClient, context }), [observer]);
     read(pod("a"));
     read();
-    expect(heard).to.deep.equal(["seen", "read", "gone", "read"]);
+    await stream.run(AbortSignal.abort());
+    expect(heard).to.deep.equal(["seen", "read", "gone", "read", "ended"]);
   });
 
   it("tells of none as gone that a read of another namespace lacks", () => {

@@ -21,6 +21,8 @@ export interface PodObserver {
   gone(key: string): void;
   /** All Pods that there are have been told of. */
   read?(): void;
+  /** What becomes of Pods is not told from now on. */
+  ended?(): void;
 }
 
 /**
@@ -41,8 +43,9 @@ export class PodStream implements Runnable, ReflectorHandler {
     this.name = this.#watch.name;
   }
 
-  run(signal: AbortSignal): Promise<void> {
-    return this.#watch.run(signal);
+  async run(signal: AbortSignal): Promise<void> {
+    await this.#watch.run(signal);
+    for (const observer of this.#observers) observer.ended?.();
   }
 
   beginRead(namespace?: string): ConsistentRead {
