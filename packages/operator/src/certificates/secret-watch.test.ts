@@ -1,4 +1,5 @@
 import type { ResourceScope } from "@bunting/kube";
+import { aborted } from "@bunting/runtime";
 import { recordingLogger } from "@bunting/test/support/grpc-port.js";
 import { expect } from "chai";
 import type { SecretObject } from "./secret-content.js";
@@ -37,5 +38,27 @@ describe("SecretWatch", () => {
     expect([watch.items, watch.lastItems]).to.deep.equal([[], keys]);
     expect(heard).to.deep.equal([1, 0, 0]);
     expect(logger.lines.filter(({ level }) => level === "warn")).to.have.length(1);
+  });
+
+  it("holds nothing once it does not watch any more: others may have replaced it, or taken it away, by the next time", async () => {
+    let changed: Changed | undefined;
+    const watch = new SecretWatch(webhookKeySecret, {
+      watches: {
+        inform: (_scope: ResourceScope, { handler }: { readonly handler: { readonly changed: Changed } }) => {
+          changed = handler.changed;
+          return { run: aborted } as never;
+        },
+      },
+      namespace: "bunting",
+      context: { logger: recordingLogger() },
+    });
+    const abort = new AbortController();
+    const running = watch.run(abort.signal);
+    const keys = [{ key: "k".repeat(43), madeMs: 0 }];
+    changed?.("", { metadata: { name: "s" }, data: webhookKeySecret.dataOf(keys) });
+    expect(watch.items).to.deep.equal(keys);
+    abort.abort();
+    await running;
+    expect([watch.items, watch.lastItems]).to.deep.equal([[], keys]);
   });
 });

@@ -24,7 +24,7 @@ export class SecretWatch<Item> implements Runnable {
     this.#options = options;
   }
 
-  /** Empty until the Secret was read, and when it is gone. */
+  /** Empty until the Secret was read, when it is gone, and while nobody watches it. */
   get items(): readonly Item[] {
     return this.#items;
   }
@@ -39,11 +39,13 @@ export class SecretWatch<Item> implements Runnable {
     this.#changes.listen(listener);
   }
 
-  run(signal: AbortSignal): Promise<void> {
+  async run(signal: AbortSignal): Promise<void> {
     const { watches, namespace } = this.#options;
     const scope = { type: secretType, namespace, name: this.#content.name };
     const handler = { changed: (_key: string, secret: SecretObject | undefined) => this.#read(secret) };
-    return watches.inform<SecretObject>(scope, { handler }).run(signal);
+    await watches.inform<SecretObject>(scope, { handler }).run(signal);
+    // In a later term as the leader, what others have written meanwhile is not known before it is read.
+    this.#items = [];
   }
 
   #read(secret: SecretObject | undefined): void {
