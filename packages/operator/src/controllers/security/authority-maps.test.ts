@@ -160,6 +160,9 @@ describe("AuthorityMaps", () => {
     clock.advance(deliveryMs);
     expect(delivered).to.deep.equal([]);
     lead();
+    await eventually(() => cluster.applies === 2, "it is given the bundle again");
+    expect(maps.lacking, "before all have been heard of again").to.equal(undefined);
+    maps.complete();
     await eventually(() => completed === 2);
     clock.advance(deliveryMs);
     await isDelivered("first");

@@ -109,6 +109,8 @@ export class AuthorityMaps implements Runnable {
       },
     );
     await Promise.all([watch.run(signal), this.#controller.run(signal)]);
+    // By the next term, others may ask.
+    this.#hasHeardOfAll = false;
   }
 
   async #reconcile(namespace: string, signal: AbortSignal): Promise<WorkResult | undefined> {
