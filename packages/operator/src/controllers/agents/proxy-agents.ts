@@ -21,21 +21,24 @@ export interface ProxyAgentsOptions {
 export class ProxyAgents implements Runnable {
   readonly name = "proxy's Pods";
   readonly #options: ProxyAgentsOptions;
-  readonly #pods: RunningInformer<ProxyPod, never>;
+  /** Undefined while it does not run: who leads again asks none of the Pods that there were. */
+  #pods: RunningInformer<ProxyPod, never> | undefined;
   readonly #log: RateLimitedLog;
 
   constructor(options: ProxyAgentsOptions) {
-    const { watches, settings, context } = options;
+    const { context } = options;
     this.#options = options;
     this.#log = new RateLimitedLog(context.logger, context.clock);
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    const { watches, settings } = this.#options;
     this.#pods = watches.inform<ProxyPod>(proxyPods(settings.namespace), {
       transform: proxyPod,
       handler: { changed: () => undefined },
     });
-  }
-
-  run(signal: AbortSignal): Promise<void> {
-    return this.#pods.run(signal);
+    await this.#pods.run(signal);
+    this.#pods = undefined;
   }
 
   /**
@@ -64,10 +67,10 @@ export class ProxyAgents implements Runnable {
     signal: AbortSignal,
   ): Promise<readonly (T | Exclude<AddressAnswer, readonly unknown[]>)[] | undefined> {
     const { settings, token } = this.#options;
-    const { hasSynced, store } = this.#pods.informer;
+    const pods = this.#pods?.informer;
     const presented = token();
-    if (presented === undefined || !hasSynced) return undefined;
-    const asked = Array.from(store.list(), async ({ metadata, podIp, isReady }) => {
+    if (presented === undefined || pods?.hasSynced !== true) return undefined;
+    const asked = Array.from(pods.store.list(), async ({ metadata, podIp, isReady }) => {
       if (podIp === undefined) return "absent";
       try {
         return (await ask({ host: podIp, port: settings.ports.management, token: presented })) ?? "silent";
