@@ -2,9 +2,9 @@ import { expect } from "chai";
 import { parseFlag, type Flag } from "@bunting/evaluation";
 import { changeBetween } from "./change-between.js";
 
-function flag(key: string, value: string, sourceIndex = 0): Flag {
+function flag(key: string, value: string, sourceIndex = 0, source = "proxy"): Flag {
   const definition = { state: "ENABLED", variants: { on: value }, defaultVariant: "on" };
-  return parseFlag(key, definition, { metadata: {}, evaluators: {}, source: "proxy", sourceIndex });
+  return parseFlag(key, definition, { metadata: {}, evaluators: {}, source, sourceIndex });
 }
 
 describe("changeBetween", () => {
@@ -29,5 +29,12 @@ describe("changeBetween", () => {
       upserted: [moved],
       removed: [],
     });
+  });
+
+  it("names a flag that comes from a source of another name: selectors and providers see which one", () => {
+    const [before, after] = [flag("a", "1", 1), flag("a", "1", 0, "file")];
+    expect(changeBetween([before], [after]).changes).to.deep.equal([
+      { key: "a", flagSetId: "", type: "update", before, after },
+    ]);
   });
 });

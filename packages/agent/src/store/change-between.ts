@@ -2,7 +2,7 @@ import { isSameFlag, type Flag } from "@bunting/evaluation";
 import type { FlagChange } from "./flag-change.js";
 import type { StoreChange } from "./flag-store.js";
 
-/** Changes that lead from the flags that were served to those that are. A flag that merely comes from another source concerns the evaluator alone. */
+/** Changes that lead from the flags that were served to those that are. A flag whose source is merely at another place concerns the evaluator alone. */
 export function changeBetween(before: Iterable<Flag>, after: Iterable<Flag>): StoreChange {
   const left = new Map([...before].map((flag) => [idOf(flag), flag]));
   const changes: FlagChange[] = [];
@@ -13,9 +13,9 @@ export function changeBetween(before: Iterable<Flag>, after: Iterable<Flag>): St
     left.delete(id);
     if (was === is) continue;
     upserted.push(is);
-    const { key, flagSetId, source, sourceIndex } = is;
+    const { key, flagSetId, sourceIndex } = is;
     if (was === undefined) changes.push({ key, flagSetId, type: "write", before: was, after: is });
-    else if (!isSameFlag({ ...was, source, sourceIndex }, is))
+    else if (!isSameFlag({ ...was, sourceIndex }, is))
       changes.push({ key, flagSetId, type: "update", before: was, after: is });
   }
   const removed = [...left.values()];
