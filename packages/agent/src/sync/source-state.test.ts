@@ -179,6 +179,18 @@ describe("SourceState", () => {
     expect(state.status()).to.include({ error: "gone", proxyLost: undefined });
   });
 
+  it("is not in contact with the newest flags either if they come after the word that its proxy can't follow", () => {
+    const { state, told } = useState(true);
+    state.proxyLost("unreachable", "away");
+    told.length = 0;
+    state.documentReceived();
+    state.documentConfirmed();
+    state.warned("there is none");
+    expect(told.filter((line) => line.startsWith("contact"))).to.deep.equal(Array(3).fill("contact false"));
+    state.proxyFollows();
+    expect(told.at(-1)).to.equal("contact true");
+  });
+
   it("tells when a document was confirmed last, be it new or not", () => {
     const { state, times, confirmed } = useState();
     times.now = 5_000;

@@ -138,7 +138,7 @@ export class SourceState {
   warned(warning: string): void {
     this.connected();
     this.#failure = undefined;
-    this.#options.receiver.contact?.(this.#config.sourceIndex, true);
+    this.#confirmed();
     this.#answeredEmpty();
     if (this.#warning === warning) return;
     this.#warning = warning;
@@ -239,10 +239,15 @@ export class SourceState {
   #updated(): void {
     this.connected();
     this.#failure = undefined;
-    this.#options.receiver.contact?.(this.#config.sourceIndex, true);
+    this.#confirmed();
     this.#warning = undefined;
     this.#lastUpdate = this.#options.context.clock.now();
     if (this.#isEmpty) this.#setEmpty(false);
+  }
+
+  /** What the source has is held: it is the newest, unless its proxy has said that it can't follow. */
+  #confirmed(): void {
+    this.#options.receiver.contact?.(this.#config.sourceIndex, this.#proxyLost === undefined);
   }
 
   #answeredEmpty(): void {
