@@ -149,4 +149,20 @@ describe("an agent whose list changes while its proxy does not do its part", fun
       [bytes, 0],
     ]);
   });
+
+  it("says in its metrics how the sources are that are served, and nothing of a list that was given up", async () => {
+    const first = await agent.serving();
+    tell(first, ["shop/a", "ops/slow"]);
+    const next = await agent.nextStreams(2);
+    tell(first, ["shop/a"]);
+    await next.get("ops/slow")?.closed;
+    await eventually(() => agent.server.relay.open === 1, "one connection");
+    const series = [
+      ...(await agent.metrics()).matchAll(/^bunting_agent_sync_(connected|unconfirmed_seconds){.*/gm),
+    ].map(([line]) => line);
+    expect(series).to.have.members([
+      'bunting_agent_sync_connected{source="0"} 1',
+      'bunting_agent_sync_unconfirmed_seconds{source="0"} 0',
+    ]);
+  });
 });

@@ -168,6 +168,16 @@ describe("defineMetrics", () => {
     ]);
   });
 
+  it("ends the series of what a report has no more", async () => {
+    const { metrics, lines } = useMetrics();
+    metrics.report(() => ({ size: 1, ages: { a: 1_000 } }));
+    expect(await lines()).to.include('x_age_seconds{of="a"} 1');
+    metrics.report(() => ({ size: 1, ages: { b: 2_000 } }));
+    expect((await lines()).filter((line) => line.startsWith("x_age_"))).to.deep.equal([
+      'x_age_seconds{of="b"} 2',
+    ]);
+  });
+
   it("tells a value without beginning a series", async () => {
     const { metrics, lines } = useMetrics();
     metrics.asked("token", "refused");

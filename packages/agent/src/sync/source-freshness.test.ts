@@ -20,7 +20,6 @@ function follow(staleAfterMs: number): Seen {
   const logger = recordingLogger();
   const gauges = new Map<number, boolean>();
   let stale: readonly number[] = [];
-  let read: () => Iterable<readonly [number, number]> = () => [];
   const freshness = new SourceFreshness({
     sources: [
       { provider: "grpc", uri: "proxy:8015", selector: "shop/a", sourceIndex: 0 },
@@ -35,7 +34,6 @@ function follow(staleAfterMs: number): Seen {
       metrics: {
         ...noSyncMetrics,
         stale: (source, isStale) => gauges.set(source, isStale),
-        readUnconfirmed: (reader) => (read = reader),
       },
     },
   });
@@ -47,7 +45,7 @@ function follow(staleAfterMs: number): Seen {
     stop: () => abort.abort(),
     stale: () => stale,
     gauges,
-    unconfirmed: () => [...read()],
+    unconfirmed: () => [...freshness.unconfirmed()],
     lines: () => logger.lines.map(({ level, message }) => `${level} ${message}`),
   };
 }

@@ -30,6 +30,8 @@ export class SourceFreshness implements Runnable {
   readonly #options: SourceFreshnessOptions;
   readonly #log: RateLimitedLog;
   readonly #away = new Map<number, Away>();
+  /** Since when sources have been away that were followed before, in ms. */
+  readonly #awayBefore = new Map<number, number>();
   #stale: ReadonlySet<number> = new Set();
   #isRunning = false;
 
@@ -42,14 +44,19 @@ export class SourceFreshness implements Runnable {
   async run(signal: AbortSignal): Promise<void> {
     const { sources, context } = this.#options;
     this.#isRunning = true;
-    context.metrics.readUnconfirmed(() => this.#unconfirmed());
     for (const { sourceIndex, provider } of sources) {
       context.metrics.stale(sourceIndex, false);
-      if (provider !== "unsupported") this.lost(sourceIndex);
+      if (provider !== "unsupported") this.lost(sourceIndex, this.#awayBefore.get(sourceIndex));
     }
     await aborted(signal);
     this.#isRunning = false;
     for (const { cancel } of this.#away.values()) cancel();
+  }
+
+  /** The flags of a source of another list are taken over: it has been away as long as there. To be called before this runs. */
+  adopt(sourceIndex: number, from: SourceFreshness, fromIndex: number): void {
+    const away = from.#away.get(fromIndex);
+    if (away !== undefined) this.#awayBefore.set(sourceIndex, away.sinceMs);
   }
 
   isStale(sourceIndex: number): boolean {
@@ -72,14 +79,14 @@ export class SourceFreshness implements Runnable {
   }
 
   /** A source can't be reached or read, or its newest document is refused. May be called again while it is away. */
-  lost(sourceIndex: number): void {
+  lost(sourceIndex: number, sinceMs = this.#options.context.clock.monotonicMs()): void {
     if (!this.#isRunning || this.#away.has(sourceIndex)) return;
     const { staleAfterMs, context } = this.#options;
-    const cancel =
-      staleAfterMs === 0
-        ? (): void => undefined
-        : context.clock.after(staleAfterMs, () => this.#set(sourceIndex, true));
-    this.#away.set(sourceIndex, { sinceMs: context.clock.monotonicMs(), cancel });
+    const leftMs = sinceMs + staleAfterMs - context.clock.monotonicMs();
+    let cancel = (): void => undefined;
+    if (staleAfterMs > 0 && leftMs <= 0) this.#set(sourceIndex, true);
+    else if (staleAfterMs > 0) cancel = context.clock.after(leftMs, () => this.#set(sourceIndex, true));
+    this.#away.set(sourceIndex, { sinceMs, cancel });
   }
 
   #set(sourceIndex: number, isStale: boolean): void {
@@ -107,7 +114,8 @@ export class SourceFreshness implements Runnable {
     evaluator.setStale(this.#stale);
   }
 
-  *#unconfirmed(): Iterable<readonly [sourceIndex: number, ms: number]> {
+  /** For how long sources have been away, in ms: 0 for those that are not. */
+  *unconfirmed(): Iterable<readonly [sourceIndex: number, ms: number]> {
     const { sources, context } = this.#options;
     for (const { sourceIndex, provider } of sources) {
       if (provider === "unsupported") continue;

@@ -55,7 +55,9 @@ export class FlagGenerations implements CurrentFlags, Pick<FlagStore, "onChange"
   constructor(options: FlagGenerationsOptions) {
     this.#options = options;
     this.#current = this.#make(options.configs, options.signals);
-    options.wiring.context.metrics.sources(options.configs);
+    const { metrics } = options.wiring.context;
+    metrics.sources(options.configs);
+    metrics.readUnconfirmed(() => this.#current.stored.freshness.unconfirmed());
     options.signals.failing.found.listen((flag) => this.#current.failing.emit(flag));
   }
 
@@ -138,6 +140,7 @@ export class FlagGenerations implements CurrentFlags, Pick<FlagStore, "onChange"
     await answers;
     if (signal.aborted) {
       await end(next);
+      this.#report(next);
       for (const sourceIndex of alone(before)) await this.#restart(before, sourceIndex, signal);
       return false;
     }
@@ -231,6 +234,7 @@ export class FlagGenerations implements CurrentFlags, Pick<FlagStore, "onChange"
       if (known === undefined) unread.add(sourceIndex);
       else {
         stored.store.adopt(sourceIndex, from.stored.store, known.sourceIndex);
+        stored.freshness.adopt(sourceIndex, from.stored.freshness, known.sourceIndex);
         const taken = from.stored.store.currentDocument(known.sourceIndex);
         kept.push({ sourceIndex, before: known.sourceIndex, taken });
       }
@@ -238,19 +242,21 @@ export class FlagGenerations implements CurrentFlags, Pick<FlagStore, "onChange"
     return { unread, kept };
   }
 
-  /** What metrics say of sources goes by their places. */
-  #report(before: Generation): void {
+  /** What metrics say of sources goes by their places, which those of a generation that is not served any more, or will not be, had as well. */
+  #report({ configs }: Generation): void {
     const { metrics } = this.#options.wiring.context;
+    const { store, freshness } = this.#current.stored;
     metrics.sources(this.configs);
     metrics.flagsServed(this.flags().length);
     for (const { sourceIndex, state, warning } of this.status()) {
-      const current = this.#current.stored.store.currentDocument(sourceIndex);
+      const current = store.currentDocument(sourceIndex);
+      metrics.stale(sourceIndex, freshness.isStale(sourceIndex));
       metrics.connected(sourceIndex, state === "connected");
       if (warning === undefined) metrics.empty(sourceIndex, false);
       metrics.documentBytes(sourceIndex, current?.layout.bytes.length ?? 0);
       metrics.flagsRejected(sourceIndex, current?.rejectedFlags.length ?? 0);
     }
-    for (const { sourceIndex } of before.configs.slice(this.configs.length)) {
+    for (const { sourceIndex } of configs.slice(this.configs.length)) {
       metrics.empty(sourceIndex, false);
       metrics.stale(sourceIndex, false);
       metrics.documentBytes(sourceIndex, 0);

@@ -1,0 +1,60 @@
+import { Evaluator } from "@bunting/evaluation";
+import { aborted, createLogger, createRegistry, readOptions } from "@bunting/runtime";
+import { ManualClock } from "@bunting/test/support/manual-clock.js";
+import { expect } from "chai";
+import { agentPrometheusMetrics } from "../management/prometheus-metrics.js";
+import { agentOptionTable } from "../options.js";
+import type { SyncSource } from "../sync/sync-source.js";
+import * as agentParts from "./agent-parts.js";
+import { FlagGenerations } from "./flag-generations.js";
+import { sourceConfigsOf, sourceSignals } from "./stored-flags.js";
+
+describe("FlagGenerations", () => {
+  it("counts a source that stays in another list as away for as long as it has been: it is not fresh again", async () => {
+    const clock = new ManualClock();
+    const { options } = await readOptions(agentOptionTable, {
+      argv: ["--uri", "file:gone.json", "--uri", "file:here.json", "--stale-after", "60s"],
+      env: {},
+    });
+    const logger = createLogger({ format: "json", debug: false }, { write: () => undefined });
+    const registry = createRegistry(false);
+    const context = { clock, logger, metrics: agentPrometheusMetrics(registry) };
+    /** The first file is there in no list. */
+    const createSources: typeof agentParts.createSources = (configs, { receiver }) =>
+      configs.map(({ uri, selector, sourceIndex }): SyncSource => {
+        const times = { since: 0, lastUpdate: undefined, error: undefined, warning: undefined };
+        const status = { sourceIndex, uri, selector, state: "connected", ...times };
+        return {
+          name: uri,
+          status: () => status as ReturnType<SyncSource["status"]>,
+          run: (signal) => {
+            if (uri.includes("here")) receiver.contact?.(sourceIndex, true);
+            return aborted(signal);
+          },
+        };
+      });
+    const wiring = { options, parts: { ...agentParts, createSources }, context };
+    const configs = sourceConfigsOf(wiring);
+    const told: (readonly number[])[] = [];
+    const evaluator = new Evaluator({ clock });
+    evaluator.setStale = (sources) => told.push([...sources]);
+    const common = { wiring, evaluator, configs, sourceList: undefined };
+    const generations = new FlagGenerations({ ...common, signals: sourceSignals(clock) });
+    const { signal } = new AbortController();
+    const fail = (error: unknown): void => expect.fail(String(error));
+    for (const component of generations.components()) await component.start(fail, signal);
+    try {
+      clock.advance(59_000);
+      const turned = [...configs].reverse().map((config, sourceIndex) => ({ ...config, sourceIndex }));
+      await generations.switchTo(turned, signal);
+      clock.advance(1_000);
+      expect(told.at(-1), "of the second place").to.deep.equal([1]);
+      await generations.switchTo(configs, signal);
+      expect(told.at(-1), "of the first place, at once").to.deep.equal([0]);
+      expect(generations.served().map(({ isStale }) => isStale)).to.deep.equal([true, false]);
+      expect(await registry.metrics()).to.contain('bunting_agent_sync_unconfirmed_seconds{source="0"} 60\n');
+    } finally {
+      for (const component of generations.components()) await component.stop();
+    }
+  });
+});
