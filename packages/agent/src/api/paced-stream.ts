@@ -5,12 +5,13 @@ export abstract class PacedStream {
   readonly out: OutgoingStream;
   readonly #onWritten: (error?: Error) => void;
   #isWriting = false;
+  #hasLeft = false;
 
   constructor(out: OutgoingStream) {
     this.out = out;
     this.#onWritten = (error) => {
       this.#isWriting = false;
-      if (error === undefined) this.onIdle();
+      if (error === undefined && !this.#hasLeft) this.onIdle();
     };
   }
 
@@ -23,6 +24,11 @@ export abstract class PacedStream {
   send(frame: Buffer): void {
     this.#isWriting = true;
     this.out.writeShared(frame, this.#onWritten);
+  }
+
+  /** To be called when it is about to end: what is in flight may be written later, and nothing follows it. */
+  leave(): void {
+    this.#hasLeft = true;
   }
 
   /** Called when a frame was written: sends what came up meanwhile, if anything did. */

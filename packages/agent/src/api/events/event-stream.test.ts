@@ -273,4 +273,16 @@ describe("EventStream", () => {
     expect(rstCode).to.equal(NGHTTP2_REFUSED_STREAM);
     expect(world.clock.pendingTimers).to.equal(0);
   });
+
+  it("keeps nothing of a stream that reads its first event only when its deadline has passed", async () => {
+    const { world, port } = await serve(60_000, undefined, true);
+    const raw = new RawStream(port, `/${services[0] ?? ""}/EventStream`, Buffer.alloc(0), {}, 0);
+    await eventually(() => world.clock.pendingTimers === 2, "its deadline, and the end of its silence");
+    world.clock.advance(60_000);
+    raw.read();
+    raw.session.settings({ initialWindowSize: 65_535 });
+    expect((await raw.trailers)["grpc-status"]).to.equal(String(statusCode.DEADLINE_EXCEEDED));
+    await raw.closed;
+    await eventually(() => world.clock.pendingTimers === 0, "no timer");
+  });
 });

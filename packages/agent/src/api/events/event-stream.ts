@@ -58,7 +58,10 @@ export class EventStreams {
       clock,
       streamDeadlineMs,
       createGroup: (selection) => new EventGroup(selection, this.#recent),
-      onLeave: (stream) => this.#silent.cancel(stream),
+      onLeave: (stream) => {
+        stream.leave();
+        this.#silent.cancel(stream);
+      },
       writeLast: (stream) => stream.out.writeShared(providerShutdown.frame(stream.codec)),
     });
   }

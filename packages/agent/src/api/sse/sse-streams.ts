@@ -57,7 +57,10 @@ export class SseStreams {
       clock,
       streamDeadlineMs,
       createGroup: (selection) => new SseGroup(selection),
-      onLeave: (stream) => this.#silent.cancel(stream),
+      onLeave: (stream) => {
+        stream.leave();
+        this.#silent.cancel(stream);
+      },
       // A client connects again at the end of its stream, whatever it was sent before.
       writeLast: () => undefined,
     });
