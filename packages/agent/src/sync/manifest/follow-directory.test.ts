@@ -1,4 +1,5 @@
 import { rmSync } from "node:fs";
+import { systemClock, type Clock } from "@bunting/runtime";
 import { expect } from "chai";
 import { systemClock } from "@bunting/runtime";
 import { eventually } from "@bunting/test/support/event-queue.js";
@@ -117,5 +118,28 @@ describe("a source of a directory", () => {
     rmSync(directory.file("a.yaml"));
     await eventually(() => source.status().warning !== undefined, "the warning again");
     expect(probe.deliveries.size).to.equal(0);
+  });
+
+  it("is not back because of a file that changed right before its directory was lost", async () => {
+    directory.replace("a.yaml", manifest("a", "A"));
+    let deliver: (() => void) | undefined;
+    const clock: Clock = {
+      ...systemClock,
+      // Files that change together are taken over together, here when the test says so.
+      after: (ms, callback) => {
+        if (ms !== 20) return systemClock.after(ms, callback);
+        deliver = callback;
+        return () => (deliver = undefined);
+      },
+    };
+    const { source, probe } = run(new SourceProbe(clock));
+    await probe.nextDocument();
+    directory.replace("a.yaml", manifest("a", "B"));
+    await eventually(() => deliver !== undefined, "the change");
+    directory.remove();
+    await probe.failure("missing");
+    deliver?.();
+    expect(source.status()).to.include({ state: "disconnected" });
+    expect(await probe.nextDocument(), "it is served all the same").to.contain('"state":"B"');
   });
 });

@@ -67,6 +67,9 @@ class DirectoryFollower {
           this.#deliver();
         },
         lost: (error) => {
+          // Later it would say that the directory is there.
+          if (this.#cancelDelivery !== undefined) this.#deliver();
+          this.#cancelAll();
           const isMissing = isNotFound(error);
           const what = isMissing ? "there is no directory" : "can't read";
           const reason = error instanceof TooManyFilesError ? "too_large" : readFailure(error);
