@@ -298,15 +298,18 @@ function measured(value: JsonValue): Size {
   if (typeof value !== "object" || value === null) return { bytes: 5, depth: 0 };
   let bytes = 3;
   let depth = 0;
-  for (const [key, member] of Object.entries(value) as readonly (readonly [string, JsonValue])[]) {
+  const add = (member: JsonValue, nameBytes: number): void => {
     const size = measured(member);
-    bytes += size.bytes + (Array.isArray(value) ? 0 : key.length + 3);
+    bytes += size.bytes + nameBytes;
     depth = Math.max(depth, size.depth);
-  }
+  };
+  // Not Object.entries, which takes a hundred bytes for each item of a list: with half a million it would fill the heap.
+  if (isJsonObject(value)) for (const key of Object.keys(value)) add(value[key] ?? null, key.length + 3);
+  else for (const item of value) add(item, 0);
   return { bytes, depth: depth + 1 };
 }
 
 function isEmpty(evaluator: JsonValue): boolean {
-  if (typeof evaluator === "object" && evaluator !== null) return Object.keys(evaluator).length === 0;
-  return evaluator === "";
+  if (isJsonObject(evaluator)) return Object.keys(evaluator).length === 0;
+  return evaluator === "" || (Array.isArray(evaluator) && evaluator.length === 0);
 }

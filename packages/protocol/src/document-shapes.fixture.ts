@@ -90,6 +90,11 @@ export const shapes: Readonly<Record<string, Shape>> = {
     const items = Array.from({ length: bytes >> 1 }, () => "1").join(",");
     return `{"flags":{"a":${flag(`{"if":[{"in":["x",[${items}]]},"on","off"]}`, `{"on":true,"off":${seed}}`)}}}`;
   },
+  "one shared rule of a long list": (bytes, seed) => {
+    const items = Array.from({ length: bytes >> 1 }, () => "1").join(",");
+    const rule = flag('{"if":[{"$ref":"listed"},"on","off"]}', `{"on":true,"off":${seed}}`);
+    return `{"flags":{"a":${rule}},"$evaluators":{"listed":{"in":["x",[${items},${seed}]]}}}`;
+  },
   "one rule of a long list of ranges": (bytes, seed) => {
     const items = Array.from({ length: Math.floor(bytes / 6) }, () => "[1,2]").join(",");
     return `{"flags":{"a":${flag(`{"if":[{"in":["x",[${items}]]},"on","off"]}`, `{"on":true,"off":${seed}}`)}}}`;

@@ -33,6 +33,7 @@ const usualShapes = [
 
 /** Rules that take much more of the heap than their text shows, as the first document, which has all of the budget. */
 const compiledShapes = [
+  "one shared rule of a long list",
   "one rule of many rules for items",
   "one rule of many lists",
   "one rule of many rules in a rule for items",
