@@ -1,12 +1,18 @@
+import { execFile } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 import { expect } from "chai";
-import { replaceFlagSets } from "./flag-sets.js";
+import { FlagSetsTooLargeError, replaceFlagSets } from "./flag-sets.js";
+
+const child = fileURLToPath(new URL("flag-sets.child.ts", import.meta.url));
+const limits = { maxBytes: 1_000_000, room: { has: () => true } };
 
 const flag = { state: "ENABLED", variants: { on: true }, defaultVariant: "on" };
 
 function merge(held: object | undefined, update: object | string): unknown {
   const bytes = Buffer.from(typeof update === "string" ? update : JSON.stringify(update));
   const before = held === undefined ? undefined : Buffer.from(JSON.stringify(held));
-  return JSON.parse(replaceFlagSets(before, bytes).toString());
+  return JSON.parse(replaceFlagSets(before, bytes, limits).toString());
 }
 
 describe("replaceFlagSets", () => {
@@ -63,7 +69,29 @@ describe("replaceFlagSets", () => {
       "null",
       `{"metadata":{"flagSetId":"a"},"flags":${"[".repeat(5_000)}${"]".repeat(5_000)}}`,
     ]) {
-      expect(replaceFlagSets(undefined, Buffer.from(text)).toString()).to.equal(text);
+      expect(replaceFlagSets(undefined, Buffer.from(text), limits).toString()).to.equal(text);
     }
   });
+
+  it("refuses what there is no room for on the heap, of both documents together, or would become too long", () => {
+    const [held, update] = [a, b].map((document) => Buffer.from(JSON.stringify(document)));
+    const merged = (given: Partial<typeof limits>) => () =>
+      replaceFlagSets(held, update ?? Buffer.alloc(0), { ...limits, ...given });
+    const asked: number[] = [];
+    const full = { has: (bytes?: number) => asked.push(bytes ?? 0) === 0 };
+    expect(merged({ room: full })).to.throw(FlagSetsTooLargeError);
+    expect(asked[0]).to.be.greaterThan(held?.length ?? 0);
+    const { length } = merged({})();
+    expect(merged({ maxBytes: length })().length).to.equal(length);
+    expect(merged({ maxBytes: length / 2 })).to.throw(FlagSetsTooLargeError);
+  });
+
+  for (const shape of ["lists", "flags", "metadata", "references"])
+    it(`survives 3 MB of ${shape} in a process with a heap of 40 MB`, async function () {
+      this.timeout(60_000);
+      const args = ["--max-old-space-size=40", "--max-semi-space-size=1"];
+      args.push("--conditions=@bunting/source", "--import=tsx", child, shape);
+      const { stdout } = await promisify(execFile)(process.execPath, args);
+      expect(stdout).to.equal("too large");
+    });
 });

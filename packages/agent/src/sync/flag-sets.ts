@@ -1,5 +1,25 @@
 import { evaluatorsOf, inlineReferences } from "@bunting/evaluation";
-import { isJsonObject, maxDocumentDepth, type JsonObject, type JsonValue } from "@bunting/protocol";
+import {
+  documentHeapBytes,
+  isJsonObject,
+  maxDocumentDepth,
+  ProtocolError,
+  type JsonObject,
+  type JsonValue,
+} from "@bunting/protocol";
+import type { DocumentRoom } from "@bunting/runtime";
+
+export interface FlagSetLimits {
+  /** How long the result may become: each flag has the metadata and the evaluators of its document. */
+  readonly maxBytes: number;
+  /** Of the heap, on which both documents are at once. */
+  readonly room: Pick<DocumentRoom, "has">;
+}
+
+export class FlagSetsTooLargeError extends Error {}
+
+const start = Buffer.from('{"flags":[');
+const end = Buffer.from("]}");
 
 /** A flag, with the parts of its document that apply to it. */
 interface FlagOfSet {
@@ -11,17 +31,44 @@ interface FlagOfSet {
  * Merges an update into the current document of a source with `incrementalUpdates`: the flags of the flag sets that it names are
  * replaced, and those of other sets stay. As in flagd, a document names a set by `flagSetId` in its metadata; one that does not replaces
  * everything, and so does one that can't be read, for the store to refuse.
+ *
+ * @throws FlagSetsTooLargeError if there is no room for that
  */
-export function replaceFlagSets(current: Buffer | undefined, update: Buffer): Buffer {
+export function replaceFlagSets(
+  current: Buffer | undefined,
+  update: Buffer,
+  { maxBytes, room }: FlagSetLimits,
+): Buffer {
+  const heapBytes = heapOf(update);
+  const heapBefore = current && heapOf(current);
+  if (heapBytes === undefined) return update;
+  if (!room.has(heapBytes + (heapBefore ?? 0))) throw new FlagSetsTooLargeError();
   const document = parse(update);
   const metadata = document?.["metadata"];
   const flagSetId = isJsonObject(metadata) ? metadata["flagSetId"] : undefined;
   if (document === undefined || typeof flagSetId !== "string" || flagSetId === "") return update;
   const flags = flagsOf(document);
   const named = new Set([flagSetId, ...flags.map((flag) => flag.flagSetId)]);
-  const before = current === undefined ? undefined : parse(current);
+  const before = current === undefined || heapBefore === undefined ? undefined : parse(current);
   const kept = before === undefined ? [] : flagsOf(before).filter((flag) => !named.has(flag.flagSetId));
-  return Buffer.from(JSON.stringify({ flags: [...kept, ...flags].map(({ definition }) => definition) }));
+  let bytesLeft = maxBytes;
+  const texts = [...kept, ...flags].map(({ definition }, index) => {
+    const text = Buffer.from(`${index === 0 ? "" : ","}${JSON.stringify(definition)}`);
+    bytesLeft -= text.length;
+    if (bytesLeft < 0) throw new FlagSetsTooLargeError();
+    return text;
+  });
+  return Buffer.concat([start, ...texts, end]);
+}
+
+/** Undefined if it is nested too deep. */
+function heapOf(json: Buffer): number | undefined {
+  try {
+    return documentHeapBytes(json);
+  } catch (error) {
+    if (error instanceof ProtocolError) return undefined;
+    throw error;
+  }
 }
 
 function parse(bytes: Buffer): JsonObject | undefined {

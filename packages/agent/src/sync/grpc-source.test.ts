@@ -546,6 +546,19 @@ describe("GrpcSource", () => {
       expect(source.status()).to.include({ state: "connected", error: undefined });
     });
 
+    it("asks again for flag sets that are too large together", async () => {
+      const target = await server.start();
+      const { probe, source } = run({ target, isIncremental: true }, {}, new SourceProbe(undefined, 2_000));
+      const set = (note: string): string =>
+        JSON.stringify({ metadata: { flagSetId: "a", note }, flags: { x: {}, y: {}, z: {} } });
+      // Each flag has the metadata of its set.
+      (await server.nextStream()).send(set("x".repeat(1_000)));
+      const second = await server.nextStream();
+      expect(source.status().error).to.contain("the flag document is larger than 2000 bytes");
+      second.send(set(""));
+      expect(await probe.nextDocument()).to.contain('"key":"z"');
+    });
+
     it("names maxMsgSize if that is the limit", async () => {
       const { source } = run({ target: await server.start(), maxMessageBytes: 1_000 });
       (await server.nextStream()).send("x".repeat(1_000));

@@ -13,8 +13,8 @@ import {
 } from "@bunting/sync-client";
 import { credentials, type ChannelCredentials, type ChannelOptions } from "@grpc/grpc-js";
 import { topicOf } from "@bunting/protocol";
-import { isAborted, sleep } from "@bunting/runtime";
-import { replaceFlagSets } from "./flag-sets.js";
+import { HeapRoom, isAborted, sleep } from "@bunting/runtime";
+import { FlagSetsTooLargeError, replaceFlagSets } from "./flag-sets.js";
 import type { SyncSource, SyncSourceOptions, SourceStatus } from "./sync-source.js";
 import { defaultTiming, type GrpcSourceTiming } from "./grpc-source-timing.js";
 import { refusalAdvice } from "./refusal-advice.js";
@@ -57,6 +57,7 @@ export class GrpcSource implements SyncSource {
   readonly #state: SourceState;
   readonly #waits: StreamWaits;
   readonly #maxDocumentBytes: number;
+  readonly #room: HeapRoom;
   readonly #secrets: SentSecrets;
   readonly #tokenFile: TokenFile | undefined;
   /** Undefined if the selector does not name a single topic: then only flagd.sync.v1 can be used. */
@@ -83,6 +84,7 @@ export class GrpcSource implements SyncSource {
     this.#state = state;
     this.#waits = new StreamWaits(options.context.clock);
     this.#maxDocumentBytes = Math.min(config.maxMessageBytes ?? Infinity, options.maxDocumentBytes);
+    this.#room = new HeapRoom(options.context.clock);
     this.#secrets = new SentSecrets(config.headers);
     this.#tokenFile = tokenFileOf(config, options.context.clock, this.#timing.tokenIntervalMs);
     // Flag sets come as documents of flagd.sync.v1.
@@ -244,15 +246,24 @@ export class GrpcSource implements SyncSource {
           stopWaiting?.();
           metrics.messageReceived(sourceIndex, "document", messageBytes);
           parts.answered();
-          const bytes = this.#config.isIncremental
-            ? replaceFlagSets(this.#options.receiver.currentDocument(sourceIndex)?.layout.bytes, document)
-            : document;
+          const bytes = this.#config.isIncremental ? this.#withOtherSets(document) : document;
           this.#state.delivered(this.#options.receiver.deliver({ sourceIndex, bytes }));
         },
       },
       signal,
     );
-    return call.finally(() => stopWaiting?.());
+    return call
+      .catch((error: unknown) => {
+        if (error instanceof FlagSetsTooLargeError) return callEnd("too_large", "");
+        throw error;
+      })
+      .finally(() => stopWaiting?.());
+  }
+
+  #withOtherSets(document: Buffer): Buffer {
+    const { receiver, maxDocumentBytes } = this.#options;
+    const current = receiver.currentDocument(this.#config.sourceIndex)?.layout.bytes;
+    return replaceFlagSets(current, document, { maxBytes: maxDocumentBytes, room: this.#room });
   }
 
   #reportMissing(): void {
