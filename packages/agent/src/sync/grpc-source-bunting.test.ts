@@ -129,6 +129,31 @@ describe("GrpcSource over bunting.sync.v1", () => {
       await told(undefined, "nothing was said on this stream");
     });
 
+    it("does not take flags for the newest, on a next stream either, before the proxy may have said that it can't follow", async () => {
+      const server = serverThat();
+      const probe = new StoreProbe();
+      const contacts: boolean[] = [];
+      const contact = (_: number, isConfirmed: boolean): void => void contacts.push(isConfirmed);
+      Object.assign(probe.options, { receiver: { ...probe.options.receiver, contact } });
+      const { source } = run({ target: await server.start() }, probe);
+      const cause = buntingSyncV1.StaleCause.STALE_CAUSE_UNREACHABLE;
+      const freshness = { topic, isStale: true, reason: "away", cause };
+      const first = await server.nextStream();
+      await first.subscribed();
+      await first.snapshot(one);
+      first.send({ freshness });
+      await eventually(() => contacts.includes(false), "it is not known");
+      first.end("UNAVAILABLE");
+      const second = await server.nextStream();
+      await second.subscribed();
+      second.send({ unchanged: { topic, version: versionOf(one) } });
+      await second.next("ack");
+      second.send({ freshness });
+      await eventually(() => probe.messages.filter((kind) => kind === "freshness").length === 2, "again");
+      expect(contacts.slice(contacts.indexOf(false))).not.to.include(true);
+      expect(source.status().proxyLost).to.contain("away");
+    });
+
     it("complains of a flag in a second answer, again on the next stream, also of what it found without one", async () => {
       const server = serverThat();
       const probe = new StoreProbe();

@@ -177,6 +177,8 @@ describe("SourceState", () => {
     state.proxyLost("unreachable", "away");
     state.failed("unavailable", "gone");
     expect(state.status()).to.include({ error: "gone", proxyLost: undefined });
+    state.proxyFollows();
+    expect(told.at(-1), "the source itself is away").to.equal("contact false");
   });
 
   it("is not in contact with the newest flags either if they come after the word that its proxy can't follow", () => {

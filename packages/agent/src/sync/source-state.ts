@@ -57,11 +57,16 @@ export class SourceState {
       error: this.#error?.message,
       advice: this.#error?.advice,
       cause: this.#cause(),
-      proxyLost: this.#proxyLost?.text,
+      proxyLost: this.#error === undefined ? this.#proxyLost?.text : undefined,
       protocol: this.#protocol,
       warning: this.#warning,
       remote: this.#remote?.(),
     };
+  }
+
+  /** The proxy has said that it can't follow the flags, on this stream or on one before. */
+  get isProxyLost(): boolean {
+    return this.#proxyLost !== undefined;
   }
 
   connected(): void {
@@ -74,6 +79,8 @@ export class SourceState {
   speaks(protocol: SyncProtocol): void {
     if (this.#protocol === protocol) return;
     this.#protocol = protocol;
+    // Another server, or one that does not say it.
+    this.#proxyLost = undefined;
     this.#options.context.metrics.speaks(this.#config.sourceIndex, protocol);
   }
 
@@ -165,7 +172,6 @@ export class SourceState {
       this.#options.receiver.answered(this.#config.sourceIndex);
     if (this.#state === "connected") this.#enter("disconnected");
     else metrics.connected(this.#config.sourceIndex, false);
-    this.#proxyLost = undefined;
     const cause = causeOf(reason);
     const fields = { ...this.#fields(), reason, error: message, ...(advice === undefined ? {} : { advice }) };
     if (!isNewFailure) logger.debug(fields, "the source still fails in the same way");
@@ -195,7 +201,8 @@ export class SourceState {
   proxyFollows(): void {
     if (this.#proxyLost === undefined) return;
     this.#proxyLost = undefined;
-    this.#options.receiver.contact?.(this.#config.sourceIndex, this.#warning === undefined || this.#isEmpty);
+    const isServed = this.#warning === undefined || this.#isEmpty;
+    this.#options.receiver.contact?.(this.#config.sourceIndex, isServed && this.#error === undefined);
     this.#log.info("proxy follows", this.#fields(), "the proxy follows the flags again", linesPerMinute);
   }
 

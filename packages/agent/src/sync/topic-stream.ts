@@ -27,6 +27,8 @@ import { TopicDocument, type NamedDocument } from "./topic-document.js";
 
 /** More than any proxy sends on a stream of one topic: after each version it waits for the ack. */
 const maxMessagesPerSecond = 1_000;
+/** How long after its first answer a proxy may say that it can't follow, in ms: it waits for the ack, and for the turn of the topic. */
+const freshnessMs = 2_000;
 /** The proxy's limit of names; it ends the stream of an agent that exceeds it. */
 const maxNameBytes = 256;
 
@@ -89,13 +91,16 @@ export class TopicStream {
     const { clock, redact } = parts;
     let outgoing: OutgoingMessages | undefined;
     let cancelRetry: () => void = () => undefined;
+    let cancelFresh: () => void = () => undefined;
     let isTakingOver = parts.isRenewal;
     let saysFreshness = false;
     const subscribe = (): void => outgoing?.send(this.#replica.subscribeMessage());
     const take = (response: SyncResponse, number: number): CallEnd | undefined => {
       if (isAnswer(response)) {
-        // Fresh until this stream says otherwise.
-        if (!saysFreshness) this.#source.state.proxyFollows();
+        // Fresh unless this stream says otherwise. What was said on the one before holds until then.
+        const { state } = this.#source;
+        if (!saysFreshness && state.isProxyLost)
+          cancelFresh = clock.after(freshnessMs, () => state.proxyFollows());
         saysFreshness = true;
         isTakingOver = false;
         parts.answered();
@@ -108,6 +113,7 @@ export class TopicStream {
       else if (response.kind === "deleted") this.#deleted(response.policy);
       else if (response.kind === "freshness") {
         saysFreshness = true;
+        cancelFresh();
         this.#noteFreshness(response, redact);
       } else if (response.kind === "source_flags") this.#followedList?.received(response);
       else if (response.kind === "topic_error") {
@@ -147,6 +153,7 @@ export class TopicStream {
     };
     return callSync(channel, call, signal).finally(() => {
       cancelRetry();
+      cancelFresh();
       if (this.#answered === outgoing) this.#answered = undefined;
     });
   }
