@@ -42,10 +42,10 @@ const compiledShapes = [
   "one rule of many results",
 ];
 
-function storeIn(heapBytes: number, sources = [{ uri: "" }]): FlagStore {
+function storeIn(heapBytes: number, sources = [{ uri: "" }], sourcesBytes = 0): FlagStore {
   return new FlagStore({
     sources,
-    budget: new HeapBudget(heapBytes),
+    budget: new HeapBudget(heapBytes, sourcesBytes),
     context: {
       logger: createLogger({ format: "json", debug: false }, { write: () => undefined }),
       metrics: noStoreMetrics,
@@ -90,6 +90,19 @@ describe("HeapBudget", () => {
     expect(other.takeCrowdedOut()).to.deep.equal([]);
     other.replace(0, document(3));
     expect(other.takeCrowdedOut()).to.deep.equal([]);
+  });
+
+  it("takes what needs less than the flags in use also where these are more than there is room for", () => {
+    const document = (flags: number): Buffer =>
+      Buffer.from(`{"flags":{${Array.from({ length: flags }, (_, i) => `"${100_000 + i}":{}`).join(",")}}}`);
+    const [store, other] = [storeIn(20 * megabyte), storeIn(20 * megabyte, undefined, 7 * megabyte)];
+    store.replace(0, document(7_000));
+    other.adopt(0, store, 0);
+    expect(() => other.replace(0, document(7_001))).to.throw(AgentError, "need at least");
+    for (const flags of [6_000, 0]) {
+      other.replace(0, document(flags));
+      expect(other.flags()).to.have.length(flags);
+    }
   });
 
   it("counts the evaluators of all sources, once each, whether a flag refers to them or not", () => {

@@ -52,7 +52,8 @@ export class HeapBudget {
    * @throws AgentError DOCUMENT_TOO_LARGE
    */
   checkFlags(documentBytes: number, currentBytes: number, newBytes: number): void {
-    if (currentBytes + newBytes <= this.flagBytes) return;
+    // What adds nothing is taken where there is too much already: flags that were taken over into another list, whose sources leave less for them.
+    if (newBytes === 0 || currentBytes + newBytes <= this.flagBytes) return;
     const beside = currentBytes === 0 ? "" : ` beside the ${inMegabytes(currentBytes)} of the flags in use`;
     throw this.#tooLarge(
       `the changes of a document of ${inMegabytes(documentBytes)} need at least ${inMegabytes(newBytes)} of heap${beside}, and flags may take ${inMegabytes(this.flagBytes)}`,
