@@ -1,7 +1,6 @@
 import { rmSync } from "node:fs";
 import { systemClock, type Clock } from "@bunting/runtime";
 import { expect } from "chai";
-import { systemClock } from "@bunting/runtime";
 import { eventually } from "@bunting/test/support/event-queue.js";
 import { TempDirectory } from "@bunting/test/support/temp-directory.js";
 import { AskedAgain } from "../asked-again.js";
