@@ -18,6 +18,8 @@ export function markRefusedTrial(error: unknown): void {
   if (typeof error === "object" && error !== null) refusals.add(error);
 }
 
+/** True also for what a source makes of it, to report the topic as stale for that reason. */
 export function isRefusedTrial(error: unknown): boolean {
-  return typeof error === "object" && error !== null && refusals.has(error);
+  if (typeof error !== "object" || error === null) return false;
+  return refusals.has(error) || (error instanceof Error && isRefusedTrial(error.cause));
 }

@@ -61,7 +61,8 @@ export class InnerWatch implements SourceSink {
   report(report: SourceReport): void {
     if (this.#closing.signal.aborted) return;
     if (report.kind === "stale") {
-      this.#staleReason = report.reason;
+      // Where only a trial is refused, the report that it came with was taken, and is in force.
+      if (!isRefusedTrial(report.reason)) this.#staleReason = report.reason;
       this.#options.reader.onStale(report.reason);
       return;
     }

@@ -86,22 +86,42 @@ describe("ReplicatedTopic", () => {
     const { topic, source, sink } = followed("87", lease);
     expect(await sink.nextText()).to.equal(textOf("87"));
     const report = sink.report.bind(sink);
+    const cause = new ProxyError("DOCUMENT_CROWDED_OUT", "no memory");
+    markRefusedTrial(cause);
     sink.report = (told) => {
       report(told);
       const { trial } = told.kind === "document" ? told.version : { trial: undefined };
-      if (trial === undefined) return;
-      const error = new ProxyError("DOCUMENT_CROWDED_OUT", "no memory");
-      markRefusedTrial(error);
-      throw error;
+      if (trial !== undefined) throw cause;
     };
     const trial = { document: documentOf("89"), digest: "ab", reach: 10 };
     expect(() => source.publish(key, documentOf("88"), { resourceVersion: "88", trial })).to.throw(
       "no memory",
     );
     expect(topic.current).to.deep.include({ resourceVersion: "88", document: documentOf("88") });
+    // As sources report what was refused.
+    source.stale(key, new ProxyError("DOCUMENT_INVALID", "the FeatureFlag is refused", { cause }));
+    expect(topic.current).to.deep.include({ resourceVersion: "88", document: documentOf("88") });
     source.renew(key, "89");
     expect(topic.current).to.deep.include({ resourceVersion: "89", document: documentOf("88") });
     expect(sink.lastText).to.equal(textOf("88"));
+  });
+
+  it("is stale for a sink that comes later and can't take what is known, and goes on", async () => {
+    const lease = { holder: "this", fence: 3, untilMs: Infinity };
+    const { topic, sink: first } = followed("87", lease);
+    expect(await first.nextText()).to.equal(textOf("87"));
+    topic.isWantedElsewhere = true;
+    topic.detach();
+    const sink = new RecordingSink();
+    const report = sink.report.bind(sink);
+    sink.report = (told) => {
+      if (told.kind === "document") throw new ProxyError("DOCUMENT_CROWDED_OUT", "no memory");
+      report(told);
+    };
+    topic.attach(sink, undefined);
+    await eventually(() => sink.events.length > 0);
+    expect(sink.events.map(({ kind }) => kind)).to.deep.equal(["stale"]);
+    expect(topic.current).to.deep.include({ resourceVersion: "87" });
   });
 
   it("says of what was confirmed before it asked that it is stale, until an owner confirms it", async () => {

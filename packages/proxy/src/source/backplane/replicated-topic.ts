@@ -102,7 +102,8 @@ export class ReplicatedTopic implements FollowedTopic {
       if (this.#local !== local || this.#watch === undefined) return;
       const { lastReport, staleReason } = this.#watch;
       const { newest, isVerifying } = this.#history;
-      if (lastReport !== undefined && newest !== undefined && !isVerifying) local.report(newest, false);
+      if (lastReport !== undefined && newest !== undefined && !isVerifying)
+        this.#history.isTaken(() => local.report(newest, false));
       if (staleReason !== undefined) local.stale(staleReason);
     });
     this.settle();
