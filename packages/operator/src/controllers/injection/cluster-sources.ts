@@ -196,7 +196,8 @@ export class ClusterSources implements Runnable {
   /** Calls back with each namespace of which that annotation has changed, until the returned function is called. */
   listenToValidation(listener: (namespace: string) => void): () => void {
     return this.#namespaces.listen(({ name, now, before }) => {
-      if (before !== undefined && validationIn(now) !== validationIn(before)) listener(name);
+      // Also of one that was not known: its FeatureFlags may have been heard of before.
+      if (validationIn(now) !== validationIn(before)) listener(name);
     });
   }
 
