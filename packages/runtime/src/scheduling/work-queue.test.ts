@@ -299,6 +299,27 @@ describe("WorkQueue", () => {
     expect(errors).to.deep.equal([]);
   });
 
+  it("drops also what is added while the last work ends", async () => {
+    const depths: number[] = [];
+    const ignore = (): void => undefined;
+    create({
+      metrics: {
+        depth: (count) => depths.push(count),
+        ...{ added: ignore, waited: ignore, worked: ignore, retried: ignore },
+      },
+    });
+    queue.add("a");
+    await keys();
+    abort.abort();
+    await nextTurn();
+    queue.add("b");
+    queue.after("c", 10);
+    runs[0]?.end();
+    await running;
+    expect([queue.depth, queue.isIdle, depths.at(-1)]).to.deep.equal([0, true, 0]);
+    expect(clock.pendingTimers).to.equal(0);
+  });
+
   it("reports no failure of work that was cut short by the end", async () => {
     create();
     queue.add("a");

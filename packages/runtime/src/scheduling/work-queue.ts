@@ -150,18 +150,24 @@ export class WorkQueue<Key> implements Runnable {
     this.#states.set(key, { kind: "waiting", dueMs, turn, cancel });
   }
 
-  /** Works until the signal aborts, and resolves when the work that was under way then has ended; keys that wait are dropped. */
+  /** Works until the signal aborts, and resolves when the work that was under way then has ended; keys that wait by then are dropped. */
   async run(signal: AbortSignal): Promise<void> {
     this.#signal = signal;
     this.#startWorkers();
     await aborted(signal);
     this.#signal = undefined;
+    this.#drop();
+    await Promise.all(this.#running);
+    // What was added meanwhile.
+    this.#drop();
+    this.#states.clear();
+    this.#backoffs.clear();
+  }
+
+  #drop(): void {
     for (const state of this.#states.values()) if (state.kind === "waiting") state.cancel();
     this.#queue = new FairQueue();
     this.#options.metrics?.depth(0);
-    await Promise.all(this.#running);
-    this.#states.clear();
-    this.#backoffs.clear();
   }
 
   #ownTurn(key: Key): unknown {
