@@ -136,6 +136,22 @@ describe("AuthorityMaps", () => {
     await eventually(() => maps.lacking?.length === 0, "it is given the bundle");
   });
 
+  it("waits for a namespace that asks no more while it is given the bundle, and asks again", async () => {
+    maps.complete();
+    maps.asks("shop", true);
+    const stored = cluster.apply.bind(cluster);
+    let apply: (() => void) | undefined;
+    cluster.apply = (...given) => new Promise((resolve) => (apply = () => resolve(stored(...given))));
+    await eventually(() => apply !== undefined);
+    maps.asks("shop", false);
+    apply?.();
+    cluster.apply = stored;
+    maps.asks("bank", true);
+    await eventually(() => maps.lacking?.length === 0 && cluster.stored.has("bank"));
+    maps.asks("shop", true);
+    expect(maps.lacking).to.deep.equal(["shop"]);
+  });
+
   it("tells that the bundle is delivered when kubelets have had the time", async () => {
     maps.asks("shop", true);
     maps.complete();

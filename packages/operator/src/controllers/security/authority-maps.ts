@@ -123,7 +123,8 @@ export class AuthorityMaps implements Runnable {
     // Who edits it all the time has it put right once in a second.
     return this.#turns.take(namespace, async () => {
       await this.#apply(namespace, pem, signal);
-      this.#applied.set(namespace, pem);
+      // It may ask no more, as one that is gone.
+      if (this.#asking.has(namespace)) this.#applied.set(namespace, pem);
       this.#tell();
       return true;
     });
