@@ -24,10 +24,12 @@ export class SilenceWatch {
   start(silent: () => void): void {
     this.heard();
     const look = (): void => {
-      if (this.#arrival.goesOn()) this.#heardMs = this.#clock.monotonicMs();
+      // Asked each time, so that it tells of what has come since the last look: messages, unless nothing was heard.
+      const goesOn = this.#arrival.goesOn();
       const leftMs = this.#heardMs + silenceMs - this.#clock.monotonicMs();
-      if (leftMs <= 0) silent();
-      else this.#cancel = this.#clock.after(leftMs, look);
+      if (leftMs > 0) this.#cancel = this.#clock.after(leftMs, look);
+      else if (goesOn) this.#cancel = this.#clock.after(silenceMs, look);
+      else silent();
     };
     look();
   }
