@@ -225,10 +225,10 @@ module.exports = {
       severity: "error",
       from: {
         path: "^packages/proxy/",
-        pathNot: `^packages/proxy/src/source/upstream/(connect-upstream|describe-end|linked-topics|refresh-topic|upstream-link|upstream-stream)\\.ts$|${tests}`,
+        pathNot: `^packages/proxy/src/source/upstream/(connect-upstream|advice-on-end|linked-topics|refresh-topic|upstream-link|upstream-stream)\\.ts$|${tests}`,
       },
       to: {
-        path: "@grpc/|^packages/sync-client/src/index\\.ts$|^packages/proxy/src/source/upstream/(connect-upstream|describe-end|linked-topics|refresh-topic|upstream-link|upstream-stream)\\.ts$",
+        path: "@grpc/|^packages/sync-client/src/index\\.ts$|^packages/proxy/src/source/upstream/(connect-upstream|advice-on-end|linked-topics|refresh-topic|upstream-link|upstream-stream)\\.ts$",
         dynamic: false,
         dependencyTypesNot: ["type-only"],
       },
