@@ -1,6 +1,6 @@
 import { calledUrl } from "@bunting/featureflags/resources";
 import { topicOf } from "@bunting/protocol";
-import { cut, isAborted, shareInFlight, singleLine, sleep } from "@bunting/runtime";
+import { cut, isAborted, shareInFlight, singleLine, sleep, untilAny } from "@bunting/runtime";
 import {
   callEnd,
   callSync,
@@ -165,7 +165,6 @@ export class GrpcRemote {
   ): Promise<CallEnd | undefined> {
     let outgoing: OutgoingMessages | undefined;
     const stream = { isHeard: false, ended: new AbortController() };
-    const over = AbortSignal.any([signal, stream.ended.signal]);
     const take = (message: VersionMessage, number: number): CallEnd | undefined => {
       const { answer, outcome } = replica.take(message, number);
       outgoing?.send(answer);
@@ -175,33 +174,36 @@ export class GrpcRemote {
       this.#fail(failureOf(new RemoteDocumentError(sentence)));
       return undefined;
     };
-    const end = await callSync(
-      channel,
-      {
-        ...parts,
-        hello: encodeHello({ agent: "bunting-remote", providerId: "", readsFreshness: true }),
-        maxMessagesPerSecond,
-        opened: () => undefined,
-        started: (send) => {
-          outgoing = new OutgoingMessages(send, parts.clock);
-          outgoing.send(replica.subscribeMessage());
+    const end = await untilAny([signal, stream.ended.signal], async (over) => {
+      const ended = await callSync(
+        channel,
+        {
+          ...parts,
+          hello: encodeHello({ agent: "bunting-remote", providerId: "", readsFreshness: true }),
+          maxMessagesPerSecond,
+          opened: () => undefined,
+          started: (send) => {
+            outgoing = new OutgoingMessages(send, parts.clock);
+            outgoing.send(replica.subscribeMessage());
+          },
+          received: (response, number) => {
+            stream.isHeard = true;
+            if (outgoing?.isStuck === true)
+              return callEnd("answers_unread", "the proxy goes on sending without reading the answers");
+            if ("topic" in response && response.topic !== replica.topic) return undefined;
+            if (!("version" in response)) return this.#takeState(response, parts);
+            if (response.kind === "unchanged") return take(response, number);
+            // The proxy sends the next version after the answer to this one.
+            return this.#prepare(response, over).then(() =>
+              over.aborted ? undefined : take(response, number),
+            );
+          },
         },
-        received: (response, number) => {
-          stream.isHeard = true;
-          if (outgoing?.isStuck === true)
-            return callEnd("answers_unread", "the proxy goes on sending without reading the answers");
-          if ("topic" in response && response.topic !== replica.topic) return undefined;
-          if (!("version" in response)) return this.#takeState(response, parts);
-          if (response.kind === "unchanged") return take(response, number);
-          // The proxy sends the next version after the answer to this one.
-          return this.#prepare(response, over).then(() =>
-            over.aborted ? undefined : take(response, number),
-          );
-        },
-      },
-      signal,
-    );
-    stream.ended.abort();
+        signal,
+      );
+      stream.ended.abort();
+      return ended;
+    });
     return !signal.aborted && !stream.isHeard && unknownMethod.has(end.reason) ? undefined : end;
   }
 
@@ -237,37 +239,38 @@ export class GrpcRemote {
   /** A server of flagd.sync.v1 sends on without an answer: of what comes while a document is read, or before its time, the newest is read. */
   async #followFlagd(channel: SyncChannel, parts: StreamParts, signal: AbortSignal): Promise<CallEnd> {
     const ended = new AbortController();
-    const over = AbortSignal.any([signal, ended.signal]);
-    let newest: Buffer | undefined;
-    let lacking: Error | undefined;
-    const read = shareInFlight(async () => {
-      for (; newest !== undefined && !over.aborted;) {
-        await this.#nextVersion(over);
-        const document = newest;
-        newest = undefined;
-        lacking = await this.#read(document, over);
-        if (lacking !== undefined) ended.abort();
+    return untilAny([signal, ended.signal], async (over) => {
+      let newest: Buffer | undefined;
+      let lacking: Error | undefined;
+      const read = shareInFlight(async () => {
+        for (; newest !== undefined && !over.aborted;) {
+          await this.#nextVersion(over);
+          const document = newest;
+          newest = undefined;
+          lacking = await this.#read(document, over);
+          if (lacking !== undefined) ended.abort();
+        }
+      });
+      const call = {
+        ...parts,
+        request: { providerId: "", selector: this.#selector },
+        opened: () => undefined,
+        received: (document: Buffer) => {
+          newest = document;
+          void read();
+        },
+      };
+      let end: CallEnd;
+      try {
+        end = await callSyncFlags(channel, call, over);
+      } finally {
+        // What has come before the end is read, too.
+        await read();
+        ended.abort();
       }
+      if (lacking !== undefined) throw lacking;
+      return end;
     });
-    const call = {
-      ...parts,
-      request: { providerId: "", selector: this.#selector },
-      opened: () => undefined,
-      received: (document: Buffer) => {
-        newest = document;
-        void read();
-      },
-    };
-    let end: CallEnd;
-    try {
-      end = await callSyncFlags(channel, call, over);
-    } finally {
-      // What has come before the end is read, too.
-      await read();
-      ended.abort();
-    }
-    if (lacking !== undefined) throw lacking;
-    return end;
   }
 
   /** Never rejects. Returns why there was no heap for it, if there was none: that is told as the end of the stream. */

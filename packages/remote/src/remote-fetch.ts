@@ -1,6 +1,6 @@
 import type { RemoteFlagProvider } from "@bunting/featureflags/resources";
 import type { FlagDocument, JsonObject } from "@bunting/protocol";
-import { aborted, isAborted, sleep, startSleep, type Clock } from "@bunting/runtime";
+import { aborted, isAborted, sleep, startSleep, untilAny, type Clock } from "@bunting/runtime";
 import { failureOf } from "./remote-error.js";
 import type { RemoteFailure, RemoteFlags, RemoteKind } from "./remote-kind.js";
 import { nextRemoteState, type RemoteEvent, type RemoteState } from "./remote-state.js";
@@ -111,26 +111,27 @@ export class RemoteFetch {
   async #read(values: RemoteSecretValues, signal: AbortSignal): Promise<void> {
     const { provider, kind, clock } = this.#options;
     const ending = new AbortController();
-    const round = AbortSignal.any([signal, ending.signal]);
-    const reading = {
-      provider,
-      ...values,
-      onFlags: (flags: RemoteFlags) => {
-        if (!round.aborted) this.#answered(flags);
-      },
-      onFailure: (failure: RemoteFailure) => {
-        if (round.aborted) return;
-        this.#moved({ kind: "failed", failure });
-        if (refusals.has(failure.reason)) this.#onRefused();
-      },
-    };
-    const watching = this.#watchSecrets(values, round).then(() => ending.abort());
-    // Whoever edits a FeatureFlag chooses what is read: a defect in reading it must not end the process, which serves all others.
-    await kind.run(reading, round).catch((error: unknown) => reading.onFailure(failureOf(error)));
-    // A kind that ends by itself has no more to say: it is asked again at the pace of the interval.
-    if (!round.aborted) await sleep(provider.intervalMs, round, clock);
-    ending.abort();
-    await watching;
+    await untilAny([signal, ending.signal], async (round) => {
+      const reading = {
+        provider,
+        ...values,
+        onFlags: (flags: RemoteFlags) => {
+          if (!round.aborted) this.#answered(flags);
+        },
+        onFailure: (failure: RemoteFailure) => {
+          if (round.aborted) return;
+          this.#moved({ kind: "failed", failure });
+          if (refusals.has(failure.reason)) this.#onRefused();
+        },
+      };
+      const watching = this.#watchSecrets(values, round).then(() => ending.abort());
+      // Whoever edits a FeatureFlag chooses what is read: a defect in reading it must not end the process, which serves all others.
+      await kind.run(reading, round).catch((error: unknown) => reading.onFailure(failureOf(error)));
+      // A kind that ends by itself has no more to say: it is asked again at the pace of the interval.
+      if (!round.aborted) await sleep(provider.intervalMs, round, clock);
+      ending.abort();
+      await watching;
+    });
   }
 
   /** Resolves when they have changed, may not be read any more, or the signal aborts. */

@@ -1,6 +1,6 @@
 import { getEventListeners } from "node:events";
 import { expect } from "chai";
-import { aborted, unlessAborted } from "./aborted.js";
+import { aborted, unlessAborted, untilAny } from "./aborted.js";
 
 describe("aborted", () => {
   it("resolves when the signal aborts, and leaves no listener", async () => {
@@ -37,5 +37,29 @@ describe("unlessAborted", () => {
     expect(await waiting).to.equal(undefined);
     expect(await unlessAborted(never, abort.signal)).to.equal(undefined);
     expect(getEventListeners(abort.signal, "abort")).to.deep.equal([]);
+  });
+});
+
+describe("untilAny", () => {
+  it("aborts with the first of its signals and that one's reason, and leaves nothing at any of them", async () => {
+    const [process, round] = [new AbortController(), new AbortController()];
+    const signals = [process.signal, round.signal];
+    const running = untilAny(signals, async (first) => {
+      await aborted(first);
+      return first.reason as unknown;
+    });
+    round.abort("over");
+    process.abort("stopped");
+    expect(await running).to.equal("over");
+    for (const signal of signals) expect(getEventListeners(signal, "abort")).to.deep.equal([]);
+  });
+
+  it("begins aborted if one of its signals is, and leaves nothing where what it runs fails", async () => {
+    const { signal } = new AbortController();
+    const failed = await untilAny([signal, AbortSignal.abort("before")], (first) =>
+      Promise.reject(first.reason as Error),
+    ).catch((error: unknown) => error);
+    expect(failed).to.equal("before");
+    expect(getEventListeners(signal, "abort")).to.deep.equal([]);
   });
 });

@@ -1,5 +1,5 @@
 export * from "./options.js";
-export { aborted, isAborted, unlessAborted } from "./aborted.js";
+export { aborted, isAborted, unlessAborted, untilAny } from "./aborted.js";
 export { runService } from "./run-service.js";
 export { sleep, startSleep, systemClock, type Clock } from "./clock.js";
 export { runComponents, runnableComponent, stoppedTogether, type Component } from "./component.js";

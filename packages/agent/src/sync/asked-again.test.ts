@@ -1,3 +1,4 @@
+import { getEventListeners } from "node:events";
 import { aborted } from "@bunting/runtime";
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { expect } from "chai";
@@ -21,6 +22,11 @@ describe("AskedAgain", () => {
     expect(clock.pendingTimers, "before it runs").to.equal(0);
     const abort = new AbortController();
     const ended = again.run(abort.signal);
+    // Where node keeps the signals that AbortSignal.any has made of this one.
+    const madeOf = (signal: AbortSignal): number => {
+      const symbol = Object.getOwnPropertySymbols(signal).find((each) => /Dependant/i.test(String(each)));
+      return symbol === undefined ? 0 : (Reflect.get(signal, symbol) as { size: number }).size;
+    };
     for (const waitMs of [0, 10_000, 10_000]) {
       const before = begun;
       for (let i = 0; i < 3; i++) again.askAgain();
@@ -30,7 +36,9 @@ describe("AskedAgain", () => {
       clock.advance(waitMs > 0 ? 1 : 0);
       await new Promise(setImmediate);
       expect(begun).to.equal(before + 1);
+      expect(madeOf(abort.signal), "kept at the signal of the process").to.equal(0);
     }
+    expect(getEventListeners(abort.signal, "abort")).to.have.length(1);
     again.askAgain();
     abort.abort();
     await ended;

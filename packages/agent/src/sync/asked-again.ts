@@ -1,4 +1,4 @@
-import type { Clock } from "@bunting/runtime";
+import { untilAny, type Clock } from "@bunting/runtime";
 import type { SourceStatus, SyncSource } from "./sync-source.js";
 
 /** The shortest time between two such beginnings: room may come and go with each edit of others, and a source sends all of its document each time. */
@@ -38,7 +38,7 @@ export class AskedAgain implements SyncSource {
     let round: AbortController;
     do {
       this.#round = round = new AbortController();
-      await this.#source.run(AbortSignal.any([signal, round.signal]));
+      await untilAny([signal, round.signal], (until) => this.#source.run(until));
     } while (round.signal.aborted && !signal.aborted);
     this.#cancel();
     this.#round = undefined;

@@ -1,4 +1,4 @@
-import { sleep, type Clock, type Signal } from "@bunting/runtime";
+import { sleep, untilAny, type Clock, type Signal } from "@bunting/runtime";
 import type { SourceStatus } from "../sync/sync-source.js";
 
 export interface GenerationAnswersOptions {
@@ -26,14 +26,15 @@ export async function generationAnswers(
   const stopListening = answered.listen((sourceIndex) => {
     if (left.delete(sourceIndex) && left.size === 0) all.abort();
   });
-  const until = AbortSignal.any([signal, all.signal]);
   let reachedMs: number | undefined;
-  while (left.size > 0 && !until.aborted) {
-    const nowMs = clock.monotonicMs();
-    reachedMs = isReached(status(), left) ? (reachedMs ?? nowMs) : undefined;
-    if (reachedMs !== undefined && nowMs - reachedMs >= patienceMs) break;
-    await sleep(lookEveryMs, until, clock);
-  }
+  await untilAny([signal, all.signal], async (until) => {
+    while (left.size > 0 && !until.aborted) {
+      const nowMs = clock.monotonicMs();
+      reachedMs = isReached(status(), left) ? (reachedMs ?? nowMs) : undefined;
+      if (reachedMs !== undefined && nowMs - reachedMs >= patienceMs) break;
+      await sleep(lookEveryMs, until, clock);
+    }
+  });
   stopListening();
 }
 

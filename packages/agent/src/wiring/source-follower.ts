@@ -1,5 +1,5 @@
 import type { SourceFlagsMessage } from "@bunting/sync-client/messages";
-import { cut, quoted, RateLimitedLog, sleep, type Context, type Runnable } from "@bunting/runtime";
+import { cut, quoted, RateLimitedLog, sleep, untilAny, type Context, type Runnable } from "@bunting/runtime";
 import type { ListFile } from "../sync/list-file.js";
 import { problemOfList, type ListPlace, type ListState, type SourceListOption } from "../sync/source-list.js";
 import type { SyncMetrics } from "../sync/sync-metrics.js";
@@ -115,9 +115,8 @@ export class SourceFollower implements Runnable {
     this.#giveUp = (newest) => {
       if (newest.join() !== topics.join()) older.abort();
     };
-    const isDone = await generations.switchTo(
-      place.filledWith(topics),
-      AbortSignal.any([signal, older.signal]),
+    const isDone = await untilAny([signal, older.signal], (until) =>
+      generations.switchTo(place.filledWith(topics), until),
     );
     this.#giveUp = () => undefined;
     return isDone;

@@ -1,5 +1,5 @@
 import { type KubeObject, type ResourceType, type RestClient, unlessNotFound } from "@bunting/kube";
-import { isAborted, sleep, type Context } from "@bunting/runtime";
+import { isAborted, sleep, untilAny, type Context } from "@bunting/runtime";
 import { otherLeaseName } from "../api/leases.js";
 import { hasPod } from "./lease-holder.js";
 
@@ -79,16 +79,17 @@ export class OtherOperator {
 
   async #workUntilSeen(work: (signal: AbortSignal) => Promise<void>, signal: AbortSignal): Promise<void> {
     const stop = new AbortController();
-    const either = AbortSignal.any([signal, stop.signal]);
-    const working = work(either).finally(() => stop.abort());
-    // It is awaited below, and until then a rejection would end the process.
-    working.catch(() => undefined);
-    while (!isAborted(either) && this.#sight === "alone") {
-      await sleep(lookAgainMs, either, this.#options.context.clock);
-      if (!isAborted(either)) await this.#look(either);
-    }
-    stop.abort();
-    await working;
+    await untilAny([signal, stop.signal], async (either) => {
+      const working = work(either).finally(() => stop.abort());
+      // It is awaited below, and until then a rejection would end the process.
+      working.catch(() => undefined);
+      while (!isAborted(either) && this.#sight === "alone") {
+        await sleep(lookAgainMs, either, this.#options.context.clock);
+        if (!isAborted(either)) await this.#look(either);
+      }
+      stop.abort();
+      await working;
+    });
   }
 
   /** What can't be seen remains as it was. */

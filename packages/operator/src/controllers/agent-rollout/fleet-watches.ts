@@ -5,6 +5,7 @@ import {
   type KubeObject,
   type RunningInformer,
 } from "@bunting/kube";
+import { untilAny } from "@bunting/runtime";
 import type { Fleet, FleetPod } from "../../upgrade/fleet.js";
 import { namespaceType, podType } from "../../api/core-types.js";
 import { resourceTypes } from "../apply/resource-types.js";
@@ -98,8 +99,9 @@ export class FleetWatches {
       { transform: labelled, handler },
     );
     const abort = new AbortController();
-    const until = AbortSignal.any([signal, abort.signal]);
-    const ended = Promise.all([pods, budgets, namespaces].map((each) => each.run(until)));
+    const ended = untilAny([signal, abort.signal], (until) =>
+      Promise.all([pods, budgets, namespaces].map((each) => each.run(until))),
+    );
     return { pods, budgets, namespaces, written, abort, ended };
   }
 }

@@ -1,4 +1,5 @@
 import type { TopicKey } from "@bunting/protocol";
+import { untilAny } from "@bunting/runtime";
 import type { SourceSink } from "../flag-source.js";
 import { Synced } from "../synced.js";
 import { WrappingSource } from "../wrapping-source.js";
@@ -48,7 +49,7 @@ export class BackplaneSource extends WrappingSource {
     // The source runs until the lease was given back; a failure of the source ends both.
     const ended = new AbortController();
     const source = super.run(signal).finally(() => ended.abort());
-    await Promise.all([source, topics.run(AbortSignal.any([signal, ended.signal]))]);
+    await Promise.all([source, untilAny([signal, ended.signal], (until) => topics.run(until))]);
   }
 
   override watch(topic: TopicKey, sink: SourceSink, signal: AbortSignal, peer?: unknown): void {

@@ -1,6 +1,6 @@
 import { basename, dirname } from "node:path";
 import type { TopicKey } from "@bunting/protocol";
-import { aborted } from "@bunting/runtime";
+import { aborted, untilAny } from "@bunting/runtime";
 import type { FlagSource, SourceSink } from "../flag-source.js";
 import { filePathOf } from "../selector.js";
 import { DirectorySource, type DirectorySourceOptions } from "./directory-source.js";
@@ -52,9 +52,9 @@ export class FileSelectorSource implements FlagSource {
     signal.addEventListener("abort", forget, { once: true });
     source.watch(topic, sink, signal);
     const start = (whole: AbortSignal): void => {
-      const running = source
-        .run(AbortSignal.any([whole, signal]))
-        .finally(() => this.#running.delete(running));
+      const running = untilAny([whole, signal], (until) => source.run(until)).finally(() =>
+        this.#running.delete(running),
+      );
       this.#running.add(running);
     };
     if (this.#signal === undefined) this.#waiting.add(start);

@@ -1,7 +1,7 @@
 import type { RemoteFlagProvider } from "@bunting/featureflags/resources";
 import type { JsonObject, TopicKey } from "@bunting/protocol";
 import { RemoteFetch, type RemoteState, type RemoteStateName, type RemoteSink } from "@bunting/remote";
-import { RateLimitedLog, type Context, type Clock } from "@bunting/runtime";
+import { RateLimitedLog, untilAny, type Context, type Clock } from "@bunting/runtime";
 import { ProxyError } from "../../proxy-error.js";
 import type { FlagSource, SourceSink } from "../flag-source.js";
 import { WrappingSource } from "../wrapping-source.js";
@@ -268,7 +268,7 @@ export class FetchingSource extends WrappingSource {
     });
     const reading = { fetch, text, stop, sinceMs: clock.monotonicMs() };
     watched.reading = reading;
-    const running = fetch.run(AbortSignal.any([this.#signal, watched.signal, stop.signal]));
+    const running = untilAny([this.#signal, watched.signal, stop.signal], (until) => fetch.run(until));
     this.#running.add(running);
     void running.finally(() => this.#running.delete(running));
   }

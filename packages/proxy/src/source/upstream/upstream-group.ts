@@ -1,5 +1,5 @@
 import type { TopicKey } from "@bunting/protocol";
-import { aborted, type Clock } from "@bunting/runtime";
+import { aborted, untilAny, type Clock } from "@bunting/runtime";
 import { ClaimedReads } from "../claimed-reads.js";
 import type { SourceSink } from "../flag-source.js";
 import type { DocumentCapacity } from "./document-reader.js";
@@ -70,7 +70,7 @@ export class UpstreamGroup {
       const abort = new AbortController();
       const one = { link, abort };
       this.#links.push(one);
-      const run = link.run(AbortSignal.any([signal, abort.signal])).catch(fail);
+      const run = untilAny([signal, abort.signal], (until) => link.run(until)).catch(fail);
       running.add(run);
       void run.finally(() => running.delete(run));
       return one;
