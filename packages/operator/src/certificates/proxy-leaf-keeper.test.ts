@@ -20,12 +20,12 @@ describe("proxyLeafKeeper", () => {
   let items: readonly Authority[];
   let changes: Signal<readonly Authority[]>;
   let kept: number;
+  let start: (names: readonly string[]) => void;
   let metrics: ReturnType<typeof certificateMetrics.create>;
 
   beforeEach(() => {
     secrets = new Secrets();
     clock = new ManualClock();
-    abort = new AbortController();
     items = [];
     changes = new Signal();
     kept = 0;
@@ -37,11 +37,15 @@ describe("proxyLeafKeeper", () => {
     };
     metrics = certificateMetrics.create();
     const context = { clock, logger: recordingLogger(), metrics };
-    const keeper = proxyLeafKeeper({
-      ...{ client: secrets, namespace: "flags", authorities, dnsNames, context },
-      onKept: () => kept++,
-    });
-    running = keeper.run(abort.signal);
+    start = (names) => {
+      const keeper = proxyLeafKeeper({
+        ...{ client: secrets, namespace: "flags", authorities, dnsNames: names, context },
+        onKept: () => kept++,
+      });
+      abort = new AbortController();
+      running = keeper.run(abort.signal);
+    };
+    start(dnsNames);
   });
 
   afterEach(async () => {
@@ -97,6 +101,17 @@ describe("proxyLeafKeeper", () => {
     expect([isOf(first), secrets.writes]).to.deep.equal([true, writes]);
     change([first, { ...second, trustedMs: clock.now() - settleMs }]);
     await eventually(() => isOf(second));
+  });
+
+  it("makes another one where the cluster has another domain now, by which sidecars reach the proxy", async () => {
+    change([newAuthority()]);
+    await eventually(() => kept > 0);
+    abort.abort();
+    await running;
+    const others = ["flagd-proxy-svc.flags.svc.shop.example", ...dnsNames.slice(1)];
+    start(others);
+    await eventually(() => kept > 1);
+    expect(stored()?.subjectAltName).to.equal(others.map((name) => `DNS:${name}`).join(", "));
   });
 
   it("renews it after two thirds of its life", async () => {

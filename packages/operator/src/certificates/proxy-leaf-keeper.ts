@@ -48,6 +48,11 @@ function readLeaf({ data = {} }: SecretObject): readonly Leaf[] {
   return [{ cert, key, issuer, validToMs, renewMs: fromMs + (validToMs - fromMs) * renewalShare }];
 }
 
+function isFor(cert: string, names: readonly string[]): boolean {
+  const certificate = new X509Certificate(cert);
+  return names.every((name) => certificate.checkHost(name) !== undefined);
+}
+
 /** Makes the proxy's certificate, renews it, and stores it in the Secret that the proxy's Pods mount. Only the leader may run it. */
 export function proxyLeafKeeper({
   client,
@@ -65,7 +70,8 @@ export function proxyLeafKeeper({
     content: proxyLeafSecret,
     rules: {
       next: (stored, known) => {
-        const held = (stored ?? known)[0];
+        // One for other names is of no use: the operator has been told of another domain of the cluster since.
+        const held = (stored ?? known).find(({ cert }) => isFor(cert, dnsNames));
         const leaf = nextLeaf(
           authorities.items,
           held,
