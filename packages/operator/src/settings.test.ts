@@ -149,6 +149,15 @@ describe("the settings of the operator's parts", () => {
     });
   });
 
+  it("refuse a proxy whose management port answers TLS alone, where neither probes nor the operator would reach it", async () => {
+    const settle = async (value: string): Promise<unknown> =>
+      proxySettings(await read(`--proxy-option=management-tls=${value}`), "1.2.3");
+    const error: unknown = await settle("on").catch((thrown: unknown) => thrown);
+    expect(error).to.have.property("code", "OPTION_INVALID");
+    expect(String(error)).to.include("management-tls=both");
+    expect(await settle("both")).to.deep.include({ options: { "management-tls": "both" } });
+  });
+
   it("refuse an option of the proxy that would replace what the Secret says", async () => {
     const settle = async (...argv: string[]) =>
       proxySettings(await read("--redis-secret=r", ...argv), "1.2.3");

@@ -48,6 +48,12 @@ export function proxySettings(options: OperatorOptions, version: string): ProxyS
 
 /** The further options of the proxy. Its security is either theirs, or the operator's. */
 function usableOptions({ proxyOption, proxySecurity, proxy }: OperatorOptions): ProxySettings["options"] {
+  // No Pod of it would ever be ready.
+  if (proxyOption["management-tls"] === "on")
+    throw new OperatorError(
+      "OPTION_INVALID",
+      "--proxy-option management-tls=on would keep out probes and the operator, which ask the proxy in plaintext: write management-tls=both",
+    );
   if (proxySecurity === "off") return proxyOption;
   if (proxy === "never")
     throw new OperatorError(
