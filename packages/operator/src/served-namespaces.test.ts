@@ -67,4 +67,20 @@ describe("UnreadNamespaces", () => {
     const ofTeam = logger.lines.filter((line) => JSON.stringify(line).includes("team"));
     expect(ofTeam.map(({ level }) => level)).to.deep.equal(["warn", "info"]);
   });
+
+  it("are named no longer for objects that nobody reads any more, as on a replica that led", () => {
+    const logger = recordingLogger();
+    const metrics = processOfOperatorMetrics.create(createRegistry(false));
+    const unread = new UnreadNamespaces({ logger, metrics });
+    for (const type of [pods, flags]) unread.heard("team", type, false);
+    unread.heard("team", pods, undefined);
+    expect(unread.names).to.deep.equal(["team"]);
+    unread.heard("team", flags, true);
+    expect([unread.names, metrics.unreadNamespace.read("team")]).to.deep.equal([[], 0]);
+    unread.heard("team", pods, false);
+    const { length } = logger.lines;
+    unread.heard("team", pods, undefined);
+    expect([unread.names, metrics.unreadNamespace.read("team")]).to.deep.equal([[], 0]);
+    expect(logger.lines, "it is not served because of that").to.have.lengthOf(length);
+  });
 });

@@ -46,22 +46,22 @@ export class UnreadNamespaces {
     return [...this.#refused.keys()].sort();
   }
 
-  /** To be called with each read of objects of a type, and when it is refused. */
-  heard(namespace: string, { plural }: ResourceType, isRead: boolean): void {
+  /** To be called with each read of objects of a type, when it is refused, and with undefined when they are read no longer. */
+  heard(namespace: string, { plural }: ResourceType, isRead: boolean | undefined): void {
     const { logger, metrics } = this.#context;
     const refused = this.#refused.get(namespace);
-    if (!isRead && refused === undefined) {
+    if (isRead === false && refused === undefined) {
       this.#refused.set(namespace, new Set([plural]));
       metrics.unreadNamespace(namespace, 1);
       logger.warn(
         { namespace, type: plural },
         "nothing is served in the namespace, where the operator may not read: create the namespace, and the Role of the operator in it (docs/reference/operator-permissions.md); it is tried again",
       );
-    } else if (!isRead) refused?.add(plural);
+    } else if (isRead === false) refused?.add(plural);
     else if (refused?.delete(plural) === true && refused.size === 0) {
       this.#refused.delete(namespace);
       metrics.unreadNamespace(namespace, 0);
-      logger.info({ namespace }, "the namespace is served now");
+      if (isRead === true) logger.info({ namespace }, "the namespace is served now");
     }
   }
 

@@ -95,7 +95,7 @@ describe("ClusterWatches", () => {
       names: ["ns", "team"],
       client: new RestClient(transport),
       onRead: (namespace, { plural }, isRead) =>
-        heard.push(`${namespace} ${plural} ${isRead ? "read" : "refused"}`),
+        heard.push(`${namespace} ${plural} ${isRead === undefined ? "left" : isRead ? "read" : "refused"}`),
     });
 
     beforeEach(() => {
@@ -137,6 +137,16 @@ describe("ClusterWatches", () => {
       expect(new Set(heard)).to.deep.equal(new Set(both));
       api.setAllowed(() => true);
       await expectNext("team/a");
+    });
+
+    it("tells that nobody reads them any more once the watches have ended", async () => {
+      api.setAllowed(({ namespace }) => namespace === "ns");
+      const watch = watches.inform(all, { handler: { changed: () => undefined } });
+      const run = watch.run(abort.signal);
+      await eventually(() => heard.includes("team featureflags refused"), "one is refused");
+      abort.abort();
+      await run;
+      expect(heard.slice(-2)).to.have.members(["ns featureflags left", "team featureflags left"]);
     });
 
     it("asks for a scope as it is that names a namespace, or whose type has none", () => {

@@ -28,8 +28,8 @@ export interface ClusterWatchesOptions {
 export interface OnlyNamespaces {
   readonly names: readonly string[];
   readonly client: Pick<RestClient, "get">;
-  /** Hears whether objects of a type can be read in one of them. */
-  readonly onRead: (namespace: string, type: ResourceType, isRead: boolean) => void;
+  /** Hears whether objects of a type can be read in one of them; undefined: a watch of them has ended, and nobody knows. */
+  readonly onRead: (namespace: string, type: ResourceType, isRead: boolean | undefined) => void;
 }
 
 export type WatchOptions = Pick<ReflectorOptions, "scope" | "handler"> &
@@ -152,6 +152,7 @@ export class ClusterWatches {
       nextReads: () => joined.nextReads(),
       run: async (signal) => {
         await Promise.all(watches.map((watch) => watch.run(signal)));
+        for (const namespace of only.names) only.onRead(namespace, scope.type, undefined);
       },
     };
   }
