@@ -70,4 +70,9 @@ describe("sidecarFlags", () => {
     expect(sidecarFlags({ name: "flagd", args: ["--sources"] })).to.deep.equal([]);
     expect(sidecarFlags({ name: "flagd" })).to.deep.equal([]);
   });
+
+  it("passes over what is no source: anybody may write a Pod, and one of it ends no command", () => {
+    const sources = [null, 8015, { uri: "shop/checkout", provider: "kubernetes" }];
+    expect(flagsOf(sources)).to.deep.equal(["shop/checkout"]);
+  });
 });

@@ -1,4 +1,4 @@
-import type { JsonObject } from "@bunting/protocol";
+import { isJsonObject, type JsonObject, type JsonValue } from "@bunting/protocol";
 import { addressesIn, type NamedAddress } from "../object-address.js";
 import { optionOf, type ShownContainer } from "../shown-pod.js";
 
@@ -35,7 +35,7 @@ function flagsOf(
 function sourcesIn(text: string): readonly JsonObject[] {
   try {
     const value: unknown = JSON.parse(text);
-    return Array.isArray(value) ? (value as readonly JsonObject[]) : [];
+    return Array.isArray(value) ? (value as readonly JsonValue[]).filter(isJsonObject) : [];
   } catch {
     // The sidecar itself says what is wrong with it.
     return [];
