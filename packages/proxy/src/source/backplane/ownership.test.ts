@@ -25,7 +25,13 @@ function useOwnership() {
         ...{ source, follower: { follow: ignore }, usesRedis, lease: () => ownership.lease },
         ...{ context: { clock, metrics: { backplaneRecordRefused: ignore } } },
         times: { answerMs: 7_000, freshMs: 45_000 },
-        events: { onAnswered: ignore, onStale: ignore, onFollowed: ignore, onRefused: ignore },
+        events: {
+          onAnswered: ignore,
+          onStale: ignore,
+          onFollowed: ignore,
+          onRefused: ignore,
+          onRead: ignore,
+        },
       }),
     onForgotten: ignore,
   });

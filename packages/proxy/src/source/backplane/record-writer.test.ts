@@ -78,7 +78,7 @@ function useWriter() {
       ...{ usesRedis: () => true, lease: () => lease, times: { answerMs: 7_000, freshMs: 45_000 } },
       events: {
         onAnswered: (answered) => queueMicrotask(() => writer.changed(answered)),
-        ...{ onStale: ignore, onFollowed: ignore, onRefused: ignore },
+        ...{ onStale: ignore, onFollowed: ignore, onRefused: ignore, onRead: ignore },
       },
     });
     created.attach(new RecordingSink(), undefined);

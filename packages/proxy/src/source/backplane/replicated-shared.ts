@@ -15,6 +15,8 @@ export interface ConfirmationTimes {
 export interface ReplicatedEvents<Topic> {
   /** A watch of this replica has reported the topic: the owner has to write it. */
   readonly onAnswered: (topic: Topic) => void;
+  /** A read on request has ended, or was given up: the topic may be idle now. */
+  readonly onRead: (topic: Topic) => void;
   /** A watch of this replica can't follow changes. */
   readonly onStale: (topic: Topic) => void;
   /** A record can't be used. Called by the pace of RepairPace, not at each attempt to read the record. */

@@ -34,7 +34,7 @@ function followed(resourceVersion: string, lease?: Lease) {
     },
     ...{ usesRedis: () => true, lease: () => owner.lease, times: { answerMs: 7_000, freshMs: 45_000 } },
     events: {
-      ...{ onAnswered: ignore, onStale: ignore, onFollowed: () => undefined },
+      ...{ onAnswered: ignore, onStale: ignore, onFollowed: () => undefined, onRead: ignore },
       onRefused: (_, { code }) => repairs.push(code),
     },
   });

@@ -161,6 +161,7 @@ export class ReplicatedTopic implements FollowedTopic {
       released: () => {
         this.#refreshes--;
         this.settle();
+        this.#shared.events.onRead(this);
       },
       done,
     });

@@ -154,6 +154,7 @@ export class ReplicatedTopics {
         onAnswered: (topic) => this.#answered(topic),
         onStale: () => this.#ownership.watchIsStale(),
         onRefused: (topic, error) => this.#recordRefused(topic, error),
+        onRead: (topic) => this.#topics.forgetIdle(topic),
         onFollowed: (lagMs) => {
           this.#lagMs = lagMs;
           context.metrics.backplaneLag(lagMs);

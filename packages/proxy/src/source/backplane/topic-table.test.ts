@@ -8,18 +8,22 @@ import { TopicTable } from "./topic-table.js";
 
 const ignore = (): void => undefined;
 
+/** With the events of ReplicatedTopics. */
 function useTable(maxTopics: number) {
   const clock = new ManualClock();
   const source = new ScriptedSource(clock, false);
   const forgotten: TopicKey[] = [];
-  const table = new TopicTable({
+  const table: TopicTable = new TopicTable({
     create: (key) =>
       new ReplicatedTopic(key, {
         ...{ source, follower: { follow: ignore } },
         ...{ usesRedis: () => false, lease: () => undefined },
         ...{ context: { clock, metrics: { backplaneRecordRefused: ignore } } },
         times: { answerMs: 7_000, freshMs: 45_000 },
-        events: { onAnswered: ignore, onStale: ignore, onFollowed: ignore, onRefused: ignore },
+        events: {
+          ...{ onAnswered: ignore, onStale: ignore, onFollowed: ignore, onRefused: ignore },
+          onRead: (topic) => table.forgetIdle(topic),
+        },
       }),
     onForgotten: (key) => void forgotten.push(key),
     maxTopics,
@@ -36,6 +40,25 @@ describe("TopicTable", () => {
     expect(table.topic("c/1").key).to.equal("c/1");
     for (const topic of table) table.forgetIdle(topic);
     expect(forgotten).to.deep.equal(["a/1", "a/2", "b/1", "c/1"]);
+    expect(table.size).to.equal(0);
+  });
+
+  it("forgets a topic whose last subscriber left during a read, once that has ended or is given up", () => {
+    const { table, forgotten, source } = useTable(3);
+    const leave = (key: TopicKey): (() => void) => {
+      const topic = table.topic(key);
+      topic.attach({ report: ignore }, undefined);
+      const giveUp = topic.refresh(ignore, undefined);
+      topic.detach();
+      table.forgetIdle(topic);
+      return giveUp;
+    };
+    leave("a/1");
+    const giveUp = leave("a/2");
+    expect(forgotten).to.deep.equal([]);
+    source.refreshes[0]?.done();
+    giveUp();
+    expect(forgotten).to.deep.equal(["a/1", "a/2"]);
     expect(table.size).to.equal(0);
   });
 
