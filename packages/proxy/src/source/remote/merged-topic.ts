@@ -7,31 +7,12 @@ import {
   type PastVersion,
   type TopicKey,
 } from "@bunting/protocol";
-import { isAborted, runInSlices, type Clock, type FairTurns } from "@bunting/runtime";
-import type { DocumentReport, FlagSource, SourceReport, SourceSink } from "../flag-source.js";
+import { isAborted, runInSlices } from "@bunting/runtime";
+import { isCrowdedOut } from "../../proxy-error.js";
+import type { DocumentReport, SourceReport, SourceSink } from "../flag-source.js";
+import { MergeRetry } from "./merge-retry.js";
+import type { MergedTopicOptions } from "./merged-topic-options.js";
 import { remoteKeyOf } from "./remote-key.js";
-import type { RemoteLanguage } from "./remote-language.js";
-
-/** How sides are merged. */
-export interface MergeParts {
-  readonly language: Pick<RemoteLanguage, "parse" | "merging">;
-  /** Called with what the merge has made of the sides beyond taking flags, as sentences, when that changes; none: nothing. */
-  readonly onRemarks?: ((remarks: readonly string[]) => void) | undefined;
-  /** Does most of the work of reporting a large document beforehand, in slices of the event loop. */
-  readonly prepare?: ((document: FlagDocument) => Promise<void>) | undefined;
-  /** Large merges of all topics happen one after the other, and those of namespaces in turn. */
-  readonly turns: FairTurns;
-}
-
-export interface MergedTopicOptions {
-  readonly topic: TopicKey;
-  readonly sink: SourceSink;
-  readonly peer: unknown;
-  /** The source of both sides. */
-  readonly source: Pick<FlagSource, "watch">;
-  readonly merges: MergeParts;
-  readonly clock: Clock;
-}
 
 /**
  * Time that a remote, or what is kept of it, has to say something before the FeatureFlag's own flags are served without it. A copy on disk may take half
@@ -70,6 +51,7 @@ export class MergedTopic implements SourceSink {
   /** What is served of both, but for the document, which is the sink's; undefined while the FeatureFlag's own flags are served alone. */
   #merged: (Omit<MergedRemote, "document"> & { readonly remote: FlagDocument }) | undefined;
   #merging: UnderWay | undefined;
+  readonly #retry: MergeRetry;
   /** Undefined once the remote has said something, or its time for that is over. */
   #cancelWait: (() => void) | undefined;
   /** A document was reported since the topic began, or was deleted. */
@@ -77,6 +59,10 @@ export class MergedTopic implements SourceSink {
 
   constructor(options: MergedTopicOptions) {
     this.#options = options;
+    this.#retry = new MergeRetry(options.clock, (passedOver) => {
+      this.#remote = passedOver ?? this.#remote;
+      this.#retell(options.clock.monotonicMs());
+    });
   }
 
   /** Why the provider that the FeatureFlag names can't be used at all. */
@@ -120,9 +106,9 @@ export class MergedTopic implements SourceSink {
       case "sameDocument":
         if (this.#local !== undefined) {
           this.#local = { ...this.#local, version: report.version };
+          this.#staleReason = undefined;
           if (this.#isWaiting || this.#merging !== undefined) return;
         }
-        this.#staleReason = undefined;
         this.#options.sink.report(report);
         return;
       case "missing":
@@ -144,20 +130,22 @@ export class MergedTopic implements SourceSink {
 
   #localChanged(report: DocumentReport): void {
     if (report.provider === undefined) {
-      if (this.#local !== undefined) this.#unfollow();
       this.#options.sink.report(report);
+      if (this.#local !== undefined) this.#unfollow();
       this.#isTold = true;
       return;
     }
-    const before = this.#local;
+    const [before, remote] = [this.#local, this.#remote];
     this.#local = report;
     this.#staleReason = undefined;
     this.#follow(report.provider);
     try {
       this.#tell(report.version.noticedMs);
     } catch (error) {
-      // The version before is still served, with what the remote says of it.
+      // The version before is still served, with what its remote says.
       this.#local = before;
+      if (before?.provider !== undefined) this.#follow(before.provider);
+      this.#remote = remote;
       throw error;
     }
   }
@@ -183,6 +171,7 @@ export class MergedTopic implements SourceSink {
     }
     earlier?.watch.abort();
     this.#cancelWait?.();
+    this.#retry.forgetRemote();
     const watch = new AbortController();
     this.#followed = { text, provider, key, watch };
     // The document of another address is served until this one says something.
@@ -200,9 +189,12 @@ export class MergedTopic implements SourceSink {
       flags: () => (this.#cancelWait === undefined ? this.#remote?.flags : undefined),
       report: (report) => {
         // How current a remote is, is told beside: the topic is not stale because of it.
-        if (signal.aborted || report.kind !== "document" || report.document === this.#remote) return;
+        if (signal.aborted || report.kind !== "document") return;
+        const isMerged = report.document === this.#remote && !this.#isWaiting;
         this.#cancelWait?.();
         this.#cancelWait = undefined;
+        if (isMerged) return;
+        this.#retry.forgetRemote();
         const before = this.#remote;
         this.#remote = report.document;
         try {
@@ -265,7 +257,9 @@ export class MergedTopic implements SourceSink {
       sink.report({ kind: "stale", reason: error as Error });
       // What a remote says takes no edit of the FeatureFlag away: that is merged with what the remote said before.
       const served = this.#merged?.remote;
-      if (sides.remote !== served && this.#remote === sides.remote) {
+      const isPassedOver = sides.remote !== served && this.#remote === sides.remote;
+      if (isCrowdedOut(error)) this.#retry.later(isPassedOver ? sides.remote : undefined);
+      if (isPassedOver) {
         this.#remote = served;
         merging.newerMs ??= noticedMs;
       }
@@ -298,6 +292,7 @@ export class MergedTopic implements SourceSink {
 
   #leaveRemote(): void {
     this.#endMerging();
+    this.#retry.stop();
     this.#followed?.watch.abort();
     this.#cancelWait?.();
     this.#cancelWait = undefined;

@@ -202,8 +202,7 @@ export class RemoteReplica {
     this.#running = this.source.run(this.#stopping.signal);
   }
 
-  watch(signal: AbortSignal = this.#stopping.signal): RecordingSink {
-    const sink = new RecordingSink();
+  watch(signal: AbortSignal = this.#stopping.signal, sink = new RecordingSink()): RecordingSink {
     this.source.watch(topic, sink, signal);
     return sink;
   }
