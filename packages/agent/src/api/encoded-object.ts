@@ -8,7 +8,7 @@ import { encodeStruct } from "./codec/struct-writer.js";
 export class EncodedObject {
   readonly object: JsonObject;
   #json: string | undefined;
-  #struct: Buffer | undefined;
+  #struct: Uint8Array | undefined;
 
   constructor(object: JsonObject) {
     this.object = object;
@@ -19,9 +19,9 @@ export class EncodedObject {
     return (this.#json ??= canonicalJson(this.object));
   }
 
-  /** The fields of a google.protobuf.Struct, without a length prefix. */
-  get struct(): Buffer {
-    return (this.#struct ??= encodeStruct(this.object));
+  /** The fields of a google.protobuf.Struct, without a length prefix: not in node's pool, whose slab each would keep as long as it lives. */
+  get struct(): Uint8Array {
+    return (this.#struct ??= new Uint8Array(encodeStruct(this.object)));
   }
 }
 
