@@ -167,6 +167,19 @@ describe("GET /v1/flags on the sync port", () => {
     expect(changed.headers.get("etag")).to.not.equal(etag);
   });
 
+  it("answers those who ask by time with flags that change after the clock was set back", async () => {
+    const { world, get } = await serve();
+    world.put({ flags: { first: flag("off") } });
+    world.clock.advance(2_000);
+    const modified = (await get()).headers.get("last-modified") ?? "";
+    const { clock } = world;
+    const now = clock.now.bind(clock);
+    clock.now = () => now() - 3_600_000;
+    world.put({ flags: { first: flag("on") } });
+    world.clock.advance(2_000);
+    expect((await get("/v1/flags", { "if-modified-since": modified })).status).to.equal(200);
+  });
+
   it("answers HEAD without a body, and browsers of other origins", async () => {
     const { get } = await serve();
     const whole = await get();

@@ -133,7 +133,10 @@ export class SyncService {
   /** Sends the new set to each stream whose set has changed. To be called after every change of the store. */
   publish(changes: readonly FlagChange[]): void {
     this.#fetches.clear();
-    this.#modifiedMs = this.#options.clock.now();
+    const nowMs = this.#options.clock.now();
+    const beforeMs = this.#modifiedMs ?? 0;
+    // Never earlier than before: the clock may be set back, and who asks by time would be answered that nothing has changed.
+    this.#modifiedMs = nowMs < beforeMs ? beforeMs + 1_000 : nowMs;
     if (!this.#delay.isReleased) return;
     for (const group of this.#streams.groups()) group.publish(changes);
   }
