@@ -1,7 +1,9 @@
 import { readdirSync } from "node:fs";
 import { buntingSyncV1, type FlagDocument } from "@bunting/protocol";
 import { createLogger, readOptions, type Clock } from "@bunting/runtime";
+import { Client, credentials } from "@grpc/grpc-js";
 import { expect } from "chai";
+import { once } from "node:events";
 import { EventQueue, eventually } from "@bunting/test/support/event-queue.js";
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { TempDirectory } from "@bunting/test/support/temp-directory.js";
@@ -44,6 +46,7 @@ describe("an agent of bunting.sync.v1", () => {
   ): Promise<{
     readonly management: string;
     readonly ofrep: () => Promise<string>;
+    readonly evaluation: () => Promise<string>;
     readonly stop: () => Promise<void>;
   }> {
     const lines = new EventQueue<LogLine>();
@@ -73,7 +76,12 @@ describe("an agent of bunting.sync.v1", () => {
       const { port } = await lines.nextMatching(({ service }) => service === wanted, `the port of ${wanted}`);
       return `http://127.0.0.1:${port ?? 0}`;
     };
-    return { management: await portOf("management"), ofrep: () => portOf("ofrep"), stop };
+    return {
+      management: await portOf("management"),
+      ofrep: () => portOf("ofrep"),
+      evaluation: () => portOf("evaluation"),
+      stop,
+    };
   }
 
   const text = async (url: string): Promise<string> => (await fetch(url)).text();
@@ -231,5 +239,26 @@ describe("an agent of bunting.sync.v1", () => {
     await start();
     const again = await server.nextStream();
     expect((await again.subscribed()).held).to.deep.equal(versionOf(one, version));
+  });
+
+  it("counts the open calls of gRPC among the requests that are being answered", async () => {
+    const { management, evaluation } = await start();
+    const stream = await server.nextStream();
+    await stream.subscribed();
+    await stream.snapshot(one, version);
+    const client = new Client((await evaluation()).replace("http://", ""), credentials.createInsecure());
+    const path = "/flagd.evaluation.v2.Service/EventStream";
+    const asBytes = (bytes: Buffer): Buffer => bytes;
+    const call = client.makeServerStreamRequest(path, asBytes, asBytes, Buffer.alloc(0));
+    call.on("error", () => undefined);
+    await once(call, "data");
+    const active = async (): Promise<string | undefined> =>
+      new RegExp(`^http_server_active_requests\\{.*http_route="${path}".*\\} (.+)$`, "m").exec(
+        await text(`${management}/metrics`),
+      )?.[1];
+    expect(await active()).to.equal("1");
+    call.cancel();
+    await eventually(async () => (await active()) === "0", "the end of the call");
+    client.close();
   });
 });

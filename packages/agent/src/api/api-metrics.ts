@@ -53,8 +53,8 @@ export interface ApiMetrics extends MetricsOf<typeof apiLimitMetrics> {
   httpActiveRequests(route: string, method: string, change: 1 | -1): void;
   /** `rpc.server.*`: a call over Connect or gRPC-Web that has ended, or one over gRPC that is not served natively. */
   rpc(system: RpcSystem, ...ended: Parameters<OnCallEnd>): void;
-  /** The same for the calls of a gRPC server; `isHttp` counts them as requests of HTTP too. */
-  grpcCalls(isHttp: boolean): OnCallEnd;
+  /** The same for the calls of a gRPC server; `isHttp` counts them as requests of HTTP too, also while they are open. */
+  grpcCalls(isHttp: boolean): GrpcCallCounts;
   /** A request was refused, or ended early, by a limit. */
   requestRefused(reason: RefusalReason): void;
   /** `feature_flag.flagd.sync.active_streams`. */
@@ -66,6 +66,12 @@ export interface ApiMetrics extends MetricsOf<typeof apiLimitMetrics> {
     reason: SyncStreamEndReason,
     durationMs: number,
   ): void;
+}
+
+/** Counts each call of a gRPC server at its begin and its end. */
+export interface GrpcCallCounts {
+  readonly onCallBegin?: (path: string) => void;
+  readonly onCallEnd: OnCallEnd;
 }
 
 /** The protocols of an RPC, as OpenTelemetry names them. */

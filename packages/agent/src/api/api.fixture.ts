@@ -44,7 +44,7 @@ function recordingMetrics(): RecordingMetrics {
     ofrepEvaluated: record("ofrepEvaluated"),
     ofrepEvaluationFailed: record("ofrepEvaluationFailed"),
     rpc: record("rpc"),
-    grpcCalls: () => () => undefined,
+    grpcCalls: () => ({ onCallEnd: () => undefined }),
     httpRequest: record("httpRequest"),
     httpActiveRequests: record("httpActiveRequests"),
     syncStreamOpened: record("syncStreamOpened"),

@@ -46,8 +46,8 @@ describe("the agent's metrics", () => {
     const registry = createRegistry(false);
     const metrics = agentPrometheusMetrics(registry);
     const path = "/flagd.evaluation.v2.Service/ResolveBoolean";
-    metrics.grpcCalls(true)(path, "NOT_FOUND", 7, 20, 0, 0);
-    metrics.grpcCalls(false)("/flagd.sync.v1.FlagSyncService/SyncFlags", "CANCELLED", 7, 20, 30, 1);
+    metrics.grpcCalls(true).onCallEnd(path, "NOT_FOUND", 7, 20, 0, 0);
+    metrics.grpcCalls(false).onCallEnd("/flagd.sync.v1.FlagSyncService/SyncFlags", "CANCELLED", 7, 20, 30, 1);
     metrics.rpc("connect_rpc", path, "NOT_FOUND", 1, 1, 1, 1);
     const text = await registry.metrics();
     const labels = 'rpc_system="grpc",rpc_service="flagd.evaluation.v2.Service",rpc_method="ResolveBoolean"';

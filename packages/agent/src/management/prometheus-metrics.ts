@@ -45,12 +45,17 @@ function flagdMetrics(
     httpRequest: (service, route, record) => requests.http(route, service === "ofrep", record),
     httpActiveRequests: (route, method, change) => requests.active(route, method, change),
     rpc: (...call) => calls.record(...call),
-    grpcCalls: (isHttp) => (path, ended, durationMs, requestBytes, responseBytes, responses) => {
-      // A client that has gone is no error of the server: streams end so.
-      const code = ended === "CANCELLED" ? "OK" : ended;
-      calls.record("grpc", path, code, durationMs, requestBytes, responseBytes, responses);
-      if (isHttp) requests.routed(path, "POST", durationMs, responseBytes);
-    },
+    grpcCalls: (isHttp) => ({
+      ...(isHttp && { onCallBegin: (path) => requests.active(path, "POST", 1) }),
+      onCallEnd: (path, ended, durationMs, requestBytes, responseBytes, responses) => {
+        // A client that has gone is no error of the server: streams end so.
+        const code = ended === "CANCELLED" ? "OK" : ended;
+        calls.record("grpc", path, code, durationMs, requestBytes, responseBytes, responses);
+        if (!isHttp) return;
+        requests.active(path, "POST", -1);
+        requests.routed(path, "POST", durationMs, responseBytes);
+      },
+    }),
     syncStreamOpened: (selector, providerId) => streams.opened(selector, providerId),
     syncStreamClosed: (...closed) => streams.closed(...closed),
   };

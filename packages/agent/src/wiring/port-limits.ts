@@ -1,5 +1,6 @@
-import type { GrpcServer, Method, OnCallEnd } from "@bunting/rpc";
+import type { GrpcServer, Method } from "@bunting/rpc";
 import { defaultPeerMemoryBytes, type PeerMemory, type PortListenerOptions } from "@bunting/server";
+import type { GrpcCallCounts } from "../api/api-metrics.js";
 import { endedConnections, refusedRequests } from "../management/report-limits.js";
 import { countReleased } from "../v8/collect-released.js";
 import type { AgentWiring } from "./agent-wiring.js";
@@ -44,7 +45,7 @@ export function portLimits({ options, parts, context }: AgentWiring): PortLimits
 export function grpcCalls(
   { options, parts, context }: AgentWiring,
   methods: readonly Method[],
-  onCallEnd?: OnCallEnd,
+  calls?: GrpcCallCounts,
   malformed?: "connect-go",
 ): GrpcServer {
   const { maxRequestBody } = options;
@@ -53,7 +54,7 @@ export function grpcCalls(
     methods,
     logger: context.logger,
     clock: context.clock,
-    onCallEnd,
+    ...calls,
     messages: { maxMessageBytes, ...(malformed && { malformed }) },
   });
 }

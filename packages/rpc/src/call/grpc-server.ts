@@ -25,6 +25,8 @@ export interface GrpcServerOptions {
   readonly messages?: MessageRules;
   readonly clock?: Clock;
   readonly onSession?: ((session: TransportSession) => void) | undefined;
+  /** Called once for every call of a known method, before `onCallEnd`. */
+  readonly onCallBegin?: ((path: string) => void) | undefined;
   /** Called once for every call of a known method; CANCELLED means that the client went away or the stream was reset. */
   readonly onCallEnd?: OnCallEnd | undefined;
 }
@@ -38,14 +40,14 @@ export class GrpcServer implements TransportHandler {
 
   constructor(options: GrpcServerOptions) {
     this.#onSession = options.onSession;
-    const { clock = systemClock, logger, onCallEnd } = options;
+    const { clock = systemClock, logger, onCallBegin, onCallEnd } = options;
     const {
       maxMessageBytes = 4 * 1024 * 1024,
       messageTimeoutMs = 10_000,
       malformed = "grpc-go",
     } = options.messages ?? {};
     this.#unfinished = new Overdue(clock, messageTimeoutMs, (call) => call.overdue(messageTimeoutMs));
-    const common = { clock, logger, onCallEnd, malformed, unfinished: this.#unfinished };
+    const common = { clock, logger, onCallBegin, onCallEnd, malformed, unfinished: this.#unfinished };
     const prefixBytes = malformed === "connect-go" ? framePrefixBytes : 0;
     this.#methods = new Map(
       options.methods.map((method) => {

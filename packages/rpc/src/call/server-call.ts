@@ -26,6 +26,7 @@ export interface CallContext {
   readonly deadlineStatus: RpcStatus | undefined;
   /** Calls that wait for their first message, or for the rest of a message. */
   readonly unfinished: Overdue<ServerCall>;
+  readonly onCallBegin: ((path: string) => void) | undefined;
   readonly onCallEnd: OnCallEnd | undefined;
 }
 
@@ -79,6 +80,7 @@ export abstract class ServerCall implements Call, StreamReceiver {
     this.#context = context;
     this.stream = stream;
     this.#startedMs = context.onCallEnd === undefined ? 0 : context.clock.monotonicMs();
+    context.onCallBegin?.(stream.path);
     const timeout = stream.header("grpc-timeout");
     this.deadlineMs =
       timeout === undefined ? undefined : context.clock.now() + (parseGrpcTimeout(timeout) ?? Number.NaN);
