@@ -126,4 +126,12 @@ describe("FailingFlags", () => {
     fail("flag-1000", 5);
     expect(noticed).to.have.length(2);
   });
+
+  it("watches a flag that is edited soon after a change of more flags than it watches", () => {
+    flags.changed({ changes: Array.from({ length: 1_500 }, (_, i) => change(`flag-${i}`)) });
+    clock.advance(1);
+    flags.changed({ changes: [change("flag-1200")] });
+    fail("flag-1200", 5);
+    expect(noticed.map(({ key }) => key)).to.deep.equal(["flag-1200"]);
+  });
 });

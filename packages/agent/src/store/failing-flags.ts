@@ -58,7 +58,7 @@ export class FailingFlags {
       // Of two sources with the flag the later is served: it is the one that has begun or ceased to have it.
       const sourceIndex = Math.max(before?.sourceIndex ?? 0, after?.sourceIndex ?? 0);
       this.#watched.delete(key);
-      if (this.#watched.size >= maxKeys) return;
+      if (this.#watched.size >= maxKeys && !this.#dropBefore(nowMs)) return;
       const rate = this.#rateOf(key, nowMs);
       this.#watched.set(key, { sourceIndex, sinceMs: nowMs, before: rate, failures: 0, isReported: false });
     }
@@ -84,6 +84,12 @@ export class FailingFlags {
     watched.isReported = true;
     const reason = `its evaluations fail since this version: ${failures} in ${Math.ceil(forMs / 1_000)} s, the last with ${code}`;
     this.found.emit({ sourceIndex, key, reason });
+  }
+
+  /** Makes room for a flag of a later change; false if all that are watched are of the same one. */
+  #dropBefore(nowMs: number): boolean {
+    const [oldest] = this.#watched;
+    return oldest !== undefined && oldest[1].sinceMs < nowMs && this.#watched.delete(oldest[0]);
   }
 
   #rateOf(key: string, nowMs: number): number {
