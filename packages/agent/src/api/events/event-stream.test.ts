@@ -256,6 +256,18 @@ describe("EventStream", () => {
     expect(await late.next()).to.deep.equal(change({ "flag-200": "write" }));
   });
 
+  it("keeps no timer of a stream whose first frame its client takes after the server's deadline", async () => {
+    const { world, events, port } = await serve(60_000, [{ flags: flags("a") }], true);
+    const early = new RawStream(port, "/flagd.evaluation.v2.Service/EventStream", Buffer.alloc(0), {}, 0);
+    await eventually(() => events.size === 1, "the stream is open");
+    world.clock.advance(60_000);
+    expect(events.size, "it has left, but its client takes nothing").to.equal(0);
+    early.session.settings({ initialWindowSize: 65_535 });
+    early.read();
+    await early.closed;
+    expect(world.clock.pendingTimers).to.equal(0);
+  });
+
   it("resets a stream whose client never reads its end, with a code that clients take as UNAVAILABLE", async () => {
     const { world, events, port, stallClock } = await serve();
     const stream = new RawStream(port, "/flagd.evaluation.v2.Service/EventStream", Buffer.alloc(0), {}, 100);

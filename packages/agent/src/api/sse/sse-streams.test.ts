@@ -167,6 +167,17 @@ describe("the event streams of OFREP", () => {
     await eventually(() => late.hasEnded, "the end of a stream that comes later");
   });
 
+  it("keep no timer of a stream that has not taken all changes at its deadline", async () => {
+    const { world, port } = await serve({ streamDeadlineMs: 5_000 });
+    const stream = new EventSource(port, sse);
+    await stream.next();
+    world.put(flags("a", "c"));
+    world.put(flags("a"));
+    world.clock.advance(5_000);
+    await eventually(() => stream.hasEnded, "the end of the stream");
+    expect(world.clock.pendingTimers).to.equal(0);
+  });
+
   it("refuse a selector that can't be read, and other methods", async () => {
     const { world, port } = await serve();
     expect(await new EventSource(port, `${sse}?selector=color%3Dred`).status).to.equal(400);
