@@ -127,6 +127,22 @@ describe("an agent whose list changes while its proxy does not do its part", fun
     expect(copies, "those of the arguments, and of the list").to.have.lengthOf(2);
   });
 
+  it("says in its metrics how the source is that is served, while a list is waited for and when it is given up", async () => {
+    const unconfirmed = async (): Promise<readonly string[]> =>
+      [...(await agent.metrics()).matchAll(/^bunting_agent_sync_unconfirmed_seconds(.+)$/gm)].map(
+        ([, value = ""]) => value,
+      );
+    const first = await agent.serving();
+    tell(first, ["ops/slow", "ops/b"]);
+    const next = await agent.nextStreams(2);
+    expect(await unconfirmed()).to.deep.equal(['{source="0"} 0']);
+    tell(first, ["shop/a"]);
+    await next.get("ops/slow")?.closed;
+    await send(first, "shop/a", documentOf("a", "edited"));
+    await eventually(() => agent.server.relay.open === 1, "one connection");
+    expect(await unconfirmed()).to.deep.equal(['{source="0"} 0']);
+  });
+
   it("says in its metrics how the source is that has a place now, not the one before", async () => {
     const first = await agent.serving();
     const bytes = encodeDocument(documentOf("a", "both")).length;

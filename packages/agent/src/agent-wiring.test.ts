@@ -243,7 +243,7 @@ const rows: { readonly [Name in keyof AgentOptions]: Row | "read before" | "igno
     value: true,
     reaches: (made) =>
       typeof made.one("loggedEvaluations").given[1].debug === "function" &&
-      (made.one("FlagStore").given[0].context.metrics as object) === made.one("loggedEvaluations").made,
+      (made.one("SyncService").given[0].metrics as object) === made.one("loggedEvaluations").made,
   },
   config: "read before",
 };

@@ -21,6 +21,7 @@ import {
   type KeptSource,
 } from "./generation.js";
 import { generationAnswers } from "./generation-answers.js";
+import { SourceGauges } from "./source-gauges.js";
 import { sourcesOf, sourceSignals, type SourceSignals } from "./stored-flags.js";
 
 export interface FlagGenerationsOptions {
@@ -198,7 +199,10 @@ export class FlagGenerations implements CurrentFlags, Pick<FlagStore, "onChange"
     };
     const failing = new Signal<FailingFlag>();
     const told = { ...signals, failing };
-    const stored = sourcesOf(wiring, {
+    const { context } = wiring;
+    const gauges = new SourceGauges(context.metrics, () => this.#current === generation);
+    const ownWiring = { ...wiring, context: { ...context, metrics: gauges.metrics } };
+    const stored = sourcesOf(ownWiring, {
       configs,
       evaluator: { setStale },
       signals: told,
@@ -208,6 +212,7 @@ export class FlagGenerations implements CurrentFlags, Pick<FlagStore, "onChange"
       configs,
       stored,
       failing,
+      gauges,
       freshness: runnableComponent(
         stored.freshness,
         "before the sources, each of which is away until it has answered",
@@ -247,20 +252,20 @@ export class FlagGenerations implements CurrentFlags, Pick<FlagStore, "onChange"
     const { metrics } = this.#options.wiring.context;
     const { store, freshness } = this.#current.stored;
     metrics.sources(this.configs);
-    metrics.flagsServed(this.flags().length);
-    for (const { sourceIndex, state, warning } of this.status()) {
-      const current = store.currentDocument(sourceIndex);
-      metrics.stale(sourceIndex, freshness.isStale(sourceIndex));
-      metrics.connected(sourceIndex, state === "connected");
-      if (warning === undefined) metrics.empty(sourceIndex, false);
-      metrics.documentBytes(sourceIndex, current?.layout.bytes.length ?? 0);
-      metrics.flagsRejected(sourceIndex, current?.rejectedFlags.length ?? 0);
-    }
-    for (const { sourceIndex } of configs.slice(this.configs.length)) {
+    for (const { sourceIndex } of [...configs, ...this.configs]) {
       metrics.empty(sourceIndex, false);
       metrics.stale(sourceIndex, false);
       metrics.documentBytes(sourceIndex, 0);
       metrics.flagsRejected(sourceIndex, 0);
+    }
+    this.#current.gauges.show();
+    metrics.flagsServed(this.flags().length);
+    for (const { sourceIndex, state } of this.status()) {
+      const current = store.currentDocument(sourceIndex);
+      metrics.stale(sourceIndex, freshness.isStale(sourceIndex));
+      metrics.connected(sourceIndex, state === "connected");
+      metrics.documentBytes(sourceIndex, current?.layout.bytes.length ?? 0);
+      metrics.flagsRejected(sourceIndex, current?.rejectedFlags.length ?? 0);
     }
   }
 

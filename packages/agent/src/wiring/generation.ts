@@ -4,6 +4,7 @@ import { AgentError } from "../agent-error.js";
 import type { CurrentDocument } from "../sync/current-document.js";
 import type { SourceConfig } from "../sync/source-config.js";
 import type { FailingFlag, FollowedList, SyncSource } from "../sync/sync-source.js";
+import type { SourceGauges } from "./source-gauges.js";
 import type { StoredFlags } from "./stored-flags.js";
 
 /** Some sources, with what is held of them. */
@@ -15,6 +16,7 @@ export interface Generation {
   readonly sources: Component[];
   /** Flags whose evaluations fail while it is served, with the places that its sources have. */
   readonly failing: Signal<FailingFlag>;
+  readonly gauges: Pick<SourceGauges, "show">;
   stale: ReadonlySet<number>;
   readonly sourceList: FollowedList | undefined;
   /** The list that its proxy has told it last. */

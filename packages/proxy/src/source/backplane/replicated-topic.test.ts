@@ -119,7 +119,7 @@ describe("ReplicatedTopic", () => {
       report(told);
     };
     topic.attach(sink, undefined);
-    await eventually(() => sink.events.length > 0);
+    await eventually(() => sink.events.length > 0, "what the later sink is told");
     expect(sink.events.map(({ kind }) => kind)).to.deep.equal(["stale"]);
     expect(topic.current).to.deep.include({ resourceVersion: "87" });
   });
