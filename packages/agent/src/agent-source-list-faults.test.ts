@@ -1,4 +1,5 @@
-import { readdirSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
+import path from "node:path";
 import { encodeDocument } from "@bunting/protocol";
 import { expect } from "chai";
 import { eventually } from "@bunting/test/support/event-queue.js";
@@ -125,6 +126,26 @@ describe("an agent whose list changes while its proxy does not do its part", fun
     await agent.stopAgent();
     const copies = readdirSync(agent.cache.path).filter((name) => name.endsWith(".flags"));
     expect(copies, "those of the arguments, and of the list").to.have.lengthOf(2);
+  });
+
+  it("keeps on disk what it serves once a list is given up, and nothing that only this one had", async () => {
+    const copies = (): readonly string[] =>
+      readdirSync(agent.cache.path)
+        .filter((name) => name.endsWith(".flags"))
+        .map((name) => readFileSync(path.join(agent.cache.path, name), "latin1"));
+    const first = await agent.serving();
+    tell(first, ["shop/a", "ops/b", "ops/slow"]);
+    const next = await agent.nextStreams(3);
+    await send(first, "shop/a", documentOf("a", "newest"));
+    await eventually(() => copies().some((copy) => copy.includes("newest")), "the copy of what is served");
+    await send(next.get("shop/a"), "shop/a", documentOf("a", "behind"));
+    await send(next.get("ops/b"), "ops/b", documentOf("b"));
+    await eventually(() => copies().length === 2, "the copy of what only the list has");
+    tell(first, ["shop/a"]);
+    await next.get("ops/slow")?.closed;
+    await eventually(() => agent.server.relay.open === 1, "one connection");
+    await agent.stopAgent();
+    expect(copies().map((copy) => /newest|behind|"b"/.exec(copy)?.[0])).to.deep.equal(["newest"]);
   });
 
   it("says in its metrics how the source is that is served, while a list is waited for and when it is given up", async () => {

@@ -352,6 +352,18 @@ describe("LastKnownGood", () => {
     expect(statSync(directory.file(name)).mtimeMs).to.equal(1_000);
   });
 
+  it("writes a document again that somebody else has replaced, also by one of the same size", async () => {
+    const other = Buffer.from(newer.toString().replace('"a"', '"b"'));
+    const lastKnownGood = lastKnownGoodOf([proxy]);
+    lastKnownGood.keep(0, newer);
+    await lastKnownGood.flush();
+    await keepOnDisk(proxy, other);
+    expect(await loadAll([proxy])).to.deep.equal({ 0: other.toString() });
+    lastKnownGood.keep(0, newer);
+    await lastKnownGood.flush();
+    expect(await loadAll([proxy])).to.deep.equal({ 0: newer.toString() });
+  });
+
   it("is complete after a writer was killed at any moment, and temporary files are removed", async () => {
     const script = path.join(import.meta.dirname, "last-known-good-writer.child.ts");
     const writer = spawn(

@@ -140,9 +140,12 @@ export class FlagGenerations implements CurrentFlags, Pick<FlagStore, "onChange"
     await run(next, this.#failed, signal);
     await answers;
     if (signal.aborted) {
+      this.#forgetCopies(next);
       await end(next);
       this.#report(next);
       for (const sourceIndex of alone(before)) await this.#restart(before, sourceIndex, signal);
+      // Copies on disk may be of an older version, which the generation that ended wrote last.
+      before.stored.keepCopies();
       return false;
     }
     const newer = takeNewer(next, before, kept);

@@ -142,7 +142,7 @@ export class CopyFile<Version extends EncodedVersion> {
     const checksum = sha256(encodedVersion, "\n", bytes);
     const header = `${magic} ${this.#sourceDigest} ${bytes.length} ${checksum} ${encodedVersion}\n`;
     const sizeBytes = header.length + bytes.length;
-    if (checksum === this.#checksumOnDisk && (await this.#hasSize(sizeBytes))) return sizeBytes;
+    if (checksum === this.#checksumOnDisk && (await this.#isThere(header, sizeBytes))) return sizeBytes;
     await makeDirectory(path.dirname(this.path));
     const temporary = `${this.path}.${randomUUID()}${temporarySuffix}`;
     try {
@@ -176,9 +176,18 @@ export class CopyFile<Version extends EncodedVersion> {
     }
   }
 
-  /** False if something else has removed the file. */
-  async #hasSize(sizeBytes: number): Promise<boolean> {
-    return (await stat(this.path).catch(() => undefined))?.size === sizeBytes;
+  /** False if something else has removed the file, or replaced it, perhaps by a document of the same size. */
+  async #isThere(header: string, sizeBytes: number): Promise<boolean> {
+    if ((await stat(this.path).catch(() => undefined))?.size !== sizeBytes) return false;
+    const file = await open(this.path).catch(() => undefined);
+    try {
+      const found = await file?.read(Buffer.alloc(header.length));
+      return found?.buffer.toString("latin1") === header;
+    } catch {
+      return false;
+    } finally {
+      await file?.close();
+    }
   }
 
   get #marker(): string {
