@@ -1,7 +1,10 @@
 import { writeFileSync } from "node:fs";
+import { checks } from "@bunting/cli/internal/check/checks.js";
+import type { ClusterSurvey } from "@bunting/cli/internal/check/cluster-survey.js";
 import { probeSync, type SyncOutcome } from "@bunting/cli/internal/check/proxy/probe-sync.js";
 import { parseServerAddress } from "@bunting/cli/internal/sync/server-address.js";
 import { serverAt } from "@bunting/cli/internal/sync/server.js";
+import { asProxyStatus } from "@bunting/cli/internal/status/proxy-status.js";
 import { ServerCredentials } from "@grpc/grpc-js";
 import { expect } from "chai";
 import { testTls } from "../support/faulty-api-server/index.js";
@@ -70,5 +73,28 @@ describe("what bunting check finds on a sync port", () => {
     const unspoken = await probed(proxy.sync, { tls: true });
     expect(unspoken.kind).to.equal("lost");
     expect(unspoken.message).to.match(/speak TLS/);
+  });
+
+  it("is asked for a FeatureFlag that it serves: of one that it may not read, it says nothing", async () => {
+    const topic = "team-b/checkout";
+    const { server, port } = await startFlagdServer({
+      document: `{"flags":{}}`,
+      credentials: ServerCredentials.createInsecure(),
+      isServed: (request) => request.includes(topic),
+    });
+    const status = asProxyStatus({ topics: [{ topic: "team-a/other" }, { topic, newest: {} }] });
+    const sync = { server: serverAt(parseServerAddress(`127.0.0.1:${port}`, 8015), plain) };
+    const survey = {
+      options: { timeout: 5_000, namespace: "bunting-system" },
+      reader: { signal: new AbortController().signal },
+      flags: () => Promise.resolve(new Map([["team-a/other", {}]])),
+      proxies: () => Promise.resolve([{ name: "one", answer: { kind: "status", status }, sync }]),
+    } as unknown as ClusterSurvey;
+    try {
+      const check = checks.find(({ title }) => title.startsWith("proxies serve flags on their sync ports"));
+      expect(await check?.run(survey)).to.deep.equal([]);
+    } finally {
+      server.forceShutdown();
+    }
   });
 });

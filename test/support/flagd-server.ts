@@ -8,6 +8,8 @@ export interface FlagdServerOptions {
   readonly address?: string;
   /** The token that callers have to show; absent: none. */
   readonly token?: string;
+  /** Whether a request is answered, by its bytes; absent: each. Others are held. */
+  readonly isServed?: (request: Buffer) => boolean;
 }
 
 const same = (bytes: Buffer): Buffer => bytes;
@@ -27,6 +29,7 @@ export async function startFlagdServer({
   credentials,
   address = "127.0.0.1:0",
   token,
+  isServed = () => true,
 }: FlagdServerOptions): Promise<{ readonly server: Server; readonly port: number }> {
   const server = new Server();
   const message = syncV1.SyncFlagsResponse.encode({ flagConfiguration: document, syncContext: undefined });
@@ -35,6 +38,7 @@ export async function startFlagdServer({
     { SyncFlags: method },
     {
       SyncFlags: (call: ServerWritableStream<Buffer, Buffer>) => {
+        if (!isServed(call.request)) return;
         const [shown] = call.metadata.get("authorization");
         if (token === undefined || shown === `Bearer ${token}`) call.write(answer);
         else call.emit("error", { code: 16, details: "this server wants a token" });

@@ -225,9 +225,11 @@ async function statuses(survey: ClusterSurvey) {
 
 async function probeAll(survey: ClusterSurvey): Promise<readonly SyncFacts[]> {
   const { timeout, namespace } = survey.options;
-  // One that exists: a topic that nobody reads would be watched for a moment.
-  const [topic = `${namespace}/bunting-check`] = (await survey.flags()).keys();
-  const probed = (await survey.proxies()).map(async ({ name, sync }): Promise<SyncFacts> => {
+  const [some = `${namespace}/bunting-check`] = (await survey.flags()).keys();
+  const probed = (await survey.proxies()).map(async ({ name, answer, sync }): Promise<SyncFacts> => {
+    // One that the proxy serves: it says nothing of those that it may not read. Else one that exists: a topic that nobody reads would be watched for a moment.
+    const { topics } = answer.kind === "status" ? answer.status : { topics: [] };
+    const topic = topics.find(({ newest }) => newest !== undefined)?.topic ?? some;
     const outcome = sync && (await probeSync(sync, topic, timeout, survey.reader.signal));
     const { tls, tokenFile } = sync?.server ?? {};
     return { where: `proxy ${name}`, outcome, hasTls: tls !== undefined, hasToken: tokenFile !== undefined };
