@@ -131,6 +131,20 @@ describe("FileSource", () => {
       );
     });
 
+    it("of FeatureFlags one of which is broken is read as before by a source that takes the place of another", async () => {
+      const one = (name: string, spec: string): string =>
+        `apiVersion: core.openfeature.dev/v1beta1\nkind: FeatureFlag\nmetadata: {name: ${name}}\nspec: ${spec}\n`;
+      const spec = (name: string): string => `{flagSpec: {flags: {${name}: {state: A}}}}`;
+      const file = directory.file("flags.yaml");
+      directory.replace("flags.yaml", `${one("a", spec("a"))}---\n${one("b", spec("b"))}`);
+      const before = run(file);
+      await before.probe.nextDocument();
+      directory.replace("flags.yaml", `${one("a", "none")}---\n${one("b", spec("b2"))}`);
+      const text = await before.probe.nextDocument();
+      expect(text).to.contain('"a"').and.contain('"b2"');
+      expect(await run(file).probe.nextDocument()).to.equal(text);
+    });
+
     it("renamed over is delivered at once", async () => {
       directory.replace("flags.json", document(1));
       const { probe } = await runStill(directory.file("flags.json"));
