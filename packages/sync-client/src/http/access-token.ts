@@ -59,7 +59,11 @@ export class AccessToken {
     const isValid = this.#token !== undefined && nowMs < this.#token.expiresMs;
     const isRead = folder === "" || reloadDelayMs === 0 || nowMs - this.#readMs < reloadDelayMs;
     if (this.#token !== undefined && isValid && isRead) return this.#token.header;
-    const credentials = await this.#credentials();
+    const credentials = await this.#credentials().catch((error: unknown) => {
+      // They can be read again, or the token is not valid any more, some time later.
+      if (this.#token !== undefined && isValid) return this.#token.credentials;
+      throw error;
+    });
     this.#readMs = nowMs;
     if (this.#token !== undefined && isValid && isSame(credentials, this.#token.credentials))
       return this.#token.header;

@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { brotliCompressSync, gzipSync } from "node:zlib";
 import { expect } from "chai";
@@ -9,6 +9,7 @@ import { type Answer, document, HttpServer, type SeenRequest } from "@bunting/te
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { TempDirectory } from "@bunting/test/support/temp-directory.js";
 import { AskedAgain } from "../asked-again.js";
+import type { SourceConfig } from "../source-config.js";
 import { createSyncSource } from "../create-source.fixture.js";
 import { noSharedCredentials } from "../grpc-credentials.js";
 import { parseSources } from "../parse-sources.js";
@@ -30,8 +31,9 @@ describe("an http source", () => {
   let other: HttpServer;
   let origin: string;
   let running: Running[];
+  let configs: SourceConfig[];
   beforeEach(async () => {
-    running = [];
+    [running, configs] = [[], []];
     server = new HttpServer();
     other = new HttpServer();
     origin = await server.start();
@@ -48,10 +50,11 @@ describe("an http source", () => {
   });
 
   /** The shortest interval that the options allow, of a second, takes 0.1 s. */
-  function run(fields: object = {}, probe = new SourceProbe(clock)): Running {
+  function run(fields: object = {}, probe = new SourceProbe(clock), given?: SourceConfig): Running {
     const source = { uri: `${origin}/flags`, provider: "http", interval: 1, timeoutS: 600, ...fields };
-    const [config] = parseSources({ uris: [], sources: JSON.stringify([source]) });
+    const config = given ?? parseSources({ uris: [], sources: JSON.stringify([source]) })[0];
     if (config === undefined) throw new Error("a source");
+    configs.push(config);
     const created = new AskedAgain(createSyncSource(config, probe.options), clock);
     const abort = new AbortController();
     const ended = created.run(abort.signal);
@@ -370,6 +373,10 @@ describe("an http source", () => {
     expect(await probe.nextDocument())
       .to.contain('"b"')
       .and.contain('"c2"');
+    // As it is when the list of an agent's sources changes.
+    expect(await run({}, undefined, { ...(configs[0] as SourceConfig), sourceIndex: 7 }).probe.nextDocument())
+      .to.contain('"b"')
+      .and.contain('"c2"');
   });
 
   it("reports YAML that can't be read, an empty body, and one compressed otherwise", async () => {
@@ -591,6 +598,21 @@ describe("an http source", () => {
       known = "me:next";
       writeFileSync(path.join(directory.path, "client-secret"), "next");
       await eventually(() => given.length === 2, "a token by the new secret");
+    });
+
+    it("goes on with a token that is valid while the credentials can't be read", async () => {
+      writeFileSync(path.join(directory.path, "client-id"), "me");
+      writeFileSync(path.join(directory.path, "client-secret"), "s&cret");
+      const { source, probe } = run(oauth({ folder: directory.path, ReloadDelayS: 1 }));
+      await probe.nextDocument();
+      rmSync(path.join(directory.path, "client-secret"));
+      await next();
+      await next();
+      await next();
+      expect(source.status().error).to.equal(undefined);
+      expect(given).to.have.length(1);
+      given.push("revoked");
+      await probe.failure("credentials");
     });
 
     const useless: readonly [name: string, body: string][] = [
