@@ -418,6 +418,14 @@ describe("bunting", () => {
       expect(atAgent.err).to.match(/^bunting: --users counts what the flags of a file or of a proxy give/);
     });
 
+    it("refuses a FeatureFlag for an agent, which knows its flags by their keys alone", async () => {
+      const { code, err } = await run(["eval", "agent://localhost:1", "f", "--topic", "shop/a"]);
+      expect([code, err]).to.deep.equal([
+        2,
+        "bunting: --topic chooses among the FeatureFlags of a file, but an agent has one flag of each key: leave it out",
+      ]);
+    });
+
     it("refuses a time for an agent, whose answer and flags would differ by it alone", async () => {
       const { code, err } = await run(["eval", "agent://localhost:1", "f", "--at", "1970-01-01T00:00:04Z"]);
       expect([code, err]).to.deep.equal([

@@ -84,6 +84,10 @@ async function runAtAgent(
     throw CliError.usageInvalid(
       "--at sets the time for the flags of a file or of a proxy, but an agent answers by its own clock",
     );
+  if (options.topic !== "")
+    throw CliError.usageInvalid(
+      "--topic chooses among the FeatureFlags of a file, but an agent has one flag of each key: leave it out",
+    );
   // Loaded here, so that reading a file does not load the client of servers.
   const { differenceOf, evalAtAgent } = await import("./eval-at-agent.js");
   const { answer, flags } = await evalAtAgent(address, key, context, options, io);
