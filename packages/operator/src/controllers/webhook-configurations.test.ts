@@ -22,6 +22,9 @@ describe("WebhookConfigurations", () => {
   let applied: string[];
   let told: string[];
   let released: string[];
+  /** Which configuration can't be written, and how often that was tried. */
+  let refused: string | undefined;
+  let refusals: number;
   let bundle: string | undefined;
   let key: string | undefined;
   let changes: Signal;
@@ -36,6 +39,7 @@ describe("WebhookConfigurations", () => {
     applied = [];
     told = [];
     released = [];
+    [refused, refusals] = [undefined, 0];
     bundle = "ONE";
     key = "k1";
     changes = new Signal();
@@ -45,6 +49,10 @@ describe("WebhookConfigurations", () => {
     configurations = new WebhookConfigurations({
       client: {
         apply: ({ type }, object) => {
+          if (type.plural === refused) {
+            refusals++;
+            return Promise.reject(new Error("refused"));
+          }
           const clientConfig = (object as Live).webhooks?.[0]?.clientConfig;
           const pem = atob(clientConfig?.caBundle ?? "");
           applied.push(`${type.plural} ${pem}`);
@@ -126,6 +134,20 @@ describe("WebhookConfigurations", () => {
     synced(validating);
     await eventually(() => told.includes("ONE"));
     expect(applied).to.deep.equal([`${mutating} ONE`, `${validating} ONE`]);
+  });
+
+  it("says that a bundle counts once the only configuration is gone that could not be given it", async () => {
+    refused = validating;
+    show(mutating);
+    show(validating);
+    synced(mutating, validating);
+    await eventually(() => applied.length === 1 && refusals === 1);
+    clock.advance(1_000);
+    await eventually(() => refusals === 2);
+    expect(told).to.deep.equal([]);
+    handlers.get(validating)?.changed(validating, undefined, undefined);
+    clock.advance(1_000);
+    await eventually(() => told.includes("ONE"));
   });
 
   it("needs only those that there are", async () => {

@@ -129,7 +129,11 @@ export class WebhookConfigurations implements Runnable {
   async #reconcile(kind: Kind, signal: AbortSignal): Promise<WorkResult | undefined> {
     const { client, source, address, context } = this.#options;
     const [live, { call }] = [this.#live.get(kind), source];
-    if (live === undefined || call === undefined) return undefined;
+    if (call === undefined) return undefined;
+    if (live === undefined) {
+      this.#tellApplied(call);
+      return undefined;
+    }
     if (call.bundle !== undefined && isFilledByOthers(live)) this.#warn(kind, live);
     const desired = webhookCallsOf(kind, live, call, address, this.#others);
     const scope = this.#scopes[kind];
@@ -142,9 +146,15 @@ export class WebhookConfigurations implements Runnable {
       context.logger.info({ kind, name: scope.name }, "API servers call the webhooks in another way");
     }
     this.#applied.set(kind, call);
-    const isEverywhere = [...this.#live.keys()].every((each) => isSame(this.#applied.get(each), call));
-    if (isEverywhere && this.#unread.size === 0) this.#options.onApplied(call);
+    this.#tellApplied(call);
     return undefined;
+  }
+
+  /** Where there is none at all, one may yet be installed that has an earlier bundle. */
+  #tellApplied(call: WebhookCall): void {
+    const kindsThere = [...this.#live.keys()];
+    const isEverywhere = kindsThere.every((kind) => isSame(this.#applied.get(kind), call));
+    if (isEverywhere && kindsThere.length > 0 && this.#unread.size === 0) this.#options.onApplied(call);
   }
 
   #warn(kind: Kind, { metadata }: LiveWebhooks): void {
