@@ -88,6 +88,12 @@ describe("FleetWatches", () => {
     expect(imageNow(), "another Pod of the name").to.equal(image("1"));
   });
 
+  it("keeps nothing of a Pod that is gone before our write of it is answered", () => {
+    fleet.written(live("2", "7"));
+    see(live("1", "5"));
+    expect(imageNow()).to.equal(image("1"));
+  });
+
   it("leaves exempt namespaces out", () => {
     for (const name of ["shop", "kube-system"])
       stores.get("namespaces")?.set({ metadata: { name, labels: {} } });

@@ -50,7 +50,9 @@ export class FleetWatches {
   /** Takes our own write of a Pod before the watch reports it: until then, a disruption budget could be used twice. */
   written(object: KubeObject): void {
     const pod = storedPod(object);
-    this.#running?.written.set(keyOf(pod), pod);
+    const key = keyOf(pod);
+    // One that is gone by now is never reported again.
+    if (this.#running?.pods.informer.store.get(key) !== undefined) this.#running.written.set(key, pod);
   }
 
   /** The present state of the fleet; undefined until every watch has synced. */
