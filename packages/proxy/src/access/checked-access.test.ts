@@ -317,6 +317,7 @@ describe("CheckedAccess", () => {
       expect(first?.error.code).to.equal("PERMISSION_DENIED");
       expect(others).to.deep.equal([]);
       expect(checks).to.deep.equal([]);
+      expect(access.lost(topic), "asked again by the same edit, for a trial").to.deep.equal([first]);
       expect(counts).to.deep.equal(["denied", "ended permission"]);
       access.forgetTopic(lost);
       expect(access.lost(topic)).to.deep.equal([]);

@@ -52,6 +52,8 @@ export class CheckedAccess implements Access, Runnable {
   readonly #waiting: WaitingDecisions;
   readonly #streams: AdmittedStreams<Authenticator>;
   readonly #grants = new Grants();
+  /** Why subscriptions were lost: an edit asks once for the topic, and once for its trials. */
+  readonly #lost = new WeakMap<Admitted, ProxyError>();
   readonly #expiries: Expiries<Identity>;
   readonly #identification: CallerIdentification;
 
@@ -156,10 +158,15 @@ export class CheckedAccess implements Access, Runnable {
     if (authorizer === undefined) return lost;
     for (const { identity, subscribers } of this.#grants.of(topic)) {
       const decision = authorizer.holds(identity, topicName(topic));
-      const error = decision.kind === "allowed" ? undefined : this.#refusedTopic(identity, topic, decision);
+      if (decision.kind === "allowed") continue;
+      const untold = [...subscribers].filter((each) => !this.#lost.has(each));
+      const [first] = subscribers;
+      const told = untold.length > 0 || first === undefined ? undefined : this.#lost.get(first);
+      const error = told ?? this.#refusedTopic(identity, topic, decision);
       if (error === undefined) continue;
+      for (const each of untold) this.#lost.set(each, error);
       lost.push({ error, subscribers: new Set(subscribers) });
-      context.metrics.accessEnded("permission", subscribers.size);
+      if (untold.length > 0) context.metrics.accessEnded("permission", untold.length);
     }
     return lost;
   }
