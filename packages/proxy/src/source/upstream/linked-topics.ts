@@ -109,7 +109,10 @@ export class LinkedTopics {
     const topic = this.of(message);
     if (topic === undefined) return undefined;
     const answer = topic.take(message, number);
-    if (message.kind === "trial") this.#reportTrials();
+    if (message.kind === "trial") {
+      this.#reportTrials();
+      if (topic.isBlockedByHeap) this.#awaitRoom(topic);
+    }
     if (!isAnswer(message)) return undefined;
     this.#cancelRetry(topic.name);
     if (answer !== undefined) this.#stream?.send(answer);
@@ -184,7 +187,7 @@ export class LinkedTopics {
     this.#left.set(name, forget);
   }
 
-  /** Asks for the document of a topic again when there is room for it. */
+  /** Asks for the document of a topic, or for the version to try, again when there is room for it. */
   #awaitRoom(topic: UpstreamTopic): void {
     this.#later(topic, blockedRetryMs, () => {
       if (!topic.isBlockedByHeap) return;
@@ -194,6 +197,7 @@ export class LinkedTopics {
   }
 
   #later(topic: UpstreamTopic, delayMs: number, ask: () => void): void {
+    this.#cancelRetry(topic.name);
     this.#retries.set(topic.name, this.#context.clock.after(delayMs, ask));
   }
 

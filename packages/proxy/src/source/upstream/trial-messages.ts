@@ -1,13 +1,6 @@
-import {
-  buntingSyncV1,
-  type TrialCounts,
-  documentHeapBytes,
-  normaliseDocument,
-  type JsonValue,
-} from "@bunting/protocol";
+import { buntingSyncV1, type TrialCounts, normaliseDocument, type JsonValue } from "@bunting/protocol";
 import { cutToBytes } from "@bunting/runtime";
 import type { TrialMessage } from "@bunting/sync-client/messages";
-import type { DocumentCapacity } from "./document-reader.js";
 import type { Trial } from "../trial.js";
 
 /** Limit of a reason, as upstreams enforce it. */
@@ -27,13 +20,9 @@ export function encodeTrialReport(
 }
 
 /** The version that an upstream has agents try. Undefined without one, and where it can't be read: then nobody here tries it, and the upstream waits. */
-export function readTrial(
-  { digest, generation, reach, document }: TrialMessage,
-  room: Pick<DocumentCapacity["room"], "has">,
-): Trial | undefined {
+export function readTrial({ digest, generation, reach, document }: TrialMessage): Trial | undefined {
   if (digest.length === 0) return undefined;
   try {
-    if (!room.has(documentHeapBytes(document))) return undefined;
     const { document: read } = normaliseDocument(JSON.parse(document.toString()) as JsonValue);
     const known = generation === 0 ? {} : { generation };
     return { document: read, digest: digest.toString("hex"), reach, ...known };

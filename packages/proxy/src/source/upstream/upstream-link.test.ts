@@ -1,3 +1,4 @@
+import { documentHeapBytes } from "@bunting/protocol";
 import { createLogger, RateLimitedLog, systemClock, type Clock, type Logger } from "@bunting/runtime";
 import { eventually } from "@bunting/test/support/event-queue.js";
 import { FastClock } from "@bunting/test/support/fast-clock.js";
@@ -100,6 +101,37 @@ describe("UpstreamLink", () => {
     room.freeBytes = 1_000_000_000;
     await eventually(() => served(sink), "the document");
     expect(subscriptions).to.equal(2);
+  });
+
+  it("asks once more for a version to try that there was no room for, once there is", async () => {
+    const tried = Buffer.from(JSON.stringify({ flags: { f: { state: "x".repeat(10_000) } } }));
+    const trial = { digest: Buffer.alloc(32, 2), generation: "2", reach: 10, document: tried };
+    let say: (proxy: string) => void = () => undefined;
+    const upstream = await listen((stream) => {
+      open(stream);
+      say = (proxy) => void stream.write(encode({ $case: "tier", value: { proxies: [proxy], depth: 1 } }));
+      onSubscribe(stream, ({ topic }) => {
+        stream.write(snapshot(topic, flags));
+        stream.write(encode({ $case: "trial", value: { topic, ...trial } }));
+        say("after");
+      });
+    });
+    room.freeBytes = documentHeapBytes(tried) - 1;
+    const manual = new ManualClock();
+    const { sink, tierPath, failures } = follow([upstream], logTo([]), manual);
+    const isTried = (): boolean =>
+      sink.events.some((event) => event.kind === "document" && event.version.trial !== undefined);
+    const hears = (proxy: string): Promise<void> =>
+      eventually(() => tierPath.tier.proxies.includes(proxy), proxy);
+    await hears("after");
+    expect([served(sink), isTried()]).to.deep.equal([true, false]);
+    room.freeBytes = 1_000_000_000;
+    manual.advance(20_000);
+    say("later");
+    await hears("later");
+    manual.advance(10_000);
+    await eventually(isTried, "the trial");
+    expect(failures).to.deep.equal([]);
   });
 
   it("stops at once, also while it reads the file of its token", async () => {

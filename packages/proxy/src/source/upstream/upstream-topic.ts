@@ -1,5 +1,5 @@
 import { maxManifestBytes } from "@bunting/featureflags/manifests";
-import { buntingSyncV1, type ReplicaDocument } from "@bunting/protocol";
+import { buntingSyncV1, documentHeapBytes, type ReplicaDocument } from "@bunting/protocol";
 import {
   encodeSubscribe,
   TopicReplica,
@@ -52,6 +52,8 @@ export class UpstreamTopic implements ReplicaHolder<AcceptedDocument> {
   #current: AcceptedDocument | undefined;
   /** Deltas and confirmations in a row that did not fit `#current`. To try a delta costs as much as the whole document. */
   #mismatches = 0;
+  /** The heap that the version to try needs, where there was no room for it; else 0. */
+  #trialHeapBytes = 0;
   /** Called after each answer. */
   readonly #awaiting = new Set<() => void>();
 
@@ -74,14 +76,14 @@ export class UpstreamTopic implements ReplicaHolder<AcceptedDocument> {
     return this.#reports.refused?.message;
   }
 
-  /** The last document was refused for want of room only: UpstreamLink asks for it again. */
+  /** The last document, or the version to try, was refused for want of room only: UpstreamLink asks for it again. */
   get isBlockedByHeap(): boolean {
-    return this.#reader.isBlocked;
+    return this.#reader.isBlocked || this.#trialHeapBytes > 0;
   }
 
-  /** The heap has room now for the refused document. */
+  /** The heap has room now for what was refused. */
   get hasRoom(): boolean {
-    return this.#reader.hasRoom;
+    return this.#reader.hasRoom && this.#room.has(this.#trialHeapBytes);
   }
 
   /** The upstream keeps sending deltas that do not fit. */
@@ -150,6 +152,7 @@ export class UpstreamTopic implements ReplicaHolder<AcceptedDocument> {
     this.#mismatches = 0;
     this.#reader.dropKept();
     this.#reader.unblock();
+    this.#trialHeapBytes = 0;
     this.#reports.forgetUpstreamStale();
   }
 
@@ -175,7 +178,9 @@ export class UpstreamTopic implements ReplicaHolder<AcceptedDocument> {
       return undefined;
     }
     if (message.kind === "trial") {
-      this.#reports.tried(readTrial(message, this.#room));
+      const heapBytes = documentHeapBytes(message.document);
+      this.#trialHeapBytes = this.#room.has(heapBytes) ? 0 : heapBytes;
+      this.#reports.tried(this.#trialHeapBytes === 0 ? readTrial(message) : undefined);
       return undefined;
     }
     if (message.kind === "freshness") {
