@@ -46,7 +46,7 @@ function flagdMetrics(
     httpActiveRequests: (route, method, change) => requests.active(route, method, change),
     rpc: (...call) => calls.record(...call),
     grpcCalls: (isHttp) => ({
-      ...(isHttp && { onCallBegin: (path) => requests.active(path, "POST", 1) }),
+      ...(isHttp && { onCallBegin: (path: string): void => requests.active(path, "POST", 1) }),
       onCallEnd: (path, ended, durationMs, requestBytes, responseBytes, responses) => {
         // A client that has gone is no error of the server: streams end so.
         const code = ended === "CANCELLED" ? "OK" : ended;
