@@ -91,16 +91,21 @@ export function transientGauge<const L extends Labels>(
   };
 }
 
-/** A gauge that is 1 or 0. */
+/** A gauge that is 1 or 0. Null ends its series: what it was about is gone. */
 export function booleanGauge<const L extends Labels>(
   name: string,
   help: string,
   ...labels: L
-): MetricDefinition<[...ValuesOf<L>, isSo: boolean], ReadOf<L>> {
-  const set = (series: Series, value: number | boolean): void => {
-    series.value = value === true ? 1 : 0;
+): MetricDefinition<[...ValuesOf<L>, isSo: boolean | null], ReadOf<L>> {
+  return {
+    create(registers) {
+      const values = gaugeValues(name, help, labels, registers);
+      return recorder(values, (series: Series, value: number | boolean | null) => {
+        series.value = value === true ? 1 : 0;
+        if (value === null) values.forget(series);
+      });
+    },
   };
-  return { create: (registers) => recorder(gaugeValues(name, help, labels, registers), set) };
 }
 
 /** A gauge that is 1 for the state recorded last, and 0 for all others. */

@@ -60,6 +60,7 @@ export class SourceState {
       proxyLost: this.#error === undefined ? this.#proxyLost?.text : undefined,
       protocol: this.#protocol,
       warning: this.#warning,
+      isEmpty: this.#isEmpty,
       remote: this.#remote?.(),
     };
   }

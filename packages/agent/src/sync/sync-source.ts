@@ -40,6 +40,8 @@ export interface SourceStatus {
   readonly protocol: SyncProtocol | undefined;
   /** Why there is no document, or the newest one is not served, although the source is connected. */
   readonly warning: string | undefined;
+  /** It has answered that it has no document; absent: it has not. */
+  readonly isEmpty?: boolean;
   /** Of a source of provider remote, once it runs. */
   readonly remote?: SourceRemote | undefined;
 }
@@ -117,6 +119,8 @@ export interface DeletionRule {
   readonly policy: "keep" | "empty";
   /** How long the flags are served until the policy applies, in ms. */
   readonly graceMs: number;
+  /** When FeatureFlags were found deleted, by URI, on the monotonic clock. It outlives sources: one that is begun anew within the grace finds nothing that was deleted. */
+  readonly deletedAtMs: Map<string, number>;
 }
 
 export interface SyncSourceOptions {

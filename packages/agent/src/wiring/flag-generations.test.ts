@@ -4,6 +4,7 @@ import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { expect } from "chai";
 import { agentPrometheusMetrics } from "../management/prometheus-metrics.js";
 import { agentOptionTable } from "../options.js";
+import { SourceState } from "../sync/source-state.js";
 import type { SyncSource } from "../sync/sync-source.js";
 import * as agentParts from "./agent-parts.js";
 import { FlagGenerations } from "./flag-generations.js";
@@ -53,6 +54,60 @@ describe("FlagGenerations", () => {
       expect(told.at(-1), "of the first place, at once").to.deep.equal([0]);
       expect(generations.served().map(({ isStale }) => isStale)).to.deep.equal([true, false]);
       expect(await registry.metrics()).to.contain('bunting_agent_sync_unconfirmed_seconds{source="0"} 60\n');
+    } finally {
+      for (const component of generations.components()) await component.stop();
+    }
+  });
+
+  it("says of no place whether it is connected that a source of a list had which is gone, and which ones are still empty", async () => {
+    const clock = new ManualClock();
+    const { options } = await readOptions(agentOptionTable, {
+      argv: ["--uri", "file:a.json", "--uri", "file:b.json"],
+      env: {},
+    });
+    const logger = createLogger({ format: "json", debug: false }, { write: () => undefined });
+    const registry = createRegistry(false);
+    const context = { clock, logger, metrics: agentPrometheusMetrics(registry) };
+    /** None has a document, which those of one that is away say by a failure. */
+    const createSources: typeof agentParts.createSources = (configs, createOptions) =>
+      configs.map((config): SyncSource => {
+        const state = new SourceState(config, createOptions);
+        return {
+          name: config.uri,
+          status: () => state.status(),
+          run: (signal) => {
+            if (config.uri.includes("slow")) return aborted(signal);
+            state.connected();
+            if (config.uri.includes("a.json")) state.failed("not_found", "there is none");
+            else state.documentReceived();
+            return aborted(signal);
+          },
+        };
+      });
+    const wiring = { options, parts: { ...agentParts, createSources }, context };
+    const configs = sourceConfigsOf(wiring);
+    const common = { wiring, evaluator: new Evaluator({ clock }), configs, sourceList: undefined };
+    const generations = new FlagGenerations({ ...common, signals: sourceSignals(clock) });
+    const { signal } = new AbortController();
+    const fail = (error: unknown): void => expect.fail(String(error));
+    for (const component of generations.components()) await component.start(fail, signal);
+    const series = async (name: string): Promise<readonly string[]> =>
+      [...(await registry.metrics()).matchAll(new RegExp(`^bunting_agent_sync_${name}{source="(.*)`, "gm"))]
+        .map(([, rest]) => rest ?? "")
+        .sort();
+    try {
+      const [a, b] = [configs[0] ?? expect.fail(), configs[1] ?? expect.fail()];
+      const slow = { ...b, uri: "file:slow.json", sourceIndex: 2 };
+      const again = { ...b, sourceIndex: 3 };
+      const givenUp = new AbortController();
+      const given = generations.switchTo([a, b, slow, again], givenUp.signal);
+      await new Promise(setImmediate);
+      givenUp.abort();
+      expect(await given).to.equal(false);
+      expect(await series("connected")).to.deep.equal(['0"} 0', '1"} 1']);
+      expect(await series("empty")).to.deep.equal(['0"} 1', '1"} 0', '2"} 0', '3"} 0']);
+      await generations.switchTo([a], signal);
+      expect(await series("connected")).to.deep.equal(['0"} 0']);
     } finally {
       for (const component of generations.components()) await component.stop();
     }

@@ -50,6 +50,7 @@ interface Adopted {
 export class FlagGenerations implements CurrentFlags, Pick<FlagStore, "onChange"> {
   readonly #options: FlagGenerationsOptions;
   readonly #changed = new Signal<StoreChange>();
+  readonly #deletedAtMs = new Map<string, number>();
   #isFirst = true;
   #current: Generation;
 
@@ -209,6 +210,7 @@ export class FlagGenerations implements CurrentFlags, Pick<FlagStore, "onChange"
       configs,
       evaluator: { setStale },
       signals: told,
+      deletedAtMs: this.#deletedAtMs,
       sourceList: sourceList && { ...sourceList, received },
     });
     const generation: Generation = {
@@ -255,7 +257,8 @@ export class FlagGenerations implements CurrentFlags, Pick<FlagStore, "onChange"
     const { metrics } = this.#options.wiring.context;
     const { store, freshness } = this.#current.stored;
     metrics.sources(this.configs);
-    for (const { sourceIndex } of [...configs, ...this.configs]) {
+    for (const { sourceIndex } of configs.slice(this.configs.length)) {
+      metrics.connected(sourceIndex, null);
       metrics.empty(sourceIndex, false);
       metrics.stale(sourceIndex, false);
       metrics.documentBytes(sourceIndex, 0);
@@ -263,10 +266,11 @@ export class FlagGenerations implements CurrentFlags, Pick<FlagStore, "onChange"
     }
     this.#current.gauges.show();
     metrics.flagsServed(this.flags().length);
-    for (const { sourceIndex, state } of this.status()) {
+    for (const { sourceIndex, state, isEmpty = false } of this.status()) {
       const current = store.currentDocument(sourceIndex);
       metrics.stale(sourceIndex, freshness.isStale(sourceIndex));
       metrics.connected(sourceIndex, state === "connected");
+      metrics.empty(sourceIndex, isEmpty);
       metrics.documentBytes(sourceIndex, current?.layout.bytes.length ?? 0);
       metrics.flagsRejected(sourceIndex, current?.rejectedFlags.length ?? 0);
     }

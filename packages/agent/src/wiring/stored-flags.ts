@@ -74,12 +74,20 @@ export interface SourcesOptions {
   readonly evaluator: Pick<Evaluator, "setStale">;
   readonly signals: Omit<SourceSignals, "failing"> & { readonly failing: Signal<FailingFlag> };
   readonly sourceList: FollowedList | undefined;
+  /** See DeletionRule. */
+  readonly deletedAtMs: Map<string, number>;
 }
 
 /** Sources and a store for them. */
 export function sourcesOf(
   { options, parts, context }: AgentWiring,
-  { configs, evaluator, signals: { answered, loaded, lost, failing }, sourceList }: SourcesOptions,
+  {
+    configs,
+    evaluator,
+    signals: { answered, loaded, lost, failing },
+    sourceList,
+    deletedAtMs,
+  }: SourcesOptions,
 ): StoredFlags {
   const store = new parts.FlagStore({
     sources: configs,
@@ -135,7 +143,7 @@ export function sourcesOf(
       instance: options.instance,
     },
     sourceList,
-    deletion: { policy: options.deletionPolicy, graceMs: options.deletionGrace },
+    deletion: { policy: options.deletionPolicy, graceMs: options.deletionGrace, deletedAtMs },
     maxDocumentBytes,
   });
   const sources = created.map((source) => new AskedAgain(source, context.clock));

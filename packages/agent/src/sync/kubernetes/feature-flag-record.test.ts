@@ -36,4 +36,42 @@ describe("FeatureFlagRecord", () => {
     record.stop();
     expect(manual.pendingTimers).to.equal(0);
   });
+
+  it("empties a deleted FeatureFlag at the end of its grace also if its source is begun anew within it", () => {
+    const clock = new ManualClock();
+    const probe = new SourceProbe(clock);
+    const deletion = { policy: "empty", graceMs: 60_000, deletedAtMs: new Map<string, number>() } as const;
+    const options = { ...probe.options, deletion };
+    const config = {
+      provider: "kubernetes",
+      sourceIndex: 0,
+      uri: "shop/flags",
+      selector: "",
+      namespace: "shop",
+      name: "flags",
+    } as const;
+    const begin = (): FeatureFlagRecord => {
+      const state = new SourceState(config, options);
+      return new FeatureFlagRecord({ config, options, state }, { cut: () => undefined }, () => undefined);
+    };
+    const flags = { metadata: { namespace: "shop", name: "flags" }, spec: {} };
+    const first = begin();
+    first.offer(flags, "1", 1, true);
+    first.gone("2", 1);
+    clock.advance(confirmAfterMs);
+    first.absent("3", 1, clock.monotonicMs());
+    clock.advance(59_999);
+    first.stop();
+    const second = begin();
+    second.absent("4", 1, clock.monotonicMs());
+    second.absent("5", 1, clock.monotonicMs());
+    expect(probe.deliveries.size, "the document").to.equal(1);
+    clock.advance(1);
+    expect(probe.deliveries.size, "and the empty one").to.equal(2);
+    second.offer(flags, "6", 1, true);
+    second.stop();
+    const third = begin();
+    third.absent("7", 1, clock.monotonicMs());
+    expect(clock.pendingTimers, "one that was there again is not known to be deleted").to.equal(0);
+  });
 });

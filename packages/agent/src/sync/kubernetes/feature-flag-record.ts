@@ -64,6 +64,7 @@ export class FeatureFlagRecord {
         return;
       case "absent":
         if (this.#isDeleted) this.#tellDeleted();
+        else if (this.#deletedAtMs?.has(config.uri) === true) this.#deleted();
         else
           state.warned(`there is no FeatureFlag ${config.uri}; the previous flags, if any, are still served`);
         return;
@@ -83,7 +84,16 @@ export class FeatureFlagRecord {
   }
 
   #exists(): void {
+    this.#deletedAtMs?.delete(this.#parts.config.uri);
     this.#isDeleted = false;
+    this.#cancelTimers();
+  }
+
+  get #deletedAtMs(): Map<string, number> | undefined {
+    return this.#parts.options.deletion?.deletedAtMs;
+  }
+
+  #cancelTimers(): void {
     this.stop();
     this.#cancelConfirmation = this.#cancelGrace = undefined;
   }
@@ -98,14 +108,18 @@ export class FeatureFlagRecord {
   }
 
   #deleted(): void {
-    const { options } = this.#parts;
-    this.#exists();
+    const { options, config } = this.#parts;
+    this.#cancelTimers();
     this.#refusal = undefined;
     this.#isDeleted = true;
     const { policy = "keep", graceMs = 0 } = options.deletion ?? {};
     this.#tellDeleted();
     if (policy === "keep") return;
-    this.#cancelGrace = options.context.clock.after(graceMs, () => this.#empty());
+    const { clock } = options.context;
+    const sinceMs = this.#deletedAtMs?.get(config.uri) ?? clock.monotonicMs();
+    this.#deletedAtMs?.set(config.uri, sinceMs);
+    const leftMs = Math.max(0, sinceMs + graceMs - clock.monotonicMs());
+    this.#cancelGrace = clock.after(leftMs, () => this.#empty());
   }
 
   #tellDeleted(): void {
