@@ -81,10 +81,11 @@ function compileStructure(rule: Value, place: Place): Expression {
 
 function compileMap(rule: Value, place: Place, compileInner: Compile): Expression {
   const { variables, isRepeated, observer } = place;
-  const members = Object.entries(rule as object) as [string, Value][];
-  const [member] = members;
-  if (member === undefined || members.length > 1) return new Constant(rule);
-  const [name, args] = member;
+  // Not Object.entries: data of a hundred thousand members is only passed by.
+  const names = Object.keys(rule as object);
+  const [name] = names;
+  if (name === undefined || names.length > 1) return new Constant(rule);
+  const args = (rule as ValueMap)[name] ?? null;
   const operator = name === "var" && variables !== "plain" ? shadowed[variables] : operators.get(name);
   if (operator !== undefined) {
     const plain = operator(args, compileInner);

@@ -24,8 +24,8 @@ export class CompiledFlag {
   /** The answer if the rule gives null. */
   readonly #fallback: Resolution;
   #rule: Evaluate | undefined;
-  /** Answers by the result of the rule, for the variants whose names JSON writes without escapes. */
-  #matches: ReadonlyMap<Value, Resolution> | undefined;
+  /** Answers by the result of the rule, each from when it is first given, for variants whose names JSON writes without escapes. */
+  #matches: Map<Value, Resolution> | undefined;
   #parseError: Resolution | undefined;
 
   constructor(flag: Flag) {
@@ -65,8 +65,7 @@ export class CompiledFlag {
   /** A result names a variant by its JSON text without quotes: true names "true", 1 names "1". */
   #outcome(result: Value, scope: Scope): Resolution {
     if (result === null) return this.#fallback;
-    this.#matches ??= this.#plainMatches();
-    const match = this.#matches.get(result);
+    const match = this.#matches?.get(result) ?? this.#plainMatch(result);
     if (match !== undefined) return match;
     if (typeof result === "object") requireWritable(result, scope);
     if (!this.#mayName(result)) return failed(this.flag, "GENERAL");
@@ -85,15 +84,13 @@ export class CompiledFlag {
     return typeof result !== "string" || names.some((name) => name.length >= result.length);
   }
 
-  #plainMatches(): ReadonlyMap<Value, Resolution> {
-    const matches = new Map<Value, Resolution>();
-    for (const name of this.flag.variants.keys()) {
-      if (!plainName.test(name)) continue;
-      const match = withVariant(this.flag, "TARGETING_MATCH", name);
-      matches.set(name, match);
-      if (name === "true" || name === "false") matches.set(name === "true", match);
-    }
-    return matches;
+  #plainMatch(result: Value): Resolution | undefined {
+    if (typeof result !== "string" && typeof result !== "boolean") return undefined;
+    const name = String(result);
+    if (!this.flag.variants.has(name) || !plainName.test(name)) return undefined;
+    const match = withVariant(this.flag, "TARGETING_MATCH", name);
+    (this.#matches ??= new Map<Value, Resolution>()).set(result, match);
+    return match;
   }
 }
 

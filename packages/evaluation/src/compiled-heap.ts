@@ -14,6 +14,10 @@ const extraBytes = {
   computedResult: 180,
   /** A list operator, with the rule for its items. */
   listOperator: 300,
+  /** In an evaluator: what is noted of it until the evaluators refer to each other. */
+  reference: 500,
+  /** A share of `fractional`. */
+  share: 60,
   missing: 200,
   /** `if`. */
   branches: 70,
@@ -40,8 +44,9 @@ function bytesOf(rule: Value, isRepeated: boolean): number | undefined {
   if (typeof rule !== "object" || rule === null) return undefined;
   if (isReferenced(rule) && !isRepeated) return 0;
   if (!isMap(rule)) return bytesOfList(rule, isRepeated);
-  const [name, ...others] = Object.keys(rule);
-  if (name === undefined || others.length > 0) return undefined;
+  const names = Object.keys(rule);
+  const [name] = names;
+  if (name === undefined || names.length > 1) return undefined;
   return bytesOfOperator(name, rule[name] ?? null, isRepeated);
 }
 
@@ -65,6 +70,8 @@ function bytesOfOperator(name: string, args: Value, isRepeated: boolean): number
 function ownBytes(name: string, args: Value): number {
   if (listOperators.has(name)) return extraBytes.listOperator;
   if (branchOperators.has(name)) return extraBytes.branches;
+  if (name === "$ref") return extraBytes.reference;
+  if (name === "fractional" && isList(args)) return args.length * extraBytes.share;
   if (name === "missing" || name === "missing_some") return extraBytes.missing;
   const isLong = name === "var" && (typeof args === "object" || String(args).includes("."));
   return isLong ? extraBytes.longVariable : 0;

@@ -49,9 +49,9 @@ export function servableEvaluators(object: JsonObject): JsonObject {
 function* findingServable(object: JsonObject): DocumentWork<JsonObject> {
   if (servable.has(object)) return object;
   const problems = new Map<string, JsonValue>();
-  for (const [index, [name, evaluator]] of Object.entries(object).entries()) {
+  for (const [index, name] of Object.keys(object).entries()) {
     if (isStep(index)) yield;
-    const problem = unservable(evaluator);
+    const problem = unservable(object[name] ?? null);
     if (problem !== undefined) problems.set(name, { [unservableMark]: problem });
   }
   const result = problems.size === 0 ? object : { ...object, ...Object.fromEntries(problems) };
@@ -93,15 +93,11 @@ class EvaluatorSet {
   }
 
   *resolve(): DocumentWork<JsonObject> {
-    const ready: string[] = [];
-    for (const [index, [name, evaluator]] of Object.entries(this.#object).entries()) {
+    const names = Object.keys(this.#object);
+    for (const [index, name] of names.entries()) {
       if (isStep(index)) yield;
-      const references = this.#referencesOf(evaluator);
+      const references = this.#referencesOf(this.#object[name] ?? null);
       if (references.size > 0) this.#waiting.set(name, references);
-      else {
-        this.#done.set(name, evaluator);
-        ready.push(name);
-      }
       for (const reference of references) {
         const referring = this.#referring.get(reference);
         if (referring === undefined) this.#referring.set(reference, [name]);
@@ -109,6 +105,8 @@ class EvaluatorSet {
       }
     }
     if (this.#waiting.size === 0) return this.#object;
+    const ready = names.filter((name) => !this.#waiting.has(name));
+    for (const name of ready) this.#done.set(name, this.#object[name] ?? null);
     // The innermost first: a chain of evaluators may be as long as the document, and the stack is not.
     let taken = 0;
     for (let name = ready.pop(); name !== undefined; name = ready.pop()) {
@@ -123,7 +121,7 @@ class EvaluatorSet {
       }
     }
     for (const name of this.#waiting.keys()) this.#refuse(name, `never ends: ${this.#circleFrom(name)}`);
-    return Object.fromEntries(Object.keys(this.#object).map((name) => [name, this.#done.get(name) ?? null]));
+    return Object.fromEntries(names.map((name) => [name, this.#done.get(name) ?? null]));
   }
 
   #referencesOf(evaluator: JsonValue): Set<string> {

@@ -32,7 +32,7 @@ export function parseFlag(key: string, definition: JsonValue, set: FlagSetContex
     set.onReferences,
   );
   const parts = objectPart(key, "it", inlined);
-  const variants = new Map(Object.entries(objectPart(key, '"variants"', parts["variants"])));
+  const variants = variantsOf(objectPart(key, '"variants"', parts["variants"]));
   const defaultVariant = textPart(key, '"defaultVariant"', parts["defaultVariant"]);
   if (defaultVariant !== "" && !variants.has(defaultVariant)) {
     const names = [...variants.keys()].map((name) => JSON.stringify(name)).join(", ");
@@ -56,6 +56,13 @@ export function parseFlag(key: string, definition: JsonValue, set: FlagSetContex
   };
 }
 
+/** Not of Object.entries, which takes a hundred bytes for each member: a flag with some hundred thousand would fill the heap. */
+function variantsOf(object: JsonObject): Map<string, JsonValue> {
+  const variants = new Map<string, JsonValue>();
+  for (const name of Object.keys(object)) variants.set(name, object[name] ?? null);
+  return variants;
+}
+
 function targetingOf(parts: JsonObject): JsonValue | undefined {
   const targeting = parts["targeting"];
   return isJsonObject(targeting) && Object.keys(targeting).length === 0 ? emptyTargeting : targeting;
@@ -63,18 +70,21 @@ function targetingOf(parts: JsonObject): JsonValue | undefined {
 
 /** The flag's metadata over the set's; a null in the flag's removes what the set has. */
 function mergeMetadata(ofSet: Metadata, ofFlag: JsonObject): Metadata {
-  return Object.keys(ofFlag).length === 0 ? ofSet : metadataOf({ ...ofSet, ...ofFlag });
+  if (Object.keys(ofFlag).length === 0) return ofSet;
+  return metadataOf(Object.keys(ofSet).length === 0 ? ofFlag : { ...ofSet, ...ofFlag });
 }
 
 /** The members that flags can carry: strings, numbers and booleans. Some providers stop at anything else. */
 export function metadataOf(object: JsonObject): Metadata {
+  // As it is if all may be carried, as nearly always: a copy of a hundred thousand members may be what a small heap has no room for.
+  if (Object.keys(object).every((name) => isCarried(object[name]))) return object as Metadata;
   return Object.fromEntries(
-    Object.entries(object).filter((entry): entry is [string, MetadataValue] =>
-      typeof entry[1] === "number"
-        ? Number.isFinite(entry[1])
-        : ["string", "boolean"].includes(typeof entry[1]),
-    ),
+    Object.entries(object).filter((entry): entry is [string, MetadataValue] => isCarried(entry[1])),
   );
+}
+
+function isCarried(value: JsonValue | undefined): value is MetadataValue {
+  return typeof value === "number" ? Number.isFinite(value) : ["string", "boolean"].includes(typeof value);
 }
 
 function objectPart(key: string, part: string, value: JsonValue | undefined): JsonObject {

@@ -42,6 +42,15 @@ const oneRule = (unit: (index: string) => string, operator: string): Shape => {
   };
 };
 
+/** Members of one object, which are short: half of what they take is V8's table of them. */
+const shortMembers = (open: string, close: string): Shape => {
+  return (bytes, seed) =>
+    filled(
+      (inner) => `{"flags":{"a":${open}${inner}${close}`,
+      (index) => `"${seed}${index}":0`,
+    )(bytes);
+};
+
 /** Documents as people have them, and those that cost the most heap for their size. */
 export const shapes: Readonly<Record<string, Shape>> = {
   "flags as people write them": (bytes, seed) =>
@@ -130,5 +139,21 @@ export const shapes: Readonly<Record<string, Shape>> = {
       (inner) => `{"flags":{"a":${flag(`{"map":[[1],[${inner}]]}`, `{"on":${seed}}`)}}}`,
       () => '{"missing_some":[1,["a"]]}',
     )(bytes),
+  "one rule of many buckets": oneRule((index) => `["${index}",1]`, "fractional"),
+  "one flag of many variants": shortMembers('{"variants":{', "}}}}"),
+  "one flag of much metadata": shortMembers('{"metadata":{', "}}}}"),
+  "one rule of an object of many keys": shortMembers(
+    '{"variants":{"on":1},"targeting":{"in":[{"var":"email"},{',
+    "}]}}}}",
+  ),
+  "much metadata of the set": shortMembers('{}},"metadata":{', "}}"),
+  "many evaluators of a number": shortMembers('{}},"$evaluators":{', "}}"),
+  "many evaluators that refer to the one before": (bytes, seed) => {
+    const unit = (index: number): string => `"${seed}${index}":{"!":[{"$ref":"${seed}${index - 1}"}]}`;
+    const count = Math.ceil(bytes / (unit(10_000).length + 1));
+    return `{"flags":{},"$evaluators":{${Array.from({ length: count }, (_, index) => unit(index)).join(",")}}}`;
+  },
+  "one list of long texts beyond Latin-1": (bytes, seed) =>
+    `{"flags":{"a":${flag("null", `{"on":[${Array.from({ length: Math.ceil(bytes / 60_000) }, (_, index) => `"\u20ac${index}${"x".repeat(60_000)}${seed}"`).join(",")}]}`)}}}`,
   "one rule of many splits": oneRule(() => '{"fractional":[["a",1],["b",2]]}', "or"),
 };

@@ -35,15 +35,21 @@ export const heapWeights = {
     wideByte: 2,
     /** Such a text is a burden each time it is copied: four times on its way to an in-process provider. */
     longWideByte: 8,
-    /** A text beyond this size is long. */
+    /** Texts of one flag beyond this size, together, are long. */
     longTextBytes: 64 * 1024,
     /** Half of it is for the closure that an operator of a rule is compiled to. */
     object: 152,
     list: 48,
+    /** A list below so many levels takes so much more: it may be the only item of the list around, and have no comma. */
+    deepLevel: 16,
+    deepList: 32,
     /** Each comma. Also a number that needs an object of its own. */
     item: 24,
     /** Each colon. */
     property: 40,
+    /** An object of more members than this is a table to V8, with room for up to twice as many, in which each takes so much more. */
+    wideObject: 24,
+    wideMember: 128,
     /** A text without its characters. */
     string: 24,
     /** A flag besides its text: the Flag, its Map of variants, its entries in indexes. */

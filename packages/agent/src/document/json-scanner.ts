@@ -37,6 +37,10 @@ const levelsOfByte = new Int8Array(256);
 levelsOfByte[openBrace] = levelsOfByte[openBracket] = 1;
 levelsOfByte[closeBrace] = levelsOfByte[closeBracket] = -1;
 
+/** Of each object that is open while one in it is read, how many members it has had. Deeper ones share, as no flag may have so many levels. */
+const maxLevels = 1024;
+const membersAround = new Uint32Array(maxLevels);
+
 /** How far the scanner looks ahead for escapes and bytes beyond ASCII. */
 const blockBytes = 2048;
 
@@ -59,6 +63,8 @@ export class JsonScanner {
   mentionsReference = false;
   /** The heap that the values skipped since this was last set to 0 would take while it is served, in bytes. */
   weight = 0;
+  /** Of the texts in the value that is skipped which are not plain. */
+  #wideBytes = 0;
   /** The block examined last, and whether all its bytes are ASCII without escapes. */
   #plainFrom = 0;
   #plainUntil = 0;
@@ -114,6 +120,7 @@ export class JsonScanner {
   skipValue(): void {
     this.depth = 0;
     this.mentionsReference = false;
+    this.#wideBytes = 0;
     const first = this.bytes[this.position];
     if (first === openBrace || first === openBracket) this.#skipNested();
     else if (first === quote) this.#skipString();
@@ -136,6 +143,8 @@ export class JsonScanner {
     let depth = 0;
     let deepest = 0;
     let weight = 0;
+    /** Of the innermost object that is open. */
+    let members = 0;
     while (at < length) {
       const byte = bytes[at] ?? 0;
       if (byte === quote) {
@@ -146,7 +155,21 @@ export class JsonScanner {
       }
       at++;
       weight += weightOfByte[byte] ?? 0;
-      depth += levelsOfByte[byte] ?? 0;
+      if (byte === colon) {
+        members++;
+        continue;
+      }
+      const levels = levelsOfByte[byte] ?? 0;
+      if (levels === 0) continue;
+      if (levels > 0) {
+        membersAround[depth % maxLevels] = members;
+        members = 0;
+        if (depth >= weights.deepLevel && byte === openBracket) weight += weights.deepList;
+      } else {
+        if (members > weights.wideObject) weight += members * weights.wideMember;
+        members = membersAround[(depth - 1) % maxLevels] ?? 0;
+      }
+      depth += levels;
       if (depth > deepest) deepest = depth;
       else if (depth === 0) {
         this.position = at;
@@ -193,7 +216,7 @@ export class JsonScanner {
       if (byte === quote) {
         const size = at - position;
         this.weight +=
-          weights.string + size * (seen >= 0x80 || hasEscape ? perWideByte(size) : weights.textByte);
+          weights.string + size * (seen >= 0x80 || hasEscape ? this.#perWideByte(size) : weights.textByte);
         this.mentionsReference ||= hasEscape || (size === 5 && isReference(bytes, position + 1));
         this.position = at + 1;
         return hasEscape;
@@ -209,6 +232,11 @@ export class JsonScanner {
     throw this.unexpected("expected a closing quote");
   }
 
+  #perWideByte(textBytes: number): number {
+    this.#wideBytes += textBytes;
+    return this.#wideBytes > weights.longTextBytes ? weights.longWideByte : weights.wideByte;
+  }
+
   #skipScalar(): void {
     const { bytes, position } = this;
     let at = position;
@@ -220,10 +248,6 @@ export class JsonScanner {
     this.position = at;
     this.weight += weights.item;
   }
-}
-
-function perWideByte(textBytes: number): number {
-  return textBytes > weights.longTextBytes ? weights.longWideByte : weights.wideByte;
 }
 
 /** Buffer's own indexOf does the same through more layers. */

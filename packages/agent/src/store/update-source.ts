@@ -65,7 +65,7 @@ export function updateSource(
 ): SourceUpdate {
   const indexed = indexDocument(bytes, previous?.index, { onWeight, maxDepth: maxDocumentDepth });
   const { index } = indexed;
-  const { set, evaluators, evaluatorBytes } = readSet(index, previous, source);
+  const { set, evaluators, evaluatorBytes } = readSet(index, previous, source, onWeight);
   const rows = rowsToDerive(indexed, set, previous);
   // A flag that is not derived, or is rejected, keeps its previous value.
   const flags = indexed.previousRows.map((row) => (row < 0 ? undefined : previous?.flags[row]));
@@ -156,6 +156,7 @@ function readSet(
   index: DocumentIndex,
   previous: SourceDocument | undefined,
   source: { readonly uri: string; readonly sourceIndex: number },
+  onWeight: (weight: number) => void,
 ): Pick<SourceDocument, "set" | "evaluators" | "evaluatorBytes"> {
   const isUnchanged = (part: "metadata" | "evaluators"): boolean =>
     previous !== undefined &&
@@ -172,6 +173,7 @@ function readSet(
     evaluators === previous?.evaluators
       ? previous.evaluatorBytes
       : Object.values(evaluators).reduce<number>((sum, rule) => sum + compiledHeapBytes(rule), 0);
+  if (evaluators !== previous?.evaluators) onWeight(index.setWeight + evaluatorBytes);
   const isSame = previous !== undefined && isSameJson(evaluators, previous.evaluators);
   const set = {
     metadata: metadata ?? {},
