@@ -14,7 +14,7 @@ export {
   type Method,
   type ResponseStream,
 } from "./call/method.js";
-export type { OnCallEnd } from "./call/server-call.js";
+export type { CallCounts } from "./call/server-call.js";
 export { StartQueue, type Starter } from "./call/start-queue.js";
 export { healthService } from "./services/health-service.js";
 export { ReadinessHealth } from "./services/readiness-health.js";

@@ -1,7 +1,7 @@
 import type { Reason } from "@bunting/evaluation";
 import { counter, defineMetrics, label, observed, type MetricsOf } from "@bunting/runtime";
 import type { DropReason, HttpRequestRecord, RefusalReason } from "@bunting/server";
-import type { OnCallEnd } from "@bunting/rpc";
+import type { CallCounts } from "@bunting/rpc";
 import type { AnswerReason } from "./answer.js";
 import type { ApiErrorCode } from "./evaluation-error.js";
 
@@ -52,9 +52,9 @@ export interface ApiMetrics extends MetricsOf<typeof apiLimitMetrics> {
   /** `http.server.active_requests`: 1 when a request's route is known, -1 when it is answered or its client has gone. */
   httpActiveRequests(route: string, method: string, change: 1 | -1): void;
   /** `rpc.server.*`: a call over Connect or gRPC-Web that has ended, or one over gRPC that is not served natively. */
-  rpc(system: RpcSystem, ...ended: Parameters<OnCallEnd>): void;
+  rpc(system: RpcSystem, ...ended: Parameters<CallCounts["onCallEnd"]>): void;
   /** The same for the calls of a gRPC server; `isHttp` counts them as requests of HTTP too, also while they are open. */
-  grpcCalls(isHttp: boolean): GrpcCallCounts;
+  grpcCalls(isHttp: boolean): CallCounts;
   /** A request was refused, or ended early, by a limit. */
   requestRefused(reason: RefusalReason): void;
   /** `feature_flag.flagd.sync.active_streams`. */
@@ -66,12 +66,6 @@ export interface ApiMetrics extends MetricsOf<typeof apiLimitMetrics> {
     reason: SyncStreamEndReason,
     durationMs: number,
   ): void;
-}
-
-/** Counts each call of a gRPC server at its begin and its end. */
-export interface GrpcCallCounts {
-  readonly onCallBegin?: (path: string) => void;
-  readonly onCallEnd: OnCallEnd;
 }
 
 /** The protocols of an RPC, as OpenTelemetry names them. */

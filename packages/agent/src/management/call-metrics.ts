@@ -99,7 +99,7 @@ export class CallMetrics {
     }
   }
 
-  /** A call that has ended: see `OnCallEnd`. */
+  /** A call that has ended: see `CallCounts`. */
   record(
     system: RpcSystem,
     path: string,

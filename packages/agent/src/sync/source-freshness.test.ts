@@ -33,7 +33,7 @@ function follow(staleAfterMs: number): Seen {
       logger,
       metrics: {
         ...noSyncMetrics,
-        stale: (source, isStale) => gauges.set(source, isStale),
+        stale: (source, isStale) => gauges.set(source, isStale === true),
       },
     },
   });

@@ -1,6 +1,5 @@
-import type { GrpcServer, Method } from "@bunting/rpc";
+import type { CallCounts, GrpcServer, Method } from "@bunting/rpc";
 import { defaultPeerMemoryBytes, type PeerMemory, type PortListenerOptions } from "@bunting/server";
-import type { GrpcCallCounts } from "../api/api-metrics.js";
 import { endedConnections, refusedRequests } from "../management/report-limits.js";
 import { countReleased } from "../v8/collect-released.js";
 import type { AgentWiring } from "./agent-wiring.js";
@@ -45,7 +44,7 @@ export function portLimits({ options, parts, context }: AgentWiring): PortLimits
 export function grpcCalls(
   { options, parts, context }: AgentWiring,
   methods: readonly Method[],
-  calls?: GrpcCallCounts,
+  counts?: CallCounts,
   malformed?: "connect-go",
 ): GrpcServer {
   const { maxRequestBody } = options;
@@ -54,7 +53,7 @@ export function grpcCalls(
     methods,
     logger: context.logger,
     clock: context.clock,
-    ...calls,
+    counts,
     messages: { maxMessageBytes, ...(malformed && { malformed }) },
   });
 }

@@ -22,7 +22,6 @@ export class SourceGauges {
       connected: held("connected", metrics.connected),
       empty: held("empty", metrics.empty),
       stale: held("stale", metrics.stale),
-      readUnconfirmed: held("unconfirmed", metrics.readUnconfirmed),
       documentConfirmed: held("confirmed", metrics.documentConfirmed),
       speaks: held("speaks", metrics.speaks),
       documentBytes: held("bytes", metrics.documentBytes),

@@ -16,7 +16,8 @@ import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { ProxyError } from "../proxy-error.js";
 import { noMetrics } from "../proxy-metrics.js";
 import { anonymous, type Admission } from "./access.js";
-import { CheckedAccess, type CheckedAccessOptions } from "./checked-access.js";
+import { CheckedAccess } from "./checked-access.js";
+import type { CheckedAccessOptions } from "./checked-access-options.js";
 import { decisionBytes, maxPerAddress, maxPerConnection } from "./waiting-decisions.js";
 
 const topic = "team-a/flags" as TopicKey;

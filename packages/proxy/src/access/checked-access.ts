@@ -3,37 +3,22 @@ import {
   IdentityError,
   identityName,
   type Authenticator,
-  type Authorizer,
   type Decision,
   type Identity,
   type TopicName,
 } from "@bunting/identity";
 import type { TopicKey } from "@bunting/protocol";
 import type { Call, TransportSession } from "@bunting/rpc";
-import { Expiries, forEachInSlices, sleep, type Runnable, type ServingContext } from "@bunting/runtime";
+import { Expiries, forEachInSlices, sleep, type Runnable } from "@bunting/runtime";
 import { ProxyError } from "../proxy-error.js";
 import { anonymous, type Access, type Admission, type Admitted, type LostSubscriptions } from "./access.js";
-import type { AccessMetrics } from "./access-metrics.js";
 import { AdmittedStreams } from "./admitted-streams.js";
 import { bearerToken } from "./bearer-token.js";
+import type { CheckedAccessOptions } from "./checked-access-options.js";
 import { CallerIdentification, type Presented } from "./caller-identification.js";
 import { Grants, type Grant } from "./grants.js";
 import { refusalLog, type Refusal } from "./refusal-log.js";
-import { WaitingDecisions, type WaitingDecisionsOptions } from "./waiting-decisions.js";
-
-export interface CheckedAccessOptions {
-  /** The ways to authenticate a caller, in order: the first that finds credentials decides. */
-  readonly authenticators: readonly Authenticator[];
-  /** Completes "…; present", for callers that present nothing. */
-  readonly wanted: string;
-  /** Lets callers in that present nothing; they may read everything. */
-  readonly allowsAnonymous: boolean;
-  /** If absent, every admitted caller may read everything. */
-  readonly authorizer?: Authorizer | undefined;
-  readonly context: Omit<ServingContext<AccessMetrics & WaitingDecisionsOptions["metrics"]>, "logger">;
-  /** The time between two looks at open streams, in ms; 20 s if not given. */
-  readonly recheckMs?: number;
-}
+import { WaitingDecisions } from "./waiting-decisions.js";
 
 type EndReason = "expired" | "identity" | "permission";
 
@@ -160,8 +145,7 @@ export class CheckedAccess implements Access, Runnable {
       const decision = authorizer.holds(identity, topicName(topic));
       if (decision.kind === "allowed") continue;
       const untold = [...subscribers].filter((each) => !this.#lost.has(each));
-      const [first] = subscribers;
-      const told = untold.length > 0 || first === undefined ? undefined : this.#lost.get(first);
+      const [told] = untold.length > 0 ? [] : [...subscribers].map((each) => this.#lost.get(each));
       const error = told ?? this.#refusedTopic(identity, topic, decision);
       if (error === undefined) continue;
       for (const each of untold) this.#lost.set(each, error);

@@ -546,7 +546,12 @@ describe("GrpcServer", () => {
         }),
         hold,
       ],
-      { server: { clock, onCallEnd: (path, code, durationMs) => ends.push([path, code, durationMs]) } },
+      {
+        server: {
+          clock,
+          counts: { onCallEnd: (path, code, durationMs) => ends.push([path, code, durationMs]) },
+        },
+      },
     );
     const client = new BytesClient(listener);
     await client.unary("/t.T/Echo", Buffer.from("x"));

@@ -1,7 +1,7 @@
 import { type Clock, type Logger, Overdue, systemClock } from "@bunting/runtime";
 import type { MalformedRules } from "./message-deframer.js";
 import type { Method } from "./method.js";
-import type { CallContext, OnCallEnd, ServerCall } from "./server-call.js";
+import type { CallContext, CallCounts, ServerCall } from "./server-call.js";
 import { framePrefixBytes } from "./framing.js";
 import { BidiStreamingCall, ServerStreamingCall } from "./streaming-call.js";
 import type { TransportHandler, TransportSession, TransportStream } from "@bunting/http2";
@@ -25,10 +25,7 @@ export interface GrpcServerOptions {
   readonly messages?: MessageRules;
   readonly clock?: Clock;
   readonly onSession?: ((session: TransportSession) => void) | undefined;
-  /** Called once for every call of a known method, before `onCallEnd`. */
-  readonly onCallBegin?: ((path: string) => void) | undefined;
-  /** Called once for every call of a known method; CANCELLED means that the client went away or the stream was reset. */
-  readonly onCallEnd?: OnCallEnd | undefined;
+  readonly counts?: CallCounts | undefined;
 }
 
 /** Routes each request stream to the method of its path, as a call. */
@@ -40,14 +37,14 @@ export class GrpcServer implements TransportHandler {
 
   constructor(options: GrpcServerOptions) {
     this.#onSession = options.onSession;
-    const { clock = systemClock, logger, onCallBegin, onCallEnd } = options;
+    const { clock = systemClock, logger, counts } = options;
     const {
       maxMessageBytes = 4 * 1024 * 1024,
       messageTimeoutMs = 10_000,
       malformed = "grpc-go",
     } = options.messages ?? {};
     this.#unfinished = new Overdue(clock, messageTimeoutMs, (call) => call.overdue(messageTimeoutMs));
-    const common = { clock, logger, onCallBegin, onCallEnd, malformed, unfinished: this.#unfinished };
+    const common = { clock, logger, counts, malformed, unfinished: this.#unfinished };
     const prefixBytes = malformed === "connect-go" ? framePrefixBytes : 0;
     this.#methods = new Map(
       options.methods.map((method) => {

@@ -6,8 +6,8 @@ import type { Call } from "./method.js";
 import { RpcError, type RpcStatus, type StatusName } from "@bunting/http2/status";
 import type { StreamReceiver, TransportStream } from "@bunting/http2";
 
-/** Called for each call that ends, with the sizes of its messages; a client that has gone ends it with CANCELLED. */
-export type OnCallEnd = (
+/** Called for each call that ends, with the sizes of its messages; a client that has gone, or has reset the stream, ends it with CANCELLED. */
+type OnCallEnd = (
   path: string,
   code: StatusName,
   durationMs: number,
@@ -15,6 +15,12 @@ export type OnCallEnd = (
   responseBytes: number,
   responses: number,
 ) => void;
+
+/** Is told of each call of a known method, once of its begin and once of its end. */
+export interface CallCounts {
+  readonly onCallBegin?: (path: string) => void;
+  readonly onCallEnd: OnCallEnd;
+}
 
 /** Parts that the calls of a server share. */
 export interface CallContext {
@@ -26,8 +32,7 @@ export interface CallContext {
   readonly deadlineStatus: RpcStatus | undefined;
   /** Calls that wait for their first message, or for the rest of a message. */
   readonly unfinished: Overdue<ServerCall>;
-  readonly onCallBegin: ((path: string) => void) | undefined;
-  readonly onCallEnd: OnCallEnd | undefined;
+  readonly counts: CallCounts | undefined;
 }
 
 /** A longer timer would fire at once; some clients send a deadline of hundreds of years for "never". */
@@ -79,8 +84,8 @@ export abstract class ServerCall implements Call, StreamReceiver {
   constructor(context: CallContext, stream: TransportStream) {
     this.#context = context;
     this.stream = stream;
-    this.#startedMs = context.onCallEnd === undefined ? 0 : context.clock.monotonicMs();
-    context.onCallBegin?.(stream.path);
+    this.#startedMs = context.counts === undefined ? 0 : context.clock.monotonicMs();
+    context.counts?.onCallBegin?.(stream.path);
     const timeout = stream.header("grpc-timeout");
     this.deadlineMs =
       timeout === undefined ? undefined : context.clock.now() + (parseGrpcTimeout(timeout) ?? Number.NaN);
@@ -259,8 +264,8 @@ export abstract class ServerCall implements Call, StreamReceiver {
     this.#cancelDeadline?.();
     this.#abort?.abort();
     this.onFinished();
-    const { onCallEnd, clock } = this.#context;
-    onCallEnd?.(
+    const { counts, clock } = this.#context;
+    counts?.onCallEnd(
       this.stream.path,
       code,
       clock.monotonicMs() - this.#startedMs,
