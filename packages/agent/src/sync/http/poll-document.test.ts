@@ -374,7 +374,7 @@ describe("an http source", () => {
       .to.contain('"b"')
       .and.contain('"c2"');
     // As it is when the list of an agent's sources changes.
-    expect(await run({}, undefined, { ...(configs[0] as SourceConfig), sourceIndex: 7 }).probe.nextDocument())
+    expect(await run({}, undefined, { ...(configs[0]!), sourceIndex: 7 }).probe.nextDocument())
       .to.contain('"b"')
       .and.contain('"c2"');
   });
