@@ -374,7 +374,9 @@ describe("an http source", () => {
       .to.contain('"b"')
       .and.contain('"c2"');
     // As it is when the list of an agent's sources changes.
-    expect(await run({}, undefined, { ...(configs[0]!), sourceIndex: 7 }).probe.nextDocument())
+    const [config] = configs;
+    if (config === undefined) throw new Error("no source was made");
+    expect(await run({}, undefined, { ...config, sourceIndex: 7 }).probe.nextDocument())
       .to.contain('"b"')
       .and.contain('"c2"');
   });
