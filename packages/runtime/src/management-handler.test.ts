@@ -94,21 +94,12 @@ describe("managementHandler", () => {
         this.set(++collected);
       },
     });
-    let requests = 0;
-    server
-      .removeAllListeners("request")
-      .on("request", () => {
-        requests++;
-      })
-      .on(
-        "request",
-        managementHandler(() => readiness, registry),
-      );
-    const answers: Promise<string>[] = [];
-    for (let asked = 1; asked <= 20; asked++) {
-      answers.push(fetch(`${base}/metrics`).then((response) => response.text()));
-      while (requests < asked) await new Promise((resolve) => setImmediate(resolve));
-    }
+    server.removeAllListeners("request").on(
+      "request",
+      managementHandler(() => readiness, registry),
+    );
+    const ask = async (): Promise<string> => (await fetch(`${base}/metrics`)).text();
+    const answers = Array.from({ length: 20 }, ask);
     for (const text of await Promise.all(answers)) expect(text).to.match(/^demo \d+$/m);
     expect(collected).to.be.below(10);
   });
