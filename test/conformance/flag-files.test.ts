@@ -128,7 +128,7 @@ function flagsIn(document: JsonValue): readonly string[] {
 
 async function ofAgent(name: string, bytes: Buffer): Promise<readonly string[] | undefined> {
   try {
-    const text = await flagTextReader({ maxJsonBytes: 1_000_000 })(bytes, isYamlName(name));
+    const text = await flagTextReader({ maxJsonBytes: 1_000_000 }, {})(bytes, isYamlName(name));
     return flagsIn(JSON.parse(text.bytes.toString()) as JsonValue);
   } catch {
     return undefined;

@@ -50,6 +50,7 @@ const running = reports.map((report, index) => {
       deliver: ({ sourceIndex, bytes, version }) => store.replace(sourceIndex, bytes, version),
       currentDocument: (sourceIndex) => store.currentDocument(sourceIndex),
       answered: () => undefined,
+      memoryOf: () => ({}),
       confirm: (sourceIndex, version) => store.confirm(sourceIndex, version),
     },
     context: { logger, clock: systemClock, metrics: noSyncMetrics },

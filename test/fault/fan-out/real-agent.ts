@@ -45,6 +45,7 @@ export class RealAgent implements Subscriber {
         deliver: (delivery) => this.#deliver(delivery),
         currentDocument: (sourceIndex) => store.currentDocument(sourceIndex),
         answered: () => undefined,
+        memoryOf: () => ({}),
         confirm: (sourceIndex, version) => {
           this.#judge(version, undefined);
           store.confirm(sourceIndex, version);

@@ -45,6 +45,7 @@ export class ModelAgent {
         deliver: ({ sourceIndex, bytes, version }) => store.replace(sourceIndex, bytes, version),
         currentDocument: (sourceIndex) => store.currentDocument(sourceIndex),
         answered: () => undefined,
+        memoryOf: () => ({}),
         confirm: (sourceIndex, version) => store.confirm(sourceIndex, version),
       },
       context: { logger, clock: systemClock, metrics: noSyncMetrics },

@@ -142,7 +142,8 @@ describe("FileSource", () => {
       directory.replace("flags.yaml", `${one("a", "none")}---\n${one("b", spec("b2"))}`);
       const text = await before.probe.nextDocument();
       expect(text).to.contain('"a"').and.contain('"b2"');
-      expect(await run(file).probe.nextDocument()).to.equal(text);
+      const probe = new SourceProbe(undefined, undefined, before.probe.memory);
+      expect(await run(file, probe).probe.nextDocument()).to.equal(text);
     });
 
     it("renamed over is delivered at once", async () => {

@@ -11,9 +11,6 @@ import { YamlDocumentError } from "./yaml-document.js";
 /** The net under fs.watch: how often the file is looked at although no event came. */
 const lookEveryMs = 2_000;
 
-/** The readers of files, which keep what manifests said before they were broken: when the list of an agent's sources changes, a new source takes the place of one that stays. */
-const readers = new Map<string, ReadFlagText>();
-
 /** The part of a source's state that a file tells. */
 type FileState = Pick<SourceState, "status" | "failed" | "refused" | "delivered">;
 
@@ -39,9 +36,8 @@ export class FileSource implements SyncSource {
     this.name = `source-${config.sourceIndex}`;
     this.#config = config;
     this.#options = options;
-    this.#read =
-      readers.get(config.path) ?? flagTextReader({ maxJsonBytes: options.maxDocumentBytes, heapBytes });
-    readers.set(config.path, this.#read);
+    const limits = { maxJsonBytes: options.maxDocumentBytes, heapBytes };
+    this.#read = flagTextReader(limits, options.receiver.memoryOf(config.sourceIndex));
     this.#state = state;
   }
 

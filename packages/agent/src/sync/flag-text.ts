@@ -1,7 +1,8 @@
 import { notText, utf8Of } from "@bunting/files/encoding";
 import { isManifest, isYamlManifest } from "../document/is-manifest.js";
 import { jsonOfYaml, YamlDocumentError } from "./yaml-document.js";
-import type { ManifestLimits, ManifestSet } from "./manifest/manifest-set.js";
+import type { ManifestLimits } from "./manifest/manifest-set.js";
+import type { SourceMemory } from "./sync-source.js";
 
 /** A flag document as JSON in UTF-8. */
 export interface FlagText {
@@ -17,12 +18,10 @@ export type ReadFlagText = (content: Buffer, isYaml: boolean) => Promise<FlagTex
  * Reads the texts of one file or of answers from one URI, as people write them: a flag document, in JSON or YAML, or FeatureFlag manifests,
  * whose flags become one document.
  */
-export function flagTextReader(limits: ManifestLimits): ReadFlagText {
-  let manifests: ManifestSet | undefined;
-
+export function flagTextReader(limits: ManifestLimits, memory: SourceMemory): ReadFlagText {
   const readManifest = async (text: Buffer, isYaml: boolean): Promise<FlagText> => {
     const { ManifestSet, tooLargeTogether } = await import("./manifest/manifest-set.js");
-    manifests ??= new ManifestSet();
+    const manifests = (memory.manifests ??= new ManifestSet());
     const path = isYaml ? "manifest.yaml" : "manifest.json";
     const { problems, isBlockedByHeap } = await manifests.take(path, text, limits);
     const [problem] = problems;
@@ -38,7 +37,7 @@ export function flagTextReader(limits: ManifestLimits): ReadFlagText {
     const text = utf8Of(content);
     if (text === undefined) throw new YamlDocumentError("malformed", notText);
     if (isYaml ? isYamlManifest(text) : isManifest(text)) return readManifest(text, isYaml);
-    manifests = undefined;
+    memory.manifests = undefined;
     if (!isYaml) return { bytes: text, problem: undefined };
     return { bytes: await jsonOfYaml(text, limits.maxJsonBytes, limits.heapBytes), problem: undefined };
   };

@@ -5,9 +5,11 @@ import type {
   StaleCause,
 } from "@bunting/sync-client/messages";
 import type { InvalidFlag } from "@bunting/evaluation";
+import type { FlagDocument } from "@bunting/protocol";
 import type { RemoteView } from "@bunting/remote";
 import type { Runnable, Context, Signal } from "@bunting/runtime";
 import type { CurrentDocument } from "./current-document.js";
+import type { ManifestSet } from "./manifest/manifest-set.js";
 import type { RemoteSourceConfig } from "./source-config.js";
 import type { SyncMetrics } from "./sync-metrics.js";
 import type { SyncProtocol } from "./sync-protocol.js";
@@ -105,6 +107,8 @@ export interface DocumentReceiver {
   readonly failing?: Pick<Signal<FailingFlag>, "listen">;
   /** Makes copies of what the remote of a source says; absent: none are kept. */
   readonly remoteCopies?: (config: RemoteSourceConfig) => RemoteCopies;
+  /** The memory of the source at a place. */
+  readonly memoryOf: (sourceIndex: number) => SourceMemory;
 }
 
 /** A list of FeatureFlags that the proxy tells. */
@@ -119,8 +123,19 @@ export interface DeletionRule {
   readonly policy: "keep" | "empty";
   /** How long the flags are served until the policy applies, in ms. */
   readonly graceMs: number;
-  /** When FeatureFlags were found deleted, by URI, on the monotonic clock. It outlives sources: one that is begun anew within the grace finds nothing that was deleted. */
-  readonly deletedAtMs: Map<string, number>;
+}
+
+/**
+ * Knowledge of a source that it can't gain again, for the source that takes its place: one is begun anew when room comes, and moves to another place when
+ * the list of an agent's sources changes.
+ */
+export interface SourceMemory {
+  /** Flags of manifests, also from before these were broken; for providers file, dir and http. */
+  manifests?: ManifestSet | undefined;
+  /** The document of the remote, as it is served; for provider remote. */
+  remote?: FlagDocument | undefined;
+  /** Time at which the FeatureFlag was found deleted, in ms of the monotonic clock; for provider kubernetes. */
+  deletedAtMs?: number | undefined;
 }
 
 export interface SyncSourceOptions {

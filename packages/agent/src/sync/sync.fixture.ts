@@ -4,7 +4,7 @@ import { syncV1 } from "@bunting/protocol";
 import { createLogger, systemClock, type Clock } from "@bunting/runtime";
 import { EventQueue, eventually } from "@bunting/test/support/event-queue.js";
 import { freePort } from "@bunting/test/support/free-port.js";
-import type { Delivery, SyncSourceOptions } from "./sync-source.js";
+import type { Delivery, SourceMemory, SyncSourceOptions } from "./sync-source.js";
 import type { GrpcSourceConfig } from "./source-config.js";
 import { noSyncMetrics } from "./sync-metrics.fixture.js";
 import { resetSocket } from "@bunting/test/support/reset-socket.js";
@@ -206,13 +206,16 @@ export class SourceProbe {
   readonly answersWithout: number[] = [];
   /** Whether `deliver` takes documents over. */
   isAccepting = true;
+  readonly memory: SourceMemory;
   readonly options: SyncSourceOptions;
 
-  constructor(clock: Clock = systemClock, maxDocumentBytes = 1_000_000) {
+  /** @param memory of the source before it, which this one takes the place of */
+  constructor(clock: Clock = systemClock, maxDocumentBytes = 1_000_000, memory: SourceMemory = {}) {
     const logger = createLogger(
       { format: "json", debug: false },
       { write: (line) => void this.logs.push(JSON.parse(line) as LogLine) },
     );
+    this.memory = memory;
     this.options = {
       context: {
         clock,
@@ -228,6 +231,7 @@ export class SourceProbe {
         currentDocument: () => undefined,
         answered: (sourceIndex) => void this.answersWithout.push(sourceIndex),
         confirm: () => undefined,
+        memoryOf: () => memory,
       },
     };
   }

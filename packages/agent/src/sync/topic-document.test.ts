@@ -95,7 +95,6 @@ class Held {
       context: { logger, metrics: noStoreMetrics },
     });
     this.document = new TopicDocument(0, {
-      answered: () => undefined,
       currentDocument: (index) => this.store.currentDocument(index),
       confirm: (index, version) => this.store.confirm(index, version),
       deliver: ({ sourceIndex, bytes, version }) => {

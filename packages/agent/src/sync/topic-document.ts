@@ -15,6 +15,8 @@ import { digestDocument, hashFlags } from "./flag-hashes.js";
 import { mergeDelta } from "./merge-delta.js";
 import type { DocumentReceiver } from "./sync-source.js";
 
+type TopicReceiver = Pick<DocumentReceiver, "currentDocument" | "confirm" | "deliver">;
+
 /** The document that stands for a deleted topic with the deletion policy `empty`. */
 const emptyDocument = Buffer.from('{"flags":{}}');
 
@@ -29,11 +31,11 @@ export type NamedDocument = CurrentDocument & ReplicaVersion;
  */
 export class TopicDocument implements ReplicaHolder<NamedDocument> {
   readonly #sourceIndex: number;
-  readonly #receiver: DocumentReceiver;
+  readonly #receiver: TopicReceiver;
   /** `hashes` is undefined if the document has no digest. */
   #hashed: { readonly bytes: Buffer; readonly hashes: Buffer | undefined } | undefined;
 
-  constructor(sourceIndex: number, receiver: DocumentReceiver) {
+  constructor(sourceIndex: number, receiver: TopicReceiver) {
     this.#sourceIndex = sourceIndex;
     this.#receiver = receiver;
   }

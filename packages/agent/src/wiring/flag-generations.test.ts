@@ -68,7 +68,7 @@ describe("FlagGenerations", () => {
     const logger = createLogger({ format: "json", debug: false }, { write: () => undefined });
     const registry = createRegistry(false);
     const context = { clock, logger, metrics: agentPrometheusMetrics(registry) };
-    /** None has a document, which those of one that is away say by a failure. */
+    /** Sources without a document; one that is away says so by a failure. */
     const createSources: typeof agentParts.createSources = (configs, createOptions) =>
       configs.map((config): SyncSource => {
         const state = new SourceState(config, createOptions);
@@ -79,7 +79,10 @@ describe("FlagGenerations", () => {
             if (config.uri.includes("slow")) return aborted(signal);
             state.connected();
             if (config.uri.includes("a.json")) state.failed("not_found", "there is none");
-            else state.documentReceived();
+            else {
+              state.documentReceived();
+              createOptions.receiver.answered(config.sourceIndex);
+            }
             return aborted(signal);
           },
         };
@@ -102,12 +105,64 @@ describe("FlagGenerations", () => {
       const givenUp = new AbortController();
       const given = generations.switchTo([a, b, slow, again], givenUp.signal);
       await new Promise(setImmediate);
+      expect(await series("connected"), "while the list is waited for").to.deep.equal(['0"} 0', '1"} 1']);
       givenUp.abort();
       expect(await given).to.equal(false);
       expect(await series("connected")).to.deep.equal(['0"} 0', '1"} 1']);
       expect(await series("empty")).to.deep.equal(['0"} 1', '1"} 0', '2"} 0', '3"} 0']);
       await generations.switchTo([a], signal);
       expect(await series("connected")).to.deep.equal(['0"} 0']);
+      expect(await series("last_document_timestamp_seconds")).to.have.length(1);
+      await generations.switchTo([{ ...b, sourceIndex: 0 }], signal);
+      expect(await series("connected")).to.deep.equal(['0"} 1']);
+      expect(await series("last_document_timestamp_seconds"), "of the first place, too").to.have.length(2);
+    } finally {
+      for (const component of generations.components()) await component.stop();
+    }
+  });
+
+  it("gives what a source remembers to the one in its place of another list, and to no other source", async () => {
+    const clock = new ManualClock();
+    const { options } = await readOptions(agentOptionTable, {
+      argv: ["--uri", "file:a.json", "--uri", "file:b.json"],
+      env: {},
+    });
+    const logger = createLogger({ format: "json", debug: false }, { write: () => undefined });
+    const context = { clock, logger, metrics: agentPrometheusMetrics(createRegistry(false)) };
+    const remembered: (readonly (number | undefined)[])[] = [];
+    const createSources: typeof agentParts.createSources = (configs, { receiver }) => {
+      remembered.push(configs.map(({ sourceIndex }) => receiver.memoryOf(sourceIndex).deletedAtMs));
+      return configs.map(({ uri, selector, sourceIndex }): SyncSource => {
+        receiver.memoryOf(sourceIndex).deletedAtMs ??= remembered.length * 10 + sourceIndex;
+        const times = { since: 0, lastUpdate: undefined, error: undefined, warning: undefined };
+        const status = { sourceIndex, uri, selector, state: "connected", ...times };
+        return {
+          name: uri,
+          status: () => status as ReturnType<SyncSource["status"]>,
+          run: (signal) => {
+            receiver.answered(sourceIndex);
+            return aborted(signal);
+          },
+        };
+      });
+    };
+    const wiring = { options, parts: { ...agentParts, createSources }, context };
+    const configs = sourceConfigsOf(wiring);
+    const common = { wiring, evaluator: new Evaluator({ clock }), configs, sourceList: undefined };
+    const generations = new FlagGenerations({ ...common, signals: sourceSignals(clock) });
+    const { signal } = new AbortController();
+    const fail = (error: unknown): void => expect.fail(String(error));
+    for (const component of generations.components()) await component.start(fail, signal);
+    try {
+      const of = (...uris: readonly string[]): typeof configs =>
+        uris.map((uri, sourceIndex) => ({ provider: "file", uri, path: uri, selector: "", sourceIndex }));
+      await generations.switchTo(of("new.json", "b.json"), signal);
+      await generations.switchTo(of("b.json", "a.json"), signal);
+      expect(remembered).to.deep.equal([
+        [undefined, undefined],
+        [undefined, 11],
+        [11, undefined],
+      ]);
     } finally {
       for (const component of generations.components()) await component.stop();
     }

@@ -8,7 +8,7 @@ import { changeBetween } from "../store/change-between.js";
 import type { FlagStore, StoreChange } from "../store/flag-store.js";
 import type { ServedSource } from "../management/agent-readiness.js";
 import type { SourceConfig } from "../sync/source-config.js";
-import type { FailingFlag, FollowedList, SourceStatus } from "../sync/sync-source.js";
+import type { FailingFlag, FollowedList, SourceMemory, SourceStatus } from "../sync/sync-source.js";
 import type { AgentWiring } from "./agent-wiring.js";
 import {
   alone,
@@ -21,7 +21,7 @@ import {
   type KeptSource,
 } from "./generation.js";
 import { generationAnswers } from "./generation-answers.js";
-import { SourceGauges } from "./source-gauges.js";
+import { recordedWhile } from "./recorded-while.js";
 import { sourcesOf, sourceSignals, type SourceSignals } from "./stored-flags.js";
 
 export interface FlagGenerationsOptions {
@@ -50,7 +50,6 @@ interface Adopted {
 export class FlagGenerations implements CurrentFlags, Pick<FlagStore, "onChange"> {
   readonly #options: FlagGenerationsOptions;
   readonly #changed = new Signal<StoreChange>();
-  readonly #deletedAtMs = new Map<string, number>();
   #isFirst = true;
   #current: Generation;
 
@@ -126,7 +125,7 @@ export class FlagGenerations implements CurrentFlags, Pick<FlagStore, "onChange"
     const { context, options } = wiring;
     const before = this.#current;
     const begun = sourceSignals(context.clock);
-    const next = this.#make(configs, begun);
+    const next = this.#make(configs, begun, before);
     const { unread, kept } = this.#adopt(next, before);
     next.stored.store.holdBeside(before.stored.store);
     before.stored.store.holdBeside(next.stored.store);
@@ -189,7 +188,11 @@ export class FlagGenerations implements CurrentFlags, Pick<FlagStore, "onChange"
   readonly #failed = (error: unknown): void =>
     this.#options.wiring.context.logger.error({ error }, "a source has stopped");
 
-  #make(configs: readonly SourceConfig[], signals: Omit<SourceSignals, "failing">): Generation {
+  #make(
+    configs: readonly SourceConfig[],
+    signals: Omit<SourceSignals, "failing">,
+    before?: Generation,
+  ): Generation {
     const { wiring, evaluator } = this.#options;
     const sourceList = this.#options.sourceList?.(configs);
     // A list that only the streams of another generation were told says nothing: they may be those of another proxy, which is behind.
@@ -204,20 +207,21 @@ export class FlagGenerations implements CurrentFlags, Pick<FlagStore, "onChange"
     const failing = new Signal<FailingFlag>();
     const told = { ...signals, failing };
     const { context } = wiring;
-    const gauges = new SourceGauges(context.metrics, () => this.#current === generation);
-    const ownWiring = { ...wiring, context: { ...context, metrics: gauges.metrics } };
+    const metrics = recordedWhile(context.metrics, () => this.#current === generation);
+    const memories = configs.map((config) => memoryIn(before, config) ?? {});
+    const ownWiring = { ...wiring, context: { ...context, metrics } };
     const stored = sourcesOf(ownWiring, {
       configs,
       evaluator: { setStale },
       signals: told,
-      deletedAtMs: this.#deletedAtMs,
+      memories,
       sourceList: sourceList && { ...sourceList, received },
     });
     const generation: Generation = {
       configs,
       stored,
       failing,
-      gauges,
+      memories,
       freshness: runnableComponent(
         stored.freshness,
         "before the sources, each of which is away until it has answered",
@@ -264,21 +268,27 @@ export class FlagGenerations implements CurrentFlags, Pick<FlagStore, "onChange"
       metrics.documentBytes(sourceIndex, 0);
       metrics.flagsRejected(sourceIndex, 0);
     }
-    this.#current.gauges.show();
     metrics.flagsServed(this.flags().length);
-    for (const { sourceIndex, state, isEmpty = false } of this.status()) {
+    for (const { sourceIndex, state, isEmpty = false, protocol, lastUpdate } of this.status()) {
       const current = store.currentDocument(sourceIndex);
       metrics.stale(sourceIndex, freshness.isStale(sourceIndex));
       metrics.connected(sourceIndex, state === "connected");
       metrics.empty(sourceIndex, isEmpty);
       metrics.documentBytes(sourceIndex, current?.layout.bytes.length ?? 0);
       metrics.flagsRejected(sourceIndex, current?.rejectedFlags.length ?? 0);
+      if (protocol !== undefined) metrics.speaks(sourceIndex, protocol);
+      if (lastUpdate !== undefined) metrics.documentConfirmed(sourceIndex, lastUpdate);
     }
   }
 
   #notify(change: StoreChange): void {
     if (change.upserted.length + change.removed.length > 0) this.#changed.emit(change);
   }
+}
+
+function memoryIn(generation: Generation | undefined, config: SourceConfig): SourceMemory | undefined {
+  const known = generation?.configs.find((other) => isSameSource(other, config));
+  return known && generation?.memories[known.sourceIndex];
 }
 
 function isSameSource(one: SourceConfig, other: SourceConfig): boolean {

@@ -3,8 +3,7 @@ import type { SourceFlagsMessage } from "@bunting/sync-client/messages";
 import { AgentError } from "../agent-error.js";
 import type { CurrentDocument } from "../sync/current-document.js";
 import type { SourceConfig } from "../sync/source-config.js";
-import type { FailingFlag, FollowedList, SyncSource } from "../sync/sync-source.js";
-import type { SourceGauges } from "./source-gauges.js";
+import type { FailingFlag, FollowedList, SourceMemory, SyncSource } from "../sync/sync-source.js";
 import type { StoredFlags } from "./stored-flags.js";
 
 /** Some sources, with what is held of them. */
@@ -16,7 +15,8 @@ export interface Generation {
   readonly sources: Component[];
   /** Flags whose evaluations fail while it is served, with the places that its sources have. */
   readonly failing: Signal<FailingFlag>;
-  readonly gauges: Pick<SourceGauges, "show">;
+  /** Those of the sources, by their places. */
+  readonly memories: readonly SourceMemory[];
   stale: ReadonlySet<number>;
   readonly sourceList: FollowedList | undefined;
   /** The list that its proxy has told it last. */

@@ -7,7 +7,7 @@ import { FlagIntake } from "../store/flag-intake.js";
 import type { FlagStore } from "../store/flag-store.js";
 import { HeapBudget } from "../store/heap-budget.js";
 import { AskedAgain } from "../sync/asked-again.js";
-import type { FailingFlag, FollowedList, SyncSource } from "../sync/sync-source.js";
+import type { FailingFlag, FollowedList, SourceMemory, SyncSource } from "../sync/sync-source.js";
 import type { SourceConfig } from "../sync/source-config.js";
 import { sourcesHeapBytes } from "../sync/source-heap.js";
 import type { SourceFreshness } from "../sync/source-freshness.js";
@@ -74,20 +74,14 @@ export interface SourcesOptions {
   readonly evaluator: Pick<Evaluator, "setStale">;
   readonly signals: Omit<SourceSignals, "failing"> & { readonly failing: Signal<FailingFlag> };
   readonly sourceList: FollowedList | undefined;
-  /** See DeletionRule. */
-  readonly deletedAtMs: Map<string, number>;
+  /** Those of the sources, by their places. */
+  readonly memories: readonly SourceMemory[];
 }
 
 /** Sources and a store for them. */
 export function sourcesOf(
   { options, parts, context }: AgentWiring,
-  {
-    configs,
-    evaluator,
-    signals: { answered, loaded, lost, failing },
-    sourceList,
-    deletedAtMs,
-  }: SourcesOptions,
+  { configs, evaluator, signals: { answered, loaded, lost, failing }, sourceList, memories }: SourcesOptions,
 ): StoredFlags {
   const store = new parts.FlagStore({
     sources: configs,
@@ -128,6 +122,7 @@ export function sourcesOf(
         if (!isConfirmed) lost.emit(sourceIndex);
       },
       failing,
+      memoryOf: (sourceIndex) => memories[sourceIndex] ?? {},
       remoteCopies: (config) =>
         new parts.LastKnownGood({
           directory: options.cacheDir,
@@ -143,7 +138,7 @@ export function sourcesOf(
       instance: options.instance,
     },
     sourceList,
-    deletion: { policy: options.deletionPolicy, graceMs: options.deletionGrace, deletedAtMs },
+    deletion: { policy: options.deletionPolicy, graceMs: options.deletionGrace },
     maxDocumentBytes,
   });
   const sources = created.map((source) => new AskedAgain(source, context.clock));

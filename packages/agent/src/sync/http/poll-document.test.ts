@@ -376,7 +376,8 @@ describe("an http source", () => {
     // As it is when the list of an agent's sources changes.
     const [config] = configs;
     if (config === undefined) throw new Error("no source was made");
-    expect(await run({}, undefined, { ...config, sourceIndex: 7 }).probe.nextDocument())
+    const after = new SourceProbe(clock, undefined, probe.memory);
+    expect(await run({}, after, { ...config, sourceIndex: 7 }).probe.nextDocument())
       .to.contain('"b"')
       .and.contain('"c2"');
   });

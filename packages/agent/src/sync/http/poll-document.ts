@@ -21,12 +21,6 @@ import { YamlDocumentError } from "../yaml-document.js";
 const retryFirstMs = 1_000;
 const retryCapMs = 60_000;
 
-/**
- * The readers of sources, which keep what manifests said before they were broken: a source may be begun anew, also in another place of the list. By the
- * headers of their configurations, which stay one object of the source then.
- */
-const readers = new WeakMap<HttpSourceConfig["headers"], ReadFlagText>();
-
 /** The document of an HTTP server, fetched again and again until the signal aborts. This is the entry of a chunk. */
 export async function pollDocument(
   parts: SyncSourceParts<HttpSourceConfig>,
@@ -69,8 +63,8 @@ class DocumentPoll {
     const { config, options } = parts;
     this.#parts = parts;
     this.#client = new HttpClient({ certPath: config.certPath });
-    this.#read = readers.get(config.headers) ?? flagTextReader({ maxJsonBytes: options.maxDocumentBytes });
-    readers.set(config.headers, this.#read);
+    const limits = { maxJsonBytes: options.maxDocumentBytes };
+    this.#read = flagTextReader(limits, options.receiver.memoryOf(config.sourceIndex));
     this.#token = tokenOf(parts, this.#client);
   }
 

@@ -17,9 +17,6 @@ const retryMs = 30_000;
 /** Files that change together are taken over together: a file that is renamed is gone before it is there. */
 const settleMs = 20;
 
-/** What the files of each directory said, some of it before they were broken: their sources may be begun anew. */
-const manifestsOf = new Map<string, ManifestSet>();
-
 /** The flag files below a directory as one document, until the signal aborts. This is the entry of a chunk. */
 export async function followDirectory(
   parts: SyncSourceParts<DirectorySourceConfig>,
@@ -41,9 +38,8 @@ class DirectoryFollower {
 
   constructor(parts: SyncSourceParts<DirectorySourceConfig>) {
     this.#parts = parts;
-    const { path } = parts.config;
-    this.#manifests = manifestsOf.get(path) ?? new ManifestSet();
-    manifestsOf.set(path, this.#manifests);
+    this.#manifests = parts.options.receiver.memoryOf(parts.config.sourceIndex).manifests ??=
+      new ManifestSet();
   }
 
   async run(signal: AbortSignal): Promise<void> {
@@ -67,7 +63,7 @@ class DirectoryFollower {
           this.#deliver();
         },
         lost: (error) => {
-          // Later it would say that the directory is there.
+          // A delivery that came after this would say that the directory is there.
           if (this.#cancelDelivery !== undefined) this.#deliver();
           this.#cancelAll();
           const isMissing = isNotFound(error);

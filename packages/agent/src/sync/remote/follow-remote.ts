@@ -31,9 +31,6 @@ const firstAnswerMs = 1_000;
 /** Log lines of each kind: a remote can answer as often as it likes. */
 const linesPerMinute = 6;
 
-/** What is served of remotes: their sources may be begun anew, also in another list, while the remotes are away. */
-const served = new WeakMap<RemoteSourceConfig["remote"], FlagDocument>();
-
 /** The flags of a file and of a remote in one document, until the signal aborts. This is the entry of a chunk. */
 export async function followRemote(
   parts: SyncSourceParts<RemoteSourceConfig>,
@@ -106,7 +103,7 @@ class RemoteFollower {
     const copies = options.receiver.remoteCopies?.(config);
     this.#remote = this.#fetch(copies);
     try {
-      const before = served.get(config.remote);
+      const { remote: before } = options.receiver.memoryOf(config.sourceIndex);
       if (before !== undefined) this.#sides.takeRemote(before);
       else await copies?.load((_, { bytes }) => this.#takeCopy(bytes));
       await Promise.all([this.#baseFile().run(signal), this.#remote.run(signal)]);
@@ -235,8 +232,8 @@ class RemoteFollower {
   }
 
   #documentServed(remote: FlagDocument | undefined): void {
-    const { state, config } = this.#parts;
-    if (remote !== undefined) served.set(config.remote, remote);
+    const { state, config, options } = this.#parts;
+    if (remote !== undefined) options.receiver.memoryOf(config.sourceIndex).remote = remote;
     state.documentTaken();
     this.#countFlags();
     this.#logRemarks(this.#sides.merged?.remarks.join("; ") ?? "");
