@@ -46,7 +46,6 @@ function agent(): Client {
     context: { logger, metrics: noStoreMetrics },
   });
   const document = new TopicDocument(0, {
-    answered: () => undefined,
     currentDocument: (index) => store.currentDocument(index),
     confirm: (index, version) => store.confirm(index, version),
     deliver: ({ sourceIndex, bytes, version }) => {

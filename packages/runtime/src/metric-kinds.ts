@@ -187,7 +187,7 @@ export function observed<Report, Initial = Report>(
           registers,
           collect() {
             const value = of(read());
-            // A series that was scraped before, and has ended, would stay at its last value.
+            // Series that the report has no more would stay at their last values.
             this.reset();
             if (typeof value === "number") this.set(value / unit);
             else for (const [key, each] of value) this.set({ [label ?? ""]: key }, each / unit);

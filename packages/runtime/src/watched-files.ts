@@ -83,7 +83,7 @@ export class WatchedFiles<Content> {
     } catch (error) {
       const looks = stamp === this.#refused.stamp ? this.#refused.looks + 1 : 1;
       this.#refused = { stamp, looks };
-      // What is refused is read at each look: it may be for want of descriptors, and the file does not change when there are some again.
+      // Refused files are read at each look: there may be no descriptor for them, and files do not change when there are some again.
       if (looks !== looksBeforeWarning) return;
       onReload?.(false);
       logger.warn(

@@ -37,7 +37,7 @@ const levelsOfByte = new Int8Array(256);
 levelsOfByte[openBrace] = levelsOfByte[openBracket] = 1;
 levelsOfByte[closeBrace] = levelsOfByte[closeBracket] = -1;
 
-/** Of each object that is open while one in it is read, how many members it has had. Deeper ones share, as no flag may have so many levels. */
+/** Members so far of each object around the one that is read, by level. Levels beyond the last share a place: no flag may have as many. */
 const maxLevels = 1024;
 const membersAround = new Uint32Array(maxLevels);
 
@@ -63,7 +63,7 @@ export class JsonScanner {
   mentionsReference = false;
   /** The heap that the values skipped since this was last set to 0 would take while it is served, in bytes. */
   weight = 0;
-  /** Of the texts in the value that is skipped which are not plain. */
+  /** Bytes of texts with escapes or beyond ASCII in the value that is being skipped. */
   #wideBytes = 0;
   /** The block examined last, and whether all its bytes are ASCII without escapes. */
   #plainFrom = 0;
@@ -143,7 +143,7 @@ export class JsonScanner {
     let depth = 0;
     let deepest = 0;
     let weight = 0;
-    /** Of the innermost object that is open. */
+    /** Members so far of the innermost object that is open. */
     let members = 0;
     while (at < length) {
       const byte = bytes[at] ?? 0;

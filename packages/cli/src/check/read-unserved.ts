@@ -33,13 +33,14 @@ export async function readUnserved(survey: ClusterSurvey): Promise<UnservedFacts
   };
 }
 
-/** What the sidecars of these Pods say: each is asked once, and few at a time. */
+/** Answers of the sidecars of these Pods: each is asked once, and few at a time. */
 async function askedPods(
   pods: Iterable<ShownPod>,
   survey: ClusterSurvey,
 ): Promise<ReadonlyMap<ShownPod, UnservedPod>> {
   const asked = new Map<ShownPod, UnservedPod>();
   const rest = pods[Symbol.iterator]();
+  // Not forEachInSlices, whose next ones wait for the slowest of those before.
   const askOn = async (): Promise<void> => {
     for (let next = rest.next(); next.done !== true; next = rest.next())
       asked.set(next.value, await askedPod(next.value, survey));

@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from "node:crypto";
 import { constants } from "node:fs";
-import { appendFile, lstat, open, rename, rm, stat, writeFile, type FileHandle } from "node:fs/promises";
+import { appendFile, lstat, open, rename, rm, writeFile, type FileHandle } from "node:fs/promises";
 import path from "node:path";
 import { makeDirectory } from "./make-directory.js";
 import { sweepCopies, temporarySuffix } from "./sweep-copies.js";
@@ -178,9 +178,9 @@ export class CopyFile<Version extends EncodedVersion> {
 
   /** False if something else has removed the file, or replaced it, perhaps by a document of the same size. */
   async #isThere(header: string, sizeBytes: number): Promise<boolean> {
-    if ((await stat(this.path).catch(() => undefined))?.size !== sizeBytes) return false;
     const file = await open(this.path).catch(() => undefined);
     try {
+      if ((await file?.stat())?.size !== sizeBytes) return false;
       const found = await file?.read(Buffer.alloc(header.length));
       return found?.buffer.toString("latin1") === header;
     } catch {

@@ -44,7 +44,7 @@ describe("TrackedFile", () => {
     after(() => directory.remove());
     const at = directory.file("a.json");
 
-    /** Of which an event of its content has been made. */
+    /** A file whose content was reported. */
     async function read(): Promise<TrackedFile> {
       directory.replace("a.json", "{}");
       const found = await examine(at, directory.path);

@@ -222,7 +222,7 @@ export class EventRecorder implements Runnable {
   }
 }
 
-/** Of a name, without what can't be at the end of one. */
+/** The beginning of a name, cut so that it is a name as well: one may not end with a dash or a dot. */
 function beginningOf(name: string): string {
   return name.slice(0, 200).replace(/[-.]+$/, "");
 }

@@ -24,9 +24,9 @@ export class StagedTopic implements SourceSink {
   readonly topic: Topic;
   readonly #options: StagedTopicOptions;
   #trial: TopicTrial | undefined;
-  /** Trials before it, from which some have not been moved yet. */
+  /** Ended trials, of which some agents have not been moved yet. */
   readonly #ended = new Set<TopicTrial>();
-  /** Of the newest trial, which may have been refused for want of it. */
+  /** Memory of the newest trial, which may have been refused for want of it. */
   #trialMemory: TopicMemory | undefined;
 
   constructor(options: StagedTopicOptions) {
@@ -135,7 +135,7 @@ export class StagedTopic implements SourceSink {
     this.#place([...trial.subscriptions]);
   }
 
-  /** Those who try it are to be moved. */
+  /** Ends a trial, which still has its agents: the caller has them moved. */
   #end(trial: TopicTrial): void {
     if (trial.size > 0) this.#ended.add(trial);
     trial.end();
@@ -149,7 +149,7 @@ export class StagedTopic implements SourceSink {
       for (const trial of trials) trial.refuse(error, (subscriber) => !subscribers.has(subscriber));
   }
 
-  /** Those with subscriptions: the one that is under way, and those before it. */
+  /** Trials with subscriptions: the one under way, and the ended ones before it. */
   get #trials(): readonly TopicTrial[] {
     return this.#trial === undefined ? [...this.#ended] : [...this.#ended, this.#trial];
   }

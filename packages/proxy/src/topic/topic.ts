@@ -271,7 +271,7 @@ export class Topic implements SourceSink, SubscribedTopic, DeletedTopic {
     const { newest } = this;
     const bytes = encodeSnapshot(document, newest?.bytes, history);
     this.#limitReaders(version);
-    // Its last subscriber is gone, for whom alone it was there.
+    // The last subscriber was just refused, and with it the topic has ended.
     if (this.#isClosed) return;
     if (!this.#memory.admits(bytes)) throw this.#memory.refusal();
     // The grace ends only here: before a document that can't be served, an earlier deletion must still settle.

@@ -158,7 +158,7 @@ export class WorkQueue<Key> implements Runnable {
     this.#signal = undefined;
     this.#drop();
     await Promise.all(this.#running);
-    // What was added meanwhile.
+    // Keys that were added while the work ended.
     this.#drop();
     this.#states.clear();
     this.#backoffs.clear();

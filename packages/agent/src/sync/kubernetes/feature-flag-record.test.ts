@@ -9,6 +9,15 @@ import { FeatureFlagRecord } from "./feature-flag-record.js";
 /** As those of node, which count from when its event loop has last looked at the time. */
 const earlyMs = 0.5;
 
+const config = {
+  provider: "kubernetes",
+  sourceIndex: 0,
+  uri: "shop/flags",
+  selector: "",
+  namespace: "shop",
+  name: "flags",
+} as const;
+
 describe("FeatureFlagRecord", () => {
   it("confirms a deletion also if the timer of its read fires a moment early", () => {
     const manual = new ManualClock();
@@ -18,14 +27,6 @@ describe("FeatureFlagRecord", () => {
       after: (delayMs, callback) => manual.after(delayMs - earlyMs, callback),
     };
     const { options } = new SourceProbe(clock);
-    const config = {
-      provider: "kubernetes",
-      sourceIndex: 0,
-      uri: "shop/flags",
-      selector: "",
-      namespace: "shop",
-      name: "flags",
-    } as const;
     const state = new SourceState(config, options);
     const read = (): void => record.absent("3", 1, clock.monotonicMs());
     const record = new FeatureFlagRecord({ config, options, state }, { cut: () => undefined }, read);
@@ -40,16 +41,8 @@ describe("FeatureFlagRecord", () => {
   it("empties a deleted FeatureFlag at the end of its grace also if its source is begun anew within it", () => {
     const clock = new ManualClock();
     const probe = new SourceProbe(clock);
-    const deletion = { policy: "empty", graceMs: 60_000, deletedAtMs: new Map<string, number>() } as const;
+    const deletion = { policy: "empty", graceMs: 60_000 } as const;
     const options = { ...probe.options, deletion };
-    const config = {
-      provider: "kubernetes",
-      sourceIndex: 0,
-      uri: "shop/flags",
-      selector: "",
-      namespace: "shop",
-      name: "flags",
-    } as const;
     const begin = (): FeatureFlagRecord => {
       const state = new SourceState(config, options);
       return new FeatureFlagRecord({ config, options, state }, { cut: () => undefined }, () => undefined);

@@ -9,6 +9,7 @@ import {
 import { cut, RateLimitedLog } from "@bunting/runtime";
 import type { SyncSourceParts } from "../on-demand-source.js";
 import type { KubernetesSourceConfig } from "../source-config.js";
+import type { SourceMemory } from "../sync-source.js";
 
 /** More warnings on one version of a FeatureFlag are counted but not spelled out. */
 const maxWarnings = 20;
@@ -64,7 +65,7 @@ export class FeatureFlagRecord {
         return;
       case "absent":
         if (this.#isDeleted) this.#tellDeleted();
-        else if (this.#deletedAtMs?.has(config.uri) === true) this.#deleted();
+        else if (this.#memory.deletedAtMs !== undefined) this.#deleted();
         else
           state.warned(`there is no FeatureFlag ${config.uri}; the previous flags, if any, are still served`);
         return;
@@ -84,13 +85,13 @@ export class FeatureFlagRecord {
   }
 
   #exists(): void {
-    this.#deletedAtMs?.delete(this.#parts.config.uri);
+    this.#memory.deletedAtMs = undefined;
     this.#isDeleted = false;
     this.#cancelTimers();
   }
 
-  get #deletedAtMs(): Map<string, number> | undefined {
-    return this.#parts.options.deletion?.deletedAtMs;
+  get #memory(): SourceMemory {
+    return this.#parts.options.receiver.memoryOf(this.#parts.config.sourceIndex);
   }
 
   #cancelTimers(): void {
@@ -108,7 +109,7 @@ export class FeatureFlagRecord {
   }
 
   #deleted(): void {
-    const { options, config } = this.#parts;
+    const { options } = this.#parts;
     this.#cancelTimers();
     this.#refusal = undefined;
     this.#isDeleted = true;
@@ -116,8 +117,7 @@ export class FeatureFlagRecord {
     this.#tellDeleted();
     if (policy === "keep") return;
     const { clock } = options.context;
-    const sinceMs = this.#deletedAtMs?.get(config.uri) ?? clock.monotonicMs();
-    this.#deletedAtMs?.set(config.uri, sinceMs);
+    const sinceMs = (this.#memory.deletedAtMs ??= clock.monotonicMs());
     const leftMs = Math.max(0, sinceMs + graceMs - clock.monotonicMs());
     this.#cancelGrace = clock.after(leftMs, () => this.#empty());
   }

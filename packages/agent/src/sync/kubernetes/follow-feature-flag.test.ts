@@ -166,7 +166,7 @@ describe("a source of provider kubernetes", () => {
 
   it("empties a deleted FeatureFlag after the grace where the policy says so", async () => {
     api.put("shop", "flags", spec(1));
-    const { probe } = run(["flags"], { deletion: { policy: "empty", graceMs: 100, deletedAtMs: new Map() } });
+    const { probe } = run(["flags"], { deletion: { policy: "empty", graceMs: 100 } });
     await probe.nextDocument();
     api.delete("shop", "flags");
     const delivery = await probe.deliveries.nextEvent("the empty document");
@@ -176,7 +176,7 @@ describe("a source of provider kubernetes", () => {
   it("takes no deletion for one that is created again at once, or whose resource type is deleted", async () => {
     api.put("shop", "flags", spec(1));
     const { probe, sources } = run(["flags"], {
-      deletion: { policy: "empty", graceMs: 0, deletedAtMs: new Map() },
+      deletion: { policy: "empty", graceMs: 0 },
     });
     await probe.nextDocument();
     api.delete("shop", "flags");

@@ -205,7 +205,7 @@ export class MissedPods implements Runnable, PodObserver {
   }
 }
 
-/** Of the key of a Pod. */
+/** The namespace in the key of a Pod. */
 function namespaceOf(key: string): string {
   const [namespace = ""] = key.split("/");
   return namespace;

@@ -18,7 +18,7 @@ const rolledOut = "bunting.dev/rolled-out";
 /** A namespace with an Injection, and with Deployments whose Pods name the source `app`. */
 class Namespace {
   readonly deployments = ["checkout"];
-  /** Those of them that an API server does not change. */
+  /** Deployments that the API server does not let anybody change. */
   readonly refused = new Set<string>();
   readonly restarts: string[] = [];
   /** The annotations that were written on the Injection. */

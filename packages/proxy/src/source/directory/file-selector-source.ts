@@ -14,7 +14,7 @@ export class FileSelectorSource implements FlagSource {
   /** Files are read when their topics are watched. */
   readonly hasSynced = true;
   readonly #options: Omit<DirectorySourceOptions, "path" | "only">;
-  /** Of each file that is watched. */
+  /** Sources of the files that are watched, by topic. */
   readonly #sources = new Map<TopicKey, DirectorySource>();
   readonly #running = new Set<Promise<void>>();
   /** Watches that were opened before `run`. */
