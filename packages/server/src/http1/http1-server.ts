@@ -76,12 +76,12 @@ const connection = Symbol("the Http1Connection of a socket");
 /** A socket that `#take` has seen. The sockets of `#whole` have no Http1Connection, and their accounts are always idle between two events. */
 type Connected = Socket & { [connection]: Http1Connection };
 
-/** HTTP/1.1 on sockets that were accepted elsewhere. A socket begins in `#whole`, if there is one, and goes to node's server for good once `#whole` leaves it. */
+/** HTTP/1.1 on sockets that were accepted elsewhere. A socket begins in `#whole`, and goes to node's server for good once `#whole` leaves it. */
 export class Http1Server {
   readonly #options: Http1ServerOptions;
   readonly #onRequest: RequestListener;
   readonly #server;
-  readonly #whole: WholeRequestServer | undefined;
+  readonly #whole: WholeRequestServer;
   readonly #connections = new Set<Http1Connection>();
   /** `ending`: each answer announces the end of its connection. `draining`: idle connections are closed as well. */
   #state: "serving" | "ending" | "draining" = "serving";
@@ -92,7 +92,6 @@ export class Http1Server {
     const { headerTimeoutMs, requestTimeoutMs, idleTimeoutMs = 60_000 } = options.times;
     // A request that was sent within the announced time may still be on its way: the grace lets it arrive.
     const graceMs = idleTimeoutMs / 10;
-    const sweepMs = Math.max(10, Math.min(1_000, Math.ceil(headerTimeoutMs / 4)));
     this.#options = options;
     this.#onRequest = onRequest;
     const onHead = (request: IncomingMessage, response: WaitingAnswer): void =>
@@ -103,7 +102,7 @@ export class Http1Server {
         requireHostHeader: false,
         headersTimeout: headerTimeoutMs,
         requestTimeout: Math.max(headerTimeoutMs, requestTimeoutMs),
-        connectionsCheckingInterval: sweepMs,
+        connectionsCheckingInterval: Math.max(10, Math.min(1_000, Math.ceil(headerTimeoutMs / 4))),
         keepAliveTimeout: idleTimeoutMs,
       },
       onHead,
@@ -115,14 +114,12 @@ export class Http1Server {
       if (socket.timeout === graceMs) socket.destroy();
       else socket.setTimeout(graceMs);
     });
-    if (options.wholeRequests !== undefined)
-      this.#whole = new WholeRequestServer(options.wholeRequests, {
-        maxHeaderBytes: options.limits.maxHeaderBytes,
-        times: { headerTimeoutMs, idleTimeoutMs, graceMs, sweepMs },
-        turns: options.turns,
-        onOther: (socket, account) => this.#take(socket, account),
-        onTimeout: (socket) => this.#refuseLateRequest(socket),
-      });
+    this.#whole = new WholeRequestServer(options.wholeRequests, {
+      maxHeaderBytes: options.limits.maxHeaderBytes,
+      times: { idleTimeoutMs, graceMs },
+      turns: options.turns,
+      onOther: (socket, account) => this.#take(socket, account),
+    });
   }
 
   /** Begins to enforce the timeouts. */
@@ -145,7 +142,7 @@ export class Http1Server {
     }
     const account = memory?.open(() => this.#evict(socket, account), address);
     setAccount(socket, account);
-    if (this.#whole === undefined || this.#state !== "serving") this.#take(socket, account);
+    if (this.#state !== "serving") this.#take(socket, account);
     else this.#whole.accept(socket, account);
   }
 
@@ -195,15 +192,15 @@ export class Http1Server {
    */
   async drain(lastCallMs: number): Promise<void> {
     this.#state = "ending";
-    this.#whole?.announceEnd();
+    this.#whole.announceEnd();
     for (const one of this.#connections) one.announceEnd();
-    if (lastCallMs > 0 && this.#connections.size + (this.#whole?.size ?? 0) > 0) {
+    if (lastCallMs > 0 && this.#connections.size + this.#whole.size > 0) {
       await sleep(lastCallMs, this.#closing.signal);
       // The timer runs before node reads what arrived meanwhile: two turns let those requests begin.
       for (let turn = 0; turn < 2; turn++) await nextTurn();
     }
     this.#state = "draining";
-    this.#whole?.closeIdle();
+    this.#whole.closeIdle();
     this.#server.closeIdleConnections();
     for (const one of this.#connections) one.closeUnused();
     if (this.#connections.size > 0) await new Promise<void>((resolve) => (this.#onDrained = resolve));
@@ -213,7 +210,7 @@ export class Http1Server {
   close(): void {
     this.#closing.abort();
     this.#onDrained();
-    this.#whole?.close();
+    this.#whole.close();
     this.#server.close();
   }
 

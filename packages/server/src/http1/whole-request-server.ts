@@ -23,14 +23,10 @@ export interface WholeAnswer {
 }
 
 export interface WholeRequestTimes {
-  /** Time for the first request. */
-  readonly headerTimeoutMs: number;
-  /** Time that a client may be idle after an answer, as it is announced. */
+  /** Time that a client may be idle, as each answer announces it. */
   readonly idleTimeoutMs: number;
   /** Time beyond it until the connection is closed. */
   readonly graceMs: number;
-  /** Interval of the checks of both. */
-  readonly sweepMs: number;
 }
 
 export interface WholeRequestServerOptions {
@@ -40,16 +36,13 @@ export interface WholeRequestServerOptions {
   readonly turns: ReadFairness;
   /** Called with a connection that has sent something else than a whole request, which was put back: node's server goes on with it. */
   readonly onOther: (socket: Socket, account: OpenAccount | undefined) => void;
-  /** Called with a connection that has sent nothing in time. */
-  readonly onTimeout: (socket: Socket) => void;
 }
 
 class Connection implements TurnReader {
   readonly account: OpenAccount | undefined;
   readonly share: TurnShare;
-  /** Sweeps since its last answer. */
+  /** Sweeps since it was accepted, or since its last answer. */
   sweeps = 0;
-  hasAsked = false;
   readonly #socket: Socket;
 
   constructor(socket: Socket, account: OpenAccount | undefined, turns: ReadFairness) {
@@ -81,12 +74,16 @@ class Connection implements TurnReader {
  * connection over for good: requests in pieces, pipelined ones, other methods, clients that do not read. So a connection here holds nothing
  * between two events, and cannot stall.
  *
+ * A client that has sent nothing yet may be silent as long as one between two requests, and gets no answer in the end: pools of connections open some
+ * that they need only later, and would take a 408 that crosses their first request for its answer.
+ *
  * Time is counted in sweeps instead of by a timer for each connection, as the preface sniffer does.
  */
 export class WholeRequestServer {
-  readonly #handler: WholeRequestHandler;
+  readonly #handler: WholeRequestHandler | undefined;
+  readonly #sweepMs: number;
   readonly #options: WholeRequestServerOptions;
-  readonly #read: WholeRequestReader;
+  readonly #read: WholeRequestReader | undefined;
   readonly #connections = new Map<Socket, Connection>();
   /** The end of each answer's head. */
   #lastLines: string;
@@ -95,10 +92,15 @@ export class WholeRequestServer {
   readonly #onClose: (this: Socket) => void;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(handler: WholeRequestHandler, options: WholeRequestServerOptions) {
+  /** @param handler without one, all that is sent is left to node's server */
+  constructor(handler: WholeRequestHandler | undefined, options: WholeRequestServerOptions) {
     this.#handler = handler;
     this.#options = options;
-    this.#read = wholeRequestReader(handler.headerNames, { ...options, maxBodyBytes: handler.maxBodyBytes });
+    this.#sweepMs = Math.max(10, Math.min(1_000, Math.ceil(options.times.idleTimeoutMs / 40)));
+    if (handler !== undefined) {
+      const { headerNames, maxBodyBytes } = handler;
+      this.#read = wholeRequestReader(headerNames, { ...options, maxBodyBytes });
+    }
     const keepAliveSeconds = Math.floor(options.times.idleTimeoutMs / 1_000);
     this.#lastLines = `Connection: keep-alive\r\nKeep-Alive: timeout=${keepAliveSeconds}\r\n\r\n`;
     const take = this.#take.bind(this);
@@ -117,7 +119,7 @@ export class WholeRequestServer {
     socket.on("data", this.#onData);
     socket.on("close", this.#onClose);
     socket.resume();
-    this.#timer ??= setInterval(() => this.#sweep(), this.#options.times.sweepMs);
+    this.#timer ??= setInterval(() => this.#sweep(), this.#sweepMs);
   }
 
   get size(): number {
@@ -145,21 +147,20 @@ export class WholeRequestServer {
     if (connection === undefined) return;
     const { account } = connection;
     connection.share.read(bytes.length);
-    const request = this.#read(bytes);
+    const request = this.#read?.(bytes);
     if (request === undefined) {
       this.#leave(socket, account, bytes);
       return;
     }
     // A connection that asks is not the one that has waited longest for a request.
     account?.begin();
-    const answer = this.#handler.answer(request);
+    const answer = this.#handler?.answer(request);
     account?.finish();
     if (answer === undefined) {
       this.#leave(socket, account, bytes);
       return;
     }
     connection.sweeps = 0;
-    connection.hasAsked = true;
     this.#send(socket, answer, account);
   }
 
@@ -201,23 +202,12 @@ export class WholeRequestServer {
   }
 
   #sweep(): void {
-    const { headerTimeoutMs, idleTimeoutMs, graceMs, sweepMs } = this.#options.times;
+    const { idleTimeoutMs, graceMs } = this.#options.times;
     for (const [socket, connection] of this.#connections) {
       // Its request may have arrived.
       if (connection.share.isPaused) continue;
-      const silentMs = connection.sweeps++ * sweepMs;
-      if (connection.hasAsked) {
-        // Later than promised: a client that trusts the promise must not find the connection closed.
-        if (silentMs > idleTimeoutMs + graceMs) socket.destroy();
-      } else if (silentMs >= headerTimeoutMs) this.#timeOut(socket, connection);
+      // Later than promised: a client that trusts the promise must not find the connection closed.
+      if (connection.sweeps++ * this.#sweepMs > idleTimeoutMs + graceMs) socket.destroy();
     }
-  }
-
-  #timeOut(socket: Socket, { account }: Connection): void {
-    this.#forget(socket);
-    socket.off("data", this.#onData);
-    socket.off("close", this.#onClose);
-    socket.once("close", () => account?.close());
-    this.#options.onTimeout(socket);
   }
 }

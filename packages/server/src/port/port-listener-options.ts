@@ -42,13 +42,13 @@ export interface PortListenerOptions extends Pick<
   /** Bounds the work in a turn of the event loop; default: a bound of this port alone. */
   readonly turns?: ReadFairness | undefined;
   /**
-   * Time for the headers of an HTTP/1.1 request; default 3 s. A silent client has ten times as long, unless
-   * many are silent.
+   * Time for the headers of an HTTP/1.1 request; default 3 s. A client that has not begun one has ten times as long where the port has more than
+   * one protocol, unless many are silent; else `idleTimeoutMs`.
    */
   readonly headerTimeoutMs?: number;
   /** Time for an HTTP/1.1 request to arrive; default 30 s. */
   readonly requestTimeoutMs?: number;
-  /** Time that a connection over HTTP/1.1 may be idle; default 60 s. Where clients pool them, longer than they do: a request may be lost on one that is being closed. */
+  /** Time that a connection over HTTP/1.1 may be idle, before a request as between two; default 60 s. Where clients pool them, longer than they do: a request may be lost on one that is being closed. */
   readonly idleTimeoutMs?: number;
   /** Drops connections whose peer vanished without closing: default PING after 60 s of silence, drop 20 s later. */
   readonly keepalive?: KeepaliveOptions | undefined;

@@ -102,9 +102,10 @@ export class PortListener {
       silence: silenceWithin(memory?.budgetBytes ?? Number.POSITIVE_INFINITY, headerTimeoutMs),
       expectsTls: (socket) => this.#expectsTls(socket),
       onSniffed: (socket, protocol, seen) => this.#serve(socket, protocol, seen),
-      onTimeout: (socket) => {
+      onTimeout: (socket, hasSent) => {
         onRefused?.("request_timeout");
-        if (this.#expectsTls(socket)) socket.destroy();
+        // A pool that opened the connection for later would take a 408 that crosses its first request for the answer.
+        if (this.#expectsTls(socket) || !hasSent) socket.destroy();
         else this.#dismiss(socket, timedOut);
       },
       onTooManySilent: (socket) => {

@@ -50,7 +50,8 @@ export interface PrefaceSnifferOptions {
    *   and the socket is paused
    */
   readonly onSniffed: (socket: Socket, protocol: SniffedProtocol, seen: Buffer) => void;
-  readonly onTimeout: (socket: Socket) => void;
+  /** @param hasSent false if not a single byte came */
+  readonly onTimeout: (socket: Socket, hasSent: boolean) => void;
   /** More than `maxSilentHard` clients are silent, and this is one of the oldest. */
   readonly onTooManySilent: (socket: Socket) => void;
 }
@@ -185,7 +186,7 @@ export class PrefaceSniffer {
       const maxSweeps = tooMany-- > 0 ? sweepsPerTimeout : quietTimeoutFactor * sweepsPerTimeout;
       if (silent.sweeps++ < maxSweeps) continue;
       this.forget(socket);
-      this.#options.onTimeout(socket);
+      this.#options.onTimeout(socket, silent.seen !== undefined);
     }
   }
 }
