@@ -232,6 +232,7 @@ describe("the list of a FeatureFlagSource", function () {
     const says = (): boolean =>
       forbidden.process.logs.some(({ msg }) => msg.includes("get, list and watch injections"));
     await eventually(says, "what is to be granted");
+    await eventually(async () => (await answer(agent, "first")) === true, "the flags of before");
     await source("first", "second");
     await entry("first", "second");
     expect([await answer(agent, "first"), await answer(agent, "second")]).to.deep.equal([true, 404]);

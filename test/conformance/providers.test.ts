@@ -12,6 +12,7 @@ import {
 import { expect } from "chai";
 import { isReady, proxySources, startAgent } from "../support/agent-process.js";
 import { EventQueue, eventually, patienceMs } from "../support/event-queue.js";
+import { patient } from "../support/patience.js";
 import { startProxy } from "../support/proxy-process.js";
 import type { ServiceProcess } from "../support/service-process.js";
 import { TempDirectory } from "../support/temp-directory.js";
@@ -73,7 +74,7 @@ const ways: readonly Way[] = [
       new FlagdProvider({
         resolverType: "rpc",
         host,
-        deadlineMs: patienceMs,
+        deadlineMs: patient(patienceMs),
         port: agent,
         cache: "disabled",
       }),
@@ -85,7 +86,7 @@ const ways: readonly Way[] = [
       new FlagdProvider({
         resolverType: "in-process",
         host,
-        deadlineMs: patienceMs,
+        deadlineMs: patient(patienceMs),
         port: proxy,
         selector: "default/flags",
       }),
@@ -94,7 +95,7 @@ const ways: readonly Way[] = [
   {
     name: "flagd provider, in-process against the agent",
     provider: ({ sync }) =>
-      new FlagdProvider({ resolverType: "in-process", host, deadlineMs: patienceMs, port: sync }),
+      new FlagdProvider({ resolverType: "in-process", host, deadlineMs: patient(patienceMs), port: sync }),
     announcesChanges: true,
   },
   {

@@ -6,6 +6,7 @@ import { expect } from "chai";
 import { isReady, proxySources, startAgent, type AgentProcess } from "../support/agent-process.js";
 import { eventually } from "../support/event-queue.js";
 import { codeBlocksOf, repository } from "../support/markdown-pages.js";
+import { patient } from "../support/patience.js";
 import { startProxy, type ProxyProcess } from "../support/proxy-process.js";
 import { TempDirectory } from "../support/temp-directory.js";
 import {
@@ -153,7 +154,7 @@ describe("the examples of SDKs", () => {
       if (name === undefined) return this.skip();
       const env = {
         ...process.env,
-        FLAGD_DEADLINE_MS: "5000",
+        FLAGD_DEADLINE_MS: String(patient(5_000)),
         FLAGD_HOST: "127.0.0.1",
         FLAGD_PORT: String(agent.ports.get("evaluation")),
       };

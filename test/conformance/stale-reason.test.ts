@@ -7,6 +7,7 @@ import { OpenFeature as OpenFeatureWeb, type Provider as WebProvider } from "@op
 import { expect } from "chai";
 import { isReady, proxySources, startAgent, type AgentProcess } from "../support/agent-process.js";
 import { eventually, patienceMs } from "../support/event-queue.js";
+import { patient } from "../support/patience.js";
 import { startProxy } from "../support/proxy-process.js";
 import type { ServiceProcess } from "../support/service-process.js";
 import { TempDirectory } from "../support/temp-directory.js";
@@ -63,7 +64,7 @@ describe("the reason STALE, in the providers from npm", () => {
       new FlagdProvider({
         resolverType: "rpc",
         host,
-        deadlineMs: patienceMs,
+        deadlineMs: patient(patienceMs),
         port: port("evaluation"),
         cache: "disabled",
       }),

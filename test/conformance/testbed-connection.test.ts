@@ -10,6 +10,7 @@ import {
 import { expect } from "chai";
 import path from "node:path";
 import { EventQueue, eventually, patienceMs } from "../support/event-queue.js";
+import { patient } from "../support/patience.js";
 import { scaled } from "../support/scale.js";
 import { createProvider, resolve, TestbedAgent } from "./testbed/testbed-agent.js";
 
@@ -137,7 +138,12 @@ describe("the connections that flagd-testbed describes", () => {
       const over = new TestbedAgent(way === "rpc" ? "--socket-path" : "--sync-socket-path", socketPath);
       await over.start();
       const { client, events } = await connect(
-        new FlagdProvider({ resolverType: way, socketPath, deadlineMs: patienceMs, cache: "disabled" }),
+        new FlagdProvider({
+          resolverType: way,
+          socketPath,
+          deadlineMs: patient(patienceMs),
+          cache: "disabled",
+        }),
       );
       expect((await resolve(client, "boolean-flag", false)).value).to.equal(true);
       over.change("bar");

@@ -6,6 +6,7 @@ import { expect } from "chai";
 import { isReady, startAgent, type AgentProcess } from "../support/agent-process.js";
 import { Authority } from "../support/certificates.js";
 import { eventually, patienceMs } from "../support/event-queue.js";
+import { patient } from "../support/patience.js";
 import { readMetric } from "../support/read-metric.js";
 import { agentImage, binaries, ServiceProcess } from "../support/service-process.js";
 import { TempDirectory } from "../support/temp-directory.js";
@@ -89,7 +90,7 @@ describe("bunting-agent with TLS", () => {
         tls: true,
         certPath: directory.file("ca.crt"),
         cache: "disabled",
-        deadlineMs: patienceMs,
+        deadlineMs: patient(patienceMs),
       });
       directory.replace("flags.json", flags("red"));
       await OpenFeature.setProviderAndWait(resolverType, provider);
@@ -145,7 +146,7 @@ describe("bunting-agent with TLS", () => {
       port,
       tls: true,
       certPath: directory.file("ca.crt"),
-      deadlineMs: patienceMs,
+      deadlineMs: patient(patienceMs),
     });
     await OpenFeature.setProviderAndWait("meanwhile", provider);
 

@@ -6,6 +6,7 @@ import { AgentConnection, type AgentClientStream } from "../support/agent-client
 import { eventually } from "../support/event-queue.js";
 import { editEveryMs } from "../support/flowing-edits.js";
 import { HeldFlags } from "../support/held-flags.js";
+import { patient } from "../support/patience.js";
 import { readMetric } from "../support/read-metric.js";
 import { ReplicatedWorld, type WorldOptions } from "../support/replicated-world.js";
 import type { Replica } from "../support/replica.js";
@@ -14,7 +15,7 @@ import { testScale } from "../support/scale.js";
 /** The default of --backplane-lease. */
 const leaseMs = 5_000;
 /** What a machine with busy cores adds, so that a gate which runs much at once measures hangs only; 1500 on a quiet machine. */
-const slackMs = Number(process.env["BUNTING_TEST_SLACK_MS"] ?? 20_000);
+const slackMs = Number(process.env["BUNTING_TEST_SLACK_MS"] ?? patient(20_000));
 /** The bound for edits that are made during a fault, and one edit's distance. */
 const withinMs = leaseMs + 2_000 + editEveryMs + slackMs;
 

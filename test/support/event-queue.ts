@@ -1,8 +1,9 @@
 import { setTimeout as delay } from "node:timers/promises";
+import { patient } from "./patience.js";
 
 /**
- * How long a test waits before it fails. It does not assert speed: even on a machine ten times slower, only a hang reaches it. Mocha's own limit
- * (.mocharc.json) is longer, so that the failure says what was waited for.
+ * How long a test waits before it fails, on a quiet machine. It does not assert speed: only a hang reaches it. Mocha's own limit
+ * (.mocharc.json) is longer, so that the failure says what was waited for. All limits here are lengthened by `patient`.
  */
 export const patienceMs = 30_000;
 
@@ -31,7 +32,11 @@ export class EventQueue<T> {
   }
 
   /** The next event, or a failure that says what was waited for. */
-  async nextEvent(what = "an event", withinMs = patienceMs): Promise<T> {
+  nextEvent(what = "an event", withinMs = patienceMs): Promise<T> {
+    return this.#nextWithin(patient(withinMs), what);
+  }
+
+  async #nextWithin(withinMs: number, what: string): Promise<T> {
     const event = this.#events.shift();
     if (event !== undefined) return event;
     return new Promise((resolve, reject) => {
@@ -53,9 +58,9 @@ export class EventQueue<T> {
     what = "a matching event",
     withinMs = patienceMs,
   ): Promise<T> {
-    const deadline = Date.now() + withinMs;
+    const deadline = Date.now() + patient(withinMs);
     for (;;) {
-      const event = await this.nextEvent(what, Math.max(1, deadline - Date.now()));
+      const event = await this.#nextWithin(Math.max(1, deadline - Date.now()), what);
       if (matches(event)) return event;
     }
   }
@@ -74,11 +79,12 @@ export async function eventually(
   slowestMs = slowLookMs,
 ): Promise<void> {
   const sinceMs = Date.now();
+  const limitMs = patient(withinMs);
   for (;;) {
     const holds = condition();
     if (await holds) return;
     const waitedMs = Date.now() - sinceMs;
-    if (waitedMs > withinMs) throw new Error(`${what}: not within ${withinMs} ms`);
+    if (waitedMs > limitMs) throw new Error(`${what}: not within ${limitMs} ms`);
     const isRequest = typeof holds !== "boolean";
     await delay(isRequest ? Math.min(Math.max(lookMs, waitedMs / 10), slowestMs) : lookMs);
   }

@@ -3,6 +3,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { rssBytes } from "../../cluster/support/rss-bytes.js";
 import { startAgent, type AgentAddresses } from "../../support/agent-process.js";
 import { eventually } from "../../support/event-queue.js";
+import { patient } from "../../support/patience.js";
 import { manifest, versionOf } from "../../support/manifests.js";
 import { startProxy, type ProxyProcess } from "../../support/proxy-process.js";
 import type { ServiceProcess } from "../../support/service-process.js";
@@ -142,7 +143,7 @@ export class Subjects {
     maxGrowthMb: number,
     withinMs: number,
   ): Promise<void> {
-    const deadline = Date.now() + withinMs;
+    const deadline = Date.now() + patient(withinMs);
     for (;;) {
       const { descriptors, rssMb } = this.holdings(name);
       if (descriptors <= idle.descriptors + descriptorSlack && rssMb <= idle.rssMb + maxGrowthMb) return;

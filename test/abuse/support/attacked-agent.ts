@@ -3,6 +3,7 @@ import { createConnection, type Socket } from "node:net";
 import { expect } from "chai";
 import { isReady, startAgent } from "../../support/agent-process.js";
 import { eventually, patienceMs } from "../../support/event-queue.js";
+import { patient } from "../../support/patience.js";
 import type { MemoryCgroup } from "../../support/memory-cgroup.js";
 import { readMetric } from "../../support/read-metric.js";
 import { TempDirectory } from "../../support/temp-directory.js";
@@ -51,7 +52,7 @@ export class AttackedAgent {
     directory.replace("flags.json", JSON.stringify({ flags: flags() }));
     const agent = await startAgent(["--uri", `file:${directory.file("flags.json")}`, ...args], { wrapper });
     await eventually(() => isReady(agent.management), "the agent is ready");
-    const client = new BooleanClient(agent.evaluation, patienceMs);
+    const client = new BooleanClient(agent.evaluation, patient(patienceMs));
     expect(await client.evaluate(), "an evaluation before the attack").to.equal(true);
     return new AttackedAgent(agent, directory, client);
   }

@@ -10,6 +10,7 @@ import { AuditLog, auditPolicy, type AuditedRequest } from "./audit-log.js";
 import { ClusterProcess } from "./cluster-process.js";
 import { emulatedVersion } from "./emulated-version.js";
 import { freePort } from "../../support/free-port.js";
+import { patient } from "../../support/patience.js";
 import { reaper } from "./reaper.js";
 import { ServiceAccount } from "./service-account.js";
 
@@ -534,7 +535,8 @@ export class Cluster {
 
   /** Errors count as "not yet". If `component` ends, or on a timeout, the error includes its log. */
   async #eventually(what: string, holds: () => Promise<boolean>, component?: ClusterProcess): Promise<void> {
-    const deadline = Date.now() + 60_000;
+    const limitMs = patient(60_000);
+    const deadline = Date.now() + limitMs;
     let last: unknown;
     for (;;) {
       try {
@@ -546,7 +548,7 @@ export class Cluster {
         throw new Error(`${component.name} has ended${component.describeLog()}`);
       if (Date.now() > deadline) {
         const described = component ?? this.#processes["kube-apiserver"];
-        throw new Error(`not within 60 s: ${what}${described.describeLog()}`, { cause: last });
+        throw new Error(`not within ${limitMs} ms: ${what}${described.describeLog()}`, { cause: last });
       }
       await delay(25);
     }

@@ -1,6 +1,7 @@
 import { expect } from "chai";
 import { startProxyInPod, type ProxyProcess } from "../../support/proxy-process.js";
 import { StockSyncClient, type SyncSubscription } from "../../support/stock-sync-client.js";
+import { patience, patient } from "../../support/patience.js";
 import type { ServiceAccount } from "./service-account.js";
 
 /** A flagSpec with one flag, whose value is the version. */
@@ -89,9 +90,9 @@ export class FlagStream {
 
   /** Waits until this version came. */
   async until(version: number | "empty", withinMs = 60_000): Promise<void> {
-    const deadline = Date.now() + withinMs;
+    const deadline = Date.now() + patient(withinMs);
     while (this.seen.at(-1) !== version) {
-      await this.next(Math.max(1, deadline - Date.now())).catch((error: unknown) => {
+      await this.next(Math.max(1, (deadline - Date.now()) / patience)).catch((error: unknown) => {
         throw new Error(`version ${version} did not come; these did: ${this.seen.join(" ")}`, {
           cause: error,
         });

@@ -12,6 +12,7 @@ import type {
 import { expect } from "chai";
 import { isReady, startAgent, type AgentProcess } from "../../support/agent-process.js";
 import { eventually, patienceMs } from "../../support/event-queue.js";
+import { patient } from "../../support/patience.js";
 import { TempDirectory } from "../../support/temp-directory.js";
 import { firstDocument, secondDocument } from "./flag-documents.js";
 
@@ -104,7 +105,7 @@ export function createProvider(
     headers = {},
     cache = "disabled",
     retryGracePeriod = 1,
-    deadlineMs = patienceMs,
+    deadlineMs = patient(patienceMs),
   }: ProviderOptions = {},
 ): Provider {
   if (way === "OFREP") {

@@ -10,6 +10,7 @@ import {
   type TopicKey,
 } from "@bunting/protocol";
 import { patienceMs } from "@bunting/test/support/event-queue.js";
+import { patient } from "@bunting/test/support/patience.js";
 import { createLogger, systemClock, type Clock } from "@bunting/runtime";
 import { expect } from "chai";
 import { DirectorySource } from "./directory/directory-source.js";
@@ -69,7 +70,7 @@ export class RecordingSink implements SourceSink {
   }
 
   /** Takes the next event, once there is one. */
-  async next(withinMs = patienceMs): Promise<SinkEvent> {
+  async next(withinMs = patient(patienceMs)): Promise<SinkEvent> {
     const event = await this.#take(withinMs);
     if (event === undefined) throw new Error(`no event within ${withinMs} ms`);
     return event;
@@ -90,7 +91,7 @@ export class RecordingSink implements SourceSink {
 
   /** Takes events until the document is this one. */
   async until(text: string): Promise<void> {
-    const deadline = performance.now() + patienceMs;
+    const deadline = performance.now() + patient(patienceMs);
     for (;;) {
       const event = await this.next(deadline - performance.now());
       if (event.kind === "document" && event.text === text) return;

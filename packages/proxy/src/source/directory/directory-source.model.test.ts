@@ -15,6 +15,7 @@ import { basename, dirname, extname, join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { encodeDocument, topicKey } from "@bunting/protocol";
 import { patienceMs } from "@bunting/test/support/event-queue.js";
+import { patient } from "@bunting/test/support/patience.js";
 import { expect } from "chai";
 import fc from "fast-check";
 import { readManifest } from "@bunting/featureflags/manifests";
@@ -154,7 +155,7 @@ describe("DirectorySource, whatever happens to its files", () => {
 
   /** Waits until every topic is where the files say, and looks that it stays there. */
   async function settles(sinks: ReadonlyMap<string, RecordingSink>): Promise<void> {
-    const deadline = performance.now() + patienceMs;
+    const deadline = performance.now() + patient(patienceMs);
     let complaints = await compare(sinks);
     while (complaints.length > 0 && performance.now() < deadline) {
       await wait(10);

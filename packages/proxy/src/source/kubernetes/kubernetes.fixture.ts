@@ -4,6 +4,7 @@ import type { TopicKey } from "@bunting/protocol";
 import { createLogger, type Clock } from "@bunting/runtime";
 import { expect } from "chai";
 import { eventually, patienceMs } from "@bunting/test/support/event-queue.js";
+import { patient } from "@bunting/test/support/patience.js";
 import { FaultyApiServer, type FlagObject } from "@bunting/test/support/faulty-api-server/index.js";
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { CountingMetrics, flags, RecordingSink, type LogLine, type SinkEvent } from "../source.fixture.js";
@@ -162,9 +163,9 @@ export class SourceBench<C extends Clock = ManualClock> {
   /** Waits for something while time passes, a little at a time. */
   async until(condition: () => boolean, what: string): Promise<void> {
     if (!(this.clock instanceof ManualClock)) return eventually(condition, what);
-    const deadline = Date.now() + patienceMs;
+    const deadline = Date.now() + patient(patienceMs);
     while (!condition()) {
-      if (Date.now() > deadline) throw new Error(`${what}: not within ${patienceMs} ms`);
+      if (Date.now() > deadline) throw new Error(`${what}: not within ${patient(patienceMs)} ms`);
       this.clock.advance(25);
       await this.#settled();
     }
@@ -198,7 +199,7 @@ export class SourceBench<C extends Clock = ManualClock> {
    * holds back.
    */
   async #settled(): Promise<void> {
-    const deadline = Date.now() + patienceMs;
+    const deadline = Date.now() + patient(patienceMs);
     for (;;) {
       for (let turn = 0; turn < turnsOfAnEnd; turn++) await nextTurn();
       await this.api.delivered();
