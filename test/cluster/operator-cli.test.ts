@@ -3,7 +3,7 @@ import path from "node:path";
 import { knownReasons } from "@bunting/cli/internal/operator/explain/not-injected-advice.js";
 import { servedInState } from "@bunting/cli/internal/check/judge/judge-security.js";
 import { objectNames, podAnnotations } from "@bunting/cli/internal/operator/operator-names.js";
-import { injectionName } from "@bunting/operator/internal/api/injection.js";
+import { injectionNames } from "@bunting/operator/internal/api/injection.js";
 import {
   annotations,
   buntingAnnotations,
@@ -91,7 +91,7 @@ describe("bunting operator on a real API server", function () {
     const { injected, notInjected, injection } = podAnnotations;
     expect(buntingAnnotations).to.include({ injected, notInjected, injection });
     expect(objectNames.injectedBy).to.equal(injectedByLabel);
-    expect([objectNames.sidecar, objectNames.injection]).to.deep.equal([sidecarName, injectionName]);
+    expect([objectNames.sidecar, objectNames.injections]).to.deep.equal([sidecarName, injectionNames]);
     expect(objectNames.mutatingWebhook).to.equal(webhookConfigurationNames.mutating);
     expect(objectNames.validatingWebhook).to.equal(webhookConfigurationNames.validating);
     expect([

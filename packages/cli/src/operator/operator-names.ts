@@ -16,8 +16,8 @@ export const podAnnotations = Object.freeze({
 export const objectNames = Object.freeze({
   /** The container in Pods. */
   sidecar: "flagd",
-  /** The object of a namespace with what its Pods get. */
-  injection: "bunting",
+  /** The objects of a namespace with what its Pods get: all but the first have what it has no room for. */
+  injections: ["bunting", "bunting-1", "bunting-2", "bunting-3"],
   /** A label of Pods: `policy` or `webhook`. */
   injectedBy: "bunting.dev/injected-by",
   /** How the name of the policy begins that injects. */

@@ -77,7 +77,7 @@ function noPodAdvice(of: Unadvised, facts: PodFacts): Advice {
   const flags = flagAdvice(of.flags);
   if (flags !== undefined) return unwell(flags);
   if (of.compiled.state === "compiled") return well("Scale it up: its Pods will get what is compiled.");
-  return unwell(admissionAdvice(facts) ?? operatorAdvice);
+  return unwell(admissionAdvice(facts) ?? uncompiledAdvice(of));
 }
 
 /** The mark of a Pod says what was so when it was created; what it names may have come since. */
@@ -103,11 +103,13 @@ function missedAdvice(of: Unadvised, facts: PodFacts): Advice {
     return unwell(
       "Delete the Pod, or restart its workload: it was created while neither the policy nor the webhook could give it flags, and a new one gets them.",
     );
-  return unwell(operatorAdvice);
+  return unwell(uncompiledAdvice(of));
 }
 
-const operatorAdvice =
-  "See what the operator says (kubectl logs deployment/bunting-operator in its namespace): it has compiled nothing for this text.";
+function uncompiledAdvice({ compiled }: Unadvised): string {
+  if (compiled.state === "refused") return adviceForReason("RefusedByExtension");
+  return "See what the operator says (kubectl logs deployment/bunting-operator in its namespace): it has compiled nothing for this text.";
+}
 
 function admissionAdvice({ policies, webhook }: PodFacts): string | undefined {
   const hasPolicy =

@@ -40,6 +40,15 @@ function source(answer: ObjectFacts["answer"], namespace = "shop"): ObjectFacts 
 const good = source({ kind: "found", found: object("True") });
 const flag: ObjectFacts = { ...good, kind: "FeatureFlag" };
 
+function compiled(digest: string): PodFacts["injection"] {
+  return { kind: "found", found: { texts: ["checkout"], entry: { digest }, refused: undefined } };
+}
+
+const refusedText: PodFacts["injection"] = {
+  kind: "found",
+  found: { texts: [], entry: undefined, refused: "No sidecars on Fridays." },
+};
+
 interface Given extends Partial<Omit<PodFacts, "pod">> {
   readonly annotations?: Readonly<Record<string, string>>;
   readonly labels?: Readonly<Record<string, string>>;
@@ -60,7 +69,7 @@ function facts({
     pod: { metadata: { annotations, labels }, spec, status: status ?? running },
     isTemplate: false,
     asked: podRequest(annotations),
-    injection: { kind: "found", found: { texts: ["checkout"], entry: { digest: "abc" } } },
+    injection: compiled("abc"),
     named: [good],
     flags: [flag],
     policies: { kind: "found", found: ["inject.bunting.dev"] },
@@ -114,7 +123,7 @@ describe("explainFacts", () => {
       /^Create the FeatureFlag shop\/checkout/,
     ],
     "a Pod whose source has changed since": [
-      { injection: { kind: "found", found: { texts: ["checkout"], entry: { digest: "new" } } } },
+      { injection: compiled("new") },
       "injected",
       true,
       /^Restart the workload when it suits you/,
@@ -313,6 +322,18 @@ describe("explainFacts", () => {
       /^See what the operator says/,
     ],
     "a Deployment without Pods": [{ ...missed, isTemplate: true }, "no-pod", true, /^Scale it up/],
+    "a Pod that was created while nobody was there, with a text that an extension refuses": [
+      { ...missed, injection: refusedText },
+      "not-injected",
+      false,
+      /^Do as the condition Compiled .* Extension/,
+    ],
+    "a Deployment without Pods, with a text that an extension refuses": [
+      { ...missed, isTemplate: true, injection: refusedText },
+      "no-pod",
+      false,
+      /^Do as the condition Compiled .* Extension/,
+    ],
     "a Deployment without Pods, whose source does not exist": [
       { ...missed, isTemplate: true, named: [source(nothing)] },
       "no-pod",

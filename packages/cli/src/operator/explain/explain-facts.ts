@@ -71,13 +71,18 @@ function compiledState({ asked, injection, address }: PodFacts): CompiledState {
       state: "no-injection",
       message: `The namespace ${address.namespace} has no Injection: nothing is compiled for its Pods.`,
     };
-  const { entry, texts } = injection.found;
+  const { entry, texts, refused } = injection.found;
   const { digest } = entry ?? {};
   if (digest !== undefined)
     return {
       state: "compiled",
       digest,
       message: `Pods that are created now get the entry ${digest} for ${quoted(asked.text)}.`,
+    };
+  if (refused !== undefined)
+    return {
+      state: "refused",
+      message: `An extension refuses ${quoted(asked.text)}: ${refused} Pods with it get nothing.`,
     };
   const known =
     texts.length === 0

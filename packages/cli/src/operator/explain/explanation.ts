@@ -34,7 +34,8 @@ export interface PodExplanation {
 }
 
 export interface CompiledState {
-  readonly state: "compiled" | "not-compiled" | "no-injection" | "not-installed" | "unreadable" | "not-asked";
+  readonly state:
+    "compiled" | "not-compiled" | "refused" | "no-injection" | "not-installed" | "unreadable" | "not-asked";
   readonly digest?: string;
   readonly message: string;
 }

@@ -29,10 +29,13 @@ export interface PodFacts extends ExplainedPod {
   readonly account?: SidecarAccount;
 }
 
-/** The entry that is compiled for the text of a Pod's annotation. */
+/** What is compiled for the text of a Pod's annotation. */
 export interface InjectionFacts {
+  /** All texts with an entry. */
   readonly texts: readonly string[];
   readonly entry: { readonly digest: string; readonly container?: ShownContainer } | undefined;
+  /** Why an extension refuses the text. */
+  readonly refused: string | undefined;
 }
 
 export interface ObjectFacts extends NamedAddress {

@@ -5,14 +5,14 @@ import {
   requestParts,
   type PodRequest,
 } from "@bunting/featureflags/resources";
-import type { KubeObject, ResourceType } from "@bunting/kube";
+import type { ResourceType } from "@bunting/kube";
 import { featureFlagType } from "@bunting/protocol";
-import type { ClusterAnswer, ClusterReader } from "../cluster-reader.js";
+import type { ClusterReader } from "../cluster-reader.js";
 import { addressesIn, type NamedAddress } from "../object-address.js";
-import { clusterTypes, objectNames } from "../operator-names.js";
-import { agentOf, type ShownContainer } from "../shown-pod.js";
-import type { ExplainedPod, InjectionFacts, ObjectFacts, PodFacts } from "./pod-facts.js";
+import { agentOf } from "../shown-pod.js";
+import type { ExplainedPod, ObjectFacts, PodFacts } from "./pod-facts.js";
 import { readPolicies, readWebhook } from "./read-admission.js";
+import { readInjection } from "./read-injection.js";
 import { sidecarFlags } from "./sidecar-flags.js";
 
 const types = {
@@ -56,28 +56,4 @@ function namesOf(asked: PodRequest | undefined): {
   if (asked?.list === "inProcess") return { kind: "InProcessConfiguration", text: asked.text, flags: "" };
   const { sources = "", flags = "" } = requestParts(asked?.text ?? "") ?? {};
   return { kind: "FeatureFlagSource", text: sources, flags };
-}
-
-async function readInjection(
-  namespace: string,
-  asked: PodRequest | undefined,
-  reader: ClusterReader,
-): Promise<ClusterAnswer<InjectionFacts>> {
-  const answer = await reader.find({ type: clusterTypes.injection, namespace, name: objectNames.injection });
-  if (answer.kind !== "found") return answer;
-  const entries = entriesOf(answer.found, asked?.list ?? "sources");
-  const entry = asked !== undefined && Object.hasOwn(entries, asked.text) ? entries[asked.text] : undefined;
-  return { kind: "found", found: { texts: Object.keys(entries), entry } };
-}
-
-interface CompiledEntry {
-  readonly digest: string;
-  readonly container?: ShownContainer;
-}
-
-type CompiledEntries = Readonly<Record<string, CompiledEntry>>;
-
-function entriesOf({ spec }: KubeObject, list: PodRequest["list"]): CompiledEntries {
-  const compiled = spec as Readonly<Partial<Record<PodRequest["list"], CompiledEntries>>> | undefined;
-  return compiled?.[list] ?? {};
 }
