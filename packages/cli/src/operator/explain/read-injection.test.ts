@@ -16,7 +16,7 @@ describe("readInjection", () => {
         return Promise.resolve(
           spec === undefined
             ? { kind: "missing" as const }
-            : { kind: "found" as const, found: { metadata: { name }, spec } as KubeObject },
+            : { kind: "found" as const, found: { metadata: { name }, spec } },
         );
       },
     };
